@@ -22,7 +22,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ioi_eval.cli import console
 from ioi_eval.cli.completion import add_completions
-from ioi_eval.cli.settings import option_values
+from ioi_eval.cli.settings import read_option_values
 from ioi_eval.model.errors import BadRows, InputError, IoiEvalError
 from ioi_eval.registries import Registry, find_registered, needs_plugin, registered_names
 
@@ -116,12 +116,12 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command of this package, or of another package that registers it."""
         command = super().get_command(ctx, cmd_name)
-        if command is None and cmd_name in _other_commands():
+        if command is None and cmd_name in _list_plugin_commands():
             return TyperCommand(cmd_name)
         return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with _errors_as_events(enabled="worker" in args and _logs_json(args)):
+        with _log_errors_as_events(enabled="worker" in args and _has_json_log(args)):
             return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -131,10 +131,12 @@ class Commands(TyperGroup):
             formatter.indent()
             formatter.write_dl([(name.ljust(_LONGEST), text) for name, text in commands.items()])
             formatter.dedent()
-        if others := _other_commands():
+        if others := _list_plugin_commands():
             formatter.write("Of other packages\n")
             formatter.indent()
-            formatter.write_dl([(name.ljust(_LONGEST), _summary(function_of(name))) for name in others])
+            formatter.write_dl(
+                [(name.ljust(_LONGEST), _read_summary(load_function(name))) for name in others]
+            )
             formatter.dedent()
         formatter.write_paragraph()
         formatter.write_text("Options of a command: ioi-eval COMMAND --help")
@@ -142,10 +144,10 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        keep_hub_quiet()
+        silence_hub_client()
         if name == "score" and not ctx.resilient_parsing:
             _check_dumps_exist(rest)
-        return name, None if command is None or name is None else loaded(name), rest
+        return name, None if command is None or name is None else load_command(name), rest
 
 
 class Command(TyperCommand):
@@ -157,13 +159,13 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.meta[_ALL] = _ALL in args or self.name not in _USUAL
-        ctx.meta[_LOG_FORMAT] = _logs_json(args) and any(
+        ctx.meta[_LOG_FORMAT] = _has_json_log(args) and any(
             _LOG_FORMAT in parameter.opts for parameter in self.params
         )
-        with _errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
+        with _log_errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
             if not {"-h", "--help", _ALL}.intersection(args) and not ctx.resilient_parsing:
                 self._refuse_file_only(args)
-                ctx.default_map = option_values(_keys(self), _all_options)
+                ctx.default_map = read_option_values(_option_names_by_key(self), _list_option_keys)
             return super().parse_args(ctx, args)
 
     def _refuse_file_only(self, args: Sequence[str]) -> None:
@@ -180,13 +182,13 @@ class Command(TyperCommand):
                 if getattr(option, "is_flag", False):
                     value = "true" if flag in option.opts else "false"
                 else:
-                    value = _toml_value(value if equals else next_word)
-                line = f"{_long(option)[2:]} = {value}"
+                    value = _format_toml_value(value if equals else next_word)
+                line = f"{_find_long_name(option)[2:]} = {value}"
                 remedy = f"Write it into {console.SETTINGS_FILE} in this folder: {line}"
                 raise InputError("is not an option of commands", field=flag, remedy=remedy)
 
     def invoke(self, ctx: Any) -> Any:
-        with _errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
+        with _log_errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
             return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -194,7 +196,9 @@ class Command(TyperCommand):
         return [
             "[OPTIONS]",
             *(
-                _argument_name(argument) if argument.required else f"[{_argument_name(argument)}]"
+                _format_argument_name(argument)
+                if argument.required
+                else f"[{_format_argument_name(argument)}]"
                 for argument in arguments
             ),
         ]
@@ -203,32 +207,38 @@ class Command(TyperCommand):
         full_text, is_brief = self.help or "", not ctx.meta[_ALL]
         description, _, examples = full_text.partition("\b\nExamples:\n")
         shown_description = description.partition("\n\n")[0] if is_brief else description.rstrip()
-        shown_examples = map(_wrapped_example, examples.splitlines()[: _MAX_EXAMPLES if is_brief else None])
+        shown_examples = map(_wrap_example, examples.splitlines()[: _MAX_EXAMPLES if is_brief else None])
         self.help = "\n".join((f"{shown_description}\n\n\b\nExamples:", *shown_examples))
         super().format_help_text(ctx, formatter)
         self.help = full_text
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        usual = None if ctx.meta[_ALL] else f"{_USUAL[str(self.name)]} help".split()
+        usual_names = None if ctx.meta[_ALL] else f"{_USUAL[str(self.name)]} help".split()
         sections: dict[str, list[tuple[str, str]]] = {}
         keys: list[tuple[str, str]] = []
         for parameter in self.get_params(ctx):
             if getattr(parameter, "hidden", False):
-                keys.append(_key_record(parameter, ctx))
+                keys.append(_format_key_help(parameter, ctx))
                 continue
             is_argument = parameter.param_type_name == "argument"
             record = parameter.get_help_record(ctx)
-            if record is None or not (is_argument or usual is None or _long(parameter)[2:] in usual):
+            if record is None or not (
+                is_argument or usual_names is None or _find_long_name(parameter)[2:] in usual_names
+            ):
                 continue
             title = "Arguments" if is_argument else "Options"
-            if usual is None:
+            if usual_names is None:
                 title = getattr(parameter, "rich_help_panel", None) or title
-            name = _argument_name(parameter) if is_argument else _option_names(parameter, record[0])
+            name = (
+                _format_argument_name(parameter)
+                if is_argument
+                else _format_option_names(parameter, record[0])
+            )
             sections.setdefault(title, []).append((name, _BOUNDS.sub("", record[1]).rstrip()))
         for title in sorted(sections, key=_GROUPS.index):
             with formatter.section(title):
                 formatter.write_dl(sections[title])
-        if usual is not None:
+        if usual_names is not None:
             with formatter.section("More"):
                 number = len(self.params) - len(keys)
                 formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {number} options")
@@ -237,21 +247,21 @@ class Command(TyperCommand):
                 formatter.write_dl(keys)
 
 
-def _keys(command: TyperCommand) -> dict[str, str]:
+def _option_names_by_key(command: TyperCommand) -> dict[str, str]:
     """Return the names of a command's parameters by their keys in `ioi-eval.toml`."""
     options = (parameter for parameter in command.params if parameter.param_type_name == "option")
-    return {_long(option).removeprefix("--"): str(option.name) for option in options}
+    return {_find_long_name(option).removeprefix("--"): str(option.name) for option in options}
 
 
-def _all_options() -> Iterator[str]:
+def _list_option_keys() -> Iterator[str]:
     """Yield the keys of all commands' options. Loads all commands."""
     registered = registered_names(Registry.COMMANDS)
     names = [name for name in COMMANDS if name not in _PLUGINS or name in registered]
-    for name in (*names, *_other_commands()):
-        yield from _keys(loaded(name))
+    for name in (*names, *_list_plugin_commands()):
+        yield from _option_names_by_key(load_command(name))
 
 
-def _wrapped_example(example: str) -> str:
+def _wrap_example(example: str) -> str:
     """Return an example in lines of up to 80 columns. Text after two spaces is a remark about it."""
     if len(example) <= _EXAMPLE_WIDTH:
         return example
@@ -270,28 +280,28 @@ _EXAMPLE_WIDTH = 78  # columns; the page is indented by two
 _ALL = "--help-all"
 _MAX_EXAMPLES = 4  # of a brief help page
 _LOG_FORMAT = "--log-format"
-# Errors that may be the user's to fix. `_sentence` tells which of them are.
+# Errors that may be the user's to fix. `_format_user_error` tells which of them are.
 _USER_ERRORS = (IoiEvalError, ModuleNotFoundError, OSError, RuntimeError)
 # The base class of typer's errors about the command line. Its name depends on typer's version.
 _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 
-def _logs_json(args: Sequence[str]) -> bool:
+def _has_json_log(args: Sequence[str]) -> bool:
     return (_LOG_FORMAT, "json") in pairwise(args) or f"{_LOG_FORMAT}=json" in args
 
 
 @contextmanager
-def _errors_as_events(*, enabled: bool) -> Iterator[None]:
+def _log_errors_as_events(*, enabled: bool) -> Iterator[None]:
     """If enabled, print an error that the user can fix as an event of the worker's JSON log."""
     try:
         yield
     except (_UsageError, *_USER_ERRORS) as error:
-        message = error.format_message() if isinstance(error, _UsageError) else _sentence(error)
+        message = error.format_message() if isinstance(error, _UsageError) else _format_user_error(error)
         if not enabled or message is None:
             raise
         from ioi_eval.server import Event  # not loaded for help
 
-        console.tell(Event(name="error", message=message).as_json())
+        console.print_message(Event(name="error", message=message).as_json())
         raise typer.Exit(console.BAD_INPUT) from None
 
 
@@ -311,44 +321,44 @@ def _check_dumps_exist(args: Sequence[str]) -> None:
             raise InputError("no such file or folder", where=dump, remedy=remedy)
 
 
-def _toml_value(word: str) -> str:
+def _format_toml_value(word: str) -> str:
     """Return an argument as a value of TOML."""
     return word if re.fullmatch(r"\d+(\.\d+)?", word) else f'"{word or "..."}"'
 
 
-def _key_record(option: Any, ctx: Any) -> tuple[str, str]:
+def _format_key_help(option: Any, ctx: Any) -> tuple[str, str]:
     """Return a line of help about an option that is only a key of `ioi-eval.toml`."""
     option.hidden = False
-    names, text = option.get_help_record(ctx)
+    names_text, help_text = option.get_help_record(ctx)
     option.hidden = True
-    key = _long(option)[2:]
+    key = _find_long_name(option)[2:]
     if option.is_flag:
-        text = text.replace(f"[default: {key}]", "[default: true]")
-        return f"{key} = true|false", text
-    values = names.removeprefix(f"--{key} ").strip("<>")
-    return f"{key} = {values}", _BOUNDS.sub("", text).rstrip()
+        help_text = help_text.replace(f"[default: {key}]", "[default: true]")
+        return f"{key} = true|false", help_text
+    values = names_text.removeprefix(f"--{key} ").strip("<>")
+    return f"{key} = {values}", _BOUNDS.sub("", help_text).rstrip()
 
 
-def _argument_name(argument: Any) -> str:
+def _format_argument_name(argument: Any) -> str:
     return f"{argument.metavar or argument.name.upper()}{'...' if argument.nargs == -1 else ''}"
 
 
-def _long(option: Any) -> str:
+def _find_long_name(option: Any) -> str:
     if "--help" in option.opts:  # its names have no order
         return "--help"
     return next((str(name) for name in option.opts if name.startswith("--")), str(option.opts[0]))
 
 
-def _option_names(option: Any, record: str) -> str:
+def _format_option_names(option: Any, record: str) -> str:
     """Return the names to show in help: the first long name, and its first letter if that is a name."""
-    first = _long(option)
-    hidden = {*option.opts} - {first, f"-{first[2]}"}
-    for name in hidden:
+    long_name = _find_long_name(option)
+    hidden_names = {*option.opts} - {long_name, f"-{long_name[2]}"}
+    for name in hidden_names:
         record = re.sub(rf"(?:, )?(?<![\w-]){name}(?![\w-])", "", record)
     return record.removeprefix(", ")
 
 
-def function_of(name: str) -> Callable[..., None]:
+def load_function(name: str) -> Callable[..., None]:
     """Load and return the function of a command; its parameters are the command's options."""
     function: Callable[..., None]
     if name in COMMANDS and name not in _PLUGINS:
@@ -360,20 +370,20 @@ def function_of(name: str) -> Callable[..., None]:
     return function
 
 
-def _other_commands() -> list[str]:
+def _list_plugin_commands() -> list[str]:
     """Return the names of commands of other packages. Names with a dot are parts of commands."""
     names = registered_names(Registry.COMMANDS)
     return [name for name in names if name not in COMMANDS and "." not in name]
 
 
-def _summary(function: Callable[..., None]) -> str:
+def _read_summary(function: Callable[..., None]) -> str:
     """Return the first line of a command's docstring."""
     return (function.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
 
 
-def loaded(name: str) -> TyperCommand:
+def load_command(name: str) -> TyperCommand:
     """Load a command."""
-    function = function_of(name)
+    function = load_function(name)
     add_completions(function)
     names = {"help_option_names": ["-h", "--help", _ALL]}
     command_app = typer.Typer(add_completion=False, context_settings=names, **_PLAIN)
@@ -390,18 +400,19 @@ app = typer.Typer(
 )
 
 
-def _version(is_given: bool) -> None:
+def _print_version(is_given: bool) -> None:
     if is_given:
         from importlib.metadata import version
 
-        console.show(f"ioi-eval {version('ioi-eval')}")
+        console.print_line(f"ioi-eval {version('ioi-eval')}")
         raise typer.Exit
 
 
 @app.callback()
-def _options(
+def _declare_global_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     """Score programs that models wrote for olympiad problems. No Docker, no root.
@@ -413,7 +424,7 @@ def _options(
     """
 
 
-def keep_hub_quiet() -> None:
+def silence_hub_client() -> None:
     """Let the hub's client print only errors, because other messages disturb the progress bar."""
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")  # read when the hub's client is loaded
 
@@ -433,23 +444,23 @@ _PACKAGES = {
 
 def main() -> NoReturn:
     """Run the command line and exit. Errors that the user can fix are one line; others are bugs and show."""
-    _open_streams()
+    _open_closed_streams()
     console.set_log_level("info")
-    console.show_log()
+    console.set_log_output()
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], prog_name="ioi-eval", standalone_mode=False) or 0)
     except _UsageError as error:
-        console.complain(_usage_message(error))
+        console.print_error(_format_usage_error(error))
     except BadRows as error:
-        console.complain_of_rows(error)
+        console.print_row_errors(error)
     except (*_USER_ERRORS, ExceptionGroup) as error:
-        if (message := _sentence(_only_error(error))) is None:
+        if (message := _format_user_error(_unwrap_single_error(error))) is None:
             raise
-        console.complain(message)
+        console.print_error(message)
     sys.exit(console.BAD_INPUT)
 
 
-def _usage_message(error: typer.BadParameter) -> str:
+def _format_usage_error(error: typer.BadParameter) -> str:
     """Return the message about an invalid command line, with the help page to look at."""
     message = error.format_message().removeprefix("Invalid value for ")
     message = message.replace("Value error, ", "").rstrip(".")
@@ -457,18 +468,18 @@ def _usage_message(error: typer.BadParameter) -> str:
     is_key = getattr(getattr(error, "param", None), "hidden", False)
     name = rf"{console.SETTINGS_FILE}, field '\2'" if is_key else r"\1"
     message = re.sub(r"^'(--([\w-]+))'", name, message)
-    page = f". See {context.command_path} --help" if context is not None else ""
-    return f"{message[:1].lower()}{message[1:]}{page}"
+    help_hint = f". See {context.command_path} --help" if context is not None else ""
+    return f"{message[:1].lower()}{message[1:]}{help_hint}"
 
 
-def _only_error(error: Exception) -> Exception:
+def _unwrap_single_error(error: Exception) -> Exception:
     """Return the error in a group of one error, or the error itself."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         [error] = error.exceptions
     return error
 
 
-def _open_streams() -> None:
+def _open_closed_streams() -> None:
     """Open standard streams that are closed, whose numbers the next open files would get otherwise.
 
     Standard output is set to UTF-8.
@@ -484,15 +495,15 @@ def _open_streams() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 
 
-def _sentence(error: Exception) -> str | None:
+def _format_user_error(error: Exception) -> str | None:
     """Return the message of an error that the user can fix, or `None` if the error is a bug.
 
     Errors of the system that the user can fix are unreachable paths, full disks and too few threads.
     """
     if isinstance(error, InputError):
-        return console.as_typed(error)
+        return console.format_input_error(error)
     if isinstance(error, IoiEvalError):
-        return console.as_called(str(error))
+        return console.replace_argument_names(str(error))
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
         package = _PACKAGES.get(error.name.partition(".")[0])
         return package and f"{error.name} is not installed. Install it: pip install {package}"
@@ -505,6 +516,6 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.errno in _UNREACHABLE and error.filename is not None:
         return f"{error.filename}: cannot be reached ({error.strerror}). Name another place"
     if isinstance(error, OSError) and error.errno in _FULL:
-        place = error.filename2 or error.filename
-        return f"{place or 'a file'}: cannot be written ({error.strerror}). Make room there and run it again"
+        path = error.filename2 or error.filename
+        return f"{path or 'a file'}: cannot be written ({error.strerror}). Make room there and run it again"
     return None

@@ -9,7 +9,7 @@ import typer
 from ioi_eval.benchmarks import BenchmarkOptions
 from ioi_eval.cli import console
 from ioi_eval.cli.options import EngineOptions, OutputOptions, open_store
-from ioi_eval.cli.progress import Signals
+from ioi_eval.cli.progress import SignalHandler
 from ioi_eval.rules.calibration import Calibration, TimeRatio
 from ioi_eval.runs.events import DistanceMeasured, Event
 from ioi_eval.runs.solutions import calibrate as measure
@@ -25,63 +25,78 @@ def calibrate(
 
     Exits with code 1 if no factor separates them.
     """
-    chosen, store = engine.choice(), open_store()
-    with Signals() as signals:
+    engine_choice, store = engine.read_choice(), open_store()
+    with SignalHandler() as signals:
 
-        def tell(event: Event) -> None:
+        def handle_event(event: Event) -> None:
             signals(event)
-            if isinstance(event, DistanceMeasured) and not output.silent:
+            if isinstance(event, DistanceMeasured) and not output.is_silent:
                 distance = event.distance
-                console.tell(f"{distance.problem}: {distance.solution}: {_ratio(distance)} of the limit")
+                console.print_message(
+                    f"{distance.problem}: {distance.solution}: {_format_ratio(distance)} of the limit"
+                )
 
-        found = asyncio.run(
-            measure(source, choice=problems, reach=reach, engine=chosen, store=store, on_event=tell)
+        calibration = asyncio.run(
+            measure(
+                source, choice=problems, reach=reach, engine=engine_choice, store=store, on_event=handle_event
+            )
         )
     if output.as_json:
-        console.show_json(found)
+        console.print_json(calibration)
     else:
         if not output.quiet:
-            distances = sorted(found.distances, key=lambda each: (each.problem, each.kind, each.ratio))
+            distances = sorted(
+                calibration.distances, key=lambda measured: (measured.problem, measured.kind, measured.ratio)
+            )
             rows = [
-                [each.problem, each.solution, each.kind.value, _ratio(each), each.test] for each in distances
+                [
+                    measured.problem,
+                    measured.solution,
+                    measured.kind.value,
+                    _format_ratio(measured),
+                    measured.test,
+                ]
+                for measured in distances
             ]
-            console.show_table(_HEADS, rows, right=("of the limit",))
-            for reason in found.unclear:
-                console.show(f"not measured: {reason}")
-        for line in sentences(found):
-            console.show(line)
-    if found.factor is None:
+            console.print_table(_HEADS, rows, right=("of the limit",))
+            for reason in calibration.unclear:
+                console.print_line(f"not measured: {reason}")
+        for line in describe_calibration(calibration):
+            console.print_line(line)
+    if calibration.factor is None:
         raise typer.Exit(_NONE_SEPARATES)
 
 
-def _ratio(distance: TimeRatio) -> str:
+def _format_ratio(distance: TimeRatio) -> str:
     return ("at least " if distance.at_least else "") + f"{distance.ratio:.2f}"
 
 
-def sentences(found: Calibration) -> list[str]:
+def describe_calibration(calibration: Calibration) -> list[str]:
     """Return sentences about the measured times and the proposed factor."""
-    right, slow = found.slowest_right, found.fastest_slow
-    if right is None:
+    slowest_right, fastest_slow = calibration.slowest_right, calibration.fastest_slow
+    if slowest_right is None:
         return ["No right solution could be measured, so no factor can be proposed."]
     lines = [
-        f"The slowest right solution takes {_ratio(right)} of the limit ({right.problem}, {right.solution})."
+        f"The slowest right solution takes {_format_ratio(slowest_right)} of the limit "
+        f"({slowest_right.problem}, {slowest_right.solution})."
     ]
-    if slow is None:
+    if fastest_slow is None:
         lines.append("No solution is marked as too slow, so the factor has no upper bound.")
     else:
         lines.append(
-            f"The fastest meant to be too slow takes {_ratio(slow)} of it ({slow.problem}, {slow.solution})."
+            f"The fastest meant to be too slow takes {_format_ratio(fastest_slow)} of it "
+            f"({fastest_slow.problem}, {fastest_slow.solution})."
         )
-    if found.factor is None or found.margins is None:
+    if calibration.factor is None or calibration.margins is None:
         return [*lines, "No factor separates them."]
-    below, above = found.margins
-    margin = f"right solutions may take {_times(below)} times as long"
-    if above is not None:
-        margin += f", slow ones be {_times(above)} times as fast"
-    lines.append(f"Proposed: --time-factor {found.factor:g}; {margin}.")
+    right_margin, slow_margin = calibration.margins
+    margins_text = f"right solutions may take {_format_factor(right_margin)} times as long"
+    if slow_margin is not None:
+        margins_text += f", slow ones be {_format_factor(slow_margin)} times as fast"
+    lines.append(f"Proposed: --time-factor {calibration.factor:g}; {margins_text}.")
     return lines
 
 
-def _times(margin: float) -> str:
+def _format_factor(margin: float) -> str:
     """Return a number with two significant digits: 1.3, 29, 340."""
     return f"{float(f'{margin:.2g}'):,.10g}"

@@ -30,102 +30,102 @@ def add_completions(function: Callable[..., None]) -> None:
                 info.autocompletion = _OPTIONS.get([*flags, f"--{name.replace('_', '-')}"][0])
 
 
-def _sources(incomplete: str) -> list[str]:
+def _complete_source(incomplete: str) -> list[str]:
     """Complete a source of problems: a benchmark's name or a path."""
     from ioi_eval.benchmarks import benchmarks
 
     names = sorted(benchmark.name for benchmark in benchmarks())
-    return [*_starting_with(incomplete, names), *_paths(incomplete)]
+    return [*_filter_by_prefix(incomplete, names), *_complete_path(incomplete)]
 
 
-def _engines(incomplete: str) -> list[str]:
+def _complete_engine(incomplete: str) -> list[str]:
     """Complete an engine, which may be a file with addresses: `@FILE`."""
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM
     from ioi_eval.engines.registry import EMBEDDED, RAY
     from ioi_eval.registries import Registry, registered_names
 
     if incomplete.startswith("@"):
-        return [f"@{path}" for path in _paths(incomplete[1:])]
+        return [f"@{path}" for path in _complete_path(incomplete[1:])]
     names = dict.fromkeys((EMBEDDED, RAY, f"{RAY}://", SLURM, KUBERNETES, "@", "http://", "https://"))
     names.update(dict.fromkeys(registered_names(Registry.ENGINES)))
-    return _starting_with(incomplete, names)
+    return _filter_by_prefix(incomplete, names)
 
 
-def _comparisons(incomplete: str) -> list[str]:
+def _complete_comparison(incomplete: str) -> list[str]:
     from ioi_eval.model.values import CheckerKind
 
-    return _starting_with(incomplete, (kind.value for kind in CheckerKind if not kind.is_program))
+    return _filter_by_prefix(incomplete, (kind.value for kind in CheckerKind if not kind.is_program))
 
 
-def _languages(incomplete: str) -> list[str]:
+def _complete_language(incomplete: str) -> list[str]:
     from ioi_eval.model.languages import LANGUAGES
 
-    return _starting_with(incomplete, (language.name for language in LANGUAGES))
+    return _filter_by_prefix(incomplete, (language.name for language in LANGUAGES))
 
 
-def _packages(incomplete: str) -> list[str]:
+def _complete_packages(incomplete: str) -> list[str]:
     from ioi_eval.model.languages import MODULES
 
-    return _in_list(incomplete, ("none", *sorted(MODULES)))
+    return _complete_last_item(incomplete, ("none", *sorted(MODULES)))
 
 
-def _columns(incomplete: str) -> list[str]:
+def _complete_columns(incomplete: str) -> list[str]:
     from ioi_eval.cli.options import COLUMN_NAMES
 
-    return _in_list(incomplete, (f"{name}=" for name in COLUMN_NAMES))
+    return _complete_last_item(incomplete, (f"{name}=" for name in COLUMN_NAMES))
 
 
-def _repairs(incomplete: str) -> list[str]:
+def _complete_repairs(incomplete: str) -> list[str]:
     from ioi_eval.cli.options import REPAIR_NAMES
 
-    return _in_list(incomplete, REPAIR_NAMES)
+    return _complete_last_item(incomplete, REPAIR_NAMES)
 
 
-def _interpreters(incomplete: str) -> list[str]:
+def _complete_interpreter(incomplete: str) -> list[str]:
     from ioi_eval.engines.environment import CALLER
 
-    return [*_starting_with(incomplete, (CALLER,)), *_paths(incomplete)]
+    return [*_filter_by_prefix(incomplete, (CALLER,)), *_complete_path(incomplete)]
 
 
-def _starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
+def _filter_by_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def _in_list(incomplete: str, names: Iterable[str]) -> list[str]:
+def _complete_last_item(incomplete: str, names: Iterable[str]) -> list[str]:
     """Complete the last name of a list with commas."""
     before, comma, last = incomplete.rpartition(",")
-    return [before + comma + name for name in _starting_with(last, names)]
+    return [before + comma + name for name in _filter_by_prefix(last, names)]
 
 
-def _paths(incomplete: str) -> list[str]:
+def _complete_path(incomplete: str) -> list[str]:
     """Return the files and folders that a path can continue to; folders end with a slash.
 
     A folder that is the only match is followed by its content, so that the shell adds no space to it.
     """
-    folder, start = os.path.split(incomplete)
+    parent, name_start = os.path.split(incomplete)
     try:
-        entries = sorted(Path(folder).expanduser().iterdir() if folder else Path().iterdir())
+        children = sorted(Path(parent).expanduser().iterdir() if parent else Path().iterdir())
     except OSError:
         return []
     matches = [
-        incomplete[: len(incomplete) - len(start)] + entry.name + ("/" if entry.is_dir() else "")
-        for entry in entries
-        if entry.name.startswith(start) and (start or not entry.name.startswith("."))
+        incomplete[: len(incomplete) - len(name_start)] + entry.name + ("/" if entry.is_dir() else "")
+        for entry in children
+        if entry.name.startswith(name_start) and (name_start or not entry.name.startswith("."))
     ]
     if len(matches) == 1 and matches[0].endswith("/"):
-        return _paths(matches[0]) or matches
+        return _complete_path(matches[0]) or matches
     return matches
 
 
-_ARGUMENTS: dict[str, Completer] = {"SOURCE": _sources, "SOLUTIONS": _sources}
+_ARGUMENTS: dict[str, Completer] = {"SOURCE": _complete_source, "SOLUTIONS": _complete_source}
 _OPTIONS: dict[str, Completer] = {
-    "--allow-language": _languages,
-    "--checker": _comparisons,
-    "--columns": _columns,
-    "--engine": _engines,
-    "--language": _languages,
-    "--packages": _packages,
-    "--problems": _sources,
-    "--python": _interpreters,
-    "--repair": _repairs,
+    "--allow-language": _complete_language,
+    "--checker": _complete_comparison,
+    "--columns": _complete_columns,
+    "--engine": _complete_engine,
+    "--language": _complete_language,
+    "--packages": _complete_packages,
+    "--problems": _complete_source,
+    "--python": _complete_interpreter,
+    "--repair": _complete_repairs,
 }

@@ -19,7 +19,7 @@ import yaml
 from msgspec.structs import asdict, replace
 
 from ioi_eval.benchmarks.benchmark import mebibytes_to_bytes
-from ioi_eval.cli.groups import DeclaredOption, declared
+from ioi_eval.cli.groups import DeclaredOption, find_declared_options
 from ioi_eval.cli.options import SOURCE_HELP
 from ioi_eval.generate.turns import Feedback, TurnRules, Turns
 from ioi_eval.model.errors import InputError
@@ -32,7 +32,7 @@ from ioi_eval.runs import AgentOptions, Asking, BenchmarkOptions, BudgetOptions,
 
 _BASE_URL, _MODEL = "OPENAI_BASE_URL", "OPENAI_MODEL"
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
-_OURS = "`ioi-eval new --type config` writes a file to start from"
+_TEMPLATE_REMEDY = "`ioi-eval new --type config` writes a file to start from"
 
 
 class Config(Value):
@@ -55,7 +55,7 @@ class Config(Value):
     out: str = ""
 
 
-def _keys(prefix: str, path: str, kind: type[Value], **renamed: str) -> dict[str, str]:
+def _map_fields(prefix: str, path: str, kind: type[Value], **renamed: str) -> dict[str, str]:
     """Return the paths of fields in `Config`, by key. `renamed` has the keys that differ from the fields."""
     return {prefix + renamed.get(name, name): f"{path}.{name}" for name in kind.__struct_fields__}
 
@@ -65,18 +65,18 @@ _MODEL_FIELDS = ("name", "base_url", "system", "attempts", "requests_per_minute"
 # The path in `Config` of each key of the file. `ioi-eval new --type config` describes the keys.
 KEYS: Mapping[str, str] = {
     **{name: name for name in ("benchmark", "timeout_seconds", "engine", "out")},
-    **_keys("", "choice", BenchmarkOptions, **_RENAMED),
-    **_keys("", "asking", Asking),
+    **_map_fields("", "choice", BenchmarkOptions, **_RENAMED),
+    **_map_fields("", "asking", Asking),
     "command": "agent.command",
     "turns": "turns.number",
     "feedback": "rules.feedback",
     "feedback_prompt": "turns.template",
     **{f"model.{name}": f"model.{name}" for name in _MODEL_FIELDS},
-    **_keys("model.", "model.sampling", Sampling),
+    **_map_fields("model.", "model.sampling", Sampling),
     "model.api_key_env": "api_key_env",
-    **_keys("budget.", "budget", BudgetOptions),
+    **_map_fields("budget.", "budget", BudgetOptions),
 }
-_KEY_OF = {place: key for key, place in KEYS.items()}
+_KEYS_BY_PATH = {place: key for key, place in KEYS.items()}
 _COUNTS = frozenset({"first", "sample_size"})
 # By key: changes of the field's `CliOption` for `ioi-eval run`.
 _CHANGES: Mapping[str, Mapping[str, Any]] = {
@@ -92,19 +92,19 @@ _CHANGES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _options() -> Iterator[DeclaredOption]:
+def _find_options() -> Iterator[DeclaredOption]:
     """Yield the options of all fields of `Config`, with their keys as field names."""
-    inner = {name: type(value) for name, value in asdict(Config()).items() if isinstance(value, Value)}
-    kinds: dict[str, type[Value]] = {"": Config, **inner, "model.sampling": Sampling}
-    for place, kind in kinds.items():
-        for each in declared(kind):
-            key = _KEY_OF.get(f"{place}.{each.field}".lstrip("."))
+    inner_types = {name: type(value) for name, value in asdict(Config()).items() if isinstance(value, Value)}
+    types_by_path: dict[str, type[Value]] = {"": Config, **inner_types, "model.sampling": Sampling}
+    for path, kind in types_by_path.items():
+        for option in find_declared_options(kind):
+            key = _KEYS_BY_PATH.get(f"{path}.{option.field}".lstrip("."))
             if key is not None:
-                changes = {"name": each.name, **_CHANGES.get(key, {})}
-                yield each.with_changes(**changes)._replace(field=key)
+                changes = {"name": option.name, **_CHANGES.get(key, {})}
+                yield option.with_changes(**changes)._replace(field=key)
 
 
-OPTIONS: Mapping[str, DeclaredOption] = {each.field: each for each in _options()}
+OPTIONS: Mapping[str, DeclaredOption] = {each.field: each for each in _find_options()}
 
 
 def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
@@ -117,37 +117,39 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
     Raises:
         InputError: if the file or a value is invalid.
     """
-    values = {} if path is None else _read(path)
+    values = {} if path is None else _read_file(path)
     where = "the command line" if path is None else str(path)
-    given = {name: value for name, value in flags.items() if value not in (None, [], frozenset())}
-    _check_flags(given)
+    given_flags = {name: value for name, value in flags.items() if value not in (None, [], frozenset())}
+    _check_url_for_secrets(given_flags)
     # A command wins over a model, but an option for a model wins over a command in the file.
-    if given.keys() & {"model.name", "model.base_url"}:
-        if given.get("command"):
+    if given_flags.keys() & {"model.name", "model.base_url"}:
+        if given_flags.get("command"):
             problem = "a model or a command, not both"
             raise InputError(problem, field="--command", remedy="Remove one of them")
         values.pop("command", None)
     # An option for the number of problems also replaces the other keys for it in the file.
-    if counts := given.keys() & _COUNTS:
+    if counts := given_flags.keys() & _COUNTS:
         values = {name: value for name, value in values.items() if name not in _COUNTS - counts}
-    values |= given
-    with named_as_typed(given):
-        placed: dict[str, Any] = msgspec.to_builtins(Config())
+    values |= given_flags
+    with name_option_in_errors(given_flags):
+        config_values: dict[str, Any] = msgspec.to_builtins(Config())
         for key, value in values.items():
-            *above, name = KEYS[key].split(".")
-            functools.reduce(operator.getitem, above, placed)[name] = value
+            *parents, name = KEYS[key].split(".")
+            functools.reduce(operator.getitem, parents, config_values)[name] = value
         try:
-            config = msgspec.convert(placed, Config, strict=True)
+            config = msgspec.convert(config_values, Config, strict=True)
         except msgspec.ValidationError as error:
-            text, _, place = str(error).partition(" - at `$.")
-            place = re.sub(r"^[\w.]+", lambda found: _KEY_OF.get(found[0], found[0]), place).rstrip("`")
-            raise InputError(f"{text[:1].lower()}{text[1:]}", where=where, field=place) from error
-        _check(config, where)
+            message, _, field_path = str(error).partition(" - at `$.")
+            field_path = re.sub(
+                r"^[\w.]+", lambda found: _KEYS_BY_PATH.get(found[0], found[0]), field_path
+            ).rstrip("`")
+            raise InputError(f"{message[:1].lower()}{message[1:]}", where=where, field=field_path) from error
+        _check_values(config, where)
     return config
 
 
 @contextmanager
-def named_as_typed(flags: Mapping[str, Any], file: Path | None = None) -> Iterator[None]:
+def name_option_in_errors(flags: Mapping[str, Any], file: Path | None = None) -> Iterator[None]:
     """In an InputError about a value, name the option that gave it, otherwise the file and its key."""
     try:
         yield
@@ -155,16 +157,18 @@ def named_as_typed(flags: Mapping[str, Any], file: Path | None = None) -> Iterat
         if error.field == "choice":
             filters = (name for name in ("filter_difficulty", "tasks") if flags.get(name))
             error = error.but(field=next(filters, "benchmark"))
-        place = error.field.partition("[")[0]
-        key = _KEY_OF.get(place, place)
+        field_path = error.field.partition("[")[0]
+        key = _KEYS_BY_PATH.get(field_path, field_path)
         if not flags.get(key):
-            in_file = file if place in _KEY_OF else None
-            raise error.but(field=_KEY_OF.get(place), where=error.where or str(in_file or "")) from error
+            config_file = file if field_path in _KEYS_BY_PATH else None
+            raise error.but(
+                field=_KEYS_BY_PATH.get(field_path), where=error.where or str(config_file or "")
+            ) from error
         flag = OPTIONS[key].flag if key in OPTIONS else f"--{key}"
         raise error.but(where="", field=flag) from error
 
 
-def _check_flags(flags: Mapping[str, Any]) -> None:
+def _check_url_for_secrets(flags: Mapping[str, Any]) -> None:
     """Raise InputError for a key or password on the command line, which all users can see."""
     address = str(flags.get("model.base_url", ""))
     names = re.findall(r"[?&]([^=&]*)=", address)
@@ -181,11 +185,11 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
         node.value = list({getattr(key, "value", key): (key, value) for key, value in node.value}.values())
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
-        remedy = _OURS if isinstance(error, FileNotFoundError) else ""
+        remedy = _TEMPLATE_REMEDY if isinstance(error, FileNotFoundError) else ""
         raise InputError(
             f"cannot be read ({error.strerror or error})", where=str(path), remedy=remedy
         ) from error
@@ -194,35 +198,37 @@ def _read(path: Path) -> dict[str, Any]:
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
         if not isinstance(error, yaml.MarkedYAMLError) or mark is None:
             problem = f"is not YAML ({type(error).__name__})"
-            raise InputError(problem, where=str(path), remedy=_OURS) from None
+            raise InputError(problem, where=str(path), remedy=_TEMPLATE_REMEDY) from None
         problem = f"is not YAML: {error.problem}"
-        raise InputError(problem, where=str(path), row=mark.line + 1, remedy=_OURS) from None
+        raise InputError(problem, where=str(path), row=mark.line + 1, remedy=_TEMPLATE_REMEDY) from None
     except ValueError:  # its message may contain a secret
         problem = "contains an invalid date or number"
         raise InputError(problem, where=str(path), remedy="Write days as 2024-05-31") from None
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise InputError("expected keys and values", where=str(path), remedy=_OURS)
-    found: dict[str, Any] = {}
+        raise InputError("expected keys and values", where=str(path), remedy=_TEMPLATE_REMEDY)
+    flat_values: dict[str, Any] = {}
     for name, value in values.items():
         if name not in ("model", "budget"):
-            found[str(name)] = value.isoformat() if isinstance(value, date) else value
+            flat_values[str(name)] = value.isoformat() if isinstance(value, date) else value
         elif isinstance(value, dict):
-            found |= {f"{name}.{key}": inner for key, inner in value.items()}
+            flat_values |= {f"{name}.{key}": inner for key, inner in value.items()}
         elif value is not None:
             raise InputError("expected an object: keys and values", where=str(path), field=name)
-    for key in found:
+    for key in flat_values:
         if key not in KEYS:
             # Suggest the key's right table, or a similar key.
             table, dot, name = key.rpartition(".")
-            places = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
-            beside = (dotted for dotted in KEYS if dotted.startswith(table + dot))
-            keys = [*dict.fromkeys(dotted.removeprefix(table + dot).partition(".")[0] for dotted in beside)]
-            remedy = f"Did you mean {places[0]!r}?" if places else suggest_names(name, keys)
+            paths = [dotted for dotted in KEYS if dotted.rpartition(".")[2] == name]
+            sibling_paths = (dotted for dotted in KEYS if dotted.startswith(table + dot))
+            sibling_keys = [
+                *dict.fromkeys(dotted.removeprefix(table + dot).partition(".")[0] for dotted in sibling_paths)
+            ]
+            remedy = f"Did you mean {paths[0]!r}?" if paths else suggest_names(name, sibling_keys)
             raise InputError(f"unknown key {key!r}", where=str(path), remedy=remedy)
     # A key without a value, such as one with only comments below it, is ignored.
-    values = {key: value for key, value in found.items() if value is not None}
+    values = {key: value for key, value in flat_values.items() if value is not None}
     match values.get("memory_limit"):
         case int() | float() as mebibytes if math.isfinite(mebibytes):
             values["memory_limit"] = mebibytes_to_bytes(mebibytes)
@@ -232,7 +238,7 @@ def _read(path: Path) -> dict[str, Any]:
     return values
 
 
-def _check(config: Config, where: str) -> None:
+def _check_values(config: Config, where: str) -> None:
     """Raise InputError for invalid values. The messages do not repeat secrets."""
     if not config.api_key_env.isidentifier():
         raise InputError(
@@ -241,7 +247,7 @@ def _check(config: Config, where: str) -> None:
             field="model.api_key_env",
             remedy="Name a variable here, and put the key into it: export OPENAI_API_KEY=...",
         )
-    if (name := _secret_in(config.agent.command)) is not None:
+    if (name := _find_secret_name(config.agent.command)) is not None:
         raise InputError(
             f"other users and the run's folder would show the value of {name}",
             where=where,
@@ -262,22 +268,22 @@ def _check(config: Config, where: str) -> None:
 _HEADER = re.compile(r"(authorization|(x-)?api-key): *((bearer|basic|token) +)?+\w", re.IGNORECASE)
 
 
-def _secret_in(command: str) -> str | None:
+def _find_secret_name(command: str) -> str | None:
     """Return the name of a variable, option or header in a command that contains a literal secret."""
     try:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
-    for word, after in itertools.pairwise([*words, ""]):
+    for word, next_word in itertools.pairwise([*words, ""]):
         name, equals, value = word.partition("=")
-        value = value if equals else after if name.startswith("-") else ""
+        value = value if equals else next_word if name.startswith("-") else ""
         if value and not value.startswith(("$", "-")) and is_secret_name(name.lstrip("-")):
             return name
     header = _HEADER.search(command)
     return header and header[1]
 
 
-def author_of(config: Config, variables: Mapping[str, str]) -> ModelOptions | AgentOptions:
+def choose_author(config: Config, variables: Mapping[str, str]) -> ModelOptions | AgentOptions:
     """Return the agent or the model. Environment variables are used for a missing name or address."""
     if config.agent.command:
         return replace(config.agent, timeout=config.timeout_seconds)
@@ -285,6 +291,6 @@ def author_of(config: Config, variables: Mapping[str, str]) -> ModelOptions | Ag
     name, base_url = model.name or variables.get(_MODEL, ""), model.base_url or variables.get(_BASE_URL, "")
     for value, field, variable in ((name, "model.name", _MODEL), (base_url, "model.base_url", _BASE_URL)):
         if not value:
-            where = f"{field} in the file, {OPTIONS[field].flag} or {variable}; or --command for an agent"
-            raise InputError(f"no {field.rpartition('.')[2]} of a model is given", remedy=f"Give {where}")
+            sources = f"{field} in the file, {OPTIONS[field].flag} or {variable}; or --command for an agent"
+            raise InputError(f"no {field.rpartition('.')[2]} of a model is given", remedy=f"Give {sources}")
     return replace(model, name=name, base_url=base_url, timeout=config.timeout_seconds)

@@ -69,41 +69,41 @@ _FIELDS = {
 }
 
 
-def show(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line on standard output."""
     print(text, flush=True)
 
 
-def show_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     from ioi_eval.model.quoting import encode_terminal_safe_json  # not loaded for help
 
-    show(encode_terminal_safe_json(value, indented=True).decode())
+    print_line(encode_terminal_safe_json(value, indented=True).decode())
 
 
-def tell(text: str, *, failure: str = "") -> None:
+def print_message(text: str, *, failure: str = "") -> None:
     """Print a message on standard error. `failure` is its beginning, which is red in a terminal."""
-    message = "\n".join(fitting(text))
+    message = "\n".join(wrap_message(text))
     if failure:
-        message = coloured(failure, RED, sys.stderr) + message.removeprefix(failure)
+        message = colour_text(failure, RED, sys.stderr) + message.removeprefix(failure)
     print(message, file=sys.stderr, flush=True)
 
 
-def fitting(text: str) -> list[str]:
+def wrap_message(text: str) -> list[str]:
     """Return the lines of a message. Long lines are wrapped if standard error is a terminal."""
     if not sys.stderr.isatty():
         return [text]
-    width = min(terminal_width(), WIDTH)
+    width = min(get_terminal_width(), WIDTH)
     return [
-        piece
+        wrapped_line
         for line in text.split("\n")
-        for piece in ([line] if _width(line) <= width else _broken(line, width))
+        for wrapped_line in ([line] if _count_columns(line) <= width else _wrap_line(line, width))
     ]
 
 
-def _broken(line: str, width: int) -> list[str]:
-    indent = line[: len(line) - len(line.lstrip())]
+def _wrap_line(line: str, width: int) -> list[str]:
+    line_indent = line[: len(line) - len(line.lstrip())]
     return textwrap.wrap(
-        line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        line, width, subsequent_indent=line_indent, break_on_hyphens=False, break_long_words=False
     )
 
 
@@ -119,7 +119,7 @@ _VERDICT_COLOURS = {
 }
 
 
-def coloured(text: str, colour: str, stream: TextIO) -> str:
+def colour_text(text: str, colour: str, stream: TextIO) -> str:
     """Return the text in a colour if the stream is a terminal that shows colours.
 
     The variable NO_COLOR and `TERM=dumb` switch colours off.
@@ -129,11 +129,13 @@ def coloured(text: str, colour: str, stream: TextIO) -> str:
     return f"\x1b[{colour}m{text}\x1b[0m"
 
 
-def verdict_coloured(text: str, verdict: str) -> str:
+def colour_verdict(text: str, verdict: str) -> str:
     """Return a text for standard output with the first occurrence of the verdict in its colour."""
     if verdict not in _VERDICT_COLOURS:
         return text
-    return re.sub(rf"\b{verdict}\b", coloured(verdict, _VERDICT_COLOURS[verdict], sys.stdout), text, count=1)
+    return re.sub(
+        rf"\b{verdict}\b", colour_text(verdict, _VERDICT_COLOURS[verdict], sys.stdout), text, count=1
+    )
 
 
 class _LogHandler(logging.Handler):
@@ -152,7 +154,7 @@ class _LogHandler(logging.Handler):
         self._write(self.format(record))
 
 
-def show_log(write: Callable[[str], None] = tell, *, of_others: bool = False) -> None:
+def set_log_output(write: Callable[[str], None] = print_message, *, of_others: bool = False) -> None:
     """Pass this package's log messages to `write`, instead of the function of an earlier call.
 
     If `of_others` is true, log messages of other libraries and Python's warnings are passed, too.
@@ -173,7 +175,7 @@ def set_log_level(level: str) -> None:
     logging.getLogger(_PACKAGE).setLevel(level.upper())
 
 
-def hush(quiet: bool) -> bool:
+def set_quiet(quiet: bool) -> bool:
     """Hide log messages of level info if `quiet` is true, and return it: the callback of --quiet."""
     if quiet and not logging.getLogger(_PACKAGE).isEnabledFor(logging.DEBUG):
         set_log_level("warning")
@@ -196,30 +198,30 @@ class StopSignals:
         await self._received.get()
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Print an error in one line, without control characters."""
     line = " ".join(text.split())
     if not line.isprintable():
         from ioi_eval.reports.document import visible  # loads all reports
 
         line = visible(text)
-    tell(f"error: {line}", failure="error:")
+    print_message(f"error: {line}", failure="error:")
 
 
-def complain_of_rows(error: BadRows) -> None:
+def print_row_errors(error: BadRows) -> None:
     """Print the errors of the first unusable rows, a line each, and where all errors are listed."""
     for row_error in error.errors[:_MAX_SHOWN_ROWS]:
-        complain(as_typed(row_error))
+        print_error(format_input_error(row_error))
     if len(error.errors) > 1:
         listed = f" All are in {error.listed}." if error.listed else ""
-        tell(f"{len(error.errors):,} rows cannot be used.{listed} --skip-bad-rows leaves them out.")
+        print_message(f"{len(error.errors):,} rows cannot be used.{listed} --skip-bad-rows leaves them out.")
 
 
-def as_typed(error: InputError) -> str:
+def format_input_error(error: InputError) -> str:
     """Return the message of an error, with options instead of the library's arguments."""
     field = _FIELDS.get(error.field, error.field)
     name = field.removeprefix("choice.").removeprefix("selection.")
-    error = error.but(field=field, remedy=as_called(error.remedy))
+    error = error.but(field=field, remedy=replace_argument_names(error.remedy))
     if (name != field or not error.where) and name in FLAGS:
         error = with_option_name(error, FLAGS[name])
     return str(error)
@@ -232,10 +234,10 @@ def with_option_name(error: InputError, option: str) -> InputError:
     return error.but(field=option, where=str(SETTINGS_FILE))
 
 
-def as_called(text: str) -> str:
+def replace_argument_names(text: str) -> str:
     """Return a sentence of the library, with options instead of the library's arguments."""
 
-    def option(match: re.Match[str]) -> str:
+    def replace_match(match: re.Match[str]) -> str:
         if (flag := FLAGS.get(match["name"] or "")) is None:
             return _REPLACEMENTS.get(match[0], match[0])
         if match["name"].endswith("_column"):
@@ -250,24 +252,24 @@ def as_called(text: str) -> str:
                     return f"{flag} = {value.lower()} in {SETTINGS_FILE}"
         return f"--no-{flag[2:]}" if match["value"] == "False" else flag + " " * (match["value"] is None)
 
-    return _ARGUMENT.sub(option, text)
+    return _ARGUMENT.sub(replace_match, text)
 
 
 # --- lines and tables --------------------------------------------------------------------------------
 
 
-def show_wrapped(text: str, first: str = "", later: str = "") -> None:
-    for line in wrapped(text, first, later):
-        show(line)
+def print_wrapped(text: str, first: str = "", later: str = "") -> None:
+    for line in wrap_text(text, first, later):
+        print_line(line)
 
 
-def wrapped(text: str, first: str = "", later: str = "") -> list[str]:
+def wrap_text(text: str, first: str = "", later: str = "") -> list[str]:
     """Return a sentence in lines that fit the terminal; in a file or a pipe, in one line."""
     from ioi_eval.reports.document import visible
 
     lines = textwrap.wrap(
         visible(text),
-        line_width(),
+        get_line_width(),
         initial_indent=first,
         subsequent_indent=later,
         break_on_hyphens=False,
@@ -276,20 +278,20 @@ def wrapped(text: str, first: str = "", later: str = "") -> list[str]:
     return lines or [first.rstrip()]
 
 
-def report_line(out: str) -> str:
+def format_report_line(out: str) -> str:
     return f"Report: {out}/report.md, for a browser {out}/report.html"
 
 
-def terminal_width() -> int:
+def get_terminal_width() -> int:
     return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
-def line_width() -> int:
+def get_line_width() -> int:
     """Return the maximum width of a line: the terminal's, at most 100 columns. Files and pipes have none."""
-    return min(terminal_width(), WIDTH) if sys.stdout.isatty() else _UNLIMITED
+    return min(get_terminal_width(), WIDTH) if sys.stdout.isatty() else _UNLIMITED
 
 
-def show_table(
+def print_table(
     heads: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
@@ -297,11 +299,11 @@ def show_table(
     spare: Sequence[str] = (),
     width: int | None = None,
 ) -> None:
-    for line in table_lines(heads, rows, right=right, spare=spare, width=width):
-        show(line)
+    for line in format_table(heads, rows, right=right, spare=spare, width=width):
+        print_line(line)
 
 
-def table_lines(
+def format_table(
     heads: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
@@ -321,23 +323,23 @@ def table_lines(
         spare: headings of columns that may be removed, the least important one first.
         width: maximum width, also in a file or a pipe.
     """
-    max_width = line_width() if width is None else min(width, line_width())
+    max_width = get_line_width() if width is None else min(width, get_line_width())
     table, removable = [list(heads), *map(list, rows)], list(spare)
-    while _total_width(widths := _widths(table, right, max_width)) > max_width and removable:
+    while _total_width(widths := _fit_column_widths(table, right, max_width)) > max_width and removable:
         if (name := removable.pop(0)) in table[0]:
             index = table[0].index(name)
             table = [row[:index] + row[index + 1 :] for row in table]
     for row in table:
-        cells = [_folded(cell, column) for cell, column in zip(row, widths, strict=False)]
+        cells = [_fold_cell(cell, column_width) for cell, column_width in zip(row, widths, strict=False)]
         for k in range(max(map(len, cells), default=1)):
-            pieces = [cell[k] if k < len(cell) else "" for cell in cells]
+            cell_lines = [cell[k] if k < len(cell) else "" for cell in cells]
             padded = [
-                " " * (column - _width(piece)) + piece
+                " " * (column_width - _count_columns(cell_line)) + cell_line
                 if head in right
-                else piece + " " * (column - _width(piece))
-                for piece, column, head in zip(pieces, widths, table[0], strict=False)
+                else cell_line + " " * (column_width - _count_columns(cell_line))
+                for cell_line, column_width, head in zip(cell_lines, widths, table[0], strict=False)
             ]
-            line = _GAP.join([*padded[:1], *(verdict_coloured(cell, cell.strip()) for cell in padded[1:])])
+            line = _GAP.join([*padded[:1], *(colour_verdict(cell, cell.strip()) for cell in padded[1:])])
             yield line.rstrip()
 
 
@@ -345,41 +347,45 @@ def _total_width(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
-def _widths(table: Sequence[Sequence[str]], right: Collection[str], max_width: int) -> list[int]:
+def _fit_column_widths(table: Sequence[Sequence[str]], right: Collection[str], max_width: int) -> list[int]:
     """Return the width of each column: what it needs, or less if the table would be too wide."""
     heads = table[0]
-    widths = [max((_width(row[n]) for row in table if row), default=0) for n in range(len(heads))]
-    texts = [n for n, head in enumerate(heads) if head not in right]
-    for n in sorted(texts, key=lambda n: (n == 0, -widths[n])):
-        min_width = max(_MIN_WIDTH if n else _MIN_FIRST_WIDTH, _width(heads[n]))
-        widths[n] -= max(0, min(_total_width(widths) - max_width, widths[n] - min_width))
+    widths = [
+        max((_count_columns(row[index]) for row in table if row), default=0) for index in range(len(heads))
+    ]
+    text_columns = [index for index, head in enumerate(heads) if head not in right]
+    for index in sorted(text_columns, key=lambda index: (index == 0, -widths[index])):
+        min_width = max(_MIN_WIDTH if index else _MIN_FIRST_WIDTH, _count_columns(heads[index]))
+        widths[index] -= max(0, min(_total_width(widths) - max_width, widths[index] - min_width))
     return widths
 
 
-def _folded(cell: str, width: int) -> list[str]:
+def _fold_cell(cell: str, width: int) -> list[str]:
     """Return a cell in lines of a width. Words are not broken; a long word loses its middle."""
-    if _width(cell) <= width:
+    if _count_columns(cell) <= width:
         return [cell]
     lines: list[str] = []
     for word in cell.split():
-        short = _shortened(word, width)
-        if lines and _width(lines[-1]) + 1 + _width(short) <= width:
+        short = _shorten_word(word, width)
+        if lines and _count_columns(lines[-1]) + 1 + _count_columns(short) <= width:
             lines[-1] += f" {short}"
         else:
             lines.append(short)
     return lines
 
 
-def _shortened(word: str, width: int) -> str:
-    if _width(word) <= width:
+def _shorten_word(word: str, width: int) -> str:
+    if _count_columns(word) <= width:
         return word
-    kept = width - 1 if _width(word) == len(word) else (width - 1) // 2  # a character may take two columns
-    return f"{word[: kept - kept // 2]}…{word[len(word) - kept // 2 :]}"
+    kept_length = (
+        width - 1 if _count_columns(word) == len(word) else (width - 1) // 2
+    )  # a character may take two columns
+    return f"{word[: kept_length - kept_length // 2]}…{word[len(word) - kept_length // 2 :]}"
 
 
-def _width(text: str) -> int:
+def _count_columns(text: str) -> int:
     """Return the width of a text in a terminal, in columns."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+    wide_count = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide_count - sum(unicodedata.combining(char) > 0 for char in text)

@@ -56,18 +56,18 @@ _EXAMPLES = """
 _MAX_CONCURRENT = 64  # servers that are checked at the same time
 _MARKS = {True: "ok", None: "note", False: "MISSING"}
 _COLOURS = {True: console.GREEN, None: console.YELLOW, False: console.RED}
-_MARK = 8  # columns
+_MARK_WIDTH = 8  # columns
 _TABLE_WIDTH = 80  # columns of the table of servers
 _MAX_ADDRESS = 23  # characters of an address in the table; longer ones are numbered
 _HEADS = ("server", "version", "packages", "compilers", "limits", "used for")
 
 
-class _LocalFindings(Value):
+class LocalFindings(Value):
     ok: bool
     conditions: list[HealthCheck]
 
-    def show(self) -> None:
-        _show(self.conditions)
+    def print_findings(self) -> None:
+        _print_checks(self.conditions)
 
     @property
     def conclusion(self) -> str:
@@ -92,49 +92,55 @@ def doctor(
 
     Exit code 0: submissions can be judged there; 2: something is missing.
     """
-    chosen = EngineOptions(engine=engine, token_file=token_file, python=python).choice()
+    engine_choice = EngineOptions(engine=engine, token_file=token_file, python=python).read_choice()
     if choice != BenchmarkOptions() and not problems:
         remedy = "Name their source with --problems"
         raise InputError("options select problems, but there is no source of problems", remedy=remedy)
-    found: _LocalFindings | ClusterFindings | _Nodes
-    if chosen.on_ray:
-        found = asyncio.run(_check_nodes(chosen))
-    elif chosen.remote:
-        found = asyncio.run(_check_servers(chosen))
+    findings: LocalFindings | ClusterFindings | NodeFindings
+    if engine_choice.on_ray:
+        findings = asyncio.run(_check_nodes(engine_choice))
+    elif engine_choice.remote:
+        findings = asyncio.run(_check_servers(engine_choice))
     else:
         store = open_store()
-        here = _with_option_names(
-            asyncio.run(conditions(store, python=chosen.python or CALLER, folders=os.get_exec_path()))
+        local_checks = _with_option_names(
+            asyncio.run(conditions(store, python=engine_choice.python or CALLER, folders=os.get_exec_path()))
         )
-        here.append(HealthCheck(name="cache", ok=True, detail=str(store.root)))
-        found = _LocalFindings(ok=_has_no_failure(here), conditions=here)
-    needed: Sequence[HealthCheck] = ()
-    if problems and found.ok:  # if nothing can be judged, that must be fixed first
-        needed = _with_option_names(check_needs_sync(problems, choice, chosen, store=open_store()))
+        local_checks.append(HealthCheck(name="cache", ok=True, detail=str(store.root)))
+        findings = LocalFindings(ok=_has_no_failure(local_checks), conditions=local_checks)
+    problem_checks: Sequence[HealthCheck] = ()
+    if problems and findings.ok:  # if nothing can be judged, that must be fixed first
+        problem_checks = _with_option_names(
+            check_needs_sync(problems, choice, engine_choice, store=open_store())
+        )
     if as_json:
-        console.show_json({**msgspec.to_builtins(found), "problems": needed} if problems else found)
+        console.print_json(
+            {**msgspec.to_builtins(findings), "problems": problem_checks} if problems else findings
+        )
     else:
-        found.show()
-        console.show(found.conclusion)
-        if needed:
-            console.show("")
-            _show(needed)
-    if not found.ok or not _has_no_failure(needed):
+        findings.print_findings()
+        console.print_line(findings.conclusion)
+        if problem_checks:
+            console.print_line("")
+            _print_checks(problem_checks)
+    if not findings.ok or not _has_no_failure(problem_checks):
         raise typer.Exit(console.BAD_INPUT)
 
 
-def _show(found: Sequence[HealthCheck]) -> None:
-    width = max(len(condition.name) for condition in found)
-    indent = " " * (_MARK + width + 2)
-    for condition in found:
-        mark = _MARKS[condition.ok]
-        begin = f"{mark:<{_MARK}}{condition.name:<{width}}  "
-        first, *others = console.wrapped(condition.detail, begin, indent)
-        console.show(console.coloured(mark, _COLOURS[condition.ok], sys.stdout) + first.removeprefix(mark))
-        for line in others:
-            console.show(line)
-        if condition.remedy:
-            console.show_wrapped(condition.remedy, f"{indent}-> ", f"{indent}   ")
+def _print_checks(checks: Sequence[HealthCheck]) -> None:
+    width = max(len(check.name) for check in checks)
+    indent = " " * (_MARK_WIDTH + width + 2)
+    for check in checks:
+        mark = _MARKS[check.ok]
+        check_head = f"{mark:<{_MARK_WIDTH}}{check.name:<{width}}  "
+        first, *more_lines = console.wrap_text(check.detail, check_head, indent)
+        console.print_line(
+            console.colour_text(mark, _COLOURS[check.ok], sys.stdout) + first.removeprefix(mark)
+        )
+        for line in more_lines:
+            console.print_line(line)
+        if check.remedy:
+            console.print_wrapped(check.remedy, f"{indent}-> ", f"{indent}   ")
 
 
 # --- many servers ------------------------------------------------------------------------------------
@@ -149,77 +155,82 @@ class ClusterFindings(Value):
     uses: tuple[ServerUse, ...] = ()  # how a run would use the servers that can be reached
     together: tuple[HealthCheck, ...] = ()  # differences between the servers
 
-    def show(self) -> None:
+    def print_findings(self) -> None:
         if len(self.servers) == 1:
-            console.show_wrapped(self.servers[0].url, "", "  ")
-            _show(self.servers[0].findings)
+            console.print_wrapped(self.servers[0].url, "", "  ")
+            _print_checks(self.servers[0].findings)
         else:
-            self._show_table()
+            self._print_table()
         if self.together:
-            console.show("")
-            _show(self.together)
-        console.show("")
+            console.print_line("")
+            _print_checks(self.together)
+        console.print_line("")
 
-    def _show_table(self) -> None:
+    def _print_table(self) -> None:
         """Print a row for each server, and below the table how to improve the servers."""
         names = {report.url: report.url for report in self.servers}
         if max(map(len, names)) > _MAX_ADDRESS:
             names = {url: str(number) for number, url in enumerate(names, 1)}
             for url, number in names.items():
-                console.show(f"{number}  {url}")
-            console.show("")
-        rows = [(names[report.url], *self._row(report)) for report in self.servers]
-        console.show_table(_HEADS, rows, width=_TABLE_WIDTH)
+                console.print_line(f"{number}  {url}")
+            console.print_line("")
+        rows = [(names[report.url], *self._format_row(report)) for report in self.servers]
+        console.print_table(_HEADS, rows, width=_TABLE_WIDTH)
         urls_by_remedies = dict[tuple[str, ...], list[str]]()
         for report in self.servers:
-            lines = tuple(map(console.as_called, remedies(report)))
+            lines = tuple(map(console.replace_argument_names, remedies(report)))
             if not report.reachable:
                 lines = (report.reason, *lines)
             urls_by_remedies.setdefault(lines, []).append(report.url)
         for lines, urls in urls_by_remedies.items():
             if lines:
-                console.show("")
-                console.show_wrapped(", ".join(urls), "", "  ")
+                console.print_line("")
+                console.print_wrapped(", ".join(urls), "", "  ")
                 for line in lines:
-                    console.show_wrapped(line, "  -> ", "     ")
+                    console.print_wrapped(line, "  -> ", "     ")
 
-    def _row(self, report: EndpointReport) -> tuple[str, ...]:
+    def _format_row(self, report: EndpointReport) -> tuple[str, ...]:
         if not report.reachable:
             return ("-", "-", "-", "-", "nothing: not reachable")
         return (
             re.sub(r"^Piston v", "", report.server) or "unknown",
             packages_of(report.runtimes),
-            _compilers(report),
+            _describe_compilers(report),
             limits_in_short(report),
-            self._use(report),
+            self._describe_use(report),
         )
 
-    def _use(self, report: EndpointReport) -> str:
-        use = next(each for each in self.uses if each.url == report.url)
-        if use.use is ServerRole.NONE:
-            return f"nothing: {use.reason}"
-        lacking = [line.name for line in report.findings if line.ok is False]
+    def _describe_use(self, report: EndpointReport) -> str:
+        server_use = next(entry for entry in self.uses if entry.url == report.url)
+        if server_use.use is ServerRole.NONE:
+            return f"nothing: {server_use.reason}"
+        failed_checks = [line.name for line in report.findings if line.ok is False]
         if report.url in self.good:
-            return IN_SHORT[use.use] + (f", but no {' or '.join(lacking)}" if lacking else "")
-        return f"nothing before it has: {', '.join(lacking)}"
+            return IN_SHORT[server_use.use] + (
+                f", but no {' or '.join(failed_checks)}" if failed_checks else ""
+            )
+        return f"nothing before it has: {', '.join(failed_checks)}"
 
     @property
     def conclusion(self) -> str:
-        number, of = len(self.good), len(self.servers)
-        if of == 1:
-            return f"Submissions can{'' if number else 'not'} be judged there{'' if number else ' yet'}."
-        if not number:
-            return f"Submissions cannot be judged on any of {of} servers yet."
-        return f"Submissions can be judged on {'all' if number == of else f'{number} of'} {of} servers."
+        good_count, server_count = len(self.good), len(self.servers)
+        if server_count == 1:
+            return (
+                f"Submissions can{'' if good_count else 'not'} be judged there{'' if good_count else ' yet'}."
+            )
+        if not good_count:
+            return f"Submissions cannot be judged on any of {server_count} servers yet."
+        usable = "all" if good_count == server_count else f"{good_count} of"
+        return f"Submissions can be judged on {usable} {server_count} servers."
 
 
-def _compilers(report: EndpointReport) -> str:
+def _describe_compilers(report: EndpointReport) -> str:
     """Return the C++ compiler of a server and the number of its other tools."""
     if not report.architecture:
         return "not known"
-    found = report.toolchains.get("g++")
-    others = len(report.toolchains.keys() - {"g++", "gcc"})
-    return (f"g++ {found.version}" if found else "no g++") + (f", {others} others" if others else "")
+    gxx = report.toolchains.get("g++")
+    other_count = len(report.toolchains.keys() - {"g++", "gcc"})
+    return (f"g++ {gxx.version}" if gxx else "no g++") + (f", {other_count} others" if other_count else "")
 
 
 async def _check_servers(choice: EngineChoice) -> ClusterFindings:
@@ -232,25 +243,29 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
     urls = await discovery(choice.text).find()
     if not urls:
         raise EngineUnavailable(f"no server was found by {choice.text}")
-    async with HttpClient(token=choice.token) as wire:
-        prober, room, proctor = Prober(wire), asyncio.Semaphore(_MAX_CONCURRENT), await _packed_proctor()
+    async with HttpClient(token=choice.token) as client:
+        prober, semaphore, proctor = (
+            Prober(client),
+            asyncio.Semaphore(_MAX_CONCURRENT),
+            await _build_gzipped_proctor(),
+        )
 
-        async def probed(url: str) -> EndpointReport:
-            async with room:
+        async def probe_server(url: str) -> EndpointReport:
+            async with semaphore:
                 report = await prober.probe(url)
                 return report if proctor is None else await prober.confined(report, proctor)
 
-        found = summed_up(await asyncio.gather(*map(probed, sorted(urls))))
+        findings = combine_reports(await asyncio.gather(*map(probe_server, sorted(urls))))
     servers = (
         msgspec.structs.replace(server, findings=tuple(_with_option_names(server.findings)))
-        for server in found.servers
+        for server in findings.servers
     )
     return msgspec.structs.replace(
-        found, servers=tuple(servers), together=tuple(_with_option_names(found.together))
+        findings, servers=tuple(servers), together=tuple(_with_option_names(findings.together))
     )
 
 
-async def _packed_proctor() -> bytes | None:
+async def _build_gzipped_proctor() -> bytes | None:
     """Return the proctor for servers to try, or `None` if this machine has no compiler."""
     with place_to_try() as folder:
         compiler = await asyncio.to_thread(find_compiler)
@@ -261,51 +276,60 @@ async def _packed_proctor() -> bytes | None:
         return await asyncio.to_thread(gzip.compress, binary.content)
 
 
-def summed_up(reports: Sequence[EndpointReport]) -> ClusterFindings:
-    there = [report for report in reports if report.reachable]
-    found = uses(there)
-    used = [report for report in there if report.url not in found.not_used]
-    ok = any(_has_no_failure(report.findings) for report in used)
+def combine_reports(reports: Sequence[EndpointReport]) -> ClusterFindings:
+    reachable = [report for report in reports if report.reachable]
+    cluster_uses = uses(reachable)
+    used_reports = [report for report in reachable if report.url not in cluster_uses.not_used]
+    ok = any(_has_no_failure(report.findings) for report in used_reports)
     # If one server can judge, a server without a compiler gets the programs that it compiles.
-    good = [
+    good_urls = [
         report.url
-        for report in used
+        for report in used_reports
         if ok and all(line.ok is not False or line.name == COMPILER for line in report.findings)
     ]
     return ClusterFindings(
-        ok=ok, good=tuple(good), servers=tuple(reports), uses=found.servers, together=differences(used)
+        ok=ok,
+        good=tuple(good_urls),
+        servers=tuple(reports),
+        uses=cluster_uses.servers,
+        together=differences(used_reports),
     )
 
 
 # --- Ray ---------------------------------------------------------------------------------------------
 
 
-class _Nodes(Value):
+class NodeFindings(Value):
     ok: bool
     slots: int
     nodes: Mapping[str, list[HealthCheck]]
     left_out: Mapping[str, str]
     together: tuple[HealthCheck, ...] = ()
 
-    def show(self) -> None:
-        together = [HealthCheck(name=name, ok=None, detail=why) for name, why in self.left_out.items()]
-        together += self.together
-        for title, findings in {**self.nodes, **({"Together": together} if together else {})}.items():
-            console.show_wrapped(title, "", "  ")
-            _show(findings)
-            console.show("")
+    def print_findings(self) -> None:
+        cluster_checks = [
+            HealthCheck(name=name, ok=None, detail=reason) for name, reason in self.left_out.items()
+        ]
+        cluster_checks += self.together
+        for title, findings in {
+            **self.nodes,
+            **({"Together": cluster_checks} if cluster_checks else {}),
+        }.items():
+            console.print_wrapped(title, "", "  ")
+            _print_checks(findings)
+            console.print_line("")
 
     @property
     def conclusion(self) -> str:
-        fit = sum(_has_no_failure(findings) for findings in self.nodes.values())
-        return f"Submissions can be judged on {fit} of {len(self.nodes) + len(self.left_out)} nodes."
+        usable_count = sum(_has_no_failure(findings) for findings in self.nodes.values())
+        return f"Submissions can be judged on {usable_count} of {len(self.nodes) + len(self.left_out)} nodes."
 
 
-async def _check_nodes(choice: EngineChoice) -> _Nodes:
+async def _check_nodes(choice: EngineChoice) -> NodeFindings:
     """Check the nodes of a Ray cluster. Raises EngineUnavailable if no node can be used."""
     async with open_nodes(choice, open_store()) as engine:
         nodes, servers = await engine.conditions(), engine.servers()
-        return _Nodes(
+        return NodeFindings(
             ok=any(map(_has_no_failure, nodes.values())),
             slots=servers.slots,
             nodes={name: _with_option_names(findings) for name, findings in nodes.items()},
@@ -318,7 +342,9 @@ def _with_option_names(findings: Iterable[HealthCheck]) -> list[HealthCheck]:
     """Return the findings with options instead of the library's arguments."""
     return [
         msgspec.structs.replace(
-            finding, detail=console.as_called(finding.detail), remedy=console.as_called(finding.remedy)
+            finding,
+            detail=console.replace_argument_names(finding.detail),
+            remedy=console.replace_argument_names(finding.remedy),
         )
         for finding in findings
     ]

@@ -22,7 +22,7 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import CliOption
 
 # Parameters of a command, and a function that makes one value from their arguments.
-_Group = tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]
+_ParameterGroup = tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]
 
 
 class OptionGroup(NamedTuple):
@@ -30,26 +30,28 @@ class OptionGroup(NamedTuple):
 
     title: str
     # The type with the fields, if the command gets a value of another type; or the options themselves.
-    of: type[msgspec.Struct] | Iterable[DeclaredOption] | None = None
+    fields_of: type[msgspec.Struct] | Iterable[DeclaredOption] | None = None
     without: tuple[str, ...] = ()  # fields that are not options of this command
     only: tuple[str, ...] = ()  # fields; empty means all
-    but: Mapping[str, Mapping[str, Any]] | None = None  # by field: fields of its `CliOption` to change
+    changes: Mapping[str, Mapping[str, Any]] | None = None  # by field: fields of its `CliOption` to change
 
-    def of_value(self, kind: Any) -> _Group:
+    def make_parameters(self, kind: Any) -> _ParameterGroup:
         """Return the group's options, and a function that makes a `kind` from their arguments.
 
         A `dict` has only the options that were given.
         """
-        options = options_of((self.of or kind) if isinstance(self.of, type | None) else self.of)
+        options = register_options(
+            (self.fields_of or kind) if isinstance(self.fields_of, type | None) else self.fields_of
+        )
         names = self.only or [name for name in options if name not in self.without]
-        chosen = [options[name].with_changes(**(self.but or {}).get(name, {})) for name in names]
+        options_used = [options[name].with_changes(**(self.changes or {}).get(name, {})) for name in names]
         is_dict = get_origin(kind) is dict
-        takes_arguments = self.of is not None and not is_dict
+        takes_arguments = self.fields_of is not None and not is_dict
 
-        def make(arguments: dict[str, Any]) -> Any:
-            return kind(**(arguments if takes_arguments else values_of(chosen, arguments)))
+        def make_value(arguments: dict[str, Any]) -> Any:
+            return kind(**(arguments if takes_arguments else read_field_values(options_used, arguments)))
 
-        return [option.parameter(self.title, is_dict) for option in chosen], make
+        return [option.make_parameter(self.title, is_dict) for option in options_used], make_value
 
 
 _LOG_LEVEL = "log_level"
@@ -70,9 +72,9 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
     examples.
     """
 
-    def decorated(function: Callable[..., None]) -> Callable[..., None]:
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(function, eval_str=True)
-        groups: dict[str, _Group] = {}
+        groups: dict[str, _ParameterGroup] = {}
         parameters = [
             inspect.Parameter(_LOG_LEVEL, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_LogLevel)
         ]
@@ -82,25 +84,25 @@ def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None
             if group is None:
                 parameters.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
             else:
-                groups[name] = group.of_value(get_args(parameter.annotation)[0])
+                groups[name] = group.make_parameters(get_args(parameter.annotation)[0])
                 parameters += groups[name][0]
 
         @functools.wraps(function)
-        def called(**arguments: Any) -> None:
+        def run_with_values(**arguments: Any) -> None:
             if (level := arguments.pop(_LOG_LEVEL)) is not None:
                 console.set_log_level(level)
             values = {
-                name: make({option.name: arguments.pop(option.name) for option in options})
-                for name, (options, make) in groups.items()
+                name: make_value({option.name: arguments.pop(option.name) for option in options})
+                for name, (options, make_value) in groups.items()
             }
             function(**values, **arguments)
 
-        called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        called.__doc__ = f"{inspect.getdoc(function)}\n\n\b\nExamples:\n{examples.strip(chr(10))}"
-        return called
+        run_with_values.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run_with_values.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run_with_values.__doc__ = f"{inspect.getdoc(function)}\n\n\b\nExamples:\n{examples.strip(chr(10))}"
+        return run_with_values
 
-    return decorated
+    return decorate
 
 
 # --- fields that are options -------------------------------------------------------------------------
@@ -137,21 +139,21 @@ class DeclaredOption(NamedTuple):
         """Return a copy with some fields of its `CliOption` changed, for another command."""
         return self._replace(cli_option=msgspec.structs.replace(self.cli_option, **changes))
 
-    def option(self, title: str | None = None) -> Any:
+    def make_typer_option(self, title: str | None = None) -> Any:
         """Return the option for Typer. `title` is its heading in the help page."""
         settings = self.cli_option
-        bounds = None if settings.typed is not None else next(_bounds(self.kind), None)
+        bounds = None if settings.typed is not None else next(_find_bounds(self.kind), None)
         flags = f"{self.flag}/--no-{self.key}" if self.default is True else self.flag
         is_file = settings.metavar == "FILE"
         return typer.Option(
             flags,
             *([f"-{settings.short}"] if settings.short else []),
             *settings.also,
-            help=console.as_called(settings.help),
+            help=console.replace_argument_names(settings.help),
             metavar=settings.metavar or None,
             min=settings.least if bounds is None or settings.least is not None else bounds.ge,
             max=settings.most if bounds is None or settings.most is not None else bounds.le,
-            callback=within(
+            callback=make_bounds_check(
                 above=None if bounds is None else bounds.gt, below=None if bounds is None else bounds.lt
             ),
             show_default=settings.unset or True,
@@ -161,46 +163,46 @@ class DeclaredOption(NamedTuple):
             hidden=settings.file_only,
         )
 
-    def parameter(self, title: str, without_default: bool = False) -> inspect.Parameter:
+    def make_parameter(self, title: str, without_default: bool = False) -> inspect.Parameter:
         """Return the parameter of a command.
 
         It is `None` if the option is absent, unless the help page can show the field's default.
         """
-        kind, default = self.typed, self.cli_option.default
+        kind, default = self.argument_type, self.cli_option.default
         if default is None and self.cli_option.typed is None and isinstance(self.default, str | int | float):
             default = self.default
         if without_default or self.cli_option.unset or default is None:
             kind, default = Union[kind, None], None  # noqa: UP007
-        annotation: Any = Annotated[kind, self.option(title)]
+        annotation: Any = Annotated[kind, self.make_typer_option(title)]
         return inspect.Parameter(
             self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
         )
 
     @property
-    def typed(self) -> Any:
+    def argument_type(self) -> Any:
         """The type of the argument: `list` instead of sets and tuples, and without `None`."""
         if self.cli_option.typed is not None:
             return self.cli_option.typed
-        kind = _bare(self.kind)
-        return list[_bare(get_args(kind)[0])] if get_origin(kind) in (frozenset, tuple) else kind  # type: ignore[misc]
+        kind = _strip_annotations(self.kind)
+        return list[_strip_annotations(get_args(kind)[0])] if get_origin(kind) in (frozenset, tuple) else kind  # type: ignore[misc]
 
-    def value(self, argument: Any) -> Any:
+    def read_argument(self, argument: Any) -> Any:
         """Return the field's value for an argument. An InputError names the option."""
         try:
             value = argument if self.cli_option.read is None else self.cli_option.read(argument)
         except InputError as error:
             raise console.with_option_name(error, self.label) from error
-        origin = get_origin(_bare(self.kind))
+        origin = get_origin(_strip_annotations(self.kind))
         return origin(value) if origin in (frozenset, tuple) else value
 
 
-def within(*, above: float | None = None, below: float | None = None) -> Callable[[Any], Any]:
+def make_bounds_check(*, above: float | None = None, below: float | None = None) -> Callable[[Any], Any]:
     """Return an option's callback that refuses nan, infinity, and numbers outside of two open bounds.
 
     Typer itself has only closed bounds.
     """
 
-    def checked(value: Any) -> Any:
+    def check_bounds(value: Any) -> Any:
         for number in value if isinstance(value, list | tuple) else [value]:
             if isinstance(number, float) and not math.isfinite(number):
                 raise typer.BadParameter(f"{number} is not a number that can be meant.")
@@ -210,17 +212,17 @@ def within(*, above: float | None = None, below: float | None = None) -> Callabl
                 raise typer.BadParameter(f"{number} is not less than {below:g}.")
         return value
 
-    return checked
+    return check_bounds
 
 
-def declared(kind: type[msgspec.Struct]) -> Iterator[DeclaredOption]:
+def find_declared_options(kind: type[msgspec.Struct]) -> Iterator[DeclaredOption]:
     """Yield the fields of a type that have a `CliOption`, in their order."""
     hints = get_type_hints(kind, include_extras=True)
     for field in msgspec.structs.fields(kind):
-        hint = hints[field.name]
-        settings = [item for item in getattr(hint, "__metadata__", ()) if isinstance(item, CliOption)]
+        field_type = hints[field.name]
+        settings = [item for item in getattr(field_type, "__metadata__", ()) if isinstance(item, CliOption)]
         if settings:
-            option = DeclaredOption(field.name, settings[0], hint, field.default)
+            option = DeclaredOption(field.name, settings[0], field_type, field.default)
             for changes in settings[1:]:
                 option = option.with_changes(
                     **{name: value for name, value in asdict(changes).items() if value}
@@ -228,36 +230,40 @@ def declared(kind: type[msgspec.Struct]) -> Iterator[DeclaredOption]:
             yield option
 
 
-def options_of(kind: type[msgspec.Struct] | Iterable[DeclaredOption]) -> Mapping[str, DeclaredOption]:
+def register_options(kind: type[msgspec.Struct] | Iterable[DeclaredOption]) -> Mapping[str, DeclaredOption]:
     """Return options by field, and register their names for messages."""
-    options = {option.field: option for option in (declared(kind) if isinstance(kind, type) else kind)}
+    options = {
+        option.field: option for option in (find_declared_options(kind) if isinstance(kind, type) else kind)
+    }
     console.FLAGS.update((field, option.label) for field, option in options.items())
     return options
 
 
-def option_of(kind: type[msgspec.Struct], field: str, **changes: Any) -> Any:
+def make_option(kind: type[msgspec.Struct], field: str, **changes: Any) -> Any:
     """Return the option of one field, for a command that has no other options of the type."""
-    return options_of(kind)[field].with_changes(**changes).option()
+    return register_options(kind)[field].with_changes(**changes).make_typer_option()
 
 
-def values_of(options: Iterable[DeclaredOption], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def read_field_values(options: Iterable[DeclaredOption], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of fields whose options have an argument. An InputError names the option."""
     pairs = ((option, arguments.get(option.name)) for option in options)
-    return {option.field: option.value(argument) for option, argument in pairs if argument is not None}
+    return {
+        option.field: option.read_argument(argument) for option, argument in pairs if argument is not None
+    }
 
 
-def _bare(kind: Any) -> Any:
+def _strip_annotations(kind: Any) -> Any:
     """Return a type without annotations and without `None`."""
     if get_origin(kind) is Annotated:
-        return _bare(get_args(kind)[0])
+        return _strip_annotations(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
-        return _bare(next(member for member in get_args(kind) if member is not type(None)))
+        return _strip_annotations(next(member for member in get_args(kind) if member is not type(None)))
     return kind
 
 
-def _bounds(kind: Any) -> Iterator[msgspec.Meta]:
+def _find_bounds(kind: Any) -> Iterator[msgspec.Meta]:
     if get_origin(kind) is Annotated:
         yield from (item for item in get_args(kind) if isinstance(item, msgspec.Meta))
     if get_origin(kind) in (Annotated, Union, types.UnionType, tuple):
         for item in get_args(kind):
-            yield from _bounds(item)
+            yield from _find_bounds(item)

@@ -23,7 +23,7 @@ from ioi_eval.cli.options import (
     open_store,
     problems_option,
 )
-from ioi_eval.cli.progress import RunProgress, Signals
+from ioi_eval.cli.progress import RunProgress, SignalHandler
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.model.fields import suggest_names
@@ -87,35 +87,44 @@ def judge(
 
     Exit code 0: full marks; 1: less; 2: bad input; 3: the program could not be judged; 130: interrupted.
     """
-    spoken, code = _read(program, language)
-    store, chosen, measured = open_store(), engine.choice(), timing
+    language_name, code = _read_program(program, language)
+    store, engine_choice, timing_options = open_store(), engine.read_choice(), timing
     options = JudgeOptions(
-        job=chosen.job,
+        job=engine_choice.job,
         all_tests=all_tests,
-        allow_unconfined=chosen.allow_unconfined,
-        borderline=measured.borderline,
+        allow_unconfined=engine_choice.allow_unconfined,
+        borderline=timing_options.borderline,
         echo=_ECHO,
     )
-    with open_problem_source(source, problems, store) as found:
-        problem = _only(found, problems, source)
-        submission = Submission(key=program, problem_id=problem.id, code=code, language=spoken)
+    with open_problem_source(source, problems, store) as opened_problems:
+        problem = _select_single_problem(opened_problems, problems, source)
+        submission = Submission(key=program, problem_id=problem.id, code=code, language=language_name)
         try:
-            with RunProgress(quiet=False) as progress, Signals() as signals:
+            with RunProgress(quiet=False) as progress, SignalHandler() as signals:
 
-                def tell(event: Event) -> None:
+                def handle_event(event: Event) -> None:
                     signals(event)
                     progress(event)
 
                 result = asyncio.run(
-                    _judged(problem, submission, chosen, options, measured, store, tell, found.packages)
+                    _judge_submission(
+                        problem,
+                        submission,
+                        engine_choice,
+                        options,
+                        timing_options,
+                        store,
+                        handle_event,
+                        opened_problems.packages,
+                    )
                 )
         except JudgeFailure as failure:
-            console.complain(console.as_called(f"not judged: {failure}"))
+            console.print_error(console.replace_argument_names(f"not judged: {failure}"))
             raise typer.Exit(console.UNSCORED) from None
         if as_json:
-            console.show_json(_described(problem, result, spoken))
+            console.print_json(_build_json_result(problem, result, language_name))
         else:
-            _show(problem, result, spoken)
+            _print_result(problem, result, language_name)
     if not result.solved:
         raise typer.Exit(_NOT_FULL)
 
@@ -123,84 +132,87 @@ def judge(
 # --- what was asked for ------------------------------------------------------------------------------
 
 
-def _read(program: str, asked: str | None) -> tuple[str, str]:
+def _read_program(path: str, language: str | None) -> tuple[str, str]:
     """Return the program's language and its source."""
-    where = "standard input" if program == _STDIN else program
-    if asked is not None:
-        find(asked, field="--language")
-    elif program != _STDIN and (found := find_language_by_suffix(Path(program).suffix)) is not None:
-        asked = found.name
+    where = "standard input" if path == _STDIN else path
+    if language is not None:
+        find(language, field="--language")
+    elif path != _STDIN and (detected := find_language_by_suffix(Path(path).suffix)) is not None:
+        language = detected.name
     else:
         remedy = "Name it: --language c++"
         raise InputError("cannot tell the language", where=where, field="--language", remedy=remedy)
     try:
-        code = (sys.stdin.buffer.read() if program == _STDIN else Path(program).read_bytes()).decode()
+        code = (sys.stdin.buffer.read() if path == _STDIN else Path(path).read_bytes()).decode()
     except UnicodeDecodeError as error:
         problem = f"the program is not text in UTF-8: see byte {error.start}"
         raise InputError(problem, where=where, remedy="Convert it to UTF-8") from error
     except OSError as error:
         remedy = "Name a file with a program"
         raise InputError(f"cannot be read ({error.strerror})", where=where, remedy=remedy) from error
-    if not code.strip() and find(asked).syntax != "python":  # which runs an empty file
+    if not code.strip() and find(language).syntax != "python":  # which runs an empty file
         raise InputError("contains no program", where=where, remedy="Name a file with a program")
-    return asked, code
+    return language, code
 
 
-def _only(found: Problems, asked: BenchmarkOptions, source: str) -> Problem:
+def _select_single_problem(problems: Problems, options: BenchmarkOptions, source: str) -> Problem:
     """Return the problem that the options select. Raises InputError if it is not exactly one."""
-    if len(found) == 1:
-        (problem,) = found.values()
-    elif len(asked.problems) == 1 and not found:
-        problem = found.find(next(iter(asked.problems)))  # raises an error that says why it is left out
+    if len(problems) == 1:
+        (problem,) = problems.values()
+    elif len(options.problems) == 1 and not problems:
+        problem = problems.find(next(iter(options.problems)))  # raises an error that says why it is left out
     else:
-        of_year = "with its --year" if benchmark_of(source) else "the package itself with --problems"
+        source_hint = "with its --year" if benchmark_of(source) else "the package itself with --problems"
         raise InputError(
-            f"a program is judged for one problem, and here are {len(found)} problems",
+            f"a program is judged for one problem, and here are {len(problems)} problems",
             where=source,
             field="--problem",
-            remedy=f"Name one, {of_year} if several have that name. {suggest_names('', tuple(found))}",
+            remedy=f"Name one, {source_hint} if several have that name. {suggest_names('', tuple(problems))}",
         )
     if problem.task_type is TaskType.OUTPUT_ONLY:
-        what, remedy = f"{problem.id} asks for files, not for a program", "Use `ioi-eval score` or `validate`"
-        raise InputError(what, where=source, field="--problem", remedy=remedy)
+        fault, remedy = (
+            f"{problem.id} asks for files, not for a program",
+            "Use `ioi-eval score` or `validate`",
+        )
+        raise InputError(fault, where=source, field="--problem", remedy=remedy)
     return problem
 
 
 # --- judging -----------------------------------------------------------------------------------------
 
 
-async def _judged(
+async def _judge_submission(
     problem: Problem,
     submission: Submission,
-    chosen: EngineChoice,
+    engine_choice: EngineChoice,
     options: JudgeOptions,
     timing: Timing,
     store: Store,
-    tell: OnEvent,
+    on_event: OnEvent,
     packages: Collection[str],
 ) -> SubmissionResult:
-    engine, trusted = open_engine(chosen, store, tuple(packages))
-    tell(EngineStarting(engine=chosen.text))
-    set_server_callback(engine, tell)
+    engine, trusted = open_engine(engine_choice, store, tuple(packages))
+    on_event(EngineStarting(engine=engine_choice.text))
+    set_server_callback(engine, on_event)
     try:
         async with Scorer(engine, store=store, options=options, trusted=trusted) as scorer:
             servers_found_event(engine)  # refuses servers that cannot judge
             try:
                 await scorer.judge.check_packages(packages, [submission.language])
-                limited = await TimeLimits(scorer.judge.but(trusts=True), factor=timing.factor).with_limits(
-                    problem
-                )
-                return await scorer.score(limited, submission)
+                limited_problem = await TimeLimits(
+                    scorer.judge.but(trusts=True), factor=timing.factor
+                ).with_limits(problem)
+                return await scorer.score(limited_problem, submission)
             except EngineError as error:
                 raise JudgeFailure(str(error), phase="judging") from error
     finally:
-        tell(EngineStopped())
+        on_event(EngineStopped())
 
 
 # --- what is shown -----------------------------------------------------------------------------------
 
 
-def _described(problem: Problem, result: SubmissionResult, language: str) -> dict[str, Any]:
+def _build_json_result(problem: Problem, result: SubmissionResult, language: str) -> dict[str, Any]:
     return {
         "problem": problem.id,
         "language": language,
@@ -233,34 +245,40 @@ def _described(problem: Problem, result: SubmissionResult, language: str) -> dic
     }
 
 
-def _show(problem: Problem, result: SubmissionResult, language: str) -> None:
+def _print_result(problem: Problem, result: SubmissionResult, language: str) -> None:
     compiler = f" ({result.compiler})" if result.compiler else ""
-    worth = f"{result.verdict}, {result.points:g} of {max_problem_points(problem):g} points"
-    for line in console.wrapped(f"{problem.id}, {language}{compiler}: {worth}"):
-        console.show(console.verdict_coloured(line, result.verdict))
+    score_text = f"{result.verdict}, {result.points:g} of {max_problem_points(problem):g} points"
+    for line in console.wrap_text(f"{problem.id}, {language}{compiler}: {score_text}"):
+        console.print_line(console.colour_verdict(line, result.verdict))
     if not result.compiles:
-        console.show("\nThe compiler says:")
-        room = console.line_width() - len(_INDENT)
+        console.print_line("\nThe compiler says:")
+        line_width = console.get_line_width() - len(_INDENT)
         lines = (
-            textwrap.wrap(line, room, break_long_words=False) for line in _printable(result.compile_output)
+            textwrap.wrap(line, line_width, break_long_words=False)
+            for line in _split_printable_lines(result.compile_output)
         )
-        _show_lines([piece for line in lines for piece in line], _MAX_COMPILER_LINES)
+        _print_indented_lines([wrapped_line for line in lines for wrapped_line in line], _MAX_COMPILER_LINES)
         return
-    _show_tables(problem, result)
-    wrong = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
-    if (first := next(wrong, None)) is not None:
-        _show_test(problem, first)
+    _print_tables(problem, result)
+    failed_tests = (test for test in result.tests if test.status not in (Verdict.AC, Verdict.SKIPPED))
+    if (first_failed := next(failed_tests, None)) is not None:
+        _print_failed_test(problem, first_failed)
 
 
-def _show_tables(problem: Problem, result: SubmissionResult) -> None:
+def _print_tables(problem: Problem, result: SubmissionResult) -> None:
     """Show the subtasks, and each test once, with the subtasks that it is in."""
     if result.subtasks:
-        console.show("")
+        console.print_line("")
         rows = [
-            (visible(part.subtask), part.status.value, f"{part.weighted_score:g}", f"{part.points:g}")
-            for part in result.subtasks
+            (
+                visible(subtask_result.subtask),
+                subtask_result.status.value,
+                f"{subtask_result.weighted_score:g}",
+                f"{subtask_result.points:g}",
+            )
+            for subtask_result in result.subtasks
         ]
-        console.show_table(("subtask", "verdict", *_SUBTASK_NUMBERS), rows, right=_SUBTASK_NUMBERS)
+        console.print_table(("subtask", "verdict", *_SUBTASK_NUMBERS), rows, right=_SUBTASK_NUMBERS)
     tests: list[list[str]] = []
     for test in result.tests:
         cells = [
@@ -270,39 +288,44 @@ def _show_tables(problem: Problem, result: SubmissionResult) -> None:
             "" if test.cpu_time is None else f"{test.cpu_time:.3f} s",
             "" if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB",
         ]
-        within = (visible(subtask.name) for subtask in problem.subtasks if test.test_name in subtask.tests)
-        tests.append([*cells, ", ".join(within)] if problem.subtasks else cells)
+        subtask_names = (
+            visible(subtask.name) for subtask in problem.subtasks if test.test_name in subtask.tests
+        )
+        tests.append([*cells, ", ".join(subtask_names)] if problem.subtasks else cells)
     heads = ("test", "verdict", *_TEST_NUMBERS, *(["subtasks"] if problem.subtasks else []))
-    console.show("")
-    console.show_table(heads, tests, right=_TEST_NUMBERS)
+    console.print_line("")
+    console.print_table(heads, tests, right=_TEST_NUMBERS)
 
 
-def _show_test(problem: Problem, result: TestResult) -> None:
+def _print_failed_test(problem: Problem, result: TestResult) -> None:
     test = next(test for test in problem.tests if test.name == result.test_name)
-    says = f": {result.feedback}" if result.feedback else ""
-    console.show("")
-    for line in console.wrapped(f"First test that is not right: {test.name}, {result.status}{says}"):
-        console.show(console.verdict_coloured(line, result.status))
+    feedback = f": {result.feedback}" if result.feedback else ""
+    console.print_line("")
+    for line in console.wrap_text(f"First test that is not right: {test.name}, {result.status}{feedback}"):
+        console.print_line(console.colour_verdict(line, result.status))
     expected = "" if test.answer is None else test.answer.beginning(_ECHO)
-    for what, text in (
+    for title, text in (
         ("input", test.input.beginning(_ECHO)),
         ("output", result.output),
         ("expected", expected),
     ):
-        console.show(f"  {what}:" if text else f"  {what}: nothing to show")
-        room = _WIDTH - len(_INDENT)  # a character may take two columns
-        cut = [shorten(line, room if line.isascii() else room // 2) for line in _printable(text)]
-        _show_lines(cut, _MAX_LINES)
+        console.print_line(f"  {title}:" if text else f"  {title}: nothing to print_line")
+        line_width = _WIDTH - len(_INDENT)  # a character may take two columns
+        shortened_lines = [
+            shorten(line, line_width if line.isascii() else line_width // 2)
+            for line in _split_printable_lines(text)
+        ]
+        _print_indented_lines(shortened_lines, _MAX_LINES)
 
 
-def _printable(text: str) -> list[str]:
+def _split_printable_lines(text: str) -> list[str]:
     """Return the lines of a text, with control characters replaced."""
     lines = text.expandtabs().splitlines()
     return ["".join(char if char.isprintable() else "\ufffd" for char in line) for line in lines]
 
 
-def _show_lines(lines: Sequence[str], max_lines: int) -> None:
+def _print_indented_lines(lines: Sequence[str], max_lines: int) -> None:
     for line in lines[:max_lines]:
-        console.show(_INDENT + line)
+        console.print_line(_INDENT + line)
     if len(lines) > max_lines:
-        console.show(_INDENT + "…")
+        console.print_line(_INDENT + "…")

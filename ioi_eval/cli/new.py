@@ -74,21 +74,21 @@ def new(
         _write_package(path, kind)
 
 
-def _copy_examples(folder: Path) -> None:
-    _check_empty(folder)
+def _copy_examples(target: Path) -> None:
+    _check_empty(target)
     try:
         shutil.copytree(
             resources.examples_folder(),
-            folder,
+            target,
             dirs_exist_ok=True,
             copy_function=shutil.copyfile,
             ignore=shutil.ignore_patterns("__pycache__"),
         )
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)  # so that the next call finds no folder
-        raise InputError(f"cannot be written: {error_reason(error)}", where=str(folder)) from error
-    console.show(f"Copied the examples to {folder}. Score them with")
-    console.show(f"    ioi-eval score {folder}/generations.jsonl --problems {folder}/problems")
+        shutil.rmtree(target, ignore_errors=True)  # so that the next call finds no target
+        raise InputError(f"cannot be written: {error_reason(error)}", where=str(target)) from error
+    console.print_line(f"Copied the examples to {target}. Score them with")
+    console.print_line(f"    ioi-eval score {target}/generations.jsonl --problems {target}/problems")
 
 
 def _check_empty(folder: Path) -> None:
@@ -106,28 +106,28 @@ def _write_package(folder: Path, kind: StarterType) -> None:
         remedy = "Use a name without `.` that is not a module of Python"
         raise InputError(f"graders/grader.py could not import {name!r}", field="PATH", remedy=remedy)
     try:
-        whole = (Path(__file__).parent / "packages" / f"{kind}.txt").read_text(encoding="utf-8")
-        _, *parts = _SECTION.split(whole.replace("@NAME@", name))
-        for path, text in zip(parts[::2], parts[1::2], strict=True):
+        starter_text = (Path(__file__).parent / "packages" / f"{kind}.txt").read_text(encoding="utf-8")
+        _, *sections = _SECTION.split(starter_text.replace("@NAME@", name))
+        for path, text in zip(sections[::2], sections[1::2], strict=True):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {error_reason(error)}", where=str(folder)) from error
-    console.show(f"Wrote {folder}. Check its solutions: ioi-eval validate {folder}")
+    console.print_line(f"Wrote {folder}. Check its solutions: ioi-eval validate {folder}")
 
 
 def _write_config(file: Path) -> None:
     try:
         with file.open("x") as stream:
-            stream.write(template())
+            stream.write(read_config_template())
     except OSError as error:
         remedy = "Name another file" if isinstance(error, FileExistsError) else ""
         raise InputError(
             f"cannot be written ({error_reason(error)})", where=str(file), remedy=remedy
         ) from error
-    console.show(f"Wrote {file}. Name your model in it, then: ioi-eval run -c {file}")
+    console.print_line(f"Wrote {file}. Name your model in it, then: ioi-eval run -c {file}")
 
 
-def template() -> str:
+def read_config_template() -> str:
     """Return the configuration that `ioi-eval new --type config` writes."""
     return (Path(__file__).parent / "config.yaml").read_text(encoding="utf-8")

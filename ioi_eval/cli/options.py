@@ -17,7 +17,13 @@ import msgspec
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import DeclaredOption, OptionGroup, declared, option_of, values_of
+from ioi_eval.cli.groups import (
+    DeclaredOption,
+    OptionGroup,
+    find_declared_options,
+    make_option,
+    read_field_values,
+)
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import find_similar_names
 from ioi_eval.model.options import CliOption
@@ -42,7 +48,7 @@ SOURCE_HELP = (
     "or a file with your own benchmark: an entry (.toml) or a class (.py)."
 )
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help=SOURCE_HELP)]
-AllTests = Annotated[bool, option_of(RunOptions, "all_tests")]
+AllTests = Annotated[bool, make_option(RunOptions, "all_tests")]
 
 
 def problems_option(help_text: str = SOURCE_HELP, panel: str | None = "Problems", **others: Any) -> Any:
@@ -71,7 +77,7 @@ _OF_ONE = {
     "problems": {"help": "The program's problem. Not needed if the source has one problem."},
     "years": {"help": "The problem's year, if problems of several years have this ID."},
 }
-OneProblem = Annotated[BenchmarkOptions, OptionGroup("Problems", without=_MANY, but=_OF_ONE)]
+OneProblem = Annotated[BenchmarkOptions, OptionGroup("Problems", without=_MANY, changes=_OF_ONE)]
 
 
 ValidateReferences = Annotated[
@@ -82,7 +88,9 @@ ValidateReferences = Annotated[
         rich_help_panel="Problems",
     ),
 ]
-References = Annotated[dict[str, Any], OptionGroup("Problems", of=ReferenceOptions)]  # only the given options
+References = Annotated[
+    dict[str, Any], OptionGroup("Problems", fields_of=ReferenceOptions)
+]  # only the given options
 
 
 # --- rows, judging -----------------------------------------------------------------------------------
@@ -94,7 +102,7 @@ COLUMN_NAMES = tuple(  # of --columns
     if field.name.endswith(_COLUMN)
 )
 REPAIR_NAMES = tuple(field.name.removeprefix(_REPAIR) for field in msgspec.structs.fields(Repairs))
-_READ = tuple(each for each in declared(DumpOptions) if not each.field.endswith(_COLUMN))
+_READ = tuple(each for each in find_declared_options(DumpOptions) if not each.field.endswith(_COLUMN))
 _COLUMNS = DeclaredOption(
     "columns",
     CliOption(
@@ -123,20 +131,22 @@ class RowOptions:
     """The options for reading rows. `--columns` and `--repair` each set several fields."""
 
     def __init__(self, columns: list[str] | None = None, repair: str | None = None, **typed: Any) -> None:
-        named = named_columns(columns or ())
-        self.expected = named.pop(_EXPECTED, None)
-        fields = values_of(_READ, typed) | {f"{what}{_COLUMN}": column for what, column in named.items()}
+        columns_by_content = read_column_names(columns or ())
+        self.expected = columns_by_content.pop(_EXPECTED, None)
+        fields = read_field_values(_READ, typed) | {
+            f"{content}{_COLUMN}": column for content, column in columns_by_content.items()
+        }
         if repair is not None:
             fields["repairs"] = _read_repairs(repair)
         self.options = DumpOptions(**fields)
 
 
-def named_columns(typed: Iterable[str]) -> dict[str, str]:
+def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
     """Return the columns of `--columns` by what they contain. Raises InputError for invalid arguments."""
     contents = (*COLUMN_NAMES, _EXPECTED)
     separator = re.compile(rf",(?=(?:{'|'.join(contents)})=)")
     columns = dict[str, str]()
-    for pair in (pair for argument in typed for pair in separator.split(argument)):
+    for pair in (pair for argument in arguments for pair in separator.split(argument)):
         content, equals, column = pair.partition("=")
         if not equals or content not in contents:
             suggestion = "".join(
@@ -154,8 +164,8 @@ def named_columns(typed: Iterable[str]) -> dict[str, str]:
     return columns
 
 
-def _read_repairs(typed: str) -> Repairs:
-    names = [name.strip() for name in typed.split(",")]
+def _read_repairs(text: str) -> Repairs:
+    names = [name.strip() for name in text.split(",")]
     unknown = [name for name in names if name not in REPAIR_NAMES]
     if unknown:
         remedy = f"Write one or more of {', '.join(REPAIR_NAMES)}, separated by commas"
@@ -163,23 +173,23 @@ def _read_repairs(typed: str) -> Repairs:
     return Repairs(**{f"{_REPAIR}{name}": True for name in names})
 
 
-ScoredRows = Annotated[RowOptions, OptionGroup("Input", of=(_COLUMNS, *_READ, _REPAIR_OPTION))]
+ScoredRows = Annotated[RowOptions, OptionGroup("Input", fields_of=(_COLUMNS, *_READ, _REPAIR_OPTION))]
 _SOLUTION_ROWS = tuple(each for each in _READ if each.field != "extract")
 _AND_EXPECTED = _COLUMNS.with_changes(
     help=f"{_COLUMNS.cli_option.help} expected: the scores or verdicts of a file of solutions."
 )
-SolutionRows = Annotated[RowOptions, OptionGroup("Input", of=(_AND_EXPECTED, *_SOLUTION_ROWS))]
+SolutionRows = Annotated[RowOptions, OptionGroup("Input", fields_of=(_AND_EXPECTED, *_SOLUTION_ROWS))]
 TimingOptions = Annotated[Timing, OptionGroup("Judging")]
 
 
 # --- engines -----------------------------------------------------------------------------------------
 
 
-Unconfined = Annotated[bool, option_of(EngineChoice, "allow_unconfined")]
-EngineText = Annotated[str | None, option_of(EngineChoice, "text")]
-PythonText = Annotated[str | None, option_of(EngineChoice, "python")]
-Slots = Annotated[int | None, option_of(EngineChoice, "slots", name="slots", unset="one per core")]
-TokenFile = Annotated[Path | None, option_of(EngineChoice, "token")]
+Unconfined = Annotated[bool, make_option(EngineChoice, "allow_unconfined")]
+EngineText = Annotated[str | None, make_option(EngineChoice, "text")]
+PythonText = Annotated[str | None, make_option(EngineChoice, "python")]
+Slots = Annotated[int | None, make_option(EngineChoice, "slots", name="slots", unset="one per core")]
+TokenFile = Annotated[Path | None, make_option(EngineChoice, "token")]
 
 
 class EngineOptions:
@@ -188,25 +198,27 @@ class EngineOptions:
     def __init__(self, **typed: Any) -> None:
         self._typed = typed
 
-    def choice(self, of_file: str = "") -> EngineChoice:
+    def read_choice(self, file_engine: str = "") -> EngineChoice:
         """Return the engine. Raises InputError for invalid options.
 
-        `of_file` is the engine of a configuration file, which wins over the environment.
+        `file_engine` is the engine of a configuration file, which wins over the environment.
         """
-        typed = values_of(declared(EngineChoice), self._typed)
-        if "token" in typed:
-            typed["token"] = read_token(typed["token"])
-        engine = typed.pop("text", None)
+        given_values = read_field_values(find_declared_options(EngineChoice), self._typed)
+        if "token" in given_values:
+            given_values["token"] = read_token(given_values["token"])
+        engine = given_values.pop("text", None)
         try:
-            return EngineChoice.meant(engine if engine is not None else of_file or None, os.environ, **typed)
+            return EngineChoice.meant(
+                engine if engine is not None else file_engine or None, os.environ, **given_values
+            )
         except InputError as error:
             if error.field == "engine":
-                raise error.but(field="engine" if of_file and engine is None else "--engine") from None
+                raise error.but(field="engine" if file_engine and engine is None else "--engine") from None
             option = console.FLAGS.get(error.field)
             raise (console.with_option_name(error, option) if option else error) from None
 
 
-Engine = Annotated[EngineOptions, OptionGroup("Engine", of=EngineChoice)]
+Engine = Annotated[EngineOptions, OptionGroup("Engine", fields_of=EngineChoice)]
 
 
 # --- output ------------------------------------------------------------------------------------------
@@ -224,25 +236,27 @@ class OutputOptions(Value):
         ),
     ] = None
     quiet: Annotated[
-        bool, CliOption(short="q", read=console.hush, help="Print no progress and no table.")
+        bool, CliOption(short="q", read=console.set_quiet, help="Print no progress and no table.")
     ] = False
     as_json: Annotated[bool, CliOption(name="json", help="Print only a summary as JSON at the end.")] = False
 
     @property
-    def silent(self) -> bool:
+    def is_silent(self) -> bool:
         return self.quiet or self.as_json
 
     @property
-    def again(self) -> str:
+    def resume_command(self) -> str:
         """Return the command that continues the run: without options that would start it over."""
         return shlex.join(
             ["ioi-eval", *(word for word in sys.argv[1:] if word not in ("--fresh", "--rejudge"))]
         )
 
-    def of(self, running: RunOptions, timing: Timing, *, all_tests: bool = False) -> RunOptions:
+    def complete_run_options(
+        self, run_options: RunOptions, timing: Timing, *, all_tests: bool = False
+    ) -> RunOptions:
         """Return the options of a run, completed by other options of the command."""
-        changes = {"timing": timing, "all_tests": all_tests, "command": self.again}
-        return msgspec.structs.replace(running, **changes)
+        changes = {"timing": timing, "all_tests": all_tests, "command": self.resume_command}
+        return msgspec.structs.replace(run_options, **changes)
 
 
 Output = Annotated[OutputOptions, OptionGroup("Output")]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.groups import command, within
+from ioi_eval.cli.groups import command, make_bounds_check
 from ioi_eval.cli.options import Json, ProblemOptions, Source, open_store
 from ioi_eval.model.values import Problem, TaskType
 from ioi_eval.problems import Package
@@ -44,7 +44,7 @@ def problems(
         typer.Option(
             metavar="S",
             min=1.0,
-            callback=within(),
+            callback=make_bounds_check(),
             help="CPU time limit for each file that a program of a package generates or checks.",
         ),
     ] = PROGRAM_SECONDS,
@@ -59,56 +59,62 @@ def problems(
         source = str(generate)
     packages = check_source_problems(source, choice, open_store())
     if as_json:
-        console.show_json([_described(package) for package in packages])
+        console.print_json([_build_json_package(package) for package in packages])
     else:
-        _show(packages)
+        _print_packages(packages)
     usable = any(package.problem is not None and not package.problem.unusable for package in packages)
     errors = [error for package in packages for error in package.errors]
     for error in errors:
-        console.complain(console.as_called(str(error)))
+        console.print_error(console.replace_argument_names(str(error)))
     if errors or not usable:
         raise typer.Exit(console.BAD_INPUT)
 
 
-def _show(packages: tuple[Package, ...]) -> None:
-    rows = [_cells(package.format, package.problem) for package in packages if package.problem is not None]
+def _print_packages(packages: tuple[Package, ...]) -> None:
+    rows = [
+        _format_row(package.format, package.problem) for package in packages if package.problem is not None
+    ]
     if rows:
-        console.show_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS, spare=_SPARE)
+        console.print_table(_TEXTS + _NUMBERS, rows, right=_NUMBERS, spare=_SPARE)
     for note in (note for package in packages for note in package.notes):
-        console.show_wrapped(f"note: {console.as_called(note)}", later="  ")
+        console.print_wrapped(f"note: {console.replace_argument_names(note)}", later="  ")
     for package in packages:
         if package.errors and package.format:
-            read_as = f"{package.where} is read as {package.format}"
-            console.show_wrapped(f"{read_as}, and cannot be used: {_missing(package)}", later="  ")
+            format_text = f"{package.where} is read as {package.format}"
+            console.print_wrapped(
+                f"{format_text}, and cannot be used: {_summarize_errors(package)}", later="  "
+            )
     problems = [package.problem for package in packages if package.problem is not None]
-    good = sum(not problem.unusable for problem in problems)
-    count = len(problems) + sum(bool(package.errors) for package in packages)  # notes alone are no package
-    console.show(f"{good} of {count} packages can be used")
+    usable_count = sum(not problem.unusable for problem in problems)
+    package_count = len(problems) + sum(
+        bool(package.errors) for package in packages
+    )  # notes alone are no package
+    console.print_line(f"{usable_count} of {package_count} packages can be used")
 
 
-def _missing(package: Package) -> str:
+def _summarize_errors(package: Package) -> str:
     """Return a summary of a package's errors, which are also listed one by one."""
-    problems = [
-        f"{error.field}: {error.problem}" if error.field else error.problem for error in package.errors
-    ]
+    faults = [f"{error.field}: {error.problem}" if error.field else error.problem for error in package.errors]
     files = [error.where.removeprefix(package.where).lstrip("/") for error in package.errors]
-    parts = [f"{file}: {problem}" if file else problem for file, problem in zip(files, problems, strict=True)]
-    more = f"; and {len(parts) - _MAX_ERRORS} more" if len(parts) > _MAX_ERRORS else ""
-    return console.as_called("; ".join(parts[:_MAX_ERRORS])) + more
+    summaries = [
+        f"{file}: {problem}" if file else problem for file, problem in zip(files, faults, strict=True)
+    ]
+    omitted = f"; and {len(summaries) - _MAX_ERRORS} more" if len(summaries) > _MAX_ERRORS else ""
+    return console.replace_argument_names("; ".join(summaries[:_MAX_ERRORS])) + omitted
 
 
-def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
+def _format_row(package_format: str, problem: Problem) -> tuple[str, ...]:
     points = f"{sum(subtask.points for subtask in problem.subtasks):g}" if problem.subtasks else "none"
-    several = f" of {problem.options.processes}" if problem.options.processes > 1 else ""
-    factor = problem.time_from_solutions
-    time = "none" if factor is None else f"{factor:g} x slowest"
+    process_text = f" of {problem.options.processes}" if problem.options.processes > 1 else ""
+    time_factor = problem.time_from_solutions
+    time = "none" if time_factor is None else f"{time_factor:g} x slowest"
     if problem.limits.cpu_time is not None:
         time = f"{problem.limits.cpu_time:g} s"
     return (
         problem.id if problem.year is None else f"{problem.id} ({problem.year})",
         package_format,
-        problem.task_type + several + (", grader" if problem.options.with_grader else ""),
-        _judged_by(problem),
+        problem.task_type + process_text + (", grader" if problem.options.with_grader else ""),
+        _describe_judging(problem),
         str(len(problem.tests)),
         str(len(problem.subtasks)),
         points,
@@ -117,7 +123,7 @@ def _cells(package_format: str, problem: Problem) -> tuple[str, ...]:
     )
 
 
-def _judged_by(problem: Problem) -> str:
+def _describe_judging(problem: Problem) -> str:
     """Return what judges an output: a comparison, or a manager or an interactor and its checker."""
     checker = problem.checker
     if problem.manager is None:
@@ -126,8 +132,8 @@ def _judged_by(problem: Problem) -> str:
     return f"{role} {problem.manager.kind}" + (f", {checker.kind}" if checker.sources else "")
 
 
-def _described(package: Package) -> dict[str, Any]:
-    errors = [console.as_called(str(error)) for error in package.errors]
+def _build_json_package(package: Package) -> dict[str, Any]:
+    errors = [console.replace_argument_names(str(error)) for error in package.errors]
     if (problem := package.problem) is None:
         return {"where": package.where, "format": package.format, "errors": errors}
     return {
@@ -141,7 +147,7 @@ def _described(package: Package) -> dict[str, Any]:
         "processes": problem.options.processes,
         "options": problem.options,
         "checker": problem.checker.kind,
-        "judged_by": _judged_by(problem),
+        "judged_by": _describe_judging(problem),
         "tests": len(problem.tests),
         "subtasks": [
             {
@@ -163,6 +169,6 @@ def _described(package: Package) -> dict[str, Any]:
             }
             for solution in problem.solutions
         ],
-        "notes": [*map(console.as_called, package.notes)],
+        "notes": [*map(console.replace_argument_names, package.notes)],
         "errors": errors,
     }

@@ -52,7 +52,7 @@ _LINE_INTERVAL_S = 15.0  # time between two messages if there is no terminal
 _SERVERS_INTERVAL_S = 60.0  # time between two lists of the servers
 _HEALTHY = "healthy"
 _T = TypeVar("_T")
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOWN_FAILURES = 5
 _NOTABLE_SHARE = 0.01  # of a model's submissions without a result, from which on they are reported
 _FORMAT = "{percentage:3.0f}% {bar} {n_fmt}/{total_fmt} submissions{postfix} [{elapsed}, {remaining} left]"
@@ -64,11 +64,11 @@ class RunProgress:
     def __init__(self, *, quiet: bool) -> None:
         self.total = self.skipped = self.judged = self.failed = self.tests = 0
         self._quiet = quiet
-        self._begin = self._said = time.monotonic()
-        self._fleet: tuple[ServerState, ...] = ()  # the latest states
-        self._listed = time.monotonic()
+        self._begin = self._last_printed = time.monotonic()
+        self._server_states: tuple[ServerState, ...] = ()  # the latest states
+        self._servers_listed = time.monotonic()
         self._bar: tqdm[None] | None = None
-        self._ticking: asyncio.Task[None] | None = None
+        self._update_task: asyncio.Task[None] | None = None
         self._is_local = True  # jobs run on this machine
         self._servers = ServerEventLog()
 
@@ -81,29 +81,29 @@ class RunProgress:
         self._close()
 
     def _close(self) -> None:
-        self._tell_of_servers(at_once=True)
+        self._print_server_changes(at_once=True)
         if self._bar is not None:
-            console.show_log()
+            console.set_log_output()
             self._bar.close()
             self._bar = None
-        if self._ticking is not None:
-            self._ticking.cancel()
-            self._ticking = None
-        self._said = time.monotonic()
+        if self._update_task is not None:
+            self._update_task.cancel()
+            self._update_task = None
+        self._last_printed = time.monotonic()
 
     @property
     def finished(self) -> int:
         return self.skipped + self.judged + self.failed
 
     def __call__(self, event: Event) -> None:
-        is_due = time.monotonic() - self._said > _READING_INTERVAL_S
+        is_due = time.monotonic() - self._last_printed > _READING_INTERVAL_S
         match event:
             case RunStarted():
                 self.total, self.skipped = event.total or 0, event.skipped
                 self.judged = self.failed = self.tests = 0
                 # So that the bar moves during a long submission.
-                self._ticking = asyncio.get_running_loop().create_task(self._tick())
-                self._begin = self._said = time.monotonic()
+                self._update_task = asyncio.get_running_loop().create_task(self._update_regularly())
+                self._begin = self._last_printed = time.monotonic()
                 self._show_bar()
             case SubmissionJudged():
                 self.judged += 1
@@ -116,48 +116,50 @@ class RunProgress:
             case EngineStopped():
                 self._close()
             case ServerChanged() | JobsWait():
-                self._servers.add(event)
-                if self._ticking is None:  # otherwise nothing would print the message later
-                    news_now = partial(self._tell_of_servers, at_once=True)
+                self._servers.add_event(event)
+                if self._update_task is None:  # otherwise nothing would print the message later
+                    news_now = partial(self._print_server_changes, at_once=True)
                     asyncio.get_running_loop().call_soon(news_now)
             case RowsRead() if is_due:
-                self._said = time.monotonic()
-                self._tell(f"Reading the dump: {event.rows:,} rows so far")
+                self._last_printed = time.monotonic()
+                self._print_above_bar(f"Reading the dump: {event.rows:,} rows so far")
             case ReportProgress() if is_due:
-                self._said = time.monotonic()
+                self._last_printed = time.monotonic()
                 pages = "" if event.pages is None else f", {event.pages:,} pages written"
-                self._tell(f"Writing the report: {event.read:,} submissions read{pages}")
+                self._print_above_bar(f"Writing the report: {event.read:,} submissions read{pages}")
             case RowsUnderstood():
-                self._tell(f"Rows: {event.rows}")
+                self._print_above_bar(f"Rows: {event.rows}")
             case ServersNow():
-                self._fleet = event.servers
+                self._server_states = event.servers
             case ServersFound():
                 self._is_local = False
-                for line in news(event):
-                    self._tell(line)
+                for line in describe_servers(event):
+                    self._print_above_bar(line)
             case JudgedAgain():
-                for line in again(event):
-                    self._tell(line)
+                for line in describe_replaced_results(event):
+                    self._print_above_bar(line)
             case LimitMeasured():
-                self._tell(measured(event.limit))
+                self._print_above_bar(describe_measured_limit(event.limit))
             case Overloaded():
-                self._tell(crowded(event, "This machine is" if self._is_local else "The servers are"))
+                self._print_above_bar(
+                    describe_overload(event, "This machine is" if self._is_local else "The servers are")
+                )
             case ReferencesStarted():
                 problems = counted(event.problems, "problem")
-                self._tell(f"Judging up to {event.most} own solutions of {problems}")
+                self._print_above_bar(f"Judging up to {event.most} own solutions of {problems}")
         if isinstance(event, RunStarted | SubmissionJudged | SubmissionFailed):
-            self.draw()
+            self.update_bar()
 
-    def _tell(self, text: str) -> None:
+    def _print_above_bar(self, text: str) -> None:
         """Print a line above the progress bar, if any. `quiet` suppresses it."""
         if self._bar is None and not self._quiet:
-            console.tell(text)
+            console.print_message(text)
         elif self._bar is not None:
-            self._bar.write("\n".join(console.fitting(text)), file=sys.stderr)
+            self._bar.write("\n".join(console.wrap_message(text)), file=sys.stderr)
 
-    def _tell_of_servers(self, *, at_once: bool = False) -> None:
-        for line in self._servers.lines(at_once=at_once):
-            self._tell(line)
+    def _print_server_changes(self, *, at_once: bool = False) -> None:
+        for line in self._servers.take_messages(at_once=at_once):
+            self._print_above_bar(line)
 
     def _show_bar(self) -> None:
         if not self._quiet and sys.stderr.isatty() and self.finished < self.total:
@@ -165,72 +167,77 @@ class RunProgress:
                 total=self.total,
                 initial=self.finished,
                 bar_format=_FORMAT,
-                ncols=min(console.WIDTH, console.terminal_width()),
+                ncols=min(console.WIDTH, console.get_terminal_width()),
                 file=sys.stderr,
                 leave=False,
             )
-            console.show_log(self._tell)
+            console.set_log_output(self._print_above_bar)
 
-    def draw(self) -> None:
+    def update_bar(self) -> None:
         if self._bar is not None:
-            self._bar.set_postfix_str(self._numbers(), refresh=False)
+            self._bar.set_postfix_str(self._format_counts(), refresh=False)
             self._bar.update(self.finished - self._bar.n)
-        elif not self._quiet and time.monotonic() - self._said > _LINE_INTERVAL_S:
-            self._said = time.monotonic()
-            console.tell(f"{self.finished} of {self.total} submissions, {self._numbers()}")
+        elif not self._quiet and time.monotonic() - self._last_printed > _LINE_INTERVAL_S:
+            self._last_printed = time.monotonic()
+            console.print_message(f"{self.finished} of {self.total} submissions, {self._format_counts()}")
 
-    def _numbers(self) -> str:
+    def _format_counts(self) -> str:
         seconds = max(time.monotonic() - self._begin, 0.001)
-        text = f"{self.tests} tests, {self.tests / seconds:.0f} tests/s"
-        if self._fleet:
-            up = sum(server.state == _HEALTHY for server in self._fleet)
-            text += f", {up} of {counted(len(self._fleet), 'server')}"
-        return f"{text}, {self.failed} failed" if self.failed else text
+        counts = f"{self.tests} tests, {self.tests / seconds:.0f} tests/s"
+        if self._server_states:
+            healthy_count = sum(server.state == _HEALTHY for server in self._server_states)
+            counts += f", {healthy_count} of {counted(len(self._server_states), 'server')}"
+        return f"{counts}, {self.failed} failed" if self.failed else counts
 
-    async def _tick(self) -> None:
+    async def _update_regularly(self) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
-            self._tell_of_servers()
-            if self._fleet and time.monotonic() - self._listed > _SERVERS_INTERVAL_S:
-                self._listed = time.monotonic()
-                self._tell(servers_line(self._fleet))
-            self.draw()
+            self._print_server_changes()
+            if self._server_states and time.monotonic() - self._servers_listed > _SERVERS_INTERVAL_S:
+                self._servers_listed = time.monotonic()
+                self._print_above_bar(format_server_states(self._server_states))
+            self.update_bar()
             if self._bar is not None:
                 self._bar.refresh()
 
 
-def crowded(event: Overloaded, machine: str = "This machine is") -> str:
+def describe_overload(event: Overloaded, machine: str = "This machine is") -> str:
     return (
         f"{machine} overloaded (programs ran {event.computed:.0f} s and waited {event.waited:.0f} s). "
         "Verdicts are unaffected; the run is slower."
     )
 
 
-def news(found: ServersFound) -> Iterator[str]:
+def describe_servers(servers_found: ServersFound) -> Iterator[str]:
     """Yield lines about an engine's servers: their number, and those that are not used."""
-    servers, jobs = counted(found.servers, "server"), f"{counted(found.slots, 'job')} at a time"
-    if found.cores:
-        jobs += f" on {found.cores} cores (--per-endpoint N gives each server N jobs)"
-    if found.uses:
-        unreachable = f", {len(found.unreachable)} cannot be reached" if found.unreachable else ""
-        yield f"{servers}: {found.uses}{unreachable}; {jobs}, {found.jobs}"
+    server_count, job_capacity = (
+        counted(servers_found.servers, "server"),
+        f"{counted(servers_found.slots, 'job')} at a time",
+    )
+    if servers_found.cores:
+        job_capacity += f" on {servers_found.cores} cores (--per-endpoint N gives each server N jobs)"
+    if servers_found.uses:
+        unreachable = (
+            f", {len(servers_found.unreachable)} cannot be reached" if servers_found.unreachable else ""
+        )
+        yield f"{server_count}: {servers_found.uses}{unreachable}; {job_capacity}, {servers_found.jobs}"
     else:
-        yield f"{found.used} of {servers}, {jobs}"
-    yield from _some(found.unreachable)
-    yield from _some([f"{url} is left out: {reason}" for url, reason in found.left_out.items()])
-    for difference in found.differences:
+        yield f"{servers_found.used} of {server_count}, {job_capacity}"
+    yield from _list_first(servers_found.unreachable)
+    yield from _list_first([f"{url} is left out: {reason}" for url, reason in servers_found.left_out.items()])
+    for difference in servers_found.differences:
         yield f"{difference.name}: {difference.detail}" + (
-            f". {console.as_called(difference.remedy)}" if difference.remedy else ""
+            f". {console.replace_argument_names(difference.remedy)}" if difference.remedy else ""
         )
 
 
-def _some(lines: Sequence[str]) -> Iterator[str]:
+def _list_first(lines: Sequence[str]) -> Iterator[str]:
     yield from lines[:_MAX_LISTED]
     if len(lines) > _MAX_LISTED:
         yield f"and {len(lines) - _MAX_LISTED} more like these"
 
 
-_AGAIN = {
+_CHANGE_MESSAGES = {
     ResultChange.PROBLEM: "judged again, because the problem changed",
     ResultChange.PROGRAM: "judged again, because the program changed",
     ResultChange.COLUMNS: "written again, because other columns of the row changed",
@@ -238,18 +245,20 @@ _AGAIN = {
 }
 
 
-def again(event: JudgedAgain) -> Iterator[str]:
+def describe_replaced_results(event: JudgedAgain) -> Iterator[str]:
     """Yield a line for each reason why earlier results are replaced."""
     for reason, number in event.reasons.items():
-        named = f" ({', '.join(event.problems[:_MAX_LISTED])})" if reason is ResultChange.PROBLEM else ""
-        yield f"{counted(number, 'earlier result')}: {_AGAIN[reason]}{named}"
+        problem_names = (
+            f" ({', '.join(event.problems[:_MAX_LISTED])})" if reason is ResultChange.PROBLEM else ""
+        )
+        yield f"{counted(number, 'earlier result')}: {_CHANGE_MESSAGES[reason]}{problem_names}"
 
 
-def measured(limit: MeasuredLimit) -> str:
-    several = counted(limit.processes, "process", "processes")
+def describe_measured_limit(limit: MeasuredLimit) -> str:
+    process_count = counted(limit.processes, "process", "processes")
     forks = (
-        f"{limit.problem}: {several} in all, which accepted solutions need with {', '.join(limit.forks_by)}; "
-        "CPU time and memory are limited for all together"
+        f"{limit.problem}: {process_count} in all, which accepted solutions need with "
+        f"{', '.join(limit.forks_by)}; CPU time and memory are limited for all together"
     )
     if not limit.multiplier:
         return forks
@@ -262,7 +271,7 @@ def measured(limit: MeasuredLimit) -> str:
 # --- signals -----------------------------------------------------------------------------------------
 
 
-class Signals:
+class SignalHandler:
     """Handles Ctrl-C, SIGTERM and SIGHUP. It receives the run's events.
 
     While an engine is open, a signal cancels the run, which then cleans up. Further signals have no effect,
@@ -271,7 +280,7 @@ class Signals:
     """
 
     def __init__(self) -> None:
-        self._before = {number: signal.getsignal(number) for number in _ENDING}
+        self._old_handlers = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
         self._cancelled = False
 
     def __call__(self, event: Event) -> None:
@@ -279,129 +288,139 @@ class Signals:
             task, loop = asyncio.current_task(), asyncio.get_running_loop()
             assert task is not None, "events are emitted in the task of the call"
 
-            def stop(number: int, frame: object) -> None:
+            def cancel_run(number: int, frame: object) -> None:
                 # An empty handler instead of SIG_IGN, which the processes of the cleanup would inherit.
-                _handle(dict.fromkeys(_ENDING, lambda *_: None))
+                _install_handlers(dict.fromkeys(_STOP_SIGNALS, lambda *_: None))
                 self._cancelled = True
                 loop.call_soon_threadsafe(task.cancel)
 
-            _handle(dict.fromkeys(_ENDING, stop))
+            _install_handlers(dict.fromkeys(_STOP_SIGNALS, cancel_run))
         elif isinstance(event, EngineStopped) and not self._cancelled:
-            self._interrupt_at_once()
+            self._restore_handlers()
 
     def __enter__(self) -> Self:
-        self._interrupt_at_once()
+        self._restore_handlers()
         return self
 
-    def _interrupt_at_once(self) -> None:
+    def _restore_handlers(self) -> None:
         """Restore the default handlers. Ctrl-C gets our own: asyncio would replace Python's default one."""
-        ours: dict[signal.Signals, Any] = {signal.SIGINT: _interrupt}
-        if self._before[signal.SIGINT] is not signal.default_int_handler:
-            ours = {}
-        _handle({**self._before, **ours})
+        own_handlers: dict[signal.Signals, Any] = {signal.SIGINT: _raise_interrupt}
+        if self._old_handlers[signal.SIGINT] is not signal.default_int_handler:
+            own_handlers = {}
+        _install_handlers({**self._old_handlers, **own_handlers})
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, asyncio.CancelledError):
             raise KeyboardInterrupt from None
-        _handle(self._before)
+        _install_handlers(self._old_handlers)
 
 
-def _interrupt(number: int, frame: object) -> None:
+def _raise_interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _handle(handlers: Mapping[signal.Signals, Any]) -> None:
+def _install_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
     for number, handler in handlers.items():
         signal.signal(number, handler)
 
 
-def watched(output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any, _T]]) -> tuple[_T, float]:
+def run_with_progress(
+    output: OutputOptions, call: Callable[[OnEvent], Coroutine[Any, Any, _T]]
+) -> tuple[_T, float]:
     """Run a use case. Return its result and its duration in seconds.
 
     If the user interrupts it, print the command that continues, and exit with code 130.
     """
     begin = time.monotonic()
     try:
-        with RunProgress(quiet=output.silent) as progress, Signals() as signals:
+        with RunProgress(quiet=output.is_silent) as progress, SignalHandler() as signals:
 
-            def tell(event: Event) -> None:
+            def handle_event(event: Event) -> None:
                 signals(event)
                 progress(event)
 
-            return asyncio.run(call(tell)), time.monotonic() - begin
+            return asyncio.run(call(handle_event)), time.monotonic() - begin
     except KeyboardInterrupt:
         # The cleanup is complete; only the exit code is left.
-        _handle(dict.fromkeys(_ENDING, signal.SIG_IGN))
-        console.tell("")
-        console.tell("Interrupted. All results so far are stored; the same command continues from there:")
-        console.tell(f"    {output.again}")
+        _install_handlers(dict.fromkeys(_STOP_SIGNALS, signal.SIG_IGN))
+        console.print_message("")
+        console.print_message(
+            "Interrupted. All results so far are stored; the same command continues from there:"
+        )
+        console.print_message(f"    {output.resume_command}")
         raise typer.Exit(console.INTERRUPTED) from None
 
 
 # --- the end -----------------------------------------------------------------------------------------
 
 
-def say_failures(failures: Mapping[str, str], out: str) -> None:
+def print_failures(failures: Mapping[str, str], out: str) -> None:
     """Print why the first submissions failed, the file that lists all of them, and the remedies."""
     for key, reason in list(failures.items())[:_SHOWN_FAILURES]:
-        console.tell(f"not judged: {key}: {console.as_called(reason)}", failure="not judged:")
+        console.print_message(
+            f"not judged: {key}: {console.replace_argument_names(reason)}", failure="not judged:"
+        )
     if not (number := len(failures)):
         return
     rows = read_failures(Path(out))
     # Submissions without a row were never tried, and never will be.
-    final = sum(key not in rows or rows[key].get("final") is True for key in failures)
-    them = "it" if number == 1 else "them" if not final else f"{number - final:,} of them"
-    mends = Counter(
+    final_count = sum(key not in rows or rows[key].get("final") is True for key in failures)
+    retried = "it" if number == 1 else "them" if not final_count else f"{number - final_count:,} of them"
+    remedy_counts = Counter(
         str(rows[key]["remedy"])
         for key in failures
         if key in rows and rows[key].get("remedy") and rows[key].get("final") is not True
     )
-    again = f"the same command retries only {them}" if final < number else "no other try helps"
-    if mends:
-        again = f"fix the causes below, then {again}"
-    console.tell(f"{counted(number, 'submission')} could not be judged, see {out}/failures.jsonl; {again}")
-    for remedy, stopped in mends.most_common(_SHOWN_FAILURES):
-        console.tell(f"{stopped:,} of them: {console.as_called(remedy)}")
-    if 0 < final < number:
-        console.tell(f"{final:,} of them can never be judged: no other try helps")
+    next_step = f"the same command retries only {retried}" if final_count < number else "no other try helps"
+    if remedy_counts:
+        next_step = f"fix the causes below, then {next_step}"
+    console.print_message(
+        f"{counted(number, 'submission')} could not be judged, see {out}/failures.jsonl; {next_step}"
+    )
+    for remedy, affected in remedy_counts.most_common(_SHOWN_FAILURES):
+        console.print_message(f"{affected:,} of them: {console.replace_argument_names(remedy)}")
+    if 0 < final_count < number:
+        console.print_message(f"{final_count:,} of them can never be judged: no other try helps")
 
 
-def say_unscored(models: Iterable[ModelSummary]) -> None:
+def print_unscored_models(models: Iterable[ModelSummary]) -> None:
     """Print the models that have a notable share of submissions without a result."""
     for model in models:
         if model.unscored > _NOTABLE_SHARE * model.submissions:
-            part = share(model.unscored, model.submissions)
+            unscored_share = share(model.unscored, model.submissions)
             name = model_name(model.model)
-            console.tell(f"{name}: {part} of its submissions are unscored; none of its numbers count them")
+            console.print_message(
+                f"{name}: {unscored_share} of its submissions are unscored; none of its numbers count them"
+            )
 
 
-def what_was_done(call: RunSummary, seconds: float, *, unscored: int) -> str:
+def summarize_call(call: RunSummary, seconds: float, *, unscored: int) -> str:
     if not call.judged and not unscored:
         if not call.skipped:
             return "Nothing to judge."
         number = counted(call.skipped, "submission")
         return f"Nothing new to do: {number} asked for, all scored by earlier calls."
-    text = f"Scored {counted(call.judged, 'submission')}"
+    summary = f"Scored {counted(call.judged, 'submission')}"
     if call.repeated:
-        text += f" ({call.repeated} equal to another one)"
+        summary += f" ({call.repeated} equal to another one)"
     rate = call.tests / seconds
-    often = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"  # slow is not never
-    text += f" in {seconds:.1f} s: {counted(call.tests, 'test')}, {often} a second"
-    were = "was" if call.skipped == 1 else "were"
-    return f"{text}; {call.skipped} {were} scored by earlier calls" if call.skipped else text
+    rate_text = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"  # slow is not never
+    summary += f" in {seconds:.1f} s: {counted(call.tests, 'test')}, {rate_text} a second"
+    verb = "was" if call.skipped == 1 else "were"
+    return f"{summary}; {call.skipped} {verb} scored by earlier calls" if call.skipped else summary
 
 
 # --- servers -----------------------------------------------------------------------------------------
 
 
-_GATHERING_S = 2.0  # changes within this time share a line, as when a rack loses its power
+_COLLECTION_S = 2.0  # changes within this time share a line, as when a rack loses its power
 _MAX_NAMED = 3  # servers that a line names
-_MAX_WHY = 200  # maximum length of a server's last error, in characters
+_MAX_REASON_LENGTH = 200  # maximum length of a server's last error, in characters
 _MAX_LINES, _LINES_PERIOD_S = 4, 600.0  # maximum number of lines about one server within this time
-_WELL = (Change.BACK, Change.JOINED)
-_WORDS = {
+_RECOVERIES = (Change.BACK, Change.JOINED)
+_CHANGE_VERBS = {
     Change.LOST: ("is lost", "are lost"),
     Change.SLOW: ("does not answer in time", "do not answer in time"),
     Change.FULL: ("is full: it refuses jobs", "are full: they refuse jobs"),
@@ -416,20 +435,22 @@ _WORDS = {
 }
 
 
-def servers_line(servers: Sequence[ServerState]) -> str:
+def format_server_states(servers: Sequence[ServerState]) -> str:
     """Return a line with the states of the first servers, beginning with failed ones, and the others' sum."""
     ordered = sorted(servers, key=lambda server: (server.state == _HEALTHY, server.url))
-    shown, others = ordered[:_MAX_NAMED], ordered[_MAX_NAMED:]
-    parts = [_in_words(server) for server in shown]
-    if others:
-        slots, busy = (sum(getattr(server, name) for server in others) for name in ("slots", "busy"))
-        rate = sum(server.rate for server in others)
-        up = sum(server.state == _HEALTHY for server in others)
-        parts.append(f"{up} of {len(others)} more work, {busy} of {slots} slots busy, {rate:.2f} jobs/s")
-    return f"Servers: {'; '.join(parts)}"
+    listed, unlisted = ordered[:_MAX_NAMED], ordered[_MAX_NAMED:]
+    descriptions = [_format_server_state(server) for server in listed]
+    if unlisted:
+        slots, busy = (sum(getattr(server, name) for server in unlisted) for name in ("slots", "busy"))
+        rate = sum(server.rate for server in unlisted)
+        healthy_count = sum(server.state == _HEALTHY for server in unlisted)
+        descriptions.append(
+            f"{healthy_count} of {len(unlisted)} more work, {busy} of {slots} slots busy, {rate:.2f} jobs/s"
+        )
+    return f"Servers: {'; '.join(descriptions)}"
 
 
-def _in_words(server: ServerState) -> str:
+def _format_server_state(server: ServerState) -> str:
     since = "" if server.since is None else time.strftime(" since %H:%M:%S", time.localtime(server.since))
     state = "works" if server.state == _HEALTHY else f"is {server.state}{since}"
     error = f", last error: {server.why}" if server.why else ""
@@ -443,55 +464,69 @@ class ServerEventLog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._new: dict[str, ServerChanged] = {}  # the latest of each server
-        self._since = 0.0
-        self._waiting: JobsWait | None = None
-        self._told: dict[str, Change] = {}
-        self._lines: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._latest_changes: dict[str, ServerChanged] = {}  # the latest of each server
+        self._collecting_since = 0.0
+        self._jobs_wait: JobsWait | None = None
+        self._reported_changes: dict[str, Change] = {}
+        self._report_times: defaultdict[str, deque[float]] = defaultdict(deque)
 
-    def add(self, event: ServerEvent) -> None:
+    def add_event(self, event: ServerEvent) -> None:
         if isinstance(event, ServerChanged) and event.change is Change.TRIAL:
             return  # reported as BACK after the server answers a job
-        if not self._new and self._waiting is None:
-            self._since = self._clock()
+        if not self._latest_changes and self._jobs_wait is None:
+            self._collecting_since = self._clock()
         if isinstance(event, JobsWait):
-            self._waiting = event
+            self._jobs_wait = event
         else:
-            self._new.pop(event.url, None)
-            self._new[event.url] = event
+            self._latest_changes.pop(event.url, None)
+            self._latest_changes[event.url] = event
 
-    def lines(self, *, at_once: bool = False) -> Iterator[str]:
+    def take_messages(self, *, at_once: bool = False) -> Iterator[str]:
         """Yield the messages that are due; all messages if `at_once` is true."""
         now = self._clock()
-        if (not self._new and self._waiting is None) or (not at_once and now - self._since < _GATHERING_S):
+        if (not self._latest_changes and self._jobs_wait is None) or (
+            not at_once and now - self._collecting_since < _COLLECTION_S
+        ):
             return
-        events, waiting = [event for event in self._new.values() if self._is_news(event, now)], self._waiting
-        last = next(reversed(self._new.values()), None)
-        self._new, self._waiting = {}, None
+        events, jobs_wait = (
+            [event for event in self._latest_changes.values() if self._should_report(event, now)],
+            self._jobs_wait,
+        )
+        last_event = next(reversed(self._latest_changes.values()), None)
+        self._latest_changes, self._jobs_wait = {}, None
         for change in Change:
-            if found := [event for event in events if event.change is change]:
-                names = ", ".join(event.url for event in found[:_MAX_NAMED])
-                more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
-                is_or_are = _WORDS[change][len(found) > 1]
-                reason = f" ({found[0].reason})" if found[0].reason else ""
-                usable = last or found[-1]
+            if changed := [event for event in events if event.change is change]:
+                names = ", ".join(event.url for event in changed[:_MAX_NAMED])
+                unnamed = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
+                is_or_are = _CHANGE_VERBS[change][len(changed) > 1]
+                reason = f" ({changed[0].reason})" if changed[0].reason else ""
+                usable = last_event or changed[-1]
                 servers, jobs = counted(usable.usable, "server"), counted(usable.slots, "job")
-                yield f"{names}{more} {is_or_are}{reason}; {servers} for {jobs} at a time now"
-        if waiting is not None and (last is None or not last.usable):
+                yield f"{names}{unnamed} {is_or_are}{reason}; {servers} for {jobs} at a time now"
+        if jobs_wait is not None and (last_event is None or not last_event.usable):
             yield (
-                f"No server can be used: submissions wait for one, {waiting.seconds:g} s at most; "
+                f"No server can be used: submissions wait for one, {jobs_wait.seconds:g} s at most; "
                 "those that get none are not judged"
             )
 
-    def _is_news(self, event: ServerChanged, now: float) -> bool:
+    def _should_report(self, event: ServerChanged, now: float) -> bool:
         """Return True if the change should be reported: servers that change constantly are not."""
-        before, lines = self._told.get(event.url, Change.BACK), self._lines[event.url]
-        while lines and lines[0] < now - _LINES_PERIOD_S:
-            lines.popleft()
+        last_change, report_times = (
+            self._reported_changes.get(event.url, Change.BACK),
+            self._report_times[event.url],
+        )
+        while report_times and report_times[0] < now - _LINES_PERIOD_S:
+            report_times.popleft()
         if event.change is not Change.BACK or not event.reason:  # else another compiler: always news
-            same = before is event.change or (before in _WELL and event.change in _WELL and bool(lines))
-            if same or len(lines) >= _MAX_LINES or (event.change is Change.BACK and not lines):
+            is_repeated = last_change is event.change or (
+                last_change in _RECOVERIES and event.change in _RECOVERIES and bool(report_times)
+            )
+            if (
+                is_repeated
+                or len(report_times) >= _MAX_LINES
+                or (event.change is Change.BACK and not report_times)
+            ):
                 return False
-        self._told[event.url] = event.change
-        lines.append(now)
+        self._reported_changes[event.url] = event.change
+        report_times.append(now)
         return True

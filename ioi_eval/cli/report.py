@@ -14,7 +14,7 @@ from tqdm import tqdm
 from ioi_eval.cli import console
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import AllowSuspicious, Json
-from ioi_eval.cli.scores import leave_if_incomplete, leave_if_suspicious, show_comparison, show_scores
+from ioi_eval.cli.scores import exit_if_incomplete, exit_if_suspicious, print_comparison, print_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports import ReportOptions, read_contests
 from ioi_eval.reports.document import counted, visible
@@ -72,26 +72,26 @@ def report(
             remedy="Remove it, or name several runs to compare",
         )
     if as_json:
-        done = report_sync(folders, options=options, out=out)
+        outcome = report_sync(folders, options=options, out=out)
     else:
-        with ReportCounts(several=len(folders) > 1) as progress:
-            done = report_sync(folders, options=options, out=out, on_event=progress)
-    page = Path(done.page)
+        with ReportProgressBar(several=len(folders) > 1) as progress:
+            outcome = report_sync(folders, options=options, out=out, on_event=progress)
+    page = Path(outcome.page)
     if as_json:
-        console.show_json(done.summaries)
+        console.print_json(outcome.summaries)
     else:
-        if len(done.runs) > 1:
-            show_comparison(done.runs, done.differences)
+        if len(outcome.runs) > 1:
+            print_comparison(outcome.runs, outcome.differences)
         else:
-            show_scores(done.runs[0].summary)
-        console.show(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
+            print_scores(outcome.runs[0].summary)
+        console.print_line(visible(f"Report: {page.with_suffix('.md')}, for a browser {page}"))
     if show and not webbrowser.open(page.absolute().as_uri()):
         raise InputError("no browser could be started", field="--open", remedy=f"Open {page} yourself")
-    leave_if_incomplete(done.runs, silent=as_json)
-    leave_if_suspicious([run.summary for run in done.runs], allowed=allow_suspicious, silent=as_json)
+    exit_if_incomplete(outcome.runs, silent=as_json)
+    exit_if_suspicious([run.summary for run in outcome.runs], allowed=allow_suspicious, silent=as_json)
 
 
-class ReportCounts:
+class ReportProgressBar:
     """Prints the progress of reports: rows and pages in a terminal, and a line for each of several runs."""
 
     def __init__(self, *, several: bool) -> None:
@@ -113,6 +113,6 @@ class ReportCounts:
                     f"{event.read:,} submissions read, {event.pages:,} pages written"
                 )
             case RunReported() if self._several:
-                what = "read, reports written" if event.written else "read; its folder is read-only"
+                outcome = "read, reports written" if event.written else "read; its folder is read-only"
                 submissions = counted(event.submissions, "submission")
-                self._line.write(visible(f"{event.folder}: {submissions} {what}"), file=sys.stderr)
+                self._line.write(visible(f"{event.folder}: {submissions} {outcome}"), file=sys.stderr)

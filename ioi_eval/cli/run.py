@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ioi_eval.cli import console
-from ioi_eval.cli.config import OPTIONS, Config, author_of, named_as_typed, read_config
+from ioi_eval.cli.config import OPTIONS, Config, choose_author, name_option_in_errors, read_config
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import (
     AllowSuspicious,
@@ -22,8 +22,8 @@ from ioi_eval.cli.options import (
     TimingOptions,
     open_store,
 )
-from ioi_eval.cli.progress import say_failures, say_unscored, watched, what_was_done
-from ioi_eval.cli.scores import leave_if_suspicious, show_scores
+from ioi_eval.cli.progress import print_failures, print_unscored_models, run_with_progress, summarize_call
+from ioi_eval.cli.scores import exit_if_suspicious, print_scores
 from ioi_eval.generate import AgentOptions, ModelOptions
 from ioi_eval.model.errors import InputError
 from ioi_eval.registries import Registry, find_registered, needs_plugin
@@ -53,8 +53,8 @@ _ALL = OPTIONS.values()
 @command(_EXAMPLES)
 def run(
     # These two: flags over the file's keys.
-    problems: Annotated[dict[str, Any], OptionGroup("Problems", of=_ALL, only=(*_PROBLEMS, *_LIMITS))],
-    author: Annotated[dict[str, Any], OptionGroup("Author", of=_ALL, only=(*_MODEL, *_AUTHOR))],
+    problems: Annotated[dict[str, Any], OptionGroup("Problems", fields_of=_ALL, only=(*_PROBLEMS, *_LIMITS))],
+    author: Annotated[dict[str, Any], OptionGroup("Author", fields_of=_ALL, only=(*_MODEL, *_AUTHOR))],
     timing: TimingOptions,
     engine: Engine,
     output: Output,
@@ -84,94 +84,102 @@ def run(
     programs fail with the same line; 130: interrupted.
     """
     flags = {**problems, **author, "out": output.out and str(output.out)}
-    wanted = read_config(config, flags)
-    with named_as_typed(flags, config):
-        asked: dict[str, Any] = {"choice": wanted.choice, "asking": wanted.asking, "store": open_store()}
-        if print_prompt:
-            prompts = create_prompts(wanted.benchmark, agent=bool(wanted.agent.command), **asked)
-            console.show(prompts[0].rstrip() if prompts else "")
-            return
-        asked |= {
-            "out": wanted.out or None,
-            "key": os.environ.get(wanted.api_key_env, ""),
-            "budget": wanted.budget,
-            "engine": engine.choice(of_file=wanted.engine),
-            "options": output.of(running, timing),
+    run_config = read_config(config, flags)
+    with name_option_in_errors(flags, config):
+        arguments: dict[str, Any] = {
+            "choice": run_config.choice,
+            "asking": run_config.asking,
+            "store": open_store(),
         }
-        writer = author_of(wanted, os.environ)
-        if wanted.turns.number > 1:
+        if print_prompt:
+            prompts = create_prompts(run_config.benchmark, agent=bool(run_config.agent.command), **arguments)
+            console.print_line(prompts[0].rstrip() if prompts else "")
+            return
+        arguments |= {
+            "out": run_config.out or None,
+            "key": os.environ.get(run_config.api_key_env, ""),
+            "budget": run_config.budget,
+            "engine": engine.read_choice(file_engine=run_config.engine),
+            "options": output.complete_run_options(running, timing),
+        }
+        program_author = choose_author(run_config, os.environ)
+        if run_config.turns.number > 1:
             if rejudge:
                 raise InputError(
                     "programs with turns cannot be judged again", field="turns", remedy="Leave it out"
                 )
-            summary = _compete(wanted, writer, asked, output)
-            leave_if_suspicious([summary], allowed=allow_suspicious, silent=output.silent)
+            summary = _run_turns(run_config, program_author, arguments, output)
+            exit_if_suspicious([summary], allowed=allow_suspicious, silent=output.is_silent)
             return
-        outcome, seconds = watched(
+        outcome, seconds = run_with_progress(
             output,
-            lambda tell: generate(wanted.benchmark, writer, rejudge=rejudge, on_event=tell, **asked),
+            lambda tell: generate(
+                run_config.benchmark, program_author, rejudge=rejudge, on_event=tell, **arguments
+            ),
         )
-    _show(outcome, seconds, output)
+    _print_outcome(outcome, seconds, output)
     if outcome.failures or outcome.unwritten:
         raise typer.Exit(console.UNSCORED)
-    leave_if_suspicious([outcome.summary], allowed=allow_suspicious, silent=output.silent)
+    exit_if_suspicious([outcome.summary], allowed=allow_suspicious, silent=output.is_silent)
 
 
-def _compete(
-    config: Config, author: ModelOptions | AgentOptions, asked: Mapping[str, Any], output: OutputOptions
+def _run_turns(
+    config: Config, author: ModelOptions | AgentOptions, arguments: Mapping[str, Any], output: OutputOptions
 ) -> Summary:
     """Let a model or an agent submit several times with feedback. Exit with code 3 if it stopped early."""
-    in_turns = find_registered(Registry.COMMANDS, "run.turns")
-    if in_turns is None:
+    make_competition = find_registered(Registry.COMMANDS, "run.turns")
+    if make_competition is None:
         raise needs_plugin("run.turns needs", "contest")
-    compete = in_turns(author, config.turns, config.rules.feedback)
-    done, _ = watched(output, lambda tell: compete(config.benchmark, on_event=tell, **asked))
+    compete = make_competition(author, config.turns, config.rules.feedback)
+    outcome, _ = run_with_progress(output, lambda tell: compete(config.benchmark, on_event=tell, **arguments))
     if output.as_json:
-        console.show_json(done)
+        console.print_json(outcome)
     elif not output.quiet:
-        show_scores(done.summary)
-    _say_unwritten(done.unwritten, done.unasked)
-    if not output.silent:
-        console.show(console.report_line(done.out))
-    if done.unwritten:
+        print_scores(outcome.summary)
+    _print_unwritten(outcome.unwritten, outcome.unasked)
+    if not output.is_silent:
+        console.print_line(console.format_report_line(outcome.out))
+    if outcome.unwritten:
         raise typer.Exit(console.UNSCORED)
-    summary: Summary = done.summary
+    summary: Summary = outcome.summary
     return summary
 
 
-def _show(outcome: GeneratedRun, seconds: float, output: OutputOptions) -> None:
+def _print_outcome(outcome: GeneratedRun, seconds: float, output: OutputOptions) -> None:
     if output.as_json:
-        console.show_json(outcome.as_json())
+        console.print_json(outcome.as_json())
     elif not output.quiet:
-        console.show(what_was_done(outcome.call, seconds, unscored=len(outcome.failures)))
-        show_scores(outcome.summary)
-        console.show(_resolved(outcome))
-    _say_unwritten(outcome.unwritten, outcome.unasked)
-    say_failures(outcome.failures, outcome.out)
-    say_unscored(outcome.summary.models)
-    if not output.silent:
-        console.show(f"Each problem: {outcome.out}/{INSTANCES}")
-        console.show(console.report_line(outcome.out))
+        console.print_line(summarize_call(outcome.call, seconds, unscored=len(outcome.failures)))
+        print_scores(outcome.summary)
+        console.print_line(_summarize_resolved(outcome))
+    _print_unwritten(outcome.unwritten, outcome.unasked)
+    print_failures(outcome.failures, outcome.out)
+    print_unscored_models(outcome.summary.models)
+    if not output.is_silent:
+        console.print_line(f"Each problem: {outcome.out}/{INSTANCES}")
+        console.print_line(console.format_report_line(outcome.out))
 
 
-def _resolved(outcome: GeneratedRun) -> str:
+def _summarize_resolved(outcome: GeneratedRun) -> str:
     counts = Counter(str(instance["resolved"]) for instance in outcome.instances)
-    text = f"Resolved {counts['True']} of {counts['True'] + counts['False']}"
+    summary = f"Resolved {counts['True']} of {counts['True'] + counts['False']}"
     if counts["None"]:
-        text += f"; {counts['None']} without an answer"
+        summary += f"; {counts['None']} without an answer"
     unusable = Counter(
         str(instance["error"])
         for instance in outcome.instances
         if instance["resolved"] is False and "error" in instance
     )
-    return text + "".join(f"; {number} cannot be judged ({reason})" for reason, number in unusable.items())
+    return summary + "".join(f"; {number} cannot be judged ({reason})" for reason, number in unusable.items())
 
 
-def _say_unwritten(unwritten: Mapping[str, str], unasked: Collection[str]) -> None:
+def _print_unwritten(unwritten: Mapping[str, str], unasked: Collection[str]) -> None:
     for key, reason in list(unwritten.items())[:_SHOWN]:
-        console.tell(visible(f"not written: {key}: {reason}"))
+        console.print_message(visible(f"not written: {key}: {reason}"))
     if not (number := len(unwritten)):
         return
-    them = "it" if number == 1 else f"{number - len(unasked):,} of them" if unasked else "them"
-    again = "no other try helps" if number == len(unasked) else f"the same command asks only for {them} again"
-    console.tell(f"{counted(number, 'program')} not written; {again}")
+    retried = "it" if number == 1 else f"{number - len(unasked):,} of them" if unasked else "them"
+    next_step = (
+        "no other try helps" if number == len(unasked) else f"the same command asks only for {retried} again"
+    )
+    console.print_message(f"{counted(number, 'program')} not written; {next_step}")

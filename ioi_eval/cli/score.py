@@ -31,8 +31,14 @@ from ioi_eval.cli.options import (
     open_store,
     problems_option,
 )
-from ioi_eval.cli.progress import again, say_failures, say_unscored, watched, what_was_done
-from ioi_eval.cli.scores import leave_if_suspicious, show_references, show_scores
+from ioi_eval.cli.progress import (
+    describe_replaced_results,
+    print_failures,
+    print_unscored_models,
+    run_with_progress,
+    summarize_call,
+)
+from ioi_eval.cli.scores import exit_if_suspicious, print_references, print_scores
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import CliOption
 from ioi_eval.model.secret import Secret
@@ -81,7 +87,7 @@ class ExportOptions(Value):
         lines = list(self._export(Path(out)))
         if not output.as_json and (self.dry_run or not output.quiet):
             for line in lines:
-                console.show(line)
+                console.print_line(line)
 
     def _export(self, out: Path) -> Iterator[str]:
         """Write the outputs, and yield a line about each."""
@@ -100,8 +106,8 @@ class ExportOptions(Value):
                 return
             lines = pushed.card.splitlines()
             yield from ("Card:", *(f"  {line}" for line in lines[:_MAX_CARD_LINES]))
-            more = len(lines) - _MAX_CARD_LINES
-            yield f"  ... ({more} more lines)" if more > 0 else ""
+            omitted_lines = len(lines) - _MAX_CARD_LINES
+            yield f"  ... ({omitted_lines} more lines)" if omitted_lines > 0 else ""
 
 
 # --- the command -------------------------------------------------------------------------------------
@@ -172,26 +178,26 @@ def score(
         remedy = "Remove it, or use `ioi-eval validate`"
         raise InputError("`score` compares no verdicts", field="--columns expected", remedy=remedy)
     reference_options = ReferenceOptions(**references) if validate_references or references else None
-    choice = engine.choice()
+    read_choice = engine.read_choice()
     with dumps_from_stdin(dumps, sys.stdin.buffer) as dump_files:
         if not source:
             source = guess_benchmark(dump_files, rows.options.problem_column)
             benchmark = find_benchmark(source)
             note = f"; {benchmark.adds_to} has the same ids and fewer tests" if benchmark.adds_to else ""
-            console.tell(f"--problems {source}, as the dump's ids and columns say{note}")
+            console.print_message(f"--problems {source}, as the dump's ids and columns say{note}")
         arguments: dict[str, Any] = {
             "out": output.out,
             "choice": problems,
             "reading": rows.options,
             "selection": msgspec.structs.replace(selection, problems=problems.problems),
             "engine": choice,
-            "options": output.of(running, timing, all_tests=all_tests),
+            "options": output.complete_run_options(running, timing, all_tests=all_tests),
             "store": open_store(),
         }
         if export.dry_run and not export.push_to_hub:
-            _show_forecast(forecast_dump(dump_files, source, **arguments), output)
+            _print_forecast(forecast_dump(dump_files, source, **arguments), output)
             return
-        scored, seconds = watched(
+        scored, seconds = run_with_progress(
             output,
             lambda on_event: score_dump(
                 dump_files,
@@ -202,59 +208,65 @@ def score(
                 **arguments,
             ),
         )
-    _show(scored, reference_options, seconds, output)
+    _print_scored_dump(scored, reference_options, seconds, output)
     export(scored.out, output)
     if scored.failures or scored.dump.rejected:
         raise typer.Exit(console.UNSCORED)
-    leave_if_suspicious([scored.summary], allowed=allow_suspicious, silent=output.silent)
+    exit_if_suspicious([scored.summary], allowed=allow_suspicious, silent=output.is_silent)
 
 
-def _show(scored: ScoredDump, asked: ReferenceOptions | None, seconds: float, output: OutputOptions) -> None:
+def _print_scored_dump(
+    scored: ScoredDump, reference_options: ReferenceOptions | None, seconds: float, output: OutputOptions
+) -> None:
     if output.as_json:
-        console.show_json(scored.as_json())
+        console.print_json(scored.as_json())
     elif not output.quiet:
-        console.show_wrapped(what_was_done(scored.call, seconds, unscored=len(scored.failures)))
+        console.print_wrapped(summarize_call(scored.call, seconds, unscored=len(scored.failures)))
         for line in skipped_row_notes(scored.dump):
-            console.show_wrapped(line)
-        if scored.references is not None and asked is not None:
-            show_references(scored.references, asked, scored.out)
-        show_scores(scored.summary)
+            console.print_wrapped(line)
+        if scored.references is not None and reference_options is not None:
+            print_references(scored.references, reference_options, scored.out)
+        print_scores(scored.summary)
         if scored.summary.trust is not None:
-            console.show_wrapped(trust_sentence(scored.summary))
-    say_failures(scored.failures, scored.out)
-    say_unscored(scored.summary.models)
-    if not output.silent:
-        console.show(console.report_line(scored.out))
+            console.print_wrapped(trust_sentence(scored.summary))
+    print_failures(scored.failures, scored.out)
+    print_unscored_models(scored.summary.models)
+    if not output.is_silent:
+        console.print_line(console.format_report_line(scored.out))
 
 
-def _show_forecast(found: Forecast, output: OutputOptions) -> None:
+def _print_forecast(forecast: Forecast, output: OutputOptions) -> None:
     """Show the work to do, and the most CPU time that it can take."""
     if output.as_json:
-        console.show_json(found)
+        console.print_json(forecast)
         return
-    console.tell(f"Rows: {found.understood}")
-    console.show(
-        f"{counted(found.rows, 'submission')}: {found.judged:,} to judge "
-        f"({counted(found.problems, 'problem')}, {counted(found.tests, 'test')}), "
-        f"{found.known:,} known or equal to another"
-        + (f", {found.without:,} without a program" if found.without else "")
+    console.print_message(f"Rows: {forecast.understood}")
+    console.print_line(
+        f"{counted(forecast.rows, 'submission')}: {forecast.judged:,} to judge "
+        f"({counted(forecast.problems, 'problem')}, {counted(forecast.tests, 'test')}), "
+        f"{forecast.known:,} known or equal to another"
+        + (f", {forecast.without:,} without a program" if forecast.without else "")
     )
-    for line in again(found.again) if found.again is not None else ():
-        console.show(line)
-    if found.rejected:
-        console.show(f"{counted(found.rejected, 'row')} cannot be used")
-    for note in found.notes:
-        console.show_wrapped(note)
-    if found.cpu_hours is None:
-        console.show("The CPU time is unknown: a time limit is not measured yet")
-    elif found.judged:
-        console.show(f"At most {amount(found.cpu_hours)} of CPU, if each test uses its whole limit")
-    if found.judged and found.expected_cpu_hours is not None:
-        console.show(f"About {amount(found.expected_cpu_hours)} by what the run's programs took so far")
-    console.show("Nothing was judged")
+    for line in describe_replaced_results(forecast.again) if forecast.again is not None else ():
+        console.print_line(line)
+    if forecast.rejected:
+        console.print_line(f"{counted(forecast.rejected, 'row')} cannot be used")
+    for note in forecast.notes:
+        console.print_wrapped(note)
+    if forecast.cpu_hours is None:
+        console.print_line("The CPU time is unknown: a time limit is not measured yet")
+    elif forecast.judged:
+        console.print_line(
+            f"At most {format_hours(forecast.cpu_hours)} of CPU, if each test uses its whole limit"
+        )
+    if forecast.judged and forecast.expected_cpu_hours is not None:
+        console.print_line(
+            f"About {format_hours(forecast.expected_cpu_hours)} by what the run's programs took so far"
+        )
+    console.print_line("Nothing was judged")
 
 
-def amount(hours: float) -> str:
+def format_hours(hours: float) -> str:
     """Return hours in words, never as 0.0 of anything unless they are 0."""
     if hours >= 1:
         return f"{hours:.1f} hours"

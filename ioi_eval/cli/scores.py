@@ -33,10 +33,10 @@ _SENTENCE_LINES = 3  # lines that a sentence usually needs at most
 _MAX_PAIRS = 3  # pairs of models of two runs whose difference is printed
 _MAX_CHANGED = 6  # submissions with another result that are listed
 _MAX_PROBLEMS = 20  # problems that are listed; the file has all
-_OF_ROWS = "pass@k: how likely one of k submissions solves its problem or subtask"
+_PASS_AT_K_EXPLANATION = "pass@k: how likely one of k submissions solves its problem or subtask"
 
 
-class _Screen:
+class _ScreenPrinter:
     """Prints tables as long as they fit on one screen, and the names of the other tables."""
 
     def __init__(self, last: Section | None = None, sentences: Sequence[str] = ()) -> None:
@@ -55,71 +55,79 @@ class _Screen:
             return
         self._free_lines -= len(block)
         for line in block:
-            console.show(line)
+            console.print_line(line)
 
     def end(self) -> None:
         if self._omitted:
-            console.show("")
-            console.show_wrapped(f"In the report: {', '.join(dict.fromkeys(self._omitted))}.")
+            console.print_line("")
+            console.print_wrapped(f"In the report: {', '.join(dict.fromkeys(self._omitted))}.")
         if self._last is not None:
-            console.show("")
-            for line in _section(self._last):
-                console.show(line)
+            console.print_line("")
+            for line in _format_section(self._last):
+                console.print_line(line)
         for sentence in self._sentences:
-            console.show_wrapped(sentence)
+            console.print_wrapped(sentence)
 
 
-def show_scores(summary: Summary) -> None:
+def print_scores(summary: Summary) -> None:
     """Print the scores of a run: warnings, models, points by problem, and the headline."""
-    of = sections.run_entries(summary)
-    if not of:
+    model_entries = sections.run_entries(summary)
+    if not model_entries:
         return
-    screen = _Screen(*_headline(of))
+    screen = _ScreenPrinter(*_shorten_headline(model_entries))
     for warning in summary.warnings:
-        screen.add("warnings", console.wrapped(shorten(console.as_called(warning), _MAX_WARNING)))
+        screen.add(
+            "warnings", console.wrap_text(shorten(console.replace_argument_names(warning), _MAX_WARNING))
+        )
     statuses = list(summary.verdicts)[::-1]
-    _show_models(screen, of, summary.unscored)
+    _add_model_tables(screen, model_entries, summary.unscored)
     for model in summary.models[:_MAX_MODELS]:
-        name = f" of {visible(sections.model_name(model.model))}" if len(of) > 1 else ""
-        screen.add("points by problem", _problems(model, statuses, name))
+        name = f" of {visible(sections.model_name(model.model))}" if len(model_entries) > 1 else ""
+        screen.add("points by problem", _format_problems(model, statuses, name))
     screen.end()
 
 
-def show_comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> None:
+def print_comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> None:
     """Print the scores of several runs, and the differences between two runs."""
-    of = entries(runs)
-    last, said = _headline(of)
-    pairs = differ.paired[:_MAX_PAIRS] if differ is not None else ()
-    screen = _Screen(last, [*said, *(pair.sentence for pair in pairs)])
+    model_entries = entries(runs)
+    last, headline_notes = _shorten_headline(model_entries)
+    pairs = run_differences.paired[:_MAX_PAIRS] if run_differences is not None else ()
+    screen = _ScreenPrinter(last, [*headline_notes, *(pair.sentence for pair in pairs)])
     for warning in (*comparison_warnings(runs), *unlike(runs)):
-        screen.add("warnings", console.wrapped(shorten(console.as_called(warning), _MAX_WARNING)))
-    if differ is not None:
-        same, *matrix = list(sections_of(differ))[:2]
-        screen.add(same.title, _section(same))
-        screen.add("other results", _others(differ))
+        screen.add(
+            "warnings", console.wrap_text(shorten(console.replace_argument_names(warning), _MAX_WARNING))
+        )
+    if run_differences is not None:
+        first_section, *matrix = list(sections_of(run_differences))[:2]
+        screen.add(first_section.title, _format_section(first_section))
+        screen.add("other results", _format_changed_results(run_differences))
         for section in matrix:
-            screen.add(section.title, _section(section))
-    _show_models(screen, of, sum(run.summary.unscored for run in runs))
+            screen.add(section.title, _format_section(section))
+    _add_model_tables(screen, model_entries, sum(run.summary.unscored for run in runs))
     screen.end()
 
 
-def _show_models(screen: _Screen, of: Sequence[Entry], unscored: int) -> None:
-    screen.add("pass@k", _passes(of, unscored))
-    for section in (sections.medals_section(of), *part_sections(of), sections.budgets_section(of)):
+def _add_model_tables(screen: _ScreenPrinter, model_entries: Sequence[Entry], unscored: int) -> None:
+    screen.add("pass@k", _format_pass_at_k(model_entries, unscored))
+    for section in (
+        sections.medals_section(model_entries),
+        *part_sections(model_entries),
+        sections.budgets_section(model_entries),
+    ):
         if section is not None:
-            screen.add(section.title, _section(section))
-    for section in sections.group_sections(of[:_MAX_MODELS]):
+            screen.add(section.title, _format_section(section))
+    for section in sections.group_sections(model_entries[:_MAX_MODELS]):
         if (
             not section.title.startswith("By tag")
             and section.table is not None
             and len(section.table.rows) > 1
         ):
-            screen.add(section.title, _section(section))
+            screen.add(section.title, _format_section(section))
 
 
-def _others(differ: Differences) -> Iterator[str]:
+def _format_changed_results(run_differences: Differences) -> Iterator[str]:
     """Yield a table of the first submissions whose results differ."""
-    heads, changed = ("submission", "problem", "verdict", "why"), differ.changed
+    heads, changed_results = ("submission", "problem", "verdict", "why"), run_differences.changed
     rows = [
         [
             visible(change.key),
@@ -127,136 +135,160 @@ def _others(differ: Differences) -> Iterator[str]:
             f"{change.before} -> {change.after}",
             visible("; ".join(change.why)),
         ]
-        for change in changed[:_MAX_CHANGED]
+        for change in changed_results[:_MAX_CHANGED]
     ]
     if rows:
-        yield from console.table_lines(heads, rows)
-    if len(changed) > _MAX_CHANGED:
-        yield f"and {len(changed) - _MAX_CHANGED:,} more in the report"
+        yield from console.format_table(heads, rows)
+    if len(changed_results) > _MAX_CHANGED:
+        yield f"and {len(changed_results) - _MAX_CHANGED:,} more in the report"
 
 
-def _section(section: Section) -> Iterator[str]:
+def _format_section(section: Section) -> Iterator[str]:
     yield section.title
     if section.table is not None:
         heads = [head if head.isupper() else head[:1].lower() + head[1:] for head in section.table.heads]
         right = [head for head, side in zip(heads, section.table.sides, strict=True) if side == "r"]
         rows = [[visible(str(cell)) for cell in row] for row in section.table.rows]
-        yield from console.table_lines(heads, rows, right=right, spare=right[:0:-1])
+        yield from console.format_table(heads, rows, right=right, spare=right[:0:-1])
     for note in (*section.items, *section.notes):
-        yield from console.wrapped(note)
+        yield from console.wrap_text(note)
 
 
-def leave_if_incomplete(runs: Sequence[ComparedRun], *, silent: bool) -> None:
+def exit_if_incomplete(runs: Sequence[ComparedRun], *, silent: bool) -> None:
     """Exit with code 3 if submissions of a run have no result. If `silent`, print the warning first."""
     incomplete = [run for run in runs if not run.summary.complete]
     for run in incomplete if silent else ():
-        console.tell(visible(f"{run.name}: {run.summary.warnings[0]}"))
+        console.print_message(visible(f"{run.name}: {run.summary.warnings[0]}"))
     if incomplete:
         raise typer.Exit(console.UNSCORED)
 
 
-def leave_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: bool) -> None:
+def exit_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: bool) -> None:
     """Exit with code 4 if results are hardly plausible. If `silent`, print the reasons first."""
-    found = [suspicion for summary in summaries for suspicion in summary.suspicious]
-    for suspicion in found if silent else ():
-        console.tell(visible(console.as_called(str(suspicion))))
-    if found and not allowed:
+    suspicions = [suspicion for summary in summaries for suspicion in summary.suspicious]
+    for suspicion in suspicions if silent else ():
+        console.print_message(visible(console.replace_argument_names(str(suspicion))))
+    if suspicions and not allowed:
         raise typer.Exit(console.SUSPICIOUS)
 
 
 # --- models ------------------------------------------------------------------------------------------
 
 
-def _headline(of: Sequence[Entry]) -> tuple[Section | None, Sequence[str]]:
+def _shorten_headline(model_entries: Sequence[Entry]) -> tuple[Section | None, Sequence[str]]:
     """Return the table with the headline number of each model, and the sentences about it."""
-    if not any(entry.model.scored for entry in of):
+    if not any(entry.model.scored for entry in model_entries):
         return None, []
-    whole = headline.headline_section(of)
-    assert whole.table is not None, "a headline is a table"
-    shown = msgspec.structs.replace(whole.table, rows=whole.table.rows[:_MAX_MODELS])
-    more = [f"and {len(of) - _MAX_MODELS} more in the report"] if len(of) > _MAX_MODELS else []
-    return msgspec.structs.replace(whole, table=shown, notes=more), whole.notes
+    full_section = headline.headline_section(model_entries)
+    assert full_section.table is not None, "a headline is a table"
+    shortened_table = msgspec.structs.replace(full_section.table, rows=full_section.table.rows[:_MAX_MODELS])
+    omitted_note = (
+        [f"and {len(model_entries) - _MAX_MODELS} omitted_note in the report"]
+        if len(model_entries) > _MAX_MODELS
+        else []
+    )
+    return msgspec.structs.replace(
+        full_section, table=shortened_table, notes=omitted_note
+    ), full_section.notes
 
 
-def _passes(of: Sequence[Entry], unscored: int) -> Iterator[str]:
-    if (section := sections.pass_at_k_section(of, unscored)) is None:
+def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> Iterator[str]:
+    if (section := sections.pass_at_k_section(model_entries, unscored)) is None:
         return
-    ks = sections.known_ks(entry.model.pass_at for entry in of)
+    ks = sections.known_ks(entry.model.pass_at for entry in model_entries)
     heads = [f"pass@{k}" for k in ks]
     rows = [
-        [visible(entry.name), *(_estimate(found) for found in entry.model.pass_at if found.k in ks)]
-        for entry in of[:_MAX_MODELS]
+        [
+            visible(entry.name),
+            *(_format_estimate(estimate) for estimate in entry.model.pass_at if estimate.k in ks),
+        ]
+        for entry in model_entries[:_MAX_MODELS]
     ]
     if ks:
-        yield from console.wrapped(_OF_ROWS)
-        yield from console.table_lines(["model", *heads], rows, right=heads, spare=heads[:0:-1])
-    if any(found.value is None for entry in of for found in entry.model.pass_at if found.k in ks):
-        yield from console.wrapped(sections.FEW_SUBMISSIONS_NOTE)
+        yield from console.wrap_text(_PASS_AT_K_EXPLANATION)
+        yield from console.format_table(["model", *heads], rows, right=heads, spare=heads[:0:-1])
+    if any(
+        estimate.value is None
+        for entry in model_entries
+        for estimate in entry.model.pass_at
+        if estimate.k in ks
+    ):
+        yield from console.wrap_text(sections.FEW_SUBMISSIONS_NOTE)
     for note in section.notes:
-        yield from console.wrapped(note)
+        yield from console.wrap_text(note)
 
 
-def _estimate(found: PassAtK) -> str:
+def _format_estimate(estimate: PassAtK) -> str:
     """Return an estimate with its 95 % interval: 42.1 % (30-55)."""
-    if found.value is None or found.low is None or found.high is None:
-        return sections.estimate_text(found)
-    return f"{share(found.value, 1)} ({100 * found.low:.0f}-{100 * found.high:.0f})"
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return sections.estimate_text(estimate)
+    return f"{share(estimate.value, 1)} ({100 * estimate.low:.0f}-{100 * estimate.high:.0f})"
 
 
-def _tests(part: float | None) -> list[str]:
+def _format_pass_rate(pass_rate: float | None) -> list[str]:
     """Return the cells for a problem without points: the share of passed tests."""
-    return [_NOTHING if part is None else f"{percent(part, 0)}%", "tests"]
+    return [_NOTHING if pass_rate is None else f"{percent(pass_rate, 0)}%", "tests"]
 
 
 # --- problems ----------------------------------------------------------------------------------------
 
 
-def _problems(model: ModelSummary, statuses: Sequence[str], name: str) -> Iterator[str]:
+def _format_problems(model: ModelSummary, statuses: Sequence[str], name: str) -> Iterator[str]:
     if name:
         yield f"Problems{name}"
-    seen = [status for status in statuses if model.verdicts.get(status)]
-    numbers = ["points", "of", "submissions", *seen, *(["unscored"] if model.unscored else [])]
+    occurring_statuses = [status for status in statuses if model.verdicts.get(status)]
+    number_heads = [
+        "points",
+        "of",
+        "submissions",
+        *occurring_statuses,
+        *(["unscored"] if model.unscored else []),
+    ]
     rows = []
     for problem in model.problems:
-        counts = [str(problem.verdicts.get(status, 0)) for status in seen]
-        points = _tests(problem.best_pass_rate)
+        counts = [str(problem.verdicts.get(status, 0)) for status in occurring_statuses]
+        points = _format_pass_rate(problem.best_pass_rate)
         if problem.points is not None:
-            most = _NOTHING if problem.max_points is None else number(problem.max_points)
-            points = [number(problem.points), most]
+            max_points_text = _NOTHING if problem.max_points is None else number(problem.max_points)
+            points = [number(problem.points), max_points_text]
         row = [visible(problem.problem_id), *points, str(problem.submissions), *counts]
         rows.append([*row, *([str(problem.unscored)] if model.unscored else [])])
-    yield from console.table_lines(["problem", *numbers], rows, right=numbers, spare=numbers[:1:-1])
+    yield from console.format_table(
+        ["problem", *number_heads], rows, right=number_heads, spare=number_heads[:1:-1]
+    )
 
 
 # --- a benchmark's own solutions ---------------------------------------------------------------------
 
 
-def show_references(found: References, asked: ReferenceOptions, out: str) -> None:
+def print_references(references: References, options: ReferenceOptions, out: str) -> None:
     """Print the problems that are not reliable, and why."""
-    console.show(f"Own solutions: {summarize_references(found, asked)}; see {out}/references.json")
+    console.print_line(
+        f"Own solutions: {summarize_references(references, options)}; see {out}/references.json"
+    )
     rows = list[tuple[str, ...]]()
-    for problem in found.problems:
+    for problem in references.problems:
         if problem.reliability is not Reliability.RELIABLE:
-            passed = sum(reference.status is Verdict.AC for reference in problem.references)
-            number = f"{passed} of {len(problem.references)}"
-            why = problem.note or _why(problem.references)
-            rows.append((problem.problem, problem.reliability.value, number, why))
+            passed_count = sum(reference.status is Verdict.AC for reference in problem.references)
+            number = f"{passed_count} of {len(problem.references)}"
+            reason = problem.note or _format_failure_reason(problem.references)
+            rows.append((problem.problem, problem.reliability.value, number, reason))
     if not rows:
         return
-    shown = [[*map(visible, row)] for row in rows[:_MAX_PROBLEMS]]
-    console.show("")
-    console.show_table(("problem", "references", "passed", "why"), shown, right=("passed",))
+    shown_rows = [[*map(visible, row)] for row in rows[:_MAX_PROBLEMS]]
+    console.print_line("")
+    console.print_table(("problem", "references", "passed", "why"), shown_rows, right=("passed",))
     if len(rows) > _MAX_PROBLEMS:
-        console.show(f"and {len(rows) - _MAX_PROBLEMS} more")
-    console.show("")
+        console.print_line(f"and {len(rows) - _MAX_PROBLEMS} more")
+    console.print_line("")
 
 
-def _why(references: tuple[Reference, ...]) -> str:
+def _format_failure_reason(references: tuple[Reference, ...]) -> str:
     """Return the verdict and the reason of the first solution that does not pass."""
-    first = next((reference for reference in references if reference.status is not Verdict.AC), None)
-    if first is None:
+    first_failure = next((reference for reference in references if reference.status is not Verdict.AC), None)
+    if first_failure is None:
         return ""
-    status = first.status.value if first.status else "not judged"
-    place = f" on test {first.test}" if first.test else ""
-    reason = " ".join(first.reason.split())
-    return f"{first.solution}: {status}{place}{': ' + reason if reason else ''}"
+    status = first_failure.status.value if first_failure.status else "not judged"
+    test_text = f" on test {first_failure.test}" if first_failure.test else ""
+    reason = " ".join(first_failure.reason.split())
+    return f"{first_failure.solution}: {status}{test_text}{': ' + reason if reason else ''}"

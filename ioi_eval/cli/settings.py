@@ -13,8 +13,8 @@ from ioi_eval.model.errors import InputError
 _NOT_SET = frozenset({"help"})  # options that print something and exit
 
 
-def option_values(
-    options: Mapping[str, str], of_all_commands: Callable[[], Iterable[str]]
+def read_option_values(
+    options: Mapping[str, str], list_all_keys: Callable[[], Iterable[str]]
 ) -> Mapping[str, Any]:
     """Return the values of a command's options in `ioi-eval.toml`; empty if there is no such file.
 
@@ -22,7 +22,7 @@ def option_values(
 
     Args:
         options: names of the command's parameters, by key.
-        of_all_commands: returns the keys of all commands. It is called if the file has other keys.
+        list_all_keys: returns the keys of all commands. It is called if the file has other keys.
 
     Raises:
         InputError: if the file is not TOML, or if a key is not an option of any command.
@@ -35,19 +35,23 @@ def option_values(
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         remedy = 'Write one option a line, such as: engine = "http://10.0.0.7:2000"'
         raise InputError(f"is not TOML ({error})", where=str(SETTINGS_FILE), remedy=remedy) from error
-    used = [key for key in values if key in options and key not in _NOT_SET]
-    if others := values.keys() - used:
-        _check_keys(sorted(others), {*of_all_commands()} - _NOT_SET)
-    if used:
-        console.tell(f"{SETTINGS_FILE} sets {', '.join(used)} (unless given on the command line)")
-    return {options[key]: values[key] for key in used}
+    used_keys = [key for key in values if key in options and key not in _NOT_SET]
+    if other_keys := values.keys() - used_keys:
+        _check_keys(sorted(other_keys), {*list_all_keys()} - _NOT_SET)
+    if used_keys:
+        console.print_message(
+            f"{SETTINGS_FILE} sets {', '.join(used_keys)} (unless given on the command line)"
+        )
+    return {options[key]: values[key] for key in used_keys}
 
 
-def _check_keys(keys: Iterable[str], known: Collection[str]) -> None:
+def _check_keys(keys: Iterable[str], valid_keys: Collection[str]) -> None:
     from ioi_eval.model.fields import find_similar_names  # not loaded for help
 
     for key in keys:
-        if key not in known:
-            suggestion = "".join(f". Did you mean {close}?" for close in find_similar_names(key, known)[:1])
+        if key not in valid_keys:
+            suggestion = "".join(
+                f". Did you mean {close}?" for close in find_similar_names(key, valid_keys)[:1]
+            )
             remedy = f"Name an option of a command without its dashes{suggestion}"
             raise InputError("no such option", where=str(SETTINGS_FILE), field=key, remedy=remedy)

@@ -11,7 +11,7 @@ import typer
 from ioi_eval.benchmarks import Selection
 from ioi_eval.cli import console
 from ioi_eval.cli.calibrate import calibrate
-from ioi_eval.cli.groups import OptionGroup, command, within
+from ioi_eval.cli.groups import OptionGroup, command, make_bounds_check
 from ioi_eval.cli.options import (
     Engine,
     Output,
@@ -23,7 +23,7 @@ from ioi_eval.cli.options import (
     open_store,
     problems_option,
 )
-from ioi_eval.cli.progress import say_failures, watched, what_was_done
+from ioi_eval.cli.progress import print_failures, run_with_progress, summarize_call
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import visible
 from ioi_eval.reports.validation import HEADS, RIGHT, matrix, numbers, rows
@@ -60,7 +60,7 @@ def validate(
         ),
     ],
     *,
-    selection: Annotated[Selection, OptionGroup("Input", only=("keys",), but={"keys": _BY_FILE})],
+    selection: Annotated[Selection, OptionGroup("Input", only=("keys",), changes={"keys": _BY_FILE})],
     expected_scale: Annotated[
         Literal["points", "fraction"] | None,
         typer.Option(
@@ -76,7 +76,7 @@ def validate(
     output: Output,
     running: RunningOptions,
     source: Annotated[str | None, problems_option("The problems of a file of solutions.")] = None,
-    references: Annotated[ReferenceOptions, OptionGroup("Problems", only=("most",), but=_OF_EACH_KIND)],
+    references: Annotated[ReferenceOptions, OptionGroup("Problems", only=("most",), changes=_OF_EACH_KIND)],
     compare: Annotated[
         bool,
         typer.Option(
@@ -98,7 +98,7 @@ def validate(
         float | None,
         typer.Option(
             min=1.1,
-            callback=within(),
+            callback=make_bounds_check(),
             metavar="TIMES",
             help="With --calibrate: stop solutions after this many times the limit.",
             show_default=f"{REACH:g}",
@@ -120,76 +120,84 @@ def validate(
     if calibration:
         calibrate(solutions, problems, engine, output, reach or REACH)
         return
-    same: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "choice": problems,
         "most": references.most,
         "column": rows.expected,
         "scale": expected_scale,
         "reading": rows.options,
         "selection": msgspec.structs.replace(selection, problems=problems.problems),
-        "engine": engine.choice(),
-        "options": output.of(running, timing),
+        "engine": engine.read_choice(),
+        "options": output.complete_run_options(running, timing),
         "store": open_store(),
     }
     if compare:
-        _compare(solutions, source, output, same)
+        _compare_comparisons(solutions, source, output, arguments)
         return
-    outcome, seconds = watched(
+    outcome, seconds = run_with_progress(
         output,
-        lambda tell: validate_solutions(solutions, source, out=output.out, on_event=tell, **same),
+        lambda tell: validate_solutions(solutions, source, out=output.out, on_event=tell, **arguments),
     )
-    _show(outcome, seconds, output)
+    _print_validation(outcome, seconds, output)
     if outcome.validation.differences:
         raise typer.Exit(console.MISMATCH)
     if outcome.validation.unjudged or outcome.rejected:
         raise typer.Exit(console.UNSCORED)
 
 
-def _compare(solutions: str, source: str | None, output: OutputOptions, same: dict[str, Any]) -> None:
+def _compare_comparisons(
+    solutions: str, source: str | None, output: OutputOptions, arguments: dict[str, Any]
+) -> None:
     folder = output.out or Path("runs") / f"compare-{run_name(solutions)}"
-    (_own, found), _seconds = watched(
-        output, lambda tell: compare_checkers(solutions, source, out=folder, on_event=tell, **same)
+    (_validated, comparisons), _seconds = run_with_progress(
+        output, lambda tell: compare_checkers(solutions, source, out=folder, on_event=tell, **arguments)
     )
     if output.as_json:
-        console.show_json({"out": str(folder), "comparisons": [*KINDS], "decided_differently": found})
+        console.print_json({"out": str(folder), "comparisons": [*KINDS], "decided_differently": comparisons})
         return
     heads = ("comparison", "problem", "accepts more", "accepts fewer")
     rows = [
-        [checked.checker, visible(checked.problem), str(checked.accepts), str(checked.rejects)]
-        for checked in found
+        [comparison.checker, visible(comparison.problem), str(comparison.accepts), str(comparison.rejects)]
+        for comparison in comparisons
     ]
-    rows += [[kind, "none", "0", "0"] for kind in KINDS if kind not in {checked.checker for checked in found}]
-    console.show_table(heads, sorted(rows), right=heads[2:])
+    rows += [
+        [kind, "none", "0", "0"]
+        for kind in KINDS
+        if kind not in {comparison.checker for comparison in comparisons}
+    ]
+    console.print_table(heads, sorted(rows), right=heads[2:])
 
 
-def _show(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) -> None:
-    found = outcome.validation
+def _print_validation(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) -> None:
+    validation = outcome.validation
     if output.as_json:
-        console.show_json(outcome.as_json())
+        console.print_json(outcome.as_json())
     elif not output.quiet:
-        console.show_wrapped(what_was_done(outcome.call, seconds, unscored=len(found.unjudged)))
+        console.print_wrapped(summarize_call(outcome.call, seconds, unscored=len(validation.unjudged)))
         if outcome.note:
-            console.show_wrapped(outcome.note)
-        console.show("")
-        console.show_table(HEADS, [[*map(_cell, row)] for row in rows(found)], right=RIGHT, spare=[HEADS[-1]])
-        heads, lines = matrix(found)
+            console.print_wrapped(outcome.note)
+        console.print_line("")
+        console.print_table(
+            HEADS, [[*map(_clean_cell, row)] for row in rows(validation)], right=RIGHT, spare=[HEADS[-1]]
+        )
+        heads, lines = matrix(validation)
         if lines:
-            console.show("")
-            console.show_table(heads, [[*map(_cell, line)] for line in lines], right=heads[1:])
-            console.show("")
+            console.print_line("")
+            console.print_table(heads, [[*map(_clean_cell, line)] for line in lines], right=heads[1:])
+            console.print_line("")
         for sentence, differing in outcome.differences():
-            console.show_wrapped(sentence, "", "    ")
+            console.print_wrapped(sentence, "", "    ")
             for line in differing:
-                console.show_wrapped(line, "    ", "        ")
-            console.show("")
-    say_failures({failure.key: failure.reason for failure in found.unjudged}, outcome.out)
-    if not output.silent:
-        console.show_wrapped(outcome.conclusion)
-        for line in numbers(found):
-            console.show_wrapped(line)
-        console.show(console.report_line(outcome.out))
+                console.print_wrapped(line, "    ", "        ")
+            console.print_line("")
+    print_failures({failure.key: failure.reason for failure in validation.unjudged}, outcome.out)
+    if not output.is_silent:
+        console.print_wrapped(outcome.conclusion)
+        for line in numbers(validation):
+            console.print_wrapped(line)
+        console.print_line(console.format_report_line(outcome.out))
 
 
-def _cell(text: str) -> str:
+def _clean_cell(text: str) -> str:
     """Return a cell without control characters. Leading spaces, the indent of a subtask, are preserved."""
     return " " * (len(text) - len(text.lstrip(" "))) + visible(text)

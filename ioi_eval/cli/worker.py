@@ -38,7 +38,7 @@ _EXAMPLES = """
 
 @command(_EXAMPLES)
 def worker(
-    serving: Annotated[ServerOptions, OptionGroup("Limits")],
+    server_options: Annotated[ServerOptions, OptionGroup("Limits")],
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -76,19 +76,19 @@ def worker(
     signal stops it at once. The token may also be in the variable IOI_EVAL_TOKEN.
     """
     as_json = log_format == "json"
-    emit = _emitter(json=as_json, verbose=verbose)
+    emit = _make_emitter(json=as_json, verbose=verbose)
     if as_json:
-        console.show_log(lambda message: emit(Event(name="note", message=message)), of_others=True)
+        console.set_log_output(lambda message: emit(Event(name="note", message=message)), of_others=True)
     token = Secret()
     if token_file is None:
         token = read_own_token(None)
     else:
         read_tokens(token_file)  # reports an invalid file before the engine starts
-    check_address(serving.host, token=token or token_file is not None, open_to_all=open_to_all)
+    check_address(server_options.host, token=token or token_file is not None, open_to_all=open_to_all)
     options = msgspec.structs.replace(
-        serving,
-        run_cpu_time=serving.run_timeout,
-        compile_cpu_time=serving.compile_timeout,
+        server_options,
+        run_cpu_time=server_options.run_timeout,
+        compile_cpu_time=server_options.compile_timeout,
         token=token,
         token_file=token_file,
         log_jobs=verbose,
@@ -97,7 +97,7 @@ def worker(
     store = open_store()
     # The usual limit would be used up by a thousand idle clients.
     raise_open_files()
-    running = serve(
+    opening = serve(
         store=store,
         options=options,
         slots=slots,
@@ -106,67 +106,69 @@ def worker(
         python=os.environ.get(PYTHON, "").strip() if python is None else python,
         emit=emit,
     )
-    if not asyncio.run(_serve(running, store, emit, as_json=as_json)):
+    if not asyncio.run(_serve_until_signal(opening, store, emit, as_json=as_json)):
         raise typer.Exit(console.INTERRUPTED)
 
 
-def _emitter(*, json: bool, verbose: bool) -> EmitEvent:
-    def emit(event: Event) -> None:
+def _make_emitter(*, json: bool, verbose: bool) -> EmitEvent:
+    def emit_event(event: Event) -> None:
         if json:
-            console.tell(event.as_json())
+            console.print_message(event.as_json())
         elif event.name != "started":  # that is on standard output
-            console.tell(event.message)
+            console.print_message(event.message)
         elif verbose:
-            console.tell(", ".join(f"{name} {value}" for name, value in event.facts.items()))
+            console.print_message(", ".join(f"{name} {value}" for name, value in event.facts.items()))
 
-    return emit
+    return emit_event
 
 
-async def _serve(
-    serving: AbstractAsyncContextManager[Server], store: Store, emit: EmitEvent, *, as_json: bool
+async def _serve_until_signal(
+    opening: AbstractAsyncContextManager[Server], store: Store, emit: EmitEvent, *, as_json: bool
 ) -> bool:
     """Serve until a signal. Return False if a second signal came before all jobs were done.
 
     The address is printed on standard output, except if the log is JSON, which contains the address.
     """
     signals = console.StopSignals()
-    async with serving as server:
-        found = await confinement(await asyncio.to_thread(find_compiler), store)
+    async with opening as server:
+        health_checks = await confinement(await asyncio.to_thread(find_compiler), store)
         if not as_json:
-            console.show(f"ioi-eval worker at {server.url}, {counted(server.slots, 'slot')}")
-            console.show(f"confinement: {found[0].detail}")
-        facts = {"url": server.url, "confinement": found[0].detail, **server.facts}
+            console.print_line(f"ioi-eval worker at {server.url}, {counted(server.slots, 'slot')}")
+            console.print_line(f"confinement: {health_checks[0].detail}")
+        facts = {"url": server.url, "confinement": health_checks[0].detail, **server.facts}
         emit(Event(name="started", message=f"ioi-eval worker at {server.url}", facts=facts))
         await signals.wait()
         if server.running:
             message = f"Finishing {counted(server.running, 'job')}; a second signal stops at once."
             emit(Event(name="draining", message=message, facts={"jobs": server.running}))
-        draining, again = asyncio.create_task(server.drain()), asyncio.create_task(signals.wait())
-        await asyncio.wait({draining, again}, return_when=asyncio.FIRST_COMPLETED)
-        again.cancel()
+        draining, second_signal = asyncio.create_task(server.drain()), asyncio.create_task(signals.wait())
+        await asyncio.wait({draining, second_signal}, return_when=asyncio.FIRST_COMPLETED)
+        second_signal.cancel()
         draining.cancel()
-        done = draining.done() and not draining.cancelled()
-        if done:
+        is_drained = draining.done() and not draining.cancelled()
+        if is_drained:
             emit(Event(name="drained", message="All jobs are done."))
-        return done
+        return is_drained
 
 
 # --- a run in a browser while it is in progress -------------------------------------------------------
 
 
-_VIEWED = """
+_VIEW_EXAMPLES = """
   ioi-eval view runs/demo --open
   ioi-eval view runs/demo --host 0.0.0.0 --token-file ~/token
   curl http://127.0.0.1:8000/metrics
 """
-_HERE = {"port": {"default": 8000, "panel": ""}, "host": {"panel": ""}, "allow_hosts": {"panel": ""}}
+_VIEW_CHANGES = {"port": {"default": 8000, "panel": ""}, "host": {"panel": ""}, "allow_hosts": {"panel": ""}}
 _NICE = 10  # lowers the priority, so that the run is not slowed down
 
 
-@command(_VIEWED)
+@command(_VIEW_EXAMPLES)
 def view(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")],
-    serving: Annotated[ServerOptions, OptionGroup("", only=("port", "host", "allow_hosts"), but=_HERE)],
+    server_options: Annotated[
+        ServerOptions, OptionGroup("", only=("port", "host", "allow_hosts"), changes=_VIEW_CHANGES)
+    ],
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -182,34 +184,34 @@ def view(
     IOI_EVAL_TOKEN. /metrics has counts for Prometheus.
     """
     token = read_own_token(token_file)
-    check_address(serving.host, token=token, open_to_all=None)
+    check_address(server_options.host, token=token, open_to_all=None)
     os.nice(_NICE)
-    options = msgspec.structs.replace(serving, token=token, allowing="--allow-host NAME")
-    asyncio.run(_shown(folder, options, show))
+    options = msgspec.structs.replace(server_options, token=token, allowing="--allow-host NAME")
+    asyncio.run(_serve_view(folder, options, show))
 
 
-async def _shown(folder: Path, options: ServerOptions, show: bool) -> None:
+async def _serve_view(folder: Path, options: ServerOptions, open_browser: bool) -> None:
     """Serve the page until a signal."""
     from ioi_eval.server.view import view as serve_view  # not loaded for workers, which write no reports
 
-    ended = console.StopSignals()
+    stop_signals = console.StopSignals()
     async with serve_view(folder, options) as address:
-        console.show(f"ioi-eval view at {address}")
-        if show:
+        console.print_line(f"ioi-eval view at {address}")
+        if open_browser:
             await asyncio.to_thread(webbrowser.open, address)
-        await ended.wait()
+        await stop_signals.wait()
 
 
 # --- the package for Piston servers -------------------------------------------------------------------
 
 
-_PACKED = """
+_PACKAGE_EXAMPLES = """
   ioi-eval package /shared/piston/packages
   ioi-eval package --index /srv/www --url http://10.0.0.5:8000     then PISTON_REPO_URL=.../index
 """
 
 
-@command(_PACKED)
+@command(_PACKAGE_EXAMPLES)
 def package(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="The servers' folder of packages, or the index's.")
@@ -249,7 +251,7 @@ def package(
         raise InputError("an address is for an index only", field="--url", remedy="Add --index")
     standards = tuple(filter(None, (name.strip() for name in headers.split(","))))
     if index:
-        console.show(str(publish(folder, url, compiler=compiler, headers=standards)))
+        console.print_line(str(publish(folder, url, compiler=compiler, headers=standards)))
     else:
-        console.show(str(install(folder, compiler=compiler, headers=standards)))
-        console.tell("Servers read this folder when they start: restart the running servers.")
+        console.print_line(str(install(folder, compiler=compiler, headers=standards)))
+        console.print_message("Servers read this folder when they start: restart the running servers.")

@@ -18,7 +18,7 @@ from missing import lacks
 from support.servers import EndpointReport, findings
 
 from ioi_eval import Store, discovery
-from ioi_eval.cli import console, loaded
+from ioi_eval.cli import console, load_command
 from ioi_eval.engines.piston.discovery import PORT
 from ioi_eval.server.log import Metrics
 
@@ -162,7 +162,7 @@ def test_the_compose_file_agrees_with_its_neighbours() -> None:
 
 
 def test_what_is_deployed_is_known_to_the_worker() -> None:
-    known = {option for each in loaded("worker").params for option in each.opts}
+    known = {option for each in load_command("worker").params for option in each.opts}
     container = _KINDS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
     services = yaml.safe_load((PISTON / "docker" / "compose.yaml").read_text())["services"]
     dockerfile = (PISTON / "docker" / "Dockerfile").read_text()
@@ -183,7 +183,7 @@ def test_the_page_gives_commands_that_there_are() -> None:
     found = commands((PISTON / "README.md").read_text())
     assert {words[1] for words in found} == {"doctor", "score", "package"}
     for _, name, *words in found:
-        options = {option for each in loaded(name).params for option in each.opts}
+        options = {option for each in load_command(name).params for option in each.opts}
         assert {word for word in words if word.startswith("--")} <= options
     launch = subprocess.run(
         [PISTON / "slurm" / "launch", "--help"], capture_output=True, text=True, check=True
@@ -262,7 +262,7 @@ def test_a_client_reaches_the_workers_and_keeps_its_run() -> None:
     (allowed,) = _KINDS["NetworkPolicy"]["spec"]["ingress"][0]["from"]
     assert allowed["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     assert volumes[0]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
-    options = {option for each in loaded("score").params for option in each.opts}
+    options = {option for each in load_command("score").params for option in each.opts}
     assert {word for word in container["args"] if word.startswith("--")} <= options
     mounted = {each["mountPath"] for each in container["volumeMounts"]}
     assert all(f"/{word.split('/')[1]}" in mounted for word in container["args"] if word.startswith("/"))
@@ -309,7 +309,9 @@ def test_probes_ask_by_https_where_workers_have_a_certificate() -> None:
     options = {word.partition("=")[0]: word.partition("=")[2] for word in container["args"]}
     [mount] = [each["mountPath"] for each in container["volumeMounts"] if each["name"] == "tls"]
     assert (options["--tls-cert"], options["--tls-key"]) == (f"{mount}/tls.crt", f"{mount}/tls.key")
-    assert {"--tls-cert", "--tls-key"} <= {option for each in loaded("worker").params for option in each.opts}
+    assert {"--tls-cert", "--tls-key"} <= {
+        option for each in load_command("worker").params for option in each.opts
+    }
 
 
 def test_the_operator_gets_the_same_alerts_about_the_job_that_it_scrapes() -> None:

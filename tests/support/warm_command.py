@@ -252,10 +252,10 @@ def _read_options_once() -> None:
     """Let each command that is loaded know its options, and what reads them."""
     cli: Any = import_module("ioi_eval.cli")
     names = [name for name in cli.COMMANDS if f"ioi_eval.cli.{name}" in sys.modules]
-    known, load = {name: cli.loaded(name) for name in names}, cli.loaded
+    known, load = {name: cli.load_command(name) for name in names}, cli.load_command
     for parameter in chain.from_iterable(command.params for command in known.values()):
         parameter.get_runtime_param()
-    cli.loaded = lambda name: known.get(name) or load(name)
+    cli.load_command = lambda name: known.get(name) or load(name)
 
 
 def _make_pages_once() -> None:

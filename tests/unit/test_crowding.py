@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioi_eval.cli.progress import crowded
+from ioi_eval.cli.progress import describe_overload
 from ioi_eval.models import SubmissionResult, TestResult, Verdict
 from ioi_eval.runs import Overloaded
 from ioi_eval.runs.runner import OverloadDetector
@@ -33,5 +33,5 @@ def test_a_quiet_machine_says_nothing() -> None:
 
 
 def test_the_words_say_that_verdicts_hold() -> None:
-    words = crowded(Overloaded(waited=61.4, computed=12.0))
+    words = describe_overload(Overloaded(waited=61.4, computed=12.0))
     assert "programs ran 12 s and waited 61 s" in words and "Verdicts are unaffected" in words

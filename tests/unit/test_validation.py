@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.runs import submission_result
 
-from ioi_eval.cli.progress import measured
+from ioi_eval.cli.progress import describe_measured_limit
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.model.errors import ToolMissing
@@ -533,7 +533,9 @@ async def test_processes_are_counted_on_accepted_solutions(tmp_path: Path) -> No
     assert (limited.options.forks, limited.limits.cpu_time) == (4, 8.0)
     (found,) = told
     assert (found.processes, found.forks_by, found.multiplier) == (5, ("c++/runner.cpp",), 0)
-    assert "5 processes in all, which accepted solutions need with c++/runner.cpp" in measured(found)
+    assert "5 processes in all, which accepted solutions need with c++/runner.cpp" in describe_measured_limit(
+        found
+    )
     write_limits(tmp_path, {limit_identity(problem): found})
     judge = Forking()
     assert (await TimeLimits(judge, read_limits(tmp_path)).with_limits(problem)).options.forks == 4

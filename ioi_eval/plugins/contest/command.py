@@ -64,7 +64,7 @@ def contest(
     problems: ProblemOptions,
     rules: Annotated[Rules, OptionGroup("Rules")],
     access: Annotated[_AccessOptions, OptionGroup("Access")],
-    serving: Annotated[ServerOptions, OptionGroup("Access", only=("port", "host"), but=_PORT)],
+    serving: Annotated[ServerOptions, OptionGroup("Access", only=("port", "host"), changes=_PORT)],
     timing: TimingOptions,
     engine: Engine,
     running: Annotated[RunOptions, OptionGroup("Output", only=("fresh",))],
@@ -98,7 +98,7 @@ def contest(
         out=folder,
         participants=tuple(names),
         choice=problems,
-        engine=engine.choice(),
+        engine=engine.read_choice(),
         options=msgspec.structs.replace(running, timing=timing),
         store=open_store(),
     )
@@ -219,14 +219,14 @@ async def _serve_contest(
             _show_log_once(quiet)
             _write_tokens(path, tokens)
             async with serving(contest, tokens, host=host, listening=port) as address:
-                console.show(f"contest at {address}, tokens in {path}")
+                console.print_line(f"contest at {address}, tokens in {path}")
                 await stop_signals.wait()
     if pending_count := len([*(folder / IN_PROGRESS).glob("[!.]*.json")]):
-        console.show(
+        console.print_line(
             f"note: {counted(pending_count, 'submission')} in progress: the same command judges them"
         )
     if not quiet:
-        console.show(console.report_line(str(folder)))
+        console.print_line(console.format_report_line(str(folder)))
 
 
 async def _serve_client(server: Any, session: Session) -> None:
@@ -237,8 +237,8 @@ async def _serve_client(server: Any, session: Session) -> None:
 
 def _show_log_once(quiet: bool) -> None:
     """Log on standard error before the SDK does, which would show our lines a second time."""
-    console.show_log(of_others=True)
-    console.hush(quiet)
+    console.set_log_output(of_others=True)
+    console.set_quiet(quiet)
 
 
 def _complete_tokens(path: Path, given_tokens: Mapping[str, str]) -> dict[str, str]:
@@ -292,5 +292,5 @@ def export(
     """
     exported = write_tasks(source, folder, choice=problems, store=open_store())
     for label, reason in exported.left_out.items():
-        console.show(f"note: {visible(label)} is excluded: {reason}")
-    console.show(f"{counted(len(exported.tasks), 'task')} in {folder}")
+        console.print_line(f"note: {visible(label)} is excluded: {reason}")
+    console.print_line(f"{counted(len(exported.tasks), 'task')} in {folder}")

@@ -127,7 +127,7 @@ class Gone:
         raise EngineUnavailable("gone")
 
 RetryRule.wait_after = lambda rule, attempt: 0.0
-console.show_log()
+console.set_log_output()
 try:
     asyncio.run(execute(Gone(), Job(files=()), phase="running"))
 except JudgeFailure as failure:

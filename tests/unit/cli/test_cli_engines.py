@@ -30,7 +30,7 @@ from support.servers import EndpointReport, HealthCheck
 from support.stub_server import StubServer, page
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store
-from ioi_eval.cli.doctor import summed_up
+from ioi_eval.cli.doctor import combine_reports
 from ioi_eval.cli.options import EngineOptions
 from ioi_eval.engines.piston.reports import COMPILER, findings
 from ioi_eval.engines.piston.uses import ServerRole
@@ -49,19 +49,19 @@ def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_here_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert EngineOptions().choice() == EngineChoice(text="embedded")
+    assert EngineOptions().read_choice() == EngineChoice(text="embedded")
     monkeypatch.setenv("PISTON_ENDPOINTS", " slurm ")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "4")
-    assert EngineOptions().choice() == EngineChoice(text="slurm", per_endpoint=4)
-    assert EngineOptions(per_endpoint=2).choice().per_endpoint == 2
-    assert EngineOptions(engine="embedded").choice() == EngineChoice(text="embedded")
-    assert EngineOptions(engine="http://a:2000").choice() == EngineChoice(text="http://a:2000")
+    assert EngineOptions().read_choice() == EngineChoice(text="slurm", per_endpoint=4)
+    assert EngineOptions(per_endpoint=2).read_choice().per_endpoint == 2
+    assert EngineOptions(engine="embedded").read_choice() == EngineChoice(text="embedded")
+    assert EngineOptions(engine="http://a:2000").read_choice() == EngineChoice(text="http://a:2000")
 
 
 def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PISTON_ENDPOINTS", " ")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "x")
-    assert EngineOptions().choice() == EngineChoice(text="embedded")
+    assert EngineOptions().read_choice() == EngineChoice(text="embedded")
 
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5"])
@@ -69,7 +69,7 @@ def test_a_number_of_requests_is_one(monkeypatch: pytest.MonkeyPatch, number: st
     monkeypatch.setenv("PISTON_ENDPOINTS", "slurm")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", number)
     with pytest.raises(InputError, match="PISTON_MAX_REQUESTS_PER_ENDPOINT"):
-        EngineOptions().choice()
+        EngineOptions().read_choice()
 
 
 @pytest.mark.parametrize(
@@ -88,16 +88,16 @@ def test_what_cannot_be_meant_is_refused_by_its_name(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=says) as caught:
-        EngineOptions(engine=text).choice()
+        EngineOptions(engine=text).read_choice()
     assert caught.value.field == "--engine"
     assert "embedded" in str(caught.value)
 
 
 def test_jobs_for_each_server_need_servers_and_cpus_for_each_job_ray() -> None:
     with pytest.raises(InputError, match="--per-endpoint"):
-        EngineOptions(engine="embedded", per_endpoint=3).choice()
+        EngineOptions(engine="embedded", per_endpoint=3).read_choice()
     with pytest.raises(InputError, match=r"ioi-eval\.toml, field 'cpus-per-slot'"):
-        EngineOptions(engine="slurm", cpus_per_slot=2).choice()
+        EngineOptions(engine="slurm", cpus_per_slot=2).read_choice()
 
 
 def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
 def test_a_file_without_a_token_is_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(" \n")
     with pytest.raises(InputError, match="the file is empty"):
-        EngineOptions(engine="slurm", token_file=tmp_path / "token").choice()
+        EngineOptions(engine="slurm", token_file=tmp_path / "token").read_choice()
 
 
 # --- many servers ------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_servers_are_told_apart_by_what_is_said_of_them() -> None:
     away = EndpointReport(
         url="http://e:2000", reachable=False, findings=(HealthCheck(name="r", ok=False, detail=""),)
     )
-    found = summed_up([*reports, away])
+    found = combine_reports([*reports, away])
     assert found.ok
     assert found.good == ("http://a:2000", "http://b:2000", "http://d:2000")
     assert {use.url: use.reason for use in found.uses if use.reason} == {
@@ -143,8 +143,8 @@ def test_servers_are_told_apart_by_what_is_said_of_them() -> None:
     }
     [line] = found.together
     assert line.name == "g++ differs"
-    assert not summed_up([away]).ok
-    assert not summed_up([reports[2], away]).ok
+    assert not combine_reports([away]).ok
+    assert not combine_reports([reports[2], away]).ok
 
 
 def test_a_server_of_another_kind_gets_no_jobs() -> None:
@@ -152,7 +152,7 @@ def test_a_server_of_another_kind_gets_no_jobs() -> None:
     arm = EndpointReport(
         url="http://arm:2000", runtimes=odd.runtimes, architecture="aarch64", toolchains=odd.toolchains
     )
-    found = summed_up([report("a"), report("b"), arm])
+    found = combine_reports([report("a"), report("b"), arm])
     assert found.good == ("http://a:2000", "http://b:2000")
     assert [use.url for use in found.uses if use.use is ServerRole.NONE] == [arm.url]
 
@@ -171,8 +171,8 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
         "away": {"reachable": False, "reason": "nobody is there"},
     }
     probed = [msgspec.structs.replace(report(f"{name}{domain}"), **more) for name, more in fields.items()]
-    found = summed_up([msgspec.structs.replace(each, findings=findings(each)) for each in probed])
-    found.show()
+    found = combine_reports([msgspec.structs.replace(each, findings=findings(each)) for each in probed])
+    found.print_findings()
     shown = capsys.readouterr().out
     text = " ".join(shown.split())
     table = shown[shown.index("server  ") : shown.index("\n\n", shown.index("server  "))]
@@ -190,7 +190,7 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
 
 def test_doctor_shows_every_check_of_one_server_alone(capsys: pytest.CaptureFixture[str]) -> None:
     one = report("a", runtime="ioi_eval")
-    summed_up([msgspec.structs.replace(one, findings=findings(one))]).show()
+    combine_reports([msgspec.structs.replace(one, findings=findings(one))]).print_findings()
     first, *lines = capsys.readouterr().out.splitlines()
     assert first == one.url
     assert {"server", "runtime", "output", "open files"} <= {line[8:].split("  ")[0] for line in lines}
@@ -199,8 +199,8 @@ def test_doctor_shows_every_check_of_one_server_alone(capsys: pytest.CaptureFixt
 def test_doctor_uses_the_server_without_a_compiler_that_a_run_uses() -> None:
     compiler = HealthCheck(name=COMPILER, ok=False, detail="no g++")
     lacking = msgspec.structs.replace(report("b"), findings=(compiler,), toolchains={})
-    assert summed_up([report("a"), lacking]).good == ("http://a:2000", "http://b:2000")
-    assert not summed_up([lacking]).ok
+    assert combine_reports([report("a"), lacking]).good == ("http://a:2000", "http://b:2000")
+    assert not combine_reports([lacking]).ok
 
 
 # --- a real one --------------------------------------------------------------------------------------

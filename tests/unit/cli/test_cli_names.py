@@ -14,9 +14,9 @@ from support.command_line import CommandLine, results, row, write_dump
 from support.servers import EndpointReport
 
 import ioi_eval
-from ioi_eval.cli import COMMANDS, console, loaded
-from ioi_eval.cli.doctor import summed_up
-from ioi_eval.cli.progress import news
+from ioi_eval.cli import COMMANDS, console, load_command
+from ioi_eval.cli.doctor import combine_reports
+from ioi_eval.cli.progress import describe_servers
 from ioi_eval.models import Toolchain
 from ioi_eval.runs import ServersFound
 
@@ -46,12 +46,12 @@ def texts() -> list[tuple[str, str]]:
 
 def test_every_argument_in_a_message_has_an_option() -> None:
     for name in COMMANDS:
-        loaded(name)
+        load_command(name)
     left = [
         (place, word)
         for place, text in texts()
         if " " in text and "=" in text
-        for word in _ARGUMENT.findall(re.sub(r"--columns [a-z]+=", "", console.as_called(text)))
+        for word in _ARGUMENT.findall(re.sub(r"--columns [a-z]+=", "", console.replace_argument_names(text)))
     ]
     assert left == []
 
@@ -64,15 +64,15 @@ def test_every_name_that_is_translated_is_in_a_message() -> None:
 
 
 def test_every_option_that_is_shown_is_one() -> None:
-    parameters = [one for name in COMMANDS for one in loaded(name).params]
+    parameters = [one for name in COMMANDS for one in load_command(name).params]
     known = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
     shown = " ".join([*console._REPLACEMENTS.values(), *console._FIELDS.values(), *console.FLAGS.values()])
     assert set(re.findall(r"--[a-z][a-z-]*", shown)) <= known
 
 
 def test_only_whole_names_are_options() -> None:
-    assert console.as_called("Choose another out=FOLDER") == "Choose another --out folder"
-    assert console.as_called("n_problems=3, timeout=FOLDER, xpython=PATH") == (
+    assert console.replace_argument_names("Choose another out=FOLDER") == "Choose another --out folder"
+    assert console.replace_argument_names("n_problems=3, timeout=FOLDER, xpython=PATH") == (
         "n_problems=3, timeout=FOLDER, xpython=PATH"
     )
 
@@ -174,7 +174,9 @@ def test_what_differs_between_servers() -> None:
         EndpointReport(url=f"http://{tool.version}:2000", runtimes=("ioi_eval",), toolchains={"g++": tool})
         for tool in tools
     ]
-    [line] = summed_up(reports).together
+    [line] = combine_reports(reports).together
     assert line.remedy.endswith("refuse what differs with same_compiler=True")
     found = ServersFound(servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(line,))
-    assert [*news(found)][-1].endswith("or refuse what differs with same-compiler = true in ioi-eval.toml")
+    assert [*describe_servers(found)][-1].endswith(
+        "or refuse what differs with same-compiler = true in ioi-eval.toml"
+    )

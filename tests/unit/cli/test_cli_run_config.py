@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from ioi_eval.cli import app
 from ioi_eval.cli.config import KEYS, Config, read_config
-from ioi_eval.cli.console import as_typed
-from ioi_eval.cli.new import template
+from ioi_eval.cli.console import format_input_error
+from ioi_eval.cli.new import read_config_template
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Sampling
 from ioi_eval.runs import ModelOptions
@@ -58,7 +58,7 @@ def test_new_config_writes_a_valid_file_once(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     done = call("new", "config.yaml", "--type", "config")
     assert done.exit_code == 0 and "ioi-eval run -c config.yaml" in done.output
-    assert (tmp_path / "config.yaml").read_text() == template()
+    assert (tmp_path / "config.yaml").read_text() == read_config_template()
     assert read_config(tmp_path / "config.yaml", {}).model.name == "my-model"
     (tmp_path / "config.yaml").write_text("samples: 3")
     again = call("new", "config.yaml", "--type", "config")
@@ -71,7 +71,7 @@ def test_new_config_writes_a_valid_file_once(tmp_path: Path, monkeypatch: pytest
 def uncommented() -> str:
     """The template with every key that stands in a comment in force."""
     lines = []
-    for line in template().splitlines():
+    for line in read_config_template().splitlines():
         bare = line.lstrip()
         if bare.startswith("# ") and ":" in bare.split("#")[1] and bare[2:].split(":")[0].isidentifier():
             line = line.replace("# ", "", 1)
@@ -248,7 +248,7 @@ def test_what_is_found_before_anybody_is_asked(
         monkeypatch.delenv(name, raising=False)
     done = call("run", "-c", "config.yaml", "--data-dir", ".", *flags)
     assert isinstance(done.exception, InputError), done.output
-    shown = as_typed(done.exception)
+    shown = format_input_error(done.exception)
     assert all(word in shown for word in words), shown
     assert not (tmp_path / "runs").exists()
 

@@ -21,7 +21,7 @@ from support.command_line import (
     write_package,
 )
 
-from ioi_eval.cli.score import amount
+from ioi_eval.cli.score import format_hours
 
 ROWS = [
     row("right", RIGHT),
@@ -395,4 +395,4 @@ def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
     [(2.0, "2.0 hours"), (0.02, "1.2 minutes"), (0.0015, "5.4 seconds"), (0.00001, "0.036 seconds")],
 )
 def test_amounts_of_cpu_time(hours: float, words: str) -> None:
-    assert amount(hours) == words
+    assert format_hours(hours) == words

@@ -23,7 +23,7 @@ from support.warm_command import warm_command
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
 
-from ioi_eval.cli import COMMANDS, function_of
+from ioi_eval.cli import COMMANDS, load_function
 
 __all__ = ["copies"]  # a fixture
 
@@ -208,7 +208,7 @@ def test_the_hub_s_token_is_nowhere_to_be_seen(loud: CommandLine, problems: Path
 def options() -> Iterator[tuple[str, Any]]:
     """Of every command: an option's names, and the type of what follows it."""
     for command in COMMANDS:
-        for name, parameter in inspect.signature(function_of(command), eval_str=True).parameters.items():
+        for name, parameter in inspect.signature(load_function(command), eval_str=True).parameters.items():
             kind, *more = get_args(parameter.annotation) or (parameter.annotation,)
             written = [word for info in more for word in getattr(info, "param_decls", None) or ()]
             yield from ((f"{command} {word}", kind) for word in (f"--{name}", *written))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.command_line import CommandLine
 
-from ioi_eval.cli import COMMANDS, console, loaded
+from ioi_eval.cli import COMMANDS, console, load_command
 from ioi_eval.store.resources import examples_folder
 
 HEAVY = {"pandas", "pyarrow", "datasets", "aiohttp", "httpx", "rich", "jinja2", "numpy", "huggingface_hub"}
@@ -126,14 +126,14 @@ def test_help_loads_no_command(shared_cache: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_overview_says_what_a_commands_own_help_says(name: str) -> None:
-    command = loaded(name)
+    command = load_command(name)
     assert command.help is not None
     assert command.help.startswith(COMMANDS[name].removesuffix("."))
     assert f"Examples:\n  ioi-eval {name}" in command.help
 
 
 def test_options_are_shown_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
-    loaded("score").main(["--help-all"], standalone_mode=False)
+    load_command("score").main(["--help-all"], standalone_mode=False)
     text = capsys.readouterr().out
     heads = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     keys = "Keys of ioi-eval.toml that are not options"
@@ -142,7 +142,7 @@ def test_options_are_shown_in_groups(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_is_one_screen_without_types(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    command = loaded(name)
+    command = load_command(name)
     command.main(["--help"], standalone_mode=False)
     brief = capsys.readouterr().out
     command.main(["--help-all"], standalone_mode=False)
@@ -166,8 +166,8 @@ ROWS = [["a-model-with-a-long-name", "wrong on the very first test of many", "12
 def test_a_table_cuts_no_number_and_breaks_no_word(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(console, "line_width", lambda: width)
-    console.show_table(["model", "why", "tests", "of"], ROWS, right=["tests", "of"])
+    monkeypatch.setattr(console, "get_line_width", lambda: width)
+    console.print_table(["model", "why", "tests", "of"], ROWS, right=["tests", "of"])
     lines = capsys.readouterr().out.splitlines()
     assert "1234567" in lines[1] and "89.1" in lines[1] and lines[-1] == ""
     words = {word for row in ROWS for cell in row for word in cell.split()} | set(lines[0].split())
@@ -177,7 +177,7 @@ def test_a_table_cuts_no_number_and_breaks_no_word(
 
 
 def test_wide_characters_take_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    console.show_table(["model", "n"], [["模型", "1"], ["m\u0308", "22"]], right=["n"])
+    console.print_table(["model", "n"], [["模型", "1"], ["m\u0308", "22"]], right=["n"])
     assert capsys.readouterr().out.splitlines() == ["model   n", "模型    1", "m\u0308      22"]
 
 

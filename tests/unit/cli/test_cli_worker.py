@@ -254,7 +254,7 @@ def test_what_libraries_log_is_an_object_too() -> None:
     code = """
 import json, logging, warnings
 from ioi_eval.cli import console
-console.show_log(lambda words: print(json.dumps(words)), of_others=True)
+console.set_log_output(lambda words: print(json.dumps(words)), of_others=True)
 logging.getLogger("asyncio").error("first\\nline")
 warnings.warn("old")
 logging.getLogger("ioi_eval.store").info("ours")

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from ioi_eval.cli import COMMANDS, console, loaded
+from ioi_eval.cli import COMMANDS, console, load_command
 from ioi_eval.cli.config import KEYS, OPTIONS
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.errors import InputError
@@ -19,7 +19,7 @@ from ioi_eval.models import Value
 
 def test_the_table_of_arguments_holds_only_what_no_field_says() -> None:
     for name in COMMANDS:
-        loaded(name)
+        load_command(name)
     for argument, words in console._REPLACEMENTS.items():
         name, _, value = argument.partition("=")
         flag = console.FLAGS.get(name)
@@ -93,5 +93,5 @@ def test_a_new_option_is_one_line_and_its_use(monkeypatch: pytest.MonkeyPatch) -
     assert run(app, ["--cups", "0"]).exit_code == 2
     shown = run(app, ["--help"]).output
     assert "--cups" in shown and "Cups of tea." in shown and "2" in shown
-    assert console.as_called("Give cups=... or cups=N") == "Give --cups or --cups N"
-    assert console.as_typed(InputError("too many", field="cups")) == "--cups: too many"
+    assert console.replace_argument_names("Give cups=... or cups=N") == "Give --cups or --cups N"
+    assert console.format_input_error(InputError("too many", field="cups")) == "--cups: too many"

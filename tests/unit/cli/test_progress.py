@@ -9,8 +9,8 @@ import logging
 import pytest
 
 from ioi_eval.cli import console
-from ioi_eval.cli.progress import RunProgress, crowded, what_was_done
-from ioi_eval.cli.report import ReportCounts
+from ioi_eval.cli.progress import RunProgress, describe_overload, summarize_call
+from ioi_eval.cli.report import ReportProgressBar
 from ioi_eval.models import Verdict
 from ioi_eval.runs.events import (
     Overloaded,
@@ -58,10 +58,10 @@ def test_no_message_is_glued_to_the_bar(width: int, monkeypatch: pytest.MonkeyPa
     try:
         asyncio.run(run())
     finally:
-        console.show_log()
+        console.set_log_output()
     lines = terminal.lines()
     assert max(map(len, lines)) <= min(width, 100)
-    assert [" ".join(lines[:-2]), *lines[-2:]] == [crowded(BUSY), "fetching apps", ""]
+    assert [" ".join(lines[:-2]), *lines[-2:]] == [describe_overload(BUSY), "fetching apps", ""]
 
 
 def test_without_a_terminal_a_message_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_without_a_terminal_a_message_is_a_line(capsys: pytest.CaptureFixture[st
             progress(BUSY)
 
     asyncio.run(run())
-    assert capsys.readouterr().err == f"{crowded(BUSY)}\n"
+    assert capsys.readouterr().err == f"{describe_overload(BUSY)}\n"
 
 
 def test_what_failed_is_finished_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_what_failed_is_finished_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("tests", "rate"), [(30, "0.49"), (0, "0"), (7 * 61, "7"), (1234 * 61, "1230")])
 def test_how_many_tests_a_second_is_no_0_where_there_are_some(tests: int, rate: str) -> None:
-    said = what_was_done(RunSummary(judged=11, tests=tests), 61.2, unscored=0)
+    said = summarize_call(RunSummary(judged=11, tests=tests), 61.2, unscored=0)
     assert said.endswith(f", {rate} a second")
 
 
@@ -102,7 +102,7 @@ def test_how_many_tests_a_second_is_no_0_where_there_are_some(tests: int, rate: 
 def test_a_report_counts_rows_and_pages(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    with ReportCounts(several=several) as counts:
+    with ReportProgressBar(several=several) as counts:
         counts(ReportProgress(folder="runs/a", read=2048))
         assert terminal.lines() == ["2,048 submissions read"]
         counts(ReportProgress(folder="runs/a", read=3000, pages=512))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ioi_eval.cli.console import as_typed
+from ioi_eval.cli.console import format_input_error
 from ioi_eval.cli.options import RowOptions
 from ioi_eval.model.errors import InputError
 from ioi_eval.runs import DumpOptions, Repairs
@@ -46,7 +46,7 @@ def test_expected_column_is_apart_from_the_others() -> None:
 def test_columns_option_refuses_other_texts(typed: list[str], words: str) -> None:
     with pytest.raises(InputError) as refused:
         RowOptions(columns=typed)
-    assert words in as_typed(refused.value)
+    assert words in format_input_error(refused.value)
 
 
 def test_repair_option_takes_names_with_commas() -> None:
@@ -59,4 +59,4 @@ def test_repair_option_takes_names_with_commas() -> None:
 
 def test_message_of_the_library_names_the_option_as_it_is_typed() -> None:
     error = InputError("no program", remedy="Did you mean code_column=out? Else id_column=NAME")
-    assert as_typed(error) == "no program. Did you mean --columns code=out? Else --columns id=NAME"
+    assert format_input_error(error) == "no program. Did you mean --columns code=out? Else --columns id=NAME"

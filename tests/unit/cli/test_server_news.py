@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.clocks import Clock
 
-from ioi_eval.cli.progress import ServerEventLog, servers_line
-from ioi_eval.cli.progress import news as lines_about
+from ioi_eval.cli.progress import ServerEventLog, format_server_states
+from ioi_eval.cli.progress import describe_servers as lines_about
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged
 from ioi_eval.model.values import ServerState
 from ioi_eval.runs import ServersFound
@@ -22,9 +22,9 @@ def said(
     news: ServerEventLog, clock: Clock, *events: ServerChanged | JobsWait, after: float = 3.0
 ) -> list[str]:
     for event in events:
-        news.add(event)
+        news.add_event(event)
     clock.now += after
-    return list(news.lines())
+    return list(news.take_messages())
 
 
 def test_a_change_is_a_line_once() -> None:
@@ -89,8 +89,8 @@ def test_why_submissions_wait_is_said() -> None:
 
 def test_at_the_end_all_is_told_at_once() -> None:
     news = ServerEventLog(Clock())
-    news.add(changed("a", Change.GONE))
-    assert len(list(news.lines(at_once=True))) == 1
+    news.add_event(changed("a", Change.GONE))
+    assert len(list(news.take_messages(at_once=True))) == 1
 
 
 @pytest.mark.parametrize(
@@ -118,11 +118,11 @@ def test_trial_of_a_server_is_no_line_and_hides_none() -> None:
 def test_servers_are_listed_with_state_slots_rate_and_last_error() -> None:
     well = ServerState(url="http://a", state="healthy", slots=2, busy=1, rate=1.25)
     down = ServerState(url="http://b", state="down", slots=4, errors=3, why="HTTP 500", since=0.0)
-    line = servers_line([well, down])
+    line = format_server_states([well, down])
     assert line.startswith("Servers: http://b is down since ")
     assert line.endswith(
         ", 0 of 4 slots busy, 0.00 jobs/s, last error: HTTP 500;"
         " http://a works, 1 of 2 slots busy, 1.25 jobs/s"
     )
     many = [ServerState(url=f"http://{n}", state="healthy", slots=2, busy=1, rate=0.5) for n in range(9)]
-    assert servers_line([*many, down]).endswith("; 7 of 7 more work, 7 of 14 slots busy, 3.50 jobs/s")
+    assert format_server_states([*many, down]).endswith("; 7 of 7 more work, 7 of 14 slots busy, 3.50 jobs/s")

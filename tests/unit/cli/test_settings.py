@@ -7,7 +7,7 @@ import json
 import pytest
 from support.command_line import RIGHT, ROOT, CommandLine, row, write_dump
 
-from ioi_eval.cli import COMMANDS, loaded
+from ioi_eval.cli import COMMANDS, load_command
 
 
 def test_file_gives_options_that_the_command_line_does_not(cli: CommandLine, problems: object) -> None:
@@ -51,7 +51,7 @@ def test_words_after_two_dashes_are_arguments(cli: CommandLine) -> None:
 def test_every_key_of_the_file_is_on_its_page() -> None:
     page = (ROOT / "docs" / "environment.md").read_text()
     for name in COMMANDS:
-        for option in loaded(name).params:
+        for option in load_command(name).params:
             if getattr(option, "hidden", False):
                 assert f"| `{max(option.opts, key=len)[2:]}` |" in page
 

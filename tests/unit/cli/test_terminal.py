@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ioi_eval.cli import console
-from ioi_eval.cli.scores import _Screen, show_comparison, show_scores
+from ioi_eval.cli.scores import _ScreenPrinter, print_comparison, print_scores
 from ioi_eval.models import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, ProblemSummary, Summary
 from ioi_eval.reports.headline import make_headline
@@ -91,7 +91,7 @@ RUNS = {"one": summary(1, 3), "two": summary(2, 4), "many": summary(8, 300)}
 @pytest.fixture(params=[*WIDTHS, None], ids=[*map(str, WIDTHS), "piped"])
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
     if request.param is not None:
-        monkeypatch.setattr(console, "line_width", lambda: min(request.param, console.WIDTH))
+        monkeypatch.setattr(console, "get_line_width", lambda: min(request.param, console.WIDTH))
     return request.param
 
 
@@ -121,7 +121,7 @@ def is_of(line: str, model: str) -> bool:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_scores_fit_and_are_whole(capsys: pytest.CaptureFixture[str], width: int | None, run: str) -> None:
-    show_scores(RUNS[run])
+    print_scores(RUNS[run])
     said = capsys.readouterr().out
     assert matches(said, f"{run}-{width or 'piped'}")
     lines = said.splitlines()
@@ -136,13 +136,15 @@ def test_scores_fit_and_are_whole(capsys: pytest.CaptureFixture[str], width: int
 
 def test_many_points_are_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     many = msgspec.structs.replace(summary(1, 1).models[0], points=1_234_567.891, max_points=2_000_000)
-    show_scores(msgspec.structs.replace(summary(1, 1), models=(many,)))
+    print_scores(msgspec.structs.replace(summary(1, 1), models=(many,)))
     lines = capsys.readouterr().out.splitlines()
     assert lines[lines.index("Headline: points") + 2].split()[1:4] == ["1234567.89", "\N{EN DASH}", "2000000"]
 
 
 def test_a_comparison_fits(capsys: pytest.CaptureFixture[str], width: int | None) -> None:
-    show_comparison([ComparedRun(name=name, summary=summary(2, 3)) for name in ("runs/before", "runs/after")])
+    print_comparison(
+        [ComparedRun(name=name, summary=summary(2, 3)) for name in ("runs/before", "runs/after")]
+    )
     said = capsys.readouterr().out
     assert matches(said, f"comparison-{width or 'piped'}")
     lines = said.splitlines()
@@ -157,14 +159,14 @@ def test_a_comparison_fits(capsys: pytest.CaptureFixture[str], width: int | None
 def test_a_long_word_of_wide_characters_is_cut_to_its_column(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console, "line_width", lambda: width)
-    table = console.table_lines(["Model", "Points"], [["\u6a21\u578b" * 20, "12.5"]], right={"Points"})
+    monkeypatch.setattr(console, "get_line_width", lambda: width)
+    table = console.format_table(["Model", "Points"], [["\u6a21\u578b" * 20, "12.5"]], right={"Points"})
     taken = [sum(1 + (char > "\u2fff") for char in line) for line in table]
     assert max(taken) <= width and len(taken) == 2
 
 
 def test_the_names_of_what_found_no_room_fit(capsys: pytest.CaptureFixture[str], width: int | None) -> None:
-    screen, tables = _Screen(), [f"table {number} of many" for number in range(8)]
+    screen, tables = _ScreenPrinter(), [f"table {number} of many" for number in range(8)]
     for name in tables:
         screen.add(name, ["a row"] * 100)
     screen.end()

@@ -9,7 +9,7 @@ import pytest
 from support.pages import ROOT
 
 from ioi_eval.benchmarks import BenchmarkOptions
-from ioi_eval.cli.groups import DeclaredOption, declared
+from ioi_eval.cli.groups import DeclaredOption, find_declared_options
 from ioi_eval.integrations.rewards import RewardOptions
 from ioi_eval.integrations.tasks import JudgingOptions
 from ioi_eval.reports import ReportOptions
@@ -32,7 +32,9 @@ def default_of(option: DeclaredOption) -> str:
     ("page", "kind"), [("docs/apps.md", RewardOptions), ("docs/inspect_ai.md", JudgingOptions)]
 )
 def test_a_table_says_what_the_fields_say(page: str, kind: Any) -> None:
-    rows = [f"| `{one.name}` | {default_of(one)} | {one.cli_option.help} |" for one in declared(kind)]
+    rows = [
+        f"| `{one.name}` | {default_of(one)} | {one.cli_option.help} |" for one in find_declared_options(kind)
+    ]
     assert len(rows) == len(kind.__struct_fields__)
     assert "\n".join(("| option | default | meaning |", "|---|---|---|", *rows)) in (ROOT / page).read_text()
 
@@ -42,12 +44,12 @@ def test_a_page_names_each_option(page: str) -> None:
     text = (ROOT / page).read_text()
     named = set(re.findall(r"--[a-z][a-z-]*", text.replace("--no-", "--")))
     named |= set(re.findall(r"`([a-z][a-z-]*)(?: = [^`]*)?`", text))  # keys of ioi-eval.toml
-    assert {one.label for one in declared(PAGES[page])} - named == set()
+    assert {one.label for one in find_declared_options(PAGES[page])} - named == set()
 
 
 def test_the_workers_page_has_the_defaults_of_the_fields() -> None:
     page = (ROOT / "docs/worker.md").read_text()
-    typed = [one for one in declared(ServerOptions) if one.cli_option.default is not None]
+    typed = [one for one in find_declared_options(ServerOptions) if one.cli_option.default is not None]
     assert typed
     for one in typed:
         (default,) = re.findall(rf"^\|[^|]*`{one.flag}`[^|]*\|([^|]*)\|", page, re.MULTILINE)

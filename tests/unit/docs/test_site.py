@@ -14,7 +14,7 @@ import pytest
 from support.browsers import chromium
 from support.pages import PAGES, ROOT, blocks
 
-from ioi_eval.cli import COMMANDS, loaded
+from ioi_eval.cli import COMMANDS, load_command
 
 _NAMES = ("models", "errors", "runs", "scoring", "sources", "engines", "testing", "classic")
 MODULES = ["ioi_eval", *(f"ioi_eval.{name}" for name in _NAMES)]
@@ -56,7 +56,7 @@ def test_it_has_every_command_option_and_public_name(site: Path) -> None:
     api = (site / "reference" / "api.html").read_text()
     for name in COMMANDS:
         part = commands.partition(f'<h2 id="{name}">')[2].partition("<h2 ")[0]
-        for parameter in loaded(name).params:
+        for parameter in load_command(name).params:
             if parameter.param_type_name == "option":
                 flag = next(flag for flag in parameter.opts if flag.startswith("--"))  # the shown name
                 is_key = getattr(parameter, "hidden", False)
@@ -109,7 +109,7 @@ def test_its_search_works_from_a_disk(site: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_has_a_help_text(name: str) -> None:
-    parameters = loaded(name).params
+    parameters = load_command(name).params
     assert [one.name for one in parameters if not getattr(one, "help", "")] == []
 
 
@@ -125,6 +125,6 @@ def commands_in(page: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
 def test_options_that_a_page_names_are_there(page: str) -> None:
     for name, rest in commands_in(page):
-        known = {option for one in loaded(name).params for option in (*one.opts, *one.secondary_opts)}
+        known = {option for one in load_command(name).params for option in (*one.opts, *one.secondary_opts)}
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest)) - {"--help", "--help-all"}
         assert named <= known, f"ioi-eval {name}{rest}"

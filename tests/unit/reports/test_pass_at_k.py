@@ -21,7 +21,7 @@ from run_samples import SUM, problem, result, submission, write_run
 from support.properties import few
 from support.runs import ReportOptions, result_row, summary
 
-from ioi_eval.cli.scores import show_comparison, show_scores
+from ioi_eval.cli.scores import print_comparison, print_scores
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
 from ioi_eval.reports.comparison import named, write_comparison
@@ -134,9 +134,9 @@ def test_it_falls_nowhere(one: list[dict[str, Any]], two: list[dict[str, Any]]) 
         folders = [write_run(Path(place) / name, own) for name, own in (("one", one), ("two", two))]
         summaries = {folder: write_reports(folder, options) for folder in folders}
         for found in summaries.values():
-            show_scores(found)
+            print_scores(found)
         write_comparison(named(summaries), Path(place) / "both")
-        show_comparison(named(summaries))
+        print_comparison(named(summaries))
         folders.append(Path(place) / "both")
         files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
         of_kind = {
@@ -164,7 +164,7 @@ def test_every_way_of_showing_it_is_looked_at(tmp_path: Path) -> None:
     ]
     found = write_reports(write_run(tmp_path / "run", made), ReportOptions(ks=KS))
     with redirect_stdout(io.StringIO()) as terminal:
-        show_scores(found)
+        print_scores(found)
     page, text = (tmp_path / "run/report.html").read_text(), (tmp_path / "run/report.md").read_text()
     assert never_fall(columns_of_pages(page)) == never_fall(columns_of_markdown(text)) > 0
     assert never_fall(columns_of_figures(page)) and never_fall(columns_of_terminal(terminal.getvalue()))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ioi_eval import EmbeddedEngine, Limits, Problem, Scorer, Store, Test
-from ioi_eval.cli.calibrate import sentences
+from ioi_eval.cli.calibrate import describe_calibration
 from ioi_eval.models import Blob, Solution
 from ioi_eval.problems import Problems
 from ioi_eval.rules.calibration import ExpectedSpeed, TimeRatio, propose_time_factor, with_time_factor
@@ -107,7 +107,7 @@ def test_the_factor_lies_in_the_middle(right: float, slow: float | None, factor:
 
 def test_margins_are_told_as_people_write_numbers() -> None:
     found = propose_time_factor([at(ExpectedSpeed.RIGHT, 0.0029), at(ExpectedSpeed.SLOW, 5.76)])
-    assert sentences(found)[-1] == (
+    assert describe_calibration(found)[-1] == (
         "Proposed: --time-factor 1;"
         " right solutions may take 340 times as long, slow ones be 5.8 times as fast."
     )
