@@ -24,7 +24,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
 from ioi_eval.server import EmitEvent, Event, Server, ServerOptions, check_address, serve
 from ioi_eval.server.jobs import read_tokens
-from ioi_eval.server.packaging import install, publish
+from ioi_eval.server.packaging import install_package, publish_package
 from ioi_eval.store import Store
 
 _EXAMPLES = """
@@ -192,7 +192,9 @@ def view(
 
 async def _serve_view(folder: Path, options: ServerOptions, open_browser: bool) -> None:
     """Serve the page until a signal."""
-    from ioi_eval.server.view import view as serve_view  # not loaded for workers, which write no reports
+    from ioi_eval.server.view import (
+        serve_live_page as serve_view,
+    )  # not loaded for workers, which write no reports
 
     stop_signals = console.StopSignals()
     async with serve_view(folder, options) as address:
@@ -251,7 +253,7 @@ def package(
         raise InputError("an address is for an index only", field="--url", remedy="Add --index")
     standards = tuple(filter(None, (name.strip() for name in headers.split(","))))
     if index:
-        console.print_line(str(publish(folder, url, compiler=compiler, headers=standards)))
+        console.print_line(str(publish_package(folder, url, compiler=compiler, headers=standards)))
     else:
-        console.print_line(str(install(folder, compiler=compiler, headers=standards)))
+        console.print_line(str(install_package(folder, compiler=compiler, headers=standards)))
         console.print_message("Servers read this folder when they start: restart the running servers.")

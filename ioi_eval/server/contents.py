@@ -24,46 +24,46 @@ _MIN_HASHES = 10_000  # hashes of programs that are stored before hashes of remo
 class ContentCache:
     """Files by SHA-256: files that clients sent, and programs that jobs built."""
 
-    def __init__(self, depot: BlobCache | None, max_job_bytes: int, counts: Counter[str]) -> None:
+    def __init__(self, blob_cache: BlobCache | None, max_job_bytes: int, counts: Counter[str]) -> None:
         """Create the cache.
 
         Args:
-            depot: where the files are. `None` means that nothing is cached.
+            blob_cache: where the files are. `None` means that nothing is cached.
             max_job_bytes: maximum size of one file, and of all files of one job.
             counts: counts of files by event, for the metrics.
         """
-        self._depot, self._max_job_bytes, self._counts = depot, max_job_bytes, counts
+        self._blob_cache, self._max_job_bytes, self._counts = blob_cache, max_job_bytes, counts
         self._uploads = 0
         self._built = set[str]()  # hashes of the programs that jobs built: only these can be downloaded
         self._max_hashes = _MIN_HASHES
 
     @property
     def limit_bytes(self) -> int:
-        return 0 if self._depot is None else self._depot.limit
+        return 0 if self._blob_cache is None else self._blob_cache.limit
 
     @property
     def used_bytes(self) -> int:
-        return 0 if self._depot is None else self._depot.used
+        return 0 if self._blob_cache is None else self._blob_cache.used
 
     @property
     def max_file_bytes(self) -> int:
         return min(self._max_job_bytes, self.limit_bytes)
 
-    def has(self, sha256: str) -> bool:
+    def has_file(self, sha256: str) -> bool:
         """Return True if the file is cached, and count it as used."""
-        return self._depot is not None and not self._depot.missing_names([sha256])
+        return self._blob_cache is not None and not self._blob_cache.missing_names([sha256])
 
     @contextlib.contextmanager
-    def pinned_program(self, sha256: str) -> Iterator[Path | None]:
+    def pin_program(self, sha256: str) -> Iterator[Path | None]:
         """Yield the path of a program that a job built, which stays in the cache until the context ends.
 
         The path is `None` if the cache does not have the program.
         """
-        if self._depot is None or sha256 not in self._built:
+        if self._blob_cache is None or sha256 not in self._built:
             yield None
             return
-        with self._depot.hold([sha256]):
-            path = None if self._depot.missing_names([sha256]) else self._depot.blob(sha256).path
+        with self._blob_cache.hold([sha256]):
+            path = None if self._blob_cache.missing_names([sha256]) else self._blob_cache.blob(sha256).path
             yield None if path is None else Path(path)
 
     async def store_programs(self, result: JobResult) -> JobResult:
@@ -71,44 +71,44 @@ class ContentCache:
 
         Programs that do not fit into the cache are missing in the returned result.
         """
-        stored = await to_its_end(lambda: self._stored(result))
+        stored = await to_its_end(lambda: self._move_programs(result))
         self._counts["made"] += len(stored)
         return msgspec.structs.replace(result, kept={}, stayed=stored)
 
-    def _stored(self, result: JobResult) -> dict[str, Blob]:
+    def _move_programs(self, result: JobResult) -> dict[str, Blob]:
         stored = dict[str, Blob]()
         try:
             for name, path in result.kept.items():
                 content = Blob.of_file(Path(path))
                 if (
-                    self._depot is not None
+                    self._blob_cache is not None
                     and content.size <= self.max_file_bytes
-                    and self._depot.reserve(content.size)
+                    and self._blob_cache.reserve(content.size)
                 ):
-                    self._depot.release(content.size)
-                    if self._depot.add(content):
+                    self._blob_cache.release(content.size)
+                    if self._blob_cache.add(content):
                         self._built.add(content.sha256)
                         stored[name] = msgspec.structs.replace(content, path=None)
-            if self._depot is not None and len(self._built) > self._max_hashes:
-                self._built = {sha256 for sha256 in self._built if self._depot.has(sha256)}
+            if self._blob_cache is not None and len(self._built) > self._max_hashes:
+                self._built = {sha256 for sha256 in self._built if self._blob_cache.has(sha256)}
                 self._max_hashes = max(_MIN_HASHES, 2 * len(self._built))
         finally:
             drop(result)
         return stored
 
-    async def receive(self, sha256: str, pieces: AsyncGenerator[bytes, None]) -> None:
+    async def receive_file(self, sha256: str, pieces: AsyncGenerator[bytes, None]) -> None:
         """Store a file that a client sends.
 
         Raises:
             RefusedRequest: if the file has another hash.
             EngineOverloaded: if the cache has no space, or too many files are being sent.
         """
-        assert self._depot is not None, "without a cache there is no route that calls this"
+        assert self._blob_cache is not None, "without a cache there is no route that calls this"
         if self._uploads >= _MAX_UPLOADS:
             raise EngineOverloaded(f"{_MAX_UPLOADS} files are being sent already")
         self._uploads += 1
         try:
-            with self._depot.receive(sha256) as arrival:
+            with self._blob_cache.receive(sha256) as arrival:
                 async with contextlib.aclosing(pieces):
                     async for piece in pieces:
                         if not arrival.write(piece):
@@ -120,25 +120,25 @@ class ContentCache:
         self._counts["received"] += 1
 
     @contextlib.contextmanager
-    def with_files(self, job: Job) -> Iterator[Job]:
+    def add_cached_files(self, job: Job) -> Iterator[Job]:
         """Yield the job with the cached files that it names; they stay in the cache until the context ends.
 
         Raises:
             RefusedRequest: if some files are not cached, or all files together are too large.
         """
-        hashes = [file.content.sha256 for file in job.files if _is_by_hash(file)]
-        if self._depot is None or not hashes:
+        hashes = [file.content.sha256 for file in job.files if _is_named_by_hash(file)]
+        if self._blob_cache is None or not hashes:
             yield job
             return
-        with self._depot.hold(hashes):
-            if missing := self._depot.missing_names(hashes):
+        with self._blob_cache.hold(hashes):
+            if missing := self._blob_cache.missing_names(hashes):
                 self._counts["lacking"] += len(missing)
                 raise piston.lacks_contents(missing)
             self._counts["used"] += len(hashes)
             # Each sandbox gets a copy: a program that has our uid could change the file for later jobs.
             files = tuple(
-                msgspec.structs.replace(file, content=self._depot.blob(file.content.sha256), copied=True)
-                if _is_by_hash(file)
+                msgspec.structs.replace(file, content=self._blob_cache.blob(file.content.sha256), copied=True)
+                if _is_named_by_hash(file)
                 else file
                 for file in job.files
             )
@@ -147,5 +147,5 @@ class ContentCache:
             yield msgspec.structs.replace(job, files=files)
 
 
-def _is_by_hash(file: JobFile) -> bool:
+def _is_named_by_hash(file: JobFile) -> bool:
     return file.content.data is None

@@ -38,26 +38,28 @@ class NamedTokens:
         """Read the tokens. Raises InputError if the token file is invalid."""
         self._file, self._emit = options.token_file, emit
         self._tokens: Mapping[str, Secret] = {"": options.token} if options.token else {}
-        self._stamp, self._checked = self._file_stamp(), time.monotonic()
+        self._read_stamp, self._checked_at = self._file_stamp(), time.monotonic()
         if self._file is not None:
             self._tokens = read_tokens(self._file)
 
-    def name_of(self, token: str) -> str | None:
+    def find_name(self, token: str) -> str | None:
         """Return the name of a token, which may be empty, or `None` if the token is invalid."""
-        if self._file is not None and time.monotonic() - self._checked > _CHECK_INTERVAL_S:
-            self.check(self._file)
-        encoded = token.encode(errors="surrogateescape")  # a header can contain any bytes
+        if self._file is not None and time.monotonic() - self._checked_at > _CHECK_INTERVAL_S:
+            self.reload_if_changed(self._file)
+        encoded_token = token.encode(errors="surrogateescape")  # a header can contain any bytes
         matches = [
-            name for name, valid in self._tokens.items() if hmac.compare_digest(encoded, valid.encode())
+            name
+            for name, valid_token in self._tokens.items()
+            if hmac.compare_digest(encoded_token, valid_token.encode())
         ]
         return matches[0] if matches else None
 
-    def check(self, file: Path) -> None:
+    def reload_if_changed(self, file: Path) -> None:
         """Read the file again if it has changed. If it is invalid, the earlier tokens stay valid."""
-        self._checked, stamp = time.monotonic(), self._file_stamp()
-        if stamp == self._stamp:
+        self._checked_at, stamp = time.monotonic(), self._file_stamp()
+        if stamp == self._read_stamp:
             return
-        self._stamp = stamp
+        self._read_stamp = stamp
         try:
             self._tokens = read_tokens(file)
         except InputError as error:
@@ -140,10 +142,10 @@ class Jobs:
         emit: EmitEvent,
     ) -> None:
         self._engine, self._metrics, self._emit = engine, metrics, emit
-        self._limits, self._max_json_bytes = options.limits(), _JSON_BYTES * options.max_output
+        self._limits, self._max_json_bytes = options.get_limits(), _JSON_BYTES * options.max_output
         self._logs_jobs, self._logged_refusals = options.log_jobs, RepeatFilter()
 
-    async def read(self, body: bytes, *, by_hash: bool) -> Job:
+    async def read_job(self, body: bytes, *, by_hash: bool) -> Job:
         """Return the job that a request's body describes.
 
         If `by_hash` is true, the body may name files by hash; their contents are still missing in the job.
@@ -152,7 +154,7 @@ class Jobs:
             job = await _run_in_thread_if_large(
                 len(body), partial(piston.decode_request, body, by_hash=by_hash)
             )
-            return self.with_limits(job)
+            return self.add_limits(job)
         except (piston.RefusedRequest, JobFailed) as error:
             if not self._logged_refusals.is_repeated(str(error)):
                 self._log("refused", f"a request was refused: {error}")
@@ -163,15 +165,15 @@ class Jobs:
         short = message[:_MAX_MESSAGE_LENGTH]
         self._emit(Event(name=name, message=short if short.isprintable() else ascii(short), facts=facts))
 
-    async def run(self, job: Job, entry: QueueEntry) -> JobResult:
+    async def run_job(self, job: Job, entry: QueueEntry) -> JobResult:
         """Wait for a slot, run a job, and return its result.
 
         Output that is too long as JSON is treated as exceeding the output limit.
         """
-        await entry.slot()
+        await entry.acquire_slot()
         started = time.monotonic()
-        waited, entry.unreported_s = entry.unreported_s, 0.0
-        self._metrics.wait_time.observe(waited)
+        waited_s, entry.unreported_s = entry.unreported_s, 0.0
+        self._metrics.wait_time.add_value(waited_s)
         outcome = "cancelled"
         try:
             result = await self._engine.execute(job)
@@ -188,21 +190,21 @@ class Jobs:
             self._log("failed", f"a job in {job.runtime} failed: {error}", runtime=job.runtime)
             raise JobFailed(str(error)) from error
         finally:
-            seconds = time.monotonic() - started
-            self._metrics.count_job(outcome, seconds)
+            run_s = time.monotonic() - started
+            self._metrics.count_job(outcome, run_s)
             if self._logs_jobs:
-                message = f"a job in {job.runtime} waited {waited:.3f} s and took {seconds:.3f} s: {outcome}"
-                facts = {"outcome": outcome, "seconds": round(seconds, 3), "waited": round(waited, 3)}
+                message = f"a job in {job.runtime} waited {waited_s:.3f} s and took {run_s:.3f} s: {outcome}"
+                facts = {"outcome": outcome, "seconds": round(run_s, 3), "waited": round(waited_s, 3)}
                 self._log("job", message, runtime=job.runtime, **facts)
         size = sum(len(stage.stdout) + len(stage.stderr) for stage in (result.run, result.compile) if stage)
-        return await _run_in_thread_if_large(size, partial(self._bounded, result))
+        return await _run_in_thread_if_large(size, partial(self._shorten_output, result))
 
-    def _bounded(self, result: JobResult) -> JobResult:
+    def _shorten_output(self, result: JobResult) -> JobResult:
         limit = self._max_json_bytes
         compiled = piston.bounded(result.compile, limit) if result.compile else None
         return msgspec.structs.replace(result, run=piston.bounded(result.run, limit), compile=compiled)
 
-    def with_limits(self, job: Job) -> Job:
+    def add_limits(self, job: Job) -> Job:
         """Return the job with the server's limits where the request sets none.
 
         Raises:

@@ -61,13 +61,13 @@ class RefusalLog:
     def __init__(self, emit: EmitEvent) -> None:
         self._emit, self._refused = emit, 0
 
-    def refused(self, reason: str) -> None:
+    def count_refusal(self, reason: str) -> None:
         """Count a refused request, and log the first one."""
         self._refused += 1
         if self._refused == 1:
             self._emit(Event(name="full", message=f"requests are refused: {reason}"))
 
-    def accepted(self) -> None:
+    def log_acceptance(self) -> None:
         """Log how many requests were refused before this accepted request, if there are any."""
         if self._refused:
             message = f"requests are accepted again; {self._refused} were refused"
@@ -96,11 +96,11 @@ class Histogram:
         self._counts = [0] * (len(_BUCKETS_S) + 1)
         self._sum = 0.0
 
-    def observe(self, value: float) -> None:
+    def add_value(self, value: float) -> None:
         self._counts[bisect_left(_BUCKETS_S, value)] += 1
         self._sum += value
 
-    def samples(self) -> Iterator[Sample]:
+    def list_samples(self) -> Iterator[Sample]:
         total = 0
         for bound, count in zip((*_BUCKETS_S, None), self._counts, strict=True):
             total += count
@@ -124,9 +124,9 @@ class Metrics:
     def count_job(self, outcome: str, seconds: float) -> None:
         """Count a job that has ended, and its run time."""
         self.outcomes[outcome] += 1
-        self.run_time.observe(seconds)
+        self.run_time.add_value(seconds)
 
-    def text(
+    def format_text(
         self,
         *,
         running: int,
@@ -134,7 +134,7 @@ class Metrics:
         slots: int,
         cached_bytes: int = 0,
         max_cached_bytes: int = 0,
-        callers: Iterable[Iterable[str]] = (),
+        caller_metrics: Iterable[Iterable[str]] = (),
     ) -> str:
         """Return all metrics in Prometheus's text format.
 
@@ -144,48 +144,54 @@ class Metrics:
             slots: jobs that can run at the same time.
             cached_bytes: size of the cached files.
             max_cached_bytes: limit of that size.
-            callers: lines of further metrics, as `RequestQueue.metrics` yields them.
+            caller_metrics: lines of further metrics, as `RequestQueue.format_metrics` yields them.
         """
         families = (
-            family(
+            format_metric(
                 "jobs_total",
                 "counter",
                 "Jobs that ran, by how they ended.",
                 [("", {"outcome": name}, count) for name, count in sorted(self.outcomes.items())],
             ),
-            family("jobs_running", "gauge", "Jobs that have a slot.", [("", {}, running)]),
-            family("jobs_queued", "gauge", "Requests that wait for a slot.", [("", {}, queued)]),
-            family("slots", "gauge", "Jobs that can run at the same time.", [("", {}, slots)]),
-            family("job_seconds", "histogram", "Time that jobs took.", self.run_time.samples()),
-            family("wait_seconds", "histogram", "Time that jobs waited.", self.wait_time.samples()),
-            family("received_bytes_total", "counter", "Inflated bodies.", [("", {}, self.received_bytes)]),
-            family("sent_bytes_total", "counter", "Bodies of replies.", [("", {}, self.sent_bytes)]),
-            family(
+            format_metric("jobs_running", "gauge", "Jobs that have a slot.", [("", {}, running)]),
+            format_metric("jobs_queued", "gauge", "Requests that wait for a slot.", [("", {}, queued)]),
+            format_metric("slots", "gauge", "Jobs that can run at the same time.", [("", {}, slots)]),
+            format_metric("job_seconds", "histogram", "Time that jobs took.", self.run_time.list_samples()),
+            format_metric(
+                "wait_seconds", "histogram", "Time that jobs waited.", self.wait_time.list_samples()
+            ),
+            format_metric(
+                "received_bytes_total", "counter", "Inflated bodies.", [("", {}, self.received_bytes)]
+            ),
+            format_metric("sent_bytes_total", "counter", "Bodies of replies.", [("", {}, self.sent_bytes)]),
+            format_metric(
                 "refusals_total",
                 "counter",
                 "Requests refused, by status.",
                 [("", {"status": str(status)}, count) for status, count in sorted(self.refusals.items())],
             ),
-            family(
+            format_metric(
                 "contents_total",
                 "counter",
                 "Contents by their hash: received, used by jobs, or lacking when a job named them.",
                 [("", {"event": name}, count) for name, count in sorted(self.contents.items())],
             ),
-            family("contents_bytes", "gauge", "Size of the cached contents.", [("", {}, cached_bytes)]),
-            family(
+            format_metric(
+                "contents_bytes", "gauge", "Size of the cached contents.", [("", {}, cached_bytes)]
+            ),
+            format_metric(
                 "contents_limit_bytes",
                 "gauge",
                 "Maximum size of the cached contents.",
                 [("", {}, max_cached_bytes)],
             ),
-            *callers,
-            family("build_info", "gauge", "The version.", [("", {"version": version("ioi-eval")}, 1)]),
+            *caller_metrics,
+            format_metric("build_info", "gauge", "The version.", [("", {"version": version("ioi-eval")}, 1)]),
         )
-        return "".join(line for family in families for line in family)
+        return "".join(line for metric in families for line in metric)
 
 
-def family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:
+def format_metric(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> Iterator[str]:
     """Yield the lines of a metric: its help, its type and its samples."""
     name = f"ioi_eval_{name}"
     yield f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n"

@@ -133,7 +133,7 @@ class ServerOptions(Value):
         """True if requests must send a token."""
         return bool(self.token or self.token_file)
 
-    def tls(self) -> ssl.SSLContext | None:
+    def make_tls_context(self) -> ssl.SSLContext | None:
         """Return the TLS context for https, or `None` for http. Raises InputError for invalid files."""
         if self.tls_cert is None:
             if self.tls_key is not None:
@@ -152,7 +152,7 @@ class ServerOptions(Value):
             ) from error
         return context
 
-    def limits(self) -> Mapping[str, int]:
+    def get_limits(self) -> Mapping[str, int]:
         """Return the limits by their names in requests: the defaults, which are also the maximum values."""
         return {name: getattr(self, name) for name in piston.LIMITS}
 
@@ -167,11 +167,11 @@ def check_address(host: str, *, token: str | bool, open_to_all: bool | None) -> 
     """
     if token or open_to_all or is_loopback(host):
         return
-    also = "" if open_to_all is None else "; open_to_all=True if the network is closed"
+    option_hint = "" if open_to_all is None else "; open_to_all=True if the network is closed"
     raise InputError(
         f"on {host}, everybody who reaches this machine could run programs on it",
         field="host",
-        remedy="Give token=... or IOI_EVAL_TOKEN" + also,
+        remedy="Give token=... or IOI_EVAL_TOKEN" + option_hint,
     )
 
 
@@ -185,20 +185,20 @@ def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:
     """Raise RefusedRequest for an unknown host name in `Host`, or for another site's page in `Origin`."""
     if options.requires_token:
         return  # other pages do not have the token
-    hosts = {_name(f"//{host}") for host in headers.getall("Host", [])}
+    hosts = {_parse_host_name(f"//{host}") for host in headers.getall("Host", [])}
     for host in hosts:
-        served = host in {options.host.lower(), *options.allow_hosts} or is_loopback(host)
-        if not served and (is_loopback(options.host) or not _is_address(host)):
-            raise _foreign("the host", host, options)
+        is_own_host = host in {options.host.lower(), *options.allow_hosts} or is_loopback(host)
+        if not is_own_host and (is_loopback(options.host) or not _is_address(host)):
+            raise _make_host_refusal("the host", host, options)
     for origin in headers.getall("Origin", []):
-        page = _name(origin)
-        if page not in hosts | set(options.allow_hosts) and not (
-            is_loopback(page) and is_loopback(options.host)
+        page_host = _parse_host_name(origin)
+        if page_host not in hosts | set(options.allow_hosts) and not (
+            is_loopback(page_host) and is_loopback(options.host)
         ):
-            raise _foreign("pages of", page, options)
+            raise _make_host_refusal("pages of", page_host, options)
 
 
-def _name(address: str) -> str:
+def _parse_host_name(address: str) -> str:
     """Return the host name of an address, without a final dot. It is empty for the origin `null`."""
     try:
         return (urlsplit(address).hostname or "").removesuffix(".")
@@ -213,8 +213,8 @@ def _is_address(host: str) -> bool:
         return False
 
 
-def _foreign(what: str, name: str, options: ServerOptions) -> piston.RefusedRequest:
+def _make_host_refusal(subject: str, name: str, options: ServerOptions) -> piston.RefusedRequest:
     remedy = f"start it with {options.allowing} to allow that"
     return piston.RefusedRequest(
-        f"this server does not answer to {what} {name[:100]!r}: {remedy}", status=403
+        f"this server does not answer to {subject} {name[:100]!r}: {remedy}", status=403
     )

@@ -54,7 +54,7 @@ class IndexLine(Value):
         return f"{self.language},{self.version},{self.sha256},{self.url}"
 
 
-def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str] = ()) -> Path:
+def install_package(folder: Path, *, compiler: Path | None = None, headers: Sequence[str] = ()) -> Path:
     """Write the package into a folder of packages as if installed, and return its path.
 
     A server finds the package when it starts. An earlier package stays unchanged until the precompiled
@@ -68,21 +68,21 @@ def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str
     Raises:
         InputError: if the package cannot be written, or a header cannot be precompiled.
     """
-    info = _info()
+    info = _read_metadata()
     relative_path = f"{info['language']}/{info['version']}"
     package = folder / relative_path
     earlier_compiler = package / _COMPILER if (package / _COMPILER).is_dir() else None
     try:
-        with _precompiled(compiler or earlier_compiler, headers) as precompiled:
+        with _precompile_headers(compiler or earlier_compiler, headers) as precompiled:
             package.mkdir(parents=True, exist_ok=True)
             (package / INSTALLED).unlink(missing_ok=True)
-            for name, content in _files(info):
-                _write(package / name, content)
+            for name, content in _list_package_files(info):
+                _write_file(package / name, content)
             if compiler is not None:
-                _replace(package / _COMPILER, compiler)
+                _replace_folder(package / _COMPILER, compiler)
                 shutil.rmtree(package / _HEADERS, ignore_errors=True)  # made by the earlier compiler
             if headers:
-                _replace(package / _HEADERS, precompiled)
+                _replace_folder(package / _HEADERS, precompiled)
         # A server stores the variables that sourcing `environment` sets, not the file itself.
         server_path, variables = f"{SERVER_FOLDER}/{relative_path}", f"PATH={_PATH}\n"
         if (package / _COMPILER).is_dir():
@@ -90,62 +90,64 @@ def install(folder: Path, *, compiler: Path | None = None, headers: Sequence[str
             variables = f"PATH={prefix}/bin:{_PATH}\nLD_LIBRARY_PATH={prefix}/lib64:{prefix}/lib\n"
         if (package / _HEADERS).is_dir():
             variables += f"{BROUGHT_HEADERS}={server_path}/{_HEADERS}\n"
-        _write(package / ".env", variables.encode())
-        _write(package / INSTALLED, str(time.time_ns() // 1_000_000).encode())
+        _write_file(package / ".env", variables.encode())
+        _write_file(package / INSTALLED, str(time.time_ns() // 1_000_000).encode())
     except OSError as error:
         raise InputError(f"the package cannot be written: {error}", where=os.fspath(folder)) from error
     return package
 
 
-def publish(
+def publish_package(
     folder: Path, url: str, *, compiler: Path | None = None, headers: Sequence[str] = ()
 ) -> IndexLine:
     """Write the archive and its line of the file `index` into a folder that is served at `url`.
 
-    Returns the line. Raises InputError as `install` does, or for an invalid URL.
+    Returns the line. Raises InputError as `install_package` does, or for an invalid URL.
     """
     if not re.fullmatch(r"https?://[^\s,]+", url):  # the fields of a line are separated by commas
         remedy = "Give the URL at which DIR is served: http://10.0.0.5:8000"
         raise InputError(f"servers cannot fetch from {url!r}", field="url", remedy=remedy)
-    info = _info()
+    info = _read_metadata()
     name = f"{info['language']}-{info['version']}.pkg.tar.gz"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _precompiled(compiler, headers) as precompiled:
-            archive = _archive(info, {_COMPILER: compiler, _HEADERS: precompiled if headers else None})
+        with _precompile_headers(compiler, headers) as precompiled:
+            archive = _build_archive(info, {_COMPILER: compiler, _HEADERS: precompiled if headers else None})
         line = IndexLine(
             language=info["language"],
             version=info["version"],
             sha256=hashlib.sha256(archive).hexdigest(),
             url=f"{url.rstrip('/')}/{name}",
         )
-        _write(folder / name, archive)
+        _write_file(folder / name, archive)
         # Lines of other packages are preserved.
         path = folder / "index"
         old_lines = path.read_text().splitlines() if path.is_file() else []
         prefix = f"{line.language},{line.version},"
-        others = [old for old in old_lines if old.strip() and not old.startswith(prefix)]
-        _write(folder / "index", "".join(f"{entry}\n" for entry in (*others, str(line))).encode())
+        other_lines = [
+            old_line for old_line in old_lines if old_line.strip() and not old_line.startswith(prefix)
+        ]
+        _write_file(folder / "index", "".join(f"{entry}\n" for entry in (*other_lines, str(line))).encode())
     except OSError as error:
         raise InputError(f"the index cannot be written: {error}", where=os.fspath(folder)) from error
     return line
 
 
-def _info() -> dict[str, Any]:
+def _read_metadata() -> dict[str, Any]:
     metadata: dict[str, Any] = msgspec.json.decode(
         (piston_folder() / "package" / "metadata.json").read_bytes()
     )
     return {**metadata, "build_platform": _PLATFORM}
 
 
-def _files(info: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+def _list_package_files(info: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
     yield INFO, msgspec.json.format(msgspec.json.encode(info), indent=4) + b"\n"
     for name in _SCRIPTS:
         yield name, (piston_folder() / "package" / name).read_bytes()
 
 
 @contextmanager
-def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path]:
+def _precompile_headers(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path]:
     """Yield a folder with a precompiled header for each standard: `gnu++20/bits/stdc++.h.gch`."""
     if prefix is not None and not (prefix / "bin").is_dir():
         remedy = "Name the folder that has a compiler's bin/ as compiler=FOLDER"
@@ -159,7 +161,7 @@ def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path
         languages[language.standard] = language
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
         for language in languages.values():
-            _precompile(language, prefix and prefix.resolve(), Path(folder))
+            _precompile_header(language, prefix and prefix.resolve(), Path(folder))
         if languages:  # a compiler checks which compiler made a header, but not for which C library
             shutil.copyfile(LIBRARY_HEADER, Path(folder, BROUGHT_LIBRARY))
         for path in (Path(folder), *Path(folder).rglob("*")):  # jobs run as another user
@@ -167,73 +169,73 @@ def _precompiled(prefix: Path | None, standards: Sequence[str]) -> Iterator[Path
         yield Path(folder)
 
 
-def _precompile(language: Language, prefix: Path | None, folder: Path) -> None:
+def _precompile_header(language: Language, prefix: Path | None, folder: Path) -> None:
     """Precompile `bits/stdc++.h` for a standard, with the compiler flags of submissions."""
     compiler = find_command(language.command) if prefix is None else prefix / "bin" / language.command
     if compiler is None or not compiler.is_file():
         problem = f"cannot precompile: {language.command} was not found"
         raise InputError(problem, where=os.fspath(prefix or ""), field="headers", remedy=language.remedy)
-    recipe = header_spec(empty_spec(language, tool=os.fspath(compiler)))
-    with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as work:
-        for source in recipe.sources:
-            Path(work, source.name).write_bytes(source.content.read())
+    build_spec = header_spec(empty_spec(language, tool=os.fspath(compiler)))
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as build_folder:
+        for source in build_spec.sources:
+            Path(build_folder, source.name).write_bytes(source.content.read())
         libraries = "" if prefix is None else f"{prefix}/lib64:{prefix}/lib"
-        done = subprocess.run(
-            recipe.command,
-            cwd=work,
+        process = subprocess.run(
+            build_spec.command,
+            cwd=build_folder,
             env={"PATH": _PATH, "LD_LIBRARY_PATH": libraries, "LANG": "C.UTF-8"},
             capture_output=True,
             text=True,
             errors="replace",
             check=False,
         )
-        output = Path(work, recipe.output)
-        if done.returncode != 0 or not output.is_file():
-            short = " ".join((done.stdout + done.stderr).split())[:400]
-            raise InputError(f"{compiler} cannot precompile {BIG[0]}: {short}", field="headers")
+        output = Path(build_folder, build_spec.output)
+        if process.returncode != 0 or not output.is_file():
+            message = " ".join((process.stdout + process.stderr).split())[:400]
+            raise InputError(f"{compiler} cannot precompile {BIG[0]}: {message}", field="headers")
         target = folder / language.standard / header_file_name(BIG)
         target.parent.mkdir(parents=True)
         shutil.copyfile(output, target)
 
 
-def _replace(target: Path, source: Path) -> None:
+def _replace_folder(target: Path, source: Path) -> None:
     """Replace a folder with a copy of another folder; an incomplete copy never becomes visible."""
-    part = target.with_name(f"{target.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
+    partial_copy = target.with_name(f"{target.name}.part")
+    shutil.rmtree(partial_copy, ignore_errors=True)
     try:
-        shutil.copytree(source, part, symlinks=True)
+        shutil.copytree(source, partial_copy, symlinks=True)
         shutil.rmtree(target, ignore_errors=True)
-        part.rename(target)
+        partial_copy.rename(target)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(partial_copy, ignore_errors=True)
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_file(path: Path, content: bytes) -> None:
     """Write a file atomically, because servers may read it at any time."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(content)
-    part.chmod(0o755 if path.name in _SCRIPTS else 0o644)
-    part.replace(path)
+    partial_file = path.with_name(f"{path.name}.part")
+    partial_file.write_bytes(content)
+    partial_file.chmod(0o755 if path.name in _SCRIPTS else 0o644)
+    partial_file.replace(path)
 
 
-def _archive(info: dict[str, Any], folders: Mapping[str, Path | None]) -> bytes:
+def _build_archive(info: dict[str, Any], folders: Mapping[str, Path | None]) -> bytes:
     """Return the package as an archive, which has the same bytes each time."""
-    packed = io.BytesIO()
+    buffer = io.BytesIO()
     with (
-        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped,
-        tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as archive,
+        gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as gzip_file,
+        tarfile.open(fileobj=gzip_file, mode="w", format=tarfile.GNU_FORMAT) as archive,
     ):
-        for name, content in _files(info):
+        for name, content in _list_package_files(info):
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o755 if name in _SCRIPTS else 0o644
             archive.addfile(member, io.BytesIO(content))
         for name, path in folders.items():
             if path is not None:
-                archive.add(path, name, filter=_anonymous)
-    return packed.getvalue()
+                archive.add(path, name, filter=_strip_owner)
+    return buffer.getvalue()
 
 
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def _strip_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
     member.uid = member.gid = member.mtime = 0
     member.uname = member.gname = ""
     return member

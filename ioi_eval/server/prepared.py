@@ -28,7 +28,7 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob, Value
 from ioi_eval.rules.verdicts import names_missing_library
 from ioi_eval.server.jobs import PackagedEngine
-from ioi_eval.server.queue import AWAY, entry_held
+from ioi_eval.server.queue import MAX_ABSENCE_S, hold_current_entry
 from ioi_eval.store import Store
 from ioi_eval.store.memory import SharedCalls, read_cached, read_or_create_cached
 from ioi_eval.store.resources import graders_folder
@@ -105,16 +105,16 @@ class SharedBuilds:
 
     def __init__(self, store: Store | None) -> None:
         self._cache = BuildCache(store)
-        self._builds: SharedCalls[CachedBuild] = SharedCalls(lasting=AWAY)
+        self._builds: SharedCalls[CachedBuild] = SharedCalls(lasting=MAX_ABSENCE_S)
 
     def is_running(self, key: str) -> bool:
         return key in self._builds
 
-    async def get(self, key: str, run_job: Callable[[], Awaitable[JobResult]]) -> CachedBuild:
+    async def get_build(self, key: str, run_job: Callable[[], Awaitable[JobResult]]) -> CachedBuild:
         """Return the build with a key. If it is neither cached nor running, `run_job` executes its job."""
 
         async def find_or_build() -> CachedBuild:
-            with entry_held():
+            with hold_current_entry():
                 if (cached := await asyncio.to_thread(self._cache.find, key)) is not None:
                     return cached
                 result = await run_job()
@@ -182,9 +182,9 @@ class ClassicJobEngine:
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         """Execute a job. `check` is not called: there is one machine."""
-        profile = await self._engine.capabilities()
+        capabilities = await self._engine.capabilities()
         package = find_package(self.packages, job.runtime, job.version)
-        submission = None if package is None else _submission(job, package)
+        submission = None if package is None else _find_submission_name(job, package)
         if package is None or submission is None:
             return await self._engine.execute(job)
         if package.language == "java":
@@ -196,12 +196,12 @@ class ClassicJobEngine:
         trusted_programs: tuple[JobFile, ...] = ()
         if package.runtime == "cms_ioi":
             trusted_sources = [file for file in sources if file.name != submission]
-            build = await self._build(_TRUSTED, job, package, profile, trusted_sources)
+            build = await self._build(_TRUSTED, job, package, capabilities, trusted_sources)
             # If it failed, the compile stage of the job itself reports the error.
             trusted_programs = build.files if build.stage.code == 0 else ()
         if package.language == _CHECKER_LANGUAGE:
             return await self._engine.execute(self._run_job(job, trusted_programs))
-        build = await self._build(_SUBMISSION, job, package, profile, [*sources, *trusted_programs])
+        build = await self._build(_SUBMISSION, job, package, capabilities, [*sources, *trusted_programs])
         if build.stage.code != 0:
             return JobResult(
                 run=build.stage, compile=build.stage, language=package.language, version=package.version
@@ -210,23 +210,30 @@ class ClassicJobEngine:
         return msgspec.structs.replace(result, compile=build.stage)
 
     async def _build(
-        self, kind: str, job: Job, package: LanguagePackage, profile: Capabilities, files: Sequence[JobFile]
+        self,
+        kind: str,
+        job: Job,
+        package: LanguagePackage,
+        capabilities: Capabilities,
+        files: Sequence[JobFile],
     ) -> CachedBuild:
         # Everything that a build depends on: see "Artifact key" in docs/protocol.md.
         command = (package.language, hashlib.sha256(self._script.encode()).hexdigest())
-        key = artifact_key(kind, profile.architecture, profile.toolchains[package.needs], command, files)
+        key = artifact_key(
+            kind, capabilities.architecture, capabilities.toolchains[package.needs], command, files
+        )
 
-        head = "only=trusted\n" if kind == _TRUSTED else ""
-        scripts = (_script("compile", head + self._script), _script("run", ":\n"))
+        script_head = "only=trusted\n" if kind == _TRUSTED else ""
+        scripts = (_make_script("compile", script_head + self._script), _make_script("run", ":\n"))
         limits = {"run_memory_limit": self._memory, "keep": _OUTPUTS[kind]}
         build_job = msgspec.structs.replace(job, files=(*files, *scripts), **limits)
-        return await self._builds.get(key, partial(self._engine.execute, build_job))
+        return await self._builds.get_build(key, partial(self._engine.execute, build_job))
 
     def _run_job(self, job: Job, programs: Iterable[JobFile]) -> Job:
         return msgspec.structs.replace(job, files=(*job.files, *programs), run_memory_limit=self._memory)
 
 
-def _submission(job: Job, package: LanguagePackage) -> str | None:
+def _find_submission_name(job: Job, package: LanguagePackage) -> str | None:
     """Return the file name of a classic job's submission.
 
     It is empty if the job has no submission, and `None` if the job is not a classic job.
@@ -247,5 +254,5 @@ def _submission(job: Job, package: LanguagePackage) -> str | None:
     return f"graders/{code.lower()}.cpp" if isinstance(code, str) else None
 
 
-def _script(name: str, content: str) -> JobFile:
+def _make_script(name: str, content: str) -> JobFile:
     return JobFile(name=name, content=Blob.of(content), text=True)

@@ -10,9 +10,11 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from contextvars import ContextVar
 
 from ioi_eval.model.errors import EngineOverloaded
-from ioi_eval.server.log import family
+from ioi_eval.server.log import format_metric
 
-AWAY = 10.0  # Maximum time between two requests of a client for the same work, in seconds; verl waits 1 and 2
+MAX_ABSENCE_S = (
+    10.0  # Maximum time between two requests of a client for the same work, in seconds; verl waits 1 and 2
+)
 
 
 class Draining(EngineOverloaded):
@@ -22,11 +24,11 @@ class Draining(EngineOverloaded):
         super().__init__("this server drains: it ends after the running jobs and accepts no more jobs")
 
 
-class TooLate(EngineOverloaded):
+class ResultPending(EngineOverloaded):
     """The work of a request goes on, but its client would hang up first and is asked to come again."""
 
     def __init__(self) -> None:
-        super().__init__(f"no answer yet: ask again within {AWAY:g} s; this request keeps its place")
+        super().__init__(f"no answer yet: ask again within {MAX_ABSENCE_S:g} s; this request keeps its place")
 
 
 class RequestQueue:
@@ -43,7 +45,7 @@ class RequestQueue:
         self._slots, self._max_waiting, self._max_bytes = slots, max_waiting, max_bytes
         self._entries, self._running = set[QueueEntry](), set[QueueEntry]()
         self._lines: dict[str, deque[QueueEntry]] = {}  # by token; the first token gets the next slot
-        self._doors: dict[str, asyncio.Lock] = {}  # by token; the holder is the next to enter
+        self._entry_locks: dict[str, asyncio.Lock] = {}  # by token; the holder is the next to enter
         self._changed = asyncio.Event()
         self._served, self._refused = Counter[str](), Counter[str]()  # by token
         self.draining = False
@@ -72,12 +74,12 @@ class RequestQueue:
             self._refused[token_name] += 1
             raise EngineOverloaded(f"all {self._slots} slots are taken and {self._max_waiting} requests wait")
         entry = QueueEntry(self, token_name)
-        with entry.held():
-            before = _current.set(entry)
+        with entry.hold():
+            context_token = _current.set(entry)
             try:
                 yield entry
             finally:
-                _current.reset(before)
+                _current.reset(context_token)
 
     @asynccontextmanager
     async def enter_within(self, seconds: float, token_name: str = "") -> AsyncIterator[QueueEntry]:
@@ -85,13 +87,13 @@ class RequestQueue:
 
         Tokens enter in turn, and requests of one token in the order in which they came.
         """
-        began = asyncio.get_running_loop().time()
+        started = asyncio.get_running_loop().time()
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds), self._doors.setdefault(token_name, asyncio.Lock()):
+            async with asyncio.timeout(seconds), self._entry_locks.setdefault(token_name, asyncio.Lock()):
                 while self._is_full() and not self.draining:
-                    await self._until_change()
+                    await self._wait_for_change()
         with self.enter(token_name) as entry:
-            entry.entrance_s = asyncio.get_running_loop().time() - began
+            entry.entrance_s = asyncio.get_running_loop().time() - started
             yield entry
 
     def drain(self) -> None:
@@ -99,15 +101,15 @@ class RequestQueue:
         self.draining = True
         for line in self._lines.values():
             for entry in line:
-                entry.decided.set()
+                entry.slot_decided.set()
         self._lines.clear()
-        self.wake()
+        self.notify_waiting()
 
-    async def until_empty(self) -> None:
+    async def wait_until_empty(self) -> None:
         while self._entries:
-            await self._until_change()
+            await self._wait_for_change()
 
-    def metrics(self) -> Iterator[Iterator[str]]:
+    def format_metrics(self) -> Iterator[Iterator[str]]:
         """Yield the counts of each token that has a name."""
         requests = Counter(entry.token_name for entry in self._entries)
         slots = Counter(entry.token_name for entry in self._running)
@@ -118,7 +120,12 @@ class RequestQueue:
             ("caller_requests", "gauge", "Requests that run or wait.", requests),
             ("caller_slots", "gauge", "Slots that they have.", slots),
         ):
-            yield family(name, kind, help_text, [("", {"caller": who}, counts[who]) for who in names])
+            yield format_metric(
+                name,
+                kind,
+                help_text,
+                [("", {"caller": token_name}, counts[token_name]) for token_name in names],
+            )
 
     # --- for entries: each of these leaves the queue consistent ------------------------------------------
 
@@ -129,15 +136,15 @@ class RequestQueue:
         """Remove an entry from the queue, and free its slot."""
         self._entries.discard(entry)
         self._running.discard(entry)
-        self.wake()
-        self._assign()
+        self.notify_waiting()
+        self._assign_slots()
 
-    def line_up(self, entry: QueueEntry) -> None:
+    def join_line(self, entry: QueueEntry) -> None:
         """Let an entry wait for a slot; it gets a free slot at once. Raises Draining."""
         if self.draining:
             raise Draining
         self._lines.setdefault(entry.token_name, deque()).append(entry)
-        self._assign()
+        self._assign_slots()
 
     def leave_line(self, entry: QueueEntry) -> None:
         line = self._lines.get(entry.token_name, deque())
@@ -146,14 +153,14 @@ class RequestQueue:
             if not line:
                 del self._lines[entry.token_name]
 
-    def wake(self) -> None:
+    def notify_waiting(self) -> None:
         """Let requests that wait to enter look for a free place."""
         self._changed.set()
 
     def has_slot(self, entry: QueueEntry) -> bool:
         return entry in self._running
 
-    def check_size(self, entry: QueueEntry, more: int) -> None:
+    def check_body_size(self, entry: QueueEntry, more: int) -> None:
         """Raise EngineOverloaded if the bodies exceed their bound with `more` bytes for this entry.
 
         A single body may always exceed it.
@@ -164,7 +171,7 @@ class RequestQueue:
                 f"requests that run or wait hold {size} bytes, and {self._max_bytes} are all they may"
             )
 
-    def _assign(self) -> None:
+    def _assign_slots(self) -> None:
         """Give free slots to entries that wait."""
         while self._lines and len(self._running) < self._slots:
             name = next(iter(self._lines))
@@ -174,13 +181,13 @@ class RequestQueue:
                 self._lines[name] = line  # after all other tokens
             self._running.add(entry)
             self._served[name] += 1
-            entry.decided.set()
+            entry.slot_decided.set()
 
     def _is_full(self) -> bool:
-        places = sum(not entry.is_away for entry in self._entries)
-        return places >= self._slots + self._max_waiting
+        entry_count = sum(not entry.is_away for entry in self._entries)
+        return entry_count >= self._slots + self._max_waiting
 
-    async def _until_change(self) -> None:
+    async def _wait_for_change(self) -> None:
         self._changed.clear()
         await self._changed.wait()
 
@@ -194,35 +201,35 @@ class QueueEntry:
         self.is_away = False  # it does not count: a further request of its client does
         self.entrance_s = 0.0  # time that it waited to enter, in seconds
         self.unreported_s = 0.0  # time that it waited for its slot, in seconds, until a job reports it
-        self.decided = asyncio.Event()  # it has got a slot, or never gets one
+        self.slot_decided = asyncio.Event()  # it has got a slot, or never gets one
         self._holders = 0
 
     def count_bytes(self, more: int) -> None:
         """Count bytes of the request's body. Raises EngineOverloaded if all bodies together are too large."""
-        self._queue.check_size(self, more)
+        self._queue.check_body_size(self, more)
         self.size += more
 
-    async def slot(self) -> None:
+    async def acquire_slot(self) -> None:
         """Wait for a slot, unless the entry has one. Raises Draining."""
         if self._queue.has_slot(self):
             return
-        began = time.monotonic()
-        self._queue.line_up(self)
+        started = time.monotonic()
+        self._queue.join_line(self)
         try:
-            await self.decided.wait()
+            await self.slot_decided.wait()
         finally:
             self._queue.leave_line(self)
         if not self._queue.has_slot(self):
             raise Draining
-        self.unreported_s = time.monotonic() - began
+        self.unreported_s = time.monotonic() - started
 
-    def expect_again(self) -> None:
+    def release_place(self) -> None:
         """Free the place of this entry for a further request of its client, which comes for the result."""
         self.is_away = True
-        self._queue.wake()
+        self._queue.notify_waiting()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Keep the entry for work that may outlast the request."""
         if not self._holders:
             self._queue.add(self)
@@ -238,7 +245,7 @@ class QueueEntry:
 _current: ContextVar[QueueEntry] = ContextVar("entry")
 
 
-def entry_held() -> AbstractContextManager[None]:
+def hold_current_entry() -> AbstractContextManager[None]:
     """Return a context in which work keeps the entry of the request that it is done for, if any."""
     entry = _current.get(None)
-    return entry.held() if entry else nullcontext()
+    return entry.hold() if entry else nullcontext()

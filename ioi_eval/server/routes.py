@@ -29,7 +29,7 @@ from ioi_eval.server.jobs import JobFailed, Jobs, NamedTokens, PackagedEngine
 from ioi_eval.server.log import CONTENT_TYPE, EmitEvent, Metrics, RefusalLog
 from ioi_eval.server.options import ServerOptions, check_hosts
 from ioi_eval.server.prepared import SharedBuilds
-from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, TooLate
+from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, ResultPending
 
 # --- routes ------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class Routes:
             await routes.close()
         await self._builds.close()
 
-    def application(self, identity: str) -> web.Application:
+    def make_application(self, identity: str) -> web.Application:
         """Return the application. Every reply has `identity` in a header."""
 
         async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
@@ -118,23 +118,23 @@ class Routes:
                 response.headers["Connection"] = "close"
                 response.force_close()
 
-        application = web.Application(middlewares=[self._answer])
+        application = web.Application(middlewares=[self._handle_request])
         application.on_response_prepare.append(add_headers)
         application.add_routes(
             [
-                web.get("/", self._hello),
-                web.get("/healthz", self._health),
+                web.get("/", self._send_greeting),
+                web.get("/healthz", self._send_health),
                 web.get("/metrics", self._send_metrics),
-                web.get(f"{_API}/runtimes", self._runtimes),
-                web.get(f"{_API}/packages", self._packages),
-                web.post(f"{_API}/packages", self._install),
-                web.delete(f"{_API}/packages", self._uninstall),
-                web.post(f"{_API}/execute", self._execute),
+                web.get(f"{_API}/runtimes", self._send_runtimes),
+                web.get(f"{_API}/packages", self._send_packages),
+                web.post(f"{_API}/packages", self._refuse_install),
+                web.delete(f"{_API}/packages", self._refuse_uninstall),
+                web.post(f"{_API}/execute", self._execute_job),
             ]
         )
         for routes in self._plugin_routes:
             application.add_routes(
-                web.post(path, partial(self._answer_by_plugin, answer, routes.patience))
+                web.post(path, partial(self._run_plugin_handler, answer, routes.patience))
                 for path, answer in routes.posts.items()
             )
         if self._contents.limit_bytes:
@@ -149,63 +149,63 @@ class Routes:
         return application
 
     @web.middleware
-    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _handle_request(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Check a request and answer it. Refusals have the status and the body that Piston uses."""
         try:
             check_hosts(request.headers, self._options)
             if self._options.requires_token and request.path not in _TOKENLESS_PATHS:
-                token = _token_of(request.headers.get("Authorization", ""))
-                if self._tokens.name_of(token) is None:
-                    wrong = "that is not this worker's token"
-                    missing = "this worker requires its token: Authorization: Bearer TOKEN"
-                    raise piston.RefusedRequest(wrong if token else missing, status=401)
-            api = request.path.startswith(_API) and not request.path.startswith(_CONTENTS)
-            takes_json = api or request.path in self._plugin_paths
+                token = _read_token(request.headers.get("Authorization", ""))
+                if self._tokens.find_name(token) is None:
+                    wrong_token = "that is not this worker's token"
+                    missing_token = "this worker requires its token: Authorization: Bearer TOKEN"
+                    raise piston.RefusedRequest(wrong_token if token else missing_token, status=401)
+            is_api = request.path.startswith(_API) and not request.path.startswith(_CONTENTS)
+            takes_json = is_api or request.path in self._plugin_paths
             if takes_json and request.method not in _WITHOUT_BODY:
                 piston.check_content_type(request.headers.get("Content-Type"))
             return await handler(request)
         except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
-            return _message("Not Found", status=HTTPStatus.NOT_FOUND)
+            return _make_message_response("Not Found", status=HTTPStatus.NOT_FOUND)
         except piston.RefusedRequest as error:
             self._metrics.refusals[error.status] += 1
-            return _json(error.body, status=error.status)
+            return _make_json_response(error.body, status=error.status)
         except EngineOverloaded as error:
             # Clients of SandboxFusion repeat a request after 504 only.
             is_plugin = request.path in self._plugin_paths
             status = HTTPStatus.GATEWAY_TIMEOUT if is_plugin else HTTPStatus.SERVICE_UNAVAILABLE
             self._metrics.refusals[status] += 1
-            if not isinstance(error, Draining | TooLate):
-                self._refusal_log.refused(str(error))
-            return _message(str(error), status=status, headers=_RETRY_SOON)
+            if not isinstance(error, Draining | ResultPending):
+                self._refusal_log.count_refusal(str(error))
+            return _make_message_response(str(error), status=status, headers=_RETRY_SOON)
         except JobFailed:
             return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
     # --- about the server ----------------------------------------------------------------------------
 
-    async def _hello(self, request: web.Request) -> web.Response:
-        return _message(HELLO)
+    async def _send_greeting(self, request: web.Request) -> web.Response:
+        return _make_message_response(HELLO)
 
-    async def _health(self, request: web.Request) -> web.Response:
+    async def _send_health(self, request: web.Request) -> web.Response:
         if self._queue.draining:
-            return _json(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
+            return _make_json_response(b'{"status":"draining"}', status=HTTPStatus.SERVICE_UNAVAILABLE)
         exclusive = (await self._engine.capabilities()).exclusive
         health = {"status": "ok", "slots": self._engine.slots, "exclusive": exclusive}
         limit = self._contents.limit_bytes
         cache = {"contents": limit, "keeps_programs": True} if limit else {}
-        return _json(msgspec.json.encode(health | cache))
+        return _make_json_response(msgspec.json.encode(health | cache))
 
     async def _send_metrics(self, request: web.Request) -> web.Response:
-        text = self._metrics.text(
+        text = self._metrics.format_text(
             running=self._queue.running,
             queued=self._queue.queued,
-            callers=self._queue.metrics(),
+            caller_metrics=self._queue.format_metrics(),
             slots=self._engine.slots,
             cached_bytes=self._contents.used_bytes,
             max_cached_bytes=self._contents.limit_bytes,
         )
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
-    async def _runtimes(self, request: web.Request) -> web.Response:
+    async def _send_runtimes(self, request: web.Request) -> web.Response:
         runtimes = (
             piston.ServerRuntime(
                 language=package.language,
@@ -215,54 +215,54 @@ class Routes:
             )
             for package in self._engine.packages
         )
-        return _json(piston.encode_runtimes(runtimes))
+        return _make_json_response(piston.encode_runtimes(runtimes))
 
     # --- jobs ----------------------------------------------------------------------------------------
 
-    async def _execute(self, request: web.Request) -> web.StreamResponse:
-        with self._queue.enter(self._token_name(request)) as entry, _logged_request(request):
+    async def _execute_job(self, request: web.Request) -> web.StreamResponse:
+        with self._queue.enter(self._find_token_name(request)) as entry, _open_request_log(request):
             log_step(_log, "received")
-            body = await self._body(request, entry)
-            job = await self._jobs.read(body, by_hash=self._contents.limit_bytes > 0)
-            with self._contents.with_files(job) as complete_job:
-                result = await self._jobs.run(complete_job, entry)
+            body = await self._read_body(request, entry)
+            job = await self._jobs.read_job(body, by_hash=self._contents.limit_bytes > 0)
+            with self._contents.add_cached_files(job) as complete_job:
+                result = await self._jobs.run_job(complete_job, entry)
             if result.kept:
                 result = await self._contents.store_programs(result)
-            self._refusal_log.accepted()
+            self._refusal_log.log_acceptance()
             minimal = all(request.headers.get(name) == value for name, value in piston.MINIMAL.items())
-            return await self._sent(request, piston.pieces_of(result, minimal=minimal))
+            return await self._send_reply(request, piston.pieces_of(result, minimal=minimal))
 
-    async def _answer_by_plugin(
+    async def _run_plugin_handler(
         self, answer: Answer, patience: float, request: web.Request
     ) -> web.StreamResponse:
-        async with self._queue.enter_within(patience, self._token_name(request)) as entry:
-            self._refusal_log.accepted()
-            reply = await answer(await self._body(request, entry), entry)
-            return await self._sent(request, iter((reply,)))
+        async with self._queue.enter_within(patience, self._find_token_name(request)) as entry:
+            self._refusal_log.log_acceptance()
+            reply = await answer(await self._read_body(request, entry), entry)
+            return await self._send_reply(request, iter((reply,)))
 
-    def _token_name(self, request: web.Request) -> str:
-        return self._tokens.name_of(_token_of(request.headers.get("Authorization", ""))) or ""
+    def _find_token_name(self, request: web.Request) -> str:
+        return self._tokens.find_name(_read_token(request.headers.get("Authorization", ""))) or ""
 
-    async def _body(self, request: web.Request, entry: QueueEntry) -> bytes:
-        pieces = pieces_of(request, self._options.max_body, entry.count_bytes)
+    async def _read_body(self, request: web.Request, entry: QueueEntry) -> bytes:
+        pieces = read_body_pieces(request, self._options.max_body, entry.count_bytes)
         body = b"".join([piece async for piece in pieces])
         self._metrics.received_bytes += len(body)
         return body
 
-    async def _sent(self, request: web.Request, pieces: Iterator[bytes]) -> web.StreamResponse:
+    async def _send_reply(self, request: web.Request, pieces: Iterator[bytes]) -> web.StreamResponse:
         """Send a reply. A large reply is sent in pieces while it is encoded.
 
         Its job occupies its slot until everything is sent, which limits the memory of all replies.
         """
-        start, piece = b"", b""
-        while len(start) < _MAX_UNSTREAMED_BYTES and (piece := next(pieces, b"")):
-            start += piece
+        reply_start, piece = b"", b""
+        while len(reply_start) < _MAX_UNSTREAMED_BYTES and (piece := next(pieces, b"")):
+            reply_start += piece
         if not piece:
-            self._metrics.sent_bytes += len(start)
-            return _json(start)
-        return await self._streamed(request, _JSON, chain((start,), pieces))
+            self._metrics.sent_bytes += len(reply_start)
+            return _make_json_response(reply_start)
+        return await self._stream_reply(request, _JSON, chain((reply_start,), pieces))
 
-    async def _streamed(
+    async def _stream_reply(
         self, request: web.Request, headers: Mapping[str, str], pieces: Iterable[bytes]
     ) -> web.StreamResponse:
         reply = web.StreamResponse(headers=headers)
@@ -281,23 +281,23 @@ class Routes:
     # --- files that jobs name by hash ------------------------------------------------------------------
 
     async def _has_file(self, request: web.Request) -> web.Response:
-        is_cached = self._contents.has(request.match_info["sha256"])
+        is_cached = self._contents.has_file(request.match_info["sha256"])
         return web.Response(status=HTTPStatus.OK if is_cached else HTTPStatus.NOT_FOUND)
 
     async def _send_program(self, request: web.Request) -> web.StreamResponse:
-        with self._contents.pinned_program(request.match_info["sha256"]) as path:
+        with self._contents.pin_program(request.match_info["sha256"]) as path:
             if path is None:
                 raise web.HTTPNotFound
             with path.open("rb") as stream:
                 length = {"Content-Length": str(path.stat().st_size)}
                 pieces = iter(lambda: stream.read(_MAX_UNSTREAMED_BYTES), b"")
-                return await self._streamed(request, length, pieces)
+                return await self._stream_reply(request, length, pieces)
 
     async def _receive_file(self, request: web.Request) -> web.Response:
         if self._queue.draining:
             raise Draining
-        pieces = pieces_of(request, self._contents.max_file_bytes, self._count_received)
-        await self._contents.receive(request.match_info["sha256"], pieces)
+        pieces = read_body_pieces(request, self._contents.max_file_bytes, self._count_received)
+        await self._contents.receive_file(request.match_info["sha256"], pieces)
         return web.Response(status=HTTPStatus.CREATED)
 
     def _count_received(self, size: int) -> None:
@@ -305,29 +305,29 @@ class Routes:
 
     # --- packages: installed and removed in the worker's folder, not over the network ----------------
 
-    def _installed(self) -> Iterator[tuple[str, str]]:
+    def _list_installed(self) -> Iterator[tuple[str, str]]:
         packages = self._engine.packages
         return ((package.runtime or package.language, package.version) for package in packages)
 
-    async def _packages(self, request: web.Request) -> web.Response:
-        return _json(piston.encode_packages(dict.fromkeys(self._installed())))
+    async def _send_packages(self, request: web.Request) -> web.Response:
+        return _make_json_response(piston.encode_packages(dict.fromkeys(self._list_installed())))
 
-    async def _install(self, request: web.Request) -> web.Response:
-        await self._requested_package(request)
+    async def _refuse_install(self, request: web.Request) -> web.Response:
+        await self._read_requested_package(request)
         raise piston.RefusedRequest("Already installed", status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    async def _uninstall(self, request: web.Request) -> web.Response:
-        language, version = await self._requested_package(request)
+    async def _refuse_uninstall(self, request: web.Request) -> web.Response:
+        language, version = await self._read_requested_package(request)
         raise piston.RefusedRequest(
             f"{language}-{version} can only be removed from the worker's folder of packages",
             status=HTTPStatus.INTERNAL_SERVER_ERROR,
         )
 
-    async def _requested_package(self, request: web.Request) -> tuple[str, str]:
+    async def _read_requested_package(self, request: web.Request) -> tuple[str, str]:
         """Return the language and the version of the installed package that a request names."""
-        with self._queue.enter(self._token_name(request)) as entry:
-            language, version = piston.decode_package(await self._body(request, entry))
-        for installed in self._installed():
+        with self._queue.enter(self._find_token_name(request)) as entry:
+            language, version = piston.decode_package(await self._read_body(request, entry))
+        for installed in self._list_installed():
             if installed[0] == language and satisfies(installed[1], version):
                 return installed
         raise piston.RefusedRequest(
@@ -335,14 +335,14 @@ class Routes:
         )
 
 
-def _logged_request(request: web.Request) -> AbstractContextManager[None]:
+def _open_request_log(request: web.Request) -> AbstractContextManager[None]:
     """Return a context in which log lines contain the request's number, which the client also logs."""
     request_id = request.headers.get(REQUEST, "")
     is_valid = request_id.isalnum() and len(request_id) <= _MAX_REQUEST_ID_LENGTH
     return name_work_in_log(_log, f"request {request_id}" if is_valid else "request")
 
 
-def _token_of(header: str) -> str:
+def _read_token(header: str) -> str:
     """Return the token of an Authorization header.
 
     It is a bearer token, or the password of an address, because some clients accept only an address.
@@ -355,14 +355,18 @@ def _token_of(header: str) -> str:
         return header
 
 
-def _json(body: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+def _make_json_response(
+    body: bytes, *, status: int = 200, headers: dict[str, str] | None = None
+) -> web.Response:
     return web.Response(
         body=body, status=status, headers=headers, content_type="application/json", charset="utf-8"
     )
 
 
-def _message(text: str, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    return _json(msgspec.json.encode({"message": text}), status=status, headers=headers)
+def _make_message_response(
+    text: str, *, status: int = 200, headers: dict[str, str] | None = None
+) -> web.Response:
+    return _make_json_response(msgspec.json.encode({"message": text}), status=status, headers=headers)
 
 
 # --- bodies ------------------------------------------------------------------------------------------
@@ -373,7 +377,7 @@ _READ_TIMEOUT_S = 60.0  # maximum time without a byte of the body
 _BODY_TIME_S, _MIN_BYTES_PER_S = 60.0, 1 << 14
 
 
-async def pieces_of(
+async def read_body_pieces(
     request: web.Request, limit: int, count_bytes: Callable[[int], None]
 ) -> AsyncGenerator[bytes, None]:
     """Yield a request's body, decompressed, in pieces.
@@ -388,13 +392,13 @@ async def pieces_of(
     """
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
-        raise _broken(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
+        raise _make_bad_request(f'UnsupportedMediaTypeError: unsupported content encoding "{encoding}"')
     announced = request.content_length or 0
     if announced > limit:
         raise too_large(limit)
     count_bytes(announced)
     size, started = 0, time.monotonic()
-    while piece := await _next(request):
+    while piece := await _read_next_piece(request):
         size += len(piece)
         if size > limit:
             raise too_large(limit)
@@ -405,7 +409,7 @@ async def pieces_of(
         yield piece
 
 
-async def _next(request: web.Request) -> bytes:
+async def _read_next_piece(request: web.Request) -> bytes:
     try:
         async with asyncio.timeout(_READ_TIMEOUT_S):
             return await request.content.readany()
@@ -413,8 +417,8 @@ async def _next(request: web.Request) -> bytes:
         problem = f"no byte of the request's body arrived for {_READ_TIMEOUT_S:g} s"
         raise RefusedRequest(problem, status=408) from None
     except (web.RequestPayloadError, ClientPayloadError, HttpProcessingError) as error:
-        raise _broken(f"BadRequestError: the request's body cannot be read: {error}") from error
+        raise _make_bad_request(f"BadRequestError: the request's body cannot be read: {error}") from error
 
 
-def _broken(problem: str) -> RefusedRequest:
+def _make_bad_request(problem: str) -> RefusedRequest:
     return RefusedRequest(problem, body={"stack": problem})

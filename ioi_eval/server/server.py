@@ -54,7 +54,7 @@ class Server:
         engine: PackagedEngine,
         options: ServerOptions | None = None,
         *,
-        depot: BlobCache | None = None,
+        blob_cache: BlobCache | None = None,
         store: Store | None = None,
         emit: EmitEvent = ignore_event,
     ) -> None:
@@ -63,7 +63,7 @@ class Server:
         Args:
             engine: the engine that executes the jobs.
             options: address, tokens and limits.
-            depot: cache for files that clients send once. `None` means that the server caches no files.
+            blob_cache: cache for files that clients send once. `None` means that the server caches no files.
             store: cache for programs of /run_code. `None` means that these are not cached.
             emit: receives the events of the log.
         """
@@ -73,7 +73,7 @@ class Server:
         self._queue = RequestQueue(engine.slots, self._options.queue, self._options.max_queued_bytes)
         metrics = Metrics()
         jobs = Jobs(engine, self._options, metrics, emit)
-        contents = ContentCache(depot, self._options.max_body, metrics.contents)
+        contents = ContentCache(blob_cache, self._options.max_body, metrics.contents)
         self._engine = engine
         builds = SharedBuilds(store)
         self._routes = Routes(
@@ -84,7 +84,7 @@ class Server:
         self.facts = {
             "slots": engine.slots,
             "queue": self._options.queue,
-            **self._options.limits(),
+            **self._options.get_limits(),
             "max_body": self._options.max_body,
             "max_bodies": self._options.max_queued_bytes,
             "max_output": self._options.max_output,
@@ -99,21 +99,21 @@ class Server:
         return self._queue.running
 
     async def __aenter__(self) -> Self:
-        profile = await self._engine.capabilities()
+        capabilities = await self._engine.capabilities()
         # Replies carry a digest of everything that can change the result of a job.
         identity = (
             version("ioi-eval"),
-            profile.architecture,
-            tuple(sorted((tool.path, tool.identity) for tool in profile.toolchains.values())),
+            capabilities.architecture,
+            tuple(sorted((tool.path, tool.identity) for tool in capabilities.toolchains.values())),
             tuple(sorted((package.language, package.version) for package in self._engine.packages)),
-            profile.proctor.sha256 if profile.proctor is not None else "",
-            self._options.limits(),
+            capabilities.proctor.sha256 if capabilities.proctor is not None else "",
+            self._options.get_limits(),
             self._options.max_body,
             self._options.max_output,
         )
-        application = self._routes.application(digest(identity)[:16])
+        application = self._routes.make_application(digest(identity)[:16])
         self._exit_stack.push_async_callback(self._routes.close)
-        self.url = await self._exit_stack.enter_async_context(listening(application, self._options))
+        self.url = await self._exit_stack.enter_async_context(listen_at_address(application, self._options))
         self.port = int(self.url.rpartition(":")[2])
         return self
 
@@ -126,13 +126,13 @@ class Server:
     async def drain(self) -> None:
         """Refuse new jobs and wait for the running jobs. Requests still get an answer."""
         self._queue.drain()
-        await self._queue.until_empty()
+        await self._queue.wait_until_empty()
 
 
 @contextlib.asynccontextmanager
-async def listening(application: web.Application, options: ServerOptions) -> AsyncIterator[str]:
+async def listen_at_address(application: web.Application, options: ServerOptions) -> AsyncIterator[str]:
     """Serve an application, and yield its address. Raises InputError if it cannot listen."""
-    tls = options.tls()
+    tls = options.make_tls_context()
     logger = logging.getLogger(f"{__name__}.requests")
     logger.addFilter(_is_not_about_invalid_http)
     runner = web.AppRunner(
@@ -197,20 +197,20 @@ async def serve(
         packages=(*packages, graders_folder() / "classic"),
         python=python,
     )
-    memory = options.run_memory_limit
-    with _depot(options) as depot:
+    sandbox_memory = options.run_memory_limit
+    with _open_blob_cache(options) as blob_cache:
         async with contextlib.AsyncExitStack() as exit_stack:
-            classic = ClassicJobEngine(engine, store, memory=memory if memory > 0 else None)
-            async with starting(options):
+            classic = ClassicJobEngine(engine, store, memory=sandbox_memory if sandbox_memory > 0 else None)
+            async with answer_while_starting(options):
                 await exit_stack.enter_async_context(engine)
                 await exit_stack.enter_async_context(classic)
             yield await exit_stack.enter_async_context(
-                Server(classic, options, depot=depot, store=store, emit=emit)
+                Server(classic, options, blob_cache=blob_cache, store=store, emit=emit)
             )
 
 
 @contextlib.asynccontextmanager
-async def starting(options: ServerOptions) -> AsyncIterator[None]:
+async def answer_while_starting(options: ServerOptions) -> AsyncIterator[None]:
     """Answer requests while the engine opens, which takes a minute if its programs must be built.
 
     `/` answers as usual. All other paths answer 503 with the names of the programs that are being built.
@@ -231,7 +231,7 @@ async def starting(options: ServerOptions) -> AsyncIterator[None]:
     logger = logging.getLogger("ioi_eval")
     logger.addHandler(builds)
     try:
-        async with listening(application, options):
+        async with listen_at_address(application, options):
             yield
     finally:
         logger.removeHandler(builds)
@@ -250,7 +250,7 @@ class _BuildMonitor(logging.Handler):
 
 
 @contextlib.contextmanager
-def _depot(options: ServerOptions) -> Iterator[BlobCache | None]:
+def _open_blob_cache(options: ServerOptions) -> Iterator[BlobCache | None]:
     """Open the content cache in a temporary folder, which the next start removes after a crash."""
     limit, folder = options.max_contents, Path(options.contents_folder or tempfile.gettempdir())
     if limit == 0:
@@ -259,13 +259,13 @@ def _depot(options: ServerOptions) -> Iterator[BlobCache | None]:
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         remedy = "Create the folder, and let this user write there"
         raise InputError("not a writable folder", where=str(folder), field="contents_folder", remedy=remedy)
-    boxes = Sandboxes(folder, entered=False)
-    boxes.open()
+    sandboxes = Sandboxes(folder, entered=False)
+    sandboxes.open()
     try:
         reserved = min(
             _DEFAULT_CACHE_BYTES if limit is None else limit, Disk.look(folder).left // _DISK_PARTS
         )
-        boxes.hold(reserved)
-        yield BlobCache(boxes.folder / "kept", reserved if limit is None else limit, beside=BESIDE)
+        sandboxes.hold(reserved)
+        yield BlobCache(sandboxes.folder / "kept", reserved if limit is None else limit, beside=BESIDE)
     finally:
-        boxes.close()
+        sandboxes.close()

@@ -415,7 +415,7 @@ def test_many_workers_scale_by_numbers_that_workers_tell(many: dict[str, Any]) -
     adapter = yaml.safe_load((KUBERNETES / "many" / "adapter.yaml").read_text())
     (rule,) = adapter["rules"]["custom"]
     assert metric["pods"]["metric"]["name"] == rule["name"]["as"]
-    told = Metrics().text(running=1, queued=2, slots=3)
+    told = Metrics().format_text(running=1, queued=2, slots=3)
     used = {*re.findall(r"ioi_eval_\w+", rule["metricsQuery"] + rule["seriesQuery"])}
     assert used == {"ioi_eval_jobs_running", "ioi_eval_jobs_queued", "ioi_eval_slots"}
     assert all(f"# TYPE {name} gauge" in told for name in used)

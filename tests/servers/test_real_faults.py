@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from support.command_line import BROKEN, RIGHT, WRONG, results
 
-from ioi_eval.server.packaging import SERVER_FOLDER, install
+from ioi_eval.server.packaging import SERVER_FOLDER, install_package
 
 _LONGEST = 900.0  # seconds that a run takes on a busy machine
 NUMBER = 12
@@ -179,7 +179,7 @@ def test_a_package_that_brings_headers(desk: Any, spare: Any) -> None:
     told = Path(f"/proc/{spare.pid}/environ").read_text().split("\0")
     data = Path(dict(word.split("=", 1) for word in told if word)["PISTON_DATA_DIRECTORY"])
     spare.kill()
-    place = install(data / "packages", headers=("gnu++20",))
+    place = install_package(data / "packages", headers=("gnu++20",))
     try:
         words = (place / ".env").read_text()
         (place / ".env").write_text(words.replace(SERVER_FOLDER, str(data / "packages")))

@@ -108,12 +108,12 @@ class Node:
 
     async def has(self, name: str) -> bool:
         """Return True if the node keeps a content."""
-        return (await self._open_engine()).contents.has(name)
+        return (await self._open_engine()).contents.has_file(name)
 
     async def put(self, name: str, data: bytes) -> NodeError | None:
         """Keep a content."""
         try:
-            await (await self._open_engine()).contents.receive(name, _yield_data(data))
+            await (await self._open_engine()).contents.receive_file(name, _yield_data(data))
         except RefusedRequest as error:
             return NodeError(error=JobRejected(str(error), by_server=True))
         except (IoiEvalError, OSError) as error:
@@ -122,7 +122,7 @@ class Node:
 
     async def get(self, name: str) -> bytes | None:
         """Return a program that a job made here."""
-        with (await self._open_engine()).contents.pinned_program(name) as path:
+        with (await self._open_engine()).contents.pin_program(name) as path:
             return None if path is None else await asyncio.to_thread(path.read_bytes)
 
     async def close(self) -> None:
@@ -161,7 +161,7 @@ class _OpenNode:
         names = [file.content.sha256 for file in job.files if file.content.data is None]
         if missing := self._blobs.missing_names(names):
             return MissingContents(names=missing)
-        with self.contents.with_files(job) as complete_job:
+        with self.contents.add_cached_files(job) as complete_job:
             files = tuple(map(self._replace_placeholder, complete_job.files))
             result = await self.engine.execute(msgspec.structs.replace(complete_job, files=files))
         return await self.contents.store_programs(result) if result.kept else result

@@ -30,7 +30,7 @@ from ioi_eval.model.values import Blob
 from ioi_eval.rules.extraction import extract
 from ioi_eval.server.jobs import JobFailed
 from ioi_eval.server.prepared import CachedBuild
-from ioi_eval.server.queue import AWAY, QueueEntry, TooLate
+from ioi_eval.server.queue import MAX_ABSENCE_S, QueueEntry, ResultPending
 from ioi_eval.server.routes import Answer, WorkerParts
 from ioi_eval.store.memory import LruCache
 from ioi_eval.store.resources import graders_folder
@@ -162,7 +162,7 @@ class Unanswered:
     ) -> bytes:
         """Return what comes of the work, or of what is left under the key.
 
-        Raises TooLate where that takes more seconds.
+        Raises ResultPending where that takes more seconds.
         """
         if key in self._abandoned:
             request_work = self._abandoned[key][0]
@@ -175,12 +175,12 @@ class Unanswered:
             request_work.task.cancel()
             raise
         if not request_work.task.done():
-            request_work.entry.expect_again()
+            request_work.entry.release_place()
             self._abandoned.setdefault(key, deque()).append(request_work)
             request_work.away = asyncio.get_running_loop().call_later(
-                AWAY, self._cancel_abandoned, key, request_work
+                MAX_ABSENCE_S, self._cancel_abandoned, key, request_work
             )
-            raise TooLate
+            raise ResultPending
         return request_work.task.result()
 
     async def close(self) -> None:
@@ -193,7 +193,7 @@ class Unanswered:
         self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry
     ) -> _RequestWork:
         async def work_in_queue() -> bytes:
-            with entry.held():
+            with entry.hold():
                 return await work()
 
         request_work = _RequestWork(asyncio.create_task(work_in_queue()), entry)
@@ -243,7 +243,7 @@ class SandboxFusion:
         await self._unanswered.close()
 
     async def run_code(self, body: bytes, entry: QueueEntry) -> bytes:
-        """Run a program. Raises TooLate just before its client would hang up: it comes again."""
+        """Run a program. Raises ResultPending just before its client would hang up: it comes again."""
         request = _decode_request(body, RunCode)
         patience = PATIENCE - entry.entrance_s
         patience += _milliseconds("compile_timeout", request.compile_timeout) / 1000
@@ -319,13 +319,13 @@ class SandboxFusion:
         """Build the program, unless that was done before; None for languages without a build."""
         if program.to_build is None:
             return None
-        job, capabilities = self._jobs.with_limits(program.to_build), await self._engine.capabilities()
+        job, capabilities = self._jobs.add_limits(program.to_build), await self._engine.capabilities()
         tool = capabilities.toolchains[program.language.tools[0]]
         limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
         key = artifact_key("run-code", capabilities.architecture, tool, map(str, limits), job.files)
         if not self._builds.is_running(key):  # else the slot is needed when that one is done
-            await entry.slot()
-        return await self._builds.get(key, partial(self._jobs.run, job, entry))
+            await entry.acquire_slot()
+        return await self._builds.get_build(key, partial(self._jobs.run_job, job, entry))
 
     async def _run_input(
         self, program: _Program, built: CachedBuild | None, stdin: str, entry: QueueEntry
@@ -336,7 +336,7 @@ class SandboxFusion:
         if built is not None and not built.files:  # of a unit in Pascal, for one
             return RunCodeReply("Failed", "the compiler made no program", compiled)
         job = program.to_run(stdin, () if built is None else built.files)
-        result = await self._jobs.run(self._jobs.with_limits(job), entry)
+        result = await self._jobs.run_job(self._jobs.add_limits(job), entry)
         try:
             files = await asyncio.to_thread(_read_fetched, result)
         finally:

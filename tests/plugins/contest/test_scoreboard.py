@@ -8,6 +8,7 @@ from pathlib import Path
 import aiohttp
 import msgspec
 import pytest
+from ioi_eval.server.serve_live_page import serve_live_page
 from support.cups import hold, outcome
 
 from ioi_eval import load_problems, report
@@ -28,7 +29,6 @@ from ioi_eval.plugins.contest.scoreboard import (
 from ioi_eval.reports import ReportOptions, Results
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.server import ServerOptions
-from ioi_eval.server.view import view
 from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
 
@@ -173,7 +173,10 @@ async def test_frozen_scoreboard_hides_results_until_the_end(tmp_path: Path) -> 
 
 async def test_live_view_of_a_contest_has_the_scoreboard_page(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS)
-    async with view(tmp_path / "cup", ServerOptions(port=0)) as address, aiohttp.ClientSession() as http:
+    async with (
+        serve_live_page(tmp_path / "cup", ServerOptions(port=0)) as address,
+        aiohttp.ClientSession() as http,
+    ):
         async with http.get(address) as reply:
             assert '<a href="scoreboard">Scoreboard</a>' in await reply.text()
         async with http.get(f"{address}/scoreboard") as reply:
@@ -185,7 +188,10 @@ async def test_live_view_of_a_contest_has_the_scoreboard_page(tmp_path: Path) ->
 async def test_live_view_of_another_run_has_no_scoreboard_page(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS)
     no_contest(tmp_path / "cup")
-    async with view(tmp_path / "cup", ServerOptions(port=0)) as address, aiohttp.ClientSession() as http:
+    async with (
+        serve_live_page(tmp_path / "cup", ServerOptions(port=0)) as address,
+        aiohttp.ClientSession() as http,
+    ):
         async with http.get(address) as reply:
             assert "scoreboard" not in await reply.text()
         async with http.get(f"{address}/scoreboard") as reply:

@@ -176,14 +176,14 @@ async def test_who_finds_no_room_waits_for_some(server: Server, call: Caller, op
     clock = Ahead()
     for _ in range(2):
         late = asyncio.create_task(post(call, "print(1)"))
-        await until(lambda: server._queue._doors.setdefault("", asyncio.Lock()).locked())
+        await until(lambda: server._queue._entry_locks.setdefault("", asyncio.Lock()).locked())
         await clock.turn(5.0)
         assert not late.done()
         await clock.turn(3.1)
         status, reply = await late
         assert status == 504 and "slots are taken" in reply["message"]
     late = asyncio.create_task(post(call, "print(1)"))
-    await until(lambda: server._queue._doors[""].locked())
+    await until(lambda: server._queue._entry_locks[""].locked())
     for each in jobs:
         each.cancel()
     status, reply = await late

@@ -10,7 +10,7 @@ from support.waits import until
 
 from ioi_eval.plugins.sandbox_fusion import programs as unanswered
 from ioi_eval.plugins.sandbox_fusion.programs import Unanswered
-from ioi_eval.server.queue import RequestQueue, TooLate
+from ioi_eval.server.queue import RequestQueue, ResultPending
 
 
 async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +32,7 @@ async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: p
             return await here.answer(key, work, entry, seconds)
 
     for key in "ab":
-        with pytest.raises(TooLate):
+        with pytest.raises(ResultPending):
             await answer(key, 0.01)
     go.set()
     await until(lambda: not queue._entries)
@@ -55,6 +55,6 @@ async def test_of_equal_requests_the_one_that_came_first_is_answered_first() -> 
             return await here.answer("the same", work, entry, seconds)
 
     late = await asyncio.gather(answer(0.01), answer(0.01), return_exceptions=True)
-    assert [type(each) for each in late] == [TooLate, TooLate]
+    assert [type(each) for each in late] == [ResultPending, ResultPending]
     go.set()
     assert [await answer(60), await answer(60)] == [b"1", b"2"]

@@ -74,7 +74,7 @@ def place(tmp_path: Path) -> Path:
 async def client_of(engine: EmbeddedEngine, place: Path, **options: Any) -> AsyncIterator[Client]:
     told = ServerOptions(port=0, **{"max_body": 1 << 20, **options})
     async with (
-        Server(engine, told, depot=BlobCache(place, ROOM)) as server,
+        Server(engine, told, blob_cache=BlobCache(place, ROOM)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         yield Client(session)
@@ -206,7 +206,7 @@ async def test_a_foreign_page_neither(call: Client) -> None:
 async def test_no_job_changes_what_is_too_large_to_be_copied(engine: EmbeddedEngine, place: Path) -> None:
     told, large = ServerOptions(port=0), b"0" * (17 << 20)
     async with (
-        Server(engine, told, depot=BlobCache(place, 64 << 20)) as server,
+        Server(engine, told, blob_cache=BlobCache(place, 64 << 20)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call = Client(session)
@@ -436,7 +436,7 @@ async def test_texts_of_a_job_name_no_contents(call: Client) -> None:
 
 async def test_a_worker_that_drains_takes_none(engine: EmbeddedEngine, place: Path) -> None:
     async with (
-        Server(engine, ServerOptions(port=0), depot=BlobCache(place, ROOM)) as server,
+        Server(engine, ServerOptions(port=0), blob_cache=BlobCache(place, ROOM)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         await server.drain()

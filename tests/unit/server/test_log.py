@@ -65,11 +65,11 @@ def test_words_are_told_again_after_an_hour_and_only_some_are_remembered() -> No
 def test_being_full_is_told_once_and_having_room_again() -> None:
     told: list[Event] = []
     full = RefusalLog(told.append)
-    full.accepted()
+    full.log_acceptance()
     for _ in range(5):
-        full.refused("all slots are taken")
-    full.accepted()
-    full.accepted()
+        full.count_refusal("all slots are taken")
+    full.log_acceptance()
+    full.log_acceptance()
     assert [event.name for event in told] == ["full", "room"]
     assert told[1].facts == {"refused": 5}
 
@@ -90,7 +90,7 @@ async def test_at_the_door_of_run_code_the_same_is_told(engine: EmbeddedEngine) 
         again = asyncio.create_task(call.post("/run_code", **asked))
         await until(lambda: len(server._queue._entries) == 2)
         outside = asyncio.create_task(call.post("/run_code", **asked))
-        await until(lambda: server._queue._doors[""].locked())
+        await until(lambda: server._queue._entry_locks[""].locked())
         await clock.turn(9.0)
         assert (await outside)[0] == 504 and [event.name for event in told] == ["full"]
         again.cancel()

@@ -19,7 +19,7 @@ from server_helpers import API, Caller
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import InputError
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.server.packaging import SERVER_FOLDER, install, publish
+from ioi_eval.server.packaging import SERVER_FOLDER, install_package, publish_package
 from ioi_eval.store.resources import piston_folder
 
 FILES = {"compile", "environment", "pkg-info.json", "run"}
@@ -48,7 +48,7 @@ def compiler(tmp_path: Path) -> Path:
 
 
 def test_the_folder_is_as_a_server_leaves_it(tmp_path: Path) -> None:
-    place = install(tmp_path / "packages")
+    place = install_package(tmp_path / "packages")
     assert place == tmp_path / "packages" / "ioi_eval" / "1.0.0"
     assert {path.name for path in place.iterdir()} == FILES | {".env", ".ppman-installed"}
     assert re.fullmatch(r"\d{13}", (place / ".ppman-installed").read_text())
@@ -59,16 +59,16 @@ def test_the_folder_is_as_a_server_leaves_it(tmp_path: Path) -> None:
 
 
 def test_a_compiler_that_it_brings_is_found_where_servers_see_it(tmp_path: Path, compiler: Path) -> None:
-    place = install(tmp_path / "packages", compiler=compiler)
+    place = install_package(tmp_path / "packages", compiler=compiler)
     seen = {
         name: value.replace(SERVER_FOLDER, str(tmp_path / "packages")) for name, value in kept(place).items()
     }
     assert seen == sourced(place)
     assert seen["PATH"].startswith(f"{place}/compiler/bin:")
-    again = install(tmp_path / "packages")
+    again = install_package(tmp_path / "packages")
     assert (again / "compiler" / "bin" / "our-compiler").exists(), "it stays until another one comes"
     with pytest.raises(InputError, match="the folder has no bin/"):
-        install(tmp_path / "packages", compiler=tmp_path)
+        install_package(tmp_path / "packages", compiler=tmp_path)
 
 
 @pytest.fixture
@@ -86,7 +86,9 @@ def test_headers_that_it_brings_are_its_compilers(
     monkeypatch.chdir(tmp_path)
     before = os.umask(0o077)
     try:
-        place = install(tmp_path / "packages", compiler=Path("gcc"), headers=("gnu++17", "c++20", "c++20"))
+        place = install_package(
+            tmp_path / "packages", compiler=Path("gcc"), headers=("gnu++17", "c++20", "c++20")
+        )
     finally:
         os.umask(before)
     modes = {path.stat().st_mode & 0o777 for path in (place / "headers").rglob("*")}
@@ -100,12 +102,12 @@ def test_headers_that_it_brings_are_its_compilers(
         name: value.replace(SERVER_FOLDER, str(tmp_path / "packages")) for name, value in kept(place).items()
     }
     assert seen == sourced(place) and seen["IOI_EVAL_HEADERS"] == f"{place}/headers"
-    again = install(tmp_path / "packages")
+    again = install_package(tmp_path / "packages")
     assert (again / "headers").is_dir() and kept(again)["IOI_EVAL_HEADERS"], "they stay until others come"
-    again = install(tmp_path / "packages", headers=("gnu++23",))
+    again = install_package(tmp_path / "packages", headers=("gnu++23",))
     [made_by_its_own] = (again / "headers").glob("*/bits/stdc++.h.gch")
     assert "-std=gnu++23" in made_by_its_own.read_text()
-    again = install(tmp_path / "packages", compiler=precompiler)
+    again = install_package(tmp_path / "packages", compiler=precompiler)
     assert not (again / "headers").exists(), "they were made by another compiler"
 
 
@@ -119,16 +121,16 @@ def test_headers_that_it_brings_are_its_compilers(
 )
 def test_headers_that_cannot_be_made(tmp_path: Path, precompiler: Path, name: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        install(tmp_path / "packages", compiler=precompiler, headers=(name,))
+        install_package(tmp_path / "packages", compiler=precompiler, headers=(name,))
     (precompiler / "bin" / "g++").write_text("#!/bin/sh\necho no such standard >&2; exit 1\n")
-    place = install(tmp_path / "packages", compiler=precompiler)
+    place = install_package(tmp_path / "packages", compiler=precompiler)
     before = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     with pytest.raises(InputError, match=r"cannot precompile bits/stdc.*no such standard"):
-        install(tmp_path / "packages", compiler=precompiler, headers=("gnu++26",))
+        install_package(tmp_path / "packages", compiler=precompiler, headers=("gnu++26",))
     assert before == {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
     (precompiler / "bin" / "g++").unlink()
     with pytest.raises(InputError, match=r"cannot precompile: g.. was not found"):
-        publish(tmp_path, "http://x", compiler=precompiler, headers=("gnu++26",))
+        publish_package(tmp_path, "http://x", compiler=precompiler, headers=("gnu++26",))
 
 
 def test_its_limits_are_those_that_the_compose_files_give_servers() -> None:
@@ -141,7 +143,7 @@ def test_its_limits_are_those_that_the_compose_files_give_servers() -> None:
 
 def test_an_index(tmp_path: Path, compiler: Path, precompiler: Path) -> None:
     (tmp_path / "index").write_text("\nbash,5.2.0,abc,http://x/bash\nioi_eval,1.0.0,old,http://x/old\n")
-    line = publish(tmp_path, "http://10.0.0.5:8000/", compiler=compiler, headers=("gnu++20",))
+    line = publish_package(tmp_path, "http://10.0.0.5:8000/", compiler=compiler, headers=("gnu++20",))
     archive = tmp_path / "ioi_eval-1.0.0.pkg.tar.gz"
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     assert str(line) == f"ioi_eval,1.0.0,{digest},http://10.0.0.5:8000/{archive.name}"
@@ -154,11 +156,11 @@ def test_an_index(tmp_path: Path, compiler: Path, precompiler: Path) -> None:
     assert sourced(place)["IOI_EVAL_HEADERS"] == f"{place}/headers"
     assert (place / "headers/gnu++20/bits/stdc++.h.gch").is_file()
     assert os.access(tmp_path / "installed" / "compiler" / "bin" / "our-compiler", os.X_OK)
-    again = publish(tmp_path, "http://10.0.0.5:8000", compiler=compiler, headers=("gnu++20",))
+    again = publish_package(tmp_path, "http://10.0.0.5:8000", compiler=compiler, headers=("gnu++20",))
     assert again == line, "the same bytes again"
 
 
-@pytest.mark.parametrize("write", [install, partial(publish, url="http://10.0.0.5:8000")])
+@pytest.mark.parametrize("write", [install_package, partial(publish_package, url="http://10.0.0.5:8000")])
 def test_a_folder_that_is_no_compilers(tmp_path: Path, write: Callable[..., Any]) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="the folder has no bin/"):
@@ -170,12 +172,12 @@ def test_a_folder_that_is_no_compilers(tmp_path: Path, write: Callable[..., Any]
 def test_an_address_that_no_server_reads(tmp_path: Path, url: str) -> None:
     """A server cuts a line of the index at commas, and fetches what begins with a scheme."""
     with pytest.raises(InputError, match="cannot fetch from"):
-        publish(tmp_path / "www", url)
+        publish_package(tmp_path / "www", url)
     assert not (tmp_path / "www").exists()
 
 
 async def test_a_server_runs_jobs_through_it(tmp_path: Path, store: Store, compiler: Path) -> None:
-    install(tmp_path / "packages", compiler=compiler)
+    install_package(tmp_path / "packages", compiler=compiler)
     engine = EmbeddedEngine(store=store, slots=1, packages=(tmp_path / "packages",))
     files = [
         {"name": "compile", "content": 'our-compiler > built; echo "$@" >> built'},

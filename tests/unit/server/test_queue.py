@@ -12,7 +12,7 @@ from support.clocks import Ahead
 from support.waits import settle
 
 from ioi_eval.errors import EngineOverloaded
-from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, entry_held
+from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, hold_current_entry
 
 
 def queue(slots: int = 1, max_waiting: int = 9, max_bytes: int = 100) -> RequestQueue:
@@ -46,7 +46,7 @@ class Requests:
     async def _request(self, name: str) -> None:
         with self.queue.enter(name[0]) as entry:
             entry.count_bytes(1)
-            await entry.slot()
+            await entry.acquire_slot()
             self.order.append(name)
             await self.ends[name].wait()
 
@@ -54,12 +54,12 @@ class Requests:
 def check_empty(queue: RequestQueue) -> None:
     """Assert that nothing is in the queue, and that each slot and place can be had again."""
     assert (queue.running, queue.queued, queue.size, queue._lines) == (0, 0, 0, {})
-    assert not any(door.locked() for door in queue._doors.values())
+    assert not any(lock.locked() for lock in queue._entry_locks.values())
     slots, places = queue._slots, queue._slots + queue._max_waiting
     with ExitStack() as stack:
         entries = [stack.enter_context(queue.enter()) for _ in range(places)]
         for entry in entries[:slots]:
-            queue.line_up(entry)
+            queue.join_line(entry)
         assert queue.running == slots
         with pytest.raises(EngineOverloaded):
             stack.enter_context(queue.enter())
@@ -122,7 +122,7 @@ async def test_metrics_have_named_tokens() -> None:
             pass
 
     def counts() -> dict[str, str]:
-        families = tuple(requests.queue.metrics())
+        families = tuple(requests.queue.format_metrics())
         lines = "".join(map("".join, families)).splitlines()
         return dict(line.removeprefix("ioi_eval_caller_").split() for line in lines if line[0] != "#")
 
@@ -184,7 +184,7 @@ async def test_request_that_waits_to_enter_is_refused_when_server_drains() -> No
     with pytest.raises(Draining):
         await doors.tasks["a2"]
     await doors.next()
-    await doors.queue.until_empty()
+    await doors.queue.wait_until_empty()
     assert not doors.queue._refused
 
 
@@ -205,7 +205,7 @@ async def test_entry_whose_client_comes_again_does_not_count() -> None:
         await waiting.come("a1")
         assert waiting.inside == []
         for _ in range(2):
-            entry.expect_again()
+            entry.release_place()
         await settle()
         assert waiting.inside == ["a1"]
         with pytest.raises(EngineOverloaded), full.enter():
@@ -248,7 +248,7 @@ async def test_draining_lets_running_requests_end_and_refuses_all_others() -> No
     requests.queue.drain()
     with pytest.raises(Draining), requests.queue.enter():
         pass
-    emptying = asyncio.create_task(requests.queue.until_empty())
+    emptying = asyncio.create_task(requests.queue.wait_until_empty())
     for name in ("a2", "b1"):
         with pytest.raises(Draining):
             await requests.tasks[name]
@@ -262,8 +262,8 @@ async def test_request_that_still_sends_when_server_drains_gets_no_slot() -> Non
     with draining.enter() as entry:
         draining.drain()
         with pytest.raises(Draining):
-            await entry.slot()
-    await draining.until_empty()
+            await entry.acquire_slot()
+    await draining.wait_until_empty()
     assert draining.running == 0
 
 
@@ -274,12 +274,12 @@ async def test_work_that_goes_on_keeps_place_and_slot_of_its_request() -> None:
     full, leave = queue(max_waiting=0), asyncio.Event()
 
     async def work() -> None:
-        with entry_held():
+        with hold_current_entry():
             await leave.wait()
 
     with full.enter() as entry:
         entry.count_bytes(70)
-        await entry.slot()
+        await entry.acquire_slot()
         working = asyncio.create_task(work())
         await settle()
     assert (full.running, full.queued, full.size) == (1, 0, 70)
@@ -288,7 +288,7 @@ async def test_work_that_goes_on_keeps_place_and_slot_of_its_request() -> None:
     leave.set()
     await working
     check_empty(full)
-    with entry_held():  # for no request
+    with hold_current_entry():  # for no request
         assert full.queued == 0
 
 
@@ -296,7 +296,7 @@ async def test_work_whose_wait_for_a_slot_is_cancelled_gets_none() -> None:
     requests = Requests(queue())
     await requests.come("b1")
     with requests.queue.enter("a") as entry:
-        waiting = asyncio.create_task(entry.slot())
+        waiting = asyncio.create_task(entry.acquire_slot())
         await settle()
         waiting.cancel()
         await settle()
@@ -314,13 +314,13 @@ async def sends(entry: QueueEntry) -> None:
 
 async def waits(entry: QueueEntry) -> None:
     entry.count_bytes(50)
-    await entry.slot()
+    await entry.acquire_slot()
     raise AssertionError("another request has the only slot")
 
 
 async def runs(entry: QueueEntry) -> None:
     entry.count_bytes(50)
-    await entry.slot()
+    await entry.acquire_slot()
     await asyncio.Event().wait()
 
 
@@ -380,7 +380,7 @@ async def test_queue_is_empty_after_requests_are_cancelled_at_random(seed: int) 
         async with shared.enter_within(60.0, token_name) as entry:
             entry.count_bytes(1)
             await asyncio.sleep(0)
-            await entry.slot()
+            await entry.acquire_slot()
             most = max(most, shared.running)
             assert shared.running + shared.queued <= 7
             for _ in range(chance.randrange(4)):

@@ -9,7 +9,7 @@ import pytest
 
 from ioi_eval.errors import InputError
 from ioi_eval.server import ServerOptions
-from ioi_eval.server.server import starting
+from ioi_eval.server.server import answer_while_starting
 
 LOG = logging.getLogger("ioi_eval.engines.embedded.proctor")
 
@@ -24,7 +24,7 @@ async def answer(port: int, path: str, method: str = "GET") -> tuple[int, dict[s
 
 async def test_it_says_that_it_is_there_and_what_it_builds(unused_tcp_port: int) -> None:
     port, options = unused_tcp_port, ServerOptions(port=unused_tcp_port)
-    async with starting(options):
+    async with answer_while_starting(options):
         status, hello = await answer(port, "/")
         assert status == 200 and "ioi-eval worker" in hello["message"]
         status, told = await answer(port, "/healthz")
@@ -37,7 +37,7 @@ async def test_it_says_that_it_is_there_and_what_it_builds(unused_tcp_port: int)
         status, told = await answer(port, "/api/v2/execute", "POST")
         assert status == 503 and told["message"] == "this worker is starting"
         with pytest.raises(InputError, match="cannot listen there"):
-            async with starting(options):
+            async with answer_while_starting(options):
                 raise AssertionError("two listen on one port")
     with pytest.raises(aiohttp.ClientConnectorError):
         await answer(port, "/")

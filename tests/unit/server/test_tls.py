@@ -94,7 +94,7 @@ def test_a_key_with_a_password_is_refused_and_nobody_is_asked(files: tuple[Path,
         check=True, capture_output=True,
     )  # fmt: skip
     read = "from pathlib import Path; from ioi_eval.server import ServerOptions as S\n"
-    read += f"S(tls_cert=Path({str(files[0])!r}), tls_key=Path({str(locked)!r})).tls()"
+    read += f"S(tls_cert=Path({str(files[0])!r}), tls_key=Path({str(locked)!r})).make_tls_context()"
     done = subprocess.run(
         [sys.executable, "-c", read], input="", capture_output=True, text=True, start_new_session=True
     )

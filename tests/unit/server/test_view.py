@@ -30,7 +30,7 @@ from ioi_eval.runs.events import (
     TimelineCounter,
 )
 from ioi_eval.server import ServerOptions
-from ioi_eval.server.view import Watch, changed_fields, prometheus, view
+from ioi_eval.server.view import RunMonitor, changed_fields, format_prometheus, serve_live_page
 from ioi_eval.store.folder import (
     PROGRESS,
     RESULTS,
@@ -71,7 +71,7 @@ class Clock:
 
 def test_rows_are_counted_as_they_come(folder: Path) -> None:
     write_progress(folder, Progress(total=10, engine="embedded", servers=2, slots=8))
-    watch = Watch(folder, clock := Clock())
+    watch = RunMonitor(folder, clock := Clock())
     first = watch.poll()
     assert (first.judged, first.unscored, first.total, first.rate, first.left) == (2, 1, 10, 0, None)
     [model] = first.models
@@ -91,7 +91,7 @@ def test_rows_are_counted_as_they_come(folder: Path) -> None:
 def test_replies_without_a_program_are_counted_apart(folder: Path) -> None:
     without = {**row("e"), "verdict": "CE", "reason": "no program"}
     write_run(folder, [without, {**without, "key": "f", "reason": ["of", "a dump"]}])
-    [model] = Watch(folder, Clock()).poll().models
+    [model] = RunMonitor(folder, Clock()).poll().models
     assert model.verdicts == {"AC": 1, "WA": 1, "no program": 1, "CE": 1}
 
 
@@ -107,7 +107,7 @@ def test_a_run_that_rests_costs_three_looks_at_its_files(
         return truly(path, *how, **more)
 
     monkeypatch.setattr(Path, "open", noted)
-    watch = Watch(folder, clock := Clock())
+    watch = RunMonitor(folder, clock := Clock())
     state = watch.poll()
     assert set(opened) == {"run.json", "results.jsonl", "failures.jsonl", "progress.json"}
     opened.clear()
@@ -120,7 +120,7 @@ def test_a_run_that_rests_costs_three_looks_at_its_files(
 
 
 def test_a_rate_falls_where_no_row_comes(folder: Path) -> None:
-    watch = Watch(folder, clock := Clock())
+    watch = RunMonitor(folder, clock := Clock())
     watch.poll()
     write_run(folder, [row("d")])
     states = []
@@ -134,7 +134,7 @@ def test_a_rate_falls_where_no_row_comes(folder: Path) -> None:
 
 def test_a_run_of_a_row_a_minute_has_a_rate_and_an_end(folder: Path) -> None:
     write_progress(folder, Progress(total=103))
-    watch, rates = Watch(folder, clock := Clock()), list[float]()
+    watch, rates = RunMonitor(folder, clock := Clock()), list[float]()
     watch.poll()
     for clock.now in range(1, 3600):
         if clock.now % 60 == 0:
@@ -146,7 +146,7 @@ def test_a_run_of_a_row_a_minute_has_a_rate_and_an_end(folder: Path) -> None:
 
 
 def test_a_rate_is_of_the_last_minute_where_rows_are_many(folder: Path) -> None:
-    watch = Watch(folder, clock := Clock())
+    watch = RunMonitor(folder, clock := Clock())
     watch.poll()
     one = row("one")
     with (folder / RESULTS).open("a", buffering=1) as results:
@@ -159,13 +159,13 @@ def test_a_rate_is_of_the_last_minute_where_rows_are_many(folder: Path) -> None:
 
 def test_the_latest_results_are_few(folder: Path) -> None:
     write_run(folder, [row(f"late-{one}", Verdict.TLE, "m") for one in range(30)])
-    latest = Watch(folder, Clock()).poll().latest
+    latest = RunMonitor(folder, Clock()).poll().latest
     assert [one.key for one in latest] == [f"late-{one}" for one in range(29, 19, -1)]
     assert {(one.problem, one.model, one.verdict) for one in latest} == {("sum", "m", "TLE")}
 
 
 def test_rows_that_were_counted_are_not_read_again(folder: Path) -> None:
-    watch, path = Watch(folder), folder / "results.jsonl"
+    watch, path = RunMonitor(folder), folder / "results.jsonl"
     watch.poll()
     size = path.stat().st_size
     write_run(folder, [row("d")])
@@ -175,7 +175,7 @@ def test_rows_that_were_counted_are_not_read_again(folder: Path) -> None:
 
 
 def test_viewers_are_sent_what_they_do_not_know(folder: Path) -> None:
-    watch = Watch(folder)
+    watch = RunMonitor(folder)
     before = watch.poll()
     assert json.loads(changed_fields(before, None)).keys() == set(before.__struct_fields__)
     write_run(folder, [row("d")])
@@ -184,7 +184,7 @@ def test_viewers_are_sent_what_they_do_not_know(folder: Path) -> None:
 
 
 def test_a_line_that_is_not_whole_is_awaited(folder: Path) -> None:
-    watch, path = Watch(folder), folder / "results.jsonl"
+    watch, path = RunMonitor(folder), folder / "results.jsonl"
     line = path.read_bytes().splitlines(keepends=True)[0].replace(b'"key":"a"', b'"key":"new"')
     assert watch.poll().judged == 2
     with path.open("ab") as stream:
@@ -197,7 +197,7 @@ def test_a_line_that_is_not_whole_is_awaited(folder: Path) -> None:
 
 
 def test_rows_that_were_replaced_are_counted_anew(folder: Path) -> None:
-    watch, path = Watch(folder), folder / "results.jsonl"
+    watch, path = RunMonitor(folder), folder / "results.jsonl"
     watch.poll()
     other = path.with_name("other")
     other.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
@@ -207,7 +207,7 @@ def test_rows_that_were_replaced_are_counted_anew(folder: Path) -> None:
 
 
 def test_prometheus_reads_the_counts(folder: Path) -> None:
-    text = prometheus(Watch(folder).poll())
+    text = format_prometheus(RunMonitor(folder).poll())
     assert 'ioi_eval_run_submissions{model="m\\" \\\\1\\n2",verdict="WA"} 1\n' in text
     assert "ioi_eval_run_ended 0\n" in text and "expected" not in text
 
@@ -217,18 +217,18 @@ def test_a_model_s_name_is_text_to_whoever_reads_it_in_a_terminal(tmp_path: Path
     """By curl or by cat: nothing of it is left as it was."""
     name = f"otter{acting}red"
     folder = write_run(tmp_path / "run", [row("a", model=name)])
-    assert f'model="otter\\\\u{ord(acting[0]):04x}' in prometheus(Watch(folder).poll())
+    assert f'model="otter\\\\u{ord(acting[0]):04x}' in format_prometheus(RunMonitor(folder).poll())
     write_reports(folder)
     for file in (RESULTS, "summary.json", "report.md"):
         text = (folder / file).read_bytes().decode()
         assert acting not in text and "otter" in text, file
-    (kept,) = Watch(folder).poll().models
+    (kept,) = RunMonitor(folder).poll().models
     assert kept.model == name
 
 
 def test_where_there_is_no_run_nothing_is_watched(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run"):
-        Watch(tmp_path)
+        RunMonitor(tmp_path)
 
 
 def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_call_without_a_row_leaves_no_progress_when_it_is_stopped(tmp_path: Pa
 
 
 def test_tests_a_second_are_those_of_the_last_minute(folder: Path) -> None:
-    watch = Watch(folder, clock := Clock())
+    watch = RunMonitor(folder, clock := Clock())
     for clock.now, tests in ((0.0, 10), (10.0, 60), (20.0, 5)):  # the last is another call's
         write_progress(folder, Progress(tests=tests))
         state = watch.poll()
@@ -313,11 +313,11 @@ def test_what_is_judged_now_is_written_once_a_look(folder: Path, monkeypatch: py
     assert (found.under_way, found.building, found.builds_waiting) == (9, 3, 2)
     assert found.submissions == (first,) and found.at == 60 and writes == [*range(1, 61)]
     assert sum(one["WA"] for one in found.timeline.counts if one) == 60
-    state = Watch(folder, clock).poll()
+    state = RunMonitor(folder, clock).poll()
     assert (state.under_way, state.builds_waiting, state.alive) == (9, 2, 60) and state.submissions == (
         first,
     )
-    assert "ioi_eval_run_builds_waiting 2\n" in prometheus(state)
+    assert "ioi_eval_run_builds_waiting 2\n" in format_prometheus(state)
 
 
 @pytest.mark.parametrize("seconds", [1, 599, 601, 3600, 10**6])
@@ -349,9 +349,9 @@ def test_a_run_notes_how_its_servers_do(tmp_path: Path) -> None:
             servers=(ServerState(url="http://a", state="healthy", slots=2, busy=1, errors=3, rate=0.5), lost)
         )
     )
-    state = Watch(folder).poll()
+    state = RunMonitor(folder).poll()
     assert [(one.url, one.why) for one in state.standings] == [("http://b", "no answer"), ("http://a", "")]
-    text = prometheus(state)
+    text = format_prometheus(state)
     for line in ('up{server="http://a"} 1', 'up{server="http://b"} 0', 'busy{server="http://a"} 1'):
         assert f"ioi_eval_run_server_{line}\n" in text
     assert 'errors{server="http://a"} 3\n' in text and 'slots{server="http://a"} 2\n' in text
@@ -368,7 +368,7 @@ def test_a_note_that_cannot_be_read_is_none(tmp_path: Path) -> None:
 
 @pytest.fixture
 async def address(folder: Path) -> AsyncIterator[str]:
-    async with view(folder, ServerOptions(port=0)) as address:
+    async with serve_live_page(folder, ServerOptions(port=0)) as address:
         yield address
 
 
@@ -452,7 +452,7 @@ async def test_the_live_page_runs_its_own_script_alone(address: str) -> None:
 @pytest.mark.parametrize("path", ["/", "/events", "/metrics", "/report.html", "/report/submissions.html"])
 async def test_with_a_token_nobody_else_sees_it(folder: Path, path: str) -> None:
     options = ServerOptions(port=0, token=Secret("a-long-token"))
-    async with view(folder, options) as address, aiohttp.ClientSession() as client:
+    async with serve_live_page(folder, options) as address, aiohttp.ClientSession() as client:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": "ioi_eval_view=wrong"}):
             async with client.get(address + path, headers=headers) as answer:
                 assert answer.status == 401 and "sum" not in await answer.text()

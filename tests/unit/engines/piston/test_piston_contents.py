@@ -23,7 +23,7 @@ from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.errors import EngineError, JobRejected
 from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult
 from ioi_eval.server import Server, ServerOptions
-from ioi_eval.server.server import listening
+from ioi_eval.server.server import listen_at_address
 from ioi_eval.store.contents import BlobCache
 
 NOISE = random.Random(20).randbytes(300_000).hex().encode()
@@ -55,7 +55,7 @@ async def worker(
     engine: EmbeddedEngine, place: Path | None, *, port: int = 0, room: int = ROOM
 ) -> AsyncIterator[Server]:
     depot = None if place is None else BlobCache(place, room)
-    async with Server(engine, ServerOptions(port=port), depot=depot) as server:
+    async with Server(engine, ServerOptions(port=port), blob_cache=depot) as server:
         yield server
 
 
@@ -184,7 +184,7 @@ async def test_no_room_now_is_asked_for_again_later(
     now = 1000.0
     monkeypatch.setattr(contents_module, "monotonic", lambda: now)
     depot = BlobCache(place, ROOM)
-    async with Server(engine, ServerOptions(port=0), depot=depot) as server, sender() as client:
+    async with Server(engine, ServerOptions(port=0), blob_cache=depot) as server, sender() as client:
         there = known(server)
         depot.reserve(ROOM)
         assert told(await client.execute(there, await job())) == HASH
@@ -239,6 +239,6 @@ async def test_a_server_that_dies_while_it_is_sent_something_is_at_fault() -> No
     application = web.Application()
     path = f"/api/v2/contents/{HASH}"
     application.add_routes([web.head(path, has), web.put(path, dies)])
-    async with listening(application, ServerOptions(port=0)) as url, sender() as client:
+    async with listen_at_address(application, ServerOptions(port=0)) as url, sender() as client:
         with pytest.raises(EngineError, match="broke off"):
             await client.execute(known(url), await job())

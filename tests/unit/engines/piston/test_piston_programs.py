@@ -74,7 +74,7 @@ class Workers:
         self._count += 1
         place = self._folder / f"contents-{self._count}"
         place.mkdir(mode=0o700)
-        server = Server(self._engine, ServerOptions(port=port), depot=BlobCache(place, room))
+        server = Server(self._engine, ServerOptions(port=port), blob_cache=BlobCache(place, room))
         return await self._stack.enter_async_context(server)
 
 
