@@ -17,7 +17,7 @@ class ByteReader {
 
   explicit ByteReader(int fd, int64_t offset = 0) : fd_(fd), offset_(offset), buffer_(1 << 16) {}
 
-  int next() {
+  int read_next() {
     if (position_ == length_ && !refill()) return end;
     return static_cast<unsigned char>(buffer_[position_++]);
   }

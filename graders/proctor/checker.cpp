@@ -114,7 +114,7 @@ checker_result::CheckerOutput Checker::run(
   program_->link_test_files(files.input, files.answer, files.output);
   const std::vector<std::string>& arguments = description_.arguments;
   process::Program program =
-      program_->program_with(arguments.empty() ? default_arguments(description_.kind) : arguments);
+      program_->make_program(arguments.empty() ? default_arguments(description_.kind) : arguments);
   program.argv.insert(program.argv.end(), test_arguments.begin(), test_arguments.end());
   if (has_extra_cpu_time && program.limits.cpu_us != process::unlimited)
     program.limits.cpu_us = program.limits.cpu_us * 8 / 5;
@@ -127,7 +127,7 @@ checker_result::CheckerOutput Checker::run(
   checker_result::CheckerOutput output;
   output.program_name = program_->name();
   output.full_score = description_.full_score;
-  output.ending = process::with_limits_applied(program.limits, process::run(program_->sandbox(), program));
+  output.ending = process::apply_limits(program.limits, process::run(program_->sandbox(), program));
   output.standard_output = ::files::read_up_to(standard_output.get(), checker_result::max_output_bytes);
   output.standard_error = ::files::read_up_to(standard_error.get(), checker_result::max_output_bytes);
   const bool has_passes = description_.max_passes > 1;

@@ -64,7 +64,7 @@ double read_score(const CheckerOutput& output, const std::string& raw, double fu
   const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full_score : -1;
   if (!(value >= 0 && value <= 1 + score_tolerance))
     sys::fail(output.program_name + " printed no score between 0 and " +
-            (full_score == 1 ? "1" : std::to_string(full_score)) + " but \"" + text::printable(word, 80) + "\"",
+            (full_score == 1 ? "1" : std::to_string(full_score)) + " but \"" + text::make_printable(word, 80) + "\"",
         false, value > 1 && std::isfinite(value));
   return std::min(value, 1.0);
 }
@@ -167,7 +167,7 @@ CheckerResult read_codeforces(const CheckerOutput& output) {
   const std::string answer = first_line(output.standard_output);
   const bool passed = answer == "1" || answer == "100";
   if (!passed && !is_decimal(answer))
-    sys::fail(output.program_name + " printed no verdict but \"" + text::printable(answer, 80) + "\"");
+    sys::fail(output.program_name + " printed no verdict but \"" + text::make_printable(answer, 80) + "\"");
   return {passed ? 1.0 : 0.0, passed ? correct_message : wrong_message};
 }
 

@@ -234,7 +234,7 @@ void exit_if_program_is_invalid(const Program& program) {
   errno = error;
 }
 
-std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+std::vector<char*> to_c_strings(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
   pointers.push_back(nullptr);
@@ -244,7 +244,7 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
 void exec_program(const sandbox::Sandbox& sandbox, const Program& program) {
   std::vector<std::string> arguments = program.argv;
   if (program.argument_fd >= 0) arguments.push_back(std::to_string(program.argument_fd));
-  const std::vector<char*> argv = c_strings(arguments), environment = c_strings(program.env);
+  const std::vector<char*> argv = to_c_strings(arguments), environment = to_c_strings(program.env);
   char* const* env = sandbox.layers.is_on("environment") ? environment.data() : environ;
   // ETXTBSY: the program's writer may still be closing the file. EAGAIN: processes of the same user may just be ending.
   for (int attempts = 2000; attempts > 0; --attempts) {
@@ -305,8 +305,8 @@ void send_listener(int socket, const sys::Fd& listener) {
 void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, int listener_socket) {
   if (program.max_processes > 1 && !sandbox.has_seccomp) sys::fail("processes cannot be counted without seccomp");
   if (!sandbox.has_seccomp) return;
-  if (asks_before_threads(sandbox, program) || program.max_processes > 1) {
-    const sys::Fd listener = seccomp::install_start_listener(asks_before_threads(sandbox, program));
+  if (needs_thread_permission(sandbox, program) || program.max_processes > 1) {
+    const sys::Fd listener = seccomp::install_start_listener(needs_thread_permission(sandbox, program));
     if (listener.valid())
       send_listener(listener_socket, listener);
     else if (program.max_processes > 1)
@@ -347,13 +347,13 @@ void close_all_except(std::vector<int> kept_fds) {
   files::close_between(first, ~0U);
 }
 
-pid_t own_pid_in(int proc_fd) {
+pid_t find_own_pid(int proc_fd) {
   char link[32] = {};
   if (readlinkat(proc_fd, "self", link, sizeof link - 1) <= 0) return -1;
   return std::atoi(link);
 }
 
-bool asks_before_threads(const sandbox::Sandbox& sandbox, const Program& program) {
+bool needs_thread_permission(const sandbox::Sandbox& sandbox, const Program& program) {
   const bool can_ask = sandbox.counts_own_tasks || sandbox.landlock_abi > 0;  // such kernels can answer "continue"
   return program.profile == seccomp::Profile::submission && program.may_use_threads && !program.entry_point &&
       program.limits.threads != unlimited && sandbox.has_seccomp && can_ask;
@@ -367,7 +367,7 @@ void arrange_shared_mounts(const sandbox::Sandbox& sandbox) {
 
 void confine_and_exec(
     const sandbox::Sandbox& sandbox, const Program& program, int proc_fd, int start_pipe, int listener_socket) {
-  StartMessage message = {own_pid_in(proc_fd), 0};
+  StartMessage message = {find_own_pid(proc_fd), 0};
   try {
     confine(sandbox, program);
     close_unneeded_descriptors(sandbox, program, start_pipe, listener_socket);

@@ -12,7 +12,7 @@ void arrange_shared_mounts(const sandbox::Sandbox& sandbox);
 // Returns whether a program must get permission for each new thread. Without that, many threads started between two
 // looks could use up the per-user limit, which counts all of a user's tasks outside of a user namespace. And on a busy
 // machine, threads that are about to end would count as too many.
-bool asks_before_threads(const sandbox::Sandbox& sandbox, const Program& program);
+bool needs_thread_permission(const sandbox::Sandbox& sandbox, const Program& program);
 
 // Confines the calling process and executes the program. Does not return.
 // `start_pipe` leads to the supervisor. `listener_socket` sends the seccomp listener to the supervisor, if the program
@@ -39,6 +39,6 @@ sys::Fd receive_listener(int socket);
 void close_all_except(std::vector<int> kept_fds);
 
 // Returns the caller's pid in the /proc that `proc_fd` refers to.
-pid_t own_pid_in(int proc_fd);
+pid_t find_own_pid(int proc_fd);
 
 }  // namespace process

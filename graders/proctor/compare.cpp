@@ -32,12 +32,12 @@ class Symbols {
  public:
   explicit Symbols(int fd, bool keeps_blank_lines = true) : bytes_(fd), keeps_blank_lines_(keeps_blank_lines) {}
 
-  int next() {
+  int read_next() {
     if (newlines_ > 0) return --newlines_, '\n';
     if (held_byte_ != none) return take_held();
     bool blank = false;
     for (;;) {
-      const int c = bytes_.next();
+      const int c = bytes_.read_next();
       if (c == ByteReader::end) return c;
       if (c == '\n' || (c == '\r' && !keeps_blank_lines_)) {
         ++line_breaks_, blank = false, line_started_ = false;
@@ -79,9 +79,9 @@ class Symbols {
   bool line_started_ = false;
 };
 
-bool same_symbols(Symbols ours, Symbols theirs) {
+bool has_same_symbols(Symbols ours, Symbols theirs) {
   for (;;) {
-    const int a = ours.next(), b = theirs.next();
+    const int a = ours.read_next(), b = theirs.read_next();
     if (a != b) return false;
     if (a == ByteReader::end) return true;
   }
@@ -91,12 +91,12 @@ struct Span {
   int64_t from = 0, to = 0;
 };
 
-Span stripped_span(int fd) {
+Span find_stripped_span(int fd) {
   Span span;
   bool has_started = false;
   ByteReader bytes(fd);
   int64_t position = 0;
-  for (int c; (c = bytes.next()) != ByteReader::end; ++position) {
+  for (int c; (c = bytes.read_next()) != ByteReader::end; ++position) {
     if (is_strippable(c)) continue;
     if (!has_started) span.from = position;
     has_started = true;
@@ -110,16 +110,16 @@ Span stripped_span(int fd) {
 // The words of a file. With `keeps_spaces`, also the runs of white space between them.
 class Words {
  public:
-  Words(int fd, bool keeps_spaces) : bytes_(fd), keeps_spaces_(keeps_spaces), next_byte_(bytes_.next()) {}
+  Words(int fd, bool keeps_spaces) : bytes_(fd), keeps_spaces_(keeps_spaces), next_byte_(bytes_.read_next()) {}
 
   // Returns an empty string at the end.
-  std::string next() {
+  std::string read_next() {
     std::string word;
     if (keeps_spaces_ && is_space(next_byte_)) {
       append_run(word, true);
       return word;
     }
-    while (is_space(next_byte_)) next_byte_ = bytes_.next();
+    while (is_space(next_byte_)) next_byte_ = bytes_.read_next();
     append_run(word, false);
     return word;
   }
@@ -128,7 +128,7 @@ class Words {
   static bool is_space(int c) { return c == '\n' || is_blank(c); }
 
   void append_run(std::string& word, bool spaces) {
-    for (; next_byte_ != ByteReader::end && is_space(next_byte_) == spaces; next_byte_ = bytes_.next())
+    for (; next_byte_ != ByteReader::end && is_space(next_byte_) == spaces; next_byte_ = bytes_.read_next())
       word += static_cast<char>(next_byte_);
   }
 
@@ -137,15 +137,15 @@ class Words {
   int next_byte_;
 };
 
-bool as_number(const std::string& word, long double& number) {
+bool parse_number(const std::string& word, long double& number) {
   char* end = nullptr;
   number = std::strtold(word.c_str(), &end);
   return !word.empty() && end == word.c_str() + word.size() && std::isfinite(number);
 }
 
-bool same_word(const std::string& ours, const std::string& theirs, const TokenRules& rules) {
+bool is_same_word(const std::string& ours, const std::string& theirs, const TokenRules& rules) {
   long double a, b;
-  if (rules.has_tolerance() && as_number(theirs, b)) return as_number(ours, a) && rules.is_close(a, b);
+  if (rules.has_tolerance() && parse_number(theirs, b)) return parse_number(ours, a) && rules.is_close(a, b);
   if (rules.case_sensitive) return ours == theirs;
   const auto same_letter = [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); };
   return std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same_letter);
@@ -165,15 +165,15 @@ struct LineItem {
 
 class LineItems {
  public:
-  explicit LineItems(int fd) : bytes_(fd), next_byte_(bytes_.next()) {}
+  explicit LineItems(int fd) : bytes_(fd), next_byte_(bytes_.read_next()) {}
 
-  LineItem next() {
+  LineItem read_next() {
     std::string gap;
     if (line_ends_ == 0) gap = skip_space();
     if (line_ends_ > 0) return --line_ends_, LineItem{LineItem::Kind::line_end, "", ""};
     if (next_byte_ == ByteReader::end) return {};
     has_words_ = true;
-    return {LineItem::Kind::word, gap, word()};
+    return {LineItem::Kind::word, gap, read_word()};
   }
 
  private:
@@ -182,7 +182,7 @@ class LineItems {
   std::string skip_space() {
     if (at_line_start_) return at_line_start_ = false, "";
     std::string gap;
-    for (; is_strippable(next_byte_); next_byte_ = bytes_.next()) {
+    for (; is_strippable(next_byte_); next_byte_ = bytes_.read_next()) {
       gap += static_cast<char>(next_byte_);
       if (next_byte_ == '\n') ++line_ends_;
     }
@@ -191,9 +191,9 @@ class LineItems {
     return gap;
   }
 
-  std::string word() {
+  std::string read_word() {
     std::string text;
-    for (; next_byte_ != ByteReader::end && !is_strippable(next_byte_); next_byte_ = bytes_.next())
+    for (; next_byte_ != ByteReader::end && !is_strippable(next_byte_); next_byte_ = bytes_.read_next())
       text += static_cast<char>(next_byte_);
     return text;
   }
@@ -221,13 +221,13 @@ class DecimalReader {
  public:
   explicit DecimalReader(const std::string& word) : word_(word) {}
 
-  Decimal decimal() {
+  Decimal read_decimal() {
     Decimal number;
     number.negative = sign();
     read_digits(number, false);
     if (skip('.')) read_digits(number, true);
-    number.valid = has_digits_ && exponent(number) && position_ == word_.size();
-    trim(number);
+    number.valid = has_digits_ && read_exponent(number) && position_ == word_.size();
+    trim_zeros(number);
     return number;
   }
 
@@ -245,7 +245,7 @@ class DecimalReader {
     }
   }
 
-  bool exponent(Decimal& number) {
+  bool read_exponent(Decimal& number) {
     if (!skip('e') && !skip('E')) return true;
     const bool negative = sign();
     const size_t start = position_;
@@ -257,7 +257,7 @@ class DecimalReader {
     return position_ > start;
   }
 
-  static void trim(Decimal& number) {
+  static void trim_zeros(Decimal& number) {
     number.digits.erase(0, number.digits.find_first_not_of('0'));  // erases all digits if all are zeros
     while (!number.digits.empty() && number.digits.back() == '0') number.digits.pop_back(), ++number.exponent;
   }
@@ -267,15 +267,15 @@ class DecimalReader {
   bool has_digits_ = false;
 };
 
-bool same_decimal(const std::string& a, const std::string& b) {
-  return DecimalReader(a).decimal() == DecimalReader(b).decimal();
+bool is_same_decimal(const std::string& a, const std::string& b) {
+  return DecimalReader(a).read_decimal() == DecimalReader(b).read_decimal();
 }
 
-bool same_line_items(int output, int answer, bool compares_numbers) {
-  LineItems ours(output), theirs(answer);
+bool has_same_line_items(int output_fd, int answer_fd, bool compares_numbers) {
+  LineItems ours(output_fd), theirs(answer_fd);
   bool is_equal = true, has_equal_numbers = compares_numbers;  // of the words so far on the line
   for (;;) {
-    const LineItem a = ours.next(), b = theirs.next();
+    const LineItem a = ours.read_next(), b = theirs.read_next();
     if (a.kind != b.kind) return false;
     if (a.kind == LineItem::Kind::file_end) return true;
     if (a.kind == LineItem::Kind::line_end) {
@@ -283,7 +283,7 @@ bool same_line_items(int output, int answer, bool compares_numbers) {
       continue;
     }
     is_equal = is_equal && a.gap == b.gap && a.text == b.text;
-    has_equal_numbers = has_equal_numbers && same_decimal(a.text, b.text);
+    has_equal_numbers = has_equal_numbers && is_same_decimal(a.text, b.text);
     if (!is_equal && !has_equal_numbers) return false;
   }
 }
@@ -296,16 +296,16 @@ bool equal(const std::string& ours, const std::string& theirs) { return ours == 
 
 // Compares line by line. Empty lines at the end of the output are ignored, but not those of the answer. So an answer
 // that ends with an empty line never matches.
-bool same_lines(int output, int answer, LineComparison compare_lines) {
-  Lines ours(output, Lines::Ends::python), theirs(answer, Lines::Ends::python);
+bool has_same_lines(int output_fd, int answer_fd, LineComparison compare_lines) {
+  Lines ours(output_fd, Lines::Ends::python), theirs(answer_fd, Lines::Ends::python);
   std::string a, b;
   bool may_end = true;
-  while (theirs.next(b)) {
+  while (theirs.read_next(b)) {
     b = strip(b);
-    if (!ours.next(a) || !compare_lines(strip(a), b)) return false;
+    if (!ours.read_next(a) || !compare_lines(strip(a), b)) return false;
     may_end = !b.empty();
   }
-  while (ours.next(a))
+  while (ours.read_next(a))
     if (!strip(a).empty()) return false;
   return may_end;
 }
@@ -444,7 +444,7 @@ class WordSets : public Criterion {
   bool read_words(
       const std::string& line, std::set<std::string>& words, const std::set<std::string>* allowed_words) const {
     PythonWords line_words(line);
-    for (std::string word = line_words.next(); !word.empty(); word = line_words.next()) {
+    for (std::string word = line_words.read_next(); !word.empty(); word = line_words.read_next()) {
       if (!read_(word) || (allowed_words && !allowed_words->count(word))) return false;
       words.insert(word);
     }
@@ -467,16 +467,16 @@ bool round_number(std::string& word) {
   return true;
 }
 
-Strings lines_of(int answer) {
+Strings read_lines(int answer_fd) {
   Strings strings;
-  Lines lines(answer, Lines::Ends::newline);
-  for (std::string line; lines.next(line);) strings.push_back(line);
+  Lines lines(answer_fd, Lines::Ends::newline);
+  for (std::string line; lines.read_next(line);) strings.push_back(line);
   return strings;
 }
 
-bool meets_a_criterion(int output, int answer, bool is_prime_code) {
+bool meets_any_criterion(int output_fd, int answer_fd, bool is_prime_code) {
   const WordReader unchanged = [](std::string&) { return true; };
-  const Strings raw_lines = lines_of(answer);
+  const Strings raw_lines = read_lines(answer_fd);
   Strings expected;
   for (const std::string& line : raw_lines)
     if (!line.empty()) expected.push_back(strip(line));
@@ -493,8 +493,8 @@ bool meets_a_criterion(int output, int answer, bool is_prime_code) {
       criteria.push_back(std::make_unique<WordSets>(expected, read));
   }
 
-  Lines ours(output, Lines::Ends::python);
-  for (std::string line; !criteria.empty() && ours.next(line);)
+  Lines ours(output_fd, Lines::Ends::python);
+  for (std::string line; !criteria.empty() && ours.read_next(line);)
     criteria.erase(std::remove_if(criteria.begin(), criteria.end(),
                        [&](const auto& criterion) { return !criterion->accepts(line); }),
         criteria.end());
@@ -511,7 +511,7 @@ bool is_written_whole(const ::json::Value& value) {
 }
 
 // Returns the digits of a whole number of any length; empty if the number has a fraction.
-std::string whole_digits(const ::json::Value& value) {
+std::string format_whole_number(const ::json::Value& value) {
   std::string digits = value.text;
   if (!is_written_whole(value)) {
     if (value.number != std::floor(value.number)) return "";
@@ -527,17 +527,17 @@ class JsonComparison {
  public:
   explicit JsonComparison(const TokenRules& rules) : rules_(rules) {}
 
-  bool same(const ::json::Value& a, const ::json::Value& b) const {
+  bool is_same(const ::json::Value& a, const ::json::Value& b) const {
     using Kind = ::json::Value::Kind;
     const auto numeric = [](const ::json::Value& value) {
       return value.kind == Kind::number || value.kind == Kind::boolean;
     };
-    if (numeric(a) && numeric(b)) return same_number(a, b);
+    if (numeric(a) && numeric(b)) return is_same_number(a, b);
     if (a.kind != b.kind) return false;
     switch (a.kind) {
       case Kind::text: return a.text == b.text;
-      case Kind::list: return same_list(a, b);
-      case Kind::object: return same_object(a, b);
+      case Kind::list: return is_same_list(a, b);
+      case Kind::object: return is_same_object(a, b);
       default: return true;
     }
   }
@@ -545,9 +545,9 @@ class JsonComparison {
  private:
   // Compares exactly, like Python: numbers that are written as whole numbers are not rounded to floats. The tolerance
   // does not apply to two of these.
-  bool same_number(const ::json::Value& a, const ::json::Value& b) const {
+  bool is_same_number(const ::json::Value& a, const ::json::Value& b) const {
     const bool ours = is_written_whole(a), theirs = is_written_whole(b);
-    if (ours || theirs ? whole_digits(a) == whole_digits(b) : a.number == b.number) return true;
+    if (ours || theirs ? format_whole_number(a) == format_whole_number(b) : a.number == b.number) return true;
     const bool floats = std::isfinite(a.number) && std::isfinite(b.number) && !(ours && theirs);
     return floats && rules_.has_tolerance() && is_close(a.number, b.number);
   }
@@ -559,14 +559,14 @@ class JsonComparison {
     return difference <= absolute || difference <= relative * std::fabs(theirs);
   }
 
-  bool same_list(const ::json::Value& a, const ::json::Value& b) const {
-    const auto same_item = [this](const auto& x, const auto& y) { return same(x, y); };
+  bool is_same_list(const ::json::Value& a, const ::json::Value& b) const {
+    const auto same_item = [this](const auto& x, const auto& y) { return is_same(x, y); };
     return a.list.size() == b.list.size() && std::equal(a.list.begin(), a.list.end(), b.list.begin(), same_item);
   }
 
-  bool same_object(const ::json::Value& a, const ::json::Value& b) const {
+  bool is_same_object(const ::json::Value& a, const ::json::Value& b) const {
     const auto same_field = [this](const auto& x, const auto& y) {
-      return x.first == y.first && same(x.second, y.second);
+      return x.first == y.first && is_same(x.second, y.second);
     };
     return a.object.size() == b.object.size() &&
         std::equal(a.object.begin(), a.object.end(), b.object.begin(), same_field);
@@ -575,25 +575,25 @@ class JsonComparison {
   TokenRules rules_;
 };
 
-size_t value_count(const ::json::Value& value) {
+size_t count_values(const ::json::Value& value) {
   size_t count = 1;
-  for (const ::json::Value& item : value.list) count += value_count(item);
-  for (const auto& field : value.object) count += value_count(field.second);
+  for (const ::json::Value& item : value.list) count += count_values(item);
+  for (const auto& field : value.object) count += count_values(field.second);
   return count;
 }
 
-bool same_json(int output, int answer, const TokenRules& rules, bool may_be_wrapped) {
-  if (stripped(output, answer, rules)) return true;
-  if (files::size_bytes(output) > static_cast<int64_t>(max_json_bytes)) return false;
-  const ::json::Value expected = ::json::parse(files::read_all(answer, max_json_bytes), max_json_depth);
+bool is_same_json(int output_fd, int answer_fd, const TokenRules& rules, bool may_be_wrapped) {
+  if (matches_stripped(output_fd, answer_fd, rules)) return true;
+  if (files::size_bytes(output_fd) > static_cast<int64_t>(max_json_bytes)) return false;
+  const ::json::Value expected = ::json::parse(files::read_all(answer_fd, max_json_bytes), max_json_depth);
   try {
     // A value with more parts than the answer is not equal and is not read to its end: a list of millions would fill
     // our memory.
     const ::json::Value value =
-        ::json::parse(files::read_all(output, max_json_bytes), max_json_depth, value_count(expected));
+        ::json::parse(files::read_all(output_fd, max_json_bytes), max_json_depth, count_values(expected));
     const JsonComparison values(rules);
-    return values.same(value, expected) ||
-        (may_be_wrapped && expected.list.size() == 1 && values.same(value, expected.list[0]));
+    return values.is_same(value, expected) ||
+        (may_be_wrapped && expected.list.size() == 1 && values.is_same(value, expected.list[0]));
   } catch (const sys::Failure&) {
     return false;  // the submission's result is not JSON
   }
@@ -607,69 +607,83 @@ bool TokenRules::is_close(long double ours, long double theirs) const {
   return difference == 0 || difference <= absolute || difference / std::fabs(theirs) <= relative;
 }
 
-bool exact(int output, int answer, const TokenRules&) {
-  ByteReader ours(output), theirs(answer);
+bool matches_exact(int output_fd, int answer_fd, const TokenRules&) {
+  ByteReader ours(output_fd), theirs(answer_fd);
   for (;;) {
-    const int a = ours.next();
-    if (a != theirs.next()) return false;
+    const int a = ours.read_next();
+    if (a != theirs.read_next()) return false;
     if (a == ByteReader::end) return true;
   }
 }
 
-bool tokens(int output, int answer, const TokenRules& rules) {
-  Words ours(output, rules.space_sensitive), theirs(answer, rules.space_sensitive);
+bool matches_tokens(int output_fd, int answer_fd, const TokenRules& rules) {
+  Words ours(output_fd, rules.space_sensitive), theirs(answer_fd, rules.space_sensitive);
   for (;;) {
-    const std::string a = ours.next(), b = theirs.next();
+    const std::string a = ours.read_next(), b = theirs.read_next();
     if (a.empty() || b.empty()) return a.empty() && b.empty();
-    if (!same_word(a, b, rules)) return false;
+    if (!is_same_word(a, b, rules)) return false;
   }
 }
 
-bool white_diff(int output, int answer, const TokenRules&) { return same_symbols(Symbols(output), Symbols(answer)); }
-
-bool word_lines(int output, int answer, const TokenRules&) {
-  return same_symbols(Symbols(output, false), Symbols(answer, false));
+bool matches_white_diff(int output_fd, int answer_fd, const TokenRules&) {
+  return has_same_symbols(Symbols(output_fd), Symbols(answer_fd));
 }
 
-bool stripped(int output, int answer, const TokenRules&) {
-  const Span a = stripped_span(output), b = stripped_span(answer);
+bool matches_word_lines(int output_fd, int answer_fd, const TokenRules&) {
+  return has_same_symbols(Symbols(output_fd, false), Symbols(answer_fd, false));
+}
+
+bool matches_stripped(int output_fd, int answer_fd, const TokenRules&) {
+  const Span a = find_stripped_span(output_fd), b = find_stripped_span(answer_fd);
   if (a.to - a.from != b.to - b.from) return false;
-  ByteReader ours(output, a.from), theirs(answer, b.from);
+  ByteReader ours(output_fd, a.from), theirs(answer_fd, b.from);
   for (int64_t remaining = a.to - a.from; remaining > 0; --remaining)
-    if (ours.next() != theirs.next()) return false;
+    if (ours.read_next() != theirs.read_next()) return false;
   return true;
 }
 
-bool lines(int output, int answer, const TokenRules&) { return same_line_items(output, answer, true); }
-
-bool stripped_lines(int output, int answer, const TokenRules&) { return same_line_items(output, answer, false); }
-
-bool float_lines(int output, int answer, const TokenRules&) {
-  return same_lines(output, answer, equal) || same_lines(output, answer, close_floats);
+bool matches_lines(int output_fd, int answer_fd, const TokenRules&) {
+  return has_same_line_items(output_fd, answer_fd, true);
 }
 
-bool apps(int output, int answer, const TokenRules&) { return meets_a_criterion(output, answer, false); }
+bool matches_stripped_lines(int output_fd, int answer_fd, const TokenRules&) {
+  return has_same_line_items(output_fd, answer_fd, false);
+}
 
-bool prime_code(int output, int answer, const TokenRules&) { return meets_a_criterion(output, answer, true); }
+bool matches_float_lines(int output_fd, int answer_fd, const TokenRules&) {
+  return has_same_lines(output_fd, answer_fd, equal) || has_same_lines(output_fd, answer_fd, close_floats);
+}
 
-bool json(int output, int answer, const TokenRules& rules) { return same_json(output, answer, rules, false); }
+bool matches_apps(int output_fd, int answer_fd, const TokenRules&) {
+  return meets_any_criterion(output_fd, answer_fd, false);
+}
 
-bool json_wrapped(int output, int answer, const TokenRules& rules) { return same_json(output, answer, rules, true); }
+bool matches_prime_code(int output_fd, int answer_fd, const TokenRules&) {
+  return meets_any_criterion(output_fd, answer_fd, true);
+}
+
+bool matches_json(int output_fd, int answer_fd, const TokenRules& rules) {
+  return is_same_json(output_fd, answer_fd, rules, false);
+}
+
+bool matches_json_wrapped(int output_fd, int answer_fd, const TokenRules& rules) {
+  return is_same_json(output_fd, answer_fd, rules, true);
+}
 
 Comparison find_comparison(const std::string& name) {
   static const std::map<std::string, Comparison> comparisons = {
-      {"apps", apps},
-      {"exact", exact},
-      {"float-lines", float_lines},
-      {"json", json},
-      {"json-wrapped", json_wrapped},
-      {"lines", lines},
-      {"prime-code", prime_code},
-      {"stripped", stripped},
-      {"stripped-lines", stripped_lines},
-      {"tokens", tokens},
-      {"white-diff", white_diff},
-      {"word-lines", word_lines},
+      {"apps", matches_apps},
+      {"exact", matches_exact},
+      {"float-lines", matches_float_lines},
+      {"json", matches_json},
+      {"json-wrapped", matches_json_wrapped},
+      {"lines", matches_lines},
+      {"prime-code", matches_prime_code},
+      {"stripped", matches_stripped},
+      {"stripped-lines", matches_stripped_lines},
+      {"tokens", matches_tokens},
+      {"white-diff", matches_white_diff},
+      {"word-lines", matches_word_lines},
   };
   const auto found = comparisons.find(name);
   return found == comparisons.end() ? nullptr : found->second;

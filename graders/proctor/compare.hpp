@@ -17,47 +17,47 @@ struct TokenRules {
 
 // Returns whether both files have equal lines. A run of white space counts as one blank; white space at both ends of a
 // line and blank lines at the end are ignored.
-bool white_diff(int output, int answer, const TokenRules& rules = {});
+bool matches_white_diff(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-// Like `white_diff`, but blank lines are ignored everywhere.
-bool word_lines(int output, int answer, const TokenRules& rules = {});
+// Like `matches_white_diff`, but blank lines are ignored everywhere.
+bool matches_word_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files are equal byte for byte after white space is stripped from both ends of the file.
-bool stripped(int output, int answer, const TokenRules& rules = {});
+bool matches_stripped(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files are equal byte for byte.
-bool exact(int output, int answer, const TokenRules& rules = {});
+bool matches_exact(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files have equal words. White space only separates words, unless `space_sensitive` is set.
-bool tokens(int output, int answer, const TokenRules& rules = {});
+bool matches_tokens(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files have equal lines, after white space is stripped from both ends of the file and of each
 // line. Lines are also equal if all their words are decimal numbers of equal value.
-bool lines(int output, int answer, const TokenRules& rules = {});
+bool matches_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-// Like `lines`, but lines must be equal byte for byte.
-bool stripped_lines(int output, int answer, const TokenRules& rules = {});
+// Like `matches_lines`, but lines must be equal byte for byte.
+bool matches_stripped_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files have equal lines, split and stripped as by Python's str.splitlines() and str.strip(), or
 // only lines with numbers that are as close as numpy.allclose requires. Empty lines at the end of the output are
 // ignored.
-bool float_lines(int output, int answer, const TokenRules& rules = {});
+bool matches_float_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Compares like the harness of APPS, which accepts an output if any of its comparisons does: the stripped file, line by
 // line, as floats, as sets of the words of lines, as sets of rounded numbers.
-bool apps(int output, int answer, const TokenRules& rules = {});
+bool matches_apps(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Compares like verl's prime_code: the comparisons of APPS without the sets. Lines of digits alone are not floats.
-bool prime_code(int output, int answer, const TokenRules& rules = {});
+bool matches_prime_code(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files contain equal JSON values. Spaces, the order of an object's fields and the spelling of a
 // number are ignored; true equals 1, as in Python. Numbers may differ by the tolerance unless both are whole.
-bool json(int output, int answer, const TokenRules& rules = {});
+bool matches_json(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-// Like `json`, or the answer is a list whose only element equals the output.
-bool json_wrapped(int output, int answer, const TokenRules& rules = {});
+// Like `matches_json`, or the answer is a list whose only element equals the output.
+bool matches_json_wrapped(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-using Comparison = bool (*)(int output, int answer, const TokenRules& rules);
+using Comparison = bool (*)(int output_fd, int answer_fd, const TokenRules& rules);
 
 // Returns the comparison with this name in plans, or null if there is none.
 Comparison find_comparison(const std::string& name);

@@ -71,7 +71,7 @@ void unlimit_stack() {
   setrlimit(RLIMIT_STACK, &stack);
 }
 
-std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+std::vector<char*> to_c_strings(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
   pointers.push_back(nullptr);
@@ -87,7 +87,7 @@ std::vector<char*> c_strings(const std::vector<std::string>& strings) {
     place_descriptors(socket, library);
     unlimit_stack();
     keep_capabilities();
-    const std::vector<char*> argv = c_strings(plan.submission.argv), env = c_strings(plan.submission.env);
+    const std::vector<char*> argv = to_c_strings(plan.submission.argv), env = to_c_strings(plan.submission.env);
     execve(argv[0], argv.data(), sandbox.layers.is_on("environment") ? env.data() : environ);
     sys::fail_errno("cannot start " + plan.submission.argv[0]);
   } catch (const sys::Failure& failure) {
@@ -121,7 +121,7 @@ void make_folder(const plan::Plan& plan, const std::string& folder) {
   files::copy(source.get(), target.get());
 }
 
-std::string reuse_key(const plan::Plan& plan) {
+std::string make_reuse_key(const plan::Plan& plan) {
   std::string key = shared_folder(plan) + '\0';
   std::vector<std::string> modules = plan.submission.fork_server.modules;
   std::sort(modules.begin(), modules.end());
@@ -143,16 +143,16 @@ ForkServer::ForkServer(
     messages::Message reply;
     // It may have reported an error and ended before it has received both messages.
     static_cast<void>(messages::send(socket_.get(), {module_names(plan), {}}) &&
-        messages::send(socket_.get(), messages::sandbox_message(sandbox, shared_folder(plan))));
+        messages::send(socket_.get(), messages::encode_sandbox(sandbox, shared_folder(plan))));
     if (!messages::receive(socket_.get(), reply)) sys::fail("the interpreter exited before it was ready");
     if (reply.bytes != "ready") sys::fail(reply.bytes);
   } catch (const sys::Failure& failure) {
     failure_ = failure.text;
-    end();
+    stop();
   }
 }
 
-ForkServer::~ForkServer() { end(); }
+ForkServer::~ForkServer() { stop(); }
 
 void ForkServer::start(
     const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
@@ -165,7 +165,7 @@ void ForkServer::start(
   if (pid_ == 0) become_interpreter(sandbox, plan, remote_end.get(), library.get(), folder);
 }
 
-void ForkServer::end() {
+void ForkServer::stop() {
   socket_.reset();
   if (pid_ < 0) return;
   kill(pid_, SIGKILL);
@@ -179,10 +179,10 @@ process::Ending ForkServer::run(const sandbox::Sandbox& sandbox, const process::
   sys::Fd read_end(ends[0]), write_end(ends[1]);
   messages::Message answer;
   pid_t supervisor = -1;
-  if (!messages::send(socket_.get(), messages::program_message(program, write_end.get())) ||
+  if (!messages::send(socket_.get(), messages::encode_program(program, write_end.get())) ||
       !messages::receive(socket_.get(), answer)) {
     failure_ = "the interpreter exited before it answered";
-    end();
+    stop();
     sys::fail(failure_, true);
   }
   if (answer.bytes.size() != sizeof supervisor) sys::fail(answer.bytes);

@@ -14,7 +14,7 @@ namespace fork_server {
 void make_folder(const plan::Plan& plan, const std::string& folder);
 
 // Returns a key of the start values of a plan's interpreter. Plans with equal keys can share a fork server.
-std::string reuse_key(const plan::Plan& plan);
+std::string make_reuse_key(const plan::Plan& plan);
 
 class ForkServer {
  public:
@@ -33,7 +33,7 @@ class ForkServer {
  private:
   void start(
       const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
-  void end();
+  void stop();
 
   pid_t pid_ = -1;
   sys::Fd socket_;

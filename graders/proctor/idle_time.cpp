@@ -59,7 +59,7 @@ std::optional<int64_t> Clock::reported_idle_us(size_t member, int64_t since) con
 }
 
 bool Clock::needs_reports(int64_t now) const {
-  if (page_->reports_requested) return true;
+  if (page_->are_reports_requested) return true;
   const int64_t elapsed = elapsed_us(now);
   for (size_t i = 0; i < member_count_; ++i)
     if (page_->members[i].wall_us >= 0 && elapsed + report_margin_us > page_->members[i].wall_us) return true;

@@ -38,7 +38,7 @@ class Clock {
   bool needs_reports(int64_t now) const;
 
   // Makes all supervisors report from now on.
-  void request_reports() { page_->reports_requested = true; }
+  void request_supervisor_reports() { page_->are_reports_requested = true; }
 
   // Returns a member's idle time by its last report, relative to an arbitrary start; nullopt if it has not reported
   // since `since`.
@@ -57,7 +57,7 @@ class Clock {
   };
   struct Page {
     Member members[max_members];
-    std::atomic<bool> reports_requested;
+    std::atomic<bool> are_reports_requested;
   };
 
   Page* page_;

@@ -68,7 +68,7 @@ void JudgeProgram::link_test_files(int input, int answer, int output) {
       sys::fail_errno("cannot pass a file to " + name_);
 }
 
-process::Program JudgeProgram::program_with(const std::vector<std::string>& arguments) const {
+process::Program JudgeProgram::make_program(const std::vector<std::string>& arguments) const {
   process::Program program;
   const size_t fixed_arguments =
       // an interpreter's script stays before the other arguments

@@ -32,7 +32,7 @@ class JudgeProgram {
   void link_test_files(int input, int answer, int output);
 
   // Returns the program with these arguments, followed by its own. The standard descriptors are not set yet.
-  process::Program program_with(const std::vector<std::string>& arguments) const;
+  process::Program make_program(const std::vector<std::string>& arguments) const;
 
   // Reads the feedback folder into `output`, and empties the folder unless `keeps_files` is set.
   void collect_feedback(checker_result::CheckerOutput& output, bool keeps_files = false) const;

@@ -40,12 +40,12 @@ constexpr uint64_t file_rights = execute | write_file | read_file | truncate | i
 
 }  // namespace
 
-int abi() {
+int find_abi() {
   const long version = syscall(sys::nr_landlock_create_ruleset, nullptr, 0, flag_version);
   return version > 0 ? static_cast<int>(version) : 0;
 }
 
-Rules::Rules() : abi_(abi()) {
+Rules::Rules() : abi_(find_abi()) {
   if (abi_ == 0) return;
   RulesetAttributes attributes = {handled_rights(abi_), 0, 0};
   size_t size = sizeof attributes.handled_fs;

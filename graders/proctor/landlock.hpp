@@ -16,7 +16,7 @@ enum class Access {
 };
 
 // Returns the Landlock ABI of this kernel; 0 if it has none.
-int abi();
+int find_abi();
 
 // A set of permissions. It is made before a process starts, and enforced by that process.
 class Rules {

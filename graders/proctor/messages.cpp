@@ -22,19 +22,19 @@ struct ProgramFields {
 };
 
 template <class Fields>
-std::string bytes_of(const Fields& fields) {
+std::string encode_fields(const Fields& fields) {
   return std::string(reinterpret_cast<const char*>(&fields), sizeof fields);
 }
 
 template <class Fields>
-Fields read_fields(const Message& message) {
+Fields decode_fields(const Message& message) {
   Fields fields;
   if (message.bytes.size() < sizeof fields) sys::fail("the message is too short");
   std::memcpy(&fields, message.bytes.data(), sizeof fields);
   return fields;
 }
 
-std::vector<std::string> strings_after(const Message& message, size_t offset) {
+std::vector<std::string> read_strings_after(const Message& message, size_t offset) {
   std::vector<std::string> strings;
   for (size_t end; (end = message.bytes.find('\0', offset)) != std::string::npos; offset = end + 1)
     strings.push_back(message.bytes.substr(offset, end - offset));
@@ -96,13 +96,13 @@ bool receive(int socket, Message& message) {
   return length > 0;
 }
 
-Message sandbox_message(const sandbox::Sandbox& sandbox, const std::string& shared_folder) {
+Message encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& shared_folder) {
   const SandboxFields fields = {sandbox.has_user_namespace, sandbox.has_mount_namespace, sandbox.has_net_namespace,
       sandbox.has_ipc_namespace, sandbox.counts_own_tasks, sandbox.has_pid_namespace, sandbox.exec_needs_fd_path,
       sandbox.has_seccomp, sandbox.landlock_abi, sandbox.system_grants.size()};
-  Message message = {bytes_of(fields), {}};
+  Message message = {encode_fields(fields), {}};
   for (const sandbox::Grant& grant : sandbox.system_grants)
-    message.fds.push_back(grant.fd.get()), message.bytes += bytes_of(grant.access);
+    message.fds.push_back(grant.fd.get()), message.bytes += encode_fields(grant.access);
   message.bytes += sandbox.job_folder + '\0' + shared_folder + '\0';
 #ifdef IOI_EVAL_TEST_LAYERS
   for (const std::string& layer : sandbox.layers.disabled) message.bytes += layer + '\0';
@@ -110,8 +110,8 @@ Message sandbox_message(const sandbox::Sandbox& sandbox, const std::string& shar
   return message;
 }
 
-sandbox::Sandbox read_sandbox(const Message& message) {
-  const auto fields = read_fields<SandboxFields>(message);
+sandbox::Sandbox decode_sandbox(const Message& message) {
+  const auto fields = decode_fields<SandboxFields>(message);
   sandbox::Sandbox sandbox;
   sandbox.has_user_namespace = fields.has_user_namespace, sandbox.has_mount_namespace = fields.has_mount_namespace,
   sandbox.has_net_namespace = fields.has_net_namespace, sandbox.has_ipc_namespace = fields.has_ipc_namespace,
@@ -129,7 +129,7 @@ sandbox::Sandbox read_sandbox(const Message& message) {
     sandbox.system_grants.push_back({sys::Fd(fd), access});
     offset += sizeof access;
   }
-  const std::vector<std::string> strings = strings_after(message, offset);
+  const std::vector<std::string> strings = read_strings_after(message, offset);
   sandbox.job_folder = strings.at(0), sandbox.shared_folder = strings.at(1);
 #ifdef IOI_EVAL_TEST_LAYERS
   sandbox.layers.disabled.assign(strings.begin() + 2, strings.end());
@@ -138,7 +138,7 @@ sandbox::Sandbox read_sandbox(const Message& message) {
   return sandbox;
 }
 
-Message program_message(const process::Program& program, int report) {
+Message encode_program(const process::Program& program, int report) {
   Message message;
   message.fds.push_back(report);
   ProgramFields fields = {};
@@ -150,13 +150,13 @@ Message program_message(const process::Program& program, int report) {
   fields.error = add_descriptor(program.error, message.fds),
   fields.counted_file = add_descriptor(program.counted_file, message.fds);
   fields.argument_fd = add_descriptor(program.argument_fd, message.fds);
-  message.bytes = bytes_of(fields) + program.folder + '\0';
+  message.bytes = encode_fields(fields) + program.folder + '\0';
   for (const std::string& name : program.writable_paths) message.bytes += name + '\0';
   return message;
 }
 
-process::Program read_program(const Message& message) {
-  const auto fields = read_fields<ProgramFields>(message);
+process::Program decode_program(const Message& message) {
+  const auto fields = decode_fields<ProgramFields>(message);
   process::Program program;
   program.limits = fields.limits;
   program.may_use_threads = fields.may_use_threads, program.is_exclusive = fields.is_exclusive;
@@ -166,7 +166,7 @@ process::Program read_program(const Message& message) {
   program.counted_file = descriptor_at(message, fields.counted_file),
   program.argument_fd = descriptor_at(message, fields.argument_fd);
   if (program.argument_fd >= 0) program.inherited_fds.push_back(program.argument_fd);
-  const std::vector<std::string> strings = strings_after(message, sizeof fields);
+  const std::vector<std::string> strings = read_strings_after(message, sizeof fields);
   program.folder = strings.at(0);
   program.writable_paths.assign(strings.begin() + 1, strings.end());
   return program;

@@ -21,13 +21,13 @@ bool send(int socket, const Message& message);
 bool receive(int socket, Message& message);
 
 // Encodes a sandbox. `shared_folder` replaces the field of that name.
-Message sandbox_message(const sandbox::Sandbox& sandbox, const std::string& shared_folder);
-sandbox::Sandbox read_sandbox(const Message& message);  // takes ownership of the descriptors
+Message encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& shared_folder);
+sandbox::Sandbox decode_sandbox(const Message& message);  // takes ownership of the descriptors
 
 // Encodes a program that runs by `entry_point`; the interpreter already has its arguments and environment.
-Message program_message(const process::Program& program, int report);
+Message encode_program(const process::Program& program, int report);
 
 // Decodes a program. The message's first descriptor is that of the report.
-process::Program read_program(const Message& message);
+process::Program decode_program(const Message& message);
 
 }  // namespace messages

@@ -43,7 +43,7 @@ void add_process_ending(
   verdict.end_reason = end_reason;
   verdict.ending.exit_code = ending.exit_code;
   verdict.ending.signal = ending.signal;
-  verdict.feedback = error_summary(error_file);
+  verdict.feedback = summarize_error(error_file);
 }
 
 // Waits for all processes and returns their common ending. CPU time is summed, and with `CpuTime::summed` the limit
@@ -57,8 +57,8 @@ verdict::Verdict wait_for_processes(
   for (SubmissionProcess& submission_process : processes) {
     const process::Ending ending = submission_process.program.wait();
     if (!ending.failure.empty()) failure = ending.failure;
-    add_process_ending(verdict, ending, end_reason_of(ending, limits, files::size_bytes(submission_process.error_file)),
-        submission_process.error_file);
+    const int64_t error_bytes = files::size_bytes(submission_process.error_file);
+    add_process_ending(verdict, ending, find_end_reason(ending, limits, error_bytes), submission_process.error_file);
   }
   if (!failure.empty()) sys::fail(failure, verdict.ending.is_killed_from_outside);
   if (!is_limit(verdict.end_reason) && verdict.ending.is_killed_from_outside) fail_killed_from_outside();
@@ -86,7 +86,7 @@ class ParallelTask : public Task {
       idle_time::Clock& clock, size_t clock_member, const std::function<void(process::Program&)>& set_up) const {
     const int error = streams_.file("error", clock_member);
     const sys::Fd error_writer = files::reopen_write_only(error);
-    process::Program program = submission_program();
+    process::Program program = make_submission_program();
     program.clock = &clock;
     program.clock_member = clock_member;
     program.error = error_writer.get();
@@ -110,7 +110,7 @@ class ParallelTask : public Task {
       process::RunningProgram& program, verdict::Verdict& verdict) const {
     checker_result::CheckerOutput output;
     output.program_name = manager_->name();
-    output.ending = process::with_limits_applied(plan_.manager.limits, program.wait());
+    output.ending = process::apply_limits(plan_.manager.limits, program.wait());
     verdict.ending.waited_us += output.ending.waited_us;
     return output;
   }
@@ -147,7 +147,7 @@ class TwoSteps : public ParallelTask {
     sys::Fd input_copy;
     return start_process(clock, step, [&](process::Program& program) {
       program.argv.push_back(std::to_string(step));
-      program.argv.push_back(pipes::path(pipe_end));
+      program.argv.push_back(pipes::make_fd_path(pipe_end));
       program.inherited_fds.push_back(pipe_end.get());
       program.sees_own_descriptors = true;
       if (input) input_copy = set_standard_input(files_.fd_of(*input), program);
@@ -165,7 +165,7 @@ struct PipePair {
 // Communication: a manager talks to one or more processes of the submission, and determines the score.
 class Communication : public ParallelTask {
  public:
-  explicit Communication(const TaskContext& parts) : ParallelTask(parts) {
+  explicit Communication(const TaskContext& context) : ParallelTask(context) {
     if (!manager_) sys::fail("manager: a Communication task needs a manager");
   }
 
@@ -207,11 +207,11 @@ class Communication : public ParallelTask {
     std::vector<int> pipe_fds;
     for (const PipePair& pipe_pair : pipes) {
       for (const sys::Fd* pipe_end : {&pipe_pair.to_manager.read, &pipe_pair.to_user.write}) {
-        arguments.push_back(pipes::path(*pipe_end));
+        arguments.push_back(pipes::make_fd_path(*pipe_end));
         pipe_fds.push_back(pipe_end->get());
       }
     }
-    process::Program program = manager_->program_with(arguments);
+    process::Program program = manager_->make_program(arguments);
     program.inherited_fds.insert(program.inherited_fds.end(), pipe_fds.begin(), pipe_fds.end());
     program.writable_paths.push_back(judge_program::manager_output_name);
     return start_judge_program(program, rewind_input(files_.fd_of(test.input)), output, error, clock, pipes.size());
@@ -237,7 +237,7 @@ class Communication : public ParallelTask {
     }
     program.sees_own_descriptors = true;
     for (const sys::Fd* pipe_end : {&input, &output}) {
-      program.argv.push_back(pipes::path(*pipe_end));
+      program.argv.push_back(pipes::make_fd_path(*pipe_end));
       program.inherited_fds.push_back(pipe_end->get());
     }
   }
@@ -250,11 +250,11 @@ class Communication : public ParallelTask {
       const process::Ending& ending = output.ending;
       if (ending.kill_reason != process::KillReason::none || ending.exit_code != 0 || ending.signal != 0 ||
           !ending.failure.empty())
-        judge_program_result("cms", output);
+        read_judge_program_result("cms", output);
       check(verdict, test, manager_output);
       return;
     }
-    const checker_result::CheckerResult result = judge_program_result(plan_.manager.kind, output);
+    const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, output);
     verdict.score = result.score;
     verdict.is_fraction = result.is_fraction;
     verdict.feedback = result.feedback;
@@ -266,7 +266,7 @@ constexpr size_t interactor_member = 1;  // Index of the interactor on the clock
 // Interactive: the submission and an interactor read what the other one writes.
 class Interactive : public ParallelTask {
  public:
-  explicit Interactive(const TaskContext& parts) : ParallelTask(parts) {
+  explicit Interactive(const TaskContext& context) : ParallelTask(context) {
     if (!manager_) sys::fail("manager: an Interactive task needs an interactor");
   }
 
@@ -288,7 +288,7 @@ class Interactive : public ParallelTask {
     const bool is_one_way = sandbox_.layers.is_on("one-way");
     const sys::Fd output_writer = files::reopen_write_only(output, is_one_way),
                   error_writer = files::reopen_write_only(error, is_one_way);
-    process::Program program = submission_program();
+    process::Program program = make_submission_program();
     const sys::Fd input_copy = set_standard_input(input, program);
     program.output = output_writer.get();
     program.error = error_writer.get();
@@ -318,7 +318,7 @@ class Interactive : public ParallelTask {
     // SIGPIPE because of that.
     const bool assigns_blame = sandbox_.layers.is_on("blame");
     if (verdict.end_reason == verdict::EndReason::ok && assigns_blame)
-      pipes::drain(to_user.read, interactor.report_fd());
+      pipes::discard_until(to_user.read, interactor.report_fd());
     to_user.close();
     checker_result::CheckerOutput interactor_output = wait_for_judge_program(interactor, verdict);
     interactor_output.full_score = plan_.manager.full_score;
@@ -346,7 +346,7 @@ class Interactive : public ParallelTask {
       arguments = {judge_program::input_name, judge_program::answer_name, judge_program::feedback_name};
     if (plan_.manager.kind == "exit-code") arguments = {judge_program::input_name, judge_program::answer_name};
     if (!plan_.manager.arguments.empty()) arguments = plan_.manager.arguments;
-    process::Program program = manager_->program_with(arguments);
+    process::Program program = manager_->make_program(arguments);
     program.argv.insert(program.argv.end(), test.arguments.begin(), test.arguments.end());
     return start_judge_program(program, input, output, error, clock, interactor_member);
   }
@@ -367,7 +367,7 @@ class Interactive : public ParallelTask {
     constexpr int64_t silence_us = 50 * 1000;
     const int64_t requested_at = sys::now_us();
     std::optional<int64_t> first_idle_us;
-    clock.request_reports();
+    clock.request_supervisor_reports();
     for (;;) {
       pollfd report = {interactor.report_fd(), POLLIN, 0};
       if (poll(&report, 1, look_ms) == 1) return true;
@@ -384,7 +384,7 @@ class Interactive : public ParallelTask {
       bool interactor_ended_first, int transcript) const {
     const bool has_failed = verdict.end_reason != verdict::EndReason::ok;
     if (has_failed && !interactor_ended_first && sandbox_.layers.is_on("blame")) return;
-    const checker_result::CheckerResult result = judge_program_result(plan_.manager.kind, output);
+    const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, output);
     if (has_failed && result.score > 0) return;
     verdict.end_reason = verdict::EndReason::ok;
     verdict.score = result.score;
@@ -396,8 +396,12 @@ class Interactive : public ParallelTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_two_steps(const TaskContext& parts) { return std::make_unique<TwoSteps>(parts); }
-std::unique_ptr<Task> make_communication(const TaskContext& parts) { return std::make_unique<Communication>(parts); }
-std::unique_ptr<Task> make_interactive(const TaskContext& parts) { return std::make_unique<Interactive>(parts); }
+std::unique_ptr<Task> make_two_steps_task(const TaskContext& context) { return std::make_unique<TwoSteps>(context); }
+std::unique_ptr<Task> make_communication_task(const TaskContext& context) {
+  return std::make_unique<Communication>(context);
+}
+std::unique_ptr<Task> make_interactive_task(const TaskContext& context) {
+  return std::make_unique<Interactive>(context);
+}
 
 }  // namespace task

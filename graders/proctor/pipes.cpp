@@ -5,15 +5,15 @@
 
 namespace pipes {
 
-Pipe make() {
+Pipe make_pipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
   return {sys::Fd(ends[0]), sys::Fd(ends[1])};
 }
 
-std::string path(const sys::Fd& end) { return "/proc/self/fd/" + std::to_string(end.get()); }
+std::string make_fd_path(const sys::Fd& end) { return "/proc/self/fd/" + std::to_string(end.get()); }
 
-void drain(const sys::Fd& end, int stop_fd) {
+void discard_until(const sys::Fd& end, int stop_fd) {
   char buffer[1 << 16];
   pollfd polled[2] = {{end.get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
   while (poll(polled, 2, -1) >= 0 || errno == EINTR) {

@@ -12,13 +12,13 @@ struct Pipe {
   void close() { read.reset(), write.reset(); }
 };
 
-Pipe make();
+Pipe make_pipe();
 
 // Returns the path by which a program opens an inherited descriptor. Opening a pipe by this path never blocks, so a
 // program does not wait for a partner that died before it opened its end.
-std::string path(const sys::Fd& end);
+std::string make_fd_path(const sys::Fd& end);
 
 // Discards what is written to `end` until `stop_fd` is readable, so that the writer is not killed by SIGPIPE.
-void drain(const sys::Fd& end, int stop_fd);
+void discard_until(const sys::Fd& end, int stop_fd);
 
 }  // namespace pipes

@@ -120,6 +120,6 @@ inline Ending run(const sandbox::Sandbox& sandbox, const Program& program) { ret
 
 // Returns the ending with the limit as the reason if usage is above it, even if no look noticed that in time, as on a
 // busy machine.
-Ending with_limits_applied(const Limits& limits, Ending ending);
+Ending apply_limits(const Limits& limits, Ending ending);
 
 }  // namespace process

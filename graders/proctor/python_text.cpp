@@ -60,10 +60,10 @@ class FloatReader {
  private:
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
   char at(size_t i) const { return i < word_.size() ? word_[i] : '\0'; }
-  void take() { c_number_ += word_[position_++]; }
+  void copy_character() { c_number_ += word_[position_++]; }
 
   void read_sign() {
-    if (at(position_) == '-' || at(position_) == '+') take();
+    if (at(position_) == '-' || at(position_) == '+') copy_character();
   }
 
   bool read_name() {
@@ -86,10 +86,10 @@ class FloatReader {
 
   bool read_decimal() {
     bool has_digits = read_digits();
-    if (at(position_) == '.') take(), has_digits = read_digits() || has_digits;
+    if (at(position_) == '.') copy_character(), has_digits = read_digits() || has_digits;
     if (!has_digits) return false;
     if (at(position_) == 'e' || at(position_) == 'E') {
-      take(), read_sign();
+      copy_character(), read_sign();
       if (!read_digits()) return false;
     }
     return position_ == word_.size();
@@ -102,7 +102,7 @@ class FloatReader {
 
 }  // namespace
 
-bool Lines::next(std::string& line) {
+bool Lines::read_next(std::string& line) {
   line.clear();
   if (next_byte_ == ByteReader::end) return false;
   Character character;
@@ -122,8 +122,8 @@ Lines::Character Lines::take_character() {
   int continuations = continuation_count(next_byte_);
   character.code = continuations == 0 ? next_byte_ : next_byte_ & (0x3F >> continuations);
   character.raw += static_cast<char>(next_byte_);
-  for (next_byte_ = bytes_.next(); continuations > 0 && is_continuation(next_byte_);
-      --continuations, next_byte_ = bytes_.next()) {
+  for (next_byte_ = bytes_.read_next(); continuations > 0 && is_continuation(next_byte_);
+      --continuations, next_byte_ = bytes_.read_next()) {
     character.code = character.code << 6 | (next_byte_ & 0x3F);
     character.raw += static_cast<char>(next_byte_);
   }
@@ -132,7 +132,7 @@ Lines::Character Lines::take_character() {
 
 std::string strip(const std::string& text, bool left, bool right) { return strip_where(is_white, text, left, right); }
 
-std::string PythonWords::next() {
+std::string PythonWords::read_next() {
   std::string word;
   for (size_t next; position_ < text_.size(); position_ = next) {
     if (!is_white(character_at(text_, position_, next)))

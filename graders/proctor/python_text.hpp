@@ -13,10 +13,10 @@ class Lines {
  public:
   enum class Ends { python, newline };  // as str.splitlines(), or only at newlines
 
-  Lines(int fd, Ends ends) : bytes_(fd), ends_(ends), next_byte_(bytes_.next()) {}
+  Lines(int fd, Ends ends) : bytes_(fd), ends_(ends), next_byte_(bytes_.read_next()) {}
 
   // Returns false at the end of the file.
-  bool next(std::string& line);
+  bool read_next(std::string& line);
 
  private:
   // A character and its bytes. A byte that begins no character stands for itself.
@@ -42,7 +42,7 @@ class PythonWords {
   explicit PythonWords(const std::string& text) : text_(text) {}
 
   // Returns an empty string at the end.
-  std::string next();
+  std::string read_next();
 
  private:
   const std::string& text_;

@@ -31,7 +31,7 @@ int64_t resident_bytes_of(int proc, const std::string& folder) {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-std::vector<std::string> thread_folders(int proc, pid_t pid) {
+std::vector<std::string> list_thread_folders(int proc, pid_t pid) {
   std::vector<std::string> tasks;
   const std::string path = std::to_string(pid) + "/task";
   const int fd = openat(proc, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -64,20 +64,20 @@ int64_t resident_bytes(int proc, pid_t pid) {
   const int64_t process_bytes = resident_bytes_of(proc, std::to_string(pid));
   if (process_bytes > 0) return process_bytes;
   int64_t max_bytes = 0;
-  for (const std::string& task : thread_folders(proc, pid))
+  for (const std::string& task : list_thread_folders(proc, pid))
     max_bytes = std::max(max_bytes, resident_bytes_of(proc, task));
   return max_bytes;
 }
 
 // Returns the fields of a process or thread from its state on, which follow its name; empty if it is gone.
-std::string stat_fields(int proc, const std::string& folder) {
+std::string read_stat_fields(int proc, const std::string& folder) {
   const std::string stat = read_proc_file(proc, folder + "/stat");
   const size_t name_end = stat.rfind(')');  // the name may contain anything, brackets too
   return name_end == std::string::npos ? "" : stat.substr(name_end + 1);
 }
 
-char state_of(int proc, const std::string& thread) {
-  const std::string fields = stat_fields(proc, thread);
+char read_thread_state(int proc, const std::string& thread) {
+  const std::string fields = read_stat_fields(proc, thread);
   return fields.size() > 1 ? fields[1] : 0;
 }
 
@@ -86,7 +86,7 @@ struct Schedule {
 };
 
 // Returns the times of one thread, by its folder.
-Schedule schedule_of(int proc, const std::string& task) {
+Schedule read_schedule(int proc, const std::string& task) {
   long long ran = 0, waited = 0;
   if (std::sscanf(read_proc_file(proc, task + "/schedstat").c_str(), "%lld %lld", &ran, &waited) != 2) return {};
   return {ran / 1000, waited / 1000};
@@ -98,11 +98,11 @@ struct ProcessStat {
   char state = 0;
 };
 
-ProcessStat process_stat(int proc, pid_t pid) {
+ProcessStat read_process_stat(int proc, pid_t pid) {
   unsigned long long user = 0, system = 0, children_user = 0, children_system = 0;
   long long threads = 0;
   char state = 0;
-  const int field_count = std::sscanf(stat_fields(proc, std::to_string(pid)).c_str(),
+  const int field_count = std::sscanf(read_stat_fields(proc, std::to_string(pid)).c_str(),
       " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %lld", &state, &user, &system,
       &children_user, &children_system, &threads);
   if (field_count != 6) return {};
@@ -113,16 +113,16 @@ ProcessStat process_stat(int proc, pid_t pid) {
 
 // Returns the states of all threads. A process's own state is that of its first thread, which may only wait for the
 // others.
-std::string states_of(int proc, pid_t pid, const ProcessStat& work) {
+std::string read_thread_states(int proc, pid_t pid, const ProcessStat& work) {
   std::string states(1, work.state);
   if (work.threads > 1)
-    for (const std::string& task : thread_folders(proc, pid)) states += state_of(proc, task);
+    for (const std::string& task : list_thread_folders(proc, pid)) states += read_thread_state(proc, task);
   return states;
 }
 
 void add_descendants(int proc, pid_t parent, std::vector<pid_t>& pids) {
   std::vector<pid_t> children;
-  for (const std::string& task : thread_folders(proc, parent)) {
+  for (const std::string& task : list_thread_folders(proc, parent)) {
     const std::string line = read_proc_file(proc, task + "/children");
     const char* position = line.c_str();
     char* end = nullptr;
@@ -165,7 +165,7 @@ int64_t clock_us(clockid_t clock) {
 
 }  // namespace
 
-FolderContents folder_contents(int folder, int64_t max_entries) {
+FolderContents count_folder_contents(int folder, int64_t max_entries) {
   FolderContents contents;
   const int listing = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (listing >= 0) add_contents(listing, 0, max_entries, contents);
@@ -179,7 +179,7 @@ int64_t tick_time_us(pid_t pid) {
   return clock_us(static_cast<clockid_t>((static_cast<unsigned>(clock) & ~all_kinds) | of_ticks));
 }
 
-Usage of_process(int proc, pid_t pid_there, pid_t pid_here) {
+Usage measure_process(int proc, pid_t pid_there, pid_t pid_here) {
   Usage usage;
   clockid_t clock;
   if (clock_getcpuclockid(pid_here, &clock) == 0) usage.cpu_us = clock_us(clock);
@@ -196,36 +196,36 @@ void CpuWaits::observe(int proc, const std::vector<std::string>& threads, int64_
   std::map<std::string, Thread> observed;
   pending_us_ = 0, is_ready_ = false;
   for (const std::string& name : threads) {
-    const Schedule schedule = schedule_of(proc, name);
-    const auto last_seen = seen_.find(name);
+    const Schedule schedule = read_schedule(proc, name);
+    const auto last_seen = threads_.find(name);
     // If it waited longer at the last look, it is another thread with the same number.
-    const bool is_known = last_seen != seen_.end() && last_seen->second.waited_us <= schedule.waited_us;
+    const bool is_known = last_seen != threads_.end() && last_seen->second.waited_us <= schedule.waited_us;
     const bool has_not_moved =
         is_known && last_seen->second.ran_us == schedule.ran_us && last_seen->second.waited_us == schedule.waited_us;
     const Thread thread = {schedule.ran_us, schedule.waited_us, has_not_moved ? last_seen->second.moved_at : now};
     ended_us_ += is_known ? thread.waited_us - last_seen->second.waited_us : thread.waited_us;
-    const bool is_ready = includes_current && state_of(proc, name) == 'R';
+    const bool is_ready = includes_current && read_thread_state(proc, name) == 'R';
     if (is_ready && has_not_moved) pending_us_ += now - thread.moved_at;
     is_ready_ = is_ready_ || is_ready;
     observed.emplace(name, thread);
   }
-  seen_.swap(observed);
+  threads_.swap(observed);
 }
 
-std::vector<std::string> threads_of(int proc, const std::vector<pid_t>& pids) {
+std::vector<std::string> list_threads(int proc, const std::vector<pid_t>& pids) {
   std::vector<std::string> threads;
   for (const pid_t pid : pids)
-    for (std::string& task : thread_folders(proc, pid)) threads.push_back(std::move(task));
+    for (std::string& task : list_thread_folders(proc, pid)) threads.push_back(std::move(task));
   return threads;
 }
 
 bool any_is_running(int proc, const std::vector<pid_t>& pids) {
-  for (const std::string& thread : threads_of(proc, pids))
-    if (state_of(proc, thread) == 'R') return true;
+  for (const std::string& thread : list_threads(proc, pids))
+    if (read_thread_state(proc, thread) == 'R') return true;
   return false;
 }
 
-int64_t waited_us(int proc, pid_t pid) { return schedule_of(proc, std::to_string(pid)).waited_us; }
+int64_t waited_us(int proc, pid_t pid) { return read_schedule(proc, std::to_string(pid)).waited_us; }
 
 int64_t written_bytes(int proc, pid_t pid) {
   return number_after(read_proc_file(proc, std::to_string(pid) + "/io"), "wchar:");
@@ -234,13 +234,14 @@ int64_t written_bytes(int proc, pid_t pid) {
 int64_t disk_work(int proc, pid_t pid) {
   const std::string io = read_proc_file(proc, std::to_string(pid) + "/io");
   long long faults = 0;
-  std::sscanf(stat_fields(proc, std::to_string(pid)).c_str(), " %*c %*d %*d %*d %*d %*d %*u %*u %*u %lld", &faults);
+  std::sscanf(read_stat_fields(proc, std::to_string(pid)).c_str(),
+      " %*c %*d %*d %*d %*d %*d %*u %*u %*u %lld", &faults);
   return faults + number_after(io, "\nread_bytes:") + number_after(io, "\nwrite_bytes:");
 }
 
-int64_t thread_count(int proc, pid_t pid) { return process_stat(proc, pid).threads; }
+int64_t thread_count(int proc, pid_t pid) { return read_process_stat(proc, pid).threads; }
 
-std::vector<pid_t> descendants(int proc, pid_t self) {
+std::vector<pid_t> list_descendants(int proc, pid_t self) {
   std::vector<pid_t> pids;
   add_descendants(proc, self, pids);
   return pids;
@@ -258,16 +259,16 @@ int64_t proportional_memory_bytes(int proc, const std::vector<pid_t>& pids) {
   return bytes;
 }
 
-Usage of_descendants(int proc, pid_t self) {
+Usage measure_descendants(int proc, pid_t self) {
   Usage usage;
   int64_t max_memory = -1;
-  for (const pid_t pid : descendants(proc, self)) {
+  for (const pid_t pid : list_descendants(proc, self)) {
     const int64_t memory = resident_bytes(proc, pid) + extra_memory_bytes(status_of(proc, pid));
-    const ProcessStat work = process_stat(proc, pid);
+    const ProcessStat work = read_process_stat(proc, pid);
     usage.cpu_us += work.cpu_us;
     usage.memory_bytes += memory;
     usage.task_count += work.threads;
-    const std::string states = states_of(proc, pid, work);
+    const std::string states = read_thread_states(proc, pid, work);
     usage.is_at_disk = usage.is_at_disk || states.find('D') != std::string::npos;
     usage.is_ready = usage.is_ready || states.find('R') != std::string::npos;
     if (memory > max_memory) max_memory = memory, usage.largest_pid = pid;

@@ -21,7 +21,7 @@ struct Usage {
 
 // Returns the usage of one process. `pid_there` is its pid in `proc`, `pid_here` in the caller's namespace, for its CPU
 // clock.
-Usage of_process(int proc, pid_t pid_there, pid_t pid_here);
+Usage measure_process(int proc, pid_t pid_there, pid_t pid_here);
 
 // Returns the CPU time of a process by clock ticks, which is what RLIMIT_CPU counts. Works until the process has been
 // waited for. `pid` is in the caller's namespace.
@@ -43,13 +43,13 @@ class CpuWaits {
     int64_t ran_us, waited_us;
     int64_t moved_at;  // when it was last seen to have run
   };
-  std::map<std::string, Thread> seen_;
+  std::map<std::string, Thread> threads_;
   int64_t ended_us_ = 0, pending_us_ = 0;
   bool is_ready_ = false;
 };
 
 // Returns the folders of all threads of processes, relative to /proc.
-std::vector<std::string> threads_of(int proc, const std::vector<pid_t>& pids);
+std::vector<std::string> list_threads(int proc, const std::vector<pid_t>& pids);
 
 // Returns how long the first thread of a process was runnable without a processor; 0 if the kernel does not count that.
 int64_t waited_us(int proc, pid_t pid);
@@ -68,7 +68,7 @@ int64_t thread_count(int proc, pid_t pid);
 
 // Returns the usage of all descendants of the caller, whose pid in `proc` is `self`. CPU time has a resolution of 10
 // ms.
-Usage of_descendants(int proc, pid_t self);
+Usage measure_descendants(int proc, pid_t self);
 
 // Returns the memory of processes, in bytes. A page that several of them share counts once.
 int64_t proportional_memory_bytes(int proc, const std::vector<pid_t>& pids);
@@ -79,9 +79,9 @@ struct FolderContents {
 
 // Counts what is in a folder and below it. Stops when there are more than `max_entries`. Ignores what is deeper than a
 // hundred folders, since each level takes a descriptor.
-FolderContents folder_contents(int folder, int64_t max_entries);
+FolderContents count_folder_contents(int folder, int64_t max_entries);
 
 // Returns the pids of all descendants in `proc`.
-std::vector<pid_t> descendants(int proc, pid_t self);
+std::vector<pid_t> list_descendants(int proc, pid_t self);
 
 }  // namespace resource_usage

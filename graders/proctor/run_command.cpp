@@ -76,19 +76,19 @@ struct TaskType {
   std::unique_ptr<task::Task> (*make)(const task::TaskContext&);
 };
 const TaskType task_types[] = {
-    {"Batch", task::make_batch},
-    {"Communication", task::make_communication},
-    {"OutputOnly", task::make_output_only},
-    {"TwoSteps", task::make_two_steps},
-    {"BatchAndOutput", task::make_batch_and_output},
-    {"Interactive", task::make_interactive},
-    {"Function", task::make_function},
+    {"Batch", task::make_batch_task},
+    {"Communication", task::make_communication_task},
+    {"OutputOnly", task::make_output_only_task},
+    {"TwoSteps", task::make_two_steps_task},
+    {"BatchAndOutput", task::make_batch_and_output_task},
+    {"Interactive", task::make_interactive_task},
+    {"Function", task::make_function_task},
 };
 
-std::unique_ptr<task::Task> make_task(const task::TaskContext& parts) {
+std::unique_ptr<task::Task> make_task(const task::TaskContext& context) {
   for (const TaskType& type : task_types)
-    if (parts.plan.task_type == type.name) return type.make(parts);
-  sys::fail("task_type: this proctor does not know " + parts.plan.task_type);
+    if (context.plan.task_type == type.name) return type.make(context);
+  sys::fail("task_type: this proctor does not know " + context.plan.task_type);
 }
 
 // Makes the folder of the submission's files. If it `exists`, it is empty, and fork servers have it mounted.
@@ -173,14 +173,14 @@ class SandboxSession {
   // sandbox is entered.
   void prepare_fork_server(const plan::Plan& plan) {
     if (!library_.valid()) library_ = files::reopenable(files::open_secret(plan.submission.fork_server.library));
-    if (find_fork_server(fork_server::reuse_key(plan)) != fork_servers_.end()) return;
+    if (find_fork_server(fork_server::make_reuse_key(plan)) != fork_servers_.end()) return;
     fork_server::make_folder(plan, next_folder_ = fork_server_folder + std::to_string(++folder_count_));
   }
 
   // Returns the fork server for the plan, and starts it if necessary. Returns null and sets `refusal` if it cannot be
   // started.
   fork_server::ForkServer* fork_server(const plan::Plan& plan, std::string& refusal) {
-    const std::string key = fork_server::reuse_key(plan);
+    const std::string key = fork_server::make_reuse_key(plan);
     const auto running = find_fork_server(key);
     if (running != fork_servers_.end()) {
       std::rotate(running, running + 1, fork_servers_.end());
@@ -247,7 +247,7 @@ class ForkServerRequest {
   }
 
   std::string report() const {
-    return !is_requested_ ? "" : refusal_.empty() ? "forked" : "started: " + text::printable(refusal_, 500);
+    return !is_requested_ ? "" : refusal_.empty() ? "forked" : "started: " + text::make_printable(refusal_, 500);
   }
 
  private:

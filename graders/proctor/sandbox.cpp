@@ -36,7 +36,7 @@ constexpr int oldest_java = 8, newest_java = 40;
 const std::vector<const char*> all_devices = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"},
                                no_devices = {"/dev/null"};
 
-std::vector<std::string> configuration_files() {
+std::vector<std::string> list_configuration_files() {
   std::vector<std::string> paths(std::begin(system_files), std::end(system_files));
   for (int version = oldest_java; version <= newest_java; ++version)
     paths.push_back("/etc/java-" + std::to_string(version) + "-openjdk");
@@ -50,12 +50,12 @@ bool write_file(const char* path, const std::string& content) {
 
 // Returns the line of an id map. Uid 0 is not mapped inside, because its programs would start with all capabilities of
 // the namespace.
-std::string id_map(unsigned outside) {
+std::string format_id_map(unsigned outside) {
   return std::to_string(outside ? outside : default_uid) + " " + std::to_string(outside) + " 1";
 }
 
 std::string enter_user_namespace(int more_namespaces) {
-  const std::string uid = id_map(geteuid()), gid = id_map(getegid());
+  const std::string uid = format_id_map(geteuid()), gid = format_id_map(getegid());
   prctl(PR_SET_DUMPABLE, 1);  // otherwise the maps below belong to root; nothing untrusted runs yet
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS | more_namespaces) != 0) return sys::errno_message("user namespace");
   write_file("/proc/self/setgroups", "deny");
@@ -93,7 +93,7 @@ std::vector<HostFile> files_of_this_user(const std::vector<HostFile>& host_files
   return own_files;
 }
 
-std::string staging_folder() {
+std::string find_staging_folder() {
   for (const char* candidate : {"/tmp", "/mnt", "/run", "/var"})
     if (access(candidate, F_OK) == 0) return candidate;
   sys::fail("no folder to build the root in: /tmp is missing");
@@ -101,7 +101,7 @@ std::string staging_folder() {
 
 // Mounts an empty file system over a folder, to become the root, and returns its path.
 std::string mount_empty_root() {
-  const std::string root = staging_folder();
+  const std::string root = find_staging_folder();
   if (mount("proctor", root.c_str(), "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0)
     sys::fail_errno("cannot make a root");
   return root;
@@ -124,7 +124,7 @@ void build_root(
   const std::string source = mounts::path_of_fd(folder), root = mount_empty_root();
   for (const char* name : {"/job", "/box", "/proc", "/tmp", "/dev"}) mkdir((root + name).c_str(), 0755);
   for (const char* path : system_folders) mounts::bind_host_path(root, mounts::open_host_path(path), true);
-  for (const std::string& path : configuration_files())
+  for (const std::string& path : list_configuration_files())
     mounts::bind_host_path(root, mounts::open_host_path(path), true);
   for (const mounts::HostPath& path : readable) mounts::bind_host_path(root, path, true);
   for (const char* path : devices) mounts::bind_host_path(root, mounts::open_host_path(path), false);
@@ -251,12 +251,12 @@ void grant_system_paths(
     if (fd.valid()) sandbox.system_grants.push_back({std::move(fd), access});
   };
   for (const char* path : system_folders) grant(path, landlock::Access::run);
-  for (const std::string& path : configuration_files()) grant(path.c_str(), landlock::Access::read);
+  for (const std::string& path : list_configuration_files()) grant(path.c_str(), landlock::Access::read);
   for (const mounts::HostPath& path : readable) grant(path.path.c_str(), landlock::Access::run);
   for (const char* path : devices) grant(path, landlock::Access::write);
 }
 
-std::string json_list(const std::vector<std::string>& items) {
+std::string format_json_list(const std::vector<std::string>& items) {
   std::string items_json;
   for (const std::string& item : items) items_json += (items_json.empty() ? "" : ",") + json::quote(item);
   return "[" + items_json + "]";
@@ -320,7 +320,7 @@ Sandbox enter(const std::string& job, std::vector<mounts::HostPath> readable, La
   sandbox.job_folder = job;
   if (layers.namespaces) enter_namespaces(sandbox, readable, device_paths, files_of_this_user(host_files));
   sandbox.proc_fd = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  sandbox.landlock_abi = layers.landlock ? landlock::abi() : 0;
+  sandbox.landlock_abi = layers.landlock ? landlock::find_abi() : 0;
   if (layers.landlock && sandbox.landlock_abi == 0) sandbox.missing_layers.push_back("landlock: this kernel has none");
   sandbox.has_seccomp = layers.seccomp && seccomp::is_available();
   if (layers.seccomp && !sandbox.has_seccomp) sandbox.missing_layers.push_back("seccomp: this kernel has no filters");
@@ -339,10 +339,10 @@ std::string Sandbox::confinement_json(const std::string& interpreter) const {
   if (has_mount_namespace) namespaces.push_back("mount");
   if (has_net_namespace) namespaces.push_back("net");
   if (has_ipc_namespace) namespaces.push_back("ipc");
-  return "{\"v\":1" + text::json_field("uid", geteuid()) + ",\"no_new_privs\":true" +
-      text::json_field("landlock", landlock_abi) + ",\"seccomp\":" + (has_seccomp ? "true" : "false") +
-      ",\"namespaces\":" + json_list(namespaces) + ",\"proc\":" + (has_pid_namespace ? "\"own\"" : "\"self\"") +
-      ",\"missing\":" + json_list(missing_layers) +
+  return "{\"v\":1" + text::format_json_field("uid", geteuid()) + ",\"no_new_privs\":true" +
+      text::format_json_field("landlock", landlock_abi) + ",\"seccomp\":" + (has_seccomp ? "true" : "false") +
+      ",\"namespaces\":" + format_json_list(namespaces) + ",\"proc\":" + (has_pid_namespace ? "\"own\"" : "\"self\"") +
+      ",\"missing\":" + format_json_list(missing_layers) +
       (interpreter.empty() ? "" : ",\"interpreter\":" + json::quote(interpreter)) + "}";
 }
 

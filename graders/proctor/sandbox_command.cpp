@@ -102,7 +102,7 @@ void chown_link_folders(const Spec& spec) {
         sys::fail_errno("cannot change the owner of a folder");
 }
 
-const char* kill_name(process::KillReason killed) {
+const char* find_kill_name(process::KillReason killed) {
   switch (killed) {
     case process::KillReason::none: return "";
     case process::KillReason::cpu: return "cpu";
@@ -116,19 +116,20 @@ const char* kill_name(process::KillReason killed) {
   return "";
 }
 
-std::string report_json(const process::Ending& ending, const std::string& confinement) {
-  return "{\"v\":2" + text::json_field("code", ending.exit_code) + text::json_field("signal", ending.signal) +
-      ",\"killed\":\"" + (ending.is_stalled ? "hard" : kill_name(ending.kill_reason)) + "\"" +
-      text::json_field("cpu_us", ending.cpu_us) + text::json_field("wall_us", ending.wall_us) +
-      text::json_field("waited_us", ending.waited_us) + text::json_field("memory", ending.memory_bytes) +
+std::string format_report(const process::Ending& ending, const std::string& confinement) {
+  return "{\"v\":2" + text::format_json_field("code", ending.exit_code) +
+      text::format_json_field("signal", ending.signal) +
+      ",\"killed\":\"" + (ending.is_stalled ? "hard" : find_kill_name(ending.kill_reason)) + "\"" +
+      text::format_json_field("cpu_us", ending.cpu_us) + text::format_json_field("wall_us", ending.wall_us) +
+      text::format_json_field("waited_us", ending.waited_us) + text::format_json_field("memory", ending.memory_bytes) +
       ",\"confinement\":" + confinement + "}\n";
 }
 
-std::string report_json(const sys::Failure& failure) {
-  return "{\"v\":2,\"failure\":" + json::quote(text::printable(failure.text, 1000)) + "}\n";
+std::string format_report(const sys::Failure& failure) {
+  return "{\"v\":2,\"failure\":" + json::quote(text::make_printable(failure.text, 1000)) + "}\n";
 }
 
-sys::Fd termination_signals() {
+sys::Fd open_termination_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -167,7 +168,7 @@ void make_pipes_unreadable() {
 
 std::string run_in_sandbox(Spec& spec) {
   if (chdir(spec.folder.c_str()) != 0) sys::fail_errno("cannot enter " + spec.folder);
-  const sys::Fd termination_fd = termination_signals();
+  const sys::Fd termination_fd = open_termination_signals();
   const std::vector<sys::Fd> linked = link_files(spec);
   chown_link_folders(spec);
   if (!spec.program.starts_sandboxes) make_pipes_unreadable();
@@ -195,7 +196,7 @@ std::string run_in_sandbox(Spec& spec) {
   const process::Ending ending =
       wait_for_program(process::start(sandbox, spec.program), spec.kill_switch_fd, termination_fd.get());
   if (!ending.failure.empty()) sys::fail(ending.failure);
-  return report_json(ending, sandbox.confinement_json());
+  return format_report(ending, sandbox.confinement_json());
 }
 
 bool write_report(int fd, const std::string& report) {
@@ -212,13 +213,13 @@ int run_spec(const std::string& path) {
     files::mark_all_close_on_exec();
     spec = read_spec(json::parse(files::read_all(file.get(), max_spec_bytes)));
   } catch (const sys::Failure& failure) {
-    write_report(spec.report_fd, report_json(failure));
+    write_report(spec.report_fd, format_report(failure));
     return 2;
   }
   try {
     return write_report(spec.report_fd, run_in_sandbox(spec)) ? 0 : 1;
   } catch (const sys::Failure& failure) {
-    return write_report(spec.report_fd, report_json(failure)) ? 0 : 1;
+    return write_report(spec.report_fd, format_report(failure)) ? 0 : 1;
   }
 }
 

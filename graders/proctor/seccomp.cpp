@@ -86,7 +86,7 @@ Program refuse_truncating_read(unsigned argument) {
 
 // Allows signals to the caller itself. SIGKILL ends it like a forbidden call, so that any other SIGKILL is known to
 // come from outside.
-Program signal_to_self(uint32_t self, unsigned signal_argument) {
+Program allow_signal_to_self(uint32_t self, unsigned signal_argument) {
   return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, self, 1, 0), return_action(errno_action(EPERM)),
       load_argument(signal_argument), jump(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 0, 1),
       return_action(SECCOMP_RET_KILL_PROCESS), return_action(allow_action)};
@@ -131,7 +131,7 @@ const std::vector<uint32_t> own_barriers = {0 /* QUERY */, 1 << 3 /* PRIVATE_EXP
 // Threads of one process use private futexes. Other futexes are identified by their file, so two programs could
 // communicate through one in a system file. Waiting on them is allowed for programs with threads, because the kernel
 // wakes a thread that joins another through such a futex.
-Program private_or_waiting_futex() {
+Program allow_private_or_waiting_futex() {
   Program program = {
       load_argument(1), jump(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1), return_action(allow_action)};
   const Program waiting_calls =
@@ -142,7 +142,7 @@ Program private_or_waiting_futex() {
 
 // Refuses shared memory without a file: MADV_DONTNEED removes it from the resident set but does not free it, so that no
 // limit counts it. Refuses huge pages: their number is visible to all processes of the machine.
-Program counted_memory() {
+Program allow_counted_memory() {
   return {load_argument(3), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0),
       jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
       return_action(errno_action(EPERM)), return_action(allow_action)};
@@ -154,7 +154,7 @@ const std::vector<uint32_t> per_process_limits = {
     RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
 
 // Ignores RLIMIT_CPU, with which a program could have itself killed as if from outside.
-Program limits_without_cpu(unsigned argument) {
+Program allow_limits_without_cpu(unsigned argument) {
   Program program = {
       load_argument(argument), jump(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CPU, 0, 1), return_action(errno_action(0))};
   const Program other_limits = allow_values(argument, per_process_limits, EPERM);
@@ -163,19 +163,19 @@ Program limits_without_cpu(unsigned argument) {
 }
 
 // Allows sendto and recvfrom without flags and address, which do the same as write and read.
-Program like_read_and_write() {
+Program allow_plain_send_and_receive() {
   return {load_argument(3), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 5), load_argument(4),
       jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(4), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
       return_action(allow_action), return_action(errno_action(EPERM))};
 }
 
 // Allows reading its own limits (a null pointer as new limit), and setting limits of the process.
-Program own_per_process_limits(pid_t self) {
+Program allow_own_per_process_limits(pid_t self) {
   Program program = {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
       jump(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(self), 1, 0), return_action(errno_action(EPERM)),
       load_argument(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(2),
       jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), return_action(allow_action)};
-  const Program setting_limits = limits_without_cpu(1);
+  const Program setting_limits = allow_limits_without_cpu(1);
   program.insert(program.end(), setting_limits.begin(), setting_limits.end());
   return program;
 }
@@ -187,37 +187,38 @@ const std::vector<uint32_t> own_page_advice = {MADV_NORMAL, MADV_RANDOM, MADV_SE
 
 // Returns the number of a process's CPU clock. The clock of another process would show how long that has computed, and
 // so is a channel. Clocks of threads are visible only in their own process.
-uint32_t clock_of(pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; }
+uint32_t make_clock_id(pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; }
 
-Program own_clock(pid_t self) {
+Program allow_own_clock(pid_t self) {
   Program program = {load_argument(0), jump(BPF_JMP | BPF_JGE | BPF_K, 0x80000000U, 1, 0), return_action(allow_action),
       jump(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), return_action(allow_action)};
   const Program own_clocks = allow_values(0,
-      {clock_of(0, 0), clock_of(0, 1), clock_of(0, 2), clock_of(self, 0), clock_of(self, 1), clock_of(self, 2)},
+      {make_clock_id(0, 0), make_clock_id(0, 1), make_clock_id(0, 2), make_clock_id(self, 0), make_clock_id(self, 1),
+          make_clock_id(self, 2)},
       EINVAL);
   program.insert(program.end(), own_clocks.begin(), own_clocks.end());
   return program;
 }
 
-Program condition_program(system_calls::Condition condition, pid_t self) {
+Program make_condition_program(system_calls::Condition condition, pid_t self) {
   using system_calls::Condition;
   const auto own_pid = static_cast<uint32_t>(self);
   switch (condition) {
     case Condition::none: return {return_action(allow_action)};
     case Condition::no_effect: return {return_action(errno_action(0))};
     case Condition::unavailable: return {return_action(errno_action(ENOSYS))};
-    case Condition::signal_to_own_process: return signal_to_self(own_pid, 1);
-    case Condition::signal_to_own_thread: return signal_to_self(own_pid, 2);
+    case Condition::signal_to_own_process: return allow_signal_to_self(own_pid, 1);
+    case Condition::signal_to_own_thread: return allow_signal_to_self(own_pid, 2);
     case Condition::self_or_enosys: return allow_values(0, {0, own_pid}, ENOSYS);
     case Condition::self_or_zero: return allow_values(0, {0, own_pid}, 0);
-    case Condition::own_clock: return own_clock(self);
+    case Condition::own_clock: return allow_own_clock(self);
     case Condition::no_truncating_open: return refuse_truncating_read(1);
     case Condition::no_truncating_openat: return refuse_truncating_read(2);
-    case Condition::per_process_limits: return limits_without_cpu(0);
-    case Condition::own_per_process_limits: return own_per_process_limits(self);
+    case Condition::per_process_limits: return allow_limits_without_cpu(0);
+    case Condition::own_per_process_limits: return allow_own_per_process_limits(self);
     case Condition::private_futex: return allow_bits(1, FUTEX_PRIVATE_FLAG, true, EINVAL);
-    case Condition::private_or_waiting_futex: return private_or_waiting_futex();
-    case Condition::counted_memory: return counted_memory();
+    case Condition::private_or_waiting_futex: return allow_private_or_waiting_futex();
+    case Condition::counted_memory: return allow_counted_memory();
     case Condition::own_page_advice: return allow_values(2, own_page_advice, EINVAL);
     case Condition::no_flags: return allow_values(5, {0}, EOPNOTSUPP);
     case Condition::shared_descriptors: return allow_values(2, {0, 1 << 2 /* CLOSE_RANGE_CLOEXEC */}, EINVAL);
@@ -234,7 +235,7 @@ Program condition_program(system_calls::Condition condition, pid_t self) {
     case Condition::own_barrier: return allow_values(0, own_barriers, EINVAL);
     case Condition::no_namespaces: return allow_bits(0, new_namespaces, false, EPERM);
     case Condition::unix_socket_pair: return allow_values(0, {AF_UNIX}, EPERM);
-    case Condition::like_read_and_write: return like_read_and_write();
+    case Condition::like_read_and_write: return allow_plain_send_and_receive();
   }
   return {return_action(errno_action(EPERM))};
 }
@@ -245,7 +246,7 @@ struct Rule {
   Program program;
 };
 
-unsigned profile_bit(Profile profile, Permissions permissions) {
+unsigned find_profile_bit(Profile profile, Permissions permissions) {
   switch (profile) {
     case Profile::submission:
       if (permissions.may_fork)
@@ -258,12 +259,12 @@ unsigned profile_bit(Profile profile, Permissions permissions) {
   return 0;
 }
 
-std::vector<Rule> rules_of_profile(unsigned profile, pid_t self) {
+std::vector<Rule> list_profile_rules(unsigned profile, pid_t self) {
   std::vector<Rule> rules;
   for (const system_calls::Rule& rule : system_calls::rules())
     if (rule.profiles & profile)
       for (const system_calls::Call& call : rule.calls)
-        rules.push_back({call.number, condition_program(rule.condition, self)});
+        rules.push_back({call.number, make_condition_program(rule.condition, self)});
   return rules;
 }
 
@@ -345,10 +346,10 @@ class SearchTree {
 constexpr pid_t placeholder_pid = 0x0ca11e40;
 
 // Returns the filter of a profile, with `placeholder_pid`; it is built once.
-const Program& cached_filter(unsigned profile) {
+const Program& get_cached_filter(unsigned profile) {
   static std::map<unsigned, Program> drafts;
   const auto [entry, is_new] = drafts.try_emplace(profile);
-  if (is_new) entry->second = SearchTree(rules_of_profile(profile, placeholder_pid)).build();
+  if (is_new) entry->second = SearchTree(list_profile_rules(profile, placeholder_pid)).build();
   return entry->second;
 }
 
@@ -358,16 +359,18 @@ void set_own_pid(Program& program, pid_t self) {
     if (step.code != (BPF_JMP | BPF_JEQ | BPF_K)) continue;
     if (step.k == static_cast<uint32_t>(placeholder_pid)) step.k = static_cast<uint32_t>(self);
     const uint32_t clock_kind = step.k & 7;
-    if (step.k == clock_of(placeholder_pid, clock_kind)) step.k = clock_of(self, clock_kind);
+    if (step.k == make_clock_id(placeholder_pid, clock_kind)) step.k = make_clock_id(self, clock_kind);
   }
 }
 
 }  // namespace
 
-void prepare_filter(Profile profile, Permissions permissions) { cached_filter(profile_bit(profile, permissions)); }
+void prepare_filter(Profile profile, Permissions permissions) {
+  get_cached_filter(find_profile_bit(profile, permissions));
+}
 
 std::string install_filter(Profile profile, Permissions permissions, pid_t self) {
-  Program program = cached_filter(profile_bit(profile, permissions));
+  Program program = get_cached_filter(find_profile_bit(profile, permissions));
   set_own_pid(program, self);
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return sys::errno_message("seccomp");
@@ -423,14 +426,15 @@ sys::Fd install_start_listener(bool includes_threads) {
   return listener;
 }
 
-std::optional<StartListener::StartRequest> StartListener::next_request() const {
+std::optional<StartListener::TaskStartRequest> StartListener::receive_request() const {
   alignas(Notification) char buffer[512] = {};  // newer kernels may return more
   const auto& notification = *reinterpret_cast<const Notification*>(buffer);
   if (ioctl(listener_.get(), ioctl_receive, buffer) != 0) return std::nullopt;
-  return StartRequest{notification.id, notification.data.nr == SYS_clone && (notification.data.args[0] & CLONE_THREAD)};
+  return TaskStartRequest{
+      notification.id, notification.data.nr == SYS_clone && (notification.data.args[0] & CLONE_THREAD)};
 }
 
-void StartListener::answer(const StartRequest& request) {
+void StartListener::answer_request(const TaskStartRequest& request) {
   const bool granted = request.is_thread || processes_left_ > 0;
   Response answer = {request.id, 0, granted ? 0 : -EAGAIN, granted ? flag_continue : 0};
   if (ioctl(listener_.get(), ioctl_send, &answer) != 0) {

@@ -40,16 +40,16 @@ class StartListener {
   // `max_processes` is the total number of processes, including those that have ended.
   StartListener(sys::Fd listener, int max_processes) : listener_(std::move(listener)), processes_left_(max_processes) {}
 
-  struct StartRequest {
+  struct TaskStartRequest {
     uint64_t id;
     bool is_thread;  // a thread, not a process
   };
 
   int descriptor() const { return listener_.get(); }
   // Returns the next request; nullopt if the caller is gone.
-  std::optional<StartRequest> next_request() const;
+  std::optional<TaskStartRequest> receive_request() const;
   // Permits a thread, and a process if any are left. Otherwise the call fails with EAGAIN.
-  void answer(const StartRequest& request);
+  void answer_request(const TaskStartRequest& request);
   int granted_processes() const { return granted_processes_; }
   // A program that keeps asking costs the supervisor more than itself.
   bool has_too_many_refusals() const { return refused_processes_ > 16; }

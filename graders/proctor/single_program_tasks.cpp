@@ -12,7 +12,7 @@ namespace {
 // Batch: the submission reads one input and writes one output, then the checker compares.
 class Batch : public Task {
  public:
-  Batch(const TaskContext& parts, const char* mode) : Task(parts), mode_(mode) {}
+  Batch(const TaskContext& context, const char* mode) : Task(context), mode_(mode) {}
 
   verdict::Verdict judge(const plan::Test& test) override {
     checker_.begin_test();
@@ -30,7 +30,7 @@ class Batch : public Task {
     const bool is_one_way = sandbox_.layers.is_on("one-way");
     const sys::Fd output_writer = plan_.output_file.empty() ? files::reopen_write_only(output, is_one_way) : sys::Fd(),
                   error_writer = files::reopen_write_only(error, is_one_way);
-    process::Program program = submission_program();
+    process::Program program = make_submission_program();
     const sys::Fd input_copy = plan_.input_file.empty() ? set_standard_input(input, program) : write_input_file(input);
     if (plan_.output_file.empty()) program.output = output_writer.get();
     program.error = error_writer.get();
@@ -93,7 +93,7 @@ class Function : public Task {
   verdict::Verdict judge(const plan::Test& test) override {
     const int result = streams_.file("result"), error = streams_.file("error");
     const sys::Fd result_writer = files::reopen_write_only(result), error_writer = files::reopen_write_only(error);
-    process::Program program = submission_program();
+    process::Program program = make_submission_program();
     program.inherited_fds.push_back(program.argument_fd = result_writer.get());
     const sys::Fd input_copy = set_standard_input(files_.fd_of(test.input), program);
     program.error = error_writer.get();  // its standard output is /dev/null
@@ -123,7 +123,8 @@ class OutputOnly : public Task {
 // tests are judged by the program, unless only a file counts. The checker's last argument names the mode of the test.
 class BatchAndOutput : public Task {
  public:
-  explicit BatchAndOutput(const TaskContext& parts) : Task(parts), by_file_(parts), by_program_(parts, program_mode) {}
+  explicit BatchAndOutput(const TaskContext& context)
+      : Task(context), by_file_(context), by_program_(context, program_mode) {}
 
   verdict::Verdict judge(const plan::Test& test) override {
     if (test.is_judged_by_file) return by_file_.judge(test, "outputonly");
@@ -139,11 +140,13 @@ class BatchAndOutput : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_batch(const TaskContext& parts) { return std::make_unique<Batch>(parts, nullptr); }
-std::unique_ptr<Task> make_function(const TaskContext& parts) { return std::make_unique<Function>(parts); }
-std::unique_ptr<Task> make_output_only(const TaskContext& parts) { return std::make_unique<OutputOnly>(parts); }
-std::unique_ptr<Task> make_batch_and_output(const TaskContext& parts) {
-  return std::make_unique<BatchAndOutput>(parts);
+std::unique_ptr<Task> make_batch_task(const TaskContext& context) { return std::make_unique<Batch>(context, nullptr); }
+std::unique_ptr<Task> make_function_task(const TaskContext& context) { return std::make_unique<Function>(context); }
+std::unique_ptr<Task> make_output_only_task(const TaskContext& context) {
+  return std::make_unique<OutputOnly>(context);
+}
+std::unique_ptr<Task> make_batch_and_output_task(const TaskContext& context) {
+  return std::make_unique<BatchAndOutput>(context);
 }
 
 }  // namespace task

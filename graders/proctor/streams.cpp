@@ -11,7 +11,7 @@ namespace {
 constexpr mode_t unshared_mode = 0600;  // The mode of a file while no program has it.
 
 sys::Fd reopen_pipe(const sys::Fd& pipe_fd, int flags) {
-  sys::Fd end(open(pipes::path(pipe_fd).c_str(), flags | O_CLOEXEC));
+  sys::Fd end(open(pipes::make_fd_path(pipe_fd).c_str(), flags | O_CLOEXEC));
   if (!end.valid()) sys::fail_errno("cannot open a pipe again");
   return end;
 }
@@ -35,7 +35,7 @@ int Streams::existing_file(const char* name, size_t index) {
 // pipe with the same inode number.
 pipes::Pipe Streams::pipe(const char* name, size_t index) {
   sys::Fd& path_fd = pipes_[{name, index}];
-  if (!path_fd.valid()) path_fd = reopen_pipe(pipes::make().read, O_PATH);
+  if (!path_fd.valid()) path_fd = reopen_pipe(pipes::make_pipe().read, O_PATH);
   pipes::Pipe pipe;
   pipe.read = reopen_pipe(path_fd, O_RDONLY), pipe.write = reopen_pipe(path_fd, O_WRONLY);
   files::reset_times(pipe.read.get());

@@ -48,7 +48,7 @@ class Supervisor {
         clock_(program.clock ? *program.clock : own_clock_.emplace(1)),
         is_submission_(program.profile == seccomp::Profile::submission),
         is_single_process_(is_submission_ && program.max_processes == 1),
-        asks_before_starts_((is_submission_ && !is_single_process_) || asks_before_threads(sandbox, program)),
+        asks_before_starts_((is_submission_ && !is_single_process_) || needs_thread_permission(sandbox, program)),
         proc_fd_(sandbox.proc_fd.get()),
         report_fd_(report),
         account_(clock_, program.clock_member, time_rules(program)) {}
@@ -137,7 +137,7 @@ class Supervisor {
       own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
       proc_fd_ = own_proc_.get();
     }
-    self_in_proc_ = own_pid_in(proc_fd_);
+    self_in_proc_ = find_own_pid(proc_fd_);
     // The program's mounts hide the folder's path later.
     if (program_.limits.disk_bytes != unlimited || program_.limits.disk_entries != unlimited)
       folder_ = sys::Fd(open((sandbox_.job_folder + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -236,12 +236,12 @@ class Supervisor {
   // Answers a request, or holds it if there are too many threads. Runtimes consider a thread joined before it has
   // ended, so on a busy machine, threads that are about to end accumulate.
   void handle_request() {
-    const std::optional<seccomp::StartListener::StartRequest> request = listener_->next_request();
+    const std::optional<seccomp::StartListener::TaskStartRequest> request = listener_->receive_request();
     if (!request) return;
     if (request->is_thread && sandbox_.layers.is_on("polling") && !admit_thread())
       held_request_ = request, held_since_cpu_us_ = -1, idle_looks_ = 0;
     else
-      listener_->answer(*request);
+      listener_->answer_request(*request);
   }
 
   // Reaps every process that has ended, orphans included, since this process is the first of its namespace or a
@@ -271,12 +271,13 @@ class Supervisor {
     next_wait_look_ = now + wait_look_us;
     const std::vector<std::string> only_thread = {std::to_string(child_in_proc_)};
     waits_.observe(
-        proc_fd_, has_one_thread ? only_thread : resource_usage::threads_of(proc_fd_, processes()), now, needs_reports);
+        proc_fd_, has_one_thread ? only_thread : resource_usage::list_threads(proc_fd_, processes()), now,
+        needs_reports);
   }
 
   std::vector<pid_t> processes() const {
     return is_single_process_ ? std::vector<pid_t>{child_in_proc_}
-                              : resource_usage::descendants(proc_fd_, self_in_proc_);
+                              : resource_usage::list_descendants(proc_fd_, self_in_proc_);
   }
 
   // Returns the program's time rules. Without a CPU limit, CPU time is idle time.
@@ -289,8 +290,8 @@ class Supervisor {
   void enforce_limits() {
     if (!sandbox_.layers.is_on("polling")) return;
     const int64_t now = sys::now_us();
-    resource_usage::Usage usage = is_single_process_ ? resource_usage::of_process(proc_fd_, child_in_proc_, child_)
-                                                     : resource_usage::of_descendants(proc_fd_, self_in_proc_);
+    resource_usage::Usage usage = is_single_process_ ? resource_usage::measure_process(proc_fd_, child_in_proc_, child_)
+                                                     : resource_usage::measure_descendants(proc_fd_, self_in_proc_);
     // A file that the program can read again counts as memory. If it holds more than the memory, the program is killed
     // for its output, whichever limit is noticed first.
     const int64_t file_bytes = program_.counted_file >= 0 ? files::allocated_bytes(program_.counted_file) : 0;
@@ -335,7 +336,7 @@ class Supervisor {
     if (program_.limits.threads == unlimited) return false;
     if (held_request_) return is_held_too_long(cpu_us);
     threads_ = count_threads();
-    return threads_ > max_threads() && !(listener_ && asks_before_threads(sandbox_, program_));
+    return threads_ > max_threads() && !(listener_ && needs_thread_permission(sandbox_, program_));
   }
 
   // Returns whether the program must be killed because a thread above the limit was held long enough.
@@ -354,7 +355,7 @@ class Supervisor {
   }
 
   void release_held() {
-    listener_->answer(*held_request_);
+    listener_->answer_request(*held_request_);
     held_request_.reset();
   }
 
@@ -381,7 +382,7 @@ class Supervisor {
     if (!folder_.valid() || now < next_disk_look_) return false;
     const Limits& limits = program_.limits;
     const int64_t max_entries = limits.disk_entries == unlimited ? INT64_MAX - 1 : limits.disk_entries;
-    const resource_usage::FolderContents contents = resource_usage::folder_contents(folder_.get(), max_entries);
+    const resource_usage::FolderContents contents = resource_usage::count_folder_contents(folder_.get(), max_entries);
     const int64_t end = sys::now_us();
     next_disk_look_ = end + std::max<int64_t>(disk_look_us, 50 * (end - now));
     return contents.entries > max_entries || (limits.disk_bytes != unlimited && contents.bytes > limits.disk_bytes);
@@ -395,7 +396,7 @@ class Supervisor {
       finish(KillReason::memory);
       return;
     }
-    for (const pid_t pid : resource_usage::descendants(proc_fd_, self_in_proc_))
+    for (const pid_t pid : resource_usage::list_descendants(proc_fd_, self_in_proc_))
       if (pid == usage.largest_pid) kill(pid, SIGKILL);
   }
 
@@ -415,7 +416,7 @@ class Supervisor {
       return;
     }
     kill(-child_, SIGKILL);
-    for (const pid_t pid : resource_usage::descendants(proc_fd_, self_in_proc_)) kill(pid, SIGKILL);
+    for (const pid_t pid : resource_usage::list_descendants(proc_fd_, self_in_proc_)) kill(pid, SIGKILL);
   }
 
   // Repeats until no process is left, because a process may fork while its parent is being killed.
@@ -447,7 +448,7 @@ class Supervisor {
   sigset_t watched_signals_;
   SupervisorReport report_ = {};
   pid_t child_ = -1, child_in_proc_ = -1, self_in_proc_ = -1;
-  std::optional<seccomp::StartListener::StartRequest> held_request_;
+  std::optional<seccomp::StartListener::TaskStartRequest> held_request_;
   int idle_looks_ = 0;  // number of looks at which no thread was running
   bool has_ended_ = false, has_many_processes_ = false, only_answered_request_ = false, listener_is_closed_ = false;
   resource_usage::CpuWaits waits_;

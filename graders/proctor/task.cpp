@@ -13,7 +13,7 @@ constexpr int64_t max_open_files = 64;
 
 }  // namespace
 
-process::Program Task::submission_program() const {
+process::Program Task::make_submission_program() const {
   process::Program program;
   program.argv = plan_.submission.argv;
   program.env = plan_.submission.env;
@@ -48,7 +48,7 @@ const process::Limits& Task::judged_limits() const {
   return sandbox_.layers.is_on("accounting") ? plan_.limits : no_limits;
 }
 
-checker_result::CheckerResult Task::judge_program_result(
+checker_result::CheckerResult Task::read_judge_program_result(
     const std::string& kind, const checker_result::CheckerOutput& output) const {
   try {
     return checker_result::read_result(kind, output);
@@ -100,11 +100,11 @@ verdict::Verdict Task::run_and_check(
   verdict::Verdict verdict;
   verdict.ending = run_alone(program);
   verdict.end_reason =
-      end_reason_of(verdict.ending, judged_limits(), std::max(files::size_bytes(output), files::size_bytes(error)));
+      find_end_reason(verdict.ending, judged_limits(), std::max(files::size_bytes(output), files::size_bytes(error)));
   if (verdict.end_reason == verdict::EndReason::signal && verdict.ending.is_killed_from_outside)
     fail_killed_from_outside();
   if (verdict.end_reason != verdict::EndReason::ok)
-    verdict.feedback = error_summary(error);
+    verdict.feedback = summarize_error(error);
   else if (!plan_.output_file.empty() && files::is_unwritten(output) && files::size_bytes(output) == 0)
     verdict.feedback = "The program wrote no file " + plan_.output_file;
   else
@@ -160,7 +160,7 @@ bool is_location_line(const std::string& line) {
 
 }  // namespace
 
-std::string error_summary(int error) {
+std::string summarize_error(int error) {
   constexpr size_t max_bytes = 500, tail_bytes = 16 << 10;
   std::string tail = files::read_tail(error, tail_bytes);
   tail.resize(end_of_error_text(tail));
@@ -181,7 +181,8 @@ std::string error_summary(int error) {
 
 void fail_killed_from_outside() { sys::fail("the program was killed from outside, not by a limit", true); }
 
-verdict::EndReason end_reason_of(const process::Ending& ending, const process::Limits& limits, int64_t written_bytes) {
+verdict::EndReason find_end_reason(
+    const process::Ending& ending, const process::Limits& limits, int64_t written_bytes) {
   using process::KillReason;
   const auto is_over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };
   if (ending.kill_reason == KillReason::memory || is_over(ending.memory_bytes, limits.memory_bytes))

@@ -40,14 +40,14 @@ struct TaskContext {
 
 class Task {
  public:
-  explicit Task(const TaskContext& parts)
-      : plan_(parts.plan),
-        sandbox_(parts.sandbox),
-        files_(parts.files),
-        checker_(parts.checker),
-        streams_(parts.streams),
-        manager_(parts.manager),
-        fork_server_(parts.fork_server) {}
+  explicit Task(const TaskContext& context)
+      : plan_(context.plan),
+        sandbox_(context.sandbox),
+        files_(context.files),
+        checker_(context.checker),
+        streams_(context.streams),
+        manager_(context.manager),
+        fork_server_(context.fork_server) {}
   virtual ~Task() = default;
   Task(const Task&) = delete;
 
@@ -56,7 +56,7 @@ class Task {
 
  protected:
   // Returns the submission's program, without its standard descriptors.
-  process::Program submission_program() const;
+  process::Program make_submission_program() const;
 
   // Runs a program without others at the same time.
   process::Ending run_alone(const process::Program& program) const;
@@ -80,7 +80,7 @@ class Task {
 
   // Returns the result of a manager or interactor. If it failed, the submission may have caused that: the failure is
   // marked as provoked, and the client decides by running an honest program.
-  checker_result::CheckerResult judge_program_result(
+  checker_result::CheckerResult read_judge_program_result(
       const std::string& kind, const checker_result::CheckerOutput& output) const;
 
   // Runs the submission alone and checks its output. `mode` is an argument for the checker of a task that takes
@@ -108,21 +108,21 @@ class Task {
 
 // Returns the last line that a program wrote to standard error, without locations: an uncaught exception is named
 // there.
-std::string error_summary(int error);
+std::string summarize_error(int error);
 
 // Fails because a signal that neither the judge nor the program sent has ended the program.
 [[noreturn]] void fail_killed_from_outside();
 
 // Returns why a program ended, under the plan's limits. A limit takes precedence over exit code and signal.
 // `written_bytes` is the size of its largest output.
-verdict::EndReason end_reason_of(const process::Ending& ending, const process::Limits& limits, int64_t written_bytes);
+verdict::EndReason find_end_reason(const process::Ending& ending, const process::Limits& limits, int64_t written_bytes);
 
-std::unique_ptr<Task> make_batch(const TaskContext&);
-std::unique_ptr<Task> make_output_only(const TaskContext&);
-std::unique_ptr<Task> make_batch_and_output(const TaskContext&);
-std::unique_ptr<Task> make_function(const TaskContext&);
-std::unique_ptr<Task> make_two_steps(const TaskContext&);
-std::unique_ptr<Task> make_communication(const TaskContext&);
-std::unique_ptr<Task> make_interactive(const TaskContext&);
+std::unique_ptr<Task> make_batch_task(const TaskContext&);
+std::unique_ptr<Task> make_output_only_task(const TaskContext&);
+std::unique_ptr<Task> make_batch_and_output_task(const TaskContext&);
+std::unique_ptr<Task> make_function_task(const TaskContext&);
+std::unique_ptr<Task> make_two_steps_task(const TaskContext&);
+std::unique_ptr<Task> make_communication_task(const TaskContext&);
+std::unique_ptr<Task> make_interactive_task(const TaskContext&);
 
 }  // namespace task

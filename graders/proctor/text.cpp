@@ -64,13 +64,13 @@ std::string replace_unprintable(const std::string& raw, size_t max_bytes, const 
 
 }  // namespace
 
-std::string printable(const std::string& raw, size_t max_bytes) {
+std::string make_printable(const std::string& raw, size_t max_bytes) {
   std::string clean = replace_unprintable(raw, max_bytes, "");
   while (!clean.empty() && clean.back() == ' ') clean.pop_back();
   return clean;
 }
 
-std::string printable_lines(const std::string& raw, size_t max_bytes) {
+std::string make_printable_lines(const std::string& raw, size_t max_bytes) {
   return replace_unprintable(raw, max_bytes, "\n\t");
 }
 
@@ -84,7 +84,7 @@ std::string error_line(const std::string& raw) {
   return first_line(position < raw.size() ? raw.substr(position) : raw);
 }
 
-std::string json_field(const char* name, int64_t value) {
+std::string format_json_field(const char* name, int64_t value) {
   return std::string(",\"") + name + "\":" + std::to_string(value);
 }
 

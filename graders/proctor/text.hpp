@@ -8,10 +8,10 @@ namespace text {
 
 // Returns at most `max_bytes` of printable UTF-8 on one line. Control characters become spaces; invalid sequences and
 // bidirectional controls become U+FFFD, so that feedback can neither forge lines nor control a terminal.
-std::string printable(const std::string& raw, size_t max_bytes);
+std::string make_printable(const std::string& raw, size_t max_bytes);
 
 // Like `printable`, but keeps line breaks and tabs, for text that is not shown on a terminal.
-std::string printable_lines(const std::string& raw, size_t max_bytes);
+std::string make_printable_lines(const std::string& raw, size_t max_bytes);
 
 // Returns the text up to the first line break.
 std::string first_line(const std::string& raw);
@@ -23,6 +23,6 @@ constexpr const char* traceback = "Traceback (most recent call last):";
 std::string error_line(const std::string& raw);
 
 // Returns another field of a JSON object, with a number as its value.
-std::string json_field(const char* name, int64_t value);
+std::string format_json_field(const char* name, int64_t value);
 
 }  // namespace text

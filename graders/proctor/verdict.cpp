@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t max_feedback_bytes = 4096;
 
-const char* name(EndReason end_reason) {
+const char* end_reason_name(EndReason end_reason) {
   switch (end_reason) {
     case EndReason::ok: return "ok";
     case EndReason::exit: return "exit";
@@ -24,7 +24,7 @@ const char* name(EndReason end_reason) {
   return "";
 }
 
-std::string number(double value) {
+std::string format_number(double value) {
   char digits[40];
   std::snprintf(digits, sizeof digits, "%.17g", value);
   return digits;
@@ -33,10 +33,10 @@ std::string number(double value) {
 }  // namespace
 
 std::string VerdictLines::quoted_line(const std::string& raw) const {
-  return json::quote(cleans_text_ ? text::printable(raw, max_feedback_bytes) : raw);
+  return json::quote(cleans_text_ ? text::make_printable(raw, max_feedback_bytes) : raw);
 }
 std::string VerdictLines::quoted_text(const std::string& raw) const {
-  return json::quote(cleans_text_ ? text::printable_lines(raw, raw.size() * 3) : raw);
+  return json::quote(cleans_text_ ? text::make_printable_lines(raw, raw.size() * 3) : raw);
 }
 
 void VerdictLines::write_line(const std::string& fields) {
@@ -65,12 +65,13 @@ void VerdictLines::write_fatal(const std::string& reason) { write_line(",\"fatal
 
 void VerdictLines::write_verdict(int64_t test, const Verdict& verdict) {
   const process::Ending& ending = verdict.ending;
-  write_line(text::json_field("test", test) + ",\"end\":\"" + name(verdict.end_reason) +
-      "\",\"score\":" + number(verdict.score) + ",\"feedback\":" + quoted_line(verdict.feedback) +
-      text::json_field("cpu_us", ending.cpu_us) + text::json_field("wall_us", ending.wall_us) +
-      text::json_field("waited_us", ending.waited_us) + text::json_field("memory", ending.memory_bytes) +
-      text::json_field("code", ending.exit_code) + text::json_field("signal", ending.signal) +
-      (ending.process_count > 0 ? text::json_field("processes", ending.process_count) : "") +
+  write_line(text::format_json_field("test", test) + ",\"end\":\"" + end_reason_name(verdict.end_reason) +
+      "\",\"score\":" + format_number(verdict.score) + ",\"feedback\":" + quoted_line(verdict.feedback) +
+      text::format_json_field("cpu_us", ending.cpu_us) + text::format_json_field("wall_us", ending.wall_us) +
+      text::format_json_field("waited_us", ending.waited_us) + text::format_json_field("memory", ending.memory_bytes) +
+      text::format_json_field("code", ending.exit_code) +
+      text::format_json_field("signal", ending.signal) +
+      (ending.process_count > 0 ? text::format_json_field("processes", ending.process_count) : "") +
       (verdict.is_fraction ? ",\"part\":true" : "") +
       (verdict.end_reason == EndReason::wall && ending.is_stalled ? ",\"stalled\":true" : "") +
       (verdict.output.empty() ? "" : ",\"output\":" + quoted_text(verdict.output)) +

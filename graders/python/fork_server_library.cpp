@@ -145,7 +145,7 @@ void consolidate_heap() {
 }
 
 void fork_program(const sandbox::Sandbox& sandbox, const messages::Message& message) {
-  process::Program program = messages::read_program(message);
+  process::Program program = messages::decode_program(message);
   program.entry_point = run_script;
   consolidate_heap();
   PyOS_BeforeFork();
@@ -174,7 +174,7 @@ void serve() {
   prctl(PR_SET_DUMPABLE, 0);
   messages::Message message;
   if (!messages::receive(control_fd, message)) return;
-  const sandbox::Sandbox sandbox = messages::read_sandbox(message);
+  const sandbox::Sandbox sandbox = messages::decode_sandbox(message);
   if (has_main_thread_mark() && !_PyInterpreterState_SetNotRunningMain)
     sys::fail("this interpreter cannot run its main function again");
   if (minor_version() >= 13) main_thread();

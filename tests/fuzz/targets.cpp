@@ -138,10 +138,10 @@ void fuzz_verdict(const std::string& input) {
 
 void fuzz_printable(const std::string& input) {
   for (const size_t max_bytes : {size_t{0}, size_t{7}, size_t{200}}) {
-    const std::string line = text::printable(input, max_bytes);
+    const std::string line = text::make_printable(input, max_bytes);
     check(line.size() <= max_bytes, "at most max_bytes");
     check(is_utf8(line), "printable text is UTF-8");
-    const std::string lines = text::printable_lines(input, max_bytes);
+    const std::string lines = text::make_printable_lines(input, max_bytes);
     check(lines.size() <= max_bytes && is_utf8(lines), "printable lines are UTF-8, and at most max_bytes");
     for (const char c : lines) check(static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t', "line breaks and tabs are the only controls");
     for (const char c : line) check(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "printable text has no control character");
@@ -183,25 +183,25 @@ std::string plain_stripped(const std::string& content) {
 void fuzz_comparison(const std::string& input) {
   const std::string a = piece(input, 0), b = piece(input, 1);
   const sys::Fd ours = memory_of(a), theirs = memory_of(b);
-  check(compare::exact(ours.get(), theirs.get()) == (a == b), "exact is exact");
-  check(compare::stripped(ours.get(), theirs.get()) == (plain_stripped(a) == plain_stripped(b)), "stripped strips like Python");
-  check(compare::white_diff(ours.get(), theirs.get()) == (plain_lines(a) == plain_lines(b)), "the white diff is that of CMS");
+  check(compare::matches_exact(ours.get(), theirs.get()) == (a == b), "exact is exact");
+  check(compare::matches_stripped(ours.get(), theirs.get()) == (plain_stripped(a) == plain_stripped(b)), "stripped strips like Python");
+  check(compare::matches_white_diff(ours.get(), theirs.get()) == (plain_lines(a) == plain_lines(b)), "the white diff is that of CMS");
   compare::TokenRules rules;
   rules.case_sensitive = input.size() % 2, rules.space_sensitive = input.size() % 3 == 0;
-  check(compare::tokens(ours.get(), ours.get(), rules), "tokens are equal to themselves");
-  const bool same = compare::tokens(ours.get(), theirs.get(), rules);
-  check(same == compare::tokens(theirs.get(), ours.get(), rules), "tokens without tolerance are symmetric");
+  check(compare::matches_tokens(ours.get(), ours.get(), rules), "tokens are equal to themselves");
+  const bool same = compare::matches_tokens(ours.get(), theirs.get(), rules);
+  check(same == compare::matches_tokens(theirs.get(), ours.get(), rules), "tokens without tolerance are symmetric");
   rules.absolute = 1e-6, rules.relative = 1e-9;
-  check(!same || rules.space_sensitive || !rules.case_sensitive || compare::tokens(ours.get(), theirs.get(), rules), "a tolerance accepts more");
+  check(!same || rules.space_sensitive || !rules.case_sensitive || compare::matches_tokens(ours.get(), theirs.get(), rules), "a tolerance accepts more");
   const sys::Fd longer = memory_of(a + "\n \n"), visible = memory_of(a + "\nx");
-  check(compare::float_lines(longer.get(), theirs.get()) == compare::float_lines(ours.get(), theirs.get()), "empty lines at an output's end are ignored");
-  check(compare::float_lines(visible.get(), visible.get()), "lines that end with a visible one equal themselves");
+  check(compare::matches_float_lines(longer.get(), theirs.get()) == compare::matches_float_lines(ours.get(), theirs.get()), "empty lines at an output's end are ignored");
+  check(compare::matches_float_lines(visible.get(), visible.get()), "lines that end with a visible one equal themselves");
   const bool plain = a.find_first_of("\r\v\f\x1c\x1d\x1e\xc2\xe2") == std::string::npos;
-  check(!plain || plain_stripped(a) != plain_stripped(b) || compare::apps(ours.get(), theirs.get()), "APPS first compares the stripped files");
-  const bool prime = compare::prime_code(ours.get(), theirs.get());
-  check(!prime || compare::apps(ours.get(), theirs.get()), "prime_code accepts only what APPS accepts");
-  check(!compare::stripped(ours.get(), theirs.get()) || compare::stripped_lines(ours.get(), theirs.get()), "stripped lines accept more");
-  const bool values = compare::json(ours.get(), theirs.get());
+  check(!plain || plain_stripped(a) != plain_stripped(b) || compare::matches_apps(ours.get(), theirs.get()), "APPS first compares the stripped files");
+  const bool prime = compare::matches_prime_code(ours.get(), theirs.get());
+  check(!prime || compare::matches_apps(ours.get(), theirs.get()), "prime_code accepts only what APPS accepts");
+  check(!compare::matches_stripped(ours.get(), theirs.get()) || compare::matches_stripped_lines(ours.get(), theirs.get()), "stripped lines accept more");
+  const bool values = compare::matches_json(ours.get(), theirs.get());
   check(a != b || values, "equal texts are equal values");
 }
 
