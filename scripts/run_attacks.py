@@ -32,26 +32,28 @@ _USER = _ROOT if os.geteuid() == 0 else _ORDINARY
 
 def main(arguments: list[str]) -> int:
     match arguments:
-        case ["try", file, *names] if not _unknown(names):
-            return _try_all(Path(file), names)
-        case ["servers", *targets] if targets and not _unknown(names := [*filterfalse(is_server, targets)]):
+        case ["try", file, *names] if not _find_unknown_names(names):
+            return _try_all_layers(Path(file), names)
+        case ["servers", *targets] if targets and not _find_unknown_names(
+            names := [*filterfalse(is_server, targets)]
+        ):
             return _try_servers([*filter(is_server, targets)], names)
         case ["write", which, *files] if files:
             return _write_table([Path(file) for file in files], whole=which == "all")
-        case ["mutate", *names] if not _unknown(names):
-            return _mutate(names)
+        case ["mutate", *names] if not _find_unknown_names(names):
+            return _run_mutations(names)
         case ["try", _, *names] | ["mutate", *names] | ["servers", *names]:
             names = [*filterfalse(is_server, names)]
-            print(f"no such attack: {', '.join(_unknown(names))}", file=sys.stderr)
+            print(f"no such attack: {', '.join(_find_unknown_names(names))}", file=sys.stderr)
     return 2
 
 
-def _unknown(names: list[str]) -> list[str]:
+def _find_unknown_names(names: list[str]) -> list[str]:
     return [name for name in names if name not in {attack.name for attack in ATTACKS}]
 
 
 @contextmanager
-def _folders() -> Iterator[tuple[Path, Path]]:
+def _make_folders() -> Iterator[tuple[Path, Path]]:
     """Yield a folder that sandboxes may read, and a folder for builds."""
     workshop = Path(tempfile.mkdtemp(prefix="ioi-eval-attacks-", dir="/dev/shm"))
     workshop.chmod(0o711)
@@ -62,17 +64,17 @@ def _folders() -> Iterator[tuple[Path, Path]]:
         shutil.rmtree(workshop)
 
 
-def _try_all(file: Path, names: list[str]) -> int:
+def _try_all_layers(file: Path, names: list[str]) -> int:
     """Try attacks (all if `names` is empty) on all engines and mixtures of layers, as the current user."""
     os.environ["API_KEY"] = SECRET
     columns = {}
-    with _folders() as (workshop, cache):
+    with _make_folders() as (workshop, cache):
         for engine, (name, layers) in product(ENGINES, MIXTURES.items()):
             title, started = f"{engine}, {name}", time.monotonic()
-            _log(f"{title}, as {_USER} ...")
+            _print_progress(f"{title}, as {_USER} ...")
             with prepared(workshop) as ground:
                 columns[title] = asyncio.run(column(engine, layers, cache, ground, workshop, names))
-            _log(f"    {time.monotonic() - started:.0f} s")
+            _print_progress(f"    {time.monotonic() - started:.0f} s")
     file.write_bytes(msgspec.json.encode(Half(_USER, columns)))
     return 0
 
@@ -81,7 +83,7 @@ def _try_servers(urls: list[str], names: list[str]) -> int:
     """Try all attacks, or some, on running servers. Attacks by the scripts of a client are not included."""
     os.environ["API_KEY"] = SECRET
     faults = []
-    with _folders() as (workshop, cache):
+    with _make_folders() as (workshop, cache):
         for url in urls:
             with prepared(workshop) as ground:
                 outcomes = asyncio.run(column(url, EVERYTHING, cache, ground, workshop, names))
@@ -91,7 +93,7 @@ def _try_servers(urls: list[str], names: list[str]) -> int:
     return 1 if faults else 0
 
 
-def _log(message: str) -> None:
+def _print_progress(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
@@ -108,20 +110,20 @@ def _write_table(files: list[Path], *, whole: bool) -> int:
     return 1 if table.faults else 0
 
 
-def _mutate(names: list[str]) -> int:
+def _run_mutations(names: list[str]) -> int:
     faults = count = 0
     adopt_orphans()
-    with _folders() as (workshop, cache):
+    with _make_folders() as (workshop, cache):
         proctor = built_once(cache / "proctor", partial(build_proctor, TEST_BUILD))
 
-        def compiled(code: str) -> Path:
+        def compile_program(code: str) -> Path:
             return built_once(cache / f"{abs(hash(code))}.bin", partial(build_program, code))
 
         library = waiting_library(cache, "waiting", TEST_BUILD)
         bench = Bench(
             workshop=workshop,
             proctor=proctor,
-            compiled=compiled,
+            compiled=compile_program,
             layers=EVERYTHING,
             store=cache,
             waiting=library,
@@ -130,12 +132,12 @@ def _mutate(names: list[str]) -> int:
             count += 1
             fault = trial.fault(bench)
             faults += bool(fault)
-            print(_line(trial, fault), flush=True)
+            print(_format_trial(trial, fault), flush=True)
     print(f"{count} trials as {_USER}, {faults} not as expected", flush=True)
     return 1 if faults else 0
 
 
-def _line(trial: Trial, fault: str) -> str:
+def _format_trial(trial: Trial, fault: str) -> str:
     layers = f"without {', '.join(trial.away)}" if trial.away else "with all layers"
     expected = "succeeds" if trial.succeeds else "fails"
     return f"{trial.attack.name}, {trial.way.value}, {expected} {layers}" + (

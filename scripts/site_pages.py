@@ -42,17 +42,17 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(((?!https?:|#|mailto:)[^)\s#]+)(#[^)\s]*)
 _FENCE = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 
 
-def commands_page() -> str:
+def build_commands_page() -> str:
     """Return the page with the help of every command."""
-    overview = _help()
+    overview = _read_help()
     names = re.findall(r"^  ([a-z]+) {2,}", overview, re.M)
     about = "Generated from the code: the output of `ioi-eval COMMAND --help-all`."
-    parts = [f"# Command line\n\n{about}\n", _block(overview)]
-    parts += (f"\n## {name}\n\n{_block(_help(name))}" for name in names)
+    parts = [f"# Command line\n\n{about}\n", _format_block(overview)]
+    parts += (f"\n## {name}\n\n{_format_block(_read_help(name))}" for name in names)
     return "\n".join(parts)
 
 
-def _help(*command: str) -> str:
+def _read_help(*command: str) -> str:
     return subprocess.run(
         [sys.executable, "-m", "ioi_eval", *command, "--help-all" if command else "--help"],
         env={**os.environ, "COLUMNS": "80"},
@@ -62,11 +62,11 @@ def _help(*command: str) -> str:
     ).stdout
 
 
-def _block(text: str) -> str:
+def _format_block(text: str) -> str:
     return f"```text\n{text}```\n"
 
 
-def api_page() -> str:
+def build_api_page() -> str:
     parts = [
         "# Public names\n",
         "Generated from the docstrings. [The library](../library.md) has an example for each name.\n",
@@ -78,10 +78,10 @@ def api_page() -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    generated = {"reference/commands.md": commands_page(), "reference/api.md": api_page()}
+    generated = {"reference/commands.md": build_commands_page(), "reference/api.md": build_api_page()}
     for source, page in INCLUDED.items():
         if source != "README.md":
-            generated[page] = _with_links((ROOT / source).read_text(), source, page)
+            generated[page] = _fix_links((ROOT / source).read_text(), source, page)
     for page, text in generated.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -93,34 +93,36 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         page.meta["hide"] = ["navigation", "toc"]
     if page.file.generated_by is not None:
         return markdown
-    return _with_links(markdown, f"docs/{uri}", uri)
+    return _fix_links(markdown, f"docs/{uri}", uri)
 
 
-def _with_links(text: str, source: str, page: str) -> str:
+def _fix_links(text: str, source: str, page: str) -> str:
     """Return a file's text with links to files of the repository replaced by links to pages of the site."""
 
     def site_link(match: re.Match[str]) -> str:
         image, label, target, anchor = match[1], match[2], match[3], match[4] or ""
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-        if not (ROOT / path).exists() and path not in _generated():
+        if not (ROOT / path).exists() and path not in _list_generated_pages():
             return match[0]  # MkDocs reports it
         inside = path.removeprefix("docs/") if path.startswith("docs/") else INCLUDED.get(path)
-        if label.endswith(target) and path not in _generated():
-            label = _title(path)
+        if label.endswith(target) and path not in _list_generated_pages():
+            label = _read_title(path)
         if inside is None:
             return label
         return f"{image}[{label}]({os.path.relpath(inside, posixpath.dirname(page) or '.')}{anchor})"
 
-    return "".join(part if is_code else _LINK.sub(site_link, part) for is_code, part in _parts(text))
+    return "".join(
+        part if is_code else _LINK.sub(site_link, part) for is_code, part in _split_code_blocks(text)
+    )
 
 
-def _title(path: str) -> str:
+def _read_title(path: str) -> str:
     """Return the heading of a Markdown file, or the path of any other file."""
     heading = re.search(r"^# (.+)$", (ROOT / path).read_text(), re.M) if path.endswith(".md") else None
     return heading[1] if heading else path
 
 
-def _parts(text: str) -> Iterator[tuple[bool, str]]:
+def _split_code_blocks(text: str) -> Iterator[tuple[bool, str]]:
     """Yield the parts of a text, with whether each is a code block, in which there are no links."""
     end = 0
     for block in _FENCE.finditer(text):
@@ -130,5 +132,5 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
     yield False, text[end:]
 
 
-def _generated() -> set[str]:
+def _list_generated_pages() -> set[str]:
     return {"docs/reference/commands.md", "docs/reference/api.md"}

@@ -69,22 +69,22 @@ class InstallError(PageError):
     """An installation failed. It is not the page's fault if it succeeds on a new machine."""
 
 
-def registry() -> tuple[dict[str, str], tuple[str, ...]]:
+def read_registry_settings() -> tuple[dict[str, str], tuple[str, ...]]:
     """Return settings for pip and uv, and the local paths that they use, which are mounted below SHARED."""
-    shares = set[str]()
+    shared_paths = set[str]()
 
-    def share(match: re.Match[str]) -> str:
+    def share_path(match: re.Match[str]) -> str:
         if not Path(match[2]).exists():
             return match[0]
         # The pages of a local index link to files next to it.
-        shares.add(str(Path(match[2]).parent) if match[1] == "file://" else match[2])
+        shared_paths.add(str(Path(match[2]).parent) if match[1] == "file://" else match[2])
         return f"{match[1]}{SHARED}{match[2]}"
 
-    pip = {name: re.sub(r"(^|\s|file://)(/\S+)", share, value) for name, value in pip_settings().items()}
+    pip = {name: re.sub(r"(^|\s|file://)(/\S+)", share_path, value) for name, value in pip_settings().items()}
     pip["PIP_FIND_LINKS"] = f"/srv/packages {pip.get('PIP_FIND_LINKS', '')}".strip()
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
-    more = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "10"}
-    return {**proxies, **for_uv(pip), **pip, **more}, tuple(sorted(shares))
+    pip_options = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_RETRIES": "10"}
+    return {**proxies, **for_uv(pip), **pip, **pip_options}, tuple(sorted(shared_paths))
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Machine:
     settings: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def copied(cls, empty: Path, root: Path, packages: Path) -> Machine:
+    def create(cls, empty: Path, root: Path, packages: Path) -> Machine:
         subprocess.run(["cp", "-a", "--reflink=auto", empty, root], check=True)
         (root / HOME[1:]).mkdir()
         os.chown(root / HOME[1:], UID, UID)
@@ -113,7 +113,7 @@ class Machine:
         for name in ("resolv.conf", "hosts"):
             (root / "etc" / name).write_text((Path("/etc") / name).read_text())
         subprocess.run(["cp", "-r", packages, root / "srv" / "packages"], check=True)
-        settings, shares = registry()
+        settings, shares = read_registry_settings()
         for share in shares:
             mount_point = Path(f"{root}{SHARED}{share}")
             (mount_point if Path(share).is_dir() else mount_point.parent).mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ class Machine:
                 mount_point.touch()
         return cls(root, shares, settings)
 
-    def run(
+    def run_command(
         self, command: str, *, root: bool = False, network: bool = False
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in a shell with the variables and the folder of this user's last one."""
@@ -169,19 +169,19 @@ class Machine:
             **self.settings,
         }
 
-    def check(self, name: str, command: str, *, root: bool = False, network: bool = False) -> str:
+    def run_checked(self, name: str, command: str, *, root: bool = False, network: bool = False) -> str:
         """Run a command and return its output; raise PageError if it fails.
 
         If the command asks for a package, the package is installed, and the command runs again.
         """
         started = time.monotonic()
-        process = self.run(command, root=root, network=network)
+        process = self.run_command(command, root=root, network=network)
         while process.returncode == 2 and (
             request := re.search(r"Install it with\n    sudo (.*)\n", process.stderr)
         ):
             print(f"      {name} asks for: sudo {request[1]}", flush=True)
-            self.check(f"{name}, as requested", f"sudo {request[1]}", root=True, network=True)
-            process = self.run(command, root=root, network=network)
+            self.run_checked(f"{name}, as requested", f"sudo {request[1]}", root=True, network=True)
+            process = self.run_command(command, root=root, network=network)
         if process.returncode != 0:
             error = InstallError if network else PageError
             disk = shutil.disk_usage(self.root).free >> 20
@@ -193,20 +193,20 @@ class Machine:
         print(f"ok    {name} ({time.monotonic() - started:.0f} s)", flush=True)
         return process.stdout
 
-    def follow(self, page: str, folder: str, *, whole_suite: bool = False) -> None:
+    def follow_page(self, page: str, folder: str, *, whole_suite: bool = False) -> None:
         """Run all blocks of a page in a new folder."""
-        self.check(f"{page}: a folder", f"mkdir -p {folder}; cd {folder}")
+        self.run_checked(f"{page}: a folder", f"mkdir -p {folder}; cd {folder}")
         printed = ""
         for block in blocks(page):
             if block.not_run:
                 print(f"      {block} is skipped: {block.not_run}", flush=True)
             elif block.kind == "text":
-                self.compare(block, printed)
+                self.compare_output(block, printed)
             elif block.kind in ("sh", "python"):
                 code = block.code if whole_suite else block.code.replace(*SUITE)
                 if block.kind == "python":
                     code = f"python - <<'END'\n{code}END\n"
-                printed = self.check(
+                printed = self.run_checked(
                     f"{block} {block.code.splitlines()[0]}",
                     code,
                     root=block.code.startswith("sudo "),
@@ -214,7 +214,7 @@ class Machine:
                 )
 
     @staticmethod
-    def compare(block: Block, printed: str) -> None:
+    def compare_output(block: Block, printed: str) -> None:
         expected = block.code
         if expected.startswith("$ "):  # the output of one of several commands
             expected = f"{expected.partition(chr(10))[2]}...\n"
@@ -222,7 +222,7 @@ class Machine:
             raise PageError(f"{block} shows\n{expected}\nbut the output is:\n{printed}")
 
 
-def _not_cloned(folder: str, names: list[str]) -> set[str]:
+def _find_uncloned_names(folder: str, names: list[str]) -> set[str]:
     """Return the names that a clone would not contain, or does not need."""
     unwanted = r"__pycache__|.*\.egg-info"
     if folder == str(ROOT):
@@ -230,17 +230,17 @@ def _not_cloned(folder: str, names: list[str]) -> set[str]:
     return {name for name in names if re.fullmatch(unwanted, name)}
 
 
-def readme(machine: Machine, whole_suite: bool) -> None:
+def follow_readme(machine: Machine, whole_suite: bool) -> None:
     clone = machine.root / HOME[1:] / "ioi_eval"
-    shutil.copytree(ROOT, clone, ignore=_not_cloned, symlinks=True)
+    shutil.copytree(ROOT, clone, ignore=_find_uncloned_names, symlinks=True)
     subprocess.run(["chown", "-R", f"{UID}:{UID}", clone], check=True)
-    machine.follow("README.md", "ioi_eval", whole_suite=whole_suite)
+    machine.follow_page("README.md", "ioi_eval", whole_suite=whole_suite)
 
 
-def tutorials(machine: Machine) -> None:
+def follow_tutorials(machine: Machine) -> None:
     """Follow all tutorials, one after another, on one machine."""
     for page in TUTORIALS:
-        machine.follow(page, f"~/{Path(page).stem}")
+        machine.follow_page(page, f"~/{Path(page).stem}")
 
 
 VENV = "python3 -m venv --clear one && . one/bin/activate"
@@ -269,10 +269,12 @@ grep '"interpreter": "forked"' runs/bare/run.json
 """
 
 
-def installation(machine: Machine) -> None:
+def check_installation(machine: Machine) -> None:
     """Install in each way that README names, up to the first result. The extras are only resolved."""
     apt = "apt-get update && apt-get install -y"
-    machine.check("python3-venv", f"{apt} --no-install-recommends python3-venv", root=True, network=True)
+    machine.run_checked(
+        "python3-venv", f"{apt} --no-install-recommends python3-venv", root=True, network=True
+    )
     commands = {
         "the wheel": f"{VENV} && pip install ioi-eval",
         "the source distribution": f"{VENV} && pip install --no-binary ioi-eval ioi-eval",
@@ -282,30 +284,30 @@ def installation(machine: Machine) -> None:
     for name, command in commands.items():
         terminal = machine.root / HOME[1:] / ".terminal"
         terminal.unlink(missing_ok=True)
-        machine.check(f"installed from {name}", command, network=True)
+        machine.run_checked(f"installed from {name}", command, network=True)
         if name == "the wheel":
-            machine.check("a program in Python judged without a compiler", WITHOUT_A_COMPILER)
-            machine.check("g++, pipx", f"{apt} g++ pipx", root=True, network=True)
-        machine.check(f"the first result, installed from {name}", FIRST_RESULT)
+            machine.run_checked("a program in Python judged without a compiler", WITHOUT_A_COMPILER)
+            machine.run_checked("g++, pipx", f"{apt} g++ pipx", root=True, network=True)
+        machine.run_checked(f"the first result, installed from {name}", FIRST_RESULT)
         if name == "pipx":
-            machine.check("pipx uninstalls it", "pipx uninstall ioi-eval")
+            machine.run_checked("pipx uninstalls it", "pipx uninstall ioi-eval")
     extras = ("datasets", "eval-protocol", "inspect-ai", "ray", "trl")
     requirements = " ".join(f"'ioi-eval[{extra}]'" for extra in extras)
-    printed = machine.run(
+    resolver_output = machine.run_command(
         f"uv/bin/uv pip install --dry-run --python one/bin/python {requirements}", network=True
     ).stderr
     for package in ("eval-protocol", "inspect-ai", "ray", "trl"):
-        if f" + {package}==" not in printed:
-            raise PageError(f"the extras do not include {package}:\n{printed}")
+        if f" + {package}==" not in resolver_output:
+            raise PageError(f"the extras do not include {package}:\n{resolver_output}")
     print(f"ok    the extras {', '.join(extras)} can be installed together", flush=True)
 
 
-def error_in(
+def run_part(
     part: str, action: Callable[[Machine], None], arguments: argparse.Namespace
 ) -> PageError | subprocess.TimeoutExpired | None:
     """Run a part on a new machine. Print and return its error, or return None."""
     print(f"--- {part}", flush=True)
-    machine = Machine.copied(arguments.empty, arguments.place / part, arguments.place / "packages")
+    machine = Machine.create(arguments.empty, arguments.place / part, arguments.place / "packages")
     try:
         action(machine)
     except (PageError, subprocess.TimeoutExpired) as error:
@@ -324,15 +326,15 @@ def main() -> int:
     parser.add_argument("--whole-suite", action="store_true")
     arguments = parser.parse_args()
     actions: dict[str, Callable[[Machine], None]] = {
-        "readme": lambda machine: readme(machine, arguments.whole_suite),
-        "tutorials": tutorials,
-        "installation": installation,
+        "readme": lambda machine: follow_readme(machine, arguments.whole_suite),
+        "tutorials": follow_tutorials,
+        "installation": check_installation,
     }
     for part in arguments.parts or actions:
-        error = error_in(part, actions[part], arguments)
+        error = run_part(part, actions[part], arguments)
         if isinstance(error, InstallError):
             print("Trying again on a new machine.", flush=True)
-            error = error_in(part, actions[part], arguments)
+            error = run_part(part, actions[part], arguments)
         if error is not None:
             return 1
     print("All pages can be followed.")

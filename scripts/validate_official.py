@@ -32,18 +32,18 @@ from ioi_eval.sources import Package, Problems, check_problems
 
 async def main(arguments: argparse.Namespace) -> int:
     if arguments.table:
-        return await table(arguments.solutions, generates=arguments.generate)
+        return await print_table(arguments.solutions, generates=arguments.generate)
     (solutions,) = arguments.solutions
     with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as out:
         result = await validate(solutions, arguments.problems, column=arguments.expected_column, out=out)
-    return report(result)
+    return print_report(result)
 
 
-def report(result: ValidatedSolutions) -> int:
+def print_report(result: ValidatedSolutions) -> int:
     for solution in result.validation.solutions:
-        parts = " ".join(f"{part.subtask}:{part.status}" for part in solution.subtasks)
+        subtask_texts = " ".join(f"{part.subtask}:{part.status}" for part in solution.subtasks)
         points = f"{solution.points:g} of {solution.max_points:g} points"
-        print(f"{solution.key}: got {solution.status}, {points}  {parts}")
+        print(f"{solution.key}: got {solution.status}, {points}  {subtask_texts}")
     for expected, statuses in result.validation.confusion.items():
         print(f"expected {expected}: got", ", ".join(f"{status} {n} times" for status, n in statuses.items()))
     for sentence, evidence in result.differences():
@@ -74,13 +74,13 @@ class PackageLine(NamedTuple):
         return self.package, self.format, usable, self.solutions, agreed, self.unjudged, reason
 
 
-async def table(sources: list[str], *, generates: bool) -> int:
+async def print_table(sources: list[str], *, generates: bool) -> int:
     store, lines = Store.usual(), list[PackageLine]()
     print("| package | format | usable | solutions | expectations agreed | not judged | why |")
     print("|---|---|---|--:|--:|--:|---|")
     with ExitStack() as folders:
-        for package in packages(sources, store, folders, generates=generates):
-            lines.append(await validated(package, store))
+        for package in find_packages(sources, store, folders, generates=generates):
+            lines.append(await validate_package(package, store))
             print(f"| {' | '.join(map(str, lines[-1].cells))} |", flush=True)
     totals = PackageLine(
         package=f"{sum(line.usable for line in lines)} of {len(lines)} packages can be used",
@@ -94,19 +94,23 @@ async def table(sources: list[str], *, generates: bool) -> int:
     return 1 if totals.differences else 3 if totals.unjudged or not totals.usable else 0
 
 
-def packages(
+def find_packages(
     sources: Iterable[str | Path], store: Store, folders: ExitStack, *, generates: bool
 ) -> Iterator[Package]:
     """Yield all packages, also unusable ones. Generated tests exist until `folders` is closed."""
     for source in sources:
         try:
             for package in check_problems(Path(source), cache=store.root / "packages"):
-                yield generated(package, store, folders) if generates and package.problem is None else package
+                yield (
+                    generate_tests(package, store, folders)
+                    if generates and package.problem is None
+                    else package
+                )
         except InputError as error:
             yield Package(where=str(source), errors=(error,))
 
 
-def generated(package: Package, store: Store, folders: ExitStack) -> Package:
+def generate_tests(package: Package, store: Store, folders: ExitStack) -> Package:
     """Return the package with generated tests, or unchanged if it lacks more than tests."""
     folder = folders.enter_context(tempfile.TemporaryDirectory(prefix="ioi-eval-generate-"))
     command = (sys.executable, "-m", "ioi_eval", "problems", package.where, "--generate", folder)
@@ -116,7 +120,7 @@ def generated(package: Package, store: Store, folders: ExitStack) -> Package:
     return msgspec.structs.replace(complete, where=package.where)
 
 
-async def validated(package: Package, store: Store) -> PackageLine:
+async def validate_package(package: Package, store: Store) -> PackageLine:
     if package.problem is None:
         more = f"; and {len(package.errors) - 1} more" if len(package.errors) > 1 else ""
         return PackageLine(package.where, package.format, reason=f"{package.errors[0]}{more}")

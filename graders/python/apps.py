@@ -56,35 +56,35 @@ class NullStream(io.RawIOBase):
 
 
 def main(source, only_load=False):
-    write, exit_process, out = os.write, os._exit, os.dup(1)
+    write, exit_process, output_fd = os.write, os._exit, os.dup(1)
     os.dup2(2, 1)
     input_text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
     sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(NullStream())
     os._exit = lambda status: exit_process(3)  # a program that calls this has no result
     try:
-        remaining = result(source, input_text, only_load).encode("utf-8", "surrogatepass")
+        remaining = run_program(source, input_text, only_load).encode("utf-8", "surrogatepass")
         while remaining:
-            remaining = remaining[write(out, remaining) :]
+            remaining = remaining[write(output_fd, remaining) :]
         exit_process(0)
     except BaseException:
         exit_process(2)
 
 
-def result(source, input_text, only_load):
+def run_program(source, input_text, only_loads):
     """Return the program's output, or the error that ended it."""
     code = -2
     try:
         method = getattr(load_module(source), FUNCTION)
         code = -1
-        return "" if only_load else run(method, input_text)
+        return "" if only_loads else call_with_input(method, input_text)
     except Exception as error:
         try:
-            return MARK + as_json(error_report(code, error))
+            return MARK + encode_json(make_error_report(code, error))
         except Exception:  # the error has no string
-            return MARK + as_json({"code": None})
+            return MARK + encode_json({"code": None})
 
 
-def error_report(code, error):
+def make_error_report(code, error):
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     start = trace.find('File "<string>"')
     if start >= 0:
@@ -92,7 +92,7 @@ def error_report(code, error):
     return {"code": code, "error": repr(error)[:MAX_ERROR], "traceback": trace[:MAX_TRACEBACK]}
 
 
-as_json = json.JSONEncoder().encode  # bound early, because a program may replace json.dumps
+encode_json = json.JSONEncoder().encode  # bound early, because a program may replace json.dumps
 
 
 # --- the program as a function -----------------------------------------------------------------------
@@ -100,16 +100,16 @@ as_json = json.JSONEncoder().encode  # bound early, because a program may replac
 
 def load_module(source):
     module = types.ModuleType(NAME)
-    exec(compile(as_function(source), "<string>", "exec"), module.__dict__)
+    exec(compile(wrap_in_function(source), "<string>", "exec"), module.__dict__)
     return module
 
 
-def as_function(source):
+def wrap_in_function(source):
     """Return the source of a module in which the program is the body of a function."""
     lines = [f"from {module.__name__} import *" for module in MODULES + LANGUAGE]
     lines += [f"import {module.__name__}" for module in MODULES]
     lines.append("sys.setrecursionlimit(6*10**5)")
-    program = textwrap.dedent(without_main_guard(source))
+    program = textwrap.dedent(remove_main_guard(source))
     body = []
     for line in program.split("\n"):
         stripped = line.strip()
@@ -122,14 +122,14 @@ def as_function(source):
     return "\n".join([*lines, "stdin = sys.stdin", "stdout = sys.stdout", f"def {FUNCTION}():", *body])
 
 
-def without_main_guard(source):
+def remove_main_guard(source):
     """Return the program without its last `if __name__ == '__main__'`, but with the body of it."""
     try:
         tree = ast.parse(source)
         last = tree.body[-1]
         if isinstance(last, ast.If) and ast.unparse(last.test).strip() == AS_PROGRAM:
-            parts = (ast.Module(body=body, type_ignores=[]) for body in (tree.body[:-1], last.body))
-            return "\n".join(map(ast.unparse, parts))
+            modules = (ast.Module(body=body, type_ignores=[]) for body in (tree.body[:-1], last.body))
+            return "\n".join(map(ast.unparse, modules))
     except Exception:  # the program runs unchanged, and reports its error
         pass
     return source
@@ -138,18 +138,18 @@ def without_main_guard(source):
 # --- running the program -----------------------------------------------------------------------------
 
 
-def run(method, input_text):
-    set_input(sys.stdin, input_text)
+def call_with_input(method, input_text):
+    set_stream_input(sys.stdin, input_text)
     sys.stdin = io.StringIO(input_text)
-    builtins.open = lambda *args, **options: open_of(input_text)(*args, **options)
-    sys.stdout = captured = io.StringIO()
-    captured.close = lambda: None
+    builtins.open = lambda *args, **options: make_open(input_text)(*args, **options)
+    sys.stdout = captured_output = io.StringIO()
+    captured_output.close = lambda: None
     with contextlib.suppress(SystemExit):
         method()
-    return captured.getvalue()
+    return captured_output.getvalue()
 
 
-def set_input(stream, input_text):
+def set_stream_input(stream, input_text):
     """Make a stream that the program stored while it was loaded return the input."""
     lines = iter(input_text.split("\n"))
     stream.read = lambda *args: input_text
@@ -158,7 +158,7 @@ def set_input(stream, input_text):
 
 
 @functools.cache
-def open_of(input_text):
+def make_open(input_text):
     """Return a replacement of `open` for which every file contains the input."""
     from unittest.mock import mock_open  # slow to import, and few programs open files
 

@@ -14,12 +14,12 @@ import sys
 
 def main():
     if sys.argv[1:]:
-        build(*sys.argv[1:])
+        build_program(*sys.argv[1:])
     else:
-        check(*sys.stdin.buffer.read().split(b"\n", 1))
+        check_source(*sys.stdin.buffer.read().split(b"\n", 1))
 
 
-def check(path, data):
+def check_source(path, data):
     """Print `taken` if the interpreter compiles the source without a warning, else nothing."""
     sys.stderr = io.StringIO()
     compile(data, path.decode(), "exec")
@@ -27,21 +27,21 @@ def check(path, data):
         print("taken")
 
 
-def build(output, path, *modules):
+def build_program(output, path, *modules):
     sys.tracebacklimit = 0  # a syntax error is printed without our own frames
-    data = read(path)
+    data = read_file(path)
     compile(data, path, "exec")
-    content = pack(path, data, modules) if modules else data
+    content = pack_sources(path, data, modules) if modules else data
     with open(output, "wb") as stream:
         stream.write(content)
 
 
-def read(path):
+def read_file(path):
     with open(path, "rb") as stream:
         return stream.read()
 
 
-def pack(main, data, modules):
+def pack_sources(main, data, modules):
     import os
     import zipfile
 
@@ -49,7 +49,7 @@ def pack(main, data, modules):
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(zipfile.ZipInfo("__main__.py"), data)
         for path in modules:
-            data = read(path)
+            data = read_file(path)
             compile(data, path, "exec")
             name = os.path.relpath(path, os.path.dirname(main))
             archive.writestr(zipfile.ZipInfo(name), data)

@@ -32,13 +32,13 @@ def main(source):
     try:
         exec(source, {})
     except BaseException as error:
-        write(2, b"\n" + message_of(error).encode("utf-8", "replace")[:MAX_ERROR])
+        write(2, b"\n" + format_error(error).encode("utf-8", "replace")[:MAX_ERROR])
         exit_process(1)
     write(out, token)
     exit_process(0)
 
 
-def message_of(error):
+def format_error(error):
     try:
         return f"{error}"
     except Exception:  # the error has no string

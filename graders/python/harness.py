@@ -4,7 +4,7 @@
 
 ARGUMENTS is a JSON list. An object in it whose names are all whole numbers becomes a dict with these numbers
 as keys, because JSON has no such keys. Or ARGUMENTS is a Python tuple literal; then the result distinguishes
-tuples and sets from lists, too (`tagged`). FUNCTION is a function of the submission, a method of its class
+tuples and sets from lists, too (`tag_value`). FUNCTION is a function of the submission, a method of its class
 Solution, or Class.method.
 
 The submission shares this process and may change anything in it. It gains nothing by that, because the
@@ -57,19 +57,23 @@ def main():
         sys.set_int_max_str_digits(0)
     source = sys.stdin.buffer.read()
     is_literal = source.startswith(b"(")
-    arguments = literals(source) if is_literal else [with_whole_keys(value) for value in json.loads(source)]
+    arguments = (
+        parse_literals(source)
+        if is_literal
+        else [convert_integer_keys(value) for value in json.loads(source)]
+    )
     sys.argv[:] = [path]
-    encode = json.JSONEncoder(allow_nan=False, default=plain).encode
+    encode = json.JSONEncoder(allow_nan=False, default=as_python_number).encode
     exit_process, write = os._exit, os.write  # bound early, because a submission may replace them
     try:
-        result = call(load(path), function, arguments)
+        result = call_function(load_submission(path), function, arguments)
     except SystemExit as end:
-        exit_process(exit_code(end.code))
+        exit_process(find_exit_code(end.code))
     except BaseException:
-        write(2, formatted_exception())
+        write(2, format_exception())
         exit_process(1)
     try:
-        text = encode(tagged(result, encode) if is_literal else result).encode("ascii")
+        text = encode(tag_value(result, encode) if is_literal else result).encode("ascii")
     except BaseException:
         write(2, b"the result cannot be written as JSON\n")
         exit_process(0)
@@ -78,115 +82,117 @@ def main():
     exit_process(0)
 
 
-def with_whole_keys(value):
+def convert_integer_keys(value):
     if not isinstance(value, dict) or not all(WHOLE(key) for key in value):
         return value
     return {int(key): item for key, item in value.items()}
 
 
-def literals(source):
+def parse_literals(source):
     import ast  # slow, and rarely needed
 
     return ast.literal_eval(source.decode())
 
 
-def plain(value):
+def as_python_number(value):
     """Return a numpy scalar as a Python number. Raises TypeError for anything else."""
     if getattr(value, "shape", None) != ():
         raise TypeError
     return value.item()
 
 
-def tagged(value, encode):
+def tag_value(value, encode):
     """Return a JSON value that distinguishes tuples, sets and other types from lists.
 
     ioi_eval/rules/json_tests.py encodes answers in the same way.
     """
 
-    def each(items):
-        return [tagged(item, encode) for item in items]
+    def tag_items(items):
+        return [tag_value(item, encode) for item in items]
 
-    def in_order(items):
-        return sorted(items, key=lambda item: encode(spelled_alike(item)))
+    def sort_items(items):
+        return sorted(items, key=lambda item: encode(unify_numbers(item)))
 
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, complex):
-        return {"complex": each([value.real, value.imag])} if value.imag else tagged(value.real, encode)
+        return (
+            {"complex": tag_items([value.real, value.imag])} if value.imag else tag_value(value.real, encode)
+        )
     if isinstance(value, list):
-        return each(value)
+        return tag_items(value)
     if isinstance(value, tuple):
-        return {"tuple": each(value)}
+        return {"tuple": tag_items(value)}
     if isinstance(value, Set):  # also frozensets and the keys of a dict
-        return {"set": in_order(each(value))}
+        return {"set": sort_items(tag_items(value))}
     if isinstance(value, dict):
-        return {"dict": in_order(map(each, value.items()))}
+        return {"dict": sort_items(map(tag_items, value.items()))}
     if isinstance(value, (bytes, bytearray)):
         return {"bytes": value.hex()}
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
     if isinstance(value, (Iterator, ValuesView)):  # equals nothing, but an assertion may iterate over it
-        return {"iterator": each(value)}
+        return {"iterator": tag_items(value)}
     if hasattr(value, "__index__"):  # also integers of numpy
         return int(value)
     number = float(value)
     return number if number - number == 0 else {"float": repr(number)}
 
 
-def spelled_alike(value):
+def unify_numbers(value):
     """Return a value in which equal numbers (1, 1.0, True) have equal JSON forms."""
     if isinstance(value, list):
-        return [spelled_alike(item) for item in value]
+        return [unify_numbers(item) for item in value]
     if isinstance(value, dict):
-        return {name: spelled_alike(item) for name, item in value.items()}
+        return {name: unify_numbers(item) for name, item in value.items()}
     return int(value) if isinstance(value, (bool, int, float)) and value == int(value) else value
 
 
-def load(path):
+def load_submission(path):
     """Return the submission as a module that is not `__main__`."""
     sys.setrecursionlimit(RECURSION)
     with open(path, "rb") as stream:
         code = compile(stream.read(), path, "exec", dont_inherit=True)
     module = types.ModuleType(NAME)
     # As builtins, so that the submission's own names take precedence, such as a function `gcd`.
-    module.__dict__["__builtins__"] = provided_names()
+    module.__dict__["__builtins__"] = collect_provided_names()
     sys.modules[NAME] = module  # dataclasses and the like look it up
     exec(code, module.__dict__)
     return module
 
 
-def provided_names():
+def collect_provided_names():
     """Return the provided names. Modules take precedence over their members, builtins over both."""
     modules = {name: importlib.import_module(name) for name in MODULES}
     names = {}
     for module in modules.values():
-        names.update((name, getattr(module, name)) for name in public_names(module))
+        names.update((name, getattr(module, name)) for name in list_public_names(module))
     builtin_names = vars(importlib.import_module("builtins"))
     return {**names, **modules, **builtin_names}
 
 
-def public_names(module):
+def list_public_names(module):
     return getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
 
 
-def call(module, function, arguments):
-    return find(module, function)(*arguments)
+def call_function(module, function, arguments):
+    return find_function(module, function)(*arguments)
 
 
-def find(module, function):
+def find_function(module, function):
     owner, _, name = function.rpartition(".")
     if not owner and hasattr(getattr(module, SOLUTION, None), name):
         owner = SOLUTION
     return getattr(getattr(module, owner)() if owner else module, name)
 
 
-def exit_code(code):
+def find_exit_code(code):
     if code is None:
         return 0
     return code & 0xFF if isinstance(code, int) else 1
 
 
-def formatted_exception():
+def format_exception():
     try:
         return traceback.format_exc(limit=-3).encode(errors="replace")
     except BaseException:

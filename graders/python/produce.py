@@ -15,16 +15,16 @@ import sys
 CONTROL = "ioi-eval-control.py"  # runs after a program that failed, to test the machine; has no interactor
 
 
-def command_of(program):
+def make_command(program):
     copy = f"own-{os.path.basename(program)}"  # the file may be a link that only this process can follow
     shutil.copyfile(program, copy)
     os.chmod(copy, 0o700)
     return [sys.executable, "-I", copy] if program.endswith(".py") else [f"./{copy}"]
 
 
-def talk(interactor, command):
+def run_interactor(interactor, command):
     shutil.copyfile(input_file, "input.txt")
-    interactor_command = [*command_of(interactor), "input.txt", written]
+    interactor_command = [*make_command(interactor), "input.txt", written]
     with subprocess.Popen(interactor_command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as partner:
         with subprocess.Popen(command, stdin=partner.stdout, stdout=partner.stdin) as solution:
             partner.stdin.close()
@@ -39,13 +39,13 @@ judge_files = {}
 for name in (__file__, CONTROL):
     with open(name, "rb") as file:
         judge_files[name] = file.read()
-command = command_of(program)
+command = make_command(program)
 if read != "-":
     shutil.copyfile(input_file, read)
     input_file = "-"
 if interactor != "-":
     open(written, "wb").close()
-    code = talk(interactor, command)
+    code = run_interactor(interactor, command)
 else:
     with open(os.devnull if input_file == "-" else input_file, "rb") as source, open(output, "wb") as target:
         streams = {"stdout": target}

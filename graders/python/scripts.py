@@ -14,22 +14,22 @@ import zipfile
 BUILT = "built"
 
 
-def files_below(folder):
+def list_files(folder):
     return [os.path.join(path, name) for path, _, names in os.walk(folder) for name in names]
 
 
-def make_executable(folder):
-    for file in files_below(folder):
+def make_files_executable(folder):
+    for file in list_files(folder):
         os.chmod(file, 0o755)
 
 
-def build(output, folder, control=""):
+def build_archive(output, folder, control=""):
     """Build the archive. If `control`, a program that tests Python itself, is set, copy it instead."""
     if control:
         shutil.copyfile(control, output)
         return
     shutil.copytree(folder, BUILT)  # the files may be links that only this process can follow
-    make_executable(BUILT)
+    make_files_executable(BUILT)
     if os.path.exists(f"{BUILT}/build"):
         code = subprocess.run(["./build"], cwd=BUILT, stdin=subprocess.DEVNULL).returncode
         if code:
@@ -38,20 +38,20 @@ def build(output, folder, control=""):
         sys.exit("error: the script build made no file called run")
     with zipfile.ZipFile(output, "w") as archive:
         archive.write(__file__, "__main__.py")
-        for file in files_below(BUILT):
+        for file in list_files(BUILT):
             archive.write(file)
 
 
-def run(path, *arguments):
+def run_archive(path, *arguments):
     folder = tempfile.mkdtemp()
     with zipfile.ZipFile(path) as archive:
         archive.extractall(folder)
-    make_executable(folder)
+    make_files_executable(folder)
     program = os.path.join(folder, BUILT, "run")
     os.execv(program, [program, *arguments])
 
 
 if zipfile.is_zipfile(sys.argv[0]):
-    run(*sys.argv)
+    run_archive(*sys.argv)
 else:
-    build(*sys.argv[1:])
+    build_archive(*sys.argv[1:])

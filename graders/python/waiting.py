@@ -2,14 +2,14 @@
 _FRESH = tuple(name for name in globals() if name not in ("__file__", "__cached__"))
 
 
-def _fresh_main(module):
+def _make_main_module(module):
     main = module("__main__")
     main.__dict__.update((name, globals()[name]) for name in _FRESH)
     main.__doc__ = None
     return main
 
 
-def _wait():
+def _wait_for_requests():
     """Import the modules that the proctor names, and serve as a fork server through the library.
 
     Everything else stays as after a start. Only names of modules come from the proctor, which has chosen them
@@ -46,12 +46,12 @@ def _wait():
     gc.collect()
     gc.freeze()
     # After the freeze, because frozen objects are never collected, and the main module refers to the program.
-    sys.modules["__main__"] = _fresh_main(type(sys))
+    sys.modules["__main__"] = _make_main_module(type(sys))
     _imp.create_dynamic(ModuleSpec("waiting", None, origin="/proc/self/fd/4"))
 
 
 try:
-    _wait()
+    _wait_for_requests()
 except BaseException as error:
     import os
 

@@ -316,7 +316,7 @@ def test_the_dump_is_what_its_script_makes(
     monkeypatch.syspath_prepend(str(ROOT / "tools" / "examples"))
     import make_generations
 
-    assert msgspec.to_builtins(list(make_generations.rows())) == rows
+    assert msgspec.to_builtins(list(make_generations.make_rows())) == rows
 
 
 # --- the recorded run --------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def test_the_recorded_run_is_of_what_its_script_deals(
 
     with tarfile.open(make_recorded.PACKED) as archive:
         archive.extractall(tmp_path)
-    dealt = list(make_recorded.rows())
+    dealt = list(make_recorded.make_rows())
     found = {row["key"]: row for row in read_rows(tmp_path)}
     assert len(dealt) == len(found) == 2000 and not read_failures(tmp_path)
     assert all(row["model"].startswith("invented-") for row in dealt)

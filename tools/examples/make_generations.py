@@ -41,23 +41,23 @@ class Text:
         return self.words.get("language", "cpp")
 
 
-def texts() -> Iterator[Text]:
-    parts = dict(_sections("parts"))
+def read_texts() -> Iterator[Text]:
+    parts = dict(_read_sections("parts"))
     for model in MODELS:
-        for head, body in _sections(model):
+        for head, body in _read_sections(model):
             problem, subtask, *options = head.split()
             pairs = dict(option.split("=") if "=" in option else (option, "yes") for option in options)
             whole = re.sub(r"^<<(.+)>>\n", lambda part: parts[part[1]], body, flags=re.M)
             yield Text(model, problem, subtask, pairs, whole)
 
 
-def _sections(name: str) -> list[tuple[str, str]]:
+def _read_sections(name: str) -> list[tuple[str, str]]:
     content = (TEXTS / f"{name}.txt").read_text()
     pieces = re.split(r"^=== (.+)\n", content, flags=re.M)[1:]
     return list(zip(pieces[::2], pieces[1::2], strict=True))
 
 
-def code_of(text: Text) -> str | None:
+def extract_code(text: Text) -> str | None:
     """Return the last code block of the language. It is a simple parser; the package has a careful one."""
     answer = text.generation.rpartition("</think>")[2]
     if answer.startswith("<think>"):
@@ -67,30 +67,30 @@ def code_of(text: Text) -> str | None:
     return (tagged or [code for _, tag, code in blocks if not tag] or [None])[-1]
 
 
-def rows() -> Iterator[dict[str, Any]]:
+def make_rows() -> Iterator[dict[str, Any]]:
     numbers: Counter[tuple[str, str, str]] = Counter()
-    for index, text in enumerate(texts()):
+    for index, text in enumerate(read_texts()):
         number = numbers[text.model, text.problem, text.subtask]
         numbers[text.model, text.problem, text.subtask] += 1
-        yield _row(index, text, number)
+        yield _make_row(index, text, number)
 
 
-def _row(index: int, text: Text, number: int) -> dict[str, Any]:
+def _make_row(index: int, text: Text, number: int) -> dict[str, Any]:
     rng = Random(f"{text.model} {index}")
-    generation = _as_written(index, text)
+    generation = _format_reply(index, text)
     row: dict[str, Any] = {
         "uuid": str(uuid.UUID(int=rng.getrandbits(128), version=4)),
         "model": text.model,
         "problem_id": text.problem,
         "year": 2025,
         "subtask": text.subtask,
-        "prompt": _prompt(text),
+        "prompt": _make_prompt(text),
         "generation": generation,
-        "code": code_of(text) if "code" in text.words else None,
+        "code": extract_code(text) if "code" in text.words else None,
         "language": text.language,
         "solution_number": number,
         "model_kwargs": {"seed": 1000 + number, "temperature": 0.7},
-        "metadata": _metadata(rng, index, text, len(generation)),
+        "metadata": _make_metadata(rng, index, text, len(generation)),
     }
     if index % 9 == 4:
         del row["year"]
@@ -99,7 +99,7 @@ def _row(index: int, text: Text, number: int) -> dict[str, Any]:
     return row
 
 
-def _as_written(index: int, text: Text) -> str:
+def _format_reply(index: int, text: Text) -> str:
     """Return a reply like a server: some omit the tag that the chat template opens, some use Windows line
     ends.
     """
@@ -109,7 +109,7 @@ def _as_written(index: int, text: Text) -> str:
     return generation.replace("\n", "\r\n") if "crlf" in text.words else generation
 
 
-def _prompt(text: Text) -> str:
+def _make_prompt(text: Text) -> str:
     header = json.loads((package_source(text.problem) / "problem.json").read_text())
     limits = f"{header['time_limit']:g} s, {header['memory_limit'] >> 20} MB"
     language = {"cpp": "C++", "python": "Python 3"}[text.language]
@@ -120,7 +120,7 @@ def _prompt(text: Text) -> str:
     return f"{task}\n\nAnswer with one program in {language}."
 
 
-def _metadata(rng: Random, index: int, text: Text, length: int) -> dict[str, Any]:
+def _make_metadata(rng: Random, index: int, text: Text, length: int) -> dict[str, Any]:
     minute, second = divmod(37 * index + rng.randrange(30), 60)
     usage = {
         "prompt_tokens": rng.randint(420, 780),
@@ -135,7 +135,7 @@ def _metadata(rng: Random, index: int, text: Text, length: int) -> dict[str, Any
 
 
 def main() -> None:
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows()]
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in make_rows()]
     DUMP.write_text("".join(lines), encoding="utf-8")
     print(f"{len(lines)} generations")
 

@@ -47,14 +47,14 @@ RIGHT = frozenset({"model_solution", "correct"})
 _TAGS = {"c++": "cpp"}
 
 
-def rows() -> Iterator[dict[str, Any]]:
+def make_rows() -> Iterator[dict[str, Any]]:
     dice = random.Random(19)
     every = load_problems(ROOT / "examples" / "problems")
     for rank, (name, (difficulty, tag)) in enumerate(PROBLEMS.items()):
         problem = every.find(name)
         for model, skill in SKILLS.items():
             for number in range(ATTEMPTS):
-                chosen = _dealt(problem, skill * (1.1 - rank / 8), dice)
+                chosen = _choose_solution(problem, skill * (1.1 - rank / 8), dice)
                 yield {
                     "uuid": f"{model}-{name}-{number:02}",
                     "model": model,
@@ -68,13 +68,13 @@ def rows() -> Iterator[dict[str, Any]]:
                 }
 
 
-def _dealt(problem: Problem, skill: float, dice: random.Random) -> Solution:
+def _choose_solution(problem: Problem, skill: float, dice: random.Random) -> Solution:
     solutions = [solution for solution in problem.solutions if solution.code and not solution.files]
     right = [solution for solution in solutions if solution.expected in RIGHT]
     return dice.choice(right if dice.random() < skill**2 else [solution for solution in solutions if solution not in right])
 
 
-def pack(run: Path) -> None:
+def pack_run(run: Path) -> None:
     """Pack the run without information about the machine, except what the judge measured."""
     info = msgspec.json.decode((run / "run.json").read_bytes())
     command = f"ioi-eval score {DUMP} --problems examples/problems"
@@ -91,10 +91,10 @@ def pack(run: Path) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ioi-eval-recorded-") as temporary:
         folder = Path(temporary)
-        lines = (msgspec.json.encode(row) + b"\n" for row in rows())
+        lines = (msgspec.json.encode(row) + b"\n" for row in make_rows())
         (folder / DUMP).write_bytes(b"".join(lines))
         score_dump_sync(folder / DUMP, ROOT / "examples" / "problems", out=folder / "run")
-        pack(folder / "run")
+        pack_run(folder / "run")
 
 
 if __name__ == "__main__":

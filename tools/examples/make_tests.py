@@ -40,7 +40,7 @@ def make_package(name: str, tests: dict[str, str], subtasks: tuple[inputs.Subtas
         write_tests(folder, tests, Path(scratch, "work"))
         write_subtasks(folder, tests, subtasks)
         if name in ZIPPED:
-            pack(folder, PROBLEMS / f"{name}.zip")
+            pack_folder(folder, PROBLEMS / f"{name}.zip")
 
 
 def write_tests(folder: Path, tests: dict[str, str], work: Path) -> None:
@@ -55,10 +55,10 @@ def write_tests(folder: Path, tests: dict[str, str], work: Path) -> None:
         outcome = run_once(package, argv, text, work)
         if outcome.end != "ok":
             raise SystemExit(f"{folder.name}: the model solution ends with {outcome.end} on {name}")
-        (folder / "tests" / f"{name}.out").write_text(expected(folder.name, text, outcome.output.decode()))
+        (folder / "tests" / f"{name}.out").write_text(compute_answer(folder.name, text, outcome.output.decode()))
 
 
-def expected(problem: str, text: str, output: str) -> str:
+def compute_answer(problem: str, text: str, output: str) -> str:
     """Return the .out file: the model solution's output; for pumpkins, the difference that it reaches."""
     if problem != "pumpkins":
         return "\n".join(line.rstrip() for line in output.splitlines()) + "\n"
@@ -75,7 +75,7 @@ def write_subtasks(folder: Path, tests: dict[str, str], subtasks: tuple[inputs.S
         (folder / "subtasks" / f"{name}.json").write_text(json.dumps(content) + "\n")
 
 
-def pack(folder: Path, target: Path) -> None:
+def pack_folder(folder: Path, target: Path) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             info = zipfile.ZipInfo(path.relative_to(folder.parent).as_posix(), EPOCH)

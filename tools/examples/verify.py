@@ -33,20 +33,20 @@ EXPECTED = {
 
 
 def main(names: list[str]) -> int:
-    bad = 0
+    bad_count = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for folder in packages(Path(scratch, "zips")):
+        for folder in find_packages(Path(scratch, "zips")):
             if not names or folder.name in names:
-                bad += verify(Package(folder), Path(scratch))
+                bad_count += verify(Package(folder), Path(scratch))
     print(
-        f"{bad} solutions do not behave as they are named"
-        if bad
+        f"{bad_count} solutions do not behave as they are named"
+        if bad_count
         else "all solutions behave as they are named"
     )
-    return 1 if bad else 0
+    return 1 if bad_count else 0
 
 
-def packages(scratch: Path) -> Iterator[Path]:
+def find_packages(scratch: Path) -> Iterator[Path]:
     for path in sorted(PROBLEMS.iterdir()):
         if path.suffix == ".zip":
             zipfile.ZipFile(path).extractall(scratch)
@@ -62,30 +62,30 @@ def is_batch(folder: Path) -> bool:
 
 
 def verify(package: Package, scratch: Path) -> int:
-    bad = 0
+    bad_count = 0
     for source in sorted((package.folder / "solutions").glob("*/*")):
         with tempfile.TemporaryDirectory(dir=scratch) as work:
-            results = judged(package, source, Path(work))
-        wrong = complaint(package, EXPECTED[source.parent.name], results)
-        bad += bool(wrong)
+            results = judge_solution(package, source, Path(work))
+        mismatch = describe_mismatch(package, EXPECTED[source.parent.name], results)
+        bad_count += bool(mismatch)
         counts = " ".join(f"{status}:{n}" for status, n in Counter(status for status, _ in results).items())
         most = max((outcome.cpu for _, outcome in results), default=0.0)
         name = f"{package.folder.name}/{source.parent.name}/{source.name}"
-        print(f"{'BAD ' if wrong else 'ok  '}{name:58} {counts:16} {most:6.3f} s  {wrong}", flush=True)
-    return bad
+        print(f"{'BAD ' if mismatch else 'ok  '}{name:58} {counts:16} {most:6.3f} s  {mismatch}", flush=True)
+    return bad_count
 
 
-def judged(package: Package, source: Path, work: Path) -> list[tuple[str, Outcome]]:
+def judge_solution(package: Package, source: Path, work: Path) -> list[tuple[str, Outcome]]:
     """Return a status and a measurement per test."""
     try:
         argv = build(package, source, work)
     except CompileError:
         return [("CE", Outcome("ok"))]
     judge = Judge(package, work)
-    return [judged_test(package, judge, test, argv, work) for test in package.tests]
+    return [judge_test(package, judge, test, argv, work) for test in package.tests]
 
 
-def judged_test(
+def judge_test(
     package: Package, judge: Judge, test: str, argv: list[str], work: Path
 ) -> tuple[str, Outcome]:
     text = (package.folder / "tests" / f"{test}.in").read_text()
@@ -95,7 +95,7 @@ def judged_test(
     return status_of(judge.score(test, outcome.output)), outcome
 
 
-def complaint(package: Package, expected: str, results: list[tuple[str, Outcome]]) -> str:
+def describe_mismatch(package: Package, expected: str, results: list[tuple[str, Outcome]]) -> str:
     statuses = {status for status, _ in results}
     if expected not in statuses or not statuses <= {"AC", expected}:
         return f"expected {expected}"

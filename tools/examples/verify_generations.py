@@ -17,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from make_generations import DUMP, Text, code_of, rows, texts
+from make_generations import DUMP, Text, extract_code, make_rows, read_texts
 from toolbox import CompileError, Judge, Outcome, Package, build, run_once, status_of
-from verify import packages
+from verify import find_packages
 
 EXPECTED = DUMP.with_suffix(".expected.tsv")
 WORST_FIRST = ("CE", "RE", "WA", "OLE", "MLE", "TLE", "PA", "AC")
@@ -38,23 +38,23 @@ def main(names: list[str]) -> int:
     plain_results = {line.split("\t")[0]: line for line in EXPECTED.read_text().splitlines()} if names else {}
     lines, bad = [HEAD], 0
     with tempfile.TemporaryDirectory() as scratch:
-        folders = {folder.name: Package(folder) for folder in packages(Path(scratch, "zips"))}
+        folders = {folder.name: Package(folder) for folder in find_packages(Path(scratch, "zips"))}
         tester = Tester(folders, Path(scratch))
-        for row, text in zip(rows(), texts(), strict=True):
+        for row, text in zip(make_rows(), read_texts(), strict=True):
             if names and text.problem not in names:
                 lines.append(plain_results[row["uuid"]])
                 continue
-            plain = tester.judged(text, code_of(text))
+            plain = tester.judge_text(text, extract_code(text))
             broken = plain.status == "CE"  # code that compiles lacks nothing
-            repaired = tester.judged(text, _repaired(text, folders)) if broken else plain
+            repaired = tester.judge_text(text, _repair_code(text, folders)) if broken else plain
             lines.append("\t".join([row["uuid"], *plain, *repaired]))
-            bad += complain(text, plain, repaired)
+            bad += print_mismatch(text, plain, repaired)
     EXPECTED.write_text("\n".join(lines) + "\n")
     print(f"{bad} texts are not what they are labelled" if bad else "all texts are what they are labelled")
     return 1 if bad else 0
 
 
-def complain(text: Text, plain: Judged, repaired: Judged) -> bool:
+def print_mismatch(text: Text, plain: Judged, repaired: Judged) -> bool:
     expected = text.words["expect"], text.words.get("repaired", text.words["expect"])
     wrong = (plain.status, repaired.status) != expected
     label = f"{text.model} {text.problem} {text.subtask}"
@@ -63,8 +63,8 @@ def complain(text: Text, plain: Judged, repaired: Judged) -> bool:
     return wrong
 
 
-def _repaired(text: Text, folders: dict[str, Package]) -> str | None:
-    code = code_of(text)
+def _repair_code(text: Text, folders: dict[str, Package]) -> str | None:
+    code = extract_code(text)
     if code is None or text.language != "cpp":
         return code
     lines = [] if "bits/stdc++.h" in code else ["#include <bits/stdc++.h>"]
@@ -78,18 +78,18 @@ def _repaired(text: Text, folders: dict[str, Package]) -> str | None:
 class Tester:
     def __init__(self, packages_: dict[str, Package], scratch: Path) -> None:
         self._packages, self._scratch = packages_, scratch
-        self._results = cache(self._run)
+        self._results = cache(self._run_tests)
 
-    def judged(self, text: Text, code: str | None) -> Judged:
+    def judge_text(self, text: Text, code: str | None) -> Judged:
         results = self._results(text.problem, text.language, code)
         if results is None:
             return Judged("CE", "0")
         subtasks = self._packages[text.problem].subtasks
         status = status_of_subtask(subtasks[text.subtask], results)
-        least, most = points_of(subtasks, results, 0.0), points_of(subtasks, results, 1.0)
+        least, most = sum_points(subtasks, results, 0.0), sum_points(subtasks, results, 1.0)
         return Judged(status, f"{least:.4f}".rstrip("0").rstrip(".") if least == most else "-")
 
-    def _run(self, problem: str, language: str, code: str | None) -> dict[str, tuple[Outcome, float]] | None:
+    def _run_tests(self, problem: str, language: str, code: str | None) -> dict[str, tuple[Outcome, float]] | None:
         if code is None:
             return None
         package = self._packages[problem]
@@ -101,9 +101,9 @@ class Tester:
             except CompileError:
                 return None
             judge = Judge(package, Path(work))
-            return {test: self._test(package, judge, test, argv, Path(work)) for test in package.tests}
+            return {test: self._run_test(package, judge, test, argv, Path(work)) for test in package.tests}
 
-    def _test(
+    def _run_test(
         self, package: Package, judge: Judge, test: str, argv: list[str], work: Path
     ) -> tuple[Outcome, float]:
         text = (package.folder / "tests" / f"{test}.in").read_text()
@@ -113,7 +113,7 @@ class Tester:
         return outcome, judge.score(test, outcome.output) if outcome.end == "ok" else 0.0
 
 
-def points_of(
+def sum_points(
     subtasks: dict[str, dict[str, Any]], results: dict[str, tuple[Outcome, float]], close: float
 ) -> float:
     """Return the points if all tests close to the time limit score `close`."""

@@ -19,27 +19,27 @@ TITLE = "Tests a second on 2 cores, 12 submissions x 40 tests"
 LEFT, WIDTH, STEP = 290, 400, 30
 
 
-def rates() -> dict[str, float]:
+def read_rates() -> dict[str, float]:
     """Return tests per second with white-diff, by row."""
     page = (DOCS / "performance.md").read_text()
     return {name: float(re.findall(rf"^\| {name} \| ([\d.]+) ", page, re.M)[0]) for name in NAMES}
 
 
-def drawn(found: dict[str, float]) -> str:
-    most = max(found.values())
+def draw_chart(rates_by_name: dict[str, float]) -> str:
+    max_rate = max(rates_by_name.values())
     lines = [f"<text x='10' y='24' {STYLE} font-weight='bold'>{TITLE}</text>"]
-    for row, (name, rate) in enumerate(sorted(found.items(), key=lambda pair: -pair[1])):
-        top, width = 40 + row * STEP, max(2.0, rate / most * WIDTH)
+    for row, (name, rate) in enumerate(sorted(rates_by_name.items(), key=lambda pair: -pair[1])):
+        top, width = 40 + row * STEP, max(2.0, rate / max_rate * WIDTH)
         colour = "#3949ab" if name.startswith("ours") else "#9e9e9e"
         lines += [
             f"<text x='{LEFT - 10}' y='{top + 16}' {STYLE} text-anchor='end'>{NAMES[name]}</text>",
             f"<rect x='{LEFT}' y='{top}' width='{width:.1f}' height='22' fill='{colour}'/>",
             f"<text x='{LEFT + width + 8:.1f}' y='{top + 16}' {STYLE}>{rate:g}</text>",
         ]
-    height = 50 + len(found) * STEP
+    height = 50 + len(rates_by_name) * STEP
     frame = f"<svg xmlns='http://www.w3.org/2000/svg' width='760' height='{height}' role='img'>"
     return "\n".join([frame, "<rect width='100%' height='100%' fill='white'/>", *lines, "</svg>\n"])
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(drawn(rates()))
+    PICTURE.write_text(draw_chart(read_rates()))

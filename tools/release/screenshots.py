@@ -46,7 +46,7 @@ STEPS = (
 )
 
 
-async def held(folder: Path) -> None:
+async def hold_contest(folder: Path) -> None:
     clock = [0.0]
     names = {problem for _, _, problem, _ in STEPS}
     problems = load_problems(ROOT / "examples" / "problems", only=names, cache=folder / "cache")
@@ -58,14 +58,14 @@ async def held(folder: Path) -> None:
             await contest.session(participant).submit(problem, f"{len(passed)} {number}")
 
 
-def found(folder: Path, page: str) -> str:
+def find_page_url(folder: Path, page: str) -> str:
     if page.startswith("report.html"):
         return (folder / "report.html").as_uri() + page.removeprefix("report.html")
     pages = (folder / "report").glob("*.html")
     return next(path for path in pages if f"<title>{page}<" in path.read_text()).as_uri()
 
 
-def taken(browser: Any, page: str, scheme: str, width: int, section: str, height: int) -> bytes:
+def take_screenshot(browser: Any, page: str, scheme: str, width: int, section: str, height: int) -> bytes:
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -96,10 +96,10 @@ def main() -> None:
             archive.extractall(folder)
         report_sync(folder)
         for name, page, *view in PICTURES:
-            (target / name).write_bytes(taken(browser, found(folder, page), *view))
-        asyncio.run(held(folder))
+            (target / name).write_bytes(take_screenshot(browser, find_page_url(folder, page), *view))
+        asyncio.run(hold_contest(folder))
         for name, page, *view in CONTEST:
-            (target / name).write_bytes(taken(browser, found(folder / "cup", page), *view))
+            (target / name).write_bytes(take_screenshot(browser, find_page_url(folder / "cup", page), *view))
 
 
 if __name__ == "__main__":
