@@ -114,30 +114,30 @@ class Bench:
         return (time.perf_counter() - started) / tests
 
 
-class Taken(NamedTuple):
+class Duration(NamedTuple):
     """Elapsed seconds, and CPU seconds of all processors."""
 
     clock: float
     cpu: float
 
 
-async def in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]) -> list[Taken]:
+async def measure_in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]) -> list[Duration]:
     """Return the medians of several measures. They take turns, so that a noisy minute affects all of them."""
-    rounds_of: list[list[Taken]] = [[] for _ in measures]
+    rounds_of: list[list[Duration]] = [[] for _ in measures]
     for _ in range(rounds):
         for measured, measure in zip(rounds_of, measures, strict=True):
             cpu_before = cpu_seconds()
             clock = await measure()
-            measured.append(Taken(clock, cpu_seconds() - cpu_before))
-    return [Taken(*map(statistics.median, zip(*measured, strict=True))) for measured in rounds_of]
+            measured.append(Duration(clock, cpu_seconds() - cpu_before))
+    return [Duration(*map(statistics.median, zip(*measured, strict=True))) for measured in rounds_of]
 
 
-async def throughput(bench: Bench, rounds: int) -> None:
+async def print_throughput(bench: Bench, rounds: int) -> None:
     for checker in (False, True):
         kind = "a checker" if checker else "white-diff"
         task = problem(bench.folder / "tests", bench.tests, checker=checker)
         checker_seconds = bench.build_checker() if checker else 0.0
-        await settle(bench, task)  # the header stays in the store
+        await cache_header(bench, task)  # the header stays in the store
         async with bench.scorer(precompile=False) as plain, bench.scorer(precompile=True) as quick:
             ours = (plain, quick)
             for scorer in ours:
@@ -147,11 +147,11 @@ async def throughput(bench: Bench, rounds: int) -> None:
             async def bare(flags: Sequence[str] = (), checker: bool = checker) -> float:
                 return await asyncio.to_thread(bench.bare, checker=checker, flags=flags)
 
-            results = await in_turn(
+            results = await measure_in_turn(
                 rounds,
                 bare,
                 partial(bare, ("-include", "all.hpp")),
-                *(partial(one_way, bench, scorer, task) for scorer in ours),
+                *(partial(score_fresh, bench, scorer, task) for scorer in ours),
             )
             slow = await bench.classic(task, 2 * CORES)
         total = bench.count * bench.tests
@@ -175,11 +175,11 @@ async def throughput(bench: Bench, rounds: int) -> None:
         )
 
 
-async def one_way(bench: Bench, scorer: Scorer, task: Problem) -> float:
+async def score_fresh(bench: Bench, scorer: Scorer, task: Problem) -> float:
     return await bench.ours(scorer, task, bench.fresh(bench.count))
 
 
-async def settle(bench: Bench, task: Problem) -> None:
+async def cache_header(bench: Bench, task: Problem) -> None:
     """Build until the header is cached, before anything is measured."""
     async with bench.scorer(precompile=True) as scorer:
         for _ in range(60):
@@ -193,7 +193,7 @@ def row(name: str, rate: float, ratio: float, suffix: str = "") -> None:
     print(f"  {name:<30} {rate:>7.1f} tests/s {ratio:>6.2f} of the bare loop {suffix}".rstrip())
 
 
-async def added_cost(bench: Bench, rounds: int) -> None:
+async def print_added_cost(bench: Bench, rounds: int) -> None:
     """Print the cost of a test beyond fork, exec and wait: one program, one core, hundreds of tests."""
     tests = 400
     task = problem(bench.folder / "tests", tests, checker=False)
@@ -204,7 +204,9 @@ async def added_cost(bench: Bench, rounds: int) -> None:
         async def bare() -> float:
             return await asyncio.to_thread(bench.bare, checker=False, compiling=False, cores=1, tests=tests)
 
-        (bare_time, _), (our_time, _) = await in_turn(rounds, bare, lambda: bench.ours(scorer, task, work))
+        (bare_time, _), (our_time, _) = await measure_in_turn(
+            rounds, bare, lambda: bench.ours(scorer, task, work)
+        )
     print(f"\nA test of a program that is built already, on one core ({tests} tests)")
     print(f"  bare loop {bare_time / tests * 1000:.2f} ms, ours {our_time / tests * 1000:.2f} ms:"
           f" {(our_time - bare_time) / tests * 1000:.2f} ms added")  # fmt: skip
@@ -218,7 +220,7 @@ def memory(folder: Path) -> None:
     print(f"\n{line.stdout.strip()}")
 
 
-async def only_memory(folder: Path) -> None:
+async def measure_memory(folder: Path) -> None:
     tests, size = 20, 50 << 20
     (folder / "tests").mkdir(parents=True)
     for index in range(tests):
@@ -246,14 +248,14 @@ def main() -> None:
     parser.add_argument("--only-memory", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.only_memory:
-        asyncio.run(only_memory(arguments.only_memory))
+        asyncio.run(measure_memory(arguments.only_memory))
         return
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR"), prefix="ioi-eval-bench-") as folder:
         bench = Bench(Path(folder), arguments.submissions, arguments.tests, USUAL if arguments.usual else BIG)
         bench.precompile()
         print(f"{CORES} cores; {subprocess.check_output(['g++', '--version'], text=True).splitlines()[0]}")
-        asyncio.run(throughput(bench, arguments.rounds))
-        asyncio.run(added_cost(bench, arguments.rounds))
+        asyncio.run(print_throughput(bench, arguments.rounds))
+        asyncio.run(print_added_cost(bench, arguments.rounds))
         memory(Path(folder) / "memory")
 
 

@@ -34,7 +34,7 @@ int main() {
 """
 
 
-def contents(total: int) -> Iterator[str]:
+def make_contents(total: int) -> Iterator[str]:
     """Yield texts of digits, all different."""
     line = " ".join(str(n * 7919 % 1_000_003) for n in range(4000)) + "\n"
     for test in range(TESTS):
@@ -66,7 +66,7 @@ def write_datasets(folder: Path, total: int, row_group: int) -> int:
     columns = {"problem_id": text, "test_name": text, "test_input": text, "test_output": text}
     written, group = 0, list[dict[str, str]]()
     with pq.ParquetWriter(tests, pa.schema(list(columns.items()))) as writer:
-        for name, input_text in zip(names, contents(total), strict=True):
+        for name, input_text in zip(names, make_contents(total), strict=True):
             written += len(input_text)
             group.append(
                 {
@@ -82,7 +82,7 @@ def write_datasets(folder: Path, total: int, row_group: int) -> int:
     return written
 
 
-def watched(process: subprocess.Popen[bytes]) -> tuple[int, int]:
+def measure_memory(process: subprocess.Popen[bytes]) -> tuple[int, int]:
     """Observe a process until it ends. Return the peaks in KiB of its own memory and of all mapped memory."""
     own_kib = mapped_kib = 0
     while process.poll() is None:
@@ -98,13 +98,13 @@ def watched(process: subprocess.Popen[bytes]) -> tuple[int, int]:
     return own_kib, mapped_kib
 
 
-def run(folder: Path, out: str) -> tuple[float, float]:
+def run_score(folder: Path, out: str) -> tuple[float, float]:
     """Run the command. Return the peaks in MiB of its own memory and of all mapped memory."""
     command = [sys.executable, "-m", "ioi_eval", "score", "dump.jsonl", "--problems", "ioi"]
     arguments = ["--data-dir", "copies", "--out", out, "--quiet", "--all-tests"]
     environment = {**os.environ, "IOI_EVAL_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen([*command, *arguments], cwd=folder, env=environment) as process:
-        own_mib, mapped = watched(process)
+        own_mib, mapped = measure_memory(process)
     if process.returncode:
         raise SystemExit(f"the run ended with {process.returncode}")
     return own_mib / 1024, mapped / 1024
@@ -123,7 +123,7 @@ def main() -> None:
         peaks = []
         for out in ("first", "again"):
             begin = time.monotonic()
-            own_mib, mapped = run(folder, out)
+            own_mib, mapped = run_score(folder, out)
             peaks.append(mapped)
             seconds = time.monotonic() - begin
             print(

@@ -31,7 +31,7 @@ TAGS = ("graphs", "dp", "strings", "geometry", "greedy", "trees")
 WRONG = (Verdict.WA, Verdict.TLE, Verdict.RE, Verdict.MLE)
 
 
-def problem(number: int, tests: int) -> Problem:
+def make_problem(number: int, tests: int) -> Problem:
     names = [f"{test:02}" for test in range(tests)]
     third = tests // 3
     groups = (names[:third], names[third : 2 * third], names[2 * third :])
@@ -48,7 +48,7 @@ def problem(number: int, tests: int) -> Problem:
     )
 
 
-def outcome(name: str, dice: random.Random, skill: float) -> TestResult:
+def make_result(name: str, dice: random.Random, skill: float) -> TestResult:
     right = dice.random() < skill
     status = verdict_of_score(1.0) if right else dice.choice(WRONG)
     return TestResult(
@@ -63,9 +63,9 @@ def outcome(name: str, dice: random.Random, skill: float) -> TestResult:
     )
 
 
-def rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[str, Any]]:
+def make_rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[str, Any]]:
     dice = random.Random(7)
-    all_problems = [problem(index, tests) for index in range(problems)]
+    all_problems = [make_problem(index, tests) for index in range(problems)]
     for index in range(number):
         of, model = all_problems[index % problems], index // problems % models
         source = "".join(f"    sum += {dice.randrange(10**6)} * read();\n" for _ in range(60))
@@ -76,7 +76,7 @@ def rows(number: int, models: int, problems: int, tests: int) -> Iterator[dict[s
             row={"model": f"model-{model}", "generation": f"```cpp\nint main() {{\n{source}}}\n```"},
         )
         skill = dice.random() ** (1 / (2 + model))
-        judged = {test.name: outcome(test.name, dice, skill) for test in of.tests}
+        judged = {test.name: make_result(test.name, dice, skill) for test in of.tests}
         yield result_row(submission, of, score_submission(of, submission, judged, compiler="g++ 12.2.0"))
 
 
@@ -102,7 +102,7 @@ FIRST = """
 BOXES, LISTS = ".models input", ".filters select"
 
 
-def choose(browser: Any) -> None:
+def measure_filters(browser: Any) -> None:
     """Measure how long a filter takes until the leaderboard of 30 models and 300 problems is drawn."""
 
     def drawn(selector: str, place: int, entry: int | None = None) -> float:
@@ -112,11 +112,11 @@ def choose(browser: Any) -> None:
     browser.execute_script(
         "for (const one of document.querySelectorAll('.filters, .choice')) one.open = true"
     )
-    tell("switches a model", [drawn(BOXES, place) for place in (0, 1, 2, 0, 1, 2)])
-    tell("chooses a tag", [drawn(LISTS, 0, entry) for entry in (1, 2, 3, 0, 1, 0)])
+    print_times("switches a model", [drawn(BOXES, place) for place in (0, 1, 2, 0, 1, 2)])
+    print_times("chooses a tag", [drawn(LISTS, 0, entry) for entry in (1, 2, 3, 0, 1, 0)])
 
 
-def tell(name: str, times: list[float]) -> None:
+def print_times(name: str, times: list[float]) -> None:
     print(f"a click that {name} takes {statistics.median(times):.0f} ms, at most {max(times):.0f} ms")
 
 
@@ -141,12 +141,12 @@ def open_pages(folder: Path) -> None:
                 browser.execute_async_script(DRAWN)
                 times.append(time.perf_counter() - begun)
             if page.name == "report.html":
-                choose(browser)
+                measure_filters(browser)
         shown = ", ".join(f"{seconds:.2f}" for seconds in times)
         print(f"{page.name}, {page.stat().st_size / 1e6:.2f} MB, is drawn after {shown} s")
 
 
-def repeat(path: Path, of: int, more: int, begin: int) -> None:
+def repeat_rows(path: Path, of: int, more: int, begin: int) -> None:
     """Append the existing rows with other keys, because making different rows takes longer than a report."""
     with path.open("rb") as rows, path.open("ab") as stream:
         for number in range(more):
@@ -156,7 +156,7 @@ def repeat(path: Path, of: int, more: int, begin: int) -> None:
             stream.write(next(rows).replace(old_key, new_key))
 
 
-def report(folder: Path, rows: int) -> None:
+def measure_report(folder: Path, rows: int) -> None:
     wall, cpu = time.perf_counter(), time.process_time()
     write_reports(folder)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -178,14 +178,14 @@ def main() -> None:
         folder = arguments.keep or Path(temporary)
         with ResultLog.open(folder, Fingerprint(dump="d" * 64)) as journal:
             journal.begin()
-            for row in rows(arguments.rows, arguments.models, arguments.problems, arguments.tests):
+            for row in make_rows(arguments.rows, arguments.models, arguments.problems, arguments.tests):
                 journal.record(row)
         number = arguments.rows * arguments.copies
-        repeat(folder / RESULTS, arguments.rows, number - arguments.rows, arguments.rows)
-        report(folder, number)
+        repeat_rows(folder / RESULTS, arguments.rows, number - arguments.rows, arguments.rows)
+        measure_report(folder, number)
         if arguments.more:
-            repeat(folder / RESULTS, arguments.rows, arguments.more, number)
-            report(folder, number + arguments.more)
+            repeat_rows(folder / RESULTS, arguments.rows, arguments.more, number)
+            measure_report(folder, number + arguments.more)
         open_pages(folder)
 
 

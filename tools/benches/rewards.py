@@ -33,7 +33,7 @@ from ioi_eval.integrations.trl import make_reward
 from ioi_eval.models import Blob, BuildOptions, Limits, Problem, Submission, Test
 
 
-def step(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
+def make_completions(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
     """Return completions and their tests: sums of lines of numbers. Every fourth completion is wrong."""
     lines = [" ".join(str((prompt * 7 + at) % 1000) for at in range(50)) for prompt in range(tests)]
     sums = [str(sum(map(int, line.split()))) for line in lines]
@@ -45,20 +45,20 @@ def step(prompts: int, each: int, tests: int) -> tuple[list[str], list[str]]:
     return [f"```python\n{code}\n```" for code in codes], [column] * len(codes)
 
 
-def code_of(completion: str) -> str:
+def extract_code(completion: str) -> str:
     return completion.removeprefix("```python\n").removesuffix("\n```")
 
 
-def by_exec(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
+def reward_by_exec(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
     """Return the rewards of a harness that calls `exec`."""
     return [
-        _executed(completion, json.loads(column))
+        _run_by_exec(completion, json.loads(column))
         for completion, column in zip(completions, columns, strict=True)
     ]
 
 
-def _executed(completion: str, tests: dict[str, list[str]]) -> float:
-    code = compile(code_of(completion), "solution", "exec")
+def _run_by_exec(completion: str, tests: dict[str, list[str]]) -> float:
+    code = compile(extract_code(completion), "solution", "exec")
     passed = 0
     for input_text, expected in zip(tests["inputs"], tests["outputs"], strict=True):
         output, old_stdin = io.StringIO(), sys.stdin
@@ -72,29 +72,29 @@ def _executed(completion: str, tests: dict[str, list[str]]) -> float:
     return passed / len(tests["inputs"])
 
 
-def by_subprocess(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
+def reward_by_subprocess(completions: Sequence[str], columns: Sequence[str]) -> list[float]:
     rewards = []
     for completion, column in zip(completions, columns, strict=True):
-        tests, code = json.loads(column), code_of(completion)
-        outputs = [_said(code, input_text) for input_text in tests["inputs"]]
+        tests, code = json.loads(column), extract_code(completion)
+        outputs = [_run_program(code, input_text) for input_text in tests["inputs"]]
         rewards.append(
             sum(a.strip() == b.strip() for a, b in zip(outputs, tests["outputs"], strict=True)) / len(outputs)
         )
     return rewards
 
 
-def _said(code: str, input_text: str) -> str:
+def _run_program(code: str, input_text: str) -> str:
     argv = [sys.executable, "-c", code]
     return subprocess.run(argv, input=input_text, capture_output=True, text=True, timeout=10).stdout
 
 
-class Measured(NamedTuple):
+class Measurement(NamedTuple):
     rewards: Sequence[float | None]
     per_second: float
     cpu: float  # CPU seconds of all processes for each reward
 
 
-def measured(work: Callable[[], Sequence[float | None]], rounds: int) -> Measured:
+def measure(work: Callable[[], Sequence[float | None]], rounds: int) -> Measurement:
     rewards: Sequence[float | None] = []
     seconds, cpu = [], cpu_seconds()
     for _ in range(rounds):
@@ -102,7 +102,7 @@ def measured(work: Callable[[], Sequence[float | None]], rounds: int) -> Measure
         rewards = work()
         seconds.append(time.perf_counter() - started)
     cpu_per_reward = (cpu_seconds() - cpu) / rounds / len(rewards)
-    return Measured(rewards, len(rewards) / statistics.median(seconds), cpu_per_reward)
+    return Measurement(rewards, len(rewards) / statistics.median(seconds), cpu_per_reward)
 
 
 # --- equal programs ----------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def measured(work: Callable[[], Sequence[float | None]], rounds: int) -> Measure
 _EQUALS = 16
 
 
-def repetitions(reward: Callable[..., Sequence[float | None]], column: str, rounds: int) -> None:
+def print_repetitions(reward: Callable[..., Sequence[float | None]], column: str, rounds: int) -> None:
     """Print the CPU time of groups of similar programs. Every program is new, so nothing of it is cached."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     for language in PROGRAMS:
@@ -126,11 +126,11 @@ def repetitions(reward: Callable[..., Sequence[float | None]], column: str, roun
             "distinct": lambda language=language: alike(language, [next(salt) for _ in range(_EQUALS)]),
         }
         for name, completions in groups.items():
-            cpu_times = [cpu_of(reward, completions(), column, language) for _ in range(rounds)]
+            cpu_times = [measure_cpu(reward, completions(), column, language) for _ in range(rounds)]
             print(f"  {language:7} {name:15} {1000 * statistics.median(cpu_times):8.0f} ms of CPU")
 
 
-def cpu_of(
+def measure_cpu(
     reward: Callable[..., Sequence[float | None]], completions: list[str], column: str, language: str
 ) -> float:
     number, cpu_before = len(completions), cpu_seconds()
@@ -232,12 +232,12 @@ def main() -> None:
     parser.add_argument("--tests", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    completions, columns = step(options.prompts, options.each, options.tests)
+    completions, columns = make_completions(options.prompts, options.each, options.tests)
     reward = make_reward(RewardOptions(mode=RewardMode.PARTIAL))
     reward(completions=completions[:2], tests=columns[:2])  # opens the engine
-    ours = measured(lambda: reward(completions=completions, tests=columns), options.rounds)
-    theirs = measured(lambda: by_exec(completions, columns), options.rounds)
-    started = measured(lambda: by_subprocess(completions, columns), 1)
+    ours = measure(lambda: reward(completions=completions, tests=columns), options.rounds)
+    theirs = measure(lambda: reward_by_exec(completions, columns), options.rounds)
+    started = measure(lambda: reward_by_subprocess(completions, columns), 1)
     if not list(ours.rewards) == list(theirs.rewards) == list(started.rewards):
         raise SystemExit("they do not agree")
     print(f"{len(completions)} completions with {options.tests} tests each, median of {options.rounds}")
@@ -253,7 +253,7 @@ def main() -> None:
     print(f"{len(completions)} new completions in C++ with {options.tests} tests each")
     asyncio.run(ways(columns[0], len(completions), options.rounds))
     print(f"{_EQUALS} completions of one prompt, and one")
-    repetitions(reward, columns[0], options.rounds)
+    print_repetitions(reward, columns[0], options.rounds)
     close_all()
 
 

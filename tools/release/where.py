@@ -31,13 +31,13 @@ _LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_
 _ENOSYS = 38
 
 
-class Place(NamedTuple):
+class Environment(NamedTuple):
     name: str
-    command: Callable[[Rig], list[str]]
+    command: Callable[[Setup], list[str]]
     helps: str = ""
 
 
-class Rig(NamedTuple):
+class Setup(NamedTuple):
     """The parts of every environment."""
 
     folder: Path  # of this run, for configurations and caches
@@ -69,7 +69,7 @@ class Rig(NamedTuple):
 # --- inside ------------------------------------------------------------------------------------------
 
 
-def inside(cache: str) -> None:
+def run_inside(cache: str) -> None:
     """Print the doctor's lines, and whether all points are the expected ones."""
     import os
 
@@ -99,44 +99,46 @@ def inside(cache: str) -> None:
         check=False,
     )
     answer = {"doctor": doctor.stdout, "code": scored.returncode, "said": scored.stderr[-2000:]}
-    answer["equal"] = scored.returncode == 0 and _points(run) == _expected(tree, run)
+    answer["equal"] = scored.returncode == 0 and _read_points(run) == _read_expected(tree, run)
     print(json.dumps(answer))
 
 
-def _points(run: Path) -> dict[str, float]:
+def _read_points(run: Path) -> dict[str, float]:
     rows = map(json.loads, (run / "results.jsonl").read_text().splitlines())
     return {row["uuid"]: row["points"] for row in rows}
 
 
-def _expected(tree: Path, run: Path) -> dict[str, float]:
+def _read_expected(tree: Path, run: Path) -> dict[str, float]:
     lines = (tree / "examples" / "generations.expected.tsv").read_text().splitlines()[1:]
     cells = (line.split("\t") for line in lines)
-    return {row[0]: float(row[2]) for row in cells if row[0] in _points(run)}
+    return {row[0]: float(row[2]) for row in cells if row[0] in _read_points(run)}
 
 
 # --- containers --------------------------------------------------------------------------------------
 
 
-def container(name: str, *, user: int, capabilities: Sequence[str] = (), **how: Any) -> Place:
+def make_container(name: str, *, user: int, capabilities: Sequence[str] = (), **how: Any) -> Environment:
     """Return a container of crun. `filtered`: Docker's seccomp profile; `confined`: no new privileges."""
     helps: str = how.pop("helps", "")
 
-    def command(rig: Rig) -> list[str]:
+    def command(rig: Setup) -> list[str]:
         bundle = rig.folder / f"bundle-{name.replace(' ', '-').replace('/', '-').replace(':', '')}"
         for path in ("run", "var/lib"):  # as in images, writable for root
             (bundle / "root" / path).mkdir(parents=True)
-        configuration = _configuration(rig, user, [f"CAP_{capability}" for capability in capabilities], **how)
+        configuration = _make_configuration(
+            rig, user, [f"CAP_{capability}" for capability in capabilities], **how
+        )
         (bundle / "config.json").write_text(json.dumps(configuration))
         run = ["crun", "--cgroup-manager=disabled", "run", f"--bundle={bundle}", bundle.name]
         # crun cannot handle control groups of both versions, which this machine may have.
         groups = 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"'
         return ["unshare", "--mount", "sh", "-c", groups, "sh", *run]
 
-    return Place(name, command, helps)
+    return Environment(name, command, helps)
 
 
-def _configuration(
-    rig: Rig,
+def _make_configuration(
+    rig: Setup,
     user: int,
     capabilities: Sequence[str],
     *,
@@ -154,7 +156,7 @@ def _configuration(
         "readonlyPaths": _READ_ONLY if masked else [],
     }
     if filtered:
-        linux["seccomp"] = _filter(rig.docker, capabilities, without)
+        linux["seccomp"] = _make_seccomp_profile(rig.docker, capabilities, without)
     environment = ["PATH=/usr/local/bin:/usr/bin:/bin", *(["TMPDIR=/boxes"] if boxes else [])]
     return {
         "ociVersion": "1.0.0",
@@ -167,36 +169,40 @@ def _configuration(
             "noNewPrivileges": confined,
         },
         "root": {"path": "root", "readonly": read_only},
-        "mounts": _mounts(rig, user, boxes),
+        "mounts": _make_mounts(rig, user, boxes),
         "linux": linux,
     }
 
 
-def _mounts(rig: Rig, user: int, boxes: bool) -> list[dict[str, Any]]:
-    def own(path: str, kind: str, *options: str) -> dict[str, Any]:
+def _make_mounts(rig: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
+    def make_mount(path: str, kind: str, *options: str) -> dict[str, Any]:
         return {"destination": path, "type": kind, "source": kind, "options": options}
 
-    def shown(path: str, *options: str) -> dict[str, Any]:
+    def bind_path(path: str, *options: str) -> dict[str, Any]:
         return {"destination": path, "type": "bind", "source": path, "options": ["rbind", *options]}
 
-    systems = [path for path in ("/usr", "/bin", "/lib", "/lib64", "/etc", "/sbin") if Path(path).exists()]
+    system_paths = [
+        path for path in ("/usr", "/bin", "/lib", "/lib64", "/etc", "/sbin") if Path(path).exists()
+    ]
     environment = str(Path(rig.python).parents[1])
     return [
-        own("/proc", "proc"),
-        own("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
+        make_mount("/proc", "proc"),
+        make_mount("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
         # Like Docker and the kubelet: small, and no program in it can be executed.
-        own("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", "size=65536k"),
-        own("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro"),
-        own("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
-        *([own("/boxes", "tmpfs", "nosuid", "nodev", "mode=1777", "size=4g")] if boxes else []),
-        *(shown(path, "ro") for path in systems),
-        shown(str(rig.tree), "ro"),
-        shown(environment, "ro"),
-        shown(str(rig.cache(user))),
+        make_mount("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", "size=65536k"),
+        make_mount("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro"),
+        make_mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
+        *([make_mount("/boxes", "tmpfs", "nosuid", "nodev", "mode=1777", "size=4g")] if boxes else []),
+        *(bind_path(path, "ro") for path in system_paths),
+        bind_path(str(rig.tree), "ro"),
+        bind_path(environment, "ro"),
+        bind_path(str(rig.cache(user))),
     ]
 
 
-def _filter(docker: Mapping[str, Any], capabilities: Sequence[str], without: Sequence[str]) -> dict[str, Any]:
+def _make_seccomp_profile(
+    docker: Mapping[str, Any], capabilities: Sequence[str], without: Sequence[str]
+) -> dict[str, Any]:
     """Return Docker's seccomp profile for a container with these capabilities, in the format of a runtime."""
     calls = []
     for rule in docker["syscalls"]:
@@ -222,7 +228,7 @@ _DROPPED = ("setpriv", f"--reuid={WORKER}", f"--regid={WORKER}", "--clear-groups
 # --- other places ------------------------------------------------------------------------------------
 
 
-def _bubblewrap(rig: Rig) -> list[str]:
+def _make_bubblewrap_command(rig: Setup) -> list[str]:
     """Return a command like Apptainer without its set-uid program: a user namespace, no new privileges, host
     /proc.
     """
@@ -230,61 +236,65 @@ def _bubblewrap(rig: Rig) -> list[str]:
     return [*_DROPPED, "bwrap", "--unshare-user", *shown, "--bind", "/tmp", "/tmp", *rig.words(WORKER)]
 
 
-def _pyxis(rig: Rig) -> list[str]:
+def _make_pyxis_command(rig: Setup) -> list[str]:
     """Return a command like enroot with --container-remap-root: root of a user namespace, with a mount
     namespace.
     """
     return [*_DROPPED, "unshare", "--user", "--map-root-user", "--mount", *rig.words(WORKER)]
 
 
-def _no_namespaces(rig: Rig) -> list[str]:
+def _make_command_without_namespaces(rig: Setup) -> list[str]:
     """Return a command in a user namespace in which the kernel makes no other."""
     forbid = 'echo 1 > /proc/sys/user/max_user_namespaces && exec "$@"'
     inner = ["unshare", "--user", f"--map-user={WORKER}", f"--map-group={WORKER}", *rig.words(WORKER)]
     return [*_DROPPED, "unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", *inner]
 
 
-def _gvisor(rig: Rig) -> list[str]:
+def _make_gvisor_command(rig: Setup) -> list[str]:
     return ["runsc", "--network=none", "--platform=ptrace", "do", "--force-overlay=false", *rig.words(0)]
 
 
 _ALONE = {"user": WORKER, "confined": True, "boxes": True}
 PLACES = (
-    Place("a machine, as root", lambda rig: rig.words(0)),
-    Place("a machine, as a user", lambda rig: [*_DROPPED, *rig.words(WORKER)]),
-    Place(
+    Environment("a machine, as root", lambda rig: rig.words(0)),
+    Environment("a machine, as a user", lambda rig: [*_DROPPED, *rig.words(WORKER)]),
+    Environment(
         "user namespaces forbidden",
-        _no_namespaces,
+        _make_command_without_namespaces,
         "`user.max_user_namespaces`, AppArmor's restriction lifted",
     ),
-    container("docker run, root", user=0, capabilities=_DOCKER, helps="`--security-opt seccomp=unconfined`"),
-    container("piston/docker/compose.yaml", **_ALONE, helps="the three options in its comment"),
-    container("the same, unconfined", **_ALONE, filtered=False, masked=False),
-    container("Docker before Landlock was let through", **_ALONE, without=_LANDLOCK, helps="Docker 23"),
-    container(
+    make_container(
+        "docker run, root", user=0, capabilities=_DOCKER, helps="`--security-opt seccomp=unconfined`"
+    ),
+    make_container("piston/docker/compose.yaml", **_ALONE, helps="the three options in its comment"),
+    make_container("the same, unconfined", **_ALONE, filtered=False, masked=False),
+    make_container("Docker before Landlock was let through", **_ALONE, without=_LANDLOCK, helps="Docker 23"),
+    make_container(
         "piston/kubernetes, restricted",
         **_ALONE,
         read_only=True,
         helps="`seccompProfile: {type: Unconfined}`",
     ),
-    container(
+    make_container(
         "the same, seccomp Unconfined",
         **_ALONE,
         read_only=True,
         filtered=False,
         helps="`procMount: Unmasked` (and `hostUsers: false`)",
     ),
-    container("the same, and procMount: Unmasked", **_ALONE, read_only=True, filtered=False, masked=False),
-    Place("Apptainer", _bubblewrap),
-    Place("pyxis, remapped root", _pyxis),
-    Place("gVisor", _gvisor),
+    make_container(
+        "the same, and procMount: Unmasked", **_ALONE, read_only=True, filtered=False, masked=False
+    ),
+    Environment("Apptainer", _make_bubblewrap_command),
+    Environment("pyxis, remapped root", _make_pyxis_command),
+    Environment("gVisor", _make_gvisor_command),
 )
 
 
 # --- the table ---------------------------------------------------------------------------------------
 
 
-def asked(place: Place, rig: Rig) -> dict[str, Any]:
+def run_environment(place: Environment, rig: Setup) -> dict[str, Any]:
     command = place.command(rig)
     process = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, cwd="/", check=False)
     try:
@@ -295,7 +305,7 @@ def asked(place: Place, rig: Rig) -> dict[str, Any]:
     return answer
 
 
-def row(place: Place, answer: Mapping[str, Any]) -> str:
+def format_row(place: Environment, answer: Mapping[str, Any]) -> str:
     if "doctor" not in answer:
         return f"| {place.name} | not tried: {answer} | | | |"
     lines = answer["doctor"]["conditions"]
@@ -307,14 +317,14 @@ def row(place: Place, answer: Mapping[str, Any]) -> str:
 
 def main(folder: str, real_python: str, python: str, *names: str) -> None:
     (profile,) = Path(folder, "docker").rglob("profiles/seccomp/default.json")
-    rig = Rig(Path(folder), real_python, python, json.loads(profile.read_text()))
+    rig = Setup(Path(folder), real_python, python, json.loads(profile.read_text()))
     print("| where | layers that hold | the doctor besides | rows | what helps |\n|---|---|---|---|---|")
     for place in PLACES:
         if not names or place.name in names:
-            answer = asked(place, rig)
-            print(row(place, answer), flush=True)
+            answer = run_environment(place, rig)
+            print(format_row(place, answer), flush=True)
             print(json.dumps(answer), file=sys.stderr)
 
 
 if __name__ == "__main__":
-    inside(sys.argv[2]) if sys.argv[1] == "--inside" else main(*sys.argv[1:])
+    run_inside(sys.argv[2]) if sys.argv[1] == "--inside" else main(*sys.argv[1:])
