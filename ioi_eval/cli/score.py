@@ -178,7 +178,7 @@ def score(
         remedy = "Remove it, or use `ioi-eval validate`"
         raise InputError("`score` compares no verdicts", field="--columns expected", remedy=remedy)
     reference_options = ReferenceOptions(**references) if validate_references or references else None
-    read_choice = engine.read_choice()
+    choice = engine.read_choice()
     with dumps_from_stdin(dumps, sys.stdin.buffer) as dump_files:
         if not source:
             source = guess_benchmark(dump_files, rows.options.problem_column)

@@ -43,7 +43,7 @@ def test_every_metric_is_one_of_a_workers() -> None:
     metrics.count_job("failed", 1.0)
     metrics.refusals[503] += 1
     metrics.wait_time.add_value(1.0)
-    format_text = metrics.format_text(running=1, queued=1, slots=1)
+    text = metrics.format_text(running=1, queued=1, slots=1)
     has = set(re.findall(r"^(ioi_eval_\w+)", text, re.MULTILINE))
     named = {name for each in expressions() for name in re.findall(r"ioi_eval_\w+", each)}
     assert len(named) > 7

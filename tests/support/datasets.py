@@ -20,11 +20,11 @@ __all__ = [
     "Problems",
     "Repairs",
     "Selection",
-    "as_json",
     "benchmark_of_columns",
     "check_problems",
     "extract",
     "find_benchmark",
+    "format_result",
     "load",
     "open_dump",
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ioi_eval.store.resources import examples_folder, graders_folder
 
-__all__ = ["examples", "graders", "with_usual_cache"]
+__all__ = ["examples_folder", "graders_folder", "with_usual_cache"]
 
 
 def with_usual_cache(cache: Path) -> dict[str, str]:

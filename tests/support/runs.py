@@ -16,21 +16,21 @@ from ioi_eval.store.rows import as_json_value, failure_row, read_result, result_
 
 __all__ = [
     "Fingerprint",
-    "Mode",
     "ReportOptions",
     "ResultLog",
     "RunSummary",
+    "ScoreMode",
     "Summary",
+    "as_json_value",
     "failure_row",
     "judge_all",
-    "plain",
     "read_failures",
+    "read_result",
     "read_rows",
     "recorded",
     "recorded_rows",
-    "result_of",
     "result_row",
-    "submission_result",
+    "score_submission",
     "summary",
 ]
 

@@ -540,7 +540,7 @@ class _ProblemWork(NamedTuple):
         conversation, submission_numbers = tuple[tuple[str, str], ...](), set[int]()
         for turn in range(1, self.turns + 1):
             key = f"{session.participant}/{self.label}#{turn}"
-            stored_prompt = self.kept.stored_prompt(key, stored_prompt, first=turn == 1)
+            prompt = self.kept.stored_prompt(key, prompt, first=turn == 1)
             request = ModelRequest(
                 key=key,
                 problem_id=self.label,
