@@ -252,7 +252,7 @@ def linked_grader(problem: Problem, language: Language) -> str:
     grader_stem, names = grader_name(problem.task_type), {file.name for file in problem.grader_files}
     missing_message = f"there is no {grader_stem}{source_suffixes(language)[0]}"
     other_languages = (other for other in LANGUAGES if other.links_grader and other.name != language.name)
-    if any(grader_stem + suffix in names for other in other_languages for suffix in other.source_suffixes):
+    if any(grader_stem + suffix in names for other in other_languages for suffix in other.suffixes):
         raise JudgeFailure(
             f"problem {problem.id} has no grader in {language.name}: {missing_message}",
             phase="compiling",

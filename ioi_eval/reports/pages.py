@@ -386,7 +386,7 @@ def write_pages(
         (draft / _CHOICES).write_text(f"const CHOICES = {filters};\n", "utf-8")
         for name, page in extra_pages.items():
             _write_html(draft / name, page)
-        coloured_keys, confinement_reports = lists.coloured_keys(), read_confinements(folder)
+        coloured_keys, confinement_reports = lists.coloured(), read_confinements(folder)
         page_sources = PageSources(
             stamp=stamp,
             covered=covered,
@@ -405,7 +405,7 @@ def write_pages(
             row = read_row_at(folder, offset, confinement_reports)
             has_colours = coloured_keys is None or key in coloured_keys
             task, result = lists.tasks.get(row["problem_id"]), read_result(row)
-            page_document = submission_document(row, result, task, selection, coloured_keys=has_colours)
+            page_document = submission_document(row, result, task, selection, coloured=has_colours)
             _write_html(draft / name, page_document)
         page_sources.write(draft)
         shutil.rmtree(target / FOLDER, ignore_errors=True)

@@ -479,7 +479,7 @@ class ModelAccount:
         )
 
     def _points_of(self, attempts: Sequence[Attempt]) -> float:
-        tokened_keys = {attempt.result.key for attempt in attempts if attempt.tokened_keys}
+        tokened_keys = {attempt.result.key for attempt in attempts if attempt.tokened}
         return scoring.compute_problem_points(self._options.mode, results(attempts), tokened_keys)
 
     def _trials(self, problems: Iterable[ProblemSummary]) -> list[Trials]:

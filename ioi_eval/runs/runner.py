@@ -35,7 +35,7 @@ from ioi_eval.model.errors import (
     ProgramBroken,
     raise_first_of_group,
 )
-from ioi_eval.model.track_submission import BUILD, TrackedSubmission, track_submission
+from ioi_eval.model.doing import BUILD, TrackedSubmission, track_submission
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
 from ioi_eval.runs.engine import cancel_tasks

@@ -502,8 +502,8 @@ class Session:
             time_s, max_submissions = self._contest.seconds, self._rules.submissions
             if max_submissions is not None and len(attempts.results) >= max_submissions:
                 raise RefusedCall(f"all {max_submissions} submissions for {problem} are used up")
-            if attempts.last_number is not None and time_s - attempts.last_number < self._rules.pause:
-                pause_s = self._rules.pause - (time_s - attempts.last_number)
+            if attempts.last is not None and time_s - attempts.last < self._rules.pause:
+                pause_s = self._rules.pause - (time_s - attempts.last)
                 raise RefusedCall(f"the next submission for {problem} may come in {pause_s:.1f} seconds")
             return await self._judge_for_points(problem, definition, submission, time_s, cost)
 
@@ -804,7 +804,7 @@ class Session:
             points=points if shows_points else None,
             attempts=submitted,
             submissions_left=None if max_submissions is None else max_submissions - submitted,
-            last_gain_s=attempts.last_gain_s if attempts is not None and shows_points else None,
+            gained=attempts.last_gain_s if attempts is not None and shows_points else None,
         )
 
 
