@@ -27,6 +27,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 
 from ioi_eval.judge.deduplication import as_repeated
+from ioi_eval.model.doing import BUILD, TrackedSubmission, track_submission
 from ioi_eval.model.errors import (
     EngineError,
     InputError,
@@ -35,7 +36,6 @@ from ioi_eval.model.errors import (
     ProgramBroken,
     raise_first_of_group,
 )
-from ioi_eval.model.doing import BUILD, TrackedSubmission, track_submission
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, Verdict
 from ioi_eval.rules import scoring
 from ioi_eval.runs.engine import cancel_tasks

@@ -81,14 +81,14 @@ def here(opening: Opening) -> EmbeddedEngine:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_the_interpreter_that_is_named(door: Door, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_option_selects_interpreter(door: Door, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
     assert here(door(store, "embedded", python="/opt/other"))._python == "/opt/other"
 
 
 @pytest.mark.parametrize("engine", [None, "embedded"])
 @pytest.mark.parametrize("door", EVERY)
-def test_the_interpreter_of_the_environment(
+def test_python_variable_selects_interpreter(
     door: Door, engine: str | None, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IOI_EVAL_PYTHON", " /opt/variable ")
@@ -97,12 +97,12 @@ def test_the_interpreter_of_the_environment(
 
 @pytest.mark.parametrize("engine", [None, "embedded"])
 @pytest.mark.parametrize("door", EVERY)
-def test_the_interpreter_that_nobody_names(door: Door, engine: str | None, store: Store) -> None:
+def test_caller_interpreter_is_default(door: Door, engine: str | None, store: Store) -> None:
     assert here(door(store, engine))._python == "caller"
 
 
 @pytest.mark.parametrize("door", [evaluator_of_apps, metric_of_lm_eval])
-def test_an_interpreter_that_is_named_stands_above_the_callers(
+def test_python_option_overrides_caller_and_variable(
     door: Door, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert here(door(store, None, python="/opt/other"))._python == "/opt/other"
@@ -112,7 +112,7 @@ def test_an_interpreter_that_is_named_stands_above_the_callers(
 
 @pytest.mark.parametrize("engine", [None, "embedded"])
 @pytest.mark.parametrize("door", EVERY)
-def test_a_launchers_processes_share_the_cores(
+def test_local_world_size_divides_slots(
     door: Door, engine: str | None, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert here(door(store, engine)).slots == CORES
@@ -123,7 +123,7 @@ def test_a_launchers_processes_share_the_cores(
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_workers_that_are_named_are_all_of_them(
+def test_explicit_slots_ignore_local_world_size(
     door: Door, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
@@ -137,16 +137,16 @@ def test_checkers_for_servers_are_built_here(door: Door, store: Store) -> None:
 
 
 @pytest.mark.parametrize("door", EVERY)
-def test_servers_of_the_environment(door: Door, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endpoints_variable_selects_piston_unless_engine_is_named(
+    door: Door, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:2000,http://b:2000")
     there, trusted = door(store, None)
     assert isinstance(there, PistonEngine) and isinstance(trusted, EmbeddedEngine)
     assert here(door(store, "embedded")).slots == CORES, "what is named wins"
 
 
-def test_a_choice_without_the_environment_is_what_it_says(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_engine_choice_ignores_environment_variables(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:2000")

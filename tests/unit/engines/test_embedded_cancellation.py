@@ -26,7 +26,7 @@ LAYERS = [None, ("landlock", "seccomp")]
 
 @pytest.mark.parametrize("rounds", [12, pytest.param(40, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("layers", LAYERS, ids=["all", "without-namespaces"])
-async def test_cancelled_at_any_point(
+async def test_engine_job_cancelled_at_random_point_leaves_no_process(
     store: Store, base: Path, layers: tuple[str, ...] | None, rounds: int
 ) -> None:
     chance = random.Random(7)
@@ -51,7 +51,7 @@ async def test_cancelled_at_any_point(
     assert inside(base) == []
 
 
-async def test_cancelled_again_and_again(store: Store, base: Path) -> None:
+async def test_repeatedly_cancelled_job_leaves_no_process(store: Store, base: Path) -> None:
     marked = mark()
     async with EmbeddedEngine(store=store, slots=1, sandboxes=base) as engine:
         task = asyncio.create_task(engine.execute(script(stays(marked))))
@@ -70,7 +70,7 @@ def slowly(*given: Any) -> dict[str, Toolchain]:
 
 
 @pytest.mark.parametrize("look", [slowly, pytest.param(toolchains, marks=pytest.mark.nightly)])
-async def test_entering_can_be_cancelled(
+async def test_engine_cancelled_while_opening_leaves_no_folder(
     store: Store, base: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[..., dict[str, Toolchain]]
 ) -> None:
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", look)  # asking takes time
@@ -88,7 +88,7 @@ async def test_entering_can_be_cancelled(
         assert inside(base) == []
 
 
-async def test_timeouts_of_the_caller(store: Store, base: Path) -> None:
+async def test_caller_timeout_ends_job_processes(store: Store, base: Path) -> None:
     marked = mark()
     async with EmbeddedEngine(store=store, slots=1, sandboxes=base) as engine:
         with pytest.raises(TimeoutError):
@@ -119,7 +119,9 @@ asyncio.run(main(*sys.argv[1:]))
 @pytest.mark.nightly(unless="^2-all|^9-without")
 @pytest.mark.parametrize("layers", ["", "landlock,seccomp"], ids=["all", "without-namespaces"])
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
-async def test_a_client_that_is_killed(store: Store, base: Path, layers: str, kind: signal.Signals) -> None:
+async def test_killed_client_leaves_no_process_and_folder_is_swept(
+    store: Store, base: Path, layers: str, kind: signal.Signals
+) -> None:
     marked = mark()
     arguments = [str(store.root), str(base), layers, all_tools().decode()]
     client = await asyncio.create_subprocess_exec(

@@ -65,30 +65,30 @@ async def judged(share: float, cache: Path, *, says: str = "done", band: Borderl
 
 
 @pytest.mark.nightly
-async def test_over_the_limit_every_time_is_too_slow(shared_cache: Path) -> None:
+async def test_over_limit_in_every_run_is_tle(shared_cache: Path) -> None:
     test = await judged(1.05, shared_cache, band=Borderline(high=10))
     assert test.status is Verdict.TLE and test.score == 0
     assert len(test.cpu_times) == 4 and test.cpu_time == min(test.cpu_times)
     assert "s of 0.200 s, the least of 4 runs)" in test.feedback
 
 
-async def test_beyond_the_band_nothing_runs_again(shared_cache: Path) -> None:
+async def test_beyond_borderline_band_is_not_repeated(shared_cache: Path) -> None:
     test = await judged(3.0, shared_cache, band=Borderline())
     assert test.status is Verdict.TLE and test.cpu_times == ()
     assert test.cpu_time is not None and test.cpu_time < 2 * LIMIT and "s of 0.200 s)" in test.feedback
 
 
-async def test_a_wrong_answer_is_not_measured_again(shared_cache: Path) -> None:
+async def test_wrong_answer_in_borderline_band_is_not_repeated(shared_cache: Path) -> None:
     test = await judged(1.05, shared_cache, says="wrong", band=Borderline(high=10))
     assert (test.status, test.cpu_times) == (Verdict.TLE, ())
 
 
-async def test_within_the_limit_is_as_without_a_band(shared_cache: Path) -> None:
+async def test_within_limit_is_not_repeated(shared_cache: Path) -> None:
     test = await judged(0.5, shared_cache, band=Borderline())
     assert (test.status, test.cpu_times) == (Verdict.AC, ())
 
 
-async def test_without_a_band_the_limit_ends_it(shared_cache: Path) -> None:
+async def test_over_limit_is_tle_without_repeats_if_band_is_off(shared_cache: Path) -> None:
     test = await judged(1.05, shared_cache, band=None)
     assert (test.status, test.cpu_times) == (Verdict.TLE, ())
 
@@ -108,7 +108,7 @@ def run(share: float, score: float = 1.0, status: Verdict = Verdict.AC) -> TestR
         ([run(1.02, 0.0, Verdict.MLE)], Verdict.MLE),
     ],
 )
-def test_the_least_time_counts(runs: Iterable[TestResult], status: Verdict) -> None:
+def test_verdict_follows_shortest_cpu_time_of_runs(runs: Iterable[TestResult], status: Verdict) -> None:
     found = select_counting_run(list(runs), PROBLEM)
     assert found.status is status and (found.score > 0) == (status in (Verdict.AC, Verdict.PA))
 
@@ -127,7 +127,9 @@ def test_the_least_time_counts(runs: Iterable[TestResult], status: Verdict) -> N
         ([run(1.02)] * 4, False),
     ],
 )
-def test_a_test_runs_again_if_that_could_save_points(runs: list[TestResult], is_saved: bool) -> None:
+def test_borderline_test_is_repeated_only_if_it_can_save_points(
+    runs: list[TestResult], is_saved: bool
+) -> None:
     assert may_gain_by_rerun(runs, PROBLEM) is is_saved
 
 
@@ -206,7 +208,7 @@ QUIET, BUSY = 0.01, 6.0  # waits
         ([(1.1, QUIET), (0.98, QUIET)], Verdict.AC, 2),
     ],
 )
-async def test_what_counts_of_recorded_times(
+async def test_recorded_cpu_times_decide_repeats_and_verdict(
     shared_cache: Path, runs: list[tuple[float, float]], status: Verdict, times: int
 ) -> None:
     (test,), batches = await measured(Store(shared_cache), {"1": runs})
@@ -214,7 +216,7 @@ async def test_what_counts_of_recorded_times(
     assert batches == [(False, "1"), *[(True, "1")] * (len(runs) - 1)]
 
 
-async def test_tests_of_a_crowded_machine_run_again_in_one_batch(shared_cache: Path) -> None:
+async def test_borderline_tests_on_busy_machine_are_repeated_in_one_batch(shared_cache: Path) -> None:
     slow, right, late = [(1.3, BUSY), (0.9, QUIET)], [(0.9, BUSY)], [(1.5, BUSY), (1.3, QUIET)]
     tests, batches = await measured(Store(shared_cache), {"a": slow, "b": right, "c": late, "d": slow})
     assert batches == [(False, "a b c d"), (True, "a c d")]
@@ -222,7 +224,7 @@ async def test_tests_of_a_crowded_machine_run_again_in_one_batch(shared_cache: P
     assert "1.150 s of" not in tests[2].feedback and "the least of 2 runs" in tests[2].feedback
 
 
-async def test_without_a_band_a_crowded_machine_changes_no_limit(shared_cache: Path) -> None:
+async def test_busy_machine_does_not_raise_limit_if_band_is_off(shared_cache: Path) -> None:
     (test,), batches = await measured(Store(shared_cache), {"1": [(1.1, BUSY)]}, band=None)
     assert (test.status, batches) == (Verdict.TLE, [(False, "1")])
 
@@ -232,7 +234,7 @@ RUNS = st.lists(st.tuples(st.floats(0.01, 2), st.sampled_from([QUIET, BUSY])), m
 
 @given(times=st.lists(RUNS, min_size=1, max_size=3))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_repeat_only_turns_what_is_too_slow_into_what_is_right(
+def test_repeats_change_verdict_only_from_tle_to_ac(
     shared_cache: Path, times: list[list[tuple[float, float]]]
 ) -> None:
     named = {str(index): runs for index, runs in enumerate(times)}
@@ -244,7 +246,7 @@ def test_a_repeat_only_turns_what_is_too_slow_into_what_is_right(
     assert [alone for alone, _ in batches] == [False] + [True] * (len(batches) - 1)
 
 
-def test_a_server_with_little_time_has_no_limit_for_a_crowded_machine() -> None:
+def test_server_with_short_cpu_limit_gets_no_busy_machine_limit() -> None:
     """It would end the job in the middle of the test, and nobody would know why."""
     longer = raise_cpu_limit(PROBLEM, USUAL)
     options = JudgeOptions(borderline=USUAL)
@@ -255,7 +257,7 @@ def test_a_server_with_little_time_has_no_limit_for_a_crowded_machine() -> None:
         assert fitting.frame.plan.limits.crowded_cpu_ms == crowded
 
 
-def test_programs_are_ended_at_the_upper_end_and_idle_as_before() -> None:
+def test_borderline_band_raises_cpu_limit_and_keeps_wall_limit() -> None:
     longer = raise_cpu_limit(PROBLEM, Borderline()).limits
     assert longer.cpu_time == pytest.approx(1.15 * LIMIT)
     assert longer.wall_time == PROBLEM.limits.wall_time == 2 * LIMIT + 1
@@ -267,12 +269,12 @@ def test_programs_are_ended_at_the_upper_end_and_idle_as_before() -> None:
 
 
 @pytest.mark.parametrize("text", ["0.9", "1.1:1.2", "0.5:0.9", "a:b", "0:2", "1:nan", "1:20"])
-def test_bands_that_mean_nothing_are_refused(text: str) -> None:
+def test_invalid_borderline_band_is_input_error(text: str) -> None:
     with pytest.raises(InputError, match="use 1:1 to switch repeated measuring off"):
         parse_borderline(text)
 
 
-def test_bands_are_read() -> None:
+def test_borderline_band_text_is_parsed() -> None:
     assert parse_borderline("0.8:1.2") == Borderline(low=0.8, high=1.2)
     assert parse_borderline("1:1") is None
     assert str(Borderline()) == "0.9:1.15"

@@ -49,7 +49,7 @@ def names(job: Job) -> list[str]:
     return sorted(file.name for file in job.files)
 
 
-def test_the_files_are_those_of_the_contract() -> None:
+def test_classic_job_has_files_of_contract() -> None:
     assert names(job_of(full_problem())) == [
         "checker/checker.cpp",
         "checker/testlib.h",
@@ -65,13 +65,13 @@ def test_the_files_are_those_of_the_contract() -> None:
     ]
 
 
-def test_a_package_that_brings_the_scripts_gets_none() -> None:
+def test_classic_job_for_cms_ioi_has_no_scripts() -> None:
     job = job_of(full_problem(), runtime="cms_ioi")
     assert {"compile", "run"} & set(names(job)) == set()
     assert (job.runtime, job.version, job.compile_timeout) == ("cms_ioi", "*", None)
 
 
-def test_the_configuration_has_the_keys_of_the_contract() -> None:
+def test_grader_config_has_keys_of_contract() -> None:
     config = next(file for file in job_of(full_problem()).files if file.name.endswith(".json"))
     said = msgspec.json.decode(config.content.read())
     assert (
@@ -88,18 +88,18 @@ def test_the_configuration_has_the_keys_of_the_contract() -> None:
     )
 
 
-def test_the_limits_are_those_of_the_contract() -> None:
+def test_classic_job_has_limits_of_contract() -> None:
     job = job_of(full_problem())
     assert (job.run_timeout, job.run_memory_limit) == (4000, 256 << 20)
 
 
 @pytest.mark.parametrize("answer", [None, Blob.of("")])
-def test_an_answer_that_is_empty_or_missing_is_left_out(answer: Blob | None) -> None:
+def test_classic_job_omits_empty_or_missing_answer(answer: Blob | None) -> None:
     test = Test(name="t", input=Blob.of("1"), answer=answer)
     assert "correct_output.txt" not in names(classic_job(problem(), test, submission()))
 
 
-def test_a_grader_is_not_linked_with_those_who_must_do_without() -> None:
+def test_classic_job_has_grader_only_with_option() -> None:
     files = (named("graders/grader.cpp"),)
     assert "graders/grader.cpp" not in names(job_of(problem(grader_files=files)))
     options = TaskOptions(with_grader=True)
@@ -114,7 +114,7 @@ def test_a_grader_is_not_linked_with_those_who_must_do_without() -> None:
         {"checker": Checker(kind=CheckerKind.TOKENS)},
     ],
 )
-def test_what_the_classic_job_cannot_do_is_a_judge_failure(changes: dict[str, object]) -> None:
+def test_problem_unsupported_by_classic_job_is_judge_failure(changes: dict[str, object]) -> None:
     with pytest.raises(JudgeFailure, match="classic job"):
         job_of(problem(**changes))
 
@@ -156,7 +156,7 @@ async def test_printed_score_becomes_the_result() -> None:
         (Ending(stderr="The checker printed no score: x\n", code=3), Ending(code=0), "printed no score: x"),
     ],
 )
-async def test_what_our_scripts_cannot_say_is_a_judge_failure(
+async def test_unexpected_ending_of_classic_scripts_is_judge_failure(
     run: Ending, compiled: Ending | None, words: str
 ) -> None:
     with pytest.raises(JudgeFailure, match=words) as caught:
@@ -184,13 +184,13 @@ async def test_checker_that_a_package_cannot_compile_is_a_judge_failure(stderr: 
         await judged(failed, failed, runtime="cms_ioi")
 
 
-async def test_submission_that_prints_a_packages_words_is_a_compile_error() -> None:
+async def test_submission_forging_checker_compile_message_is_compile_error() -> None:
     stderr = f"{CHECKERS}graders/p.cpp:1:2: error: #error Could not compile checker\nFailed to compile p\n"
     failed = Ending(stderr=stderr, code=1)
     assert await judged(failed, failed, runtime="cms_ioi") == (0.0, Verdict.CE)
 
 
-async def test_failure_of_our_scripts_has_the_compilers_words() -> None:
+async def test_checker_compile_failure_quotes_compiler_message() -> None:
     failed = Ending(stderr="x.cpp:1:2: error: 'y' is missing\nThe checker does not compile\n", code=3)
     with pytest.raises(
         JudgeFailure, match=r"The checker does not compile: x\.cpp:1:2: error: 'y' is missing"
@@ -198,11 +198,11 @@ async def test_failure_of_our_scripts_has_the_compilers_words() -> None:
         await judged(failed, failed)
 
 
-async def test_a_packages_own_scripts_are_read_by_the_contract_alone() -> None:
+async def test_cms_ioi_exit_code_is_ignored_if_score_is_printed() -> None:
     assert await judged(Ending(stdout="1\n", code=3), runtime="cms_ioi") == (1.0, Verdict.AC)
 
 
-async def test_without_code_nothing_is_executed() -> None:
+async def test_submission_without_code_is_compile_error_without_job() -> None:
     some = problem(1)
     result = await run_classic(FakeEngine(), some, some.tests[0], submission(None))
     assert (result.status, result.feedback) == (Verdict.CE, "no code found")

@@ -82,7 +82,7 @@ async def test_programs_import_what_the_caller_can_import(scorer: Scorer, as_the
     assert profile.toolchains["python3"].path == str(as_the_caller)
 
 
-async def test_a_checker_with_a_temporary_folder_imports_it(scorer: Scorer) -> None:
+async def test_checker_with_own_tmp_imports_caller_packages(scorer: Scorer) -> None:
     """Its /tmp is its own, and an environment below the machine's is shown there."""
     code = (
         "import sys, tempfile, numpy\nassert tempfile.TemporaryFile()\n"
@@ -114,7 +114,9 @@ assert not found and seen <= SHOWN, (found, seen)
 """
 
 
-async def test_programs_see_nothing_next_to_it(scorer: Scorer, as_the_caller: Path) -> None:
+async def test_programs_cannot_see_folders_around_caller_environment(
+    scorer: Scorer, as_the_caller: Path
+) -> None:
     prefix = as_the_caller.parent.parent
     folders = [prefix, prefix.parent, prefix.parent / "sibling", prefix.parents[1]]
     places = [str(folder / "secret.txt") for folder in folders] + ["/root/.bashrc", "/root/.profile"]
@@ -125,7 +127,7 @@ async def test_programs_see_nothing_next_to_it(scorer: Scorer, as_the_caller: Pa
     assert await verdicts(scorer, f"open({str(prefix / 'pyvenv.cfg')!r}).read()\n{ECHO}") == {Verdict.AC}
 
 
-async def test_programs_change_nothing_of_it(scorer: Scorer, as_the_caller: Path) -> None:
+async def test_programs_cannot_change_caller_environment(scorer: Scorer, as_the_caller: Path) -> None:
     prefix = as_the_caller.parent.parent
     (packages,) = prefix.glob("lib/python3*/site-packages")
     changes = [f"open({str(packages / name)!r}, 'w')" for name in ("sympy.py", "numpy.py")]
@@ -137,7 +139,7 @@ async def test_programs_change_nothing_of_it(scorer: Scorer, as_the_caller: Path
 
 
 @ROOTS_OWN
-async def test_what_no_sandbox_can_show_judges_no_program_in_python(
+async def test_closed_environment_without_namespaces_is_judge_failure_for_python(
     store: Store, as_the_caller: Path
 ) -> None:
     """Without namespaces nothing is shown to another user. Nothing that a program imports decides."""
@@ -157,7 +159,9 @@ async def test_what_no_sandbox_can_show_judges_no_program_in_python(
 
 
 @ROOTS_OWN
-async def test_a_program_in_another_language_is_judged_there(store: Store, as_the_caller: Path) -> None:
+async def test_closed_environment_without_namespaces_still_judges_cpp(
+    store: Store, as_the_caller: Path
+) -> None:
     needs("c++")
     code = '#include <cstdio>\nint main() { int n; std::scanf("in %d", &n); std::printf("out %d\\n", n); }\n'
     async with opened(store, "landlock") as scorer:
@@ -166,7 +170,7 @@ async def test_a_program_in_another_language_is_judged_there(store: Store, as_th
 
 
 @ROOTS_OWN
-async def test_an_open_folder_needs_no_namespaces(store: Store, as_the_caller: Path) -> None:
+async def test_readable_environment_needs_no_namespaces(store: Store, as_the_caller: Path) -> None:
     """The remedy that the failure names."""
     closed = [as_the_caller.parents[2], as_the_caller.parents[3]]
     for folder in closed:
@@ -181,7 +185,7 @@ async def test_an_open_folder_needs_no_namespaces(store: Store, as_the_caller: P
 
 @ROOTS_OWN
 @pytest.mark.parametrize(("mode", "of"), [(0o600, "numpy.py"), (0o700, "")], ids=["file", "folder"])
-async def test_files_that_only_root_reads_judge_no_program(
+async def test_package_files_unreadable_to_others_are_judge_failure(
     store: Store, as_the_caller: Path, mode: int, of: str
 ) -> None:
     (packages,) = as_the_caller.parent.parent.glob("lib/python3*/site-packages")
@@ -295,7 +299,7 @@ def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
 
 
 @pytest.mark.nightly(unless="^/tmp")
-def test_every_door_runs_programs_with_the_caller_s_packages(
+def test_all_entry_points_run_programs_with_caller_packages(
     python: Path, shared_cache: Path, tmp_path: Path
 ) -> None:
     enter(python, shared_cache, tmp_path, BY_NUMPY)
@@ -303,12 +307,12 @@ def test_every_door_runs_programs_with_the_caller_s_packages(
 
 @ROOTS_OWN
 @pytest.mark.nightly(unless="^/tmp")
-def test_no_door_gives_a_score_without_the_caller_s_packages(python: Path, shared_cache: Path) -> None:
+def test_entry_points_give_no_score_without_caller_packages(python: Path, shared_cache: Path) -> None:
     run_script(REFUSED, shared_cache, python, BY_NUMPY, ECHO)
 
 
 @pytest.mark.nightly
-def test_numpy_itself_is_imported_from_there(python: Path, shared_cache: Path, tmp_path: Path) -> None:
+def test_numpy_is_imported_from_caller_environment(python: Path, shared_cache: Path, tmp_path: Path) -> None:
     numpy = pytest.importorskip("numpy")
     installed = Path(numpy.__file__).parent
     (packages,) = python.parent.parent.glob("lib/python3*/site-packages")

@@ -38,7 +38,7 @@ async def results(
         return await asyncio.gather(*(judge.judge(*each) for each in both), return_exceptions=True)
 
 
-async def test_equal_programs_run_once_and_say_so() -> None:
+async def test_equal_programs_run_once_and_rows_name_first_key() -> None:
     engine = FakeEngine({1: 0.5})
     several = [submission(CODE, key=key) for key in "abc"]
     found = [msgspec.structs.asdict(one) for one in await results(engine, several, problem())]
@@ -48,7 +48,7 @@ async def test_equal_programs_run_once_and_say_so() -> None:
     assert re.fullmatch("2:[0-9a-f]{64}", found[0]["program_sha256"]), "the rule, and a hash"
 
 
-def test_the_same_bytes_of_another_compiler_are_another_program() -> None:
+def test_same_artifact_of_other_compiler_is_another_program() -> None:
     """As classes of Java, which another version runs in another time."""
     program = Program(
         proctor=Blob.of("p"),
@@ -62,7 +62,7 @@ def test_the_same_bytes_of_another_compiler_are_another_program() -> None:
     assert first == same != other
 
 
-async def test_an_equal_program_keeps_what_is_its_own() -> None:
+async def test_repeated_program_keeps_its_own_repairs() -> None:
     repairs = (), ("add_imports",), ("extract:first",)
     several = [submission(CODE, key=str(n), repairs=own) for n, own in enumerate(repairs)]
     found = await results(FakeEngine(), several, problem())
@@ -83,7 +83,7 @@ async def test_other_limits_tests_files_or_arguments_are_another_program() -> No
     assert len(engine.runs) == 6
 
 
-async def test_a_failure_of_the_judge_is_not_shared() -> None:
+async def test_judge_failure_is_not_shared_with_equal_programs() -> None:
     """The second is tried for itself, and the third has its result."""
     tried: Iterator[Outcome] = iter([Broken("the checker crashed")])
 
@@ -150,7 +150,7 @@ ANY_ORDER = st.integers(1, 7).flatmap(
 
 
 @given(ANY_ORDER)
-def test_the_first_in_turn_is_judged_whichever_build_ends_first(
+def test_first_equal_program_in_order_is_judged_regardless_of_build_order(
     case: tuple[list[str], list[int], set[int]],
 ) -> None:
     """Also where some cannot be judged: then the next one in turn is."""
@@ -234,7 +234,7 @@ def verdicts(rows: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
     return {key: [test["status"] for test in row["test_results"]] for key, row in rows.items()}
 
 
-async def test_renamed_variables_and_comments_are_the_same_program(tmp_path: Path, store: Store) -> None:
+async def test_programs_differing_in_names_and_comments_are_equal(tmp_path: Path, store: Store) -> None:
     codes = renamed("", " + 1")
     once, shared, _ = await scored(tmp_path / "shared", store, ADDING, "c++", codes)
     every, each, _ = await scored(tmp_path / "each", store, ADDING, "c++", codes, share=False)
@@ -245,9 +245,7 @@ async def test_renamed_variables_and_comments_are_the_same_program(tmp_path: Pat
     assert {(row["repeats"], row["program_sha256"]) for row in each.values()} == {(None, None)}
 
 
-async def test_a_run_goes_on_with_equals_of_programs_that_were_judged_before(
-    tmp_path: Path, store: Store
-) -> None:
+async def test_resumed_run_reuses_results_of_equal_programs(tmp_path: Path, store: Store) -> None:
     codes = renamed("")
     await scored(tmp_path, store, ADDING, "c++", codes)
     lines = (tmp_path / "run" / "results.jsonl").read_text().splitlines(keepends=True)

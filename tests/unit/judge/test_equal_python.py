@@ -70,7 +70,7 @@ async def test_similar_python_programs_get_separate_verdicts(
     assert call.repeated == 0
 
 
-async def test_equal_text_is_judged_once_and_no_other(tmp_path: Path, store: Store) -> None:
+async def test_python_programs_of_equal_text_only_are_judged_once(tmp_path: Path, store: Store) -> None:
     codes = {
         "plain": SUM,
         "again": SUM,

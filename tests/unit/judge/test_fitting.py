@@ -76,7 +76,7 @@ async def test_without_limits_all_tests_go_into_one_job() -> None:
     assert await number(problem(40), server()) == 40
 
 
-async def test_a_job_is_as_large_as_a_request_may_be() -> None:
+async def test_tests_per_job_fit_request_size() -> None:
     tests = large(10, 30_000)  # 40,000 bytes each in base64
     assert await number(tests, server(max_body=100_000)) == 2
     assert await number(tests, server(max_body=200_000)) == 4
@@ -85,7 +85,7 @@ async def test_a_job_is_as_large_as_a_request_may_be() -> None:
     assert await number(shrinking, server(max_body=10_000)) == 1
 
 
-async def test_a_test_that_fits_no_request_names_the_limit() -> None:
+async def test_too_large_for_request_is_judge_failure_naming_limit() -> None:
     with pytest.raises(
         JudgeFailure, match=r"on test t0: .* request of \d+ bytes.*100000.*body_parser.*--max-body.*512mb"
     ):
@@ -93,7 +93,7 @@ async def test_a_test_that_fits_no_request_names_the_limit() -> None:
 
 
 @pytest.mark.parametrize("size", [10, 10_000])
-async def test_no_program_decides_whether_a_test_fits_a_request(size: int) -> None:
+async def test_fits_request_regardless_of_program_size(size: int) -> None:
     program = JobFile(name="submission", content=Blob.of(random.Random(1).randbytes(size)), executable=True)
     own = msgspec.structs.replace(PROGRAM, files=(program,))
     assert await number(large(1, 30_000), server(max_body=100_000), own) == 1
@@ -105,7 +105,7 @@ async def test_no_program_decides_whether_a_test_fits_a_request(size: int) -> No
     ("limits", "tests"),
     [({"max_run_time": 62_000}, 40), ({"max_run_cpu_time": 17_000}, 10), ({"max_run_time": 3000}, 1)],
 )
-async def test_a_job_is_as_long_as_a_server_lets_it_be(limits: dict[str, int], tests: int) -> None:
+async def test_tests_per_job_fit_run_time_of_server(limits: dict[str, int], tests: int) -> None:
     assert await number(problem(50), server(**limits)) == tests
 
 
@@ -113,7 +113,9 @@ async def test_a_job_is_as_long_as_a_server_lets_it_be(limits: dict[str, int], t
     ("limits", "variable"),
     [({"max_run_time": 2999}, "PISTON_RUN_TIMEOUT"), ({"max_run_cpu_time": 2999}, "PISTON_RUN_CPU_TIME")],
 )
-async def test_a_server_that_gives_too_little_time_is_told_so(limits: dict[str, int], variable: str) -> None:
+async def test_server_with_too_short_run_time_is_judge_failure_naming_variable(
+    limits: dict[str, int], variable: str
+) -> None:
     with pytest.raises(JudgeFailure, match=rf"may take 3 s.*Raise {variable}.*--run-timeout to 3;"):
         await number(problem(1), server(**limits))
 
@@ -125,7 +127,7 @@ async def test_refused_request_is_a_judge_failure() -> None:
             await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
 
 
-async def test_a_server_that_gives_less_memory_gets_what_it_gives_if_that_is_enough() -> None:
+async def test_sufficient_server_memory_limit_is_used_as_job_limit() -> None:
     engine = FakeEngine()
     engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), max_run_memory=1 << 30)
     async with Scorer(engine) as scorer:
@@ -133,7 +135,7 @@ async def test_a_server_that_gives_less_memory_gets_what_it_gives_if_that_is_eno
     assert [job.run_memory_limit for job in engine.runs] == [1 << 30]
 
 
-async def test_a_server_that_gives_too_little_memory_is_told_so() -> None:
+async def test_insufficient_server_memory_is_judge_failure_naming_variable() -> None:
     words = f"run_memory_limit cannot exceed the configured limit of {1 << 28}"
     engine = FakeEngine(faults=[None, JobTooLarge(words, limit="run_memory_limit")])
     engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), max_run_memory=1 << 28)
@@ -143,7 +145,7 @@ async def test_a_server_that_gives_too_little_memory_is_told_so() -> None:
     assert [job.run_memory_limit for job in engine.runs] == [None]
 
 
-async def test_refused_time_is_a_judge_failure() -> None:
+async def test_refused_run_timeout_is_judge_failure() -> None:
     engine = FakeEngine(faults=[None, JobTooLarge("run_timeout cannot exceed", limit="run_timeout")])
     async with Scorer(engine) as scorer:
         with pytest.raises(
@@ -178,25 +180,25 @@ RESERVES = msgspec.structs.replace(PROGRAM, submission=PlanSubmission(argv=("jav
         (problem(1, limits=Limits(cpu_time=1.0)), PROGRAM, None),
     ],
 )
-def test_the_memory_is_for_all_who_are_in_the_box(
+def test_job_memory_limit_covers_all_programs_of_sandbox(
     task: Problem, program: Program, memory: int | None
 ) -> None:
     assert job_of(task, server(), program).run_memory_limit == memory
 
 
 @pytest.mark.parametrize(("most", "asked"), [(None, 27_000), (20_000, 20_000)])
-def test_cpu_time_is_asked_for(most: int | None, asked: int) -> None:
+def test_job_requests_cpu_time_within_server_limit(most: int | None, asked: int) -> None:
     job = job_of(ALONE, server(max_run_cpu_time=most))
     assert (job.run_timeout, job.run_cpu_time) == (13_500, asked)
 
 
-def test_a_server_that_lets_programs_write_less_than_the_problem_is_found_out() -> None:
+def test_run_script_checks_file_size_limit_of_server() -> None:
     job = job_of(ALONE, server())
     script = job.files[0].content.read().decode()
     assert "-lt 65536 ]" in script and "PISTON_MAX_FILE_SIZE" in script
 
 
-def test_a_job_may_take_as_long_as_all_passes_of_its_tests() -> None:
+def test_job_timeout_covers_all_passes_of_its_tests() -> None:
     once = problem(2)
     several = msgspec.structs.replace(once, checker=Checker(kind=CheckerKind.ICPC, passes=5))
     times = [job_of(each, server(), CHECKED).run_timeout for each in (problem(10), several)]

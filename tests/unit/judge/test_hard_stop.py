@@ -84,7 +84,7 @@ async def test_stalled_test_that_passes_alone_is_accepted(store: Store) -> None:
     assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
 
 
-@pytest.mark.nightly  # `test_what_counts_of_who_stalls`, where nothing is computed
+@pytest.mark.nightly  # `test_stalled_tests_get_verdicts_after_repeat_alone`, where nothing is computed
 async def test_second_stall_fails_all_remaining_tests(store: Store) -> None:
     never = 1e12
     result = await judged(engine := Counting(store), store, 0, never, 0, never)
@@ -181,7 +181,9 @@ class Stalling(FakeEngine):
         (["killed-once", "once", "never"], ["AC", "AC", "AC"], [3, 2, 1]),
     ],
 )
-async def test_what_counts_of_who_stalls(tests: list[str], statuses: list[str], ran: list[int]) -> None:
+async def test_stalled_tests_get_verdicts_after_repeat_alone(
+    tests: list[str], statuses: list[str], ran: list[int]
+) -> None:
     engine = Stalling()
     result = await ends(engine, tests)
     assert [test.status for test in result.tests] == statuses

@@ -55,7 +55,7 @@ async def test_big_header_is_precompiled_at_first_sight(tmp_path: Path) -> None:
     assert uses(engine, "bits/stdc++.h.gch") == [False, True, True]
 
 
-async def test_header_of_an_earlier_run_serves_from_the_start(tmp_path: Path) -> None:
+async def test_precompiled_header_of_earlier_run_is_used_at_once(tmp_path: Path) -> None:
     async with opened(tmp_path, FakeEngine(), BuildOptions()) as artifacts:
         await build_some(artifacts, some(HELLO, 1))
     engine = FakeEngine()
@@ -64,7 +64,9 @@ async def test_header_of_an_earlier_run_serves_from_the_start(tmp_path: Path) ->
     assert uses(engine, "bits/stdc++.h.gch") == [True]
 
 
-async def test_doctor_says_which_headers_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_doctor_lists_cached_precompiled_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("platform.machine", lambda: FakeEngine().capabilities_value.architecture)
     compiler, store = FakeEngine().capabilities_value.toolchains["g++"], Store(tmp_path / "store")
     assert [line.detail for line in headers(compiler, store)] == ["none yet; made beside the work"]
@@ -76,14 +78,14 @@ async def test_doctor_says_which_headers_are_kept(tmp_path: Path, monkeypatch: p
     assert headers(None, store) == []
 
 
-async def test_without_the_option_nothing_is_precompiled(tmp_path: Path) -> None:
+async def test_precompile_off_builds_no_header(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine, BuildOptions(precompile=False)) as artifacts:
         await build_some(artifacts, some(HELLO, 4))
     assert set(kinds(engine)) == {"submission"}
 
 
-async def test_header_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
+async def test_failed_header_build_leaves_submissions_building(tmp_path: Path) -> None:
     engine = FakeEngine(
         compile_errors=lambda source: "no" if source == "#include <bits/stdc++.h>\n" else None
     )
@@ -93,7 +95,7 @@ async def test_header_that_cannot_be_made_is_done_without(tmp_path: Path) -> Non
     assert uses(engine, "bits/stdc++.h.gch") == [False] * 4
 
 
-async def test_header_in_the_making_ends_with_the_artifacts(tmp_path: Path) -> None:
+async def test_closing_artifacts_cancels_header_build(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         engine.delay = 0.01
@@ -116,7 +118,7 @@ async def test_other_head_is_precompiled_at_second_sight(tmp_path: Path) -> None
     assert served == [False, False, False, True, True, False, False]
 
 
-async def test_sixteen_headers_are_made(tmp_path: Path) -> None:
+async def test_at_most_sixteen_headers_are_precompiled(tmp_path: Path) -> None:
     engine = FakeEngine()
     heads = [f"#include <{name}>\n" for name in sorted(NAMES)[:20]]
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
@@ -128,7 +130,7 @@ async def test_sixteen_headers_are_made(tmp_path: Path) -> None:
 # --- graders as objects ------------------------------------------------------------------------------
 
 
-async def test_a_grader_is_compiled_alone_from_the_second_submission_on(tmp_path: Path) -> None:
+async def test_grader_object_is_built_at_first_submission_and_used_from_second(tmp_path: Path) -> None:
     engine, task = FakeEngine(), graded_problem()
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         for index in range(4):
@@ -137,7 +139,7 @@ async def test_a_grader_is_compiled_alone_from_the_second_submission_on(tmp_path
     assert uses(engine, OBJECT) == [False, True, True, True]
 
 
-async def test_those_that_come_at_once_wait_for_the_graders_object(tmp_path: Path) -> None:
+async def test_concurrent_submissions_wait_for_grader_object(tmp_path: Path) -> None:
     engine, task = FakeEngine(), graded_problem()
     engine.delay = 0.01
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:

@@ -65,7 +65,7 @@ async def verdicts(scorer: Scorer, code: str, of: Problem = COUNTED) -> set[Verd
     return {test.status for test in result.tests} - {Verdict.SKIPPED}
 
 
-async def test_a_program_has_the_packages_of_the_chosen_interpreter(scorer: Scorer) -> None:
+async def test_program_imports_packages_of_chosen_interpreter(scorer: Scorer) -> None:
     code = "import networkx\nprint(networkx.WORD, input().split()[1])\n"
     result = await scorer.score(COUNTED, submission(code, language="python"))
     assert {test.status for test in result.tests} == {Verdict.AC}, result
@@ -74,7 +74,7 @@ async def test_a_program_has_the_packages_of_the_chosen_interpreter(scorer: Scor
 @pytest.mark.parametrize(
     "layers", [None, ("namespaces",), ("landlock",)], ids=["all", "namespaces", "landlock"]
 )
-async def test_a_program_sees_the_interpreter_and_nothing_beside_it(
+async def test_program_sees_only_interpreter_of_its_environment(
     store: Store, python: Path, layers: tuple[str, ...] | None
 ) -> None:
     prefix = python.parent.parent
@@ -105,23 +105,23 @@ FUNCTION = problem(
         "import sys\nsys.exit('ModuleNotFoundError: No module named numpy')\n",
     ],
 )
-async def test_no_import_decides_whether_a_program_is_scored(scorer: Scorer, code: str) -> None:
+async def test_failed_import_is_runtime_error(scorer: Scorer, code: str) -> None:
     assert await verdicts(scorer, code) == {Verdict.RE}
 
 
-async def test_a_function_s_import_is_its_own(scorer: Scorer) -> None:
+async def test_failed_import_in_function_problem_is_runtime_error(scorer: Scorer) -> None:
     given = (Test(name="t", input=Blob.of("[1]"), answer=Blob.of("1")),)
     of = msgspec.structs.replace(FUNCTION, tests=given, subtasks=(), checker=Checker(kind=CheckerKind.JSON))
     for code in ("import numpy\ndef f(x):\n    return x\n", "def f(x):\n    import numpy\n    return x\n"):
         assert await verdicts(scorer, code, of) == {Verdict.RE}
 
 
-async def test_a_program_that_does_something_without_the_package_is_scored(scorer: Scorer) -> None:
+async def test_caught_import_error_is_scored(scorer: Scorer) -> None:
     guarded = "try:\n    import numpy\nexcept ImportError:\n    pass\n"
     assert await verdicts(scorer, guarded + ECHO) == {Verdict.AC}
 
 
-async def test_promised_packages_are_there_before_the_first_job(scorer: Scorer, python: Path) -> None:
+async def test_promised_packages_are_checked_before_first_job(scorer: Scorer, python: Path) -> None:
     await scorer.judge.check_packages(["networkx"], ["python"])
     await scorer.judge.check_packages(["numpy"], ["c++", "pypy"])
     with pytest.raises(InputError, match=r"may count on numpy, which") as caught:
@@ -133,7 +133,7 @@ async def test_promised_packages_are_there_before_the_first_job(scorer: Scorer, 
     assert "numpy" in caught.value.remedy
 
 
-async def test_a_solution_s_import_is_the_judge_s(scorer: Scorer) -> None:
+async def test_failed_import_of_trusted_solution_is_module_missing(scorer: Scorer) -> None:
     """It is trusted, so nobody chooses anything by it."""
     code = "import numpy\nprint('out', input().split()[1])\n"
     with pytest.raises(ModuleMissing, match="the solution imports numpy") as caught:
@@ -165,7 +165,7 @@ def test_no_import_earns_no_reward_at_all(own: Runtime) -> None:
     assert rewards_of(own, codes) == [1.0, 0.0, 0.0]
 
 
-def test_rewards_begin_with_the_packages_that_are_promised(own: Runtime) -> None:
+def test_reward_runtime_checks_promised_packages_at_start(own: Runtime) -> None:
     promising = Runtime(Setup(packages=("networkx",)))
     promising.close()
     with pytest.raises(InputError, match="may count on numpy"):
@@ -175,20 +175,20 @@ def test_rewards_begin_with_the_packages_that_are_promised(own: Runtime) -> None
 # --- which one ---------------------------------------------------------------------------------------
 
 
-def test_by_default_it_is_one_of_the_system_s() -> None:
+def test_default_interpreter_is_newest_of_system() -> None:
     found = find_python()
     assert found is not None and found.read == () and found.modules is not None
     newest = choose(found.version)
     assert (newest.path, newest.version) == (found.path, found.version)
 
 
-def test_the_caller_s_own(python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caller_interpreter_is_found_with_its_packages(python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(python))
     found = find_python("caller")
     assert found is not None and (found.path, found.modules) == (str(python), ("networkx",))
 
 
-def test_the_caller_s_in_a_home_judges_nothing(
+def test_caller_interpreter_in_home_is_refused_if_packages_would_miss(
     python: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The newest lacks a package that the caller's has, so that programs would fail by no fault of theirs."""
@@ -200,7 +200,7 @@ def test_the_caller_s_in_a_home_judges_nothing(
     assert f"its folder {python.parent.parent} is a home" in found.refusal
 
 
-def test_the_newest_in_place_of_the_caller_s_if_it_has_all_packages(
+def test_newest_interpreter_replaces_caller_in_home_with_warning(
     outside: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     python = environment(outside / "bare", package="unknown")
@@ -211,7 +211,7 @@ def test_the_newest_in_place_of_the_caller_s_if_it_has_all_packages(
     assert f"instead of {python}" in warning and "is a home" in warning and "IOI_EVAL_PYTHON" in warning
 
 
-def test_the_newest_is_chosen_if_only_it_has_what_is_promised(
+def test_newest_interpreter_is_chosen_if_only_it_has_promised_packages(
     python: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     newest = find_python()
@@ -227,7 +227,7 @@ def test_the_newest_is_chosen_if_only_it_has_what_is_promised(
         assert found is not None and found.path == str(python)
 
 
-def test_packages_of_the_environment_judge_nothing(
+def test_packages_from_pythonpath_refuse_caller_interpreter(
     python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The caller can import them, and programs cannot."""
@@ -238,7 +238,7 @@ def test_packages_of_the_environment_judge_nothing(
     assert found is not None and "numpy come from PYTHONPATH" in found.refusal
 
 
-def test_a_caller_without_an_interpreter_of_its_own(
+def test_caller_without_executable_falls_back_to_system_interpreter(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sys, "executable", "")
@@ -278,7 +278,7 @@ CODES = [
 @pytest.mark.parametrize(
     "codes", [CODES, pytest.param(CODES[1:], marks=pytest.mark.nightly)], ids=["both", "alone"]
 )
-def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
+def test_replaced_evaluator_runs_programs_with_caller_packages(
     python: Path, shared_cache: Path, codes: list[str]
 ) -> None:
     """As in the packages, which run programs with the interpreter that runs them."""
@@ -288,14 +288,14 @@ def test_a_program_has_the_caller_s_packages_where_its_evaluator_is_replaced(
     assert done.returncode == 0, done.stderr
 
 
-def test_what_must_be_seen_of_it(python: Path) -> None:
+def test_examined_interpreter_lists_folders_to_show(python: Path) -> None:
     found, prefix = examine(python), python.parent.parent
     assert found is not None and found.why_not == "" and found.modules == ("networkx",)
     assert {Path(place) for place in found.read} >= {prefix / "bin", prefix / "lib", prefix / "pyvenv.cfg"}
     assert str(prefix) not in found.read
 
 
-def test_it_is_another_one_with_another_version_of_a_package(python: Path) -> None:
+def test_interpreter_identity_changes_with_package_version(python: Path) -> None:
     """Its solutions of a benchmark are judged again then: what runs them is part of what they are kept by."""
     (packages,) = python.parent.parent.glob("lib/python3*/site-packages")
     found = list[str]()
@@ -314,7 +314,7 @@ def test_it_is_another_one_with_another_version_of_a_package(python: Path) -> No
     assert other is not None and other.identity == found[2], "no program is known to import it"
 
 
-def test_an_environment_in_the_folder_of_a_link(python: Path, outside: Path) -> None:
+def test_linked_interpreter_does_not_show_folder_of_link(python: Path, outside: Path) -> None:
     (outside / "bin").mkdir()
     link = outside / "bin" / "python3"
     link.symlink_to(python)
@@ -322,7 +322,9 @@ def test_an_environment_in_the_folder_of_a_link(python: Path, outside: Path) -> 
     assert found is not None and str(outside / "bin") not in found.read
 
 
-def test_a_home_is_shown_to_nobody(python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interpreter_with_home_as_prefix_is_input_error(
+    python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(python.parent.parent))
     with pytest.raises(InputError, match="is a home"):
         choose(str(python))
@@ -337,14 +339,14 @@ def test_a_home_is_shown_to_nobody(python: Path, monkeypatch: pytest.MonkeyPatch
         ("3.1", "no Python 3.1 was found"),  # not 3.11
     ],
 )
-async def test_what_cannot_be_used_is_bad_input(store: Store, wanted: str, words: str) -> None:
+async def test_unusable_interpreter_is_input_error(store: Store, wanted: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
         async with EmbeddedEngine(store=store, python=wanted):
             pass
     assert "ioi-eval doctor" in str(caught.value)
 
 
-def test_the_doctor_lists_what_each_has(python: Path) -> None:
+def test_doctor_lists_packages_of_each_interpreter(python: Path) -> None:
     chosen, *others = pythons(find_python(), folders=[str(python.parent), "/nowhere"])
     assert chosen.name == "Python for submissions" and chosen.ok
     [mine] = [line.detail for line in others if str(python.parent) in line.detail]

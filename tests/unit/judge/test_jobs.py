@@ -49,7 +49,7 @@ def plan_of(job: Job) -> Plan:
     return msgspec.json.decode(file.content.read(), type=Plan)
 
 
-def test_a_job_holds_what_the_proctor_needs_and_nothing_else() -> None:
+def test_job_contains_exactly_files_of_proctor_plan() -> None:
     job = job_of(problem(2))
     assert {file.name: file.executable for file in job.files} == {
         "proctor": True,
@@ -63,7 +63,7 @@ def test_a_job_holds_what_the_proctor_needs_and_nothing_else() -> None:
     assert (job.keep, job.run_memory_limit, job.plan) == ((), None, "plan.json")
 
 
-def test_the_plan_says_what_the_problem_says() -> None:
+def test_plan_has_limits_and_options_of_problem() -> None:
     limits = Limits(cpu_time=0.35, wall_time=1.7, memory=1000, output=2000)
     options = TaskOptions(input_file="in.txt", output_file="out.txt")
     plan = plan_of(job_of(problem(1, limits=limits, options=options), JudgeOptions(allow_unconfined=True)))
@@ -92,11 +92,11 @@ def test_a_test_keeps_the_index_of_its_first_place_in_the_problem() -> None:
     assert {file.name for file in job.files if file.name.startswith("t/")} == {"t/0.in", "t/0.out", "t/1.in"}
 
 
-def test_with_all_tests_nothing_stops() -> None:
+def test_all_tests_option_plans_no_early_stop() -> None:
     assert plan_of(job_of(problem(1), JudgeOptions(all_tests=True))).groups == (PlanGroup(rule="never"),)
 
 
-def test_a_threshold_is_in_the_plan() -> None:
+def test_group_threshold_is_in_plan() -> None:
     part = Subtask(name="s", points=1, tests=("t0",), score_type=ScoreType.GROUP_THRESHOLD, threshold=0.5)
     assert plan_of(job_of(problem(1, subtasks=(part,)))).groups == (
         PlanGroup(rule="threshold", threshold=0.5),
@@ -115,12 +115,12 @@ def test_a_threshold_is_in_the_plan() -> None:
         (400, Limits.contest(10.0, None), CHECKED, 3600),
     ],
 )
-def test_a_job_gets_the_time_of_its_worst_case(
+def test_job_timeout_is_worst_case_of_its_tests(
     number: int, limits: Limits, program: Program, seconds: float
 ) -> None:
     assert job_of(problem(number, limits=limits), program=program).run_timeout == seconds * 1000
 
 
-def test_a_job_gets_no_more_time_than_the_engine_gives() -> None:
+def test_job_timeout_is_capped_by_engine() -> None:
     profile = msgspec.structs.replace(fake_capabilities(), max_run_time=9000)
     assert job_of(problem(10), profile=profile).run_timeout == 9000

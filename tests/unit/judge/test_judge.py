@@ -100,7 +100,7 @@ def made(value: Any) -> Any:
         ({"checker": Checker(kind=made("tokens"))}, "Checker.kind", "'tokens' of the type str"),
     ],
 )
-async def test_what_cannot_be_judged_is_refused(
+async def test_unjudgeable_problem_is_input_error(
     changes: dict[str, Any], field: str | None, words: str
 ) -> None:
     """Packages with such are; a problem made in Python would have got tidy numbers."""
@@ -113,7 +113,7 @@ async def test_what_cannot_be_judged_is_refused(
 
 
 @pytest.mark.parametrize("code", [b"print()", NAN, Path("a.py")])
-async def test_a_program_that_is_no_text_is_refused(code: Any) -> None:
+async def test_submission_code_that_is_no_str_is_input_error(code: Any) -> None:
     """A frame's empty cell is NaN: neither a program nor the word that there is none."""
     engine = FakeEngine({0: 1.0})
     async with scoring(engine) as scorer:
@@ -122,7 +122,7 @@ async def test_a_program_that_is_no_text_is_refused(code: Any) -> None:
     assert caught.value.field == "code"
 
 
-async def test_an_answer_may_be_missing_where_a_checker_judges() -> None:
+async def test_missing_answer_is_accepted_with_checker() -> None:
     checker = Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of("c")),))
     open_to_it = msgspec.structs.replace(problem(1), tests=(UNANSWERED,), checker=checker)
     async with scoring(FakeEngine({0: 1.0})) as scorer:
@@ -144,7 +144,7 @@ async def test_every_outcome_gets_its_verdict() -> None:
     assert result.confinement == {"fake": True}
 
 
-async def test_the_outcome_may_depend_on_the_code_and_the_test() -> None:
+async def test_fake_engine_outcome_depends_on_code_and_test() -> None:
     engine = FakeEngine(lambda test: float(test.source == "right" and test.input == b"in 0"))
     async with scoring(engine, all_tests=True) as scorer:
         right = await scorer.score(problem(2), submission("right"))
@@ -152,14 +152,14 @@ async def test_the_outcome_may_depend_on_the_code_and_the_test() -> None:
     assert [test.score for test in right.tests + wrong.tests] == [1.0, 0.0, 0.0, 0.0]
 
 
-async def test_a_job_stops_where_nothing_can_change_any_more() -> None:
+async def test_tests_after_decided_subtask_are_skipped() -> None:
     async with scoring(FakeEngine({0: 0.0})) as scorer:
         result = await scorer.score(problem(4), submission())
     assert [test.status for test in result.tests] == [V.WA, V.SKIPPED, V.SKIPPED, V.SKIPPED]
     assert result.subtasks[0].status is V.WA
 
 
-async def test_a_judge_with_other_options_works_out_the_problem_anew() -> None:
+async def test_judge_with_other_options_uses_its_own_schedule() -> None:
     async with scoring(FakeEngine({0: 0.0})) as scorer:
         same, judge = problem(2), scorer.judge
         for all_tests in (False, True, False):
@@ -183,7 +183,7 @@ async def test_tests_in_memory_go_with_their_problems() -> None:
             tracemalloc.stop()
 
 
-async def test_a_problem_is_worked_out_for_each_language() -> None:
+async def test_problem_is_prepared_for_each_language() -> None:
     engine, same = FakeEngine(), problem(1)
     async with scoring(engine) as scorer:
         for language in ("c++", "python", "c++"):
@@ -196,7 +196,7 @@ async def test_a_problem_is_worked_out_for_each_language() -> None:
     assert any("graders/sum.py" in names for names in built)
 
 
-async def test_tests_that_are_equal_run_once() -> None:
+async def test_equal_tests_run_once() -> None:
     twins = tuple(Test(name=name, input=Blob.of("same"), answer=Blob.of("same")) for name in "abc")
     engine = FakeEngine({0: 0.5})
     async with scoring(engine) as scorer:
@@ -205,7 +205,7 @@ async def test_tests_that_are_equal_run_once() -> None:
     assert sum(file.name.endswith(".in") for file in engine.runs[0].files) == 1
 
 
-async def test_a_score_counts_by_what_its_own_group_is_worth() -> None:
+async def test_equal_tests_are_scored_by_points_of_their_own_group() -> None:
     """Tests of equal contents are worth what their groups say, so they are not one test."""
     twins = tuple(Test(name=name, input=Blob.of("x"), full=full) for name, full in (("a", None), ("b", 25.0)))
     checker = Checker(
@@ -216,7 +216,7 @@ async def test_a_score_counts_by_what_its_own_group_is_worth() -> None:
     assert [(test.score, test.status) for test in result.tests] == [(0.25, V.PA), (1.0, V.AC)]
 
 
-async def test_what_testlib_accepts_is_worth_all_that_its_test_is() -> None:
+async def test_testlib_ok_scores_full_points_of_test() -> None:
     """Its exit code for that says no number of points."""
     tests = (Test(name="a", input=Blob.of("x"), full=20.0), Test(name="b", input=Blob.of("y")))
     sources = (NamedBlob(name="c.cpp", content=Blob.of("")),)
@@ -229,7 +229,7 @@ async def test_what_testlib_accepts_is_worth_all_that_its_test_is() -> None:
 # --- programs that there are not ---------------------------------------------------------------------
 
 
-async def test_without_code_nothing_is_executed() -> None:
+async def test_submission_without_code_is_compile_error_without_job() -> None:
     engine = FakeEngine()
     async with scoring(engine) as scorer:
         result = await scorer.score(problem(), submission(None))
@@ -238,7 +238,7 @@ async def test_without_code_nothing_is_executed() -> None:
     assert {(test.status, test.feedback) for test in result.tests} == {(V.CE, "no code found")}
 
 
-async def test_a_compile_error_is_a_verdict_and_brings_the_compilers_words() -> None:
+async def test_compile_error_has_compiler_output_and_runs_no_test() -> None:
     engine = FakeEngine(compile_errors=lambda source: "x.cpp:1: error: no\n")
     async with scoring(engine) as scorer:
         result = await scorer.score(problem(), submission())
@@ -269,7 +269,7 @@ async def test_any_source_string_is_judged(code: str) -> None:
 # --- jobs --------------------------------------------------------------------------------------------
 
 
-async def test_tests_go_in_batches_and_only_live_ones_into_the_next() -> None:
+async def test_next_batch_contains_only_undecided_tests() -> None:
     parts = (subtask("one", 10, [0, 1, 2]), subtask("two", 10, [3, 4, 5]))
     engine = FakeEngine({0: 0.0})
     async with scoring(engine, max_tests=2) as scorer:
@@ -278,7 +278,7 @@ async def test_tests_go_in_batches_and_only_live_ones_into_the_next() -> None:
     assert [test.status for test in result.tests] == [V.WA, V.SKIPPED, V.SKIPPED, V.AC, V.AC, V.AC]
 
 
-async def test_an_engine_may_allow_fewer_tests() -> None:
+async def test_engine_file_limit_bounds_tests_per_job() -> None:
     engine = FakeEngine()
     engine.capabilities_value = msgspec.structs.replace(engine.capabilities_value, max_files=3)
     async with scoring(engine) as scorer:
@@ -287,7 +287,7 @@ async def test_an_engine_may_allow_fewer_tests() -> None:
 
 
 @pytest.mark.parametrize("torn", [False, True])
-async def test_the_lines_of_a_job_that_was_killed_stand(torn: bool) -> None:
+async def test_results_printed_before_job_was_killed_count(torn: bool) -> None:
     engine = FakeEngine({1: 0.5}, faults=[None, Killed(after=2, torn=torn), Killed(after=1, torn=torn)])
     async with scoring(engine, all_tests=True) as scorer:
         result = await scorer.score(problem(5), submission())
@@ -300,14 +300,14 @@ async def test_the_lines_of_a_job_that_was_killed_stand(torn: bool) -> None:
     ]
 
 
-async def test_a_job_without_a_line_is_tried_once_more() -> None:
+async def test_job_without_results_is_retried_once() -> None:
     engine = FakeEngine(faults=[None, Killed()])
     async with scoring(engine) as scorer:
         assert (await scorer.score(problem(), submission())).points == 100
     assert len(engine.runs) == 2
 
 
-async def test_two_jobs_without_a_line_are_a_judge_failure() -> None:
+async def test_two_jobs_without_results_are_judge_failure() -> None:
     stage = Ending(signal="SIGKILL", status=StageStatus.SG, message="Memory limit exceeded", stderr="a\x1b b")
     engine = FakeEngine(faults=[None, stage, stage])
     async with scoring(engine) as scorer:
@@ -318,13 +318,13 @@ async def test_two_jobs_without_a_line_are_a_judge_failure() -> None:
     assert len(engine.runs) == 2
 
 
-async def test_tries_without_a_line_count_only_in_a_row() -> None:
+async def test_only_consecutive_jobs_without_results_are_judge_failure() -> None:
     engine = FakeEngine(faults=[None, Killed(), Killed(after=1), Killed(), Killed(after=1), Killed()])
     async with scoring(engine, all_tests=True) as scorer:
         assert (await scorer.score(problem(3), submission())).points == 100
 
 
-async def test_output_of_others_is_not_taken_for_verdicts() -> None:
+async def test_result_lines_with_wrong_nonce_are_ignored() -> None:
     forged = '{"v":2,"nonce":"0","test":0,"end":"ok","score":1}\n'
     stage = Ending(stdout=forged, code=0)
     async with scoring(FakeEngine(faults=[None, stage, stage])) as scorer:
@@ -352,7 +352,7 @@ def checked(**changes: Any) -> Any:
     return problem(checker=Checker(kind=CheckerKind.CMS, sources=sources), **changes)
 
 
-async def test_a_checker_that_fails_is_a_judge_failure_that_names_test_and_checker() -> None:
+async def test_failed_checker_is_judge_failure_naming_test_and_checker() -> None:
     async with scoring(FakeEngine({2: Broken(reason="it was killed by signal 11")})) as scorer:
         with pytest.raises(JudgeFailure) as caught:
             await scorer.score(checked(), submission())
@@ -360,7 +360,7 @@ async def test_a_checker_that_fails_is_a_judge_failure_that_names_test_and_check
     assert caught.value.test == "t2"
 
 
-async def test_a_testlib_checker_that_is_taken_for_another_one() -> None:
+async def test_failed_cms_checker_including_testlib_gets_hint() -> None:
     checker = checked().checker
     header = NamedBlob(name="checker/testlib.h", content=Blob.of("a library"))
     with_header = msgspec.structs.replace(checker, sources=(*checker.sources, header))
@@ -390,7 +390,7 @@ async def test_a_checker_goes_into_every_job_with_its_limits() -> None:
     assert result.checker == "cms checker checker/checker.cpp"
 
 
-async def test_a_checker_that_does_not_compile_shows_before_any_submission() -> None:
+async def test_broken_checker_is_reported_when_problem_is_prepared() -> None:
     engine = FakeEngine(compile_errors=lambda source: "error: no" if source == "the checker" else None)
     async with scoring(engine) as scorer:
         with pytest.raises(CheckerBroken, match="does not compile"):
@@ -400,14 +400,14 @@ async def test_a_checker_that_does_not_compile_shows_before_any_submission() -> 
     assert engine.runs == []
 
 
-async def test_a_proctor_that_gives_up_is_a_judge_failure() -> None:
+async def test_fatal_proctor_report_is_judge_failure() -> None:
     async with scoring(FakeEngine(faults=[None, Fatal(reason="no confinement here")])) as scorer:
         with pytest.raises(JudgeFailure, match="no confinement here"):
             await scorer.score(problem(), submission())
 
 
 @pytest.mark.parametrize("fault", [EngineUnavailable("x"), EngineOverloaded("x"), BrokenReply("x")])
-async def test_passing_faults_of_an_engine_are_tried_again(fault: Fault) -> None:
+async def test_temporary_engine_faults_are_retried(fault: Fault) -> None:
     engine = FakeEngine(faults=[None, fault, fault])
     async with scoring(engine) as scorer:
         assert (await scorer.score(problem(), submission())).points == 100
@@ -418,7 +418,7 @@ async def test_passing_faults_of_an_engine_are_tried_again(fault: Fault) -> None
     ("fault", "times"),
     [(EngineUnavailable("x"), 4), (Ending(status=StageStatus.XX, message="x"), 4), (JobRejected("x"), 1)],
 )
-async def test_faults_that_stay_are_judge_failures(fault: Fault, times: int) -> None:
+async def test_persistent_engine_faults_are_judge_failures(fault: Fault, times: int) -> None:
     engine = FakeEngine(faults=[None] + [fault] * 10)
     async with scoring(engine) as scorer:
         with pytest.raises(JudgeFailure, match="judging"):
@@ -443,13 +443,13 @@ async def test_python_runs_with_the_engines_interpreter() -> None:
 # --- the scorer --------------------------------------------------------------------------------------
 
 
-async def test_a_scorer_that_is_not_open_says_so() -> None:
+async def test_unopened_scorer_raises_error() -> None:
     scorer = Scorer(FakeEngine())
     with pytest.raises(IoiEvalError, match="not open"):
         await scorer.score(problem(), submission())
 
 
-async def test_many_at_once_share_the_engines_slots() -> None:
+async def test_concurrent_submissions_stay_within_engine_slots() -> None:
     engine = FakeEngine(slots=3, delay=0.001)
     async with scoring(engine) as scorer:
         results = await asyncio.gather(
@@ -459,7 +459,7 @@ async def test_many_at_once_share_the_engines_slots() -> None:
     assert engine.peak == 3
 
 
-async def test_cancelling_leaves_no_job() -> None:
+async def test_cancelled_scoring_leaves_no_running_job() -> None:
     engine = FakeEngine(delay=30)
     async with scoring(engine) as scorer:
         task = asyncio.create_task(scorer.score(problem(), submission()))
@@ -480,7 +480,7 @@ async def test_a_scorer_closes_what_it_opened_when_opening_fails(tmp_path: Path)
             pass
 
 
-def test_scoring_without_a_loop(tmp_path: Path) -> None:
+def test_score_sync_scores_and_caches_builds(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     result = score_sync(problem(), submission(), engine=FakeEngine({0: 0.5}), store=store)
     assert result.points == 50
@@ -511,7 +511,7 @@ class Upgraded(FakeEngine):
         return result
 
 
-async def test_all_tests_of_a_program_run_under_one_interpreter(tmp_path: Path) -> None:
+async def test_tests_are_rerun_if_interpreter_changes_between_batches(tmp_path: Path) -> None:
     """The one that the row names: what another one made of the first tests does not count."""
     engine = Upgraded()
     options = JudgeOptions(max_tests=1, all_tests=True)

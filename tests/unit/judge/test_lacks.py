@@ -64,7 +64,7 @@ def reasons(
         ({"unusable": "No test cases provided"}, "c++", "No test cases provided"),
     ],
 )
-async def test_a_program_that_can_never_be_judged_costs_no_job(
+async def test_unjudgeable_submission_is_final_judge_failure_without_job(
     changes: dict[str, Any], language: str, reason: str
 ) -> None:
     engine, wrong = FakeEngine(), judged_by("int main() {}", "checker.cpp", **changes)
@@ -78,7 +78,7 @@ async def test_a_program_that_can_never_be_judged_costs_no_job(
     assert engine.jobs == []
 
 
-async def test_an_incomplete_problem_is_bad_input_before_any_job() -> None:
+async def test_incomplete_problem_is_input_error_without_job() -> None:
     engine = FakeEngine()
     async with Scorer(engine) as scorer:
         with pytest.raises(InputError, match="problem 'sum' has no tests"):
@@ -102,7 +102,7 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
-async def test_an_impossible_problem_is_bad_input_at_every_door(name: str) -> None:
+async def test_impossible_problem_is_input_error_for_all_entry_points(name: str) -> None:
     """Also for a submission without code, which would have got its 0 of nothing."""
     changes, reason = IMPOSSIBLE[name]
     engine, wrong = FakeEngine(), problem(**changes)
@@ -120,14 +120,14 @@ async def test_an_impossible_problem_is_bad_input_at_every_door(name: str) -> No
     assert engine.jobs == []
 
 
-async def test_an_answer_may_be_missing_where_a_manager_judges() -> None:
+async def test_missing_answer_is_accepted_with_manager() -> None:
     manager = Manager(sources=(NamedBlob(name="manager.cpp", content=Blob.of("int main() {}")),))
     talking = problem(task_type=TaskType.COMMUNICATION, manager=manager, tests=UNANSWERED)
     async with Scorer(FakeEngine()) as scorer:
         assert (await scorer.score(talking, submission())).points == 100
 
 
-async def test_a_problem_is_looked_through_once_for_all_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_problem_is_validated_once_for_all_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
     looks, look = list[object](), plan._refuse_types
     monkeypatch.setattr(plan, "_refuse_types", lambda part, where: looks.append(part) or look(part, where))
     asked = problem()
@@ -139,7 +139,7 @@ async def test_a_problem_is_looked_through_once_for_all_submissions(monkeypatch:
     assert looks.count(asked) == 1
 
 
-def test_tools_that_an_engine_lacks_are_named_with_the_command_that_installs_them() -> None:
+def test_missing_tools_are_named_with_install_command() -> None:
     assert reasons(problem()) == []
     (one,) = reasons(problem(), "rust", without="rustc")
     assert "engine fake has no rustc, which a submission in rust needs" in one and "apt-get install" in one
@@ -162,7 +162,7 @@ def test_tools_that_an_engine_lacks_are_named_with_the_command_that_installs_the
         ("import (\n", ""),
     ],
 )
-async def test_a_checker_whose_packages_are_missing(source: str, missing: str) -> None:
+async def test_checker_with_missing_python_packages_is_refused(source: str, missing: str) -> None:
     tool = msgspec.structs.replace(PROFILE.toolchains["python3"], modules=("sympy",))
     tools = {**PROFILE.toolchains, "python3": tool}
     found = reasons(judged_by(source), toolchains=tools)
@@ -179,14 +179,14 @@ async def test_a_checker_whose_packages_are_missing(source: str, missing: str) -
     assert reasons(judged_by(source), toolchains={**tools, "python3": unknown}) == []
 
 
-def test_a_module_beside_the_checker_is_not_a_package() -> None:
+def test_module_in_checker_sources_is_no_missing_package() -> None:
     tool = msgspec.structs.replace(PROFILE.toolchains["python3"], modules=())
     beside = tuple(NamedBlob(name=name, content=Blob.of("import yaml")) for name in ("checker.py", "yaml.py"))
     own = problem(checker=Checker(kind=CheckerKind.CMS, sources=beside, language="python"))
     assert reasons(own, toolchains={**PROFILE.toolchains, "python3": tool}) == []
 
 
-def test_imports_at_the_top_level_alone_are_what_a_program_cannot_start_without() -> None:
+def test_only_unconditional_top_level_imports_are_required() -> None:
     assert imported_modules(
         "import a.b, c as d\nfrom e.f import g\nfrom . import h\nif 1:\n    import i\n"
     ) == {

@@ -60,7 +60,9 @@ ASKS = '#include <cstdio>\nint n();\nint main() { printf("%d", n()); }\n'
 
 
 @pytest.mark.parametrize("name", ["grader.cpp", "answer"])
-async def test_what_is_edited_meanwhile_judges_nothing(scorer: Scorer, tmp_path: Path, name: str) -> None:
+async def test_file_edited_after_reading_problem_is_judge_failure(
+    scorer: Scorer, tmp_path: Path, name: str
+) -> None:
     """Results would be of other files than the problem's hash says, and so would programs that are kept."""
     files = {"grader.cpp": f"{ASKS}// {tmp_path}", "answer": "2\n"}
 
@@ -106,7 +108,9 @@ FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
         ("1 / 0", "python", V.RE),
     ],
 )
-async def test_every_verdict(scorer: Scorer, code: str, language: str, status: V) -> None:
+async def test_program_gets_expected_verdict_on_embedded_engine(
+    scorer: Scorer, code: str, language: str, status: V
+) -> None:
     assert await statuses(scorer, code, language) == {status}
 
 
@@ -118,7 +122,7 @@ async def test_every_verdict(scorer: Scorer, code: str, language: str, status: V
         'asm(".incbin \\"t/0.out\\"");\nint main() {}',
     ],
 )
-async def test_a_source_finds_nothing_to_include(scorer: Scorer, code: str) -> None:
+async def test_source_including_files_of_machine_is_compile_error(scorer: Scorer, code: str) -> None:
     assert await statuses(scorer, code) == {V.CE}
 
 
@@ -131,7 +135,7 @@ async def test_a_source_finds_nothing_to_include(scorer: Scorer, code: str) -> N
         '#include "sum.cpp"\nint main() {}',
     ],
 )
-async def test_a_compile_bomb_is_a_compile_error(store: Store, code: str) -> None:
+async def test_compile_bomb_is_compile_error_and_judge_goes_on(store: Store, code: str) -> None:
     builds = BuildOptions(limits=BuildLimits(wall_time=5, cpu_time=5, memory=256 << 20))
     async with Scorer(EmbeddedEngine(store=store), store=store, builds=builds) as scorer:
         assert await statuses(scorer, code) == {V.CE}
@@ -163,9 +167,7 @@ NESTED = (
     ],
     ids=["nested", "list", "constants"],
 )  # fmt: skip
-async def test_what_a_compiler_cannot_do_is_a_compile_error_and_remembered(
-    store: Store, language: str, code: str
-) -> None:
+async def test_compiler_out_of_memory_is_cached_compile_error(store: Store, language: str, code: str) -> None:
     """Nobody chooses to be unscored by a source that its compiler is killed for."""
     memory = 1 << (26 if language == "python" else 28)
     builds, engine = BuildOptions(limits=BuildLimits(memory=memory)), Counting(store=store)
@@ -187,7 +189,7 @@ class Counting(EmbeddedEngine):
 
 
 @pytest.mark.parametrize("language", ["c++", "c", "python", "pypy", "java", "rust", "go"])
-async def test_a_compiler_that_the_box_ends_for_memory_has_refused(store: Store, language: str) -> None:
+async def test_compiler_over_sandbox_memory_is_compile_error(store: Store, language: str) -> None:
     """Interpreters take a word in less time than lies between two looks at their memory."""
     needs(language)
     code = "anything\n" * (200_000 if language in ("python", "pypy") else 1)
@@ -196,7 +198,7 @@ async def test_a_compiler_that_the_box_ends_for_memory_has_refused(store: Store,
         assert await statuses(scorer, code, language) == {V.CE}
 
 
-async def test_with_a_grader(scorer: Scorer) -> None:
+async def test_cpp_grader_is_linked_with_submission(scorer: Scorer) -> None:
     files = (
         NamedBlob(
             name="graders/grader.cpp",
@@ -211,7 +213,7 @@ async def test_with_a_grader(scorer: Scorer) -> None:
     assert await statuses(scorer, "int ad(int a, int b) { return a + b; }", of=graded) == {V.CE}
 
 
-async def test_with_a_grader_in_c(scorer: Scorer) -> None:
+async def test_c_grader_is_linked_with_c_submissions_only(scorer: Scorer) -> None:
     """The same header for both; C++ submissions have no grader here, which is not their fault."""
     main = '#include <stdio.h>\n#include "sum.h"\nint main(void) { int a, b;\n'
     main += 'if (scanf("%d %d", &a, &b) == 2) printf("%d\\n", add(a, b)); return 0; }\n'
@@ -231,7 +233,7 @@ def checked(source: str, **changes: object) -> Problem:
     return summing(checker=Checker(kind=CheckerKind.CMS, sources=files), **changes)
 
 
-async def test_with_a_checker(scorer: Scorer) -> None:
+async def test_checker_gives_partial_score_and_feedback(scorer: Scorer) -> None:
     half = checked('#include <cstdio>\nint main() { puts("0.5"); fputs("translate:partial", stderr); }')
     result = await scorer.score(half, submission(ADD))
     assert {(test.score, test.feedback) for test in result.tests} == {(0.5, "Output is partially correct")}
@@ -274,7 +276,9 @@ int main() {
         (Limits(cpu_time=5, memory=8 << 20), "memory"),
     ],
 )
-async def test_a_checker_with_limits_of_its_own(store: Store, own: Limits | None, failure: str) -> None:
+async def test_checker_limits_of_problem_override_options(
+    store: Store, own: Limits | None, failure: str
+) -> None:
     from ioi_eval.models import CheckerLimits
 
     options = JudgeOptions(checker=CheckerLimits(cpu_time=0.05))
@@ -288,19 +292,19 @@ async def test_a_checker_with_limits_of_its_own(store: Store, own: Limits | None
             assert await statuses(scorer, ADD, of=one) == {V.AC}
 
 
-async def test_a_checker_that_does_not_compile(scorer: Scorer) -> None:
+async def test_checker_compile_error_is_checker_broken(scorer: Scorer) -> None:
     with pytest.raises(CheckerBroken, match=r"does not compile: .*error: .*nonsense"):
         await scorer.prepare(checked("int main() { return nonsense; }"))
 
 
-async def test_a_standard_that_the_compiler_lacks_is_no_compile_error(scorer: Scorer) -> None:
+async def test_unsupported_cpp_standard_is_judge_failure(scorer: Scorer) -> None:
     with pytest.raises(JudgeFailure, match="cannot build an empty program"):
         await scorer.score(summing(cpp_standard="gnu++99"), submission(ADD))
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("beginning", ["bits/stdc++.h", "vector"])
-async def test_a_precompiled_header_changes_nothing_but_the_time(
+async def test_build_with_precompiled_header_gives_same_artifact(
     tmp_path: Path, store: Store, beginning: str
 ) -> None:
     source = f"#include <{beginning}>\n" + ADD
@@ -316,7 +320,7 @@ async def test_a_precompiled_header_changes_nothing_but_the_time(
     assert build.artifact.sha256 == without.artifact.sha256
 
 
-async def test_cancelling_leaves_the_engine_as_it_was(scorer: Scorer) -> None:
+async def test_engine_is_usable_after_cancelled_submissions(scorer: Scorer) -> None:
     mark = f"slow-{os.urandom(4).hex()}"
     code = f'int main() {{ prctl(PR_SET_NAME, "{mark}"); pause(); }}'
     slow = submission(f"#include <sys/prctl.h>\n#include <unistd.h>\n{code}")
@@ -329,5 +333,5 @@ async def test_cancelling_leaves_the_engine_as_it_was(scorer: Scorer) -> None:
     assert await statuses(scorer, ADD) == {V.AC}
 
 
-def test_without_a_loop_and_an_engine(store: Store) -> None:
+def test_score_sync_opens_default_engine(store: Store) -> None:
     assert score_sync(summing(), submission(ADD), store=store).points == 100

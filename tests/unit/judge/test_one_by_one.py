@@ -104,7 +104,7 @@ def blank_test() -> Test:
     return msgspec.structs.replace(problem(1).tests[0], answer=Blob.of("\n"))
 
 
-async def test_where_only_a_classic_package_is_installed_it_is_used(tmp_path: Path) -> None:
+async def test_classic_jobs_are_used_with_only_cms_packages(tmp_path: Path) -> None:
     cluster = Cluster(*CMS)
     result = await judged(cluster, tmp_path)
     assert (result.points, result.compiles) == (100, True)
@@ -168,7 +168,7 @@ async def test_result_of_a_server_that_kills_the_compiler_is_replaced_by_another
         await judged(only, tmp_path / "only")
 
 
-async def test_a_classic_job_holds_one_source(tmp_path: Path) -> None:
+async def test_classic_job_refuses_submission_of_several_sources(tmp_path: Path) -> None:
     several = submission(files=(NamedBlob(name="b.cpp", content=Blob.of("")),))
     cluster = Cluster(*CMS)
     with pytest.raises(JudgeFailure, match="holds one source, and this submission has several"):
@@ -177,7 +177,7 @@ async def test_a_classic_job_holds_one_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("job", "runs"), [("classic", 4), ("batched", 1), ("auto", 1)])
-async def test_who_wants_classic_jobs_gets_them(tmp_path: Path, job: JobShape, runs: int) -> None:
+async def test_job_option_selects_classic_jobs(tmp_path: Path, job: JobShape, runs: int) -> None:
     class Both(FakeEngine):
         async def execute(self, job: Job, check: object = None) -> JobResult:
             if "plan.json" in contents(job) or job.keep:
@@ -192,7 +192,7 @@ async def test_who_wants_classic_jobs_gets_them(tmp_path: Path, job: JobShape, r
     assert all(("compile" in contents(each)) == (job == "classic") for each in engine.runs)
 
 
-async def test_a_test_that_settles_its_subtask_is_the_last(tmp_path: Path) -> None:
+async def test_classic_jobs_stop_when_subtask_is_decided(tmp_path: Path) -> None:
     cluster = Cluster(*CMS, answer=lambda given: BAD if given == "in 1" else GOOD)
     result = await judged(cluster, tmp_path, problem(12))
     assert (result.points, len(cluster.jobs)) == (0, 3)
@@ -204,7 +204,7 @@ async def test_a_test_that_settles_its_subtask_is_the_last(tmp_path: Path) -> No
     assert (await judged(cluster, tmp_path, problem(2, subtasks=(mean,)))).points == 50
 
 
-async def test_what_does_not_compile_is_not_tried_on_the_next_test(tmp_path: Path) -> None:
+async def test_compile_error_in_classic_job_skips_other_tests(tmp_path: Path) -> None:
     cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=REFUSED, run=REFUSED))
     result = await judged(cluster, tmp_path)
     assert (result.compiles, result.points, len(cluster.jobs)) == (False, 0, 1)
@@ -212,7 +212,7 @@ async def test_what_does_not_compile_is_not_tried_on_the_next_test(tmp_path: Pat
     assert {test.status for test in result.tests} == {V.CE}
 
 
-async def test_a_judge_failure_on_one_test_is_one_as_it_is(tmp_path: Path) -> None:
+async def test_judge_failure_on_one_classic_job_fails_submission(tmp_path: Path) -> None:
     cluster = Cluster(*CMS, answer=lambda given: EngineUnavailable("gone") if given == "in 3" else GOOD)
     with pytest.raises(JudgeFailure, match="gone"):
         await judged(cluster, tmp_path)
@@ -221,7 +221,7 @@ async def test_a_judge_failure_on_one_test_is_one_as_it_is(tmp_path: Path) -> No
 # --- codeforces --------------------------------------------------------------------------------------
 
 
-async def test_the_files_and_limits_of_the_codeforces_contract(tmp_path: Path) -> None:
+async def test_codeforces_job_has_files_and_limits_of_contract(tmp_path: Path) -> None:
     cluster = Cluster(*CODEFORCES)
     files = TaskOptions(input_file="input.txt", output_file="output.txt")
     await judged(cluster, tmp_path, problem(1, checker=python_checker(), options=files), submission("code"))
@@ -249,7 +249,7 @@ async def test_the_files_and_limits_of_the_codeforces_contract(tmp_path: Path) -
         ("python3", "cf_python3", "main.python"),
     ],
 )
-async def test_the_language_of_the_codeforces_contract(
+async def test_codeforces_job_runs_in_language_of_contract(
     tmp_path: Path, language: str, runtime: str, name: str
 ) -> None:
     cluster = Cluster(*CODEFORCES)
@@ -257,7 +257,7 @@ async def test_the_language_of_the_codeforces_contract(
     assert cluster.jobs[0].runtime == runtime and name in contents(cluster.jobs[0])
 
 
-async def test_a_standard_that_the_server_has_not_is_a_judge_failure(tmp_path: Path) -> None:
+async def test_missing_codeforces_language_standard_is_judge_failure(tmp_path: Path) -> None:
     with pytest.raises(JudgeFailure, match=r"no language for C\+\+23.* c\+\+20"):
         await judged(Cluster(*CODEFORCES), tmp_path, problem(1), submission("x", language="C++23"))
 
@@ -277,7 +277,9 @@ async def test_a_standard_that_the_server_has_not_is_a_judge_failure(tmp_path: P
         (Ending(code=139), V.RE),
     ],
 )
-async def test_passed_is_code_0_and_an_output_of_1(tmp_path: Path, run: Ending, status: V) -> None:
+async def test_codeforces_job_passes_with_exit_code_0_and_output_1(
+    tmp_path: Path, run: Ending, status: V
+) -> None:
     cluster = Cluster(*CODEFORCES, answer=lambda _: JobResult(compile=Ending(code=0), run=run))
     result = await judged(cluster, tmp_path, problem(1))
     assert (result.tests[0].status, result.points) == (status, 100 if status is V.AC else 0)
@@ -292,7 +294,7 @@ async def test_passed_is_code_0_and_an_output_of_1(tmp_path: Path, run: Ending, 
         ({}, "python", "cf_python3"),
     ],
 )
-async def test_each_problem_goes_to_the_package_that_can_judge_it(
+async def test_classic_package_is_chosen_by_problem_and_language(
     tmp_path: Path, changes: dict[str, Any], language: str, runtime: str
 ) -> None:
     cluster = Cluster(*CMS, *CODEFORCES)
@@ -316,7 +318,7 @@ async def test_each_problem_goes_to_the_package_that_can_judge_it(
         (CODEFORCES, {"options": TaskOptions(input_file="sum.in", output_file="sum.out")}, "no other files"),
     ],
 )
-async def test_what_classic_jobs_cannot_judge_is_said(
+async def test_problem_unsupported_by_classic_packages_names_reason(
     tmp_path: Path, runtimes: tuple[str, ...], changes: dict[str, Any], words: str
 ) -> None:
     cluster = Cluster(*runtimes)
@@ -325,7 +327,7 @@ async def test_what_classic_jobs_cannot_judge_is_said(
     assert cluster.jobs == []
 
 
-async def test_a_server_with_no_package_at_all_says_what_to_install(tmp_path: Path) -> None:
+async def test_server_without_classic_package_names_package_to_install(tmp_path: Path) -> None:
     with pytest.raises(JudgeFailure, match=r"no package for classic jobs.*`bash`"):
         await judged(Cluster("python"), tmp_path, job="classic")
 
@@ -340,14 +342,14 @@ async def test_a_server_with_no_package_at_all_says_what_to_install(tmp_path: Pa
         ({"max_run_cpu_time": 2900}, "PISTON_RUN_CPU_TIME"),
     ],
 )
-async def test_a_server_that_gives_too_little_time_is_no_time_limit(
+async def test_classic_job_over_server_time_is_judge_failure(
     tmp_path: Path, limits: dict[str, int], variable: str
 ) -> None:
     with pytest.raises(JudgeFailure, match=variable):
         await judged(Cluster(*CMS, **limits), tmp_path)
 
 
-async def test_cpu_time_is_asked_for_by_classic_jobs(tmp_path: Path) -> None:
+async def test_classic_job_requests_cpu_time(tmp_path: Path) -> None:
     cluster = Cluster(*CMS, max_run_cpu_time=5000)
     await judged(cluster, tmp_path, problem(1))
     assert cluster.jobs[0].run_cpu_time == 5000
@@ -364,7 +366,7 @@ SLOW = Ending(signal="SIGKILL", status=StageStatus.TO)
         (JobResult(compile=SLOW, run=SLOW), {"max_compile_time": 10_000}, "PISTON_COMPILE_TIMEOUT"),
     ],
 )
-async def test_what_a_limit_of_the_server_ended_is_a_judge_failure(
+async def test_classic_job_ended_by_server_limit_is_judge_failure(
     tmp_path: Path, answer: JobResult, limits: dict[str, int], variable: str
 ) -> None:
     with pytest.raises(JudgeFailure, match=variable):
@@ -373,7 +375,7 @@ async def test_what_a_limit_of_the_server_ended_is_a_judge_failure(
 
 @pytest.mark.parametrize("runtimes", [CMS, CODEFORCES])
 @pytest.mark.parametrize("compiles", [True, False])
-async def test_scripts_that_say_that_they_cannot_judge_are_believed(
+async def test_exit_code_3_of_classic_scripts_is_judge_failure(
     tmp_path: Path, runtimes: tuple[str, ...], compiles: bool
 ) -> None:
     fault = Ending(stderr="The checker is broken\n", code=3, status=StageStatus.RE)
@@ -383,16 +385,14 @@ async def test_scripts_that_say_that_they_cannot_judge_are_believed(
 
 
 @pytest.mark.parametrize("given", [30_000, 60_000])
-async def test_a_compiler_that_used_up_its_cpu_time_has_found_a_fault(tmp_path: Path, given: int) -> None:
+async def test_classic_compiler_over_cpu_time_is_compile_error(tmp_path: Path, given: int) -> None:
     spent = Ending(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT)
     cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=spent, run=spent), max_compile_time=given)
     assert not (await judged(cluster, tmp_path)).compiles
 
 
 @pytest.mark.parametrize("ended", [SLOW, Ending(signal="SIGKILL")])
-async def test_a_compiler_that_a_server_stopped_otherwise_is_no_verdict(
-    tmp_path: Path, ended: Ending
-) -> None:
+async def test_classic_compiler_stopped_otherwise_is_judge_failure(tmp_path: Path, ended: Ending) -> None:
     cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=ended, run=ended), max_compile_time=60_000)
     with pytest.raises(JudgeFailure, match="stopped before its CPU time was used up"):
         await judged(cluster, tmp_path)

@@ -64,22 +64,22 @@ async def verdicts(scorer: Scorer, code: str, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", ["c", "c++"])
-async def test_in_c(engine: Scorer, language: str) -> None:
+async def test_online_judge_is_defined_in_c_and_cpp(engine: Scorer, language: str) -> None:
     assert await verdicts(engine, DEFINED, language) == ["AC", "WA"]
 
 
 @pytest.mark.parametrize("engine", [True, False], indirect=True, ids=["forked", "started"])
-async def test_in_python(engine: Scorer) -> None:
+async def test_online_judge_is_set_in_python(engine: Scorer) -> None:
     assert await verdicts(engine, IN_PYTHON, "python") == ["AC", "WA"]
 
 
 @pytest.mark.nightly
-async def test_in_java(engine: Scorer) -> None:
+async def test_online_judge_is_set_in_java(engine: Scorer) -> None:
     needs("java")
     assert await verdicts(engine, IN_JAVA, "java") == ["AC", "WA"]
 
 
-async def test_java_is_told_in_its_command_and_its_environment() -> None:
+async def test_online_judge_is_in_java_command_and_environment() -> None:
     engine, submission = FakeEngine(), Submission(key="1", problem_id="echo", code=IN_JAVA, language="java")
     async with Scorer(engine) as scorer:
         for online in (True, False):
@@ -91,13 +91,13 @@ async def test_java_is_told_in_its_command_and_its_environment() -> None:
 
 
 @pytest.mark.parametrize("language", ["rust", "go", "python", "java"])
-def test_other_builds_are_the_same(language: str) -> None:
+def test_online_judge_does_not_change_builds_of_other_languages(language: str) -> None:
     submission = Submission(key="1", problem_id="echo", code="", language=language)
     one, other = (submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False))
     assert one == other
 
 
-def test_the_flag_is_in_what_identifies_a_build() -> None:
+def test_online_judge_flag_changes_build_command_only() -> None:
     submission = Submission(key="1", problem_id="echo", code="", language="c++")
     one, other = (submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False))
     assert [word for word in one.command if word not in other.command] == ["-DONLINE_JUDGE"]

@@ -94,7 +94,7 @@ def large(number: int) -> Problem:
     return problem(id=f"large {number}", tests=(test,), subtasks=())
 
 
-async def test_of_large_problems_few_are_kept() -> None:
+async def test_few_large_prepared_problems_are_cached() -> None:
     """A trainer's rows hold their tests in memory, and hardly one comes again. Small ones are kept."""
     artifacts = await opened()
     small = [problem(id=f"{number}") for number in range(200)]

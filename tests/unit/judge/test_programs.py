@@ -58,7 +58,7 @@ def refusing(word: str) -> Callable[[str], str | None]:
     return lambda source: f"x.cpp:1: error: {word}\n" if word in source else None
 
 
-async def test_a_build_job_is_sources_and_a_script_and_no_test(tmp_path: Path) -> None:
+async def test_build_job_contains_sources_and_script_without_tests(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         built = await artifacts.submission(artifacts.prepared(graded_problem()), submitted("code"))
@@ -75,7 +75,7 @@ async def test_a_build_job_is_sources_and_a_script_and_no_test(tmp_path: Path) -
     assert (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit) == (30000, 30000, 2 << 30)
 
 
-async def test_who_builds_is_chosen_again_when_the_servers_change(tmp_path: Path) -> None:
+async def test_local_proctor_is_used_only_for_same_architecture_after_change(tmp_path: Path) -> None:
     """Programs from another machine run only on servers of its architecture."""
     engine, here = FakeEngine(), FakeEngine()
     usual, own = Blob.of(b"of the servers"), Blob.of(b"built here")
@@ -89,7 +89,7 @@ async def test_who_builds_is_chosen_again_when_the_servers_change(tmp_path: Path
             assert [await artifacts.proctor() for _ in range(2)] == [proctor, proctor]
 
 
-async def test_the_same_source_is_built_once_over_callers_and_processes(tmp_path: Path) -> None:
+async def test_same_source_is_built_once_for_all_callers_and_processes(tmp_path: Path) -> None:
     engine = FakeEngine(delay=0.01)
     async with opened(tmp_path, engine) as artifacts:
         builds = [
@@ -118,7 +118,7 @@ async def test_the_same_source_is_built_once_over_callers_and_processes(tmp_path
     ],
     ids=["comments", "a literal's suffix", "a combining mark"],
 )
-async def test_sources_that_differ_in_what_may_be_a_comment_are_each_built(
+async def test_sources_differing_in_apparent_comments_are_built_separately(
     tmp_path: Path, pair: tuple[str, str]
 ) -> None:
     engine = FakeEngine()
@@ -130,7 +130,7 @@ async def test_sources_that_differ_in_what_may_be_a_comment_are_each_built(
     assert (len(engine.builds), len(made)) == (2, 2)
 
 
-async def test_a_small_store_takes_programs_that_people_write(tmp_path: Path) -> None:
+async def test_small_store_accepts_ordinary_programs(tmp_path: Path) -> None:
     """Its limit is the judge's own. Whoever gave 10 MB had CE for each program in C++."""
     store = Store(tmp_path / "store", limit=10)
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
@@ -141,7 +141,7 @@ async def test_a_small_store_takes_programs_that_people_write(tmp_path: Path) ->
             )
 
 
-async def test_a_program_that_would_push_others_out_of_the_store_is_refused(
+async def test_program_too_large_for_store_is_compile_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contents, "_MIN_MAX_ENTRY_BYTES", 0)
@@ -159,7 +159,7 @@ async def test_a_program_that_would_push_others_out_of_the_store_is_refused(
     assert len(engine.builds) == 2, "it is remembered"
 
 
-async def test_an_error_in_the_source_is_remembered_with_its_words(tmp_path: Path) -> None:
+async def test_compile_error_is_cached_with_log(tmp_path: Path) -> None:
     engine = FakeEngine(compile_errors=refusing("bad"))
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("bad"))
@@ -173,7 +173,7 @@ async def test_an_error_in_the_source_is_remembered_with_its_words(tmp_path: Pat
     ("status", "message"),
     [(StageStatus.TO, CPU_LIMIT), (StageStatus.OL, None), (StageStatus.SG, "Memory limit exceeded")],
 )
-async def test_a_build_that_a_limit_cut_short_is_remembered_for_the_same_limits(
+async def test_build_over_limit_is_cached_for_same_limits(
     tmp_path: Path, status: StageStatus, message: str | None
 ) -> None:
     store = Store(tmp_path / "store")
@@ -194,9 +194,7 @@ KILLED = Ending(signal="SIGKILL", status=StageStatus.SG, message="Caught fatal s
 
 
 @pytest.mark.parametrize("ended", [STOPPED, KILLED, Ending(code=137, status=StageStatus.RE)])
-async def test_a_compiler_that_something_else_ended_builds_once_more_beside_others(
-    tmp_path: Path, ended: Ending
-) -> None:
+async def test_build_killed_from_outside_is_retried_once(tmp_path: Path, ended: Ending) -> None:
     engine = FakeEngine(faults=[ended])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
@@ -205,7 +203,7 @@ async def test_a_compiler_that_something_else_ended_builds_once_more_beside_othe
     assert [job.exclusive for job in engine.builds] == [False, False]
 
 
-async def test_a_compiler_that_gets_to_the_hard_stop_twice_has_refused(tmp_path: Path) -> None:
+async def test_build_at_hard_stop_twice_is_uncached_compile_error(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[STOPPED, STOPPED])
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
@@ -214,7 +212,7 @@ async def test_a_compiler_that_gets_to_the_hard_stop_twice_has_refused(tmp_path:
     assert first.log == "The compiler was stopped: it took too long."
 
 
-async def test_a_compiler_that_idles_twice_has_refused_and_it_is_remembered(tmp_path: Path) -> None:
+async def test_build_idle_twice_is_cached_compile_error(tmp_path: Path) -> None:
     idled = Ending(signal="SIGKILL", status=StageStatus.TO, message=IDLED)
     engine = FakeEngine(faults=[idled, idled])
     async with opened(tmp_path, engine) as artifacts:
@@ -225,7 +223,7 @@ async def test_a_compiler_that_idles_twice_has_refused_and_it_is_remembered(tmp_
     assert [job.exclusive for job in engine.builds] == [False, False]
 
 
-async def test_a_compiler_that_the_machine_killed_twice_is_no_verdict(tmp_path: Path) -> None:
+async def test_build_killed_twice_is_judge_failure(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[KILLED, KILLED])
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(JudgeFailure, match="killed or stopped twice while it built a submission"):
@@ -235,7 +233,7 @@ async def test_a_compiler_that_the_machine_killed_twice_is_no_verdict(tmp_path: 
 CRASH = Ending(stdout="internal compiler error: Segmentation fault", code=4, status=StageStatus.RE)
 
 
-async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> None:
+async def test_compiler_crash_is_retried_once(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[CRASH])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
@@ -244,7 +242,7 @@ async def test_a_crash_of_the_compiler_buys_a_second_build(tmp_path: Path) -> No
     assert len(engine.builds) == 2
 
 
-async def test_a_code_by_which_a_compiler_refuses_buys_none(tmp_path: Path) -> None:
+async def test_compiler_refusal_exit_code_is_not_retried(tmp_path: Path) -> None:
     go = Toolchain(command="go", path="/usr/bin/go", version="1.19", identity="go 1.19")
     profile = msgspec.structs.replace(fake_capabilities(), toolchains={"go": go})
     refused = Ending(stdout="./sum.go:1: undefined: x", code=2, status=StageStatus.RE)
@@ -257,7 +255,7 @@ async def test_a_code_by_which_a_compiler_refuses_buys_none(tmp_path: Path) -> N
     assert len(engine.builds) == 1
 
 
-async def test_a_source_that_crashes_the_compiler_twice_does_not_compile(tmp_path: Path) -> None:
+async def test_source_crashing_compiler_twice_is_cached_compile_error(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[CRASH, CRASH])
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
@@ -267,7 +265,7 @@ async def test_a_source_that_crashes_the_compiler_twice_does_not_compile(tmp_pat
 
 
 @pytest.mark.parametrize("words", ["Cannot allocate memory", "Killed signal terminated program cc1plus"])
-async def test_a_compiler_that_lacked_room_twice_is_not_remembered(tmp_path: Path, words: str) -> None:
+async def test_compiler_out_of_space_twice_is_uncached_compile_error(tmp_path: Path, words: str) -> None:
     short = msgspec.structs.replace(CRASH, stdout=f"g++: fatal error: {words}", code=1)
     engine = FakeEngine(faults=[short, short])
     async with opened(tmp_path, engine) as artifacts:
@@ -277,7 +275,7 @@ async def test_a_compiler_that_lacked_room_twice_is_not_remembered(tmp_path: Pat
     assert [job.exclusive for job in engine.builds] == [False] * 3
 
 
-async def test_a_machine_that_cannot_build_the_control_is_at_fault(tmp_path: Path) -> None:
+async def test_machine_failing_control_program_is_judge_failure(tmp_path: Path) -> None:
     stage = Ending(stderr="cc1plus: No space left on device", code=90, status=StageStatus.RE)
     async with opened(tmp_path, FakeEngine(faults=[stage])) as artifacts:
         with pytest.raises(JudgeFailure, match=r"g\+\+ 1\.0 cannot build an empty program.*No space.*doctor"):
@@ -289,7 +287,7 @@ TEMPLATE = "{-# LANGUAGE TemplateHaskell #-}\nmain = $(undefined)\n"
 
 
 @pytest.mark.parametrize("stages", [[FAULTY], [KILLED, KILLED]])
-async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_one_is_built(
+async def test_source_that_breaks_its_build_is_compile_error_if_empty_one_builds(
     tmp_path: Path, stages: list[Ending]
 ) -> None:
     """It may kill all that is in its box, or close the folder, and was unscored by that."""
@@ -309,7 +307,7 @@ async def test_a_source_that_runs_while_it_is_built_is_at_fault_where_an_empty_o
         assert b"Template" not in b"".join(sent.values()) and "graders/submission.hs" in sent
 
 
-async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> None:
+async def test_missing_compiler_is_judge_failure_with_remedy(tmp_path: Path) -> None:
     without_compiler = msgspec.structs.replace(fake_capabilities(), toolchains={})
     async with opened(tmp_path, FakeEngine(capabilities=without_compiler)) as artifacts:
         with pytest.raises(JudgeFailure, match=r"no g\+\+.*Install g\+\+"):
@@ -320,7 +318,7 @@ async def test_no_compiler_is_a_judge_failure_with_a_remedy(tmp_path: Path) -> N
     "fault",
     [EngineUnavailable("down"), EngineOverloaded("full"), BrokenReply("half"), Fatal(reason="no room")],
 )
-async def test_a_passing_fault_is_tried_again_and_then_a_judge_failure(tmp_path: Path, fault: Fault) -> None:
+async def test_temporary_fault_in_build_is_retried_then_judge_failure(tmp_path: Path, fault: Fault) -> None:
     engine = FakeEngine(faults=[fault, fault, fault])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
@@ -332,7 +330,7 @@ async def test_a_passing_fault_is_tried_again_and_then_a_judge_failure(tmp_path:
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
 
 
-async def test_a_rejected_job_is_not_tried_again(tmp_path: Path) -> None:
+async def test_rejected_build_job_is_not_retried(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[JobRejected("too many files")])
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(JudgeFailure, match="too many files"):
@@ -343,7 +341,7 @@ async def test_a_rejected_job_is_not_tried_again(tmp_path: Path) -> None:
 # --- what a problem needs ----------------------------------------------------------------------------
 
 
-async def test_a_checker_that_does_not_compile_is_bad_input(tmp_path: Path) -> None:
+async def test_checker_that_does_not_compile_is_checker_broken(tmp_path: Path) -> None:
     engine = FakeEngine(compile_errors=refusing("oops"))
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(CheckerBroken) as caught:
@@ -381,14 +379,14 @@ class Meeting(FakeEngine):
         return await super().execute(job, check)
 
 
-async def test_what_a_problem_needs_is_built_side_by_side(tmp_path: Path) -> None:
+async def test_checker_and_proctor_are_built_in_parallel(tmp_path: Path) -> None:
     engine = Meeting(msgspec.structs.replace(fake_capabilities(), proctor=None))
     async with opened(tmp_path, engine) as artifacts:
         await artifacts.build_problem_programs(artifacts.prepared(checked_problem()))
     assert len(engine.builds) == 2
 
 
-async def test_the_first_submission_is_built_beside_the_checker(tmp_path: Path) -> None:
+async def test_first_submission_and_checker_are_built_in_parallel(tmp_path: Path) -> None:
     engine, test = Meeting(fake_capabilities()), Test(name="1", input=Blob.of("1"), answer=Blob.of("1"))
     async with Scorer(engine, store=Store(tmp_path / "store")) as scorer:
         built = msgspec.structs.replace(checked_problem(), tests=(test,))
@@ -397,7 +395,7 @@ async def test_the_first_submission_is_built_beside_the_checker(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", [CheckerKind.WHITE_DIFF, CheckerKind.STRIPPED])
-async def test_comparisons_that_are_built_in_need_no_build(tmp_path: Path, kind: CheckerKind) -> None:
+async def test_builtin_checkers_need_no_build(tmp_path: Path, kind: CheckerKind) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         assert (
@@ -415,7 +413,7 @@ async def test_a_checker_without_a_source_is_bad_input(tmp_path: Path) -> None:
             )
 
 
-async def test_an_engine_without_a_proctor_builds_it_from_all_its_sources(tmp_path: Path) -> None:
+async def test_engine_without_proctor_builds_it_from_sources_once(tmp_path: Path) -> None:
     engine = FakeEngine(capabilities=msgspec.structs.replace(fake_capabilities(), proctor=None))
     async with opened(tmp_path, engine) as artifacts:
         assert (await artifacts.proctor()).size > 0
@@ -424,9 +422,7 @@ async def test_an_engine_without_a_proctor_builds_it_from_all_its_sources(tmp_pa
     assert {"plan.cpp", "plan.hpp"} <= {file.name for file in job.files}
 
 
-async def test_the_sources_of_the_proctor_are_hashed_once_for_all_submissions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_proctor_sources_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
 
     def counting(folder: Path) -> list[NamedBlob]:
@@ -448,7 +444,7 @@ def still_there(path: str) -> bool:
     return os.path.lexists(path)
 
 
-async def test_what_the_engine_hands_over_is_removed(tmp_path: Path) -> None:
+async def test_files_handed_over_by_engine_are_deleted(tmp_path: Path) -> None:
     handed: list[str] = []
 
     class Watched(FakeEngine):
@@ -463,7 +459,7 @@ async def test_what_the_engine_hands_over_is_removed(tmp_path: Path) -> None:
     assert len(handed) == 1
 
 
-async def test_a_cancelled_build_leaves_no_job_and_can_be_asked_for_again(tmp_path: Path) -> None:
+async def test_cancelled_build_leaves_no_job_and_can_be_repeated(tmp_path: Path) -> None:
     engine = FakeEngine(delay=30)
     async with opened(tmp_path, engine) as artifacts:
         task = asyncio.create_task(artifacts.submission(artifacts.prepared(plain_problem()), submitted()))
@@ -510,7 +506,7 @@ async def test_a_checker_that_was_evicted_is_built_again_for_the_same_problem(tm
     assert again is not None and again.file.content.read() and len(engine.jobs) == 2
 
 
-async def test_problems_of_one_name_are_told_apart_by_what_they_hold() -> None:
+async def test_problems_of_same_name_are_distinguished_by_content() -> None:
     """Also those that a garbage collector has put in each other's place."""
     engine = FakeEngine({0: 1.0})
     test = Test(name="a", input=Blob.of("1"), answer=Blob.of("1"))
@@ -522,7 +518,7 @@ async def test_problems_of_one_name_are_told_apart_by_what_they_hold() -> None:
             assert msgspec.json.decode(plan.content.read())["limits"]["cpu_ms"] == 1000 * number
 
 
-async def test_options_that_differ_do_not_share_what_was_worked_out_of_a_problem() -> None:
+async def test_judges_with_different_options_share_no_plan() -> None:
     engine = FakeEngine({0: 1.0})
     problem = graded_problem(tests=(Test(name="a", input=Blob.of("1"), answer=Blob.of("1")),))
     async with Scorer(engine) as scorer:

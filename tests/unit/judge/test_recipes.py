@@ -20,14 +20,14 @@ TOOL = Toolchain(command="g++", path="/usr/bin/g++", version="12.2.0", identity=
 FLAGS = ("-DEVAL", "-std=gnu++20", "-O2", "-static", "-s", "-o", "submission")
 
 
-def test_alone_only_the_submission_is_compiled() -> None:
+def test_build_without_grader_compiles_submission_only() -> None:
     recipe = submission_recipe(plain_problem(), submitted(), LIMITS)
     assert recipe.command == ("g++", *FLAGS, "graders/sum.cpp")
     assert [source.name for source in recipe.sources] == ["graders/sum.cpp"]
     assert recipe.main.content.read().decode() == HELLO
 
 
-def test_the_grader_comes_first_and_headers_lie_beside() -> None:
+def test_build_with_grader_compiles_grader_before_submission() -> None:
     recipe = submission_recipe(graded_problem(), submitted("int add(int a, int b);"), LIMITS)
     assert recipe.command == ("g++", *FLAGS, "graders/grader.cpp", "graders/sum.cpp")
     assert {source.name for source in recipe.sources} == {
@@ -54,7 +54,7 @@ def test_several_sources_are_built_together() -> None:
     assert control_command(recipe)[-1] == recipe.control.name
 
 
-def test_a_source_may_be_called_like_the_problem() -> None:
+def test_submission_file_named_like_problem_renames_main_source() -> None:
     twin = msgspec.structs.replace(SEVERAL, files=(named("sum.cpp"),))
     command = submission_recipe(plain_problem(), twin, LIMITS).command
     assert command[-2:] == ("graders/sum-main.cpp", "graders/sum.cpp")
@@ -66,7 +66,7 @@ def test_sources_stay_in_their_folder(name: str) -> None:
         submission_recipe(plain_problem(), msgspec.structs.replace(SEVERAL, files=(named(name),)), LIMITS)
 
 
-def test_a_function_is_called_in_one_source() -> None:
+def test_function_problem_rejects_several_sources() -> None:
     with pytest.raises(JobRejected, match="has several"):
         submission_recipe(plain_problem(task_type=TaskType.FUNCTION), SEVERAL, LIMITS)
 
@@ -89,14 +89,14 @@ def test_each_language_is_compiled_with_its_own_grader() -> None:
     ("there", "asked"),
     [("grader.c", "c++"), ("grader.cpp", "c"), ("grader.cpp", "python"), ("grader.py", "c++")],
 )
-def test_a_grader_in_another_language_is_no_fault_of_the_package(there: str, asked: str) -> None:
+def test_missing_grader_in_language_is_judge_failure(there: str, asked: str) -> None:
     problem = graded_problem(grader_files=(named(f"graders/{there}"),))
     with pytest.raises(JudgeFailure, match=f"problem sum has no grader in {re.escape(asked)}"):
         submission_recipe(problem, submitted("", asked), LIMITS)
 
 
 @pytest.mark.parametrize("language", ["python", "pypy"])
-def test_a_grader_in_python_starts_and_imports_the_submission(language: str) -> None:
+def test_python_grader_is_main_program_of_build(language: str) -> None:
     files = [named(f"graders/{name}.py") for name in ("grader", "tools", "manager", "checker", "interactor")]
     problem = graded_problem(grader_files=tuple(files))
     recipe = submission_recipe(problem, submitted("x = 1", language), LIMITS)
@@ -105,20 +105,20 @@ def test_a_grader_in_python_starts_and_imports_the_submission(language: str) -> 
     assert {source.name for source in recipe.sources if source.name.endswith(".py")} == own
 
 
-def test_a_submission_takes_the_place_of_a_grader_file_of_its_name() -> None:
+def test_submission_replaces_grader_file_of_same_name() -> None:
     problem = plain_problem(grader_files=(named("graders/sum.cpp", "theirs"),))
     recipe = submission_recipe(problem, submitted("ours"), LIMITS)
     assert [source.content.read() for source in recipe.sources] == [b"ours"]
 
 
 @pytest.mark.parametrize("name", ["1520/B", "-rf", "", "a b", "../up", "x\ny", "long" * 63])
-def test_ids_that_are_no_file_names_give_way(name: str) -> None:
+def test_problem_id_unfit_as_file_name_is_replaced_in_source_name(name: str) -> None:
     recipe = submission_recipe(plain_problem(id=name), submitted(), LIMITS)
     assert recipe.main.name == "graders/submission.cpp"
 
 
 @pytest.mark.parametrize("language", [language.name for language in LANGUAGES if not language.links_grader])
-def test_where_no_grader_names_a_source_neither_does_the_id(language: str) -> None:
+def test_source_name_ignores_problem_id_without_grader(language: str) -> None:
     """Go takes `pair_test.go` for a test, Pascal `math.pas` for the unit `math`."""
     program = submitted(language=language)
     names = [
@@ -128,23 +128,23 @@ def test_where_no_grader_names_a_source_neither_does_the_id(language: str) -> No
     assert names[0] == names[1] == names[2]
 
 
-def test_the_id_is_in_lower_case() -> None:
+def test_source_name_is_lower_case_problem_id() -> None:
     assert submission_recipe(plain_problem(id="Sum"), submitted(), LIMITS).main.name == "graders/sum.cpp"
 
 
-def test_the_problem_and_the_language_choose_the_standard() -> None:
+def test_cpp_standard_follows_problem_unless_language_names_one() -> None:
     old = plain_problem(cpp_standard="gnu++17")
     assert "-std=gnu++17" in submission_recipe(old, submitted(), LIMITS).command
     assert "-std=gnu++23" in submission_recipe(old, submitted(language="C++23"), LIMITS).command
 
 
-def test_a_grader_that_is_missing_is_bad_input_and_not_a_compile_error() -> None:
+def test_missing_grader_is_input_error() -> None:
     problem = plain_problem(options=TaskOptions(with_grader=True))
     with pytest.raises(InputError, match="problems/sum: the problem's grader is missing"):
         submission_recipe(problem, submitted(), LIMITS)
 
 
-def test_a_language_that_cannot_use_the_grader_is_not_scored() -> None:
+def test_language_without_grader_linking_is_judge_failure() -> None:
     with pytest.raises(JudgeFailure, match="cannot be linked"):
         submission_recipe(graded_problem(), submitted("class Sum {}", "java"), LIMITS)
 
@@ -159,12 +159,12 @@ def test_a_language_that_cannot_use_the_grader_is_not_scored() -> None:
         pytest.param("x" * 10_000_000, id="10 MB", marks=pytest.mark.nightly),
     ],
 )
-def test_any_text_is_a_source(code: str) -> None:
+def test_arbitrary_text_is_a_build_source(code: str) -> None:
     recipe = submission_recipe(plain_problem(), submitted(code), LIMITS)
     assert recipe.main.content.size >= len(code)
 
 
-def test_the_checker_is_its_first_source_with_the_others_beside() -> None:
+def test_checker_build_compiles_first_source_only() -> None:
     problem = checked_problem()
     recipe = trusted_build_spec(problem, problem.checker, "checker", LIMITS)
     assert recipe.command[-3:] == ("-o", "checker.out", "checker/checker.cpp")
@@ -174,7 +174,7 @@ def test_the_checker_is_its_first_source_with_the_others_beside() -> None:
     assert recipe.limits.wall_time > LIMITS.wall_time, "a checker is trusted and built once"
 
 
-def test_the_proctor_is_all_its_units() -> None:
+def test_proctor_build_includes_all_units() -> None:
     recipe = proctor_build_spec([named("main.cpp"), named("a.hpp"), named("z.cpp"), named("a.cpp")], LIMITS)
     assert recipe.command[-5:] == ("-include", "a.cpp", "-include", "z.cpp", "main.cpp")
     assert control_command(recipe)[-3:] == ("-o", "ioi-eval-control", "ioi-eval-control.cpp")
@@ -190,7 +190,7 @@ def test_a_header_is_precompiled_with_the_flags_of_the_build() -> None:
 # --- keys --------------------------------------------------------------------------------------------
 
 
-def test_the_key_is_what_the_protocol_says() -> None:
+def test_build_key_equals_protocol_definition() -> None:
     recipe = submission_recipe(plain_problem(), submitted("x"), LIMITS)
     document = {
         "v": 1,
@@ -204,7 +204,7 @@ def test_the_key_is_what_the_protocol_says() -> None:
     assert recipe.key("x86_64", TOOL) == hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def test_whatever_can_change_the_artifact_changes_the_key() -> None:
+def test_build_key_changes_with_everything_that_changes_artifact() -> None:
     recipe = submission_recipe(graded_problem(), submitted("x"), LIMITS)
     keys = {
         recipe.key("x86_64", TOOL),
@@ -217,7 +217,7 @@ def test_whatever_can_change_the_artifact_changes_the_key() -> None:
     assert len(keys) == 6
 
 
-def test_nothing_else_changes_the_key() -> None:
+def test_build_key_ignores_submission_key_limits_and_paths() -> None:
     first = submission_recipe(plain_problem(), submitted("x", key="1"), LIMITS)
     second = submission_recipe(
         plain_problem(source="elsewhere"), submitted("x", key="2"), BuildLimits(wall_time=9)
@@ -226,7 +226,7 @@ def test_nothing_else_changes_the_key() -> None:
     assert first.key("x86_64", TOOL) == second.key("x86_64", elsewhere)
 
 
-def test_all_sources_together_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_total_source_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.judge.recipes.MAX_SOURCE_BYTES", 100)
     beside = (named("more.h", "/" * 60),)
     fitting, larger = (msgspec.structs.replace(submitted("x" * size), files=beside) for size in (40, 41))

@@ -25,7 +25,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
-async def test_no_name_of_a_source_chooses_to_be_unscored(names: tuple[str, ...]) -> None:
+async def test_unusable_source_names_are_compile_error(names: tuple[str, ...]) -> None:
     files = tuple(NamedBlob(name=name, content=Blob.of("//\n")) for name in names)
     async with Scorer(FakeEngine()) as scorer:
         result = await scorer.score(problem(2), msgspec.structs.replace(submission("code"), files=files))
@@ -34,7 +34,7 @@ async def test_no_name_of_a_source_chooses_to_be_unscored(names: tuple[str, ...]
 
 
 @pytest.mark.parametrize("most", [1 << 18, pytest.param(MAX_SOURCE_BYTES, marks=pytest.mark.nightly)])
-async def test_no_size_of_a_source_chooses_to_be_unscored(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+async def test_oversized_source_is_compile_error(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     if most != MAX_SOURCE_BYTES:
         monkeypatch.setattr("ioi_eval.judge.recipes.MAX_SOURCE_BYTES", most)
     engine = FakeEngine()
@@ -45,7 +45,7 @@ async def test_no_size_of_a_source_chooses_to_be_unscored(monkeypatch: pytest.Mo
         assert (await scorer.score(problem(2), submission("x" * most))).compiles
 
 
-async def test_a_function_in_several_sources_is_scored() -> None:
+async def test_function_submission_of_several_sources_is_compile_error() -> None:
     of = problem(1, task_type=TaskType.FUNCTION, options=TaskOptions(function="f"))
     files = (NamedBlob(name="b.py", content=Blob.of("")),)
     several = msgspec.structs.replace(submission("def f(): ...", language="python"), files=files)

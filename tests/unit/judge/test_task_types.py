@@ -68,7 +68,7 @@ async def score(
 # --- Communication and Interactive -------------------------------------------------------------------
 
 
-async def test_a_manager_is_built_and_answers() -> None:
+async def test_communication_manager_is_built_and_run() -> None:
     engine = FakeEngine(lambda test: float(test.manager == "the manager"))
     result = await score(engine, communication(options=TaskOptions(with_grader=True, manager_args=("7",))))
     assert (result.points, result.checker) == (100.0, "cms manager graders/manager.cpp")
@@ -108,7 +108,7 @@ async def test_a_manager_is_built_and_answers() -> None:
         (Limits(), 1, PlanLimits(cpu_ms=61_000, wall_ms=70_000, hard_ms=700_000, memory=4 << 30)),
     ],
 )
-async def test_a_manager_outlasts_the_submission(
+async def test_manager_limits_exceed_submission_limits(
     limits: Limits, processes: int, expected: PlanLimits
 ) -> None:
     engine = FakeEngine()
@@ -122,7 +122,7 @@ async def test_a_manager_outlasts_the_submission(
     assert job.run_timeout == 10_000 + 2 * (expected.wall_ms + 500)
 
 
-async def test_a_manager_and_a_checker_are_both_there() -> None:
+async def test_communication_problem_may_have_manager_and_checker() -> None:
     engine = FakeEngine()
     checker = Checker(kind=CheckerKind.CMS, sources=(named("checker/checker.cpp", "the checker"),))
     result = await score(engine, communication(checker=checker))
@@ -132,7 +132,7 @@ async def test_a_manager_and_a_checker_are_both_there() -> None:
     assert result.checker == "cms manager graders/manager.cpp, cms checker checker/checker.cpp"
 
 
-async def test_a_manager_that_does_not_compile_is_bad_input() -> None:
+async def test_manager_that_does_not_compile_is_input_error() -> None:
     engine = FakeEngine(compile_errors=lambda source: "error: no" if source == "the manager" else None)
     async with Scorer(engine) as scorer:
         with pytest.raises(ManagerBroken, match=r"the manager graders/manager\.cpp does not compile"):
@@ -141,7 +141,7 @@ async def test_a_manager_that_does_not_compile_is_bad_input() -> None:
         await score(FakeEngine(), communication(manager=None))
 
 
-async def test_an_interactor_may_be_a_script_with_modules_beside() -> None:
+async def test_python_interactor_is_zipped_with_its_modules() -> None:
     sources = (named("interactor.py", "import rules"), named("rules.py"), named("data.txt"))
     manager = Manager(sources=sources, kind=CheckerKind.ICPC, language="python")
     engine = FakeEngine()
@@ -153,7 +153,7 @@ async def test_an_interactor_may_be_a_script_with_modules_beside() -> None:
     assert len(engine.builds) == 1, "nothing but the submission"
 
 
-async def test_limits_that_were_exceeded_together_are_told_as_such() -> None:
+async def test_feedback_says_limit_was_exceeded_by_processes_together() -> None:
     of_three = TaskOptions(with_grader=True, processes=3)
     result = await score(FakeEngine({0: "cpu", 1: "memory"}), communication(options=of_three))
     assert [test.feedback for test in result.tests] == [
@@ -168,7 +168,7 @@ async def test_limits_that_were_exceeded_together_are_told_as_such() -> None:
 # --- files that are handed in ------------------------------------------------------------------------
 
 
-async def test_output_only_builds_nothing_and_misses_what_is_not_there() -> None:
+async def test_output_only_scores_files_and_zero_for_missing() -> None:
     engine = FakeEngine(lambda test: float(test.output == f"file t{test.index}".encode()))
     given = submission(None, outputs=handed("t0", "t2", "t7"))
     result = await score(engine, by_files(TaskType.OUTPUT_ONLY), given)
@@ -177,12 +177,12 @@ async def test_output_only_builds_nothing_and_misses_what_is_not_there() -> None
     assert plan_of(engine.runs[0]).submission.argv == ()
 
 
-async def test_nothing_handed_in_is_worth_nothing() -> None:
+async def test_output_only_submission_without_files_scores_zero() -> None:
     result = await score(FakeEngine(), by_files(TaskType.OUTPUT_ONLY), submission(None))
     assert [(test.score, test.status) for test in result.tests] == [(0, V.WA)] * 3
 
 
-async def test_batch_and_output_goes_by_the_names_of_tests() -> None:
+async def test_batch_and_output_judges_output_tests_by_file() -> None:
     engine = FakeEngine(lambda test: 0.5 if test.output else 1.0)
     mixed = by_files(TaskType.BATCH_AND_OUTPUT, options=TaskOptions(output_tests=("t1", "t2")))
     result = await score(engine, mixed, submission(outputs=handed("t0", "t1")))
@@ -190,7 +190,7 @@ async def test_batch_and_output_goes_by_the_names_of_tests() -> None:
     assert [test.by_file for test in plan_of(engine.runs[0]).tests] == [False, True, True]
 
 
-async def test_batch_and_output_without_a_program() -> None:
+async def test_batch_and_output_without_code_scores_output_tests_only() -> None:
     mixed = by_files(TaskType.BATCH_AND_OUTPUT, options=TaskOptions(output_tests=("t1",)))
     engine = FakeEngine()
     result = await score(engine, mixed, submission(None, outputs=handed("t1")))
@@ -205,7 +205,7 @@ async def test_batch_and_output_without_a_program() -> None:
 # --- Function and TwoSteps ---------------------------------------------------------------------------
 
 
-async def test_a_function_is_called_by_the_harness() -> None:
+async def test_function_problem_runs_with_python_harness() -> None:
     engine = FakeEngine(lambda test: float(test.source == "def f(): pass"))
     options = TaskOptions(function="Solution.f")
     calling = problem(task_type=TaskType.FUNCTION, options=options, checker=Checker(kind=CheckerKind.JSON))
@@ -232,7 +232,7 @@ async def test_two_steps_are_compiled_with_their_manager() -> None:
 # --- for all -----------------------------------------------------------------------------------------
 
 
-async def test_a_validator_is_all_sources_of_its_folder() -> None:
+async def test_icpc_validator_compiles_all_sources() -> None:
     sources = (named("validators/a.cpp"), named("validators/b.cpp"), named("validators/b.h"))
     engine = FakeEngine()
     await score(engine, problem(checker=Checker(kind=CheckerKind.ICPC, sources=sources, arguments=("-x",))))
@@ -241,7 +241,7 @@ async def test_a_validator_is_all_sources_of_its_folder() -> None:
     assert plan_of(engine.runs[0]).checker.argv == ("checker", "-x")
 
 
-async def test_a_checker_that_is_a_script_is_not_built() -> None:
+async def test_script_checker_is_not_built() -> None:
     checker = Checker(
         kind=CheckerKind.CODEFORCES, sources=(named("checker.py", "print(1)"),), language="python"
     )

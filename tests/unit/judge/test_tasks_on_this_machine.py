@@ -111,7 +111,9 @@ def communication(manager: str = ADDING, *arguments: str, **changes: Any) -> Pro
         ("static char c[80 << 20]; memset(c, 1, sizeof c); return c[x];", 0.0, V.MLE),
     ],
 )
-async def test_communication(scorer: Scorer, body: str, score: float, status: V) -> None:
+async def test_communication_submission_gets_expected_verdict(
+    scorer: Scorer, body: str, score: float, status: V
+) -> None:
     includes = '#include "sum.h"\n#include <cstring>\n#include <ctime>\n#include <unistd.h>\n'
     limits = LIMITS if "sleep" in body else PATIENT
     result = await first(
@@ -127,13 +129,13 @@ async def test_communication(scorer: Scorer, body: str, score: float, status: V)
 RIGHT = "int twice(int x, int process) { return 2 * x; }\n"
 
 
-async def test_a_managers_own_arguments_and_a_checker_behind_it(scorer: Scorer) -> None:
+async def test_communication_manager_gets_arguments_and_checker_scores(scorer: Scorer) -> None:
     assert (await first(scorer, communication(ADDING, "loud"), RIGHT)).feedback == "loud"
     checker = program(CheckerKind.CMS, named("checker/checker.cpp", HALVING))
     assert (await first(scorer, communication(checker=checker), RIGHT)).score == 0.5
 
 
-async def test_a_manager_that_breaks_is_no_verdict(scorer: Scorer) -> None:
+async def test_broken_manager_is_judge_failure(scorer: Scorer) -> None:
     with pytest.raises(JudgeFailure, match="the manager exited with code 3"):
         await first(scorer, communication("int main() { return 3; }\n"), RIGHT)
     with pytest.raises(ManagerBroken, match=r"graders/manager\.cpp does not compile"):
@@ -155,7 +157,7 @@ ASKED = (
 )
 
 
-async def test_a_manager_in_python(scorer: Scorer) -> None:
+async def test_python_manager_runs_communication(scorer: Scorer) -> None:
     manager = Manager(sources=ASKED, language="python")
     options = TaskOptions(processes=1, user_io="std_io")
     asking = task(TaskType.COMMUNICATION, ("21\n", ""), options=options, manager=manager)
@@ -196,7 +198,7 @@ while True:
 """
 
 
-async def test_an_interactor_in_python(scorer: Scorer) -> None:
+async def test_python_interactor_runs_interactive_problem(scorer: Scorer) -> None:
     sources = (named("v/interact.py", GUESSING), named("v/telling.py", TELLING))
     manager = Manager(sources=sources, kind=CheckerKind.ICPC, language="python")
     guessing = task(TaskType.INTERACTIVE, ("37", ""), manager=manager)
@@ -218,7 +220,7 @@ int main(int argc, char** argv) {
 """
 
 
-async def test_files_that_are_handed_in(scorer: Scorer) -> None:
+async def test_submitted_output_files_are_scored(scorer: Scorer) -> None:
     checker = program(CheckerKind.CMS, named("checker.cpp", MODES))
     three = (("", ""), ("", ""), ("", ""))
     given = (named("t1", "7"), named("t2", "8"))
@@ -243,7 +245,7 @@ int main(int, char** argv) {
 """
 
 
-async def test_two_steps(scorer: Scorer) -> None:
+async def test_two_steps_problem_is_scored(scorer: Scorer) -> None:
     files = (named("graders/manager.cpp", STEPS),)
     two = task(TaskType.TWO_STEPS, ("20", "41"), ("21", "0"), grader_files=files)
     code = "int first(int x) { return 2 * x; }\nint second(int x) { return x + 1; }\n"
@@ -297,7 +299,7 @@ def doubling() -> Problem:
     return task(TaskType.FUNCTION, ("[[1, 2]]", "[2, 4.0]"), options=options, checker=checker)
 
 
-async def test_a_function_is_called(scorer: Scorer) -> None:
+async def test_function_problem_is_scored_despite_shadowed_names(scorer: Scorer) -> None:
     assert (await first(scorer, doubling(), LEETCODE, language="python")).status is V.AC
     for name, before in UNHARMED.items():
         code = (
@@ -307,7 +309,7 @@ async def test_a_function_is_called(scorer: Scorer) -> None:
         assert result.status is V.AC, (name, result)
 
 
-async def test_arguments_that_json_can_hardly_say(scorer: Scorer) -> None:
+async def test_function_arguments_with_integer_keys_and_huge_numbers_survive(scorer: Scorer) -> None:
     """Whole numbers as keys come as such, and a number may have more digits than Python reads unasked."""
     huge = "7" * 5000
     two = task(
@@ -322,7 +324,7 @@ async def test_arguments_that_json_can_hardly_say(scorer: Scorer) -> None:
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
-async def test_a_function_that_does_not_answer_is_worth_nothing(scorer: Scorer) -> None:
+async def test_function_that_returns_no_value_scores_zero(scorer: Scorer) -> None:
     for name, (code, status) in POWERLESS.items():
         result = await first(scorer, doubling(), code, language="python")
         assert (result.status, result.score) == (status, 0), (name, result)
@@ -365,7 +367,9 @@ SCRIPT = "import sys\nprint(100 if open(sys.argv[2]).read() == open(sys.argv[3])
         (Checker(kind=CheckerKind.STRIPPED), "Pi 3.14", 1.0),
     ],
 )  # fmt: skip
-async def test_every_kind_of_checker(scorer: Scorer, checker: Checker, answer: str, score: float) -> None:
+async def test_checker_kind_gives_expected_score(
+    scorer: Scorer, checker: Checker, answer: str, score: float
+) -> None:
     result = await first(
         scorer, task(TaskType.BATCH, ("", answer), checker=checker), "print('Pi 3.14')", language="python"
     )
@@ -381,7 +385,7 @@ int main(int argc, char** argv) {
 """
 
 
-async def test_a_part_is_one_of_the_tests_own_points(scorer: Scorer) -> None:
+async def test_testlib_partial_points_are_relative_to_test_points(scorer: Scorer) -> None:
     """`points` counts points; `partially correct (N)` is N of 200, however much a test is worth."""
     checker = program(CheckerKind.TESTLIB, named("c.cpp", PARTS), full=40.0)
     asked = task(TaskType.BATCH, ("1", "partially correct (50)"), ("2", "points 5"), checker=checker)

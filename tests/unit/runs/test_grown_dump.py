@@ -96,7 +96,7 @@ def test_only_new_rows_are_read(tmp_path: Path, read: list[int], named: bool) ->
 
 
 @pytest.mark.parametrize("shape", ["", "without ids", "blank line", "two answers", "a copy"])
-def test_a_run_that_was_cut_off_reads_from_its_first_open_row(
+def test_interrupted_run_reads_dump_from_first_unjudged_row(
     tmp_path: Path, read: list[int], shape: str
 ) -> None:
     package(tmp_path / "problems")
@@ -122,7 +122,7 @@ def test_a_run_that_was_cut_off_reads_from_its_first_open_row(
     assert min(read) == (1 if shape in ("without ids", "blank line", "a copy") else 5), shape
 
 
-def test_a_copy_that_makes_up_for_answers_hides_no_open_row(tmp_path: Path, read: list[int]) -> None:
+def test_duplicate_line_does_not_hide_unjudged_row(tmp_path: Path, read: list[int]) -> None:
     """Six lines and six submissions; the fifth line repeats the first open one."""
     package(tmp_path / "problems")
     rows = [row(number, code=f"int main() {{ return {number}; }}") for number in range(4)]
@@ -140,7 +140,7 @@ def test_a_copy_that_makes_up_for_answers_hides_no_open_row(tmp_path: Path, read
 
 
 @pytest.mark.parametrize("change", ["row", "problem", "option", "index", "code", "other dump between"])
-def test_what_may_have_changed_is_read_again(
+def test_dump_is_read_again_if_it_or_options_may_have_changed(
     tmp_path: Path, read: list[int], change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package(tmp_path / "problems")
@@ -183,12 +183,12 @@ def test_what_may_have_changed_is_read_again(
     }
 
 
-def test_an_index_is_of_the_code_that_made_it(tmp_path: Path) -> None:
+def test_dump_index_depends_on_code_version(tmp_path: Path) -> None:
     assert code_digest(checkout(tmp_path / "equal")) == code_digest(PACKAGE)
     assert code_digest(checkout(tmp_path / "other", "# comment\n")) != code_digest(PACKAGE)
 
 
-def test_a_new_row_with_an_old_id_is_a_fault(tmp_path: Path, read: list[int]) -> None:
+def test_appended_row_with_duplicate_id_is_refused(tmp_path: Path, read: list[int]) -> None:
     package(tmp_path / "problems")
     write(tmp_path / "dump.jsonl", [row(number) for number in range(5)])
     call(tmp_path)

@@ -79,7 +79,7 @@ def summary_of(folder: Path) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("number", [2, 3, 64])
-def test_report_of_all_shards_is_that_of_one_run(dump: Path, problems: Path, number: int) -> None:
+def test_merged_shards_report_equals_report_of_one_run(dump: Path, problems: Path, number: int) -> None:
     """Of 64 shards many are empty."""
     whole = scored(dump, problems, dump.with_name("whole"))
     shards = by_shards(dump, problems, number)
@@ -98,13 +98,13 @@ def test_report_of_all_shards_is_that_of_one_run(dump: Path, problems: Path, num
     assert summary_of(merged) == before
 
 
-def test_lone_shard_is_a_whole_run(dump: Path, problems: Path) -> None:
+def test_single_shard_equals_whole_run(dump: Path, problems: Path) -> None:
     whole = scored(dump, problems, dump.with_name("whole"))
     (shard,) = by_shards(dump, problems, 1)
     assert summary_of(shard) == summary_of(whole)
 
 
-def test_remarks_about_rows_are_those_of_one_run(tmp_path: Path, problems: Path) -> None:
+def test_merged_shards_count_rejected_rows_like_one_run(tmp_path: Path, problems: Path) -> None:
     """Rows that are left out, and rows that are there twice."""
     lines = [row(number) for number in range(12)]
     lines += [
@@ -124,7 +124,7 @@ def test_remarks_about_rows_are_those_of_one_run(tmp_path: Path, problems: Path)
 
 
 @pytest.mark.parametrize("choice", [{"limit": 9}, {"keys": frozenset({"r1", "r2", "r20"})}])
-def test_choice_of_rows_is_that_of_one_run(dump: Path, problems: Path, choice: dict[str, Any]) -> None:
+def test_shards_select_same_rows_as_one_run(dump: Path, problems: Path, choice: dict[str, Any]) -> None:
     whole = scored(dump, problems, dump.with_name("whole"), selection=Selection(**choice))
     found = list[str]()
     for index in (1, 2, 3):
@@ -134,7 +134,9 @@ def test_choice_of_rows_is_that_of_one_run(dump: Path, problems: Path, choice: d
     assert sorted(found) == sorted(str(each["key"]) for each in read_rows(whole))
 
 
-def test_large_dump_by_shards(dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_dump_in_shards_reports_like_one_run(
+    dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its first rows are judged while the others are looked through."""
     whole = scored(dump, problems, dump.with_name("whole"))
     monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 0)
@@ -145,7 +147,7 @@ def test_large_dump_by_shards(dump: Path, problems: Path, monkeypatch: pytest.Mo
     assert found["models"] == expected["models"] and found["complete"]
 
 
-def test_incomplete_shards_are_told(dump: Path, problems: Path) -> None:
+def test_report_warns_of_missing_shards(dump: Path, problems: Path) -> None:
     shards = by_shards(dump, problems, 4)
     lone = summary_of(shards[1])
     assert not lone["complete"] and "shards 1, 3, 4 of 4 are missing" in lone["warnings"][0]
@@ -169,7 +171,7 @@ def test_shard_is_in_run_json(dump: Path, problems: Path) -> None:
     )
 
 
-def test_usual_folder_names_the_shard(dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_run_folder_names_shard(dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(dump.parent)
     chosen = Selection(shard=Shard(index=2, number=3))
     done = score_dump_sync(dump, problems, engine=FakeEngine(outcome), selection=chosen)
@@ -198,7 +200,7 @@ def test_folder_of_another_shard_is_refused(
     assert info is not None and info.shard == after
 
 
-def test_shard_goes_on_where_it_stopped(dump: Path, problems: Path) -> None:
+def test_resumed_shard_judges_only_its_new_rows(dump: Path, problems: Path) -> None:
     folder = scored(dump, problems, dump.with_name("part"), "1/3")
     before = len((folder / "results.jsonl").read_text().splitlines())
     write(dump, map(row, range(ROWS + 20)))
@@ -212,7 +214,7 @@ def test_warning_of_many_missing_shards_counts_them(dump: Path, problems: Path) 
     assert "1,999 of 2,000 shards are missing" in summary_of(folder)["warnings"][0]
 
 
-def test_shard_without_all_results_makes_the_merged_run_incomplete(dump: Path, problems: Path) -> None:
+def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path) -> None:
     shards = by_shards(dump, problems, 2)
     whole = summary_of(scored(dump, problems, dump.with_name("whole")))
     results = shards[1] / "results.jsonl"
@@ -264,7 +266,7 @@ def refuses(folders: list[Path], *words: str) -> None:
     assert sorted(folders[0].parent.rglob("*")) == before
 
 
-def test_shard_beside_a_whole_run_is_refused(dump: Path, problems: Path) -> None:
+def test_merging_shard_with_whole_run_is_refused(dump: Path, problems: Path) -> None:
     shards, whole = by_shards(dump, problems, 2), scored(dump, problems, dump.with_name("whole"))
     refuses([*shards, whole], "whole", f"is not the folder of a shard, but {shards[0]} is")
     refuses([*shards, dump.with_name("gone")], "gone", "is not the folder of a shard")
@@ -306,7 +308,7 @@ def test_shards_that_measured_different_limits_are_refused(dump: Path, problems:
     assert read_limits(dump.with_name("part-merged")) == {"add": limit}
 
 
-def test_engines_of_all_shards_are_in_the_settings(dump: Path, problems: Path) -> None:
+def test_merged_settings_list_engines_of_all_shards(dump: Path, problems: Path) -> None:
     shards = by_shards(dump, problems, 3)
     for folder, engine in zip(shards, ("http://a", "http://b", "http://a"), strict=True):
         content = json.loads((folder / "run.json").read_text())

@@ -70,7 +70,7 @@ def test_indexed_rows_are_not_read_again(folder: Path, read: list[str]) -> None:
     assert read == []
 
 
-def test_a_compiler_of_known_rows_is_the_run_s(folder: Path) -> None:
+def test_compiler_of_indexed_rows_must_not_change(folder: Path) -> None:
     write(folder, "a1")
     with ResultLog.open(folder, MADE_OF) as journal, pytest.raises(InputError, match=r"g\+\+ 13 now"):
         journal.record({**of("a2"), "compiler": "g++ 13"})
@@ -234,7 +234,7 @@ def test_any_history_reads_the_same_without_an_index(
     journal.close()
 
 
-def test_superseded_result_is_readable_and_its_key_may_get_a_new_result(folder: Path) -> None:
+def test_superseded_result_is_readable_and_its_key_can_be_recorded_again(folder: Path) -> None:
     write(folder, "a", "b")
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.supersede("a")
@@ -252,7 +252,7 @@ def test_superseded_result_is_readable_and_its_key_may_get_a_new_result(folder: 
     assert keys(folder) == ["b", "a"]
 
 
-def test_index_that_is_saved_during_a_call_has_no_rows_of_other_runs(folder: Path, tmp_path: Path) -> None:
+def test_saved_index_excludes_rows_reused_from_other_runs(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     write(other, "b1")
     with ResultLog.open(folder, MADE_OF, reuse=[other]) as journal:
@@ -263,7 +263,7 @@ def test_index_that_is_saved_during_a_call_has_no_rows_of_other_runs(folder: Pat
         assert journal.find(of("b1")["submission_sha256"], "sum") is None
 
 
-def test_failure_is_not_lost_with_the_index_and_not_kept_by_it(folder: Path) -> None:
+def test_deleted_failure_is_not_restored_from_index(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
         journal.record(of("a2"))

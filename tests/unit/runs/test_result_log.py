@@ -44,7 +44,7 @@ def test_second_result_of_a_key_is_refused(scored: Path) -> None:
     assert keys(scored) == ["a1", "a2", "a3"]
 
 
-def test_equal_submissions_are_found_also_those_of_an_earlier_process(scored: Path) -> None:
+def test_equal_submission_of_earlier_process_is_found(scored: Path) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.record(row("a4"))
         for key in ("a2", "a4"):
@@ -62,7 +62,7 @@ def test_folder_is_unchanged_before_the_first_row(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_a_run_without_rows_is_a_run(folder: Path) -> None:
+def test_begun_run_without_rows_has_run_json(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF, settings={"engine": "fake"}) as journal:
         journal.begin()
     info = read_info(folder)
@@ -77,7 +77,7 @@ def test_continuing_without_new_rows_changes_no_byte(scored: Path) -> None:
     assert {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"} == before
 
 
-def test_settings_may_be_anything(folder: Path) -> None:
+def test_settings_that_json_cannot_hold_are_converted(folder: Path) -> None:
     options = {"path": Path("x"), "odd": "\udcff", "nan": float("nan")}
     for _ in range(2):
         with ResultLog.open(folder, Fingerprint(dump="d", options=options), settings=options) as journal:
@@ -130,7 +130,7 @@ def test_last_failure_is_removed_when_it_is_judged(folder: Path) -> None:
     assert failed_lines(folder) == []
 
 
-def test_a_killed_writer_leaves_a_failure_beside_its_result(folder: Path) -> None:
+def test_stale_failure_of_judged_submission_is_dropped(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
         journal.fail(failure("a2"))
@@ -167,7 +167,7 @@ def test_incomplete_last_line_is_removed(
 
 
 @pytest.mark.parametrize("broken", [b"{", b"", b'{"no":"key"}', b'{"key":"\xff"}', b"\0\0\0"])
-def test_a_broken_line_is_named(scored: Path, broken: bytes) -> None:
+def test_malformed_result_line_is_input_error_with_line_number(scored: Path, broken: bytes) -> None:
     results = scored / "results.jsonl"
     before = results.read_bytes().split(b"\n")
     results.write_bytes(b"\n".join([before[0], broken, *before[1:]]))
@@ -181,14 +181,14 @@ def test_a_broken_line_is_named(scored: Path, broken: bytes) -> None:
     assert keys(scored) == ["b1"]
 
 
-def test_a_key_that_is_there_twice_is_named(scored: Path) -> None:
+def test_duplicate_key_in_results_is_input_error(scored: Path) -> None:
     with (scored / "results.jsonl").open("ab") as stream:
         stream.write(msgspec.json.encode(row("a2")) + b"\n")
     with pytest.raises(InputError, match="duplicate key 'a2'"):
         ResultLog.open(scored, MADE_OF)
 
 
-def test_a_foreign_file_is_never_touched(folder: Path) -> None:
+def test_results_file_without_run_json_is_not_overwritten(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "results.jsonl").write_text('{"key":"of another program"}\n')
     for fresh in (False, True):
@@ -216,7 +216,7 @@ def test_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
         ResultLog.open(tmp_path / "file", MADE_OF)
 
 
-def test_a_full_disk_leaves_whole_lines(scored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_only_complete_lines(scored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.record(row("a4"))
@@ -292,7 +292,7 @@ def test_all_changed_settings_are_named(scored: Path) -> None:
         assert part in caught.value.problem
 
 
-def test_a_run_may_grow_by_problems(folder: Path) -> None:
+def test_run_may_gain_problems(folder: Path) -> None:
     for problems in ({"sum": "1"}, {"tree": "2"}, {"sum": "1", "tree": "2"}):
         with ResultLog.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
             journal.record(row(f"a{len(journal.done)}"))
@@ -300,7 +300,7 @@ def test_a_run_may_grow_by_problems(folder: Path) -> None:
     assert info is not None and info.fingerprint.problems == {"sum": "1", "tree": "2"}
 
 
-def test_without_results_there_is_nothing_to_mix(folder: Path) -> None:
+def test_run_with_only_failures_accepts_changed_options(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.fail(failure("a1"))
     other = msgspec.structs.replace(MADE_OF, options={"all_tests": True})

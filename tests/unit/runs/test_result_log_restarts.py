@@ -41,7 +41,7 @@ def of_two(folder: Path) -> Path:
 EDITED = msgspec.structs.replace(MADE_OF, problems={**MADE_OF.problems, "sum": "x" * 64})
 
 
-def test_results_of_an_edited_problem_count_no_longer(of_two: Path) -> None:
+def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
     before = (of_two / "results.jsonl").read_bytes()
     with ResultLog.open(of_two, EDITED) as journal:
         assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.unchanged
@@ -78,9 +78,7 @@ def test_problem_of_a_changed_program_is_not_named_as_changed(of_two: Path) -> N
 
 
 @pytest.mark.parametrize("how", ["edited", "fresh", "removed"])
-def test_results_that_are_taken_over_stay_while_their_run_goes_on(
-    of_two: Path, tmp_path: Path, how: str
-) -> None:
+def test_reused_results_stay_readable_while_their_run_changes(of_two: Path, tmp_path: Path, how: str) -> None:
     """Another process may give up rows of that run, or all of them, meanwhile."""
     with ResultLog.open(tmp_path / "mine", MADE_OF, reuse=[of_two]) as journal:
         if how == "removed":
@@ -137,7 +135,7 @@ def test_fresh_takes_over_no_results_of_its_own(scored: Path, tmp_path: Path) ->
         assert journal.done == {"a1", "a2", "a3"}
 
 
-def test_fresh_without_a_row_leaves_the_old_run(scored: Path) -> None:
+def test_fresh_run_without_rows_keeps_old_run(scored: Path) -> None:
     with ResultLog.open(scored, Fingerprint(dump="new"), fresh=True):
         pass
     with ResultLog.open(scored, MADE_OF) as journal:

@@ -91,12 +91,12 @@ async def test_active_submissions_are_reported(tmp_path: Path, monkeypatch: pyte
     ]
 
 
-async def test_no_workers_is_refused(tmp_path: Path) -> None:
+async def test_zero_workers_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="0 workers"):
         await score(tmp_path / "run", FakeJudge(), some(1), 0)
 
 
-async def test_a_second_call_judges_nothing(tmp_path: Path) -> None:
+async def test_second_call_skips_judged_submissions(tmp_path: Path) -> None:
     await score(tmp_path / "run", FakeJudge(), some(5))
     judge = FakeJudge()
     summary, events = await score(tmp_path / "run", judge, some(5))
@@ -109,7 +109,7 @@ async def test_run_without_submissions_creates_its_files(tmp_path: Path) -> None
     assert (tmp_path / "run" / "run.json").exists() and rows(tmp_path / "run") == {}
 
 
-async def test_submissions_are_taken_as_they_are_needed(tmp_path: Path) -> None:
+async def test_stream_is_read_at_most_workers_ahead(tmp_path: Path) -> None:
     """A stream is never ahead of the judge by more than the workers."""
     judge = FakeJudge(pause=lambda: 2)
     recorded = 0
@@ -232,7 +232,7 @@ async def test_unavailable_engine_is_a_judge_failure(tmp_path: Path) -> None:
     assert (failure["reason"], failure["phase"]) == ("nobody answers", "engine")
 
 
-async def test_no_failure_goes_to_equals_that_were_not_tried(tmp_path: Path) -> None:
+async def test_equal_submissions_do_not_inherit_failure(tmp_path: Path) -> None:
     """The first fails, the second does not: the others have its result."""
     judge = FakeJudge(lambda s: JudgeFailure("no") if s.key == "s0" else result(s), pause=lambda: 5)
     same = [submission(f"s{n}", code="same") for n in range(4)]
@@ -246,7 +246,7 @@ async def test_no_failure_goes_to_equals_that_were_not_tried(tmp_path: Path) -> 
     }
 
 
-async def test_equals_that_all_fail_are_all_tried(tmp_path: Path) -> None:
+async def test_failing_equal_submissions_are_each_tried(tmp_path: Path) -> None:
     judge = FakeJudge(lambda s: JudgeFailure("no"), pause=lambda: 5)
     same = [submission(f"s{n}", code="same") for n in range(3)]
     summary, _ = await score(tmp_path / "run", judge, same)
@@ -259,7 +259,7 @@ async def test_equals_that_all_fail_are_all_tried(tmp_path: Path) -> None:
 
 @settings(max_examples=settings().max_examples // 4)
 @given(seed=st.integers(0, 1000), workers=st.integers(1, 6))
-def test_any_order_of_finishing_gives_the_same_journal_once_sorted(
+def test_order_of_finishing_does_not_change_sorted_results(
     tmp_path_factory: pytest.TempPathFactory, seed: int, workers: int
 ) -> None:
     def reply(of: Submission) -> SubmissionResult:
@@ -308,7 +308,7 @@ async def test_events_report_every_submission(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_stream_has_no_total(tmp_path: Path) -> None:
+async def test_run_of_stream_starts_without_total(tmp_path: Path) -> None:
     _, events = await score(tmp_path / "run", FakeJudge(), iter(some(2)))
     assert events[0] == RunStarted(total=None, skipped=0)
 
@@ -342,7 +342,7 @@ async def test_failing_stream_loses_no_result(tmp_path: Path) -> None:
     assert sorted(rows(tmp_path / "run")) == ["k000", "k001"]
 
 
-async def test_a_key_that_comes_twice_in_a_stream_is_named(tmp_path: Path) -> None:
+async def test_duplicate_key_in_stream_is_input_error(tmp_path: Path) -> None:
     async def writing() -> AsyncIterator[Submission]:
         for one in (*some(1), *some(1)):
             yield one
@@ -368,7 +368,7 @@ class Known(list[Submission]):
             yield one
 
 
-async def test_a_dump_that_was_looked_through_is_not_gone_through_again(
+async def test_scanned_dump_is_iterated_only_for_languages_before_judging(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only its first rows are, for the languages: a large dump's first job would wait for the others."""

@@ -46,7 +46,7 @@ def broken(where: str) -> CheckerBroken:
     return CheckerBroken("the checker does not compile", where=where, log="x", remedy="Correct it")
 
 
-async def test_a_checker_that_does_not_compile_costs_its_own_problem_alone(tmp_path: Path) -> None:
+async def test_broken_checker_fails_submissions_of_its_problem_only(tmp_path: Path) -> None:
     async def prepare(problem: Problem) -> None:
         if problem.id == "tree":
             raise broken("tree.zip")
@@ -70,7 +70,7 @@ async def test_run_writes_nothing_if_no_problem_can_be_built(tmp_path: Path) -> 
     assert judge.judged == [] and not (tmp_path / "run").exists()
 
 
-async def test_a_problem_without_a_source_ends_it_before_anything_is_written(tmp_path: Path) -> None:
+async def test_input_error_in_preparation_ends_run_before_writing(tmp_path: Path) -> None:
     prepared = []
 
     async def prepare(problem: Problem) -> None:
@@ -89,7 +89,7 @@ async def test_a_problem_without_a_source_ends_it_before_anything_is_written(tmp
     assert prepared == ["sum", "tree", "sum"], "what is done needs no checker"
 
 
-async def test_a_machine_that_cannot_prepare_ends_nothing(tmp_path: Path) -> None:
+async def test_unavailable_engine_in_preparation_does_not_end_run(tmp_path: Path) -> None:
     async def prepare(problem: Problem) -> None:
         raise EngineUnavailable("not yet")
 
@@ -97,7 +97,7 @@ async def test_a_machine_that_cannot_prepare_ends_nothing(tmp_path: Path) -> Non
     assert summary.judged == 2
 
 
-async def test_unusable_input_that_the_judge_finds_first_writes_nothing(tmp_path: Path) -> None:
+async def test_input_error_of_first_submission_writes_nothing(tmp_path: Path) -> None:
     judge = FakeJudge(lambda s: InputError("the checker does not compile", where="sum.zip"))
     with pytest.raises(InputError, match="does not compile"):
         await score(tmp_path / "run", judge, some(8))
@@ -114,7 +114,7 @@ async def test_unusable_input_found_late_leaves_whole_rows(tmp_path: Path) -> No
     assert len(rows(tmp_path / "run")) == 8
 
 
-async def test_a_bug_is_not_a_failure_of_the_judge(tmp_path: Path) -> None:
+async def test_unexpected_exception_ends_run(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         await score(tmp_path / "run", FakeJudge(lambda s: ZeroDivisionError()), some(2))
 

@@ -39,7 +39,7 @@ async def test_factor_applies_only_to_unmeasured_limits() -> None:
 
 
 @pytest.mark.parametrize("with_limit", [True, False])
-async def test_problem_asked_for_again_is_the_same_object(with_limit: bool) -> None:
+async def test_limited_problem_is_same_object_on_repeat(with_limit: bool) -> None:
     """The judge works out much once for each problem, and tells problems apart as objects."""
     problem = Problem(id="p", time_from_solutions=None if with_limit else 2.0)
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(1, 3.0)}, factor=2.0)

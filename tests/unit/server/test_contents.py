@@ -90,7 +90,7 @@ async def call(engine: EmbeddedEngine, place: Path) -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
-async def test_what_was_put_is_a_file_of_the_job_that_names_it(call: Client, pack: Any) -> None:
+async def test_uploaded_content_is_file_of_job_naming_it(call: Client, pack: Any) -> None:
     assert await call.has(NAME) == 404
     packed = pack(TEXT)
     encoding = {"Content-Encoding": "gzip"} if packed != TEXT else {}
@@ -104,7 +104,7 @@ async def test_what_was_put_is_a_file_of_the_job_that_names_it(call: Client, pac
     assert counts['ioi_eval_contents_total{event="used"}'] == 2
 
 
-async def test_it_comes_in_pieces_of_unknown_number(call: Client) -> None:
+async def test_content_is_uploaded_in_chunks(call: Client) -> None:
     async def pieces() -> AsyncIterator[bytes]:
         for start in range(0, len(TEXT), 1000):
             yield TEXT[start : start + 1000]
@@ -114,7 +114,7 @@ async def test_it_comes_in_pieces_of_unknown_number(call: Client) -> None:
     assert reply["run"]["stdout"] == f"{NAME}  -\n"
 
 
-async def test_a_program_is_one_and_other_files_are_none(call: Client) -> None:
+async def test_uploaded_content_is_executable_only_if_job_says_so(call: Client) -> None:
     script = b"#!/bin/sh\necho it runs\n"
     await call.put(script, name_of(script))
     asked = naming("./0; test -x 1 || echo no program", name_of(script), name_of(script))
@@ -123,7 +123,7 @@ async def test_a_program_is_one_and_other_files_are_none(call: Client) -> None:
     assert reply["run"]["stdout"] == "it runs\nno program\n"
 
 
-async def test_a_job_is_told_what_is_missing(call: Client) -> None:
+async def test_job_with_missing_contents_gets_409_with_list(call: Client) -> None:
     await call.put(TEXT, NAME)
     others = [name_of(b"a"), name_of(b"b")]
     status, reply = await call.runs("cat 0", NAME, *others)
@@ -142,7 +142,7 @@ async def test_contents_used_longest_ago_go_first(call: Client) -> None:
     assert [await call.has(name_of(content)) for content in contents] == [200, 404, 200, 200]
 
 
-async def test_what_a_job_holds_does_not_go(call: Client, place: Path) -> None:
+async def test_content_of_running_job_is_not_evicted(call: Client, place: Path) -> None:
     large, other = b"a" * (ROOM - 10), b"b" * (ROOM - 10)
     await call.put(large, name_of(large))
     running = asyncio.create_task(call.runs("echo > started; read line < 1; sleep 600", name_of(large)))
@@ -161,14 +161,14 @@ async def test_what_a_job_holds_does_not_go(call: Client, place: Path) -> None:
     assert (status, await call.has(name_of(large))) == (201, 404)
 
 
-async def test_two_clients_send_the_same_at_once(call: Client, place: Path) -> None:
+async def test_concurrent_uploads_of_same_content_are_stored_once(call: Client, place: Path) -> None:
     answers = await asyncio.gather(*(call.put(TEXT, NAME) for _ in range(8)))
     assert {status for status, _ in answers} == {201}
     assert inside(place) == [NAME]
     assert (await call.counts())["ioi_eval_contents_bytes"] == len(TEXT)
 
 
-async def test_a_server_without_room_for_contents_is_a_piston(engine: EmbeddedEngine) -> None:
+async def test_worker_without_content_cache_answers_like_piston(engine: EmbeddedEngine) -> None:
     async with (
         Server(engine, ServerOptions(port=0)) as server,
         aiohttp.ClientSession(server.url) as session,
@@ -183,9 +183,7 @@ async def test_a_server_without_room_for_contents_is_a_piston(engine: EmbeddedEn
 # --- attacks ---------------------------------------------------------------------------------------------
 
 
-async def test_without_the_token_nobody_learns_or_leaves_anything(
-    engine: EmbeddedEngine, place: Path
-) -> None:
+async def test_contents_require_token(engine: EmbeddedEngine, place: Path) -> None:
     async with client_of(engine, place, token=Secret("right")) as call:
         mine = {"headers": {"Authorization": "Bearer right"}}
         assert (await call.put(TEXT, NAME, **mine))[0] == 201
@@ -196,14 +194,14 @@ async def test_without_the_token_nobody_learns_or_leaves_anything(
         assert inside(place) == [NAME]
 
 
-async def test_a_foreign_page_neither(call: Client) -> None:
+async def test_contents_refuse_requests_of_foreign_pages(call: Client) -> None:
     for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example:2000"}):
         assert await call.has(NAME, headers=headers) == 403
         assert (await call.put(TEXT, NAME, headers=headers))[0] == 403
     assert await call.has(NAME) == 404
 
 
-async def test_no_job_changes_what_is_too_large_to_be_copied(engine: EmbeddedEngine, place: Path) -> None:
+async def test_job_cannot_change_large_linked_content(engine: EmbeddedEngine, place: Path) -> None:
     told, large = ServerOptions(port=0), b"0" * (17 << 20)
     async with (
         Server(engine, told, blob_cache=BlobCache(place, 64 << 20)) as server,
@@ -219,7 +217,7 @@ async def test_no_job_changes_what_is_too_large_to_be_copied(engine: EmbeddedEng
         assert reply["run"]["stdout"] == f"{name_of(large)}  -\n"
 
 
-async def test_what_a_job_made_stays_for_jobs_that_name_it_and_can_be_fetched(call: Client) -> None:
+async def test_kept_file_of_job_is_usable_by_name_and_fetchable(call: Client) -> None:
     script = "printf '%03000d' 7 > made; ln -s made link; mkdir folder"
     asked = naming(script) | {"keep": ["made", "link", "folder", "none"]}
     _, reply = await call.post(f"{API}/execute", json=asked)
@@ -234,7 +232,7 @@ async def test_what_a_job_made_stays_for_jobs_that_name_it_and_can_be_fetched(ca
 
 
 @pytest.mark.parametrize("room", [0, 4, 100])
-async def test_what_a_job_made_is_left_nowhere_else(place: Path, tmp_path: Path, room: int) -> None:
+async def test_kept_file_is_moved_into_cache_or_deleted(place: Path, tmp_path: Path, room: int) -> None:
     made = tmp_path / "made"
     made.write_bytes(b"a program")
     contents = ContentCache(BlobCache(place, room) if room else None, 1000, Counter())
@@ -262,13 +260,13 @@ async def test_programs_are_looked_through_now_and_then(
     assert 0 < len(looks) < 2 * 64
 
 
-async def test_what_there_is_no_room_for_is_not_kept(call: Client, place: Path) -> None:
+async def test_kept_file_larger_than_cache_is_dropped(call: Client, place: Path) -> None:
     asked = naming(f"head -c {ROOM + 1} /dev/zero > made") | {"keep": ["made"]}
     status, reply = await call.post(f"{API}/execute", json=asked)
     assert (status, "kept" in reply, inside(place)) == (200, False, [])
 
 
-async def test_a_full_disk_takes_no_job_s_result_away(
+async def test_full_disk_drops_kept_file_and_not_result(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Boxes lie in memory, and contents on a disk that others may fill."""
@@ -290,18 +288,18 @@ async def test_a_full_disk_takes_no_job_s_result_away(
 
 
 @pytest.mark.parametrize("keep", ["made", [1], {"made": "x"}])
-async def test_what_is_no_list_of_names_is_refused(call: Client, keep: Any) -> None:
+async def test_invalid_keep_list_is_refused(call: Client, keep: Any) -> None:
     status, reply = await call.post(f"{API}/execute", json=naming("true") | {"keep": keep})
     assert (status, reply["message"]) == (400, "keep must be an array of strings")
 
 
-async def test_no_name_leads_out_of_a_job(call: Client, place: Path) -> None:
+async def test_kept_name_outside_job_folder_is_refused(call: Client, place: Path) -> None:
     for name in ("../made", "/etc/passwd", "a/../../b", ""):
         status, reply = await call.post(f"{API}/execute", json=naming("true") | {"keep": [name]})
         assert (status, "cannot be a file's name" in reply["message"], inside(place)) == (400, True, [])
 
 
-async def test_a_worker_without_room_for_contents_does_as_a_piston_does(
+async def test_worker_without_content_cache_ignores_keep(
     engine: EmbeddedEngine,
 ) -> None:
     async with Server(engine, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
@@ -319,13 +317,13 @@ async def test_no_content_is_read_or_removed_by_its_name(call: Client) -> None:
 @pytest.mark.parametrize(
     "name", ["..%2fowner", "%2e%2e%2fowner", NAME.upper(), NAME[:-1], f"{NAME}0", "part-1"]
 )
-async def test_what_is_no_hash_names_nothing(call: Client, name: str) -> None:
+async def test_invalid_content_hash_is_refused(call: Client, name: str) -> None:
     assert (await call.put(TEXT, name))[0] == 404
     status, reply = await call.runs("cat 0", name)
     assert (status, reply["message"]) == (400, "files[1].content is required as a string")
 
 
-async def test_nobody_puts_one_thing_under_the_name_of_another(call: Client, place: Path) -> None:
+async def test_content_with_wrong_hash_is_refused(call: Client, place: Path) -> None:
     status, reply = await call.put(b"poison", NAME)
     assert (status, name_of(b"poison") in reply["message"]) == (400, True)
     assert (await call.has(NAME), inside(place)) == (404, [])
@@ -335,7 +333,7 @@ async def test_nobody_puts_one_thing_under_the_name_of_another(call: Client, pla
     assert reply["run"]["stdout"] == f"{NAME}  -\n"
 
 
-async def test_half_of_a_content_is_none(call: Client, place: Path) -> None:
+async def test_interrupted_upload_leaves_no_content(call: Client, place: Path) -> None:
     going_on = asyncio.Event()
 
     async def half() -> AsyncIterator[bytes]:
@@ -355,9 +353,7 @@ async def test_half_of_a_content_is_none(call: Client, place: Path) -> None:
 
 
 @pytest.mark.parametrize("claimed", [True, False])
-async def test_what_inflates_to_more_than_there_is_room_stops(
-    call: Client, place: Path, claimed: bool
-) -> None:
+async def test_gzip_bomb_upload_is_refused(call: Client, place: Path, claimed: bool) -> None:
     bomb = zlib.compressobj(9, wbits=31)
     packed = bomb.compress(bytes(8 << 20)) + bomb.flush()
 
@@ -371,9 +367,7 @@ async def test_what_inflates_to_more_than_there_is_room_stops(
     assert inside(place) == []
 
 
-async def test_who_sends_too_slowly_does_not_hold_a_place(
-    call: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_upload_is_refused_with_408(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A content as well as a job."""
     monkeypatch.setattr(routes, "_BODY_TIME_S", 0.0)
 
@@ -393,7 +387,7 @@ async def test_only_so_many_are_on_their_way(call: Client, monkeypatch: pytest.M
     assert (await call.put(TEXT, NAME))[0] == 503
 
 
-async def test_one_content_under_many_names_counts_as_many(call: Client) -> None:
+async def test_content_named_many_times_counts_for_job_size(call: Client) -> None:
     await call.put(b"x" * ROOM, name_of(b"x" * ROOM))
     status, reply = await call.runs("ls", *(name_of(b"x" * ROOM) for _ in range(20)))
     assert (status, "too large" in reply["stack"]) == (400, True)
@@ -405,7 +399,7 @@ exec 3<> 0; echo poison >&3; echo done
 """
 
 
-async def test_a_job_spoils_its_own_copy_alone(call: Client) -> None:
+async def test_job_changes_only_its_copy_of_content(call: Client) -> None:
     await call.put(TEXT, NAME)
     _, reply = await call.runs(SPOILING, NAME)
     assert "done" in reply["run"]["stdout"]
@@ -413,7 +407,7 @@ async def test_a_job_spoils_its_own_copy_alone(call: Client) -> None:
     assert reply["run"]["stdout"] == f"{NAME}  -\n644\n"
 
 
-async def test_a_job_finds_no_content_that_it_does_not_name(call: Client, place: Path) -> None:
+async def test_job_cannot_read_contents_it_does_not_name(call: Client, place: Path) -> None:
     secret = b"the secret of another's test, 7e1f9\n" * 100
     await call.put(secret, name_of(secret))
     look = (
@@ -425,7 +419,7 @@ async def test_a_job_finds_no_content_that_it_does_not_name(call: Client, place:
     assert name_of(secret) not in reply["run"]["stdout"]
 
 
-async def test_texts_of_a_job_name_no_contents(call: Client) -> None:
+async def test_hash_in_text_of_job_names_no_content(call: Client) -> None:
     """A source, an argument or an input is text, whatever is in it; nor does SandboxFusion's API name any."""
     await call.put(TEXT, NAME)
     _, reply = await call.run(f'cat; echo "$@" # {{"sha256": "{NAME}"}}', stdin=f'{{"sha256": "{NAME}"}}')
@@ -434,7 +428,7 @@ async def test_texts_of_a_job_name_no_contents(call: Client) -> None:
     assert (await call.post("/run_code", json=asked))[0] == 422
 
 
-async def test_a_worker_that_drains_takes_none(engine: EmbeddedEngine, place: Path) -> None:
+async def test_draining_worker_refuses_contents(engine: EmbeddedEngine, place: Path) -> None:
     async with (
         Server(engine, ServerOptions(port=0), blob_cache=BlobCache(place, ROOM)) as server,
         aiohttp.ClientSession(server.url) as session,
@@ -443,13 +437,13 @@ async def test_a_worker_that_drains_takes_none(engine: EmbeddedEngine, place: Pa
         assert (await Client(session).put(TEXT, NAME))[0] == 503
 
 
-def test_where_the_disk_is_full_a_content_is_declined(place: Path) -> None:
+def test_full_disk_declines_content(place: Path) -> None:
     depot = BlobCache(place, ROOM)
     with Path("/dev/full").open("wb", buffering=0) as stream:
         assert not BlobWriter(depot, NAME, place / "part", stream).write(TEXT)
 
 
-async def test_contents_lie_where_they_are_told_to(store: Store, tmp_path: Path) -> None:
+async def test_contents_folder_option_selects_folder(store: Store, tmp_path: Path) -> None:
     there = tmp_path / "there"
     with pytest.raises(InputError, match=r"contents_folder.*not a writable folder"):
         async with serve(store=store, options=ServerOptions(port=0, contents_folder=str(there))):

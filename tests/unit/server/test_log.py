@@ -15,7 +15,7 @@ from ioi_eval.server import Event, Server, ServerOptions
 from ioi_eval.server.log import RefusalLog, RepeatFilter
 
 
-async def test_a_refusal_is_told_once_and_in_plain_characters(engine: EmbeddedEngine) -> None:
+async def test_repeated_refusal_is_logged_once_and_escaped(engine: EmbeddedEngine) -> None:
     told: list[Event] = []
     async with (
         Server(engine, ServerOptions(port=0), emit=told.append) as server,
@@ -38,7 +38,7 @@ async def test_a_refusal_is_told_once_and_in_plain_characters(engine: EmbeddedEn
         "Authorization: Bearer the-token\r\nContent-Length: -1\r\n\r\n",
     ],
 )
-async def test_a_request_that_is_no_http_is_not_told(
+async def test_malformed_http_request_is_not_logged(
     engine: EmbeddedEngine, rest: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Anybody can send such requests. They could fill the log, and their headers may hold a token."""
@@ -51,7 +51,7 @@ async def test_a_request_that_is_no_http_is_not_told(
     assert not caplog.records and capfd.readouterr().err == ""
 
 
-def test_words_are_told_again_after_an_hour_and_only_some_are_remembered() -> None:
+def test_repeated_messages_are_logged_again_after_an_hour() -> None:
     now = 1000.0
     repeats = RepeatFilter(lambda: now)
     assert [repeats.is_repeated("a"), repeats.is_repeated("a")] == [False, True]
@@ -62,7 +62,7 @@ def test_words_are_told_again_after_an_hour_and_only_some_are_remembered() -> No
     assert len(repeats._until) == 256
 
 
-def test_being_full_is_told_once_and_having_room_again() -> None:
+def test_full_queue_is_logged_once_and_its_end_too() -> None:
     told: list[Event] = []
     full = RefusalLog(told.append)
     full.log_acceptance()
@@ -74,7 +74,7 @@ def test_being_full_is_told_once_and_having_room_again() -> None:
     assert told[1].facts == {"refused": 5}
 
 
-async def test_at_the_door_of_run_code_the_same_is_told(engine: EmbeddedEngine) -> None:
+async def test_run_code_refusals_are_logged_like_jobs(engine: EmbeddedEngine) -> None:
     """But nothing of a request that has its place, and is not answered yet."""
     told: list[Event] = []
     asked = {"json": {"code": "import time; time.sleep(1000)", "language": "python", "run_timeout": 60}}
@@ -98,7 +98,7 @@ async def test_at_the_door_of_run_code_the_same_is_told(engine: EmbeddedEngine) 
     assert [event.name for event in told] == ["full", "room"]
 
 
-async def test_every_job_is_told_where_that_is_asked_for(engine: EmbeddedEngine) -> None:
+async def test_log_jobs_option_logs_each_job(engine: EmbeddedEngine) -> None:
     told: list[Event] = []
     async with (
         Server(engine, ServerOptions(port=0, log_jobs=True), emit=told.append) as server,

@@ -47,7 +47,7 @@ def compiler(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_folder_is_as_a_server_leaves_it(tmp_path: Path) -> None:
+def test_installed_package_folder_looks_like_one_of_server(tmp_path: Path) -> None:
     place = install_package(tmp_path / "packages")
     assert place == tmp_path / "packages" / "ioi_eval" / "1.0.0"
     assert {path.name for path in place.iterdir()} == FILES | {".env", ".ppman-installed"}
@@ -58,7 +58,7 @@ def test_the_folder_is_as_a_server_leaves_it(tmp_path: Path) -> None:
     assert kept(place) == sourced(place)
 
 
-def test_a_compiler_that_it_brings_is_found_where_servers_see_it(tmp_path: Path, compiler: Path) -> None:
+def test_packaged_compiler_is_on_path_of_server(tmp_path: Path, compiler: Path) -> None:
     place = install_package(tmp_path / "packages", compiler=compiler)
     seen = {
         name: value.replace(SERVER_FOLDER, str(tmp_path / "packages")) for name, value in kept(place).items()
@@ -80,7 +80,7 @@ def precompiler(compiler: Path) -> Path:
     return compiler
 
 
-def test_headers_that_it_brings_are_its_compilers(
+def test_packaged_headers_are_made_by_packaged_compiler(
     tmp_path: Path, precompiler: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -119,7 +119,9 @@ def test_headers_that_it_brings_are_its_compilers(
         ("gnu++2020", "unknown language"),
     ],
 )
-def test_headers_that_cannot_be_made(tmp_path: Path, precompiler: Path, name: str, words: str) -> None:
+def test_header_for_unsupported_standard_is_input_error(
+    tmp_path: Path, precompiler: Path, name: str, words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         install_package(tmp_path / "packages", compiler=precompiler, headers=(name,))
     (precompiler / "bin" / "g++").write_text("#!/bin/sh\necho no such standard >&2; exit 1\n")
@@ -133,7 +135,7 @@ def test_headers_that_cannot_be_made(tmp_path: Path, precompiler: Path, name: st
         publish_package(tmp_path, "http://x", compiler=precompiler, headers=("gnu++26",))
 
 
-def test_its_limits_are_those_that_the_compose_files_give_servers() -> None:
+def test_package_limits_equal_compose_limits() -> None:
     """So that a server with the stock ones takes our jobs too."""
     limits = json.loads((piston_folder() / "package" / "metadata.json").read_text())["limit_overrides"]
     lines = (piston_folder() / "limits.env").read_text().splitlines()
@@ -141,7 +143,7 @@ def test_its_limits_are_those_that_the_compose_files_give_servers() -> None:
     assert limits == {name: int(given[name.upper()]) for name in limits}
 
 
-def test_an_index(tmp_path: Path, compiler: Path, precompiler: Path) -> None:
+def test_published_index_lists_package(tmp_path: Path, compiler: Path, precompiler: Path) -> None:
     (tmp_path / "index").write_text("\nbash,5.2.0,abc,http://x/bash\nioi_eval,1.0.0,old,http://x/old\n")
     line = publish_package(tmp_path, "http://10.0.0.5:8000/", compiler=compiler, headers=("gnu++20",))
     archive = tmp_path / "ioi_eval-1.0.0.pkg.tar.gz"
@@ -161,7 +163,7 @@ def test_an_index(tmp_path: Path, compiler: Path, precompiler: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [install_package, partial(publish_package, url="http://10.0.0.5:8000")])
-def test_a_folder_that_is_no_compilers(tmp_path: Path, write: Callable[..., Any]) -> None:
+def test_folder_without_bin_is_refused_as_compiler(tmp_path: Path, write: Callable[..., Any]) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="the folder has no bin/"):
         write(tmp_path / "packages", compiler=tmp_path / "empty")
@@ -169,14 +171,16 @@ def test_a_folder_that_is_no_compilers(tmp_path: Path, write: Callable[..., Any]
 
 
 @pytest.mark.parametrize("url", ["10.0.0.5:8000", "http://", "http://x/a,b", "http://x/a b", "http://x\ny"])
-def test_an_address_that_no_server_reads(tmp_path: Path, url: str) -> None:
+def test_publish_refuses_url_that_servers_cannot_fetch(tmp_path: Path, url: str) -> None:
     """A server cuts a line of the index at commas, and fetches what begins with a scheme."""
     with pytest.raises(InputError, match="cannot fetch from"):
         publish_package(tmp_path / "www", url)
     assert not (tmp_path / "www").exists()
 
 
-async def test_a_server_runs_jobs_through_it(tmp_path: Path, store: Store, compiler: Path) -> None:
+async def test_installed_package_runs_jobs_with_its_limits(
+    tmp_path: Path, store: Store, compiler: Path
+) -> None:
     install_package(tmp_path / "packages", compiler=compiler)
     engine = EmbeddedEngine(store=store, slots=1, packages=(tmp_path / "packages",))
     files = [

@@ -88,7 +88,7 @@ def text(name: str, content: str) -> JobFile:
     return JobFile(name=name, content=Blob.of(content), text=True)
 
 
-async def test_each_program_is_built_once(watched: Watched, prepared: ClassicJobEngine) -> None:
+async def test_classic_job_programs_are_built_once(watched: Watched, prepared: ClassicJobEngine) -> None:
     answers = [("2 3", "5", "1.0\n"), ("2 3", "4", "0.5\n"), ("1 1", "7", "0.0\n")]
     for numbers, answer, score in answers:
         result = await prepared.execute(olympiad(RIGHT, numbers, answer))
@@ -131,7 +131,7 @@ async def test_another_grader_is_another_build(watched: Watched, prepared: Class
     assert len(watched.builds) == 4
 
 
-async def test_a_checker_that_does_not_compile_is_told_as_ever(
+async def test_classic_job_with_broken_checker_reports_code_3(
     watched: Watched, prepared: ClassicJobEngine
 ) -> None:
     job = olympiad(RIGHT)
@@ -144,14 +144,14 @@ async def test_a_checker_that_does_not_compile_is_told_as_ever(
     assert "The checker does not compile" in result.compile.stderr
 
 
-async def test_scripts_of_the_job_win(watched: Watched, prepared: ClassicJobEngine) -> None:
+async def test_scripts_in_classic_job_override_own_ones(watched: Watched, prepared: ClassicJobEngine) -> None:
     own = (text("compile", "echo mine > made\n"), text("run", 'cat made; echo $0 "$@"\n'))
     result = await prepared.execute(olympiad(RIGHT, "2 3", "5", *own))
     assert result.run.stdout == "mine\nrun graders/sum.cpp\n"
     assert watched.builds == []
 
 
-async def test_an_output_to_check(prepared: ClassicJobEngine) -> None:
+async def test_cms_checker_job_scores_given_output(prepared: ClassicJobEngine) -> None:
     given = (text("user_output.txt", "4\n"),)
     job = olympiad("nobody compiles this", "", "3", *given)
     files = tuple(file for file in job.files if file.name != "graders/sum.cpp")
@@ -160,7 +160,7 @@ async def test_an_output_to_check(prepared: ClassicJobEngine) -> None:
 
 
 @pytest.mark.nightly
-async def test_the_memory_limit_is_the_submissions_alone(prepared: ClassicJobEngine) -> None:
+async def test_classic_job_memory_limit_applies_to_submission_only(prepared: ClassicJobEngine) -> None:
     """The request asks for 64 MB for all that runs, which neither shell nor checker would leave alone."""
     greedy = '#include "sum.h"\n#include <vector>\n'
     greedy += "int add(int a, int b) { std::vector<char> v(SIZE, 1); return v[7] + a + b - 1; }\n"
@@ -195,7 +195,7 @@ class Held:
             self.ended += 1
 
 
-async def test_a_build_outlives_the_clients_that_asked_for_it(watched: Watched, tmp_path: Path) -> None:
+async def test_build_outlives_disconnected_clients(watched: Watched, tmp_path: Path) -> None:
     held, job = Held(watched), contest("main.python", PYTHON, "python3")
     async with ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared:
         for _ in range(3):
@@ -210,7 +210,7 @@ async def test_a_build_outlives_the_clients_that_asked_for_it(watched: Watched, 
         assert (result.run.stdout, held.begun) == ("1\n", 1)
 
 
-async def test_what_nobody_waits_for_ends_with_the_server(watched: Watched, tmp_path: Path) -> None:
+async def test_abandoned_build_ends_when_engine_closes(watched: Watched, tmp_path: Path) -> None:
     held = Held(watched)
     async with ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared:
         asked = asyncio.create_task(prepared.execute(olympiad(RIGHT)))
@@ -221,9 +221,7 @@ async def test_what_nobody_waits_for_ends_with_the_server(watched: Watched, tmp_
     assert held.ended == 1
 
 
-async def test_a_build_without_its_client_has_the_slot_of_its_request(
-    watched: Watched, tmp_path: Path
-) -> None:
+async def test_abandoned_build_keeps_slot_of_its_request(watched: Watched, tmp_path: Path) -> None:
     """So nobody gets more builds under way by hanging up."""
     held = Held(watched)
     body = piston.encode_request(contest("main.python", PYTHON, "python3"))
@@ -271,7 +269,7 @@ def contest(name: str, code: str, language: str, *others: JobFile, mode: str = "
         ("main.java", "cf_java", JAVA, "class"),
     ],
 )
-async def test_codeforces(
+async def test_codeforces_jobs_are_built_once_and_scored(
     watched: Watched, prepared: ClassicJobEngine, name: str, language: str, code: str, broken: str
 ) -> None:
     if language == "cf_java":
@@ -289,7 +287,7 @@ async def test_codeforces(
     assert watched.builds == [("built/submission",), ("built/submission",), ()]
 
 
-async def test_codeforces_by_file_and_with_a_checker(prepared: ClassicJobEngine) -> None:
+async def test_codeforces_job_uses_files_and_checker(prepared: ClassicJobEngine) -> None:
     code = "a, b = map(int, open('input.txt').read().split())\nprint(a + b, file=open('output.txt', 'w'))\n"
     by_file = await prepared.execute(contest("main.python", code, "python3", mode="file"))
     assert by_file.run.stdout == "1\n", by_file
@@ -303,7 +301,7 @@ async def test_codeforces_by_file_and_with_a_checker(prepared: ClassicJobEngine)
 
 
 @pytest.mark.parametrize(("code", "lasts"), [(0, True), (1, True), (3, False), (None, False)])
-def test_only_what_would_be_so_again_is_kept(tmp_path: Path, code: int | None, lasts: bool) -> None:
+def test_build_cache_keeps_only_repeatable_endings(tmp_path: Path, code: int | None, lasts: bool) -> None:
     kept = BuildCache(Store(tmp_path / "cache"))
     stage = Ending(code=code, stdout="said")
     assert kept.add("abcd", stage, {}).stage == stage
@@ -320,16 +318,14 @@ def test_only_what_would_be_so_again_is_kept(tmp_path: Path, code: int | None, l
         "main.cpp:1:10: fatal error: gmpxx.h: No such file or directory",
     ],
 )
-def test_a_compiler_that_was_killed_or_lacks_a_header_is_asked_again(tmp_path: Path, words: str) -> None:
+def test_build_killed_or_missing_header_is_not_cached(tmp_path: Path, words: str) -> None:
     """It ends with the exit code of one that refuses."""
     kept = BuildCache(Store(tmp_path / "cache"))
     assert kept.add("abcd", Ending(code=1, stderr=words), {}).stage.stderr == words
     assert kept.find("abcd") is None
 
 
-def test_a_build_for_which_the_disk_has_no_room_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_build_is_returned_uncached_if_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(store: Store, key: str, fill: Any) -> Path:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -342,7 +338,7 @@ def test_a_build_for_which_the_disk_has_no_room_is_one(
 
 
 @pytest.mark.parametrize("changed", [(b"program", bytes(7)), (b"", b"")], ids=["zeros in it", "half of it"])
-def test_what_is_damaged_is_built_again(tmp_path: Path, changed: tuple[bytes, bytes]) -> None:
+def test_damaged_build_record_is_dropped(tmp_path: Path, changed: tuple[bytes, bytes]) -> None:
     store = Store(tmp_path / "cache")
     kept = BuildCache(store)
     (tmp_path / "made").write_bytes(b"program")
@@ -356,9 +352,7 @@ def test_what_is_damaged_is_built_again(tmp_path: Path, changed: tuple[bytes, by
     assert kept.find("abcd") is None and store.get("abcd") is None
 
 
-def test_what_would_take_the_room_of_many_others_is_used_and_not_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oversized_build_is_returned_uncached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contents, "_MIN_MAX_ENTRY_BYTES", 0)
     monkeypatch.setattr(contents, "BESIDE", 0)
     store = Store(tmp_path / "cache", limit=1600)

@@ -106,7 +106,7 @@ async def test_token_without_waiting_requests_misses_no_later_turn() -> None:
     assert requests.order == ["a1", "a2", "b1", "a3", "b2", "a4"]
 
 
-async def test_all_slots_are_for_one_token_while_no_other_waits() -> None:
+async def test_single_token_may_use_all_slots_while_no_other_waits() -> None:
     requests = Requests(queue(slots=3))
     await requests.come("a1", "a2", "a3", "a4", "b1")
     assert requests.order == ["a1", "a2", "a3"]
@@ -114,7 +114,7 @@ async def test_all_slots_are_for_one_token_while_no_other_waits() -> None:
     assert requests.order[3:] == ["a4", "b1"]
 
 
-async def test_metrics_have_named_tokens() -> None:
+async def test_metrics_are_labelled_by_token_name() -> None:
     requests = Requests(queue(max_waiting=1))
     await requests.come("a1", "b1")
     for name in ("b", ""):
@@ -198,7 +198,7 @@ async def test_request_that_waits_too_long_to_enter_is_refused() -> None:
     check_empty(doors.queue)
 
 
-async def test_entry_whose_client_comes_again_does_not_count() -> None:
+async def test_entry_of_returning_client_does_not_count() -> None:
     full = queue(max_waiting=0)
     with full.enter() as entry:
         waiting = Doors(full)
@@ -217,7 +217,7 @@ async def test_entry_whose_client_comes_again_does_not_count() -> None:
 # --- bytes -------------------------------------------------------------------------------------------
 
 
-def test_bodies_are_bounded_together() -> None:
+def test_request_bodies_are_bounded_together() -> None:
     full = queue()
     with full.enter() as first, full.enter() as second:
         first.count_bytes(60)
@@ -270,7 +270,7 @@ async def test_request_that_still_sends_when_server_drains_gets_no_slot() -> Non
 # --- cancellation ------------------------------------------------------------------------------------
 
 
-async def test_work_that_goes_on_keeps_place_and_slot_of_its_request() -> None:
+async def test_continuing_work_keeps_entry_and_slot_of_request() -> None:
     full, leave = queue(max_waiting=0), asyncio.Event()
 
     async def work() -> None:
@@ -292,7 +292,7 @@ async def test_work_that_goes_on_keeps_place_and_slot_of_its_request() -> None:
         assert full.queued == 0
 
 
-async def test_work_whose_wait_for_a_slot_is_cancelled_gets_none() -> None:
+async def test_cancelled_wait_for_slot_gets_none() -> None:
     requests = Requests(queue())
     await requests.come("b1")
     with requests.queue.enter("a") as entry:

@@ -27,7 +27,7 @@ JSON = {"Content-Type": "application/json"}
 GZIP = {"Content-Encoding": "gzip"}
 
 
-async def test_a_job_runs(call: Caller) -> None:
+async def test_executed_job_reports_output_and_ending(call: Caller) -> None:
     status, reply = await call.run("echo out; echo err >&2; exit 3")
     assert status == 200
     run = reply["run"]
@@ -36,7 +36,7 @@ async def test_a_job_runs(call: Caller) -> None:
     assert run["memory"] > 0 and run["wall_time"] >= 0
 
 
-async def test_a_client_that_prefers_less_gets_no_stream_twice(call: Caller) -> None:
+async def test_minimal_reply_omits_combined_output(call: Caller) -> None:
     _, usual = await call.run("echo out; echo err >&2; exit 3")
     asked = job("echo out; echo err >&2; exit 3")
     status, minimal = await call.post(f"{API}/execute", json=asked, headers={"Prefer": "return=minimal"})
@@ -46,7 +46,7 @@ async def test_a_client_that_prefers_less_gets_no_stream_twice(call: Caller) -> 
     assert minimal["run"]["code"] == 3
 
 
-async def test_what_a_server_says_about_itself(call: Caller) -> None:
+async def test_worker_describes_itself_and_its_runtimes(call: Caller) -> None:
     status, hello = await call.get("/")
     assert status == 200 and hello["message"].startswith("Piston v3.")
     assert await call.get("/healthz") == (200, {"status": "ok", "slots": 1, "exclusive": True})
@@ -66,28 +66,26 @@ async def test_what_a_server_says_about_itself(call: Caller) -> None:
         ({"version": "77"}, "bash-77 runtime is unknown"),
     ],
 )
-async def test_a_limit_above_ours_is_refused_with_the_number(
+async def test_limit_above_configured_one_is_refused_with_number(
     call: Caller, fields: dict[str, Any], message: str
 ) -> None:
     assert await call.run("true", **fields) == (400, {"message": message})
 
 
-async def test_a_job_without_limits_gets_ours(engine: EmbeddedEngine) -> None:
+async def test_job_without_limits_gets_limits_of_worker(engine: EmbeddedEngine) -> None:
     options = ServerOptions(port=0, run_timeout=300)
     async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
         _, reply = await Caller(session).run("sleep 100", run_timeout=0)
     assert (reply["run"]["status"], reply["run"]["signal"]) == ("TO", "SIGKILL")
 
 
-async def test_too_much_output(call: Caller) -> None:
+async def test_output_over_limit_is_killed_with_ol(call: Caller) -> None:
     _, reply = await call.run("head -c 20000 /dev/zero")
     assert (reply["run"]["status"], reply["run"]["signal"]) == ("OL", "SIGKILL")
 
 
 @pytest.mark.parametrize(("stream", "status"), [("", "OL"), (">&2", "EL")])
-async def test_what_json_makes_too_much_of_is_too_much(
-    engine: EmbeddedEngine, stream: str, status: str
-) -> None:
+async def test_output_limit_counts_json_escapes(engine: EmbeddedEngine, stream: str, status: str) -> None:
     """Line breaks are two bytes of JSON, which everything may be; a NUL is six."""
     options = ServerOptions(port=0, max_output=9000)
     async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
@@ -100,7 +98,7 @@ async def test_what_json_makes_too_much_of_is_too_much(
     assert run["output"] == "\0" * 1500
 
 
-async def test_a_large_reply_comes_in_pieces_and_whole(store: Store) -> None:
+async def test_large_reply_arrives_complete(store: Store) -> None:
     async with (
         EmbeddedEngine(store=store, slots=1) as engine,
         Server(engine, ServerOptions(port=0)) as server,
@@ -114,7 +112,7 @@ async def test_a_large_reply_comes_in_pieces_and_whole(store: Store) -> None:
         assert (await call.counts())["ioi_eval_sent_bytes_total"] > 2 * len(numbers)
 
 
-async def test_a_client_that_leaves_in_the_middle_of_a_large_reply(store: Store) -> None:
+async def test_disconnect_during_large_reply_frees_slot(store: Store) -> None:
     async with (
         EmbeddedEngine(store=store, slots=1) as engine,
         Server(engine, ServerOptions(port=0)) as server,
@@ -136,7 +134,7 @@ def body_of(size: int) -> bytes:
     return json.dumps(job("#" + "x" * (size - empty))).encode()
 
 
-async def test_a_body_may_have_the_limit_and_no_byte_more(call: Caller, options: ServerOptions) -> None:
+async def test_request_body_may_have_exactly_max_size(call: Caller, options: ServerOptions) -> None:
     status, _ = await call.post(f"{API}/execute", data=body_of(options.max_body), headers=JSON)
     assert status == 200
     status, reply = await call.post(f"{API}/execute", data=body_of(options.max_body + 1), headers=JSON)
@@ -144,9 +142,7 @@ async def test_a_body_may_have_the_limit_and_no_byte_more(call: Caller, options:
 
 
 @pytest.mark.parametrize(("name", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
-async def test_a_packed_body_counts_as_what_it_inflates_to(
-    engine: EmbeddedEngine, name: str, pack: Any
-) -> None:
+async def test_compressed_body_counts_by_inflated_size(engine: EmbeddedEngine, name: str, pack: Any) -> None:
     most, headers = 1 << 16, JSON | {"Content-Encoding": name}
     options = ServerOptions(port=0, max_body=most)
     async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
@@ -164,13 +160,15 @@ async def test_a_packed_body_counts_as_what_it_inflates_to(
     ("encoding", "data", "words"),
     [("gzip", b"not gzip at all", "cannot be read"), ("lzma", b"{}", "unsupported content encoding")],
 )
-async def test_a_body_that_cannot_be_unpacked(call: Caller, encoding: str, data: bytes, words: str) -> None:
+async def test_undecodable_body_is_refused_with_400(
+    call: Caller, encoding: str, data: bytes, words: str
+) -> None:
     headers = JSON | {"Content-Encoding": encoding}
     status, reply = await call.post(f"{API}/execute", data=data, headers=headers)
     assert status == 400 and words in reply["stack"]
 
 
-async def test_of_two_files_under_one_name_the_last_is_meant(call: Caller) -> None:
+async def test_last_of_two_files_with_same_name_wins(call: Caller) -> None:
     files = [
         {"name": "run", "content": "cat f"},
         {"name": "f", "content": "1"},
@@ -184,7 +182,7 @@ async def test_of_two_files_under_one_name_the_last_is_meant(call: Caller) -> No
 
 
 @pytest.mark.parametrize("path", ["/nothing", f"{API}/nothing", f"{API}/execute"])
-async def test_routes_that_are_not_there(call: Caller, path: str) -> None:
+async def test_unknown_route_is_404(call: Caller, path: str) -> None:
     assert await call.get(path) == (404, {"message": "Not Found"})
 
 
@@ -203,7 +201,7 @@ async def test_packages_are_listed_and_not_changed(call: Caller) -> None:
 # --- the queue -------------------------------------------------------------------------------------------
 
 
-async def test_past_the_queue_comes_503(server: Server, call: Caller) -> None:
+async def test_full_queue_answers_503_with_retry_after(server: Server, call: Caller) -> None:
     """One slot, one place in the queue, and a third who is turned away."""
     running = asyncio.create_task(call.run("sleep 600"))
     await until(lambda: server.running == 1)
@@ -217,7 +215,7 @@ async def test_past_the_queue_comes_503(server: Server, call: Caller) -> None:
     assert (status, reply_of_waiting["run"]["stdout"]) == (200, "waited\n")
 
 
-async def test_bodies_that_are_too_much_together_are_turned_away(engine: EmbeddedEngine) -> None:
+async def test_request_over_total_body_size_is_refused_with_503(engine: EmbeddedEngine) -> None:
     """One that waits for its slot holds what it brought."""
     options = ServerOptions(port=0, queue=9, max_body=1 << 20, max_bodies=1 << 20)
     async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
@@ -243,7 +241,7 @@ async def until_counted(call: Caller, name: str, value: float) -> None:
     raise AssertionError(f"{name} never became {value}")
 
 
-async def test_a_client_that_goes_away_takes_its_job_with_it(
+async def test_disconnected_client_cancels_its_job(
     server: Server, call: Caller, engine: EmbeddedEngine
 ) -> None:
     going = asyncio.create_task(call.run("sleep 600"))
@@ -282,14 +280,14 @@ async def test_draining_finishes_what_runs_and_refuses_the_rest(
 
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a"), ("a/b/c", "a/b")])
-async def test_where_boxes_lie_is_no_part_of_a_reply(call: Caller, names: tuple[str, ...]) -> None:
+async def test_file_name_error_hides_sandbox_path(call: Caller, names: tuple[str, ...]) -> None:
     files = [{"name": name, "content": "true"} for name in ("run", *names)]
     status, reply = await call.run("", files=files)
     assert status == 400
     assert reply["message"] == f"{min(names, key=len)!r} is a file and a folder at once"
 
 
-async def test_where_a_box_failed_is_no_part_of_a_reply(
+async def test_sandbox_failure_message_hides_path(
     engine: EmbeddedEngine, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A box whose folder is gone: what the proctor says of that has its path."""
@@ -315,7 +313,7 @@ class BrokenEngine:
 
 
 @pytest.mark.parametrize("error", [BrokenReply("the box died"), EngineUnavailable("no proctor")])
-async def test_a_job_that_fails_inside_is_500_without_a_word(
+async def test_internal_error_is_500_without_details(
     engine: EmbeddedEngine, options: ServerOptions, error: Exception
 ) -> None:
     told: list[Event] = []
@@ -334,7 +332,7 @@ async def test_a_job_that_fails_inside_is_500_without_a_word(
     assert counts["ioi_eval_jobs_running"] == 0
 
 
-async def test_a_port_that_is_taken(server: Server, engine: EmbeddedEngine) -> None:
+async def test_port_in_use_is_input_error(server: Server, engine: EmbeddedEngine) -> None:
     with pytest.raises(
         InputError, match=rf"127.0.0.1:{server.port}: cannot listen there: Address already in use"
     ):
@@ -392,7 +390,7 @@ async def test_metrics_are_prometheus_text(call: Caller) -> None:
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: "])
-async def test_who_does_not_end_his_headers_is_cut_off(
+async def test_connection_with_unfinished_headers_is_closed(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
     monkeypatch.setattr(server_module, "_IDLE_TIMEOUT_S", 0.2)
@@ -405,7 +403,7 @@ async def test_who_does_not_end_his_headers_is_cut_off(
         writer.close()
 
 
-async def test_headers_that_never_end_keep_nobody_out(server: Server, call: Caller) -> None:
+async def test_connections_with_unfinished_headers_do_not_block_others(server: Server, call: Caller) -> None:
     """Each is a connection that waits and no more: it holds no place of a job."""
     host, _, port = server.url.removeprefix("http://").partition(":")
     slow = [await asyncio.open_connection(host, int(port)) for _ in range(100)]

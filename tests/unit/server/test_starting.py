@@ -22,7 +22,7 @@ async def answer(port: int, path: str, method: str = "GET") -> tuple[int, dict[s
         return reply.status, await reply.json()
 
 
-async def test_it_says_that_it_is_there_and_what_it_builds(unused_tcp_port: int) -> None:
+async def test_starting_worker_answers_with_build_status(unused_tcp_port: int) -> None:
     port, options = unused_tcp_port, ServerOptions(port=unused_tcp_port)
     async with answer_while_starting(options):
         status, hello = await answer(port, "/")

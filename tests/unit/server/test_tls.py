@@ -45,7 +45,7 @@ def of(*files: Path | str) -> ServerOptions:
     return ServerOptions(port=0, **dict(zip(("tls_cert", "tls_key"), map(Path, files), strict=False)))
 
 
-async def test_a_client_that_trusts_the_authority_is_answered(
+async def test_tls_client_trusting_authority_is_answered(
     engine: EmbeddedEngine, files: tuple[Path, Path]
 ) -> None:
     async with Server(engine, of(*files)) as server:
@@ -57,7 +57,9 @@ async def test_a_client_that_trusts_the_authority_is_answered(
         assert (await asked.communicate())[0] == b"200\n"
 
 
-async def test_http_and_https_are_told_apart(engine: EmbeddedEngine, files: tuple[Path, Path]) -> None:
+async def test_http_https_mix_up_is_reported_with_remedy(
+    engine: EmbeddedEngine, files: tuple[Path, Path]
+) -> None:
     async with (
         Server(engine, of(*files)) as safe,
         Server(engine, ServerOptions(port=0)) as plain,
@@ -70,7 +72,7 @@ async def test_http_and_https_are_told_apart(engine: EmbeddedEngine, files: tupl
     assert garbled.findings[0].remedy == "Write http://, or have something before it that serves https"
 
 
-async def test_a_certificate_that_is_not_trusted_is_said(
+async def test_untrusted_certificate_is_engine_unavailable(
     engine: EmbeddedEngine, files: tuple[Path, Path]
 ) -> None:
     async with Server(engine, of(*files)) as server:
@@ -79,7 +81,7 @@ async def test_a_certificate_that_is_not_trusted_is_said(
 
 
 @pytest.mark.parametrize(("names", "words"), [("cert", "cert.pem"), ("none", "No such file"), ("key", "")])
-async def test_files_that_do_not_fit_are_refused(
+async def test_mismatched_tls_files_are_input_error(
     engine: EmbeddedEngine, files: tuple[Path, Path], names: str, words: str
 ) -> None:
     given = {"cert": of(files[0]), "none": of("/no/such"), "key": of("", files[1])}[names]
@@ -87,7 +89,7 @@ async def test_files_that_do_not_fit_are_refused(
         await Server(engine, given).__aenter__()
 
 
-def test_a_key_with_a_password_is_refused_and_nobody_is_asked(files: tuple[Path, Path]) -> None:
+def test_tls_key_with_password_is_refused_without_prompt(files: tuple[Path, Path]) -> None:
     locked = files[1].with_name("locked.pem")
     subprocess.run(
         ["openssl", "ec", "-in", files[1], "-aes128", "-passout", "pass:secret", "-out", locked],
@@ -126,7 +128,7 @@ def signed(authority: tuple[Path, Path], folder: Path, name: str, days: str) -> 
     ("name", "days", "remedy"),
     [("IP:127.0.0.1", "-1", "valid now"), ("DNS:other.example", "2", "by a name that is in it")],
 )
-async def test_a_certificate_that_does_not_hold_is_told_with_what_helps(
+async def test_invalid_certificate_error_names_remedy(
     engine: EmbeddedEngine, files: tuple[Path, Path], tmp_path: Path, name: str, days: str, remedy: str
 ) -> None:
     certificate = signed(files, tmp_path, name, days)

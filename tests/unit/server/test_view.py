@@ -95,9 +95,7 @@ def test_replies_without_a_program_are_counted_apart(folder: Path) -> None:
     assert model.verdicts == {"AC": 1, "WA": 1, "no program": 1, "CE": 1}
 
 
-def test_a_run_that_rests_costs_three_looks_at_its_files(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_idle_run_is_watched_without_opening_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_progress(folder, Progress(total=10))
     opened = list[str]()
     truly = Path.open
@@ -119,7 +117,7 @@ def test_a_run_that_rests_costs_three_looks_at_its_files(
     assert watch.poll().total == 11 and opened == ["progress.json"]
 
 
-def test_a_rate_falls_where_no_row_comes(folder: Path) -> None:
+def test_rate_falls_while_no_row_arrives(folder: Path) -> None:
     watch = RunMonitor(folder, clock := Clock())
     watch.poll()
     write_run(folder, [row("d")])
@@ -132,7 +130,7 @@ def test_a_rate_falls_where_no_row_comes(folder: Path) -> None:
     assert len(different) < 45
 
 
-def test_a_run_of_a_row_a_minute_has_a_rate_and_an_end(folder: Path) -> None:
+def test_slow_run_has_rate_and_remaining_time(folder: Path) -> None:
     write_progress(folder, Progress(total=103))
     watch, rates = RunMonitor(folder, clock := Clock()), list[float]()
     watch.poll()
@@ -145,7 +143,7 @@ def test_a_run_of_a_row_a_minute_has_a_rate_and_an_end(folder: Path) -> None:
     assert left is not None and 30 * 60 < left < 60 * 60, "41 rows are left"
 
 
-def test_a_rate_is_of_the_last_minute_where_rows_are_many(folder: Path) -> None:
+def test_rate_of_fast_run_covers_last_minute(folder: Path) -> None:
     watch = RunMonitor(folder, clock := Clock())
     watch.poll()
     one = row("one")
@@ -157,14 +155,14 @@ def test_a_rate_is_of_the_last_minute_where_rows_are_many(folder: Path) -> None:
     assert state.rate == pytest.approx(2, rel=0.05) and len(watch._times) < 70
 
 
-def test_the_latest_results_are_few(folder: Path) -> None:
+def test_ten_latest_results_are_listed(folder: Path) -> None:
     write_run(folder, [row(f"late-{one}", Verdict.TLE, "m") for one in range(30)])
     latest = RunMonitor(folder, Clock()).poll().latest
     assert [one.key for one in latest] == [f"late-{one}" for one in range(29, 19, -1)]
     assert {(one.problem, one.model, one.verdict) for one in latest} == {("sum", "m", "TLE")}
 
 
-def test_rows_that_were_counted_are_not_read_again(folder: Path) -> None:
+def test_counted_rows_are_not_read_again(folder: Path) -> None:
     watch, path = RunMonitor(folder), folder / "results.jsonl"
     watch.poll()
     size = path.stat().st_size
@@ -174,7 +172,7 @@ def test_rows_that_were_counted_are_not_read_again(folder: Path) -> None:
     assert watch.poll().judged == 3
 
 
-def test_viewers_are_sent_what_they_do_not_know(folder: Path) -> None:
+def test_viewers_get_only_changed_fields(folder: Path) -> None:
     watch = RunMonitor(folder)
     before = watch.poll()
     assert json.loads(changed_fields(before, None)).keys() == set(before.__struct_fields__)
@@ -183,7 +181,7 @@ def test_viewers_are_sent_what_they_do_not_know(folder: Path) -> None:
     assert sent.keys() <= {"judged", "models", "rate", "last", "latest"} and sent["judged"] == 3
 
 
-def test_a_line_that_is_not_whole_is_awaited(folder: Path) -> None:
+def test_incomplete_result_line_is_counted_when_complete(folder: Path) -> None:
     watch, path = RunMonitor(folder), folder / "results.jsonl"
     line = path.read_bytes().splitlines(keepends=True)[0].replace(b'"key":"a"', b'"key":"new"')
     assert watch.poll().judged == 2
@@ -196,7 +194,7 @@ def test_a_line_that_is_not_whole_is_awaited(folder: Path) -> None:
         assert watch.poll().judged == 3
 
 
-def test_rows_that_were_replaced_are_counted_anew(folder: Path) -> None:
+def test_replaced_results_file_is_counted_again(folder: Path) -> None:
     watch, path = RunMonitor(folder), folder / "results.jsonl"
     watch.poll()
     other = path.with_name("other")
@@ -206,14 +204,14 @@ def test_rows_that_were_replaced_are_counted_anew(folder: Path) -> None:
     assert model.verdicts == {"WA": 1}
 
 
-def test_prometheus_reads_the_counts(folder: Path) -> None:
+def test_prometheus_text_has_escaped_counts(folder: Path) -> None:
     text = format_prometheus(RunMonitor(folder).poll())
     assert 'ioi_eval_run_submissions{model="m\\" \\\\1\\n2",verdict="WA"} 1\n' in text
     assert "ioi_eval_run_ended 0\n" in text and "expected" not in text
 
 
 @pytest.mark.parametrize("acting", ["\x1b[31m", "\x9b31m", "\x7f", "\u202e", "\u2028", "\U000e0041"])
-def test_a_model_s_name_is_text_to_whoever_reads_it_in_a_terminal(tmp_path: Path, acting: str) -> None:
+def test_control_characters_of_model_name_are_escaped(tmp_path: Path, acting: str) -> None:
     """By curl or by cat: nothing of it is left as it was."""
     name = f"otter{acting}red"
     folder = write_run(tmp_path / "run", [row("a", model=name)])
@@ -226,12 +224,12 @@ def test_a_model_s_name_is_text_to_whoever_reads_it_in_a_terminal(tmp_path: Path
     assert kept.model == name
 
 
-def test_where_there_is_no_run_nothing_is_watched(tmp_path: Path) -> None:
+def test_watching_folder_without_run_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run"):
         RunMonitor(tmp_path)
 
 
-def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
+def test_progress_file_records_total_and_timeline(tmp_path: Path) -> None:
     heard: list[object] = []
     clock = Clock()
     writer = ProgressWriter(tmp_path / "run", heard.append, clock)
@@ -249,7 +247,7 @@ def test_a_run_notes_how_far_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("finished", [True, False])
-def test_a_call_that_is_stopped_before_its_end_says_so(folder: Path, finished: bool) -> None:
+def test_progress_of_stopped_call_is_marked_stopped(folder: Path, finished: bool) -> None:
     writer = ProgressWriter(folder, lambda event: None, Clock())
     doing = ActiveSubmission(key="a", problem="sum", step="build", where="", since=3.0)
     writer(judged_with(tests=7))
@@ -263,13 +261,13 @@ def test_a_call_that_is_stopped_before_its_end_says_so(folder: Path, finished: b
     assert (found.under_way, found.building, found.submissions) == (0, 0, ())
 
 
-def test_a_call_without_a_row_leaves_no_progress_when_it_is_stopped(tmp_path: Path) -> None:
+def test_stopped_call_without_rows_writes_no_progress(tmp_path: Path) -> None:
     writer = ProgressWriter(tmp_path, lambda event: None, Clock())
     writer.close()
     assert read_progress(tmp_path) is None
 
 
-def test_tests_a_second_are_those_of_the_last_minute(folder: Path) -> None:
+def test_tests_rate_covers_last_minute(folder: Path) -> None:
     watch = RunMonitor(folder, clock := Clock())
     for clock.now, tests in ((0.0, 10), (10.0, 60), (20.0, 5)):  # the last is another call's
         write_progress(folder, Progress(tests=tests))
@@ -283,7 +281,9 @@ def judged_with(tests: int) -> SubmissionJudged:
     )
 
 
-def test_what_is_judged_now_is_written_once_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_submissions_are_written_once_per_interval(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writer = ProgressWriter(folder, lambda event: None, clock := Clock())
     writes, truly = list[float](), noting.write_progress
 
@@ -321,7 +321,7 @@ def test_what_is_judged_now_is_written_once_a_look(folder: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("seconds", [1, 599, 601, 3600, 10**6])
-def test_a_timeline_of_any_length_is_short_and_whole(seconds: int) -> None:
+def test_timeline_has_bounded_length_and_complete_counts(seconds: int) -> None:
     times = TimelineCounter(clock := Clock())
     for part in range(200):
         clock.now = seconds * part / 200
@@ -335,7 +335,7 @@ def test_a_timeline_of_any_length_is_short_and_whole(seconds: int) -> None:
     assert len(times.timeline().counts) == len(line.counts), "a clock that is put back"
 
 
-def test_a_run_notes_how_its_servers_do(tmp_path: Path) -> None:
+def test_progress_file_records_server_states(tmp_path: Path) -> None:
     folder, lost = (
         write_run(tmp_path / "run", [row("a")]),
         ServerState(url="http://b", state="down", why="no answer"),
@@ -358,7 +358,7 @@ def test_a_run_notes_how_its_servers_do(tmp_path: Path) -> None:
     assert 'rate{server="http://a"} 0.5\n' in text
 
 
-def test_a_note_that_cannot_be_read_is_none(tmp_path: Path) -> None:
+def test_unreadable_progress_file_is_none(tmp_path: Path) -> None:
     (tmp_path / PROGRESS).write_text("[")
     assert read_progress(tmp_path) is None
 
@@ -383,7 +383,7 @@ async def told(stream: aiohttp.ClientResponse, judged: int) -> dict[str, Any]:
     raise AssertionError("the stream has ended")
 
 
-async def test_viewers_are_told_of_each_new_row(folder: Path, address: str) -> None:
+async def test_viewers_get_event_for_new_row(folder: Path, address: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
         assert stream.content_type == "text/event-stream"
         assert (await told(stream, 0))["judged"] == 2
@@ -399,7 +399,7 @@ def times(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-async def test_the_report_so_far_is_made_elsewhere(folder: Path, address: str) -> None:
+async def test_interim_report_writes_nothing_into_run_folder(folder: Path, address: str) -> None:
     before = times(folder)
     async with aiohttp.ClientSession() as client:
         async with client.get(f"{address}/report.html") as answer:
@@ -412,7 +412,7 @@ async def test_the_report_so_far_is_made_elsewhere(folder: Path, address: str) -
     assert times(folder) == before
 
 
-async def test_report_so_far_is_made_anew_when_the_run_has_ended(folder: Path, address: str) -> None:
+async def test_interim_report_is_rebuilt_when_run_ends(folder: Path, address: str) -> None:
     """Until then it may be some seconds old. The viewer learns how many rows it has."""
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
         await told(stream, 2)
@@ -432,7 +432,9 @@ async def test_report_so_far_is_made_anew_when_the_run_has_ended(folder: Path, a
             assert "Scores of 4 submissions" in await answer.text()
 
 
-async def test_the_pieces_of_a_long_list_are_served(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pages_of_long_submission_list_are_served(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ioi_eval.reports.pages.LONGEST_LIST", 1)
     async with aiohttp.ClientSession() as client:
         for part in (1, 2):
@@ -441,7 +443,7 @@ async def test_the_pieces_of_a_long_list_are_served(address: str, monkeypatch: p
                 assert "Submissions for " in page and page.count("<tr>") == 1 + 1
 
 
-async def test_the_live_page_runs_its_own_script_alone(address: str) -> None:
+async def test_live_page_policy_allows_only_its_own_script(address: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(address) as answer:
         policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy and "unsafe" not in policy
@@ -450,7 +452,7 @@ async def test_the_live_page_runs_its_own_script_alone(address: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/events", "/metrics", "/report.html", "/report/submissions.html"])
-async def test_with_a_token_nobody_else_sees_it(folder: Path, path: str) -> None:
+async def test_view_with_token_refuses_others(folder: Path, path: str) -> None:
     options = ServerOptions(port=0, token=Secret("a-long-token"))
     async with serve_live_page(folder, options) as address, aiohttp.ClientSession() as client:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": "ioi_eval_view=wrong"}):
@@ -466,7 +468,7 @@ async def test_with_a_token_nobody_else_sees_it(folder: Path, path: str) -> None
             assert answer.status == 200
 
 
-async def test_pages_of_others_get_nothing(address: str) -> None:
+async def test_view_refuses_foreign_host_and_origin(address: str) -> None:
     async with aiohttp.ClientSession() as client:
         for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
             async with client.get(f"{address}/metrics", headers=headers) as answer:

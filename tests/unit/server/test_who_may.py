@@ -19,7 +19,7 @@ from ioi_eval.server.jobs import NamedTokens, read_tokens
 # --- who may ---------------------------------------------------------------------------------------------
 
 
-async def test_with_a_token_only_who_brings_it_is_answered(engine: EmbeddedEngine) -> None:
+async def test_worker_with_token_refuses_requests_without_it(engine: EmbeddedEngine) -> None:
     async with (
         Server(engine, ServerOptions(port=0, token=Secret("secret"))) as server,
         aiohttp.ClientSession(server.url) as session,
@@ -62,14 +62,14 @@ async def test_several_tokens_have_names_and_are_read_again(engine: EmbeddedEngi
 
 
 @pytest.mark.parametrize("text", ["", "a x\nb x", "a x\na y", "http://judge:2000 x", "a x 3", "a x 1 2"])
-def test_a_file_of_tokens_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
+def test_malformed_tokens_file_is_input_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "tokens").write_text(text)
     with pytest.raises(InputError, match="tokens") as caught:
         read_tokens(tmp_path / "tokens")
     assert "lines of NAME TOKEN" in caught.value.remedy
 
 
-async def test_a_token_that_is_no_text_is_a_wrong_one(engine: EmbeddedEngine) -> None:
+async def test_non_ascii_token_is_refused_with_401(engine: EmbeddedEngine) -> None:
     async with Server(engine, ServerOptions(port=0, token=Secret("secret"))) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /metrics HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer secr\xe9t\xff\r\n\r\n")
@@ -83,7 +83,7 @@ def test_this_machine_needs_no_token(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "node7"])
-def test_others_need_one(host: str) -> None:
+def test_public_address_requires_token(host: str) -> None:
     with pytest.raises(InputError, match="everybody who reaches this machine") as caught:
         check_address(host, token="", open_to_all=False)
     assert all(word in caught.value.remedy for word in ("token=...", "open_to_all=True"))
@@ -140,7 +140,7 @@ async def test_elsewhere_names_must_be_allowed_and_addresses_need_not(engine: Em
             assert (await call.get("/", headers=headers))[0] == status, origin
 
 
-async def test_a_token_stands_for_any_name(engine: EmbeddedEngine) -> None:
+async def test_request_with_token_may_use_any_host_name(engine: EmbeddedEngine) -> None:
     async with (
         Server(engine, ServerOptions(port=0, token=Secret("secret"))) as server,
         aiohttp.ClientSession(server.url) as session,

@@ -77,7 +77,7 @@ def test_points_of_only_some_tests_are_kept() -> None:
     assert expand_row(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
 
 
-def test_processes_of_tests_reach_the_table(tmp_path: Path) -> None:
+def test_process_counts_are_in_tests_table(tmp_path: Path) -> None:
     started = row("a")
     for name, number in (("2-a", 3), ("3-a", 5)):
         for part in started["all_subtasks_results"]:
@@ -114,7 +114,7 @@ def test_confinement_is_written_before_its_row(tmp_path: Path) -> None:
         assert journal.row("b") == other
 
 
-def test_a_run_of_an_older_version_is_read_and_goes_on(tmp_path: Path) -> None:
+def test_run_of_older_version_is_read_and_continued(tmp_path: Path) -> None:
     rows = [row("a", {"2-a": Verdict.WA}), row("b", of=PLAIN)]
     new, old = write_run(tmp_path / "new", rows), as_it_was(write_run(tmp_path / "old", rows))
     assert list(read_rows(new)) == list(read_rows(old))
@@ -151,7 +151,7 @@ def test_superseded_result_is_found_with_its_confinement(tmp_path: Path) -> None
     assert "problem_sha256" in json.loads((folder / "earlier.jsonl").read_text())
 
 
-def test_rows_of_a_run_are_reported_elsewhere(tmp_path: Path) -> None:
+def test_results_file_alone_gives_same_report(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a", {"3-a": Verdict.PA}), row("b", of=PLAIN)])
     lent = convert_rows_to_run(run / "results.jsonl", tmp_path / "reports")
     assert [one.points for one in Results.open(lent)] == [one.points for one in Results.open(run)]
@@ -186,7 +186,7 @@ def test_table_is_rebuilt_if_rows_are_new_or_it_is_missing(tmp_path: Path) -> No
     assert not (tmp_path / "tests.parquet").exists()
 
 
-def test_a_row_with_a_broken_table_is_named(tmp_path: Path) -> None:
+def test_row_with_columns_of_different_lengths_is_input_error(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a")])
     line = json.loads((run / "results.jsonl").read_text())
     line["test_columns"]["status"] = ["AC"]

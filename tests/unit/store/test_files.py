@@ -11,7 +11,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.store.files import replace
 
 
-def test_a_write_that_fails_leaves_the_old_content_and_no_draft(tmp_path: Path) -> None:
+def test_failed_replace_keeps_old_content_and_leaves_no_temporary_file(tmp_path: Path) -> None:
     def broken() -> Iterator[bytes]:
         yield b"half"
         raise ValueError("no row")

@@ -20,7 +20,7 @@ def checksums(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("checksums")
-def test_keys_are_those_of_a_dict() -> None:
+def test_packed_keys_behave_like_dict_keys() -> None:
     @given(st.lists(texts), st.lists(texts))
     def holds(added: list[str], asked: list[str]) -> None:
         keys, places = Keys(), dict[str, int]()
@@ -37,7 +37,7 @@ def test_keys_are_those_of_a_dict() -> None:
     holds()
 
 
-def test_a_set_from_a_file_grows_on() -> None:
+def test_packed_set_read_from_file_accepts_new_keys() -> None:
     first = Packed()
     for number in range(100):
         first.add(b"%d" % number)
@@ -48,7 +48,7 @@ def test_a_set_from_a_file_grows_on() -> None:
 
 
 @given(st.dictionaries(texts, st.sampled_from("abc")))
-def test_named_keys_are_a_dict(names: dict[str, str]) -> None:
+def test_named_keys_behave_like_dict(names: dict[str, str]) -> None:
     made = NamedKeys()
     for key, name in names.items():
         made.add(key, name)

@@ -57,7 +57,7 @@ def test_a_folder_of_another_user_is_not_private(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("home", [None, "", "below/here"])
-def test_a_user_without_a_name_and_without_a_home_has_a_private_cache(
+def test_user_without_name_and_home_gets_private_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
 ) -> None:
     """As in a container that was started with a number for a user."""
@@ -86,7 +86,7 @@ def test_a_cache_that_others_may_write_is_refused(tmp_path: Path, bits: int) -> 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_cache_of_somebody_else_is_refused_by_root_too(tmp_path: Path) -> None:
+def test_root_refuses_cache_of_another_user(tmp_path: Path) -> None:
     os.chown(tmp_path, 65534, 65534)
     with pytest.raises(InputError, match=r"it belongs to another user \(owner 65534, mode 0700\)"):
         Store(tmp_path)

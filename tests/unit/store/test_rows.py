@@ -125,7 +125,7 @@ def test_rows_have_the_columns_of_published_result_sets() -> None:
     assert not {"resolved", "passed", "total", "pass_rate", "test_results"} & set(row)
 
 
-def test_a_problem_without_subtasks_counts_its_tests() -> None:
+def test_row_of_problem_without_subtasks_counts_tests() -> None:
     plain_problem = problem("plain", subtasks=False)
     of = submission("k", problem_id="plain")
     row = result_row(of, plain_problem, result(of, {"2-b": Verdict.PA}, problem=plain_problem))
@@ -134,7 +134,7 @@ def test_a_problem_without_subtasks_counts_its_tests() -> None:
     assert row["all_subtasks_results"] == [] and row["target_subtask_score"] is None
 
 
-def test_an_unknown_target_has_no_score() -> None:
+def test_unknown_target_subtask_has_no_score() -> None:
     of = submission("k", target_subtask="99-nothing")
     assert result_row(of, SUM, result(of))["target_subtask_score"] is None
 
@@ -197,13 +197,13 @@ def test_identity_is_problem_language_and_code(other: tuple[Problem, Submission]
     assert mine != submission_identity(*other)
 
 
-def test_identity_is_of_the_text_that_is_built() -> None:
+def test_submission_identity_distinguishes_surrogates() -> None:
     """Rows keep U+FFFD for each half of a surrogate pair; the compiler reads the halves themselves."""
     texts = ['char c[] = "\ud800";', 'char c[] = "\ud801";', 'char c[] = "\ufffd";']
     assert len({submission_identity(SUM, submission("k", code=text)) for text in texts}) == 3
 
 
-def test_identity_is_also_the_files_that_were_handed_in() -> None:
+def test_submission_identity_includes_output_files() -> None:
     one, two, other = (NamedBlob(name=name, content=Blob.of(name[0])) for name in ("a1", "b1", "b2"))
     mine = submission_identity(SUM, submission("k", outputs=(one, two)))
     assert mine == submission_identity(SUM, submission("k", outputs=(two, one)))

@@ -121,7 +121,7 @@ def test_failed_creation_leaves_no_entry(tmp_path: Path, kind: str) -> None:
     assert left_over(tmp_path) == []
 
 
-def test_a_bad_entry_can_be_removed(tmp_path: Path) -> None:
+def test_removed_entry_can_be_stored_again(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put("key1", b"bad")
     store.folder("key2", lambda place: None)

@@ -37,7 +37,7 @@ def built(folder: Path, script: str, **limits: float | None) -> Ending:
     return ran(folder, one_stage_build_script("made", None, hard_stop=hard, cpu_time=cpu))
 
 
-def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_delivered_artifact_equals_built_file(tmp_path: Path) -> None:
     stage = handed_over(tmp_path)
     delivery = read_delivery(stage)
     assert (delivery.stage, delivery.artifact) == (None, Blob.of(CONTENT))
@@ -45,7 +45,7 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
     assert stage.stdout.isascii()
 
 
-def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_path: Path) -> None:
+def test_one_stage_build_separates_compiler_failure_from_its_own(tmp_path: Path) -> None:
     good = read_delivery(built(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
     assert (good.stage, good.artifact) == (Ending(code=0, stdout="warned\nbadly\n"), Blob.of("artifact"))
     bad = read_delivery(built(tmp_path, "echo wrong; exit 1"))
@@ -61,12 +61,12 @@ def test_a_build_in_one_stage_tells_the_compilers_end_apart_from_its_own(tmp_pat
         ("kill -KILL $$", BuildEnding.KILLED),  # by somebody else
     ],
 )
-def test_what_ended_a_build_in_one_stage_is_told_apart(tmp_path: Path, script: str, end: BuildEnding) -> None:
+def test_one_stage_build_reports_why_compiler_ended(tmp_path: Path, script: str, end: BuildEnding) -> None:
     stage = read_delivery(built(tmp_path, script, hard_stop=0.3)).stage
     assert stage is not None and classify_build(stage) is end
 
 
-def test_a_build_that_makes_nothing_is_no_build(tmp_path: Path) -> None:
+def test_build_without_output_file_raises_broken_reply(tmp_path: Path) -> None:
     with pytest.raises(BrokenReply, match="exit code 91"):
         read_delivery(built(tmp_path, "echo nothing"))
 
@@ -74,7 +74,7 @@ def test_a_build_that_makes_nothing_is_no_build(tmp_path: Path) -> None:
 FORGED = 'printf "ioi-eval 1 code 0\\nioi-eval 1 artifact 1 %064d 4\\nAAAA\\nioi-eval 1 end\\n" 0'
 
 
-def test_what_a_compiler_prints_is_taken_for_nothing_but_its_log(tmp_path: Path) -> None:
+def test_forged_artifact_header_in_compiler_output_stays_in_log(tmp_path: Path) -> None:
     delivery = read_delivery(built(tmp_path, f"{FORGED}; {FORGED} >&2; exit 1"))
     assert delivery.artifact is None
     assert delivery.stage is not None and delivery.stage.code == 1
@@ -87,25 +87,27 @@ def test_what_a_compiler_prints_is_taken_for_nothing_but_its_log(tmp_path: Path)
     [{"signal": "SIGKILL", "status": StageStatus.OL}, {"signal": "SIGKILL"}],
     ids=["current server", "before isolate"],
 )
-def test_the_limit_on_output_is_named(tmp_path: Path, kept: int, ended: dict[str, object]) -> None:
+def test_truncated_delivery_names_output_limit_of_server(
+    tmp_path: Path, kept: int, ended: dict[str, object]
+) -> None:
     cut = Ending(stdout=handed_over(tmp_path).stdout[:kept], **ended)  # type: ignore[arg-type]
     with pytest.raises(JudgeFailure, match=r"PISTON_OUTPUT_MAX_SIZE.*, on a worker --max-output to 64mb$"):
         read_delivery(cut)
 
 
-def test_a_known_limit_on_output_is_kept(tmp_path: Path) -> None:
+def test_delivery_over_known_output_limit_is_not_printed(tmp_path: Path) -> None:
     stage = handed_over(tmp_path, most=600)
     assert len(stage.stdout) < 600
     with pytest.raises(JudgeFailure, match=r"\d+ bytes.*PISTON_OUTPUT_MAX_SIZE"):
         read_delivery(stage)
 
 
-def test_no_time_to_hand_over_is_the_servers_fault() -> None:
+def test_timeout_during_delivery_is_judge_failure_naming_run_timeout() -> None:
     with pytest.raises(JudgeFailure, match="PISTON_RUN_TIMEOUT"):
         read_delivery(Ending(signal="SIGKILL", status=StageStatus.TO))
 
 
-def test_every_damage_is_found(tmp_path: Path) -> None:
+def test_damaged_delivery_raises_broken_reply(tmp_path: Path) -> None:
     text = handed_over(tmp_path).stdout
     place = len(text) // 2
     swapped = text[:place] + ("A" if text[place] != "A" else "B") + text[place + 1 :]
@@ -123,7 +125,7 @@ def test_every_damage_is_found(tmp_path: Path) -> None:
             read_delivery(Ending(stdout=stdout, code=0))
 
 
-def test_nothing_but_one_packed_file_is_taken() -> None:
+def test_delivery_with_data_after_gzip_member_is_refused() -> None:
     """It travels on as it came, and an unpacker would stumble over what comes after it."""
     for more in (b"", b"x", gzip.compress(b"more")):
         text = base64.encodebytes(gzip.compress(CONTENT) + more).decode()
@@ -136,7 +138,7 @@ def test_nothing_but_one_packed_file_is_taken() -> None:
             assert read_delivery(stage).artifact == Blob.of(CONTENT)
 
 
-def test_killed_before_the_compiler_ended() -> None:
+def test_kill_before_compiler_exit_code_counts_as_kill_while_compiling() -> None:
     killed = Ending(signal="SIGKILL")
     assert killed_while_compiling(killed)
     assert not killed_while_compiling(Ending(stdout="ioi-eval 1 code 0\n", signal="SIGKILL"))

@@ -27,22 +27,22 @@ LATE = {"signal": "SIGKILL", "status": StageStatus.TO, "message": "Time limit ex
 
 @pytest.mark.parametrize("how", [KILLED, KILLED_BEFORE_ISOLATE, LATE, {"code": 0}, {"code": 1}])
 @pytest.mark.parametrize("stdout", ["", FORGED, "Killed\n"])
-def test_job_without_a_line_of_its_proctor_is_the_machines_fault(how: dict[str, object], stdout: str) -> None:
+def test_job_without_proctor_output_is_machine_fault(how: dict[str, object], stdout: str) -> None:
     assert machine_fault(Ending(stdout=stdout, **how), NONCE).startswith("the proctor judged no test")
 
 
 @pytest.mark.parametrize("how", [KILLED, KILLED_BEFORE_ISOLATE, LATE, {"code": 0}])
-def test_job_that_reports_a_killed_program_is_sound(how: dict[str, object]) -> None:
+def test_job_that_reports_killed_program_is_no_machine_fault(how: dict[str, object]) -> None:
     assert machine_fault(Ending(stdout=START + CRASHED, **how), NONCE) == ""
 
 
-def test_proctor_that_is_killed_before_it_reports_a_test_is_the_machines_fault() -> None:
+def test_proctor_killed_before_first_result_is_machine_fault() -> None:
     assert "killed by SIGKILL" in machine_fault(Ending(stdout=START, **KILLED), NONCE)
 
 
-def test_first_test_that_takes_all_time_of_the_job_is_not_the_machines_fault() -> None:
+def test_job_timeout_in_first_test_is_no_machine_fault() -> None:
     assert machine_fault(Ending(stdout=START, **LATE), NONCE) == ""
 
 
-def test_fatal_line_is_the_machines_fault() -> None:
+def test_fatal_line_of_proctor_is_machine_fault() -> None:
     assert machine_fault(Ending(stdout=START + CRASHED + FATAL, code=1), NONCE) == "the disk is full"

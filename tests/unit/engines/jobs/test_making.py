@@ -94,7 +94,7 @@ def names(job: Job) -> list[str]:
     return [file.name for file in job.files]
 
 
-async def test_a_build_of_two_stages(tmp_path: Path) -> None:
+async def test_two_stage_build_uses_compile_limits_for_compile_stage(tmp_path: Path) -> None:
     server = Server(GOOD, max_compile_time=20_000, max_run_cpu_time=5000)
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
@@ -105,7 +105,7 @@ async def test_a_build_of_two_stages(tmp_path: Path) -> None:
     assert (job.run_timeout, job.run_cpu_time) == (30_000, 5000)
 
 
-async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
+async def test_delivered_gzip_data_is_reused_for_sending(tmp_path: Path) -> None:
     large = b"the same again " * 1000
     run = delivered(large)
     async with opened(tmp_path, Server(JobResult(compile=Ending(code=0), run=run))) as artifacts:
@@ -116,7 +116,7 @@ async def test_what_was_delivered_is_not_packed_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged", [bytes(len(MADE)), MADE[:-1], b""], ids=["zeros", "cut off", "empty"])
-def test_a_program_that_a_disk_has_changed_is_built_again(tmp_path: Path, damaged: bytes) -> None:
+def test_artifact_changed_on_disk_is_built_again(tmp_path: Path, damaged: bytes) -> None:
     """Run as it lies there, it would crash, and that would be its author's fault."""
 
     async def built() -> tuple[BuildSuccess | CompileError, int]:
@@ -133,7 +133,7 @@ def test_a_program_that_a_disk_has_changed_is_built_again(tmp_path: Path, damage
         Path(found.artifact.path).write_bytes(damaged)
 
 
-async def test_a_program_that_leaves_its_tests_no_room_in_a_request_does_not_compile(tmp_path: Path) -> None:
+async def test_artifact_too_large_for_request_with_tests_is_compile_error(tmp_path: Path) -> None:
     """Otherwise a submission could choose to be unscored: by a table that cannot be compressed."""
     noise = random.Random(7).randbytes(1 << 20)
     made = JobResult(compile=Ending(code=0), run=delivered(noise))
@@ -144,7 +144,7 @@ async def test_a_program_that_leaves_its_tests_no_room_in_a_request_does_not_com
     assert isinstance(found, CompileError) and "of a request, and server has 1048576 for it" in found.log
 
 
-async def test_a_build_of_one_stage(tmp_path: Path) -> None:
+async def test_one_stage_build_uses_run_limits_without_compile_timeout(tmp_path: Path) -> None:
     server = Server(IN_ONE, runtimes=("bash",), max_run_time=60_000)
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
@@ -177,9 +177,7 @@ def ended(*, log: str = "", made: bool = False, **report: Any) -> JobResult:
 
 
 @pytest.mark.parametrize("runtime", ["bash", "ioi_eval"])
-async def test_a_build_brings_the_proctor_where_the_engine_does_not_confine(
-    tmp_path: Path, runtime: str
-) -> None:
+async def test_build_job_contains_proctor_if_engine_does_not_confine(tmp_path: Path, runtime: str) -> None:
     server = unconfined(ended(made=True), runtimes=(runtime,), max_run_cpu_time=80_000)
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
@@ -205,7 +203,7 @@ class Slow(Server):
         return await super().execute(job, check)
 
 
-async def test_processes_that_share_a_store_build_what_is_trusted_once(tmp_path: Path) -> None:
+async def test_processes_sharing_store_build_checker_once(tmp_path: Path) -> None:
     server = Slow(GOOD)
     async with opened(tmp_path, server) as one, opened(tmp_path, server) as other:
         checkers = (each.trusted(each.prepared(checked_problem()), CHECKER) for each in (one, other))
@@ -215,7 +213,7 @@ async def test_processes_that_share_a_store_build_what_is_trusted_once(tmp_path:
     assert len(server.jobs) == 1
 
 
-async def test_a_cache_without_room_is_no_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_full_cache_disk_is_judge_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(place: Path, content: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -226,7 +224,7 @@ async def test_a_cache_without_room_is_no_verdict(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EROFS])
-async def test_a_cache_in_which_no_file_can_be_made_is_no_verdict(
+async def test_unwritable_cache_is_judge_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """As where inodes, descriptors or rights are used up."""
@@ -243,7 +241,7 @@ async def test_a_cache_in_which_no_file_can_be_made_is_no_verdict(
             await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
 
 
-async def test_what_is_trusted_is_built_as_ever(tmp_path: Path) -> None:
+async def test_checker_is_built_without_sandbox_on_unconfined_engine(tmp_path: Path) -> None:
     server = unconfined(IN_ONE)
     async with opened(tmp_path, server) as artifacts:
         await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
@@ -260,7 +258,7 @@ async def test_what_is_trusted_is_built_as_ever(tmp_path: Path) -> None:
         ({"killed": "hard"}, "x.cpp: error\nThe compiler was stopped: it took too long.", False),
     ],
 )
-async def test_how_a_box_ended_is_its_proctors_word(
+async def test_sandboxed_build_ending_is_read_from_proctor_report(
     tmp_path: Path, report: dict[str, Any], words: str, lasting: bool
 ) -> None:
     """Tighter limits of the server have no say: it was the box that ended the compiler."""
@@ -286,7 +284,7 @@ async def test_how_a_box_ended_is_its_proctors_word(
         (IN_ONE, "does not report how its sandbox ended"),
     ],
 )
-async def test_a_box_that_failed_is_nobodys_compilation_error(
+async def test_failed_sandbox_in_build_is_judge_failure(
     tmp_path: Path, result: JobResult, words: str
 ) -> None:
     async with opened(tmp_path, unconfined(result)) as artifacts:
@@ -301,13 +299,15 @@ async def test_a_box_that_failed_is_nobodys_compilation_error(
         ended(signal=9),  # the compiler in its box
     ],
 )
-async def test_a_build_that_no_limit_of_ours_killed_is_no_verdict(tmp_path: Path, killed: JobResult) -> None:
+async def test_build_killed_without_exceeding_limit_is_judge_failure(
+    tmp_path: Path, killed: JobResult
+) -> None:
     async with opened(tmp_path, unconfined(killed)) as artifacts:
         with pytest.raises(JudgeFailure, match="killed or stopped twice"):
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
 
 
-async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
+async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_path: Path) -> None:
     """The source is the same, and so is the store."""
     stopped = JobResult(compile=Ending(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT), run=CUT)
     refusing, taking = Server(stopped), Server(GOOD)
@@ -333,7 +333,7 @@ async def test_what_some_limits_refuse_others_may_take(tmp_path: Path) -> None:
         "submission.pas(1,6) Fatal: Can't find unit gmp used by submission",
     ],
 )
-async def test_what_a_machine_lacks_may_be_installed(tmp_path: Path, words: str) -> None:
+async def test_compile_error_from_missing_library_is_not_cached(tmp_path: Path, words: str) -> None:
     """Toolchains are known by their own files, not by the libraries beside them."""
     async with opened(tmp_path, unconfined(ended(code=1, log=words))) as artifacts:
         refused = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
@@ -343,7 +343,7 @@ async def test_what_a_machine_lacks_may_be_installed(tmp_path: Path, words: str)
     assert isinstance(built, BuildSuccess)
 
 
-def test_what_an_earlier_version_remembered_of_a_lack_is_forgotten(tmp_path: Path) -> None:
+def test_cached_compile_error_for_missing_header_is_dropped(tmp_path: Path) -> None:
     shelf = ArtifactCache(Store(tmp_path / "store"))
     for key, log in (("lack", "gmpxx.h: No such file or directory"), ("fault", "x.cpp: error")):
         shelf.keep(key, CompileError(log=log))
@@ -362,7 +362,7 @@ def offers(there: Mapping[str, Mapping[str, Toolchain]]) -> Mapping[str, tuple[T
     return {"g++": tuple(tools["g++"] for tools in there.values())}
 
 
-async def test_the_compiler_of_the_endpoint_that_built_is_remembered(tmp_path: Path) -> None:
+async def test_build_records_compiler_of_endpoint_that_built_it(tmp_path: Path) -> None:
     there = {"http://a": tools("8.3"), "http://b": tools("12.2")}
     server = Server(msgspec.structs.replace(GOOD, toolchains=there["http://b"]), offers=offers(there))
     async with opened(tmp_path, server) as artifacts:
@@ -380,7 +380,7 @@ async def test_the_compiler_of_the_endpoint_that_built_is_remembered(tmp_path: P
         (JobResult(run=Ending(stdout="ioi-eval 1 code 90\nioi-eval 1 end\n", code=0)), ("bash",)),
     ],
 )
-async def test_a_compiler_that_cannot_build_the_control_is_at_fault(
+async def test_compiler_that_fails_on_control_program_is_judge_failure(
     tmp_path: Path, result: JobResult, runtimes: tuple[str, ...]
 ) -> None:
     async with opened(tmp_path, Server(result, runtimes=runtimes)) as artifacts:
@@ -406,7 +406,7 @@ async def test_a_compiler_that_cannot_build_the_control_is_at_fault(
         (JobResult(run=CUT), {"max_run_cpu_time": 3000, "runtimes": ("bash",)}, "PISTON_RUN_CPU_TIME"),
     ],
 )
-async def test_a_build_that_a_limit_of_the_server_cut_short_is_no_compilation_error(
+async def test_build_stopped_by_server_limit_is_judge_failure(
     tmp_path: Path, result: JobResult, profile: dict[str, Any], variable: str
 ) -> None:
     async with opened(tmp_path, Server(result, **profile)) as artifacts:
@@ -418,7 +418,7 @@ async def test_a_build_that_a_limit_of_the_server_cut_short_is_no_compilation_er
     ("result", "runtimes"),
     [(JobResult(compile=CUT, run=CUT), ("ioi_eval",)), (JobResult(run=CUT), ("bash",))],
 )
-async def test_a_build_that_our_limit_cut_short_is_one_and_is_not_remembered(
+async def test_build_stopped_by_own_limit_is_compile_error_and_not_cached(
     tmp_path: Path, result: JobResult, runtimes: tuple[str, ...]
 ) -> None:
     server = Server(result, runtimes=runtimes, max_compile_time=60_000, max_run_time=900_000)
@@ -429,7 +429,7 @@ async def test_a_build_that_our_limit_cut_short_is_one_and_is_not_remembered(
     assert len(server.jobs) == 4, "each was tried twice"
 
 
-async def test_damage_is_tried_again_and_then_a_judge_failure(tmp_path: Path) -> None:
+async def test_damaged_delivery_is_retried_then_judge_failure(tmp_path: Path) -> None:
     half = Ending(stdout=delivered().stdout[:-20], code=0)
     server = Server(JobResult(compile=Ending(code=0), run=half))
     async with opened(tmp_path, server) as artifacts:
@@ -448,9 +448,7 @@ async def test_damage_is_tried_again_and_then_a_judge_failure(tmp_path: Path) ->
     ],
     ids=["told", "cut off"],
 )
-async def test_a_program_that_no_server_lets_through_is_its_sources_fault(
-    tmp_path: Path, run: Ending
-) -> None:
+async def test_artifact_too_large_to_deliver_is_uncached_compile_error(tmp_path: Path, run: Ending) -> None:
     """Of a checker it is ours. It is not remembered: an engine that takes paths can judge it."""
     server = Server(JobResult(compile=Ending(code=0), run=run))
     async with opened(tmp_path, server) as artifacts:
@@ -462,7 +460,7 @@ async def test_a_program_that_no_server_lets_through_is_its_sources_fault(
     assert len(server.jobs) == 3
 
 
-async def test_what_a_failed_compile_stage_printed_is_no_artifact(tmp_path: Path) -> None:
+async def test_artifact_forged_by_failed_compile_stage_is_ignored(tmp_path: Path) -> None:
     """Servers repeat its fields as those of the run stage."""
     forged = Ending(stdout=delivered().stdout, code=1, status=StageStatus.RE)
     async with opened(tmp_path, Server(JobResult(compile=forged, run=forged))) as artifacts:
@@ -471,7 +469,7 @@ async def test_what_a_failed_compile_stage_printed_is_no_artifact(tmp_path: Path
 
 
 @pytest.mark.parametrize(("architecture", "here"), [("x86_64", True), ("aarch64", False)])
-async def test_trusted_programs_are_built_here_for_the_same_architecture(
+async def test_checkers_are_built_locally_if_architecture_matches(
     tmp_path: Path, architecture: str, here: bool
 ) -> None:
     client, server = FakeEngine(), Server(GOOD, architecture=architecture)
@@ -484,7 +482,9 @@ async def test_trusted_programs_are_built_here_for_the_same_architecture(
     assert (proctor == Blob.of(b"a fake proctor")) is here
 
 
-async def test_a_server_that_starts_no_scripts_is_not_said_to_lack_a_compiler(tmp_path: Path) -> None:
+async def test_server_without_shell_runtime_is_reported_as_such_not_as_missing_compiler(
+    tmp_path: Path,
+) -> None:
     async with opened(tmp_path, Server(GOOD, runtimes=("python",), toolchains={})) as artifacts:
         with pytest.raises(JudgeFailure, match="no runtime that starts a shell script") as caught:
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
@@ -505,7 +505,7 @@ class Changing(Server):
         return msgspec.structs.replace(result, toolchains=tools("13"))
 
 
-async def test_a_build_for_a_compiler_that_is_gone_is_made_anew(tmp_path: Path) -> None:
+async def test_build_is_cached_under_compiler_that_made_it_after_upgrade(tmp_path: Path) -> None:
     """What it makes lies under the key of the compiler that made it, and of no other."""
     server = Changing(GOOD, toolchains=tools("12"))
     async with opened(tmp_path, server) as artifacts:
@@ -520,7 +520,7 @@ async def test_a_build_for_a_compiler_that_is_gone_is_made_anew(tmp_path: Path) 
     assert built.compiler == "g++ 12" and len(other.jobs) == 1, "nothing of it was found there"
 
 
-async def test_what_one_of_several_compilers_built_is_found_while_that_one_is_there(tmp_path: Path) -> None:
+async def test_cached_build_is_reused_while_its_compiler_is_offered(tmp_path: Path) -> None:
     both = {"http://a": tools("12"), "http://b": tools("13")}
     found: list[tuple[str, int]] = []
     for there in (both, {"http://b": both["http://b"]}, {"http://a": both["http://a"]}):

@@ -24,49 +24,49 @@ from ioi_eval.models import Ending, JobResult, StageStatus
 # --- listings ----------------------------------------------------------------------------------------
 
 
-def test_recorded_runtimes() -> None:
+def test_recorded_runtimes_listing_is_decoded_and_encoded_back() -> None:
     runtimes = decode_runtimes(*reply("runtimes"))
     assert runtimes[0] == ServerRuntime(language="bash", version="5.2.0", aliases=("sh",))
     assert runtimes[1].names == ("cms", "cms_ioi") and runtimes[1].runtime == "cms_ioi"
     assert json.loads(encode_runtimes(runtimes)) == SAMPLES["runtimes"]["response"]["body"]
 
 
-def test_a_route_that_is_not_there() -> None:
+def test_runtimes_listing_with_404_is_foreign_reply() -> None:
     with pytest.raises(ForeignReply, match=r"HTTP 404$"):
         decode_runtimes(*reply("no_such_route"))
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 400, 404, 405, 410, 501])
-def test_answers_of_servers_without_that_path(status: int) -> None:
+def test_runtimes_listing_with_client_error_is_foreign_reply(status: int) -> None:
     with pytest.raises(ForeignReply, match=f"HTTP {status}$"):
         decode_runtimes(status, b"<!DOCTYPE HTML>")
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 502, 503])
-def test_refusals_and_faults_may_be_those_of_a_gateway(status: int) -> None:
+def test_runtimes_listing_with_gateway_status_is_temporary_engine_error(status: int) -> None:
     with pytest.raises((EngineUnavailable, EngineOverloaded), match=f"HTTP {status}"):
         decode_runtimes(status, b"<!DOCTYPE HTML>")
 
 
-def test_listings_that_are_none() -> None:
+def test_malformed_runtimes_listing_is_foreign_reply() -> None:
     for body in (b"", b"{}", b'[{"language": "x"}]', b"<html>"):
         with pytest.raises(ForeignReply, match="not a list of runtimes"):
             decode_runtimes(200, body)
 
 
-def test_packages_that_are_installed() -> None:
+def test_installed_packages_are_encoded_like_piston() -> None:
     told = {"language": "bash", "language_version": "5.2.0", "installed": True}
     assert json.loads(encode_packages([("bash", "5.2.0")])) == [told]
 
 
-def test_what_to_install() -> None:
+def test_package_to_install_is_decoded_or_refused() -> None:
     assert decode_package(b'{"language": "bash", "version": "5.2.0"}') == ("bash", "5.2.0")
     for body in (b"", b"{}", b"[]", b'{"language": "bash"}', b'{"language": "bash", "version": 5}'):
         with pytest.raises(RefusedRequest):
             decode_package(body)
 
 
-def test_a_status_has_a_word_for_each_of_ours() -> None:
+def test_stage_status_survives_encoding() -> None:
     for status in StageStatus:
         stage = Ending(status=status)
         assert decode_reply(200, encode_result(JobResult(run=stage))).run.status is status

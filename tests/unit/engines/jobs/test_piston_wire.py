@@ -51,13 +51,13 @@ def job(*files: JobFile, **fields: Any) -> Job:
 # --- replies, as a client reads them -----------------------------------------------------------------
 
 
-def test_there_are_samples_of_both_servers() -> None:
+def test_recorded_samples_cover_old_and_current_server() -> None:
     assert len(RESULTS) > 20 and len(REFUSALS) > 10
     assert sum(name.startswith("old_") for name in RESULTS) > 5
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_recorded_result(name: str) -> None:
+def test_recorded_result_is_decoded_field_by_field(name: str) -> None:
     result, told = decode_reply(*reply(name), endpoint="http://it"), SAMPLES[name]["response"]["body"]
     assert (result.language, result.version, result.endpoint) == (
         told["language"],
@@ -73,12 +73,12 @@ def test_recorded_result(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_result_survives_our_server(name: str) -> None:
+def test_recorded_result_survives_reencoding_by_worker(name: str) -> None:
     result = decode_reply(*reply(name))
     assert decode_reply(200, encode_result(result)) == result
 
 
-def test_the_fields_of_the_current_server_are_ours() -> None:
+def test_encoded_result_has_fields_of_current_server() -> None:
     ours = json.loads(encode_result(decode_reply(*reply("classic_ce"))))
     theirs = SAMPLES["classic_ce"]["response"]["body"]
     assert ours.keys() == theirs.keys()
@@ -98,13 +98,13 @@ REFUSED_AS: dict[str, tuple[type[EngineError], str]] = {
 
 
 @pytest.mark.parametrize(("name", "kind", "words"), [(name, *rest) for name, rest in REFUSED_AS.items()])
-def test_recorded_refusal(name: str, kind: type[EngineError], words: str) -> None:
+def test_recorded_refusal_raises_expected_error(name: str, kind: type[EngineError], words: str) -> None:
     with pytest.raises(EngineError) as caught:
         decode_reply(*reply(name))
     assert type(caught.value) is kind and words in str(caught.value)
 
 
-def test_every_recorded_refusal_is_the_jobs_fault() -> None:
+def test_recorded_refusals_all_raise_job_rejected() -> None:
     for name in REFUSALS:
         with pytest.raises(JobRejected):
             decode_reply(*reply(name))
@@ -113,7 +113,7 @@ def test_every_recorded_refusal_is_the_jobs_fault() -> None:
 @pytest.mark.parametrize(
     ("name", "limit"), [("timeout_above_limit", "run_timeout"), ("stock_body_too_large", "body")]
 )
-def test_which_limit(name: str, limit: str) -> None:
+def test_refused_limit_is_named_in_job_too_large(name: str, limit: str) -> None:
     with pytest.raises(JobTooLarge) as caught:
         decode_reply(*reply(name))
     assert caught.value.limit == limit
@@ -145,7 +145,9 @@ def test_which_limit(name: str, limit: str) -> None:
         (503, b'{"message": "queue is full"}', EngineOverloaded),
     ],
 )
-def test_what_else_may_come(status: int, body: bytes, kind: type[EngineError]) -> None:
+def test_unusual_reply_raises_expected_engine_error(
+    status: int, body: bytes, kind: type[EngineError]
+) -> None:
     with pytest.raises(EngineError) as caught:
         decode_reply(status, body)
     assert type(caught.value) is kind
@@ -163,25 +165,25 @@ _NGINX = b"<html>\r\n<head><title>%b</title></head>\r\n<body>\r\n<center><h1>%b<
         (502, b"<!DOCTYPE html>\n<p>Away", "HTTP 502: <!DOCTYPE html>"),
     ],
 )
-def test_pages_of_gateways_in_words(status: int, body: bytes, words: str) -> None:
+def test_gateway_error_page_is_quoted_in_error(status: int, body: bytes, words: str) -> None:
     with pytest.raises(EngineError) as caught:
         decode_reply(status, body)
     assert words in str(caught.value)
 
 
-def test_words_of_a_submission_are_no_refusal() -> None:
+def test_error_text_printed_by_submission_is_no_refusal() -> None:
     said = "run_timeout cannot exceed the configured limit of 1 PayloadTooLargeError Resource temporarily"
     result = decode_reply(200, encode_result(JobResult(run=Ending(stdout=said, stderr=said, code=0))))
     assert result.run.stdout == said
 
 
-def test_unknown_fields_and_words_are_passed_over() -> None:
+def test_unknown_fields_and_statuses_of_reply_are_ignored() -> None:
     told = {"run": {"stdout": "x", "status": "ZZ", "code": 1, "wall_time": 1.6, "new": []}, "later": {}}
     run = decode_reply(200, json.dumps(told).encode()).run
     assert (run.stdout, run.status, run.wall_time) == ("x", None, 2)
 
 
-def test_a_failed_compile_stands_for_a_run_that_is_not_told() -> None:
+def test_failed_compile_stage_replaces_missing_run_stage() -> None:
     result = decode_reply(200, b'{"compile": {"code": 1, "stderr": "oops"}}')
     assert result.run == result.compile and result.run.stderr == "oops"
 
@@ -190,7 +192,7 @@ def test_a_failed_compile_stands_for_a_run_that_is_not_told() -> None:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_recorded_request_there_and_back(name: str) -> None:
+def test_recorded_request_survives_decoding_and_encoding(name: str) -> None:
     """What a server reads from a client's body is what our client sends for it."""
     asked, told = decode_request(sent(name)), SAMPLES[name]["request"]["body"]
     again = json.loads(encode_request(asked))
@@ -202,7 +204,7 @@ def test_recorded_request_there_and_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in REFUSALS if not sent(name).startswith(b'"')])
-def test_our_server_refuses_in_the_same_words(name: str) -> None:
+def test_worker_refuses_with_same_reply_as_piston(name: str) -> None:
     def serve() -> None:
         asked = decode_request(sent(name))
         limit = 3000 if name.startswith("stock") else 60000
@@ -229,7 +231,7 @@ def refused(call: Callable[[], object]) -> RefusedRequest:
         ("stock_body_too_large", too_large(100_000)),
     ],
 )
-def test_where_our_words_differ_a_client_reads_the_same(name: str, ours: RefusedRequest) -> None:
+def test_worker_refusal_that_differs_from_piston_raises_same_error(name: str, ours: RefusedRequest) -> None:
     kinds = []
     for status, body in (reply(name), (ours.status, ours.body)):
         with pytest.raises(JobRejected) as caught:
@@ -238,25 +240,25 @@ def test_where_our_words_differ_a_client_reads_the_same(name: str, ours: Refused
     assert kinds[0] == kinds[1]
 
 
-def test_the_usual_content_type() -> None:
+def test_json_content_type_with_charset_is_accepted() -> None:
     check_content_type("application/json; charset=utf-8")
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"language": ""}', b'{"language": 5}'])
-def test_nothing_is_no_language(body: bytes) -> None:
+def test_request_without_language_is_refused(body: bytes) -> None:
     with pytest.raises(RefusedRequest, match=r"^language is required as a string$"):
         decode_request(body)
 
 
 @pytest.mark.parametrize("body", [b"5", b"null", b'"text"', b'{"language": "\xff"}', b"[" * 100_000])
-def test_not_an_object(body: bytes) -> None:
+def test_request_that_is_no_json_object_is_refused_with_syntax_error(body: bytes) -> None:
     with pytest.raises(RefusedRequest) as caught:
         decode_request(body)
     assert json.loads(caught.value.body)["stack"].startswith("SyntaxError: ")
 
 
 @given(st.binary(), st.binary(), st.booleans())
-def test_contents_arrive_exactly(first: bytes, second: bytes, text: bool) -> None:
+def test_file_contents_survive_request_encoding(first: bytes, second: bytes, text: bool) -> None:
     files = (
         JobFile(name="run", content=Blob.of("true")),
         JobFile(name="a", content=Blob.of(first)),
@@ -275,7 +277,7 @@ def is_text(data: bytes) -> bool:
     return True
 
 
-def test_a_file_from_disk(tmp_path: Path) -> None:
+def test_binary_file_from_disk_is_sent_as_base64(tmp_path: Path) -> None:
     path = tmp_path / "blob"
     path.write_bytes(b"\xff\x00")
     run = JobFile(name="run", content=Blob.of("true"))
@@ -283,7 +285,7 @@ def test_a_file_from_disk(tmp_path: Path) -> None:
     assert told == {"name": "x", "content": "/wA=", "encoding": "base64"}
 
 
-def test_only_what_is_asked_for_travels() -> None:
+def test_encoded_request_contains_only_fields_that_are_set() -> None:
     told = json.loads(encode_request(job(runtime="bash", run_timeout=5, stdin="x", args=("a",))))
     assert told == {
         "language": "bash", "version": "*", "files": [{"name": "run", "content": "true"}],
@@ -296,12 +298,12 @@ def test_only_what_is_asked_for_travels() -> None:
 
 
 @pytest.mark.parametrize("name", ["../evil", "/etc/x", "a//b", "a/./b", "", "a\0b"])
-def test_names_that_a_server_would_answer_with_500(name: str) -> None:
+def test_unusable_file_name_is_job_rejected(name: str) -> None:
     with pytest.raises(JobRejected, match="cannot be a file's name"):
         encode_request(job(JobFile(name=name, content=Blob.of("x"))))
 
 
-def test_jobs_that_cannot_be_sent() -> None:
+def test_job_with_duplicate_or_binary_only_files_is_rejected() -> None:
     twice = JobFile(name="run", content=Blob.of("x"))
     with pytest.raises(JobRejected, match="twice"):
         encode_request(job(twice, twice))
@@ -316,7 +318,7 @@ def asked(**fields: Any) -> Job:
     return decode_request(json.dumps({"language": "a", "version": "1", "files": files, **fields}).encode())
 
 
-def test_what_is_left_out_and_what_counts_as_left_out() -> None:
+def test_request_field_of_zero_minus_one_or_null_counts_as_omitted() -> None:
     plain = asked()
     assert plain == asked(run_timeout=0, compile_memory_limit=-1, args=None, stdin=None, unknown={"x": 1})
     assert [file.name for file in plain.files] == ["file0.code"]
@@ -325,13 +327,13 @@ def test_what_is_left_out_and_what_counts_as_left_out() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"args": "a"}, {"stdin": 5}, {"run_cpu_time": True}, {"run_timeout": -1}])
-def test_what_else_is_refused(fields: dict[str, Any]) -> None:
+def test_request_with_invalid_field_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(RefusedRequest):
         asked(**fields)
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_every_limit_is_bounded(name: str) -> None:
+def test_request_limit_above_configured_limit_is_refused(name: str) -> None:
     check_limits(asked(**{name: 7}), {name: 7})
     check_limits(asked(**{name: 7}), {name: -1})
     with pytest.raises(RefusedRequest, match=f"^{name} cannot exceed the configured limit of 6$") as caught:
@@ -361,7 +363,7 @@ def test_encodings_as_node_reads_them(content: str, encoding: str, data: bytes) 
 
 
 @given(st.binary())
-def test_base64_of_anything(data: bytes) -> None:
+def test_base64_files_are_decoded_with_any_padding_and_alphabet(data: bytes) -> None:
     content = base64.b64encode(data).decode()
     for text in (content, content.rstrip("="), base64.urlsafe_b64encode(data).decode()):
         files = [{"content": "x"}, {"content": text, "encoding": "base64"}]
@@ -369,7 +371,7 @@ def test_base64_of_anything(data: bytes) -> None:
         assert decode_request(json.dumps(body).encode()).files[1].content.read() == data
 
 
-def test_a_file_that_came_as_base64_is_not_the_main_file() -> None:
+def test_base64_file_is_not_marked_as_text() -> None:
     files = [{"name": "a", "content": "eA==", "encoding": "base64"}, {"name": "b", "content": "x"}]
     body = {"language": "a", "version": "1", "files": files}
     assert [file.text for file in decode_request(json.dumps(body).encode()).files] == [False, True]

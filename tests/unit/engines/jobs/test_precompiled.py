@@ -122,7 +122,7 @@ def test_head_is_of_the_one_source_that_is_compiled() -> None:
         assert find_head(recipe(source, language=language)) == ()
 
 
-def test_demand_makes_a_file_when_it_was_seen_often_enough() -> None:
+def test_demand_is_due_after_required_number_of_sightings() -> None:
     demand = Demand()
     assert [demand.is_due(key, 2) for key in "aabab"] == [False, True, False, True, True]
     assert Demand().is_due("a", 1)
@@ -166,7 +166,7 @@ SAYS = {"cmath": "_GLIBCXX_INCLUDE_NEXT_C_HEADERS", "assert.h": "", "cassert": "
 
 
 @pytest.mark.parametrize("state", [USABLE, USABLE[::-1]], ids=["in order", "backwards"])
-def test_what_may_be_read_again_says_nothing(state: tuple[str, ...]) -> None:
+def test_headers_that_may_be_included_twice_print_no_messages(state: tuple[str, ...]) -> None:
     taken, again = ([name for name in names if is_taken(name)] for names in (state, USABLE))
     found = said_again(taken, again)
     for name, lines in found.items():
@@ -184,7 +184,7 @@ def is_taken(name: str) -> bool:
 
 @pytest.mark.nightly(unless="^0$")
 @pytest.mark.parametrize("seed", range(20))
-def test_head_that_is_read_again_changes_nothing(seed: int) -> None:
+def test_headers_included_twice_leave_macros_unchanged(seed: int) -> None:
     """`bits/stdc++.h` fails this: what it reads of `cstdarg` takes back a macro of `stdio.h`."""
     names = [name for name in USABLE if is_taken(name)]
     head = random.Random(seed).sample(names, 8)
@@ -262,7 +262,7 @@ def header(shared: Path) -> Path:
     ],
     ids=["alone", "optimized after", "for a processor after", "twice", "lines of another kind", "other head"],
 )
-def test_binaries_are_the_same_to_the_byte(
+def test_binary_with_precompiled_header_is_identical(
     tmp_path: Path, header: Path, source: str, problem: Problem | None
 ) -> None:
     build = recipe(source, problem)
@@ -275,7 +275,9 @@ def test_binaries_are_the_same_to_the_byte(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_programs_are_the_same_to_the_byte(tmp_path: Path, header: Path, path: Path) -> None:
+def test_library_programs_with_precompiled_header_are_identical(
+    tmp_path: Path, header: Path, path: Path
+) -> None:
     """Threads, exceptions, locales, regular expressions, chrono: 43 programs that use most of the library."""
     build = recipe(path.read_text())
     assert find_head(build) == BIG
@@ -310,24 +312,24 @@ def marks(head: str = BEGINNING) -> BuildSpec:
     return recipe(f"{head}#ifndef A\n#define A 8\n#endif\nint main() {{ return A; }}\n")
 
 
-def test_header_is_really_used(tmp_path: Path, marked: Path) -> None:
+def test_precompiled_header_is_used_by_build(tmp_path: Path, marked: Path) -> None:
     run_build(tmp_path, marks(), marked)
     assert exit_code(tmp_path, marks()) == 7
 
 
-def test_header_is_not_used_where_a_source_could_look_up_the_command(tmp_path: Path, marked: Path) -> None:
+def test_precompiled_header_is_not_used_if_source_can_read_command(tmp_path: Path, marked: Path) -> None:
     run_build(tmp_path, marks(), marked, readable=True)
     assert exit_code(tmp_path, marks()) == 8
 
 
-def test_header_is_not_used_for_a_source_without_a_head(tmp_path: Path, marked: Path) -> None:
+def test_precompiled_header_is_not_used_for_source_without_head(tmp_path: Path, marked: Path) -> None:
     run_build(tmp_path, marks("// a comment\n"), marked)
     assert exit_code(tmp_path, marks()) == 8
 
 
 @pytest.mark.parametrize("broken", [b"no header", b"gpch.014", b"gpch.013"])
 @pytest.mark.parametrize("grader", ["", GRADER], ids=["alone", "graded"])
-def test_header_that_cannot_be_used_is_done_without(
+def test_broken_precompiled_header_is_ignored_by_build(
     tmp_path: Path, grader_object: bytes, broken: bytes, grader: str
 ) -> None:
     (tmp_path / "header").write_bytes(broken)
@@ -338,7 +340,7 @@ def test_header_that_cannot_be_used_is_done_without(
 
 
 @pytest.mark.parametrize("grader", ["", GRADER], ids=["alone", "graded"])
-def test_header_of_a_head_changes_no_byte(
+def test_precompiled_header_of_few_includes_leaves_binary_identical(
     tmp_path: Path, lean: Path, grader_object: bytes, grader: str
 ) -> None:
     text = "int add(int a, int b) { auto c = {__LINE__, 1, 1}; return a + b + int(c.size()) - 3; }\n"
@@ -349,14 +351,14 @@ def test_header_of_a_head_changes_no_byte(
 
 
 @pytest.mark.parametrize("text", ["int f() {}\nint main() {}\n", "int main() { initializer_list<int> a; }\n"])
-def test_words_are_those_about_the_source_alone(tmp_path: Path, lean: Path, text: str) -> None:
+def test_compiler_log_is_same_with_precompiled_header(tmp_path: Path, lean: Path, text: str) -> None:
     build, told = recipe(BEGINNING + text), []
     for name, header in (("with", lean), ("without", None)):
         told.append(run_build(tmp_path / name, build, header, refused="?"))
     assert told[0] and told[0] == told[1]
 
 
-def test_second_try_finds_nothing_of_the_first(tmp_path: Path, lean: Path) -> None:
+def test_rebuild_without_header_cannot_read_first_artifact(tmp_path: Path, lean: Path) -> None:
     """The first one warns and makes a program, whose name the source has assembled into the second."""
     looks = f'{BEGINNING}#warning own words\nasm(".data\\n.incbin \\"submission\\"");\nint main() {{}}\n'
     build, told = recipe(looks), []
@@ -367,7 +369,7 @@ def test_second_try_finds_nothing_of_the_first(tmp_path: Path, lean: Path) -> No
     assert logs[0] == logs[1]
 
 
-def test_header_of_the_servers_package_is_used(
+def test_packaged_precompiled_header_is_used_with_same_library_and_head(
     tmp_path: Path, marked: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not used with another version of the C library, or for another head."""
@@ -393,14 +395,16 @@ def grader_object(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_a_graders_object_changes_no_byte(tmp_path: Path, grader_object: bytes, broken: bool) -> None:
+def test_precompiled_grader_object_leaves_binary_identical(
+    tmp_path: Path, grader_object: bytes, broken: bool
+) -> None:
     """An object that cannot be linked is done without."""
     build = recipe('#include "sum.h"\nint add(int a, int b) { return a + b; }\n', graded(GRADER))
     made = run_build(tmp_path / "with", build, shared=b"broken" if broken else grader_object)
     assert made == run_build(tmp_path / "without", build)
 
 
-def test_a_graders_object_is_really_used(tmp_path: Path, grader_object: bytes) -> None:
+def test_precompiled_grader_object_is_linked(tmp_path: Path, grader_object: bytes) -> None:
     build = recipe("int other() { return 1; }\n", graded("int other();\nint main() { return other(); }\n"))
     theirs = run_build(tmp_path / "object", object_spec(build))
     assert theirs != grader_object
@@ -408,13 +412,13 @@ def test_a_graders_object_is_really_used(tmp_path: Path, grader_object: bytes) -
     assert run_build(tmp_path / "box", own, shared=theirs) != run_build(tmp_path / "plain", own)
 
 
-def test_a_source_that_is_wrong_is_refused_with_an_object(tmp_path: Path, grader_object: bytes) -> None:
+def test_invalid_source_is_refused_once_with_grader_object(tmp_path: Path, grader_object: bytes) -> None:
     """What the compiler says is told once."""
     build = recipe("int add(int a, int b) { return nonsense; }\n", graded(GRADER))
     run_build(tmp_path, build, shared=grader_object, refused="error: ")
 
 
-def test_an_object_is_of_the_problem_and_the_flags_alone() -> None:
+def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
     first, second = (object_spec(recipe(source, graded(GRADER))) for source in ("int a;", "int b;"))
     assert first == second
     assert first.main.name == "graders/grader.cpp"
@@ -423,7 +427,7 @@ def test_an_object_is_of_the_problem_and_the_flags_alone() -> None:
     assert len(keys) == 2
 
 
-def test_only_alone_a_source_shares_its_grader() -> None:
+def test_grader_object_is_shared_only_by_single_source_submissions() -> None:
     """Further files of a submission may change what the grader includes."""
     alone = submitted("int a;")
     many = msgspec.structs.replace(alone, files=(named("other.h", ""),))
@@ -432,7 +436,7 @@ def test_only_alone_a_source_shares_its_grader() -> None:
     assert not recipe(HELLO).shared
 
 
-def test_different_compilers_are_told_apart() -> None:
+def test_capabilities_offer_each_compiler_version() -> None:
     tools = [Toolchain(command="g++", path="/usr/bin/g++", version=v, identity=v) for v in ("12", "13")]
     alone = {"g++": tools[0]}
     profile = Capabilities(name="two", architecture="x86_64", toolchains=alone, offers={"g++": tuple(tools)})

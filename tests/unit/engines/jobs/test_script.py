@@ -38,13 +38,13 @@ def build(folder: Path, recipe: BuildSpec, tool: Toolchain) -> Ending:
     return Ending(stdout=done.stdout, stderr=done.stderr, code=done.returncode)
 
 
-def test_a_good_source_becomes_an_artifact(tmp_path: Path) -> None:
+def test_valid_source_is_built_without_output(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int main() {}"), seen_tool())
     assert (classify_build(stage), stage.stdout) == (BuildEnding.BUILT, "")
     assert (tmp_path / "box/submission").stat().st_size > 0
 
 
-def test_a_program_over_the_limit_of_files_is_not_built(tmp_path: Path) -> None:
+def test_artifact_over_file_size_limit_fails_build(tmp_path: Path) -> None:
     """Whoever runs the script: servers have limits of their own, and each another one."""
     code = 'asm(".data\\n.fill {size}, 1, 7"); int main() {{}}'
     limits = msgspec.structs.replace(LIMITS, file_size=8 << 20)
@@ -53,19 +53,19 @@ def test_a_program_over_the_limit_of_files_is_not_built(tmp_path: Path) -> None:
         assert classify_build(stage) is end, stage
 
 
-def test_an_error_in_the_source_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
+def test_invalid_source_is_refused_with_compiler_message(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int main() { return x; }"), seen_tool())
     assert classify_build(stage) is BuildEnding.REFUSED
     told = format_build_log(stage, BuildLimits(log=10_000))
     assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", told)
 
 
-def test_a_missing_function_is_refused(tmp_path: Path) -> None:
+def test_undefined_function_is_refused(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int f();\nint main() { return f(); }"), seen_tool())
     assert classify_build(stage) is BuildEnding.REFUSED
 
 
-def test_a_standard_that_the_compiler_lacks_is_the_machines_fault(tmp_path: Path) -> None:
+def test_unsupported_language_standard_is_machine_fault(tmp_path: Path) -> None:
     recipe = submission_recipe(plain_problem(cpp_standard="gnu++99"), submitted("int main() {}"), LIMITS)
     stage = build(tmp_path, recipe, seen_tool())
     assert classify_build(stage) is BuildEnding.MACHINE
@@ -73,7 +73,9 @@ def test_a_standard_that_the_compiler_lacks_is_the_machines_fault(tmp_path: Path
 
 
 @pytest.mark.parametrize(("code", "end"), [("print(1)", BuildEnding.BUILT), ("print(", BuildEnding.REFUSED)])
-def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: BuildEnding) -> None:
+def test_python_source_is_syntax_checked_and_kept_unchanged(
+    tmp_path: Path, code: str, end: BuildEnding
+) -> None:
     stage = build(tmp_path, recipe_of(code, language="python"), seen_tool("python3"))
     assert classify_build(stage) is end
     if end is BuildEnding.BUILT:
@@ -82,12 +84,12 @@ def test_python_is_checked_and_kept_as_it_is(tmp_path: Path, code: str, end: Bui
         assert "SyntaxError" in stage.stdout
 
 
-def test_a_compiler_that_is_gone_is_the_machines_fault(tmp_path: Path) -> None:
+def test_missing_compiler_is_machine_fault(tmp_path: Path) -> None:
     gone = Toolchain(command="g++", path="/nowhere/g++", version="1", identity="1")
     assert classify_build(build(tmp_path, recipe_of(), gone)) is BuildEnding.MACHINE
 
 
-def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
+def test_full_disk_in_build_is_machine_fault(tmp_path: Path) -> None:
     tool = compiler_in_shell(
         tmp_path, "echo 'fatal error: error writing to x.s: No space left on device' >&2; exit 1"
     )
@@ -99,7 +101,7 @@ def test_a_full_disk_is_the_machines_fault(tmp_path: Path) -> None:
 WORKS_FOR_CONTROL = "for name; do case $name in *control.*) exit 0;; esac; done"
 
 
-def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> None:
+def test_nearly_full_disk_in_build_is_machine_fault(tmp_path: Path) -> None:
     """The program finds no room there, and an empty one does."""
     failing = "head -c 5000000 /dev/zero > submission || { rm submission; exit 1; }"
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{failing}")
@@ -134,7 +136,9 @@ def test_a_disk_that_is_nearly_full_is_not_the_sources_fault(tmp_path: Path) -> 
         ),
     ],
 )
-def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, end: BuildEnding) -> None:
+def test_compiler_exit_maps_to_build_ending_if_control_builds(
+    tmp_path: Path, text: str, end: BuildEnding
+) -> None:
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{text}")
     assert classify_build(build(tmp_path, recipe_of(), tool)) is end
 
@@ -143,7 +147,7 @@ def test_endings_of_a_compiler_that_works_otherwise(tmp_path: Path, text: str, e
     ("code", "end"),
     [(1, BuildEnding.REFUSED), (2, BuildEnding.REFUSED), (3, BuildEnding.CRASHED), (0, BuildEnding.BUILT)],
 )
-def test_go_refuses_a_source_with_either_code(tmp_path: Path, code: int, end: BuildEnding) -> None:
+def test_go_exit_code_1_or_2_is_refusal(tmp_path: Path, code: int, end: BuildEnding) -> None:
     """Before version 1.20 with 2, since then with 1: neither is worth a second build."""
     recipe = recipe_of("package main", language="go")
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n: > submission\nexit {code}")
@@ -151,7 +155,7 @@ def test_go_refuses_a_source_with_either_code(tmp_path: Path, code: int, end: Bu
     assert classify_build(stage, recipe.refusals) is end
 
 
-def test_a_compiler_that_is_content_and_makes_nothing_has_refused(tmp_path: Path) -> None:
+def test_compiler_without_output_file_has_refused_source(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of(), compiler_in_shell(tmp_path, "exit 0"))
     assert (classify_build(stage), stage.stdout) == (BuildEnding.REFUSED, "the compiler made no file\n")
 
@@ -164,7 +168,7 @@ def test_a_compiler_that_is_content_and_makes_nothing_has_refused(tmp_path: Path
         ("go", "package lib\nfunc F() {}"),
     ],
 )
-def test_a_library_is_no_program(tmp_path: Path, language: str, code: str) -> None:
+def test_source_without_entry_point_is_refused(tmp_path: Path, language: str, code: str) -> None:
     """Of which nobody would hear before it is to be started."""
     recipe = recipe_of(code, language=language)
     needs(language)
@@ -174,7 +178,7 @@ def test_a_library_is_no_program(tmp_path: Path, language: str, code: str) -> No
     )
 
 
-def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) -> None:
+def test_long_compiler_output_is_truncated_without_stopping_build(tmp_path: Path) -> None:
     tool = compiler_in_shell(
         tmp_path, "i=0; while [ $i -lt 20000 ]; do echo warning $i; i=$((i+1)); done; : > submission"
     )
@@ -182,7 +186,7 @@ def test_what_is_printed_is_bounded_and_does_not_stop_the_build(tmp_path: Path) 
     assert (classify_build(stage), len(stage.stdout)) == (BuildEnding.BUILT, 1000)
 
 
-def test_names_are_quoted(tmp_path: Path) -> None:
+def test_file_names_are_quoted_in_build_script(tmp_path: Path) -> None:
     problem = plain_problem(grader_files=(named("graders/it's; touch owned .h", "int x;"),))
     recipe = submission_recipe(
         problem, submitted('#include "it\'s; touch owned .h"\nint main() { return x; }'), LIMITS
@@ -191,7 +195,7 @@ def test_names_are_quoted(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("owned*"))
 
 
-def test_the_control_program_takes_the_place_of_all_sources() -> None:
+def test_control_command_replaces_all_sources_by_control_program() -> None:
     recipe = recipe_of()
     control = control_command(recipe)
     assert control[:-2] == recipe.command[:-2]
@@ -207,14 +211,14 @@ def test_the_control_program_takes_the_place_of_all_sources() -> None:
         (StageStatus.SG, "Memory limit exceeded"),
     ],
 )
-def test_a_limit_cuts_short_and_is_named(status: StageStatus, words: str) -> None:
+def test_build_stopped_by_limit_names_limit_in_log(status: StageStatus, words: str) -> None:
     message = CPU_LIMIT if status is StageStatus.TO else "Memory limit exceeded"
     stage = Ending(stdout="half a ", signal="SIGKILL", status=status, message=message)
     assert classify_build(stage) is BuildEnding.CUT_SHORT
     assert format_build_log(stage, BuildLimits(log=100)) == f"half a \nThe compiler was stopped: {words}."
 
 
-def test_the_log_is_printable_and_bounded() -> None:
+def test_compile_log_is_printable_and_truncated() -> None:
     stage = Ending(stdout="\x1b[31mred\x07\ttab\nüñ" + "x" * 100, code=1)
     assert format_build_log(stage, BuildLimits(log=20)) == "\ufffd[31mred\ufffd\ttab\nüñxxxx"
 
@@ -223,7 +227,7 @@ def test_no_compilers_own_code_is_ours() -> None:
     assert MACHINE_AT_FAULT not in {0, 1, 2, 4, 126, 127, *range(129, 166)}
 
 
-def test_a_log_has_the_same_words_each_time() -> None:
+def test_temporary_file_names_are_removed_from_compile_log() -> None:
     """Names of the compiler's own files are made up anew for each build."""
     places = ("/tmp/ccaB3dE9", "/tmp/ccZz00Qq", "/dev/shm/ioi-eval-0-1-x_y/box-12/ccaB3dE9")
     said = (f"ld: {place}.o: undefined reference to `f()'\n" for place in places)
@@ -235,6 +239,8 @@ def test_a_log_has_the_same_words_each_time() -> None:
     ("killed", "found"),
     [("wall", BuildEnding.IDLED), ("hard", BuildEnding.STOPPED), ("cpu", BuildEnding.CUT_SHORT)],
 )
-def test_only_a_limit_that_a_source_exceeds_cuts_it_short(killed: str, found: BuildEnding) -> None:
+def test_limit_kills_build_as_cut_short_only_for_cpu_or_memory_of_source(
+    killed: str, found: BuildEnding
+) -> None:
     """A source whose build waited, or was slow beside others, is built once more."""
     assert classify_build(Ending.by_limit(killed)) is found

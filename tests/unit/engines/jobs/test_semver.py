@@ -48,18 +48,22 @@ numbers = st.tuples(*[st.integers(0, 30)] * 3)
         ("1.2.3.4", [], ["1.2.3"]),
     ],
 )
-def test_ranges(wanted: str, taken: list[str], refused: list[str]) -> None:
+def test_version_range_accepts_and_refuses_versions(
+    wanted: str, taken: list[str], refused: list[str]
+) -> None:
     assert [version for version in [*taken, *refused] if satisfies(version, wanted)] == taken
 
 
 @pytest.mark.parametrize("text", ["1.2", "x", "1.2.3.4", "", "01.2.3"])
-def test_what_is_no_version(text: str) -> None:
+def test_invalid_version_satisfies_no_range(text: str) -> None:
     assert parse_version(text) is None
     assert not satisfies(text, "*")
 
 
 @given(numbers, numbers)
-def test_comparisons_are_those_of_the_numbers(one: tuple[int, int, int], other: tuple[int, int, int]) -> None:
+def test_version_comparison_equals_comparison_of_numbers(
+    one: tuple[int, int, int], other: tuple[int, int, int]
+) -> None:
     left, right = (".".join(map(str, version)) for version in (one, other))
     assert satisfies(left, f">={right}") == (one >= other)
     assert satisfies(left, f"<{right}") == (one < other)

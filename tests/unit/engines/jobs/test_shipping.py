@@ -23,19 +23,19 @@ NOISE = random.Random(7).randbytes(5000)
 TEXT = "the same line again\n" * 1000
 
 
-def test_what_is_small_or_does_not_shrink_travels_as_it_is() -> None:
+def test_small_or_incompressible_content_is_sent_uncompressed() -> None:
     for content in (b"", b"abc", b"a" * 2000, bytes(300), NOISE):
         parcel = pack_content(Blob.of(content))
         assert (parcel.packed, parcel.content.read()) == (False, content)
 
 
-def test_what_shrinks_travels_packed() -> None:
+def test_compressible_content_is_sent_as_gzip() -> None:
     parcel = pack_content(Blob.of(TEXT))
     assert parcel.packed and gzip.decompress(parcel.content.read()) == TEXT.encode()
     assert parcel.weight < len(TEXT) // 20
 
 
-def test_a_file_that_was_edited_does_not_travel_under_the_hash_that_it_had(tmp_path: Path) -> None:
+def test_file_edited_after_hashing_is_judge_failure(tmp_path: Path) -> None:
     (tmp_path / "1.out").write_text("3\n")
     content = Blob.of_file(tmp_path / "1.out")
     (tmp_path / "1.out").write_text("4\n")
@@ -45,7 +45,7 @@ def test_a_file_that_was_edited_does_not_travel_under_the_hash_that_it_had(tmp_p
     assert pack_content(content).content.read() == b"3\n"
 
 
-def test_a_weight_is_what_a_request_grows_by() -> None:
+def test_weight_of_content_is_its_encoded_size_in_request() -> None:
     assert pack_content(Blob.of("a\n\x00")).weight == len('"a\\n\\u0000"')
     assert pack_content(Blob.of(b"\xff" * 300)).weight == 400
 
@@ -59,7 +59,7 @@ def said(script: str, folder: Path) -> str:
     return done.stdout.strip()
 
 
-async def test_a_shipped_job_unpacks_itself(tmp_path: Path) -> None:
+async def test_packed_job_script_unpacks_its_files(tmp_path: Path) -> None:
     path = tmp_path / "somewhere"
     path.write_text(TEXT)
     shipped = await JobPacker().shipped(
@@ -81,14 +81,14 @@ async def test_a_shipped_job_unpacks_itself(tmp_path: Path) -> None:
     assert said(script, tmp_path) == str(len(TEXT))
 
 
-async def test_no_folder_of_a_job_holds_folders_alone() -> None:
+async def test_folders_with_only_subfolders_get_marker_file() -> None:
     deep = [JobFile(name=name, content=Blob.of("deep")) for name in ("a/b/c/d.txt", "e/f.txt", "e/g/h.txt")]
     shipped = await JobPacker().shipped(job(*deep, JobFile(name="run", content=Blob.of(""))), "run", SERVER)
     names = [file.name for file in shipped.files]
     assert names == ["run", "data", *(file.name for file in deep), "a/.ioi-eval", "a/b/.ioi-eval"]
 
 
-async def test_a_content_is_packed_once(tmp_path: Path) -> None:
+async def test_same_content_is_compressed_once(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_text(TEXT)
     shipping, blob = JobPacker(), Blob.of_file(path)
@@ -97,7 +97,7 @@ async def test_a_content_is_packed_once(tmp_path: Path) -> None:
     assert {id(parcel) for parcel in [*parcels, await shipping.packed(blob)]} == {id(parcels[0])}
 
 
-async def test_what_is_remembered_has_an_end(tmp_path: Path) -> None:
+async def test_packed_contents_cache_is_bounded(tmp_path: Path) -> None:
     shipping = JobPacker(max_cached_bytes=8000)
     first, *others = [Blob.of(NOISE[: 3000 + index]) for index in range(4)]
     kept = await shipping.packed(first)
@@ -106,7 +106,7 @@ async def test_what_is_remembered_has_an_end(tmp_path: Path) -> None:
     assert await shipping.packed(first) is not kept
 
 
-async def test_what_came_packed_travels_on_as_it_came() -> None:
+async def test_content_received_as_gzip_is_forwarded_unchanged() -> None:
     shipping, came = JobPacker(), gzip.compress(TEXT.encode(), 1)
     shipping.add_packed(Blob.of(TEXT), came)
     parcel = await shipping.packed(Blob(sha256=Blob.of(TEXT).sha256, size=len(TEXT), path="/nowhere"))
@@ -114,7 +114,7 @@ async def test_what_came_packed_travels_on_as_it_came() -> None:
     assert parcel.weight == (len(came) + 2) // 3 * 4
 
 
-async def test_what_came_larger_than_it_is_travels_as_it_is() -> None:
+async def test_gzip_larger_than_content_is_not_reused() -> None:
     shipping = JobPacker()
     for content in (b"abc", NOISE):
         shipping.add_packed(Blob.of(content), gzip.compress(content))
@@ -125,20 +125,20 @@ async def test_what_came_larger_than_it_is_travels_as_it_is() -> None:
     ("runtimes", "chosen"),
     [(("bash",), "bash"), (("bash", "ioi_eval"), "ioi_eval"), (("cms", "ioi_eval"), "ioi_eval")],
 )
-def test_our_own_package_comes_first(runtimes: tuple[str, ...], chosen: str) -> None:
+def test_shell_runtime_prefers_own_package(runtimes: tuple[str, ...], chosen: str) -> None:
     assert Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell() == chosen
 
 
 @pytest.mark.parametrize(
     ("runtimes", "words"), [((), "package `bash`"), (("cms_ioi",), "or ask for classic jobs")]
 )
-def test_an_engine_without_a_shell_says_what_to_install(runtimes: tuple[str, ...], words: str) -> None:
+def test_engine_without_shell_runtime_names_package_to_install(runtimes: tuple[str, ...], words: str) -> None:
     with pytest.raises(JudgeFailure, match=words):
         Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell()
 
 
 @pytest.mark.parametrize("executes_plans", [False, True])
-async def test_files_travel_packed_unless_the_engine_executes_plans(executes_plans: bool) -> None:
+async def test_files_are_sent_as_gzip_unless_engine_executes_plans(executes_plans: bool) -> None:
     """An engine that only has the library of waiting runs the job's script, which unpacks the files."""
     capabilities = msgspec.structs.replace(
         SERVER, waiting=Blob.of("a library"), executes_plans=executes_plans

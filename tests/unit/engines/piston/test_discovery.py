@@ -37,7 +37,7 @@ from ioi_eval.errors import EngineUnavailable, InputError
         ("gpu_node-3:2000", "http://gpu_node-3:2000"),
     ],
 )
-def test_an_address_has_one_form(written: str, meant: str) -> None:
+def test_address_is_normalized_to_endpoint_url(written: str, meant: str) -> None:
     assert endpoint_url(written) == meant
     assert endpoint_url(meant) == meant
 
@@ -58,7 +58,7 @@ def test_an_address_has_one_form(written: str, meant: str) -> None:
         "::1",
     ],
 )
-def test_what_is_no_address_is_said(written: str) -> None:
+def test_invalid_address_is_input_error(written: str) -> None:
     with pytest.raises(InputError, match="is not the address of a server"):
         endpoint_url(written)
 
@@ -76,7 +76,7 @@ def test_secrets_do_not_go_into_addresses() -> None:
 
 
 @given(st.text())
-def test_any_text_is_an_address_or_bad_input(text: str) -> None:
+def test_arbitrary_text_is_endpoint_url_or_input_error(text: str) -> None:
     try:
         found = endpoint_url(text)
     except InputError:
@@ -96,19 +96,19 @@ def test_any_text_is_an_address_or_bad_input(text: str) -> None:
         ("@/etc/workers", Listed, "@/etc/workers"),
     ],
 )
-def test_what_a_user_writes(written: str, kind: type, name: str) -> None:
+def test_discovery_text_selects_discovery_class(written: str, kind: type, name: str) -> None:
     found = discovery(written)
     assert type(found) is kind
     assert str(found) == name
 
 
 @pytest.mark.parametrize("written", ["", ",", "k8s:", "k8s:a:0", "k8s:a/b", "http://a:1,http://"])
-def test_what_a_user_should_not_write(written: str) -> None:
+def test_invalid_discovery_text_is_input_error(written: str) -> None:
     with pytest.raises(InputError):
         discovery(written)
 
 
-async def test_a_fixed_list_is_looked_at_once() -> None:
+async def test_fixed_list_is_never_polled() -> None:
     found = Fixed(["b:1", "http://b:1/api/v2", "a:1"])
     assert found.every is None
     assert await found.find() == {"http://a:1", "http://b:1"}
@@ -160,7 +160,7 @@ async def test_jobs_are_workers_by_their_names(cluster: Path) -> None:
     }
 
 
-async def test_only_running_jobs_and_only_a_users(cluster: Path) -> None:
+async def test_squeue_is_asked_for_running_jobs_of_user(cluster: Path) -> None:
     command(cluster, "squeue", f'echo "$*" > {cluster}/asked')
     assert await Slurm("ada").find() == frozenset()
     asked = (cluster / "asked").read_text()
@@ -168,7 +168,7 @@ async def test_only_running_jobs_and_only_a_users(cluster: Path) -> None:
     assert "--user=ada" in asked
 
 
-async def test_a_look_that_fails_says_what_is_wrong(cluster: Path) -> None:
+async def test_failing_squeue_is_engine_unavailable_with_reason(cluster: Path) -> None:
     with pytest.raises(EngineUnavailable, match=r"squeue cannot be started.*Slurm's commands"):
         await Slurm().find()
     command(cluster, "squeue", "echo error: Unable to contact slurm controller >&2; exit 1")
@@ -176,7 +176,7 @@ async def test_a_look_that_fails_says_what_is_wrong(cluster: Path) -> None:
         await Slurm().find()
 
 
-async def test_a_look_that_is_cancelled_leaves_no_process(cluster: Path) -> None:
+async def test_cancelled_squeue_query_leaves_no_process(cluster: Path) -> None:
     started = cluster / "started"
     os.mkfifo(started)
     command(cluster, "squeue", f"echo $$ > {started}; exec /bin/sleep 600")
@@ -192,7 +192,7 @@ async def test_a_look_that_is_cancelled_leaves_no_process(cluster: Path) -> None
 # --- Kubernetes --------------------------------------------------------------------------------------
 
 
-async def test_a_service_is_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_kubernetes_service_resolves_to_all_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name server with several addresses for a name cannot be had here."""
 
     def answers(*_: object, **__: object) -> list[object]:
@@ -205,12 +205,12 @@ async def test_a_service_is_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -
     assert await Kubernetes("workers", 2100).find() == {"http://[fd00::1]:2100"}
 
 
-async def test_a_service_by_the_systems_own_names() -> None:
+async def test_kubernetes_service_resolves_by_system_resolver() -> None:
     assert await Kubernetes("127.0.0.1").find() == {"http://127.0.0.1:2000"}
 
 
 @pytest.mark.parametrize("service", ["a..b", "x" * 64])
-async def test_a_service_that_nobody_knows(service: str) -> None:
+async def test_unknown_kubernetes_service_is_engine_unavailable(service: str) -> None:
     with pytest.raises(EngineUnavailable, match="headless"):
         await Kubernetes(service).find()
 
@@ -218,7 +218,7 @@ async def test_a_service_that_nobody_knows(service: str) -> None:
 # --- files -------------------------------------------------------------------------------------------
 
 
-async def test_a_file_is_watched(tmp_path: Path) -> None:
+async def test_edited_workers_file_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "workers"
     path.write_text("# rack 1\nnode1:2000, node2:2000\n\nhttp://node3:2000/api/v2  # the old one\n")
     listed = Listed(path)
@@ -230,7 +230,7 @@ async def test_a_file_is_watched(tmp_path: Path) -> None:
     assert await listed.find() == frozenset()
 
 
-async def test_a_files_fault_has_a_line(tmp_path: Path) -> None:
+async def test_error_in_workers_file_names_line(tmp_path: Path) -> None:
     path = tmp_path / "workers"
     with pytest.raises(InputError, match="workers: cannot be read"):
         await Listed(path).find()
@@ -239,5 +239,5 @@ async def test_a_files_fault_has_a_line(tmp_path: Path) -> None:
         await Listed(path).find()
 
 
-def test_a_list_has_commas_or_white_space() -> None:
+def test_endpoint_list_is_split_at_commas_and_white_space() -> None:
     assert endpoint_urls(" a:1,\tb:1 ,, c:1\n") == {"http://a:1", "http://b:1", "http://c:1"}

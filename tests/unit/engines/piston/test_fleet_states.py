@@ -17,7 +17,7 @@ from ioi_eval.models import Blob, Job, JobFile
 JOB = Job(files=(JobFile(name="run", content=Blob.of("true")),))
 
 
-def test_diagram_in_the_docs_is_the_table_of_the_code() -> None:
+def test_state_diagram_in_docs_equals_transition_table() -> None:
     """To mend the page, write the diagram into its block."""
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     assert page.partition("```mermaid\n")[2].partition("\n```")[0] == state_diagram()
@@ -32,7 +32,7 @@ def test_every_state_is_reached_from_every_other() -> None:
 @pytest.mark.parametrize(
     ("state", "cause"), [(State.GONE, Cause.FIT), (State.HEALTHY, Cause.FIT), (State.DOWN, Cause.ANSWERED)]
 )
-async def test_change_that_is_not_in_the_table_is_a_bug(state: State, cause: Cause) -> None:
+async def test_state_change_outside_table_raises_key_error(state: State, cause: Cause) -> None:
     fleet = StillFleet()
     endpoint = fleet.join("http://a", 1)
     fleet.put(endpoint, state)
@@ -92,7 +92,7 @@ async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest
 @pytest.mark.parametrize(
     "error", [EngineUnavailable("HTTP 500"), BrokenReply("half a reply"), EngineOverloaded("HTTP 503")]
 )
-async def test_endpoint_that_fails_every_job_rests_whatever_the_failure(error: Exception) -> None:
+async def test_endpoint_rests_after_three_failures_of_any_kind(error: Exception) -> None:
     fleet = Failing(Waits(first_wait=0.001, longest_wait=0.001, first_rest=600.0, longest_rest=600.0))
     fleet.error = error
     bad, good = fleet.join("http://bad", 1), fleet.join("http://good", 1)
@@ -126,7 +126,7 @@ async def test_endpoint_that_is_unfit_after_a_failure_is_left_out_and_inspected_
     await fleet.close()
 
 
-async def test_rate_counts_the_jobs_that_were_answered() -> None:
+async def test_endpoint_rate_counts_answered_jobs() -> None:
     fleet = StillFleet()
     endpoint = fleet.join("http://a", 1)
     assert endpoint.standing.rate == 0

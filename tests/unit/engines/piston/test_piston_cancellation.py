@@ -99,7 +99,7 @@ def once_each(answer: Answer) -> Answer:
     ],
     ids=["small", "large", "after a 500", "after a cut"],
 )
-async def test_at_every_await_of_a_job(
+async def test_job_cancelled_at_any_await_frees_slot(
     answer: Answer, text: str, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "is_loopback", lambda url: False)  # the large one is compressed, too
@@ -119,7 +119,7 @@ async def test_at_every_await_of_a_job(
         await works(engine)
 
 
-async def test_at_every_await_while_it_waits_for_a_slot() -> None:
+async def test_job_cancelled_while_waiting_for_slot_leaves_queue() -> None:
     async with Loopback() as server, engine_on(server, per_endpoint=1) as engine:
         pool = fleet_of(engine)
 
@@ -147,7 +147,7 @@ async def test_at_every_await_while_it_waits_for_a_slot() -> None:
         await works(engine)
 
 
-async def test_many_at_once_at_any_moment() -> None:
+async def test_many_jobs_cancelled_at_random_moments_free_all_slots() -> None:
     async with Loopback(slowly) as a, Loopback(slowly) as b, engine_on(a, b, per_endpoint=2) as engine:
         for moment in range(25):
             jobs = [asyncio.create_task(engine.execute(job())) for _ in range(10)]
@@ -161,7 +161,7 @@ async def test_many_at_once_at_any_moment() -> None:
         await works(engine)
 
 
-async def test_at_every_await_of_entering_and_leaving(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_engine_cancelled_while_opening_or_closing_cleans_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections are closed and tasks ended; who enters next finds nothing of it."""
     sessions = []
 

@@ -85,7 +85,7 @@ def told(result: JobResult) -> str:
 HASH = Blob.of(NOISE).sha256
 
 
-async def test_a_content_travels_once(engine: EmbeddedEngine, place: Path) -> None:
+async def test_content_is_sent_to_worker_once(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
         there = known(server)
         for _ in range(3):
@@ -95,7 +95,9 @@ async def test_a_content_travels_once(engine: EmbeddedEngine, place: Path) -> No
         assert size < len(NOISE) + 6000
 
 
-async def test_many_jobs_and_many_clients_at_once_find_it_there(engine: EmbeddedEngine, place: Path) -> None:
+async def test_concurrent_jobs_of_two_clients_share_uploaded_content(
+    engine: EmbeddedEngine, place: Path
+) -> None:
     async with worker(engine, place) as server, sender() as one, sender() as two:
         asked = await job()
         results = await asyncio.gather(
@@ -113,7 +115,7 @@ async def test_many_jobs_and_many_clients_at_once_find_it_there(engine: Embedded
         assert (await received(server))[0] == contents  # another engine asks, and does not send
 
 
-async def test_what_the_server_let_go_is_sent_again(engine: EmbeddedEngine, place: Path) -> None:
+async def test_content_evicted_by_worker_is_sent_again(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
         there = known(server)
         await client.execute(there, await job())
@@ -127,7 +129,7 @@ async def test_what_the_server_let_go_is_sent_again(engine: EmbeddedEngine, plac
         assert (await received(server))[0] == 3
 
 
-async def test_a_worker_that_was_restarted_is_sent_it_again(engine: EmbeddedEngine, place: Path) -> None:
+async def test_content_is_sent_again_after_worker_restart(engine: EmbeddedEngine, place: Path) -> None:
     (elsewhere := place / "after").mkdir(mode=0o700)
     async with sender() as client:
         async with worker(engine, place) as server:
@@ -138,7 +140,9 @@ async def test_a_worker_that_was_restarted_is_sent_it_again(engine: EmbeddedEngi
             assert (await received(again))[0] == 1
 
 
-async def test_an_older_version_in_its_place_is_sent_everything(engine: EmbeddedEngine, place: Path) -> None:
+async def test_worker_replaced_by_version_without_cache_gets_full_jobs(
+    engine: EmbeddedEngine, place: Path
+) -> None:
     async with sender() as client:
         async with worker(engine, place) as server:
             there = known(server)
@@ -150,14 +154,14 @@ async def test_an_older_version_in_its_place_is_sent_everything(engine: Embedded
             assert (await received(older))[1] > len(NOISE)  # twice half of it, packed and in base64
 
 
-async def test_a_server_that_claims_to_keep_contents_and_does_not(engine: EmbeddedEngine) -> None:
+async def test_worker_without_announced_content_cache_gets_full_jobs(engine: EmbeddedEngine) -> None:
     async with worker(engine, None) as server, sender() as client:
         there = known(server)
         assert told(await client.execute(there, await job())) == HASH
         assert client.contents_of(there).space == 0
 
 
-async def test_a_piston_hears_nothing_of_contents() -> None:
+async def test_piston_gets_full_jobs_without_content_requests() -> None:
     async with Loopback() as piston, sender() as client:
         asked = await job()
         await client.execute(known(piston, 0), asked)
@@ -165,7 +169,7 @@ async def test_a_piston_hears_nothing_of_contents() -> None:
 
 
 @pytest.mark.parametrize("room", [len(NOISE) // 2, len(NOISE) + 10])
-async def test_where_there_is_no_room_the_job_brings_everything(
+async def test_job_carries_contents_if_worker_cache_is_too_small(
     engine: EmbeddedEngine, place: Path, room: int
 ) -> None:
     """The client asks only where half of the room is enough; here it was told of more than there is."""
@@ -178,7 +182,7 @@ async def test_where_there_is_no_room_the_job_brings_everything(
         assert client.contents_of(there).space
 
 
-async def test_no_room_now_is_asked_for_again_later(
+async def test_full_worker_cache_is_retried_after_a_minute(
     engine: EmbeddedEngine, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
@@ -196,7 +200,7 @@ async def test_no_room_now_is_asked_for_again_later(
         assert (await received(server))[0] == 1
 
 
-async def test_small_contents_and_those_of_one_submission_go_with_the_job(
+async def test_small_contents_and_submissions_are_sent_inside_job(
     engine: EmbeddedEngine, place: Path
 ) -> None:
     async with worker(engine, place) as server, sender() as client:
@@ -207,7 +211,7 @@ async def test_small_contents_and_those_of_one_submission_go_with_the_job(
         assert (await received(server))[0] == 0
 
 
-async def test_a_test_that_changed_on_disk_is_nobodys_content(
+async def test_file_changed_on_disk_is_job_rejected(
     engine: EmbeddedEngine, place: Path, tmp_path: Path
 ) -> None:
     test = tmp_path / "test"
@@ -226,7 +230,7 @@ async def test_a_test_that_changed_on_disk_is_nobodys_content(
             await client.execute(known(server), shipped)
 
 
-async def test_a_server_that_dies_while_it_is_sent_something_is_at_fault() -> None:
+async def test_worker_dying_during_upload_is_engine_error() -> None:
     async def has(request: web.Request) -> web.Response:
         return web.Response(status=404)
 

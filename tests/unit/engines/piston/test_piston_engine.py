@@ -44,7 +44,7 @@ def brief(seconds: float) -> Patience:
     return Patience(**{name: getattr(QUICK, name) for name in QUICK.__struct_fields__} | {"margin": seconds})
 
 
-async def test_a_job_there_and_its_result_back() -> None:
+async def test_job_is_sent_with_token_and_result_returned() -> None:
     async with Loopback() as server, engine_on(server, token=f"{server.url} secret") as engine:
         result = await engine.execute(job("hello", JobFile(name="b", content=Blob.of(b"\xff"))))
         assert (result.run.stdout, result.language, result.endpoint) == ("hello", "ioi_eval", server.url)
@@ -71,7 +71,7 @@ async def test_a_job_there_and_its_result_back() -> None:
         hang_up,
     ],
 )
-async def test_a_servers_fault_is_tried_on_another_one(fault: Answer) -> None:
+async def test_server_fault_is_retried_on_another_server(fault: Answer) -> None:
     async with Loopback(fault) as bad, Loopback() as good, engine_on(bad, good) as engine:
         results = await asyncio.gather(*(engine.execute(job(str(n))) for n in range(20)))
         assert [result.run.stdout for result in results] == [str(n) for n in range(20)]
@@ -80,7 +80,7 @@ async def test_a_servers_fault_is_tried_on_another_one(fault: Answer) -> None:
 
 
 @pytest.mark.parametrize("stage", ["compile", "run"])
-async def test_a_box_that_failed_is_the_servers_fault(stage: str) -> None:
+async def test_failed_sandbox_status_is_retried_as_server_fault(stage: str) -> None:
     async def broken(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         failed = Ending(status=StageStatus.XX, message="no cgroup")
         return told(msgspec.structs.replace(JobResult(run=Ending()), **{stage: failed}))
@@ -108,9 +108,7 @@ async def test_a_box_that_failed_is_the_servers_fault(stage: str) -> None:
         (always(415, b'{"message": "requests must be"}'), JobRejected, "requests must be"),
     ],
 )
-async def test_the_callers_fault_is_not_tried_again(
-    answer: Answer, kind: type[JobRejected], words: str
-) -> None:
+async def test_rejected_job_is_not_retried(answer: Answer, kind: type[JobRejected], words: str) -> None:
     async with Loopback(answer) as one, Loopback(answer) as two, engine_on(one, two) as engine:
         for _ in range(5):
             with pytest.raises(kind, match=words):
@@ -119,7 +117,7 @@ async def test_the_callers_fault_is_not_tried_again(
         assert all(endpoint.state is State.HEALTHY for endpoint in endpoints_of(engine).values())
 
 
-async def test_a_job_that_cannot_be_sent_is_not_sent(tmp_path: Path) -> None:
+async def test_invalid_job_is_rejected_without_request(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.write_text("x")
     file = JobFile(name="x", content=Blob.of_file(gone))
@@ -134,7 +132,7 @@ async def test_a_job_that_cannot_be_sent_is_not_sent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "said", ["Resource temporarily unavailable", "HTTP 500", "status XX", "PayloadTooLargeError", '{"run":']
 )
-async def test_nothing_that_a_submission_prints_has_a_say(said: str) -> None:
+async def test_output_of_submission_causes_no_retry(said: str) -> None:
     async def prints(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         run = Ending(stdout=said, stderr=said, code=1, status=StageStatus.RE)
         return told(JobResult(run=run))
@@ -144,7 +142,7 @@ async def test_nothing_that_a_submission_prints_has_a_say(said: str) -> None:
         assert len(server.executed) == 1
 
 
-async def test_attempts_are_bounded_and_the_last_reason_is_told() -> None:
+async def test_attempts_are_bounded_and_error_quotes_last_reason() -> None:
     async with Loopback(always(500)) as server, engine_on(server, attempts=3) as engine:
         with pytest.raises(
             AttemptsUsedUp, match=r"^3 attempts failed.*HTTP 500 with an empty body$"
@@ -162,7 +160,7 @@ async def test_being_turned_away_does_not_use_attempts_up() -> None:
 
 
 @pytest.mark.parametrize(("status", "change"), [(503, Change.FULL), (502, Change.LOST), (504, Change.LOST)])
-async def test_servers_that_may_come_when_a_run_begins_are_waited_for(status: int, change: Change) -> None:
+async def test_engine_waits_at_start_for_full_or_starting_server(status: int, change: Change) -> None:
     """They are full, or a gateway says that the server behind it is not there yet."""
     heard = list[ServerEvent]()
     async with Loopback() as server:
@@ -181,7 +179,7 @@ async def test_servers_that_may_come_when_a_run_begins_are_waited_for(status: in
 
 
 @pytest.mark.parametrize(("status", "asked"), [(503, 3), (502, 3), (401, 1)])
-async def test_one_that_stays_full_or_is_not_there_is_refused(status: int, asked: int) -> None:
+async def test_engine_start_fails_if_server_stays_unusable(status: int, asked: int) -> None:
     async with Loopback() as server:
         server.runtimes_status = status
         with pytest.raises(EngineUnavailable, match=f"no server can be used: .*HTTP {status}"):
@@ -190,7 +188,7 @@ async def test_one_that_stays_full_or_is_not_there_is_refused(status: int, asked
         assert min(server.asked, 3) == asked
 
 
-async def test_being_turned_away_does_not_go_on_for_ever() -> None:
+async def test_job_refused_by_full_servers_fails_after_drought() -> None:
     patience = Patience(
         drought=0.05, first_wait=0.001, longest_wait=0.01, first_rest=0.001, longest_rest=0.01
     )
@@ -199,7 +197,7 @@ async def test_being_turned_away_does_not_go_on_for_ever() -> None:
             await engine.execute(job())
 
 
-async def test_all_that_was_tried_is_avoided_then_the_last_one() -> None:
+async def test_retry_avoids_all_servers_tried_before() -> None:
     async with Loopback(always(500)) as a, Loopback(always(500)) as b, Loopback(always(500)) as c:
         async with engine_on(a, b, c, attempts=3) as engine:
             with pytest.raises(AttemptsUsedUp):
@@ -207,7 +205,7 @@ async def test_all_that_was_tried_is_avoided_then_the_last_one() -> None:
         assert [len(server.executed) for server in (a, b, c)] == [1, 1, 1]
 
 
-async def test_who_never_answers_is_given_up_and_left_alone() -> None:
+async def test_silent_server_is_given_up_and_marked_down() -> None:
     async with (
         Loopback(silence) as mute,
         Loopback() as good,
@@ -221,7 +219,7 @@ async def test_who_never_answers_is_given_up_and_left_alone() -> None:
         assert endpoints_of(engine)[mute.url].state is State.DOWN
 
 
-async def test_nobody_listens_there_any_more() -> None:
+async def test_closed_server_is_marked_down_and_jobs_move() -> None:
     async with Loopback() as good:
         async with Loopback() as leaver:
             engine = engine_on(leaver, good, per_endpoint=2)
@@ -237,7 +235,7 @@ async def test_nobody_listens_there_any_more() -> None:
 # --- bodies and times --------------------------------------------------------------------------------
 
 
-async def test_large_bodies_are_compressed_where_they_leave_this_machine(
+async def test_large_request_is_gzipped_for_remote_servers_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text, noise = "1 2 3\n" * 20_000, bytes(range(256)) * 4
@@ -252,7 +250,7 @@ async def test_large_bodies_are_compressed_where_they_leave_this_machine(
         assert [asked.files[0].content.read().decode() for asked in server.executed[:2]] == [text, text]
 
 
-async def test_what_hardly_shrinks_is_sent_as_it_is() -> None:
+async def test_incompressible_request_is_sent_uncompressed() -> None:
     packed = gzip.compress(random.Random(1).randbytes(200_000))
     for files in ((JobFile(name="x", content=Blob.of(packed)),), ()):
         text = "true" if files else "1 2 3\n" * 20_000
@@ -260,13 +258,13 @@ async def test_what_hardly_shrinks_is_sent_as_it_is() -> None:
         assert request.packed == (not files)
 
 
-def test_which_addresses_are_this_machine() -> None:
+def test_loopback_addresses_are_recognized() -> None:
     here = ("127.0.0.1", "localhost", "::1", "127.9.9.9")
     assert all(map(sending.is_loopback, here))
     assert not any(map(sending.is_loopback, ("10.0.0.1", "host", "fe80::1", "")))
 
 
-def test_the_time_for_a_job_is_that_of_the_job() -> None:
+def test_request_timeout_follows_limits_of_job() -> None:
     patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000, strict=True)
     base = time_for(job(), 0, times, patience)
     assert base == pytest.approx(63)
@@ -278,7 +276,7 @@ def test_the_time_for_a_job_is_that_of_the_job() -> None:
     assert time_for(job(), 100 << 20, times, patience) - base == pytest.approx(100)
 
 
-def test_a_server_that_counts_as_we_do_is_waited_for_to_its_hard_stop() -> None:
+def test_request_timeout_includes_hard_stop_of_non_strict_server() -> None:
     patience, times = Patience(margin=60.0), ServerTimes(compile=10_000, run=3_000)
     both = job(
         "true", JobFile(name="compile", content=Blob.of("true")), compile_timeout=5000, run_timeout=300
@@ -287,7 +285,7 @@ def test_a_server_that_counts_as_we_do_is_waited_for_to_its_hard_stop() -> None:
     assert time_for(both, 0, times, patience) == pytest.approx(53 + 60)
 
 
-def test_a_server_that_counts_what_passes_is_asked_for_more() -> None:
+def test_strict_server_is_asked_for_longer_timeouts() -> None:
     times = ServerTimes(compile=10_000, run=900_000, strict=True)
     given = job(compile_timeout=5000, run_timeout=30_000)
     sent = at_its_pace(given, times)
@@ -297,14 +295,14 @@ def test_a_server_that_counts_what_passes_is_asked_for_more() -> None:
     assert beyond.run_timeout == 900_001  # for the server to refuse
 
 
-async def test_a_reply_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_oversized_reply_uses_up_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "_MAX_REPLY_BYTES", 5000)
     async with Loopback(always(200, b"x" * 5001)) as server, engine_on(server, attempts=1) as engine:
         with pytest.raises(AttemptsUsedUp, match="a reply of more than 5000 bytes"):
             await engine.execute(job())
 
 
-async def test_a_message_has_the_address_and_never_the_token() -> None:
+async def test_error_message_names_url_without_token() -> None:
     async with Loopback(always(500)) as server, engine_on(server, attempts=1, token="s3cret") as engine:
         with pytest.raises(AttemptsUsedUp) as caught:
             await engine.execute(job())
@@ -312,12 +310,12 @@ async def test_a_message_has_the_address_and_never_the_token() -> None:
         assert "s3cret" not in repr(engine.__dict__.get("_fleet")) + repr(await engine.capabilities())
 
 
-async def test_a_profile_that_is_given_is_not_probed() -> None:
+async def test_given_capabilities_skip_probe() -> None:
     async with Loopback() as server, engine_on(server) as engine:
         assert server.executed == [] and (await engine.capabilities()).runtimes == PROFILE.runtimes
 
 
-async def test_connection_that_is_not_made_is_told_with_its_own_time() -> None:
+async def test_connect_timeout_is_reported_apart_from_answer_timeout() -> None:
     """The backlog of this socket is full: what comes gets no answer, as from a machine that is off."""
     with socket.socket() as deaf, socket.socket() as first, socket.socket() as second:
         deaf.bind(("127.0.0.1", 0))

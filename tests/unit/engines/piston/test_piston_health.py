@@ -36,7 +36,7 @@ USUAL = Patience(first_wait=0.001, longest_wait=0.01)  # as on clusters, but for
 # --- health ------------------------------------------------------------------------------------------
 
 
-async def test_three_faults_in_a_row_and_a_way_back() -> None:
+async def test_server_goes_down_after_three_faults_and_recovers() -> None:
     sick = in_turn(always(500), fine, always(500), always(500), always(500), fine)
     async with Loopback(sick) as server, engine_on(server, attempts=1) as engine:
         [endpoint] = endpoints_of(engine).values()
@@ -54,7 +54,7 @@ async def test_three_faults_in_a_row_and_a_way_back() -> None:
         assert endpoint.state is State.HEALTHY and server.asked > asked
 
 
-async def test_the_first_job_after_a_rest_decides() -> None:
+async def test_first_job_after_rest_decides_state_of_server() -> None:
     async with Loopback(always(500)) as server, engine_on(server, attempts=1, per_endpoint=4) as engine:
         [endpoint] = endpoints_of(engine).values()
         for _ in range(3):
@@ -70,7 +70,7 @@ async def test_the_first_job_after_a_rest_decides() -> None:
         assert endpoint.state is State.HEALTHY and endpoint.free_slots == 4 and endpoint.rests == 0
 
 
-async def test_one_that_is_down_is_asked_alone() -> None:
+async def test_only_servers_that_are_down_are_polled() -> None:
     async with Loopback(always(500)) as bad, Loopback() as good, engine_on(bad, good) as engine:
         bad.runtimes_status = 500
         asked = good.asked
@@ -81,7 +81,7 @@ async def test_one_that_is_down_is_asked_alone() -> None:
         assert good.asked == asked
 
 
-async def test_how_servers_do_is_told_at_first_and_at_last() -> None:
+async def test_server_standings_are_reported_at_start_and_end() -> None:
     heard = list[Event]()
     async with Loopback() as good:
         async with Loopback() as leaver:
@@ -101,7 +101,7 @@ async def test_how_servers_do_is_told_at_first_and_at_last() -> None:
     assert lost.errors >= 1 and lost.why and lost.since is not None
 
 
-async def test_nothing_usable_for_too_long() -> None:
+async def test_job_fails_if_no_server_is_usable_during_drought() -> None:
     patience = Patience(drought=0.02, first_rest=60.0, longest_rest=60.0, first_wait=0.001)
     async with Loopback(hang_up) as server, engine_on(server, patience=patience) as engine:
         with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*broke off"):
@@ -132,7 +132,7 @@ async def test_drought_also_ends_the_job_on_a_server_that_hangs(jobs: int) -> No
     assert all("no server has been usable for 300 s" in str(task.exception()) for task in tasks)
 
 
-async def test_servers_that_only_say_that_they_are_there_end_all_jobs() -> None:
+async def test_healthy_servers_failing_every_job_end_waiting_jobs_after_drought() -> None:
     """Their health is good, every job fails: sixteen jobs are given up together when the drought ends."""
     told = list[ServerEvent]()
     async with (
@@ -153,7 +153,7 @@ async def test_servers_that_only_say_that_they_are_there_end_all_jobs() -> None:
     assert len(a.executed) + len(b.executed) < 100
 
 
-async def test_a_job_that_failed_everywhere_names_where() -> None:
+async def test_error_of_job_that_failed_everywhere_names_servers() -> None:
     async with Loopback(always(500)) as a, Loopback(always(500)) as b, engine_on(a, b, attempts=2) as engine:
         with pytest.raises(AttemptsUsedUp) as raised:
             await engine.execute(job())
@@ -161,9 +161,7 @@ async def test_a_job_that_failed_everywhere_names_where() -> None:
 
 
 @pytest.mark.parametrize(("runtimes_status", "seconds"), [(500, 60), (200, 110)])
-async def test_a_job_on_a_silent_server_is_tried_beside_it_while_a_slot_idles(
-    runtimes_status: int, seconds: int
-) -> None:
+async def test_job_on_silent_server_is_duplicated_on_idle_slot(runtimes_status: int, seconds: int) -> None:
     """Also on one that only says that it is there, once the job's own limits are over: 60 s here."""
     once = job(run_timeout=60_000)
     async with (
@@ -182,7 +180,7 @@ async def test_a_job_on_a_silent_server_is_tried_beside_it_while_a_slot_idles(
         assert clock.ahead <= seconds and fleet_of(engine).busy == 0
 
 
-async def test_a_second_try_that_fails_leaves_the_first_alone() -> None:
+async def test_failed_duplicate_of_job_leaves_first_attempt_running() -> None:
     async with Loopback(held) as slow, Loopback() as other, engine_on(slow, other, patience=USUAL) as engine:
         clock = Ahead()
         both = [asyncio.create_task(engine.execute(job(run_timeout=1000))) for _ in range(2)]
@@ -204,7 +202,7 @@ async def held(server: Loopback, request: web.Request, asked: Job) -> web.Stream
 # --- slots -------------------------------------------------------------------------------------------
 
 
-async def test_jobs_spread_and_never_exceed_the_slots() -> None:
+async def test_jobs_are_spread_over_servers_within_slots() -> None:
     async with Loopback() as a, Loopback() as b, Loopback() as c:
         async with engine_on(a, b, c, per_endpoint=2) as engine:
             assert engine.slots == 6
@@ -228,12 +226,12 @@ async def test_jobs_spread_and_never_exceed_the_slots() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"per_endpoint": 0}, {"total": 0}, {"attempts": 0}])
-def test_numbers_that_make_no_sense(wrong: dict[str, int]) -> None:
+def test_engine_numbers_below_one_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="must be at least 1"):
         PistonEngine(Found("http://a"), **wrong)  # type: ignore[arg-type]
 
 
-async def test_only_inside() -> None:
+async def test_engine_outside_async_with_is_unavailable() -> None:
     engine = engine_on("http://127.0.0.1:1")
     assert engine.slots == 1
     with pytest.raises(EngineUnavailable, match="inside `async with`"):
@@ -245,7 +243,7 @@ async def test_only_inside() -> None:
             await opened.__aenter__()
 
 
-async def test_leaving_tells_who_still_waits() -> None:
+async def test_closing_engine_fails_running_and_waiting_jobs() -> None:
     async with Loopback(silence) as server:
         engine = engine_on(server, per_endpoint=1)
         async with engine:

@@ -122,13 +122,13 @@ def version_of(result: JobResult) -> str:
 
 
 @pytest.mark.parametrize("runtime", ["ioi_eval", "bash"])
-async def test_a_reply_is_without_what_its_script_told(on: Opening, runtime: str) -> None:
+async def test_identity_lines_are_removed_from_reply(on: Opening, runtime: str) -> None:
     engine, heard = await on(Machine())
     result = await engine.execute(job(runtime=runtime))
     assert (result.run.stdout, version_of(result), heard) == ("built by 12\n", "12", [])
 
 
-async def test_a_job_that_met_another_server_is_done_again(on: Opening) -> None:
+async def test_job_answered_by_replaced_server_is_repeated(on: Opening) -> None:
     machine = Machine()
     engine, heard = await on(machine, attempts=1)
     await engine.execute(job())
@@ -142,7 +142,7 @@ async def test_a_job_that_met_another_server_is_done_again(on: Opening) -> None:
     assert profile.toolchains["g++"].version == "13" and profile.offered("g++") == (compiler("13"),)
 
 
-async def test_a_compiler_that_refuses_tells_too(on: Opening) -> None:
+async def test_failed_compile_stage_also_reports_identity(on: Opening) -> None:
     """A refusal has no run stage: what is told comes with the first."""
     machine = Machine()
     engine, _ = await on(machine)
@@ -154,7 +154,7 @@ async def test_a_compiler_that_refuses_tells_too(on: Opening) -> None:
     assert (again.compile.stdout, version_of(again)) == ("built by 13\n", "13")
 
 
-async def test_a_reply_to_another_job_is_none(on: Opening) -> None:
+async def test_reply_with_mark_of_another_job_is_refused(on: Opening) -> None:
     """A build would be another's program, which stays in the cache."""
     mixed_up, good = Machine(), Machine()
     engine, _ = await on(mixed_up, good)
@@ -165,7 +165,7 @@ async def test_a_reply_to_another_job_is_none(on: Opening) -> None:
     assert mixed_up.marks and len({*mixed_up.marks, *good.marks}) == len(mixed_up.marks + good.marks)
 
 
-async def test_what_tells_nothing_is_no_reply(on: Opening) -> None:
+async def test_reply_without_identity_is_broken(on: Opening) -> None:
     machine = Machine()
     engine, _ = await on(machine, attempts=2)
     silent = Identity(tools="x").checked
@@ -188,7 +188,7 @@ async def test_what_tells_nothing_is_no_reply(on: Opening) -> None:
     ],
     ids=["package", "limit"],
 )
-async def test_a_refusal_that_the_probe_belies_is_that_of_another_server(
+async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
     on: Opening, runtime: str, words: str, limits: dict[str, int]
 ) -> None:
     """As behind one address a balancer has servers of several kinds, or a package is removed meanwhile.
@@ -212,7 +212,7 @@ async def test_a_refusal_that_the_probe_belies_is_that_of_another_server(
     assert endpoints == {lacks.url, has.url}, "jobs of the package that it still has"
 
 
-async def test_a_refusal_that_the_probe_expects_is_the_jobs(on: Opening) -> None:
+async def test_refusal_consistent_with_probe_is_job_rejected(on: Opening) -> None:
     machine = Machine()
     engine, heard = await on(machine)
     for words, runtime in (
@@ -225,7 +225,7 @@ async def test_a_refusal_that_the_probe_expects_is_the_jobs(on: Opening) -> None
     assert not heard
 
 
-def test_words_that_a_program_prints_later_are_not_taken_for_what_was_told() -> None:
+def test_identity_lines_printed_by_program_are_ignored() -> None:
     known = Identity(tools=told_first(words("12"))[0])
     forged = words("13") + words("12")
     with pytest.raises(ServerReplaced):
@@ -234,7 +234,7 @@ def test_words_that_a_program_prints_later_are_not_taken_for_what_was_told() -> 
     assert kept.run.stdout == words("13")
 
 
-def test_a_compile_stage_of_the_package_tells_nothing() -> None:
+def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
     """A real server runs the package's own `compile` also for jobs that bring none."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
     known = Identity(tools=told_first(words("12"))[0])
@@ -246,7 +246,7 @@ def test_a_compile_stage_of_the_package_tells_nothing() -> None:
         known.checked(script, other)
 
 
-async def test_a_worker_is_known_by_its_header_also_for_jobs_without_our_script(on: Opening) -> None:
+async def test_worker_header_detects_replacement_for_classic_jobs(on: Opening) -> None:
     machine = Machine(worker="one")
     engine, heard = await on(machine)
     classic = job(runtime="cms_ioi")
@@ -260,7 +260,7 @@ async def test_a_worker_is_known_by_its_header_also_for_jobs_without_our_script(
     ] and machine.probed == 2
 
 
-async def test_a_gateway_that_takes_no_such_body_is_no_other_worker(on: Opening) -> None:
+async def test_gateway_413_is_job_too_large_and_no_replacement(on: Opening) -> None:
     machine = Machine(worker="one")
     engine, heard = await on(machine, attempts=2)
 
@@ -282,7 +282,7 @@ async def test_a_gateway_that_takes_no_such_body_is_no_other_worker(on: Opening)
         (400, b"<html>400 Bad Request</html>"),
     ],
 )
-async def test_a_gateway_that_refuses_once_is_no_other_worker(on: Opening, status: int, body: bytes) -> None:
+async def test_gateway_refusal_is_retried_and_no_replacement(on: Opening, status: int, body: bytes) -> None:
     machine = Machine(worker="one")
     engine, heard = await on(machine)
     machine.answer = in_turn(always(status, body), machine._done)
@@ -291,7 +291,7 @@ async def test_a_gateway_that_refuses_once_is_no_other_worker(on: Opening, statu
     assert f"HTTP {status}" in engine.servers().standings[0].why
 
 
-async def test_a_reply_to_another_request_is_none(on: Opening) -> None:
+async def test_reply_with_request_id_of_another_is_refused(on: Opening) -> None:
     """Something between that repeats or mixes replies would give a program the build of another one."""
     machine = Machine(worker="one")
     engine, _ = await on(machine, attempts=2)
@@ -310,14 +310,16 @@ async def test_a_reply_to_another_request_is_none(on: Opening) -> None:
 
 
 @pytest.mark.parametrize(("worker", "preference"), [("one", "return=minimal"), ("", None)])
-async def test_workers_alone_are_asked_for_less(on: Opening, worker: str, preference: str | None) -> None:
+async def test_short_replies_are_requested_from_workers_only(
+    on: Opening, worker: str, preference: str | None
+) -> None:
     machine = Machine(worker=worker)
     engine, _ = await on(machine)
     await engine.execute(job())
     assert [sent.get("Prefer") for sent in machine.headers] == [preference]
 
 
-async def test_a_refusal_by_another_worker_is_none(on: Opening) -> None:
+async def test_refusal_by_replaced_worker_is_retried(on: Opening) -> None:
     machine = Machine(worker="one")
     engine, _ = await on(machine)
     refuses = True
@@ -334,7 +336,7 @@ async def test_a_refusal_by_another_worker_is_none(on: Opening) -> None:
     assert (await engine.execute(job())).run.code == 0
 
 
-async def test_with_one_compiler_for_all_another_one_is_left_out_and_told_once(on: Opening) -> None:
+async def test_same_compiler_option_excludes_server_with_another_compiler(on: Opening) -> None:
     changes, stays = Machine(), Machine()
     engine, heard = await on(changes, stays, same_compiler=True)
     changes.version = "13"
@@ -349,7 +351,7 @@ async def test_with_one_compiler_for_all_another_one_is_left_out_and_told_once(o
 
 
 @pytest.mark.parametrize("same", [False, True])
-async def test_one_that_joins_late_with_another_compiler(on: Opening, same: bool) -> None:
+async def test_late_server_with_other_compiler_joins_unless_same_compiler(on: Opening, same: bool) -> None:
     first, late = Machine(), Machine("13")
     found = Found(every=EVERY)
     engine, heard = await on(first, late, found=found, same_compiler=same)
@@ -360,7 +362,7 @@ async def test_one_that_joins_late_with_another_compiler(on: Opening, same: bool
     assert offered == ({"12"} if same else {"12", "13"})
 
 
-async def test_a_job_runs_where_there_is_what_it_was_made_for(on: Opening) -> None:
+async def test_job_runs_only_on_server_with_accepted_toolchain(on: Opening) -> None:
     old, new = Machine("12"), Machine("13")
     engine, _ = await on(old, new, per_endpoint=4)
     made = job(accepted_toolchains={"g++": ("g++ 13",)})
@@ -374,7 +376,7 @@ async def test_a_job_runs_where_there_is_what_it_was_made_for(on: Opening) -> No
         await engine.execute(made)
 
 
-async def test_each_server_is_looked_at_and_used_in_its_best_runtime(on: Opening) -> None:
+async def test_each_server_is_used_in_its_best_runtime(on: Opening) -> None:
     """A package may bring a compiler of its own, which jobs in another one do not see."""
     whole, small = Machine(), Machine()
     small.shells = ("bash",)
@@ -391,7 +393,7 @@ async def test_each_server_is_looked_at_and_used_in_its_best_runtime(on: Opening
     assert {asked.runtime for asked in small.executed} == {"bash"}
 
 
-async def test_script_of_a_job_is_the_first_file_where_bash_starts_it(on: Opening) -> None:
+async def test_run_script_is_first_file_for_bash_runtime(on: Opening) -> None:
     small = Machine()
     small.shells = ("bash",)
     engine, _ = await on(small)
@@ -411,7 +413,7 @@ async def test_server_without_a_tool_gets_no_jobs_that_need_it(on: Opening) -> N
     assert {(await engine.execute(job())).endpoint for _ in range(2)} == {has.url, lacks.url}
 
 
-async def test_a_rolling_upgrade(on: Opening) -> None:
+async def test_rolling_upgrade_mixes_no_compiler_versions_in_results(on: Opening) -> None:
     there = [Machine() for _ in range(4)]
     engine, _ = await on(*there, attempts=2)
     found: list[tuple[str, str]] = []
@@ -432,7 +434,7 @@ async def test_a_rolling_upgrade(on: Opening) -> None:
     assert [version for _, version in found[-8:]] == ["13"] * 8
 
 
-async def test_a_worker_without_namespaces_stays_itself_beside_other_work(store: Store) -> None:
+async def test_worker_without_namespaces_keeps_identity_under_load(store: Store) -> None:
     """There the limit of a user's processes lies above all that the machine runs at the time."""
     here, done = EmbeddedEngine(store=store, slots=1, layers=("landlock", "seccomp")), Event()
     with ThreadPoolExecutor(30) as busy:
@@ -466,7 +468,7 @@ def asked(path: str) -> str:
     return tools
 
 
-def test_what_is_told_changes_with_a_compiler_and_with_nothing_else(tmp_path: Any) -> None:
+def test_identity_changes_only_with_compilers(tmp_path: Any) -> None:
     path = f"{tmp_path}:/usr/bin:/bin"
     as_it_is = asked(path)
     (tmp_path / "other").write_text("nothing that builds or runs programs")

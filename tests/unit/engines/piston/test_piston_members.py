@@ -17,7 +17,7 @@ from ioi_eval.models import Job
 EVERY = 0.002
 
 
-async def test_one_that_joins_gets_work() -> None:
+async def test_joining_server_gets_jobs() -> None:
     async with Loopback() as first, Loopback() as second:
         found = Found(first.url, every=EVERY)
         async with engine_on(discovery=found) as engine:
@@ -40,7 +40,7 @@ async def test_one_that_joins_gets_work() -> None:
             assert {endpoint.url for endpoint in engine.endpoints} == {first.url, second.url}
 
 
-async def test_one_that_leaves_loses_no_job() -> None:
+async def test_leaving_server_loses_no_job() -> None:
     async with Loopback() as stays:
         leaves = await Loopback().__aenter__()
         found = Found(stays.url, leaves.url, every=EVERY)
@@ -67,7 +67,7 @@ async def test_one_that_leaves_loses_no_job() -> None:
             assert engine.slots == 3 and fleet_of(engine).busy == endpoint.busy == 0
 
 
-async def test_a_job_ends_in_peace_where_nobody_is_found_any_more() -> None:
+async def test_running_job_finishes_after_server_is_undiscovered() -> None:
     async with Loopback() as server:
         found = Found(server.url, every=EVERY)
         async with engine_on(discovery=found) as engine:
@@ -89,7 +89,7 @@ async def test_a_job_ends_in_peace_where_nobody_is_found_any_more() -> None:
             assert (await engine.execute(job("again"))).run.stdout == "again"
 
 
-async def test_one_that_comes_and_goes_joins_each_time() -> None:
+async def test_server_that_reappears_joins_each_time() -> None:
     async with Loopback() as server:
         found = Found(server.url, every=EVERY)
         async with engine_on(discovery=found) as engine:
@@ -101,7 +101,7 @@ async def test_one_that_comes_and_goes_joins_each_time() -> None:
                 assert (await engine.execute(job(number))).run.stdout == number
 
 
-async def test_one_that_is_found_before_it_answers() -> None:
+async def test_server_found_before_it_answers_joins_later() -> None:
     async with Loopback() as first, Loopback() as second:
         second.runtimes_status = 503
         found = Found(first.url, second.url, every=EVERY)
@@ -114,7 +114,7 @@ async def test_one_that_is_found_before_it_answers() -> None:
             assert all(report.reachable for report in engine.reports)
 
 
-async def test_a_look_that_fails_changes_nothing() -> None:
+async def test_failed_discovery_keeps_servers() -> None:
     async with Loopback() as server:
         found = Found(server.url, every=EVERY)
         async with engine_on(discovery=found) as engine:
@@ -126,7 +126,7 @@ async def test_a_look_that_fails_changes_nothing() -> None:
             assert (await engine.execute(job("on"))).run.stdout == "on"
 
 
-async def test_nobody_is_found_or_nobody_answers() -> None:
+async def test_engine_start_fails_without_usable_server() -> None:
     with pytest.raises(EngineUnavailable, match="no server was found by"):
         await engine_on().__aenter__()
     urls = [f"http://127.0.0.1:{port}" for port in (1, 2, 3, 4)]
@@ -138,7 +138,7 @@ async def test_nobody_is_found_or_nobody_answers() -> None:
         await engine_on(discovery=failing).__aenter__()
 
 
-async def test_a_bug_in_the_background_comes_out() -> None:
+async def test_bug_in_background_task_is_raised_by_engine() -> None:
     async with Loopback() as server:
         found = Found(server.url, every=EVERY)
         with pytest.raises(ZeroDivisionError):
@@ -149,7 +149,7 @@ async def test_a_bug_in_the_background_comes_out() -> None:
                 await asyncio.sleep(0)
 
 
-async def test_on_trial_one_failed_job_of_any_kind_is_enough() -> None:
+async def test_endpoint_on_trial_goes_down_after_one_failed_job() -> None:
     waits = Waits(first_rest=600.0, longest_rest=600.0)
     fleet = StillFleet(waits)
     endpoint = fleet.join("http://a", 2)
@@ -164,7 +164,7 @@ async def test_on_trial_one_failed_job_of_any_kind_is_enough() -> None:
 MADE = Job(files=(), accepted_toolchains={"g++": ()})
 
 
-async def test_job_whose_endpoint_comes_back_with_another_tool_is_made_anew() -> None:
+async def test_waiting_job_raises_toolchain_gone_if_endpoint_changes_tool() -> None:
     fleet = StillFleet()
     endpoint = fleet.join("http://a", 1)
     fleet.fitting = frozenset({endpoint.url})
@@ -197,7 +197,7 @@ async def test_job_that_only_a_resting_endpoint_fits_waits_for_it() -> None:
     await fleet.close()
 
 
-async def test_job_that_no_endpoint_can_ever_do_is_made_anew() -> None:
+async def test_job_that_no_endpoint_fits_raises_toolchain_gone() -> None:
     fleet = StillFleet()
     fleet.join("http://lacks", 1)
     fleet.fitting = frozenset()

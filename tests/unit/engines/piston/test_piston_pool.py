@@ -23,7 +23,7 @@ def fleet_with(
     return fleet, [fleet.join(f"http://host-{index}", each) for index, each in enumerate(slots)]
 
 
-async def test_the_least_loaded_comes_first() -> None:
+async def test_least_loaded_endpoint_is_taken_first() -> None:
     fleet, (a, b, c) = fleet_with(3, 3, 3)
     first = [await fleet.take() for _ in range(3)]
     assert first == [a, b, c]
@@ -35,7 +35,7 @@ async def test_the_least_loaded_comes_first() -> None:
     assert [endpoint.busy for endpoint in (a, b, c)] == [1, 1, 1]
 
 
-async def test_never_more_than_there_are_and_in_order_of_asking() -> None:
+async def test_slots_are_granted_in_order_of_request() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     assert fleet.slots == 2
     await fleet.take(), await fleet.take()
@@ -52,7 +52,7 @@ async def test_never_more_than_there_are_and_in_order_of_asking() -> None:
     assert fleet.busy == 1 and await fleet.take() is a
 
 
-async def test_a_total_bounds_them_all() -> None:
+async def test_total_limits_slots_of_all_endpoints() -> None:
     fleet, _ = fleet_with(4, 4, total=3)
     assert fleet.slots == 3
     taken = [await fleet.take() for _ in range(3)]
@@ -64,7 +64,7 @@ async def test_a_total_bounds_them_all() -> None:
     assert fleet.busy == 3
 
 
-async def test_another_one_while_there_is_one() -> None:
+async def test_avoided_endpoint_is_taken_only_without_alternative() -> None:
     fleet, [a, b] = fleet_with(2, 2)
     assert [await fleet.take([a]) for _ in range(2)] == [b, b]
     patient = asyncio.create_task(fleet.take([a]))
@@ -82,7 +82,7 @@ async def test_preferred_endpoint_with_a_free_slot_is_taken() -> None:
     assert await fleet.take(prefer=a) is b, "it has no slot now: nobody waits for it"
 
 
-async def test_job_whose_preferred_endpoint_is_busy_keeps_its_turn() -> None:
+async def test_job_with_busy_preferred_endpoint_keeps_its_turn() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     assert {await fleet.take(), await fleet.take()} == {a, b}
     first, second = asyncio.create_task(fleet.take(prefer=a)), asyncio.create_task(fleet.take())
@@ -119,7 +119,7 @@ async def test_endpoint_that_does_not_fit_is_never_taken() -> None:
     assert await waiting is b
 
 
-async def test_job_that_no_working_endpoint_fits_is_given_up_after_the_patience() -> None:
+async def test_job_without_fitting_endpoint_fails_after_drought() -> None:
     """Others work meanwhile, and their jobs go on."""
     clock, told = Ahead(), list[object]()
     fleet = StillFleet(Waits(drought=300.0), tell=told.append)
@@ -157,12 +157,12 @@ async def test_endpoint_that_comes_back_unfit_lets_the_job_look_again() -> None:
     assert await other is a
 
 
-async def test_nothing_else_than_what_is_avoided() -> None:
+async def test_avoided_endpoints_are_taken_if_all_are_avoided() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     assert {await fleet.take([a, b]), await fleet.take([a, b])} == {a, b}
 
 
-async def test_one_on_trial_has_one_job() -> None:
+async def test_endpoint_on_trial_gets_one_job() -> None:
     fleet, [a] = fleet_with(3)
     fleet.put(a, State.TRIAL)
     assert await fleet.take() is a
@@ -173,7 +173,7 @@ async def test_one_on_trial_has_one_job() -> None:
     assert [await task for task in rest] == [a, a]
 
 
-async def test_what_is_down_or_gone_gets_nothing_and_ends_its_jobs() -> None:
+async def test_endpoint_down_or_gone_gets_no_new_job() -> None:
     fleet, [a, b] = fleet_with(2, 2)
     assert await fleet.take() is a
     fleet.put(a, State.GONE)
@@ -186,7 +186,7 @@ async def test_what_is_down_or_gone_gets_nothing_and_ends_its_jobs() -> None:
     assert await waiting is b
 
 
-async def test_an_endpoint_that_joins_serves_who_waits() -> None:
+async def test_joining_endpoint_serves_waiting_jobs() -> None:
     fleet, _ = fleet_with()
     waiting = [asyncio.create_task(fleet.take()) for _ in range(3)]
     await settle()
@@ -196,7 +196,7 @@ async def test_an_endpoint_that_joins_serves_who_waits() -> None:
     assert await waiting[2] is new
 
 
-async def test_nobody_waits_for_ever_where_nothing_is_usable() -> None:
+async def test_waiting_job_fails_if_no_endpoint_is_usable() -> None:
     fleet, [a] = fleet_with(1, patience=0.01)
     await fleet.take()
     waiting = asyncio.create_task(fleet.take())
@@ -211,7 +211,7 @@ async def test_nobody_waits_for_ever_where_nothing_is_usable() -> None:
     assert await fleet.take() is a
 
 
-async def test_one_drought_is_waited_for_once() -> None:
+async def test_jobs_share_one_drought_and_fail_together() -> None:
     """Those that came late fail with the first, those that come then at once, until a server is back."""
     fleet, [a] = fleet_with(1, patience=0.05)
     fleet.put(a, State.DOWN)
@@ -229,7 +229,7 @@ async def test_one_drought_is_waited_for_once() -> None:
     assert await fleet.take() is a
 
 
-async def test_a_server_that_comes_back_in_time_is_used() -> None:
+async def test_waiting_job_takes_endpoint_that_recovers_in_time() -> None:
     fleet, [a] = fleet_with(1, patience=60.0)
     fleet.put(a, State.DOWN)
     waiting = asyncio.create_task(fleet.take())
@@ -238,7 +238,7 @@ async def test_a_server_that_comes_back_in_time_is_used() -> None:
     assert await waiting is a
 
 
-async def test_who_waits_for_a_busy_one_is_patient() -> None:
+async def test_job_waiting_for_busy_endpoint_has_no_timeout() -> None:
     fleet, [a] = fleet_with(1, patience=0.0)
     await fleet.take()
     waiting = asyncio.create_task(fleet.take())
@@ -261,7 +261,7 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
     fleet.give_back(endpoint)
 
 
-async def test_servers_that_answer_and_fail_every_job_end_a_drought() -> None:
+async def test_failed_trials_do_not_restart_drought() -> None:
     """It is told once, and trials that come to nothing do not begin it anew."""
     clock, told = Ahead(), list[str]()
     fleet = StillFleet(Waits(drought=300.0), tell=lambda event: told.append("drought"))
@@ -288,7 +288,7 @@ async def test_servers_that_answer_and_fail_every_job_end_a_drought() -> None:
     assert isinstance(later.exception(), EngineUnavailable)
 
 
-async def test_no_clock_runs_while_a_healthy_server_has_a_job_nor_on_a_first_trial() -> None:
+async def test_drought_does_not_start_while_healthy_endpoint_works() -> None:
     clock = Ahead()
     fleet, [a] = fleet_with(1, patience=300.0)
     await fleet.take()
@@ -309,7 +309,7 @@ async def test_no_clock_runs_while_a_healthy_server_has_a_job_nor_on_a_first_tri
     assert isinstance(other.exception(), EngineUnavailable)
 
 
-async def test_closed_under_somebody_who_waits() -> None:
+async def test_closed_pool_fails_waiting_jobs() -> None:
     fleet, _ = fleet_with()
     waiting = asyncio.create_task(fleet.take())
     await settle()
@@ -319,7 +319,7 @@ async def test_closed_under_somebody_who_waits() -> None:
             await asking
 
 
-async def test_a_slot_that_comes_with_the_cancellation_is_not_lost() -> None:
+async def test_slot_granted_to_cancelled_job_is_passed_on() -> None:
     fleet, [a] = fleet_with(1)
     await fleet.take()
     first, second = (asyncio.create_task(fleet.take()) for _ in range(2))
@@ -331,7 +331,7 @@ async def test_a_slot_that_comes_with_the_cancellation_is_not_lost() -> None:
     assert await asyncio.wait_for(second, 60) is a and fleet.busy == 1
 
 
-async def test_a_failure_that_comes_with_the_cancellation() -> None:
+async def test_job_cancelled_when_pool_closes_counts_as_cancelled() -> None:
     fleet, _ = fleet_with()
     waiting = asyncio.create_task(fleet.take())
     await settle()
@@ -351,7 +351,7 @@ def doings(seed: int) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-async def test_whatever_happens_no_slot_is_lost_or_taken_twice(seed: int) -> None:
+async def test_random_pool_operations_lose_or_duplicate_no_slot(seed: int) -> None:
     fleet, endpoints = fleet_with(1, 2, 3, total=5)
     asking: list[asyncio.Task[Endpoint[int]]] = []
     held: list[Endpoint[int]] = []
@@ -385,7 +385,7 @@ async def test_whatever_happens_no_slot_is_lost_or_taken_twice(seed: int) -> Non
 # --- the tries of a job ------------------------------------------------------------------------------
 
 
-async def test_a_job_is_turned_away_for_no_longer_than_a_drought() -> None:
+async def test_overloaded_replies_end_job_after_drought() -> None:
     clock, tries = Ahead(), JobAttempts(1, Waits(drought=300.0))
     full, endpoint = EngineOverloaded("no room"), Endpoint("http://a")
     for _ in range(4):
@@ -399,7 +399,7 @@ async def test_a_job_is_turned_away_for_no_longer_than_a_drought() -> None:
         tries.check(full)
 
 
-async def test_a_server_may_be_replaced_under_a_job_once() -> None:
+async def test_second_server_replacement_uses_up_attempts() -> None:
     tries, endpoint = JobAttempts(1, Waits()), Endpoint("http://a")
     replaced = ServerReplaced(endpoint.url)
     tries.failed(endpoint, replaced)

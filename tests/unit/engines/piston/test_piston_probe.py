@@ -36,7 +36,7 @@ SAMPLES = Path(__file__).parents[1] / "jobs" / "piston_samples"
 @pytest.fixture(autouse=True)
 def bodies_are_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small bodies, as to pack 32 MB takes longer than all else; not for a server that takes all."""
-    if request.function is not test_a_worker_with_room_for_everything:
+    if request.function is not test_probe_of_unlimited_worker_finds_no_problem:
         monkeypatch.setattr(probe, "_BODIES", probe._BODIES[:2])
 
 
@@ -49,7 +49,7 @@ def found(report: EndpointReport) -> dict[str, tuple[bool | None, str, str]]:
     return {line.name: (line.ok, line.detail, line.remedy) for line in report.findings}
 
 
-async def test_a_worker_with_room_for_everything(store: Store) -> None:
+async def test_probe_of_unlimited_worker_finds_no_problem(store: Store) -> None:
     # Where there are several an engine takes the newest.
     usual = shutil.which("python3", path="/usr/bin:/bin") or ""
     async with (
@@ -77,7 +77,7 @@ async def test_a_worker_with_room_for_everything(store: Store) -> None:
     assert "boxes" not in found(report)
 
 
-async def test_a_worker_with_stock_limits(store: Store) -> None:
+async def test_probe_of_worker_with_stock_limits_names_remedies(store: Store) -> None:
     stock = ServerOptions(
         port=0, max_body=100 << 10, run_timeout=3000, compile_timeout=10_000, run_cpu_time=3000,
         compile_cpu_time=10_000, run_memory_limit=256 << 20,
@@ -105,7 +105,7 @@ async def test_a_worker_with_stock_limits(store: Store) -> None:
     assert lines["file size"][0] is None and "PISTON_MAX_FILE_SIZE=" in lines["file size"][2]
 
 
-async def test_a_gateway_tells_what_it_lets_through_before_a_body_comes() -> None:
+async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
     """As nginx does. A compressed body says nothing of its limit, and one as it is would be sent in vain."""
     bodies = list[bytes]()
 
@@ -149,7 +149,7 @@ def test_what_a_gateway_lets_through_bounds_jobs_for_pistons_alone() -> None:
     assert merged(reports).max_body == 8 << 20
 
 
-async def test_a_proctor_tells_what_would_confine_it_there(store: Store) -> None:
+async def test_probe_runs_proctor_to_report_confinement(store: Store) -> None:
     """Ask only servers that are not ours."""
     async with HttpClient() as wire:
         prober = Prober(wire)
@@ -166,7 +166,7 @@ async def test_a_proctor_tells_what_would_confine_it_there(store: Store) -> None
     assert gone["confinement"][0] is None and "no proctor could be tried" in gone["confinement"][1]
 
 
-def test_boxes_that_are_not_ours_are_said_for_what_they_are() -> None:
+def test_probe_reports_foreign_sandboxes_as_classic_only() -> None:
     names = {True: "isolate's", False: "none"}
     for isolates, words in names.items():
         other = EndpointReport(url="", server="Piston v3.1.1", runtime="ioi_eval", isolates=isolates)
@@ -192,7 +192,7 @@ def old_server(limit: int = 3000) -> Answer:
     return answer
 
 
-async def test_a_server_from_before_isolate() -> None:
+async def test_probe_of_old_server_reports_its_limits() -> None:
     async with Loopback(old_server()) as server:
         report = await probed(server.url)
         assert report.isolates is False and report.architecture == "aarch64"
@@ -232,7 +232,7 @@ async def probed_in(seconds: float, server: Loopback) -> EndpointReport:
 
 @pytest.mark.parametrize("script", [LOOK, stairs(STEPS)])
 @pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
-async def test_what_ran_out_of_time_is_asked_again_with_more(script: str, stopped: Ending) -> None:
+async def test_probe_script_that_timed_out_is_repeated_with_more_time(script: str, stopped: Ending) -> None:
     async with Loopback(busy_server(script, stopped, stopped)) as server:
         report = await probed_in(60, server)
         asked = [job.run_timeout for job in server.executed if job.files[0].content.read() == script.encode()]
@@ -244,7 +244,7 @@ async def test_what_ran_out_of_time_is_asked_again_with_more(script: str, stoppe
 
 @pytest.mark.parametrize("script", [LOOK, stairs(STEPS)])
 @pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
-async def test_one_that_is_too_slow_lacks_nothing(script: str, stopped: Ending) -> None:
+async def test_server_too_slow_for_probe_is_reported_as_slow(script: str, stopped: Ending) -> None:
     async with Loopback(busy_server(script, *[stopped] * 3)) as server:
         report = await probed_in(120, server)
     [(ok, detail, remedy)] = found(report).values()
@@ -252,7 +252,7 @@ async def test_one_that_is_too_slow_lacks_nothing(script: str, stopped: Ending) 
     assert "did not end in 120 s there" in detail and remedy.startswith("Ask again when")
 
 
-async def test_one_that_was_stopped_early_was_not_stopped_by_time() -> None:
+async def test_probe_script_killed_early_is_not_counted_as_timeout() -> None:
     """A server from before isolate kills what prints too much, and does not say why."""
     stopped = Ending(stdout="x" * 1000, code=None, signal="SIGKILL")
     async with Loopback(busy_server(stairs(STEPS), *[stopped] * 3)) as server:
@@ -263,7 +263,7 @@ async def test_one_that_was_stopped_early_was_not_stopped_by_time() -> None:
 NOTHING = Ending(stderr="prlimit: failed to execute nosocket: No such file or directory", code=127)
 
 
-async def test_one_that_runs_nothing_is_of_no_use() -> None:
+async def test_server_that_runs_no_script_is_unusable() -> None:
     async with Loopback(always_told(NOTHING)) as server:
         report = await probed(server.url)
     [(ok, detail, remedy)] = found(report).values()
@@ -271,7 +271,7 @@ async def test_one_that_runs_nothing_is_of_no_use() -> None:
     assert "server's log" in remedy
 
 
-async def test_those_that_run_nothing_do_not_outvote_one_that_does() -> None:
+async def test_broken_servers_do_not_outvote_working_one() -> None:
     broken = always_told(NOTHING)
     async with (
         Loopback(broken) as a,
@@ -283,7 +283,7 @@ async def test_those_that_run_nothing_do_not_outvote_one_that_does() -> None:
         assert {each.url for each in engine.endpoints if each.usable} == {well.url}
 
 
-async def test_a_proctor_that_ran_out_of_time_found_nothing() -> None:
+async def test_proctor_timeout_in_probe_reports_slow_server() -> None:
     slow = EndpointReport(url="", server="Piston v3.1.1", runtime="ioi_eval")
     async with Loopback(always_told(TIMED_OUT)) as server, HttpClient() as wire:
         report = msgspec.structs.replace(slow, url=server.url)
@@ -298,7 +298,7 @@ def always_told(stage: Ending) -> Answer:
     return answer
 
 
-async def test_a_cluster_is_probed_and_merged() -> None:
+async def test_probe_reports_of_servers_are_merged() -> None:
     async with Loopback(old_server(3000)) as a, Loopback(old_server(9000)) as b:
         async with engine_on(a, b, capabilities=None) as engine:
             profile = await engine.capabilities()
@@ -307,7 +307,7 @@ async def test_a_cluster_is_probed_and_merged() -> None:
         assert profile.toolchains["g++"].version == "8.3.0"
 
 
-async def test_bodies_that_try_a_limit_are_packed_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_probe_bodies_are_compressed_once_for_all_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The largest takes 32 MB until it is packed, and many servers are probed at the same time."""
     packed = list[int]()
 
@@ -323,7 +323,7 @@ async def test_bodies_that_try_a_limit_are_packed_once_for_all(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("fault", [always(500), always(200, b"<html>"), always(503)])
-async def test_one_that_cannot_be_probed_cannot_be_used(fault: Answer) -> None:
+async def test_server_that_fails_probe_is_unreachable_with_reason(fault: Answer) -> None:
     async with Loopback(fault) as server:
         report = await probed(server.url)
         assert not report.reachable and server.url in report.reason
@@ -331,7 +331,7 @@ async def test_one_that_cannot_be_probed_cannot_be_used(fault: Answer) -> None:
         assert ok is False and detail == report.reason and remedy
 
 
-async def test_nobody_there_and_a_token_that_is_not_taken() -> None:
+async def test_probe_reports_missing_server_and_refused_token() -> None:
     report = await probed("http://127.0.0.1:1")
     assert not report.reachable and re.match(r"http://127\.0\.0\.1:1 cannot be reached: ", report.reason)
     async with Loopback() as server:
@@ -342,7 +342,7 @@ async def test_nobody_there_and_a_token_that_is_not_taken() -> None:
         assert "wrong" not in json.dumps([line.detail for line in report.findings])
 
 
-async def test_one_that_speaks_no_http() -> None:
+async def test_probe_reports_server_without_http() -> None:
     async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
         await writer.drain()
@@ -356,7 +356,7 @@ async def test_one_that_speaks_no_http() -> None:
     assert not report.reachable and report.reason == f"{url} is no Piston server ({url} does not speak HTTP)"
 
 
-async def test_a_probe_that_is_cancelled() -> None:
+async def test_cancelled_probe_raises_cancelled_error() -> None:
     async with Loopback(silence) as server, HttpClient() as wire:
         task = asyncio.create_task(Prober(wire).probe(server.url))
         await until(lambda: bool(server.executed))
@@ -368,7 +368,7 @@ async def test_a_probe_that_is_cancelled() -> None:
 # --- words of a box ----------------------------------------------------------------------------------
 
 
-def test_words_that_are_cut_off_or_strange_say_nothing() -> None:
+def test_truncated_or_unknown_probe_output_is_ignored() -> None:
     fields = seen("machine x86_64\ncores 4\nfile_kib unlimited\ntool g++ /usr/bin/g++\nwhat is this\nproces")
     assert (fields["architecture"], fields["cores"], fields["max_file"]) == ("x86_64", 4, None)
     assert fields["toolchains"] == {} and fields["max_processes"] is None and fields["static"] is None
@@ -376,7 +376,9 @@ def test_words_that_are_cut_off_or_strange_say_nothing() -> None:
 
 
 @pytest.mark.parametrize("has_archive", [True, False])
-async def test_kotlins_version_is_read_where_it_is_written(tmp_path: Path, has_archive: bool) -> None:
+async def test_kotlin_version_is_read_from_file_without_starting_compiler(
+    tmp_path: Path, has_archive: bool
+) -> None:
     """To start its compiler takes half of the time that a stock server lets a script run."""
     tools, own = tmp_path / "tools", tmp_path / "kotlin"
     for folder in (tools, own / "bin", own / "lib"):
@@ -398,7 +400,7 @@ async def test_kotlins_version_is_read_where_it_is_written(tmp_path: Path, has_a
     assert seen(words.decode())["toolchains"]["kotlinc"].version == ("2.1.0-rc" if has_archive else "1.9.2")
 
 
-def test_how_much_the_stairs_print() -> None:
+def test_output_of_output_limit_script_has_known_size() -> None:
     assert height(STEPS) == 4_096_000 and height(1) == 1000
 
 
@@ -410,7 +412,7 @@ def lines_of(**fields: Any) -> dict[str, tuple[bool | None, str, str]]:
     return {line.name: (line.ok, line.detail, line.remedy) for line in findings(report)}
 
 
-async def test_where_a_server_sends_its_callers_is_told_and_not_asked() -> None:
+async def test_redirect_is_reported_and_not_followed() -> None:
     async with Loopback() as there, Loopback(moved=f"{there.url}/é") as server:
         report = await probed(server.url)
         [line] = findings(report)
@@ -446,7 +448,7 @@ async def test_https_to_a_port_of_plain_http_names_the_remedy() -> None:
     assert "it serves no https" in line.detail and line.remedy.startswith("Write http://")
 
 
-async def test_name_that_does_not_resolve_is_called_that() -> None:
+async def test_unresolvable_host_name_is_reported() -> None:
     [line] = (await probed("http://no-such-host.invalid:2000")).findings
     assert "no address is known for 'no-such-host.invalid'" in line.detail and "spelled" in line.remedy
 
@@ -473,7 +475,7 @@ async def cut_off(server: Loopback, request: web.Request, asked: Job) -> web.Str
         (always(401), None),
     ],
 )
-async def test_what_fails_while_a_server_is_looked_at_may_pass(answer: Answer, passes: Change | None) -> None:
+async def test_probe_failure_in_transit_counts_as_temporary(answer: Answer, passes: Change | None) -> None:
     """A probe is some twenty requests. On a bad line, or after a restart, one of them breaks off."""
     async with Loopback(answer) as server:
         report = await probed(server.url)
@@ -488,12 +490,12 @@ async def test_what_fails_while_a_server_is_looked_at_may_pass(answer: Answer, p
         "http://a: run_timeout cannot exceed the configured limit of 3000",
     ],
 )
-def test_a_balancer_before_unlike_servers(reason: str) -> None:
+def test_load_balancer_before_different_servers_names_remedy(reason: str) -> None:
     [line] = findings(EndpointReport(url="http://a", reachable=False, reason=reason))
     assert "name each of them" in line.remedy
 
 
-def test_which_jobs_a_server_takes() -> None:
+def test_probe_reports_kind_of_jobs_for_runtimes() -> None:
     assert lines_of(runtimes=("bash", "ioi_eval"))["runtime"][:2] == (
         True,
         "ioi_eval, for jobs of many tests",
@@ -504,7 +506,7 @@ def test_which_jobs_a_server_takes() -> None:
     assert lines_of(runtimes=("python",))["runtime"][0] is False
 
 
-def test_the_package_codeforces_is_known_by_its_languages() -> None:
+def test_codeforces_package_is_detected_by_its_languages() -> None:
     """As a real server lists it: no language of its is called like the package."""
     recorded = json.loads((SAMPLES / "runtimes.json").read_text())["response"]["body"]
     provided = [each for each in recorded if each.get("runtime") == "codeforces"]
@@ -516,7 +518,7 @@ def test_the_package_codeforces_is_known_by_its_languages() -> None:
     assert list(uses(apart).not_used) == ["http://b"]
 
 
-def test_without_a_shell_nothing_is_said_of_the_inside() -> None:
+def test_server_without_shell_gets_no_machine_findings() -> None:
     assert not {"machine", "C++ compiler", "python"} & lines_of(runtimes=("cms_ioi",)).keys()
     assert lines_of(architecture="x86_64")["C++ compiler"][0] is False
 
@@ -531,7 +533,7 @@ def test_without_a_shell_nothing_is_said_of_the_inside() -> None:
         (12, False, "only up to 12 bytes"),
     ],
 )
-def test_limits_in_words(limit: int | None, ok: bool | None, words: str) -> None:
+def test_output_limit_is_described_with_remedy(limit: int | None, ok: bool | None, words: str) -> None:
     found_ok, detail, remedy = lines_of(max_output=limit, runtime="bash")["output"]
     assert (found_ok, detail) == (ok, words) and bool(remedy) == (ok is not True)
 
@@ -544,7 +546,7 @@ def test_limits_in_words(limit: int | None, ok: bool | None, words: str) -> None
         ("", {"request body"}),
     ],
 )
-def test_limit_that_the_probe_could_not_try_is_not_known(runtime: str, known: set[str]) -> None:
+def test_untested_limit_is_reported_as_unknown(runtime: str, known: set[str]) -> None:
     names = {"run time", "memory", "request body", "output", "processes", "open files", "file size"}
     lines = lines_of(runtime=runtime, runtimes=(runtime,))
     assert {name for name in names if lines[name][1] == "no limit was met"} == known
@@ -554,12 +556,12 @@ def test_limit_that_the_probe_could_not_try_is_not_known(runtime: str, known: se
 
 
 @pytest.mark.parametrize(("limit", "ok"), [(1 << 20, False), (3 << 20, False), (4 << 20, None)])
-def test_requests_have_room_for_an_ordinary_program(limit: int, ok: bool | None) -> None:
+def test_request_body_limit_below_static_program_size_is_a_problem(limit: int, ok: bool | None) -> None:
     """A static program in C++ takes a megabyte of one. Where there is none, it would be too large: CE."""
     assert lines_of(max_body=limit)["request body"][0] is ok
 
 
-def test_memory_for_builds_is_that_of_the_stage_that_builds() -> None:
+def test_build_memory_is_checked_in_stage_that_compiles() -> None:
     for runtime, name in (("ioi_eval", "compile memory"), ("bash", "memory")):
         ok, _, remedy = lines_of(runtime=runtime, max_compile_memory=1 << 30, max_run_memory=1 << 30)[name]
         assert ok is False and "MEMORY_LIMIT=-1" in remedy

@@ -30,7 +30,7 @@ def report(name: str, *tools: Toolchain, **fields: Any) -> EndpointReport:
     )
 
 
-def test_the_least_of_every_limit() -> None:
+def test_merged_profile_has_smallest_limits() -> None:
     a = report("a", max_run_time=60_000, max_body=1000, max_open_files=2048)
     b = report("b", max_run_time=30_000, max_output=7, max_open_files=240)
     c = report("c", max_compile_time=50_000, max_compile_cpu_time=40_000)
@@ -40,13 +40,13 @@ def test_the_least_of_every_limit() -> None:
     assert [tool.version for tool in profile.offered("g++")] == ["12.2.0"]
 
 
-def test_what_nobody_limits() -> None:
+def test_merged_profile_without_limits_is_unlimited() -> None:
     profile = merged([report("a")])
     limits = (profile.max_run_time, profile.max_compile_time, profile.max_body, profile.max_output)
     assert limits == (None,) * 4 and profile.max_files == 500
 
 
-def test_tools_and_runtimes_of_any_server_are_there() -> None:
+def test_merged_profile_has_tools_and_runtimes_of_all_servers() -> None:
     a = report("a", tool("g++"), tool("go", "1.19"), runtimes=("ioi_eval",))
     b = report("b", tool("g++"), runtimes=("bash", "cms_ioi"))
     profile = merged([a, b])
@@ -54,13 +54,13 @@ def test_tools_and_runtimes_of_any_server_are_there() -> None:
     assert profile.runtimes == ("ioi_eval", "bash", "cms_ioi") and profile.shell() == "ioi_eval"
 
 
-def test_compile_time_of_a_server_that_builds_in_its_run_stage_counts_not() -> None:
+def test_merged_compile_time_ignores_servers_that_build_in_run_stage() -> None:
     a = report("a", runtime="ioi_eval", max_compile_time=120_000)
     b = report("b", runtime="bash", max_compile_time=10_000)
     assert merged([a, b]).max_compile_time == 120_000 and merged([b]).max_compile_time is None
 
 
-def test_compilers_that_differ_are_another_identity() -> None:
+def test_different_compilers_merge_to_identity_of_their_own() -> None:
     a, b = report("a", tool("g++", "12.2.0")), report("b", tool("g++", "8.3.0", "/opt/g++"))
     both, again = (merged(order).toolchains["g++"] for order in ([a, b], [b, a]))
     assert both.version == "12.2.0, 8.3.0" and both.path == "g++"
@@ -84,7 +84,7 @@ def test_compilers_that_differ_are_another_identity() -> None:
         (report("late", tool("g++", "8.3.0"), tool("python3", "3.11.2")), "its g++ 8.3.0 is none of those"),
     ],
 )
-def test_who_may_join_later_where_compilers_are_to_be_the_same(late: EndpointReport, why: str) -> None:
+def test_late_server_joins_only_if_it_matches_profile(late: EndpointReport, why: str) -> None:
     profile = merged([report("a", max_run_time=60_000)])
     late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
     said = why_not(profile, late, initial=profile)
@@ -98,7 +98,7 @@ def with_packages(name: str, *packages: str) -> EndpointReport:
     return report(name, tool("g++"), python)
 
 
-def test_a_server_without_a_package_that_all_others_have_does_not_join() -> None:
+def test_late_server_without_common_python_package_does_not_join() -> None:
     """A benchmark may have promised it to programs."""
     profile = merged([with_packages("a", "numpy", "scipy"), with_packages("b", "numpy")])
     assert why_not(profile, with_packages("c", "numpy", "torch")) == ""
@@ -108,7 +108,7 @@ def test_a_server_without_a_package_that_all_others_have_does_not_join() -> None
     refuse_missing_packages(["numpy"], ["python3"], profile)
 
 
-def test_where_compilers_differ_the_profile_follows_those_that_are_there() -> None:
+def test_profile_offers_compilers_of_current_servers() -> None:
     old, new = report("a", tool("g++", "12")), report("b", tool("g++", "8"))
     begun = merged([old])
     both = offering(begun, [old.toolchains, new.toolchains])
@@ -121,7 +121,7 @@ def test_where_compilers_differ_the_profile_follows_those_that_are_there() -> No
     assert offering(later, []) == later, "where nobody is left, what they had stays"
 
 
-def test_differences_in_lines() -> None:
+def test_differing_compilers_are_listed_one_line_each() -> None:
     same = [report("a"), report("b")]
     assert differences(same) == ()
     [line] = differences([*same, report("c", tool("g++", "8.3.0"), tool("python3", "3.11.2"))])
@@ -132,7 +132,9 @@ def test_differences_in_lines() -> None:
     assert differences([*same, rebuilt])[0].detail == "12.2.0 on 3, but not the same build"
 
 
-async def test_the_same_compiler_everywhere_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_same_compiler_option_refuses_servers_with_different_compilers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with Loopback() as a, Loopback() as b:
         compilers = {a.url: "12.2.0", b.url: "8.3.0"}
 
@@ -151,7 +153,7 @@ async def test_the_same_compiler_everywhere_or_nothing(monkeypatch: pytest.Monke
             assert engine.left_out == {} and engine.slots == 3
 
 
-def test_only_where_all_are_ours_do_stages_count_as_confined() -> None:
+def test_merged_profile_confines_only_if_all_servers_are_workers() -> None:
     ours, other = report("a", server="Piston v3.1.1 (ioi-eval worker)"), report("b", server="Piston v3.1.1")
     assert merged([ours]).confines
     assert not merged([ours, other]).confines and not merged([other]).confines

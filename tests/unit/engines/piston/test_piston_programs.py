@@ -123,7 +123,7 @@ async def scorer(store: Store, server: Server) -> AsyncIterator[Scorer]:
 
 
 @pytest.mark.usefixtures("looked_at_once")
-async def test_a_program_stays_and_a_later_run_finds_it(workers: Workers, store: Store) -> None:
+async def test_built_program_stays_on_worker_for_later_run(workers: Workers, store: Store) -> None:
     server, program = await workers.start(), submission()
     async with scorer(store, server) as client:
         await client.score(PROBLEM, submission())  # all that is sent once
@@ -138,7 +138,7 @@ async def test_a_program_stays_and_a_later_run_finds_it(workers: Workers, store:
 
 
 @pytest.mark.usefixtures("looked_at_once")
-async def test_what_a_worker_has_lost_is_built_again(workers: Workers, store: Store) -> None:
+async def test_program_lost_by_worker_is_built_again(workers: Workers, store: Store) -> None:
     first, program = await workers.start(), submission()
     async with scorer(store, first) as client:
         await client.score(PROBLEM, program)
@@ -152,7 +152,7 @@ async def test_what_a_worker_has_lost_is_built_again(workers: Workers, store: St
 
 
 @pytest.mark.usefixtures("looked_at_once")
-async def test_where_there_is_no_room_it_travels(workers: Workers, store: Store) -> None:
+async def test_program_is_sent_with_job_if_worker_cache_is_too_small(workers: Workers, store: Store) -> None:
     server = await workers.start(room=100_000)
     async with scorer(store, server) as client:
         assert (await client.score(PROBLEM, submission())).points == 100
@@ -160,7 +160,7 @@ async def test_where_there_is_no_room_it_travels(workers: Workers, store: Store)
 
 
 @pytest.mark.usefixtures("looked_at_once")
-async def test_an_error_in_a_source_is_one(workers: Workers, store: Store) -> None:
+async def test_compile_error_on_worker_is_reported(workers: Workers, store: Store) -> None:
     server = await workers.start()
     async with scorer(store, server) as client:
         wrong = Submission(key="1", problem_id="add", code="int main() { return x; }\n")
@@ -202,7 +202,7 @@ async def built(client: Client, there: Endpoint) -> Job:
     return Job(files=(script, msgspec.structs.replace(program, unpacked=program)))
 
 
-async def test_another_worker_has_it_from_the_one_that_built_it(workers: Workers) -> None:
+async def test_second_worker_fetches_program_from_builder(workers: Workers) -> None:
     one, two = await workers.start(), await workers.start()
     async with sender() as client:
         here, there = known(one), known(two)
@@ -213,9 +213,7 @@ async def test_another_worker_has_it_from_the_one_that_built_it(workers: Workers
     assert (await counts(two))[RECEIVED] == 1
 
 
-async def test_one_that_keeps_nothing_is_sent_it_with_the_job(
-    workers: Workers, engine: EmbeddedEngine
-) -> None:
+async def test_worker_without_cache_gets_program_with_job(workers: Workers, engine: EmbeddedEngine) -> None:
     one = await workers.start()
     async with sender() as client, Server(engine, ServerOptions(port=0)) as two:
         there = known(one)
@@ -229,7 +227,7 @@ async def test_one_that_keeps_nothing_is_sent_it_with_the_job(
         assert (printed.stayed, printed.run.stdout[:9]) == ({}, "#!/bin/sh")
 
 
-async def test_what_nobody_has_is_lost(workers: Workers) -> None:
+async def test_program_of_stopped_worker_raises_artifacts_lost(workers: Workers) -> None:
     one, two = await workers.start(), await workers.start()
     async with sender() as client:
         there = known(one)
@@ -298,7 +296,7 @@ async def test_server_that_keeps_no_contents_gets_no_shared_build(engine: Embedd
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("includes", [("bits/stdc++.h",), ("iostream", "vector")])
-async def test_a_worker_s_header_changes_no_byte(
+async def test_precompiled_header_on_worker_leaves_artifact_identical(
     workers: Workers, tmp_path: Path, includes: tuple[str, ...]
 ) -> None:
     server = await workers.start(room=1 << 30)

@@ -58,7 +58,7 @@ async def ask(wire: HttpClient, place: Place) -> None:
     await wire.execute(place.url, Request(body=b"{}"), 20.0)
 
 
-async def test_a_worker_says_that_it_is_one_before_it_gets_the_token() -> None:
+async def test_token_is_sent_only_after_worker_identifies_itself() -> None:
     async with Place(WORKER).open() as worker, HttpClient(token="secret") as wire:
         for _ in range(2):
             await ask(wire, worker)
@@ -66,7 +66,7 @@ async def test_a_worker_says_that_it_is_one_before_it_gets_the_token() -> None:
     assert worker.asked == [("/", ""), (path, "Bearer secret"), (path, "Bearer secret")]
 
 
-async def test_nobody_else_hears_it() -> None:
+async def test_token_is_not_sent_to_other_servers() -> None:
     async with Place(WORKER).open() as worker, Place(PISTON).open() as piston, Place("").open() as other:
         places = [worker, piston, other]
         engine = PistonEngine(Fixed(place.url for place in places), token="secret", per_endpoint=1)
@@ -77,7 +77,7 @@ async def test_nobody_else_hears_it() -> None:
     assert all(("/api/v2/execute", "") in place.asked for place in (piston, other))
 
 
-async def test_a_server_that_is_named_gets_its_own() -> None:
+async def test_server_specific_token_overrides_default() -> None:
     async with (
         Place(WORKER).open() as worker,
         Place(PISTON).open() as named,
@@ -89,7 +89,7 @@ async def test_a_server_that_is_named_gets_its_own() -> None:
     assert (worker.heard, named.heard, piston.heard) == ({"Bearer ours"}, {"Bearer theirs"}, set())
 
 
-async def test_a_gateway_gets_a_user_and_a_password() -> None:
+async def test_user_and_password_are_sent_as_basic_auth_and_masked() -> None:
     async with Place(PISTON).open() as named, HttpClient(token=f"{named.url} me:pass:word-of-mine") as wire:
         await ask(wire, named)
     assert named.heard == {"Basic bWU6cGFzczp3b3JkLW9mLW1pbmU="}
@@ -99,7 +99,7 @@ async def test_a_gateway_gets_a_user_and_a_password() -> None:
     assert tokens.out_of_reply(b"pass:word-of-mine") == b"***"
 
 
-async def test_one_that_was_away_says_again_who_it_is() -> None:
+async def test_restarted_server_identifies_itself_before_token() -> None:
     place = Place(WORKER)
     async with HttpClient(token="secret") as wire:
         async with place.open():
@@ -112,7 +112,7 @@ async def test_one_that_was_away_says_again_who_it_is() -> None:
     assert place.asked == [("/", ""), ("/api/v2/execute", "")]
 
 
-async def test_without_a_token_nobody_is_asked() -> None:
+async def test_identity_is_not_requested_without_token() -> None:
     async with Loopback(fine) as server, engine_on(server) as engine:
         await engine.execute(job())
         assert "Authorization" not in server.headers[0]
@@ -127,7 +127,7 @@ async def test_without_a_token_nobody_is_asked() -> None:
         ("ftp://a x", "is not the address of a server"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(text: str, words: str) -> None:
+def test_malformed_token_text_is_input_error(text: str, words: str) -> None:
     for refuses in (Tokens, lambda text: PistonEngine(Fixed(["http://a"]), token=text)):
         with pytest.raises(InputError, match=words) as refused:
             refuses(text)

@@ -33,7 +33,7 @@ async def check(result: JobResult) -> JobResult:
     return result
 
 
-async def test_job_that_a_server_fails_is_done_by_another_and_the_server_rests() -> None:
+async def test_failed_job_moves_to_another_server_and_first_rests() -> None:
     async with Loopback(full_disk) as full, Loopback() as good:
         heard: list[ServerEvent] = []
         async with engine_on(full, good, patience=LONG_REST) as engine:
@@ -71,7 +71,7 @@ async def test_server_that_fails_one_job_of_many_does_not_rest() -> None:
         assert endpoints_of(engine)[one.url].state is State.HEALTHY
 
 
-async def test_job_that_every_server_fails_is_asked_of_each_once_and_none_rests() -> None:
+async def test_job_failed_by_all_servers_is_tried_once_each_and_none_rests() -> None:
     """It tells nothing about them, and their other jobs go on. The error names them."""
     async with (
         Loopback(full_disk) as a,
@@ -91,7 +91,7 @@ async def test_job_that_every_server_fails_is_asked_of_each_once_and_none_rests(
         assert failed.value.answer.run.code == 92, "callers get the answer"
 
 
-async def test_reply_that_is_cut_off_is_the_servers_fault_too() -> None:
+async def test_truncated_reply_is_retried_on_another_server() -> None:
     async def whole(result: JobResult) -> JobResult:
         if result.run.code:
             raise BrokenReply("a build job sent no complete program")

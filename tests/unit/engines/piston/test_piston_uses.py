@@ -70,7 +70,7 @@ BATCHES, CLASSIC, NONE = ServerRole.BATCHES, ServerRole.CLASSIC, ServerRole.NONE
     ],
     ids=lambda value: "-".join(value) if isinstance(value, list) else str(value),
 )
-def test_each_server_does_the_best_jobs_that_one_can(
+def test_each_server_is_used_for_best_common_kind_of_job(
     kinds: list[str], job: Any, expected: list[ServerRole]
 ) -> None:
     found = uses(servers(*kinds), job)
@@ -93,7 +93,7 @@ def test_each_server_does_the_best_jobs_that_one_can(
         (["bash", "python"], "1 with bash, 1 with no package for jobs is not used"),
     ],
 )
-def test_one_line_counts_servers_by_what_they_have(kinds: list[str], line: str) -> None:
+def test_usage_line_counts_servers_by_runtime(kinds: list[str], line: str) -> None:
     assert uses(servers(*kinds)).line == line
 
 
@@ -101,7 +101,7 @@ def test_line_of_classic_jobs_names_no_machine() -> None:
     assert uses(servers("own", "cms"), "classic").line == "1 with ioi_eval, 1 with cms_ioi only is not used"
 
 
-def test_reasons_name_what_a_server_lacks() -> None:
+def test_unused_servers_are_listed_with_reason() -> None:
     found = uses(servers("own", "low", "cms", "arm", "own"))
     assert found.not_used == {
         "http://1-low": "output only up to 1 kB",
