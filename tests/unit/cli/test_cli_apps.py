@@ -146,7 +146,7 @@ def test_only_benchmarks_have_solutions_to_check_first(
 
 
 @pytest.mark.nightly
-def test_a_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tmp_path: Path) -> None:
+def test_apps_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tmp_path: Path) -> None:
     tests = {"input": ["1 2", "3 4"], "output": ["3", "7"]}
     shared = {"description": "Add.", "public_tests": tests, "private_tests": {"input": [], "output": []}}
     old = "print sum(map(int, raw_input().split()))"
@@ -171,7 +171,7 @@ def test_a_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tmp_p
     assert "Nothing new to do" in cli(*command).stdout
 
 
-def test_filters_that_leave_nothing_are_bad_input(cli: CommandLine, tmp_path: Path) -> None:
+def test_filters_matching_no_problem_exit_with_2(cli: CommandLine, tmp_path: Path) -> None:
     base = ("problems", "apps", "--data-dir", write_apps(tmp_path / "copies"))
     none = cli(*base, "--problem", "apps_0", "--difficulty", "interview")
     assert none.returncode == 2 and "the filters leave no problem. Give fewer filters" in none.stderr

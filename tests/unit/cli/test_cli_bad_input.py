@@ -22,7 +22,7 @@ def refused(cli: CommandLine, *arguments: str | Path) -> str:
 
 
 @pytest.mark.parametrize("path", ["locked/x.jsonl", "x" * 300])
-def test_a_path_that_may_not_even_be_asked_for(cli: CommandLine, problems: Path, path: str) -> None:
+def test_path_in_unreadable_folder_is_refused(cli: CommandLine, problems: Path, path: str) -> None:
     """Root may enter any folder, and finds nothing there."""
     locked = cli.folder / "locked"
     locked.mkdir(mode=0)
@@ -33,7 +33,7 @@ def test_a_path_that_may_not_even_be_asked_for(cli: CommandLine, problems: Path,
         locked.chmod(0o700)
 
 
-def test_a_server_that_is_not_there(cli: CommandLine, problems: Path) -> None:
+def test_unreachable_server_is_refused_with_remedy(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     line = refused(
         cli, "score", dump, "--problems", problems, "--out", "run", "--engine", "http://127.0.0.1:1"

@@ -19,7 +19,9 @@ def listed(cli: CommandLine) -> list[int]:
     return [json.loads(line)["line"] for line in (cli.folder / "run/rejected.jsonl").read_text().splitlines()]
 
 
-def test_the_first_are_shown_and_all_are_listed(cli: CommandLine, problems: Path, dump: Path) -> None:
+def test_first_bad_rows_are_printed_and_all_are_in_rejected_file(
+    cli: CommandLine, problems: Path, dump: Path
+) -> None:
     done = cli("score", dump, "--problems", problems, "--out", "run")
     assert done.returncode == 2, done
     told = done.stderr.splitlines()
@@ -32,7 +34,7 @@ def test_the_first_are_shown_and_all_are_listed(cli: CommandLine, problems: Path
     assert [path.name for path in (cli.folder / "run").iterdir()] == ["rejected.jsonl"]
 
 
-def test_the_rest_is_scored_where_that_is_asked_for(cli: CommandLine, problems: Path, dump: Path) -> None:
+def test_skip_bad_rows_scores_other_rows(cli: CommandLine, problems: Path, dump: Path) -> None:
     command = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*command).returncode == 2
     done = cli(*command, "--skip-bad-rows")
@@ -47,7 +49,9 @@ def test_the_rest_is_scored_where_that_is_asked_for(cli: CommandLine, problems: 
     assert not (cli.folder / "run/rejected.jsonl").exists()
 
 
-def test_a_folder_of_somebody_else_gets_no_list(cli: CommandLine, problems: Path, dump: Path) -> None:
+def test_rejected_list_is_not_written_into_foreign_folder(
+    cli: CommandLine, problems: Path, dump: Path
+) -> None:
     (cli.folder / "other").mkdir()
     (cli.folder / "other/thesis.tex").write_text("x")
     done = cli("score", dump, "--problems", problems, "--out", "other")
@@ -55,7 +59,7 @@ def test_a_folder_of_somebody_else_gets_no_list(cli: CommandLine, problems: Path
     assert [path.name for path in (cli.folder / "other").iterdir()] == ["thesis.tex"]
 
 
-def test_files_that_are_left_out_are_named(cli: CommandLine, problems: Path) -> None:
+def test_dump_files_of_unknown_format_are_named(cli: CommandLine, problems: Path) -> None:
     """Their rows may be those of a model that nobody misses in the table."""
     (cli.folder / "dumps").mkdir()
     write_dump(cli.folder / "dumps/a.jsonl", [row("good", RIGHT)])

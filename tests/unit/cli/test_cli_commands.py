@@ -29,7 +29,7 @@ COMMANDS = (
 )
 
 
-def test_version(cli: CommandLine) -> None:
+def test_version_option_prints_version(cli: CommandLine) -> None:
     assert cli("--version").stdout.startswith("ioi-eval 0.")
 
 
@@ -40,7 +40,7 @@ def overview(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> st
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_overview_is_one_screen(cli: CommandLine, width: int) -> None:
+def test_help_overview_fits_one_screen(cli: CommandLine, width: int) -> None:
     """A line for each command, in the groups in which people look for them; no word is broken or cut."""
     lines = replace(cli, environment={"COLUMNS": str(width)})("--help").stdout.splitlines()
     assert len(lines) <= 33 and "..." not in "\n".join(lines[2:])
@@ -52,14 +52,14 @@ def test_the_overview_is_one_screen(cli: CommandLine, width: int) -> None:
 
 @pytest.mark.nightly(unless="score|worker")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_shows_an_example(cli: CommandLine, overview: str, command: str) -> None:
+def test_command_help_shows_example(cli: CommandLine, overview: str, command: str) -> None:
     shown = cli(command, "--help").stdout
     assert f"  ioi-eval {command}" in shown
     assert max(map(len, shown.splitlines())) <= 100
     assert f"\n  {command} " in overview
 
 
-def test_doctor_says_what_is_there(cli: CommandLine) -> None:
+def test_doctor_lists_compiler_and_confinement(cli: CommandLine) -> None:
     cli = cli.among_the_systems()
     done = cli("doctor")
     assert done.returncode == 0, done.stdout
@@ -67,7 +67,7 @@ def test_doctor_says_what_is_there(cli: CommandLine) -> None:
     assert "confinement" in done.stdout and "python=/" not in " ".join(done.stdout.split())
 
 
-def test_doctor_says_it_in_json(cli: CommandLine) -> None:
+def test_doctor_json_lists_conditions(cli: CommandLine) -> None:
     answer = json.loads(cli.among_the_systems()("doctor", "--json").stdout)
     assert answer["ok"]
     assert {"C++ compiler", "C++ standard", "cores", "confinement"} <= {
@@ -77,7 +77,7 @@ def test_doctor_says_it_in_json(cli: CommandLine) -> None:
     assert all("; --python /" in detail for detail in others if "cannot:" not in detail)
 
 
-def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
+def test_problems_command_lists_packages(cli: CommandLine, problems: Path) -> None:
     done = cli("problems", problems)
     assert done.returncode == 0, done.stderr
     assert "add" in done.stdout
@@ -92,7 +92,7 @@ def test_problems_lists_them(cli: CommandLine, problems: Path) -> None:
     assert "no problem 'adds' in it. Did you mean 'add'?" in missing.stderr
 
 
-def test_problems_tells_where_nothing_is_worth_points(cli: CommandLine, tmp_path: Path) -> None:
+def test_problems_command_notes_packages_without_points(cli: CommandLine, tmp_path: Path) -> None:
     write_package(tmp_path / "add", subtasks={})
     done = cli("problems", tmp_path)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("add"))
@@ -100,7 +100,7 @@ def test_problems_tells_where_nothing_is_worth_points(cli: CommandLine, tmp_path
     assert "no subtasks, so there are no points" in done.stdout
 
 
-def test_problems_names_every_fault(cli: CommandLine, problems: Path) -> None:
+def test_problems_command_names_fault_of_each_package(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "bad", subtasks={"01-all": (100, ["1-1", "9-9"])})
     (problems / "worse").mkdir()
     (problems / "worse" / "problem.json").write_text("{")
@@ -144,7 +144,7 @@ def test_retries_are_not_printed(cli: CommandLine) -> None:
     assert done.stderr == ""
 
 
-def test_the_cache_gives_way_where_home_cannot_be_written(cli: CommandLine) -> None:
+def test_cache_moves_to_private_folder_if_home_is_unwritable(cli: CommandLine) -> None:
     elsewhere = cli.folder / "elsewhere"
     elsewhere.mkdir()
     nowhere = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "", "IOI_EVAL_CACHE": "", "TMPDIR": str(elsewhere)}
@@ -157,13 +157,13 @@ def test_the_cache_gives_way_where_home_cannot_be_written(cli: CommandLine) -> N
     assert any(private.rglob("problem.json"))
 
 
-def test_a_cache_that_cannot_be_written(cli: CommandLine) -> None:
+def test_unwritable_cache_exits_with_2(cli: CommandLine) -> None:
     done = replace(cli, cache=Path("/proc/nowhere"))("problems", "add.zip")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert "/proc/nowhere: the cache cannot be written" in done.stderr and "IOI_EVAL_CACHE" in done.stderr
 
 
-def test_a_cache_that_others_may_write(cli: CommandLine) -> None:
+def test_cache_writable_by_others_exits_with_2(cli: CommandLine) -> None:
     theirs = cli.folder / "theirs"
     theirs.mkdir()
     theirs.chmod(0o777)
@@ -185,7 +185,7 @@ def test_examples_are_copied_once(cli: CommandLine) -> None:
     assert cli("new", "file", "--type", "examples").returncode == 2
 
 
-def test_report_makes_the_reports_again(cli: CommandLine, problems: Path) -> None:
+def test_report_command_rebuilds_reports(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     assert cli("score", dump, "--problems", problems, "--out", "run", "--quiet").returncode == 0
     before = contents(cli.folder / "run")

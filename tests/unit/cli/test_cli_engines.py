@@ -48,7 +48,7 @@ def quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_here_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_is_embedded_unless_option_or_variable_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert EngineOptions().read_choice() == EngineChoice(text="embedded")
     monkeypatch.setenv("PISTON_ENDPOINTS", " slurm ")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "4")
@@ -58,14 +58,14 @@ def test_here_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) ->
     assert EngineOptions(engine="http://a:2000").read_choice() == EngineChoice(text="http://a:2000")
 
 
-def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_engine_variable_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PISTON_ENDPOINTS", " ")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "x")
     assert EngineOptions().read_choice() == EngineChoice(text="embedded")
 
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5"])
-def test_a_number_of_requests_is_one(monkeypatch: pytest.MonkeyPatch, number: str) -> None:
+def test_invalid_requests_per_endpoint_is_input_error(monkeypatch: pytest.MonkeyPatch, number: str) -> None:
     monkeypatch.setenv("PISTON_ENDPOINTS", "slurm")
     monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", number)
     with pytest.raises(InputError, match="PISTON_MAX_REQUESTS_PER_ENDPOINT"):
@@ -83,7 +83,7 @@ def test_a_number_of_requests_is_one(monkeypatch: pytest.MonkeyPatch, number: st
         ("", "no address"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_its_name(
+def test_invalid_engine_option_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, text: str, says: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -93,14 +93,14 @@ def test_what_cannot_be_meant_is_refused_by_its_name(
     assert "embedded" in str(caught.value)
 
 
-def test_jobs_for_each_server_need_servers_and_cpus_for_each_job_ray() -> None:
+def test_per_endpoint_needs_servers_and_cpus_per_slot_needs_ray() -> None:
     with pytest.raises(InputError, match="--per-endpoint"):
         EngineOptions(engine="embedded", per_endpoint=3).read_choice()
     with pytest.raises(InputError, match=r"ioi-eval\.toml, field 'cpus-per-slot'"):
         EngineOptions(engine="slurm", cpus_per_slot=2).read_choice()
 
 
-def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
+def test_engine_choice_opens_engine(tmp_path: Path) -> None:
     store = Store(tmp_path)
     here, trusted = open_engine(EngineChoice(slots=3), store)
     assert isinstance(here, EmbeddedEngine)
@@ -112,7 +112,7 @@ def test_a_choice_becomes_an_engine(tmp_path: Path) -> None:
     assert servers_found_event(here) is None
 
 
-def test_a_file_without_a_token_is_refused(tmp_path: Path) -> None:
+def test_empty_token_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(" \n")
     with pytest.raises(InputError, match="the file is empty"):
         EngineOptions(engine="slurm", token_file=tmp_path / "token").read_choice()
@@ -130,7 +130,7 @@ def report(name: str, *, version: str = "12.2.0", broken: bool = False, **fields
     )  # fmt: skip
 
 
-def test_servers_are_told_apart_by_what_is_said_of_them() -> None:
+def test_doctor_sums_up_usable_broken_and_differing_servers() -> None:
     reports = [report("a"), report("b"), report("c", broken=True), report("d", version="8.3.0")]
     away = EndpointReport(
         url="http://e:2000", reachable=False, findings=(HealthCheck(name="r", ok=False, detail=""),)
@@ -147,7 +147,7 @@ def test_servers_are_told_apart_by_what_is_said_of_them() -> None:
     assert not combine_reports([reports[2], away]).ok
 
 
-def test_a_server_of_another_kind_gets_no_jobs() -> None:
+def test_server_of_other_architecture_is_not_used() -> None:
     odd = report("odd", broken=False)
     arm = EndpointReport(
         url="http://arm:2000", runtimes=odd.runtimes, architecture="aarch64", toolchains=odd.toolchains
@@ -188,7 +188,7 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
     )
 
 
-def test_doctor_shows_every_check_of_one_server_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_prints_every_check_of_single_server(capsys: pytest.CaptureFixture[str]) -> None:
     one = report("a", runtime="ioi_eval")
     combine_reports([msgspec.structs.replace(one, findings=findings(one))]).print_findings()
     first, *lines = capsys.readouterr().out.splitlines()
@@ -196,7 +196,7 @@ def test_doctor_shows_every_check_of_one_server_alone(capsys: pytest.CaptureFixt
     assert {"server", "runtime", "output", "open files"} <= {line[8:].split("  ")[0] for line in lines}
 
 
-def test_doctor_uses_the_server_without_a_compiler_that_a_run_uses() -> None:
+def test_doctor_counts_server_without_compiler_if_another_has_one() -> None:
     compiler = HealthCheck(name=COMPILER, ok=False, detail="no g++")
     lacking = msgspec.structs.replace(report("b"), findings=(compiler,), toolchains={})
     assert combine_reports([report("a"), lacking]).good == ("http://a:2000", "http://b:2000")
@@ -218,7 +218,7 @@ def address(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         process.communicate()
 
 
-def test_a_run_over_a_worker_gives_what_it_gives_here(cli: CommandLine, problems: Path, address: str) -> None:
+def test_run_on_worker_gives_same_results_as_embedded(cli: CommandLine, problems: Path, address: str) -> None:
     codes = {"right": RIGHT, "small": SMALL, "wrong": WRONG, "broken": BROKEN}
     dump = write_dump(cli.folder / "d.jsonl", [row(key, code) for key, code in codes.items()])
     assert cli("score", dump, "--problems", problems, "--out", "here", "--quiet").returncode == 0
@@ -246,9 +246,7 @@ def judged(run: Path) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-def test_a_worker_that_is_killed_in_the_middle_takes_no_row_along(
-    cli: CommandLine, problems: Path, address: str
-) -> None:
+def test_killed_worker_loses_no_row(cli: CommandLine, problems: Path, address: str) -> None:
     codes = {f"row-{number:02}": f"own = {number}\n{PYTHON}" for number in range(24)}
     dump = write_dump(
         cli.folder / "d.jsonl", [row(key, code, language="python") for key, code in codes.items()]
@@ -273,7 +271,7 @@ def test_a_worker_that_is_killed_in_the_middle_takes_no_row_along(
     assert not list(read_failures(cli.folder / "run"))
 
 
-def test_the_doctor_looks_at_servers(cli: CommandLine, address: str) -> None:
+def test_doctor_checks_servers_of_engine_option(cli: CommandLine, address: str) -> None:
     nobody = "http://127.0.0.1:1"
     done = cli("doctor", "--engine", f"{address},{nobody}")
     assert done.returncode == 0, done.stdout
@@ -289,7 +287,7 @@ def test_the_doctor_looks_at_servers(cli: CommandLine, address: str) -> None:
     assert answer["servers"][0]["url"] == nobody
 
 
-def test_a_run_without_servers_says_so_before_it_begins(cli: CommandLine, problems: Path) -> None:
+def test_run_without_usable_server_ends_before_writing(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     done = cli("score", dump, "--problems", problems, "--out", "run", "--engine", "http://127.0.0.1:1")
     assert done.returncode == 2
@@ -307,7 +305,7 @@ def website() -> Iterator[str]:
         yield server.url
 
 
-def test_a_server_that_is_waited_for_is_named_meanwhile(cli: CommandLine, problems: Path) -> None:
+def test_full_server_is_named_while_run_waits(cli: CommandLine, problems: Path) -> None:
     """A silent minute looks like a hang."""
     asked = count()
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
@@ -321,7 +319,7 @@ def test_a_server_that_is_waited_for_is_named_meanwhile(cli: CommandLine, proble
         assert waits < ends and "0 servers for 0 jobs at a time now" in told
 
 
-def test_what_is_no_piston_is_called_that(cli: CommandLine, problems: Path, website: str) -> None:
+def test_website_is_reported_as_no_piston_server(cli: CommandLine, problems: Path, website: str) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     commands: list[tuple[str | Path, ...]] = [
         ("doctor",),

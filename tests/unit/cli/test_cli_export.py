@@ -54,7 +54,7 @@ def rewarded(cli: CommandLine, task: Path, **files: str | bytes) -> float | None
     return float(json.loads(written.read_text())["reward"]) if written.exists() else None
 
 
-def test_a_task(task: Path) -> None:
+def test_exported_harbor_task_has_expected_files(task: Path) -> None:
     config = tomllib.loads((task / "task.toml").read_text())
     assert config["task"]["name"] == "ioi-eval/add"
     assert config["artifacts"] == ["/app/solution.py", "/app/solution.cpp"]
@@ -67,12 +67,12 @@ def test_a_task(task: Path) -> None:
     assert (task / "tests" / "package" / "add" / "tests" / "1-1.in").exists()
 
 
-def test_the_reward_is_the_share_of_the_points(cli: CommandLine, task: Path) -> None:
+def test_harbor_reward_is_share_of_points(cli: CommandLine, task: Path) -> None:
     assert rewarded(cli, task, cpp=SMALL) == 0.4
     assert rewarded(cli, task, cpp=RIGHT) == 1.0
 
 
-def test_a_folder_that_cannot_be_written_is_named(cli: CommandLine, task: Path, problems: Path) -> None:
+def test_unwritable_export_folder_is_named(cli: CommandLine, task: Path, problems: Path) -> None:
     done = cli("export", "harbor", problems, task / "task.toml" / "tasks")
     assert (done.returncode, done.stderr) == (
         2,
@@ -81,32 +81,32 @@ def test_a_folder_that_cannot_be_written_is_named(cli: CommandLine, task: Path, 
     )
 
 
-def test_no_program_is_worth_nothing(cli: CommandLine, task: Path) -> None:
+def test_harbor_reward_without_program_is_zero(cli: CommandLine, task: Path) -> None:
     assert rewarded(cli, task) == 0.0
     assert rewarded(cli, task, cpp=b" \n") == 0.0
     assert rewarded(cli, task, cpp=b"\xff\xfe") == 0.0
 
 
-def test_what_is_no_program_leaves_its_place_to_the_other(cli: CommandLine, task: Path) -> None:
+def test_harbor_empty_python_file_yields_to_cpp(cli: CommandLine, task: Path) -> None:
     assert rewarded(cli, task, py=b"", cpp=RIGHT) == 1.0
     assert rewarded(cli, task, py=b"print(0)", cpp=RIGHT) == 0.0
 
 
-def test_a_link_is_no_program(cli: CommandLine, task: Path) -> None:
+def test_harbor_symlinked_solution_scores_zero(cli: CommandLine, task: Path) -> None:
     (cli.folder / "app").mkdir()
     (cli.folder / "right.cpp").write_text(RIGHT)
     (cli.folder / "app" / "solution.cpp").symlink_to(cli.folder / "right.cpp")
     assert rewarded(cli, task) == 0.0
 
 
-def test_a_judge_that_fails_gives_no_reward(cli: CommandLine) -> None:
+def test_harbor_judge_failure_writes_no_reward(cli: CommandLine) -> None:
     package = write_package(cli.folder / "add", checker="int main() { return 7; }")
     (package / "statement.md").write_text("Add.")
     assert cli("export", "harbor", package, "tasks").returncode == 0
     assert rewarded(cli, cli.folder / "tasks" / "add", cpp=RIGHT) is None
 
 
-def test_what_cannot_be_a_task(cli: CommandLine, problems: Path, task: Path) -> None:
+def test_unexportable_problem_exits_with_2(cli: CommandLine, problems: Path, task: Path) -> None:
     write_package(problems / "mute")
     written = contents(task)
     for arguments, words in (

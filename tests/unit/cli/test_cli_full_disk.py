@@ -26,7 +26,7 @@ def on_a_full_disk(folder: Path, *words: str | Path) -> subprocess.CompletedProc
     return done
 
 
-def test_a_run_that_cannot_be_begun(tmp_path: Path, problems: Path) -> None:
+def test_full_disk_at_start_of_run_exits_with_2(tmp_path: Path, problems: Path) -> None:
     dump = write_dump(tmp_path / "d.jsonl", [row("a", RIGHT)])
     done = on_a_full_disk(tmp_path, "score", dump, "--problems", problems, "--out", "run", "--quiet")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
@@ -35,7 +35,7 @@ def test_a_run_that_cannot_be_begun(tmp_path: Path, problems: Path) -> None:
     )
 
 
-def test_examples_that_find_no_room(tmp_path: Path) -> None:
+def test_full_disk_for_examples_exits_with_2(tmp_path: Path) -> None:
     done = on_a_full_disk(tmp_path, "new", "here", "--type", "examples")
     assert (done.returncode, done.stderr) == (2, "error: here: cannot be written: No space left on device\n")
     assert done.stdout.split() == ["fill"]
@@ -60,7 +60,7 @@ def test_no_folder_for_temporary_files() -> None:
     assert done.stderr.endswith(". Make one of them writable, or name a folder in TMPDIR\n")
 
 
-def test_a_shell_that_allows_small_files_alone(usual_cache: Path) -> None:
+def test_file_size_ulimit_exits_with_2(usual_cache: Path) -> None:
     script = f"ulimit -f 100; exec {sys.executable} -m ioi_eval doctor"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     told = "error: a file would be larger than this shell allows. Start from one where ulimit -f is"

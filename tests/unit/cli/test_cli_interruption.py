@@ -48,7 +48,7 @@ def judged_once(run: Path) -> bool:
 
 @pytest.mark.nightly(unless="^2$")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_run_cleanly(
+def test_signal_ends_run_cleanly(
     cli: CommandLine, problems: Path, dump: Path, number: signal.Signals
 ) -> None:
     adopt_orphans()
@@ -72,7 +72,7 @@ def test_a_signal_ends_the_run_cleanly(
     assert judged_once(cli.folder / "run")
 
 
-def test_the_command_that_goes_on_does_not_start_anew(cli: CommandLine, problems: Path, dump: Path) -> None:
+def test_suggested_resume_command_omits_fresh(cli: CommandLine, problems: Path, dump: Path) -> None:
     process = cli.start("score", dump, "--problems", problems, "--out", "run", "--fresh")
     wait_for_rows(cli.folder / "run", 1, process)
     process.send_signal(signal.SIGINT)
@@ -82,7 +82,7 @@ def test_the_command_that_goes_on_does_not_start_anew(cli: CommandLine, problems
 
 
 @pytest.mark.nightly
-def test_killed_at_any_moment_it_goes_on(cli: CommandLine, problems: Path, compiled: Path) -> None:
+def test_killed_run_is_resumed_without_lost_rows(cli: CommandLine, problems: Path, compiled: Path) -> None:
     adopt_orphans()
     before = children()
     arguments = ("score", compiled, "--problems", problems, "--out", "run", "--quiet")
@@ -120,7 +120,7 @@ def test_one_process_at_a_time_writes_a_run(cli: CommandLine, problems: Path, du
     assert f"pid {process.pid}" in second.stderr
 
 
-def test_an_interruption_at_the_start_shows_no_traceback(tmp_path: Path) -> None:
+def test_interrupt_during_import_shows_no_traceback(tmp_path: Path) -> None:
     """While modules are loaded: one of them is interrupted here."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
     code = (

@@ -46,7 +46,7 @@ def row_of(lines: list[str], name: str) -> list[str]:
     return found
 
 
-def test_full_marks(cli: CommandLine, problems: Path) -> None:
+def test_judge_command_shows_full_marks(cli: CommandLine, problems: Path) -> None:
     lines = shown(cli, 0, program(cli, RIGHT), "--problem", "add", "--problems", problems)
     assert lines[0].startswith("add, c++ (g++ ") and lines[0].endswith("): AC, 100 of 100 points")
     assert row_of(lines, "01-small") == ["01-small", "AC", "40", "40"]
@@ -56,7 +56,7 @@ def test_full_marks(cli: CommandLine, problems: Path) -> None:
     assert not any(line.startswith("First test") for line in lines)
 
 
-def test_a_wrong_answer(cli: CommandLine, problems: Path) -> None:
+def test_judge_command_shows_first_failed_test(cli: CommandLine, problems: Path) -> None:
     """The first test that is not right comes with its contents."""
     lines = shown(cli, 1, program(cli, SMALL), "--problems", problems)
     assert lines[0].endswith(": WA, 40 of 100 points")
@@ -71,7 +71,7 @@ def test_a_wrong_answer(cli: CommandLine, problems: Path) -> None:
     assert contents_shown[4:] == ["expected:", "10000000001"]
 
 
-def test_as_json(cli: CommandLine, problems: Path) -> None:
+def test_judge_command_prints_json(cli: CommandLine, problems: Path) -> None:
     done = cli("judge", program(cli, SMALL), "--problems", problems, "--json")
     assert (done.returncode, done.stderr) == (1, "")
     told = json.loads(done.stdout)
@@ -83,14 +83,14 @@ def test_as_json(cli: CommandLine, problems: Path) -> None:
     assert "WA" in [one["verdict"] for one in told["tests"]]
 
 
-def test_all_tests_run_where_they_are_asked_for(cli: CommandLine, problems: Path) -> None:
+def test_judge_all_tests_option_runs_every_test(cli: CommandLine, problems: Path) -> None:
     arguments = (program(cli, WRONG), "--problems", problems)
     few, every = shown(cli, 1, *arguments), shown(cli, 1, *arguments, "--all-tests")
     assert {row_of(few, name)[1] for name in TESTS} == {"WA", "SKIPPED"}
     assert {row_of(every, name)[1] for name in TESTS} == {"WA"}
 
 
-def test_a_program_that_does_not_compile(cli: CommandLine, problems: Path) -> None:
+def test_judge_command_shows_compiler_output(cli: CommandLine, problems: Path) -> None:
     lines = shown(cli, 1, program(cli, BROKEN), "--problems", problems)
     assert lines[0].endswith(": CE, 0 of 100 points")
     assert lines[2] == "The compiler says:"
@@ -102,7 +102,7 @@ def test_empty_file_in_python_is_a_program(cli: CommandLine, problems: Path) -> 
     assert lines[0].endswith(": WA, 0 of 100 points")
 
 
-def test_contents_cannot_drive_the_terminal(cli: CommandLine, problems: Path) -> None:
+def test_judge_command_escapes_and_cuts_test_contents(cli: CommandLine, problems: Path) -> None:
     """Neither by what they hold nor by their length."""
     answer = problems / "add" / "tests" / "1-1.out"
     answer.write_text("\x1b[2J" + "0" * 200 + "\n" + "7" * 200 + "\n" + "x\n" * 9)
@@ -117,7 +117,7 @@ def test_contents_cannot_drive_the_terminal(cli: CommandLine, problems: Path) ->
     assert "[3J000" in output and output.endswith("0…")
 
 
-def test_standard_input(cli: CommandLine, problems: Path) -> None:
+def test_judge_command_reads_standard_input(cli: CommandLine, problems: Path) -> None:
     words = ("judge", "-", "--problems", problems)
     done = cli.given(PYTHON.encode(), *words, "--language", "python")
     assert done.returncode == 0, done.stderr
@@ -127,14 +127,14 @@ def test_standard_input(cli: CommandLine, problems: Path) -> None:
     assert "standard input, --language: cannot tell the language" in unsaid.stderr
 
 
-def test_a_judge_that_fails_is_no_verdict(cli: CommandLine) -> None:
+def test_judge_command_exits_with_3_on_judge_failure(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker="int main() { return 7; }")
     done = cli("judge", program(cli, RIGHT), "--problems", "problems")
     assert (done.returncode, done.stdout) == (3, ""), done.stderr
     assert done.stderr.startswith("error: not judged: ")
 
 
-def test_bad_input(cli: CommandLine, problems: Path) -> None:
+def test_judge_command_refuses_bad_input(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "other")
     source, base = program(cli, RIGHT), ("--problems", problems)
     assert "no problem 'ad' in it. Did you mean 'add'" in refused(cli, source, "--problem", "ad", *base)

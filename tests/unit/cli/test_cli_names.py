@@ -44,7 +44,7 @@ def texts() -> list[tuple[str, str]]:
     return found
 
 
-def test_every_argument_in_a_message_has_an_option() -> None:
+def test_library_arguments_in_messages_are_translated_to_options() -> None:
     for name in COMMANDS:
         load_command(name)
     left = [
@@ -56,14 +56,14 @@ def test_every_argument_in_a_message_has_an_option() -> None:
     assert left == []
 
 
-def test_every_name_that_is_translated_is_in_a_message() -> None:
+def test_translated_names_occur_in_messages() -> None:
     said = [text for _, text in texts()]
     assert [
         name for name in console._REPLACEMENTS if not any(name.rstrip("/") in text for text in said)
     ] == []
 
 
-def test_every_option_that_is_shown_is_one() -> None:
+def test_translated_options_exist() -> None:
     parameters = [one for name in COMMANDS for one in load_command(name).params]
     known = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
     shown = " ".join([*console._REPLACEMENTS.values(), *console._FIELDS.values(), *console.FLAGS.values()])
@@ -138,7 +138,7 @@ def lacking(cli: CommandLine) -> str:
     ],
     ids=lambda c: c[0],
 )
-def test_what_the_judge_lacks_of_what_programs_may_count_on(
+def test_missing_promised_package_ends_command_before_judging(
     cli: CommandLine, problems: Path, command: tuple[str, ...]
 ) -> None:
     """Nothing is judged, or written."""
@@ -150,12 +150,12 @@ def test_what_the_judge_lacks_of_what_programs_may_count_on(
     assert not (cli.folder / "run").exists()
 
 
-def test_the_doctor_tells_what_the_judge_lacks(cli: CommandLine, problems: Path) -> None:
+def test_doctor_reports_missing_promised_package(cli: CommandLine, problems: Path) -> None:
     doctor = cli.among_the_systems()("doctor", *PROMISED, "--problems", problems)
     assert doctor.returncode == 2 and "may count on" in doctor.stdout
 
 
-def test_what_nobody_has_promised_is_an_error_of_the_program(
+def test_import_of_unpromised_package_is_runtime_error(
     cli: CommandLine, problems: Path, lacking: str
 ) -> None:
     scored = cli("score", lacking, "--out", "run", "--problems", problems)
@@ -163,12 +163,14 @@ def test_what_nobody_has_promised_is_an_error_of_the_program(
     assert results(cli.folder / "run")["r"]["verdict"] == "RE"
 
 
-def test_a_package_that_nobody_knows_is_not_promised(cli: CommandLine, problems: Path, lacking: str) -> None:
+def test_unknown_promised_package_is_refused_with_suggestion(
+    cli: CommandLine, problems: Path, lacking: str
+) -> None:
     unknown = cli("score", lacking, "--out", "other", "--problems", problems, "--packages", "numppy")
     assert unknown.returncode == 2 and "Did you mean" in unknown.stderr
 
 
-def test_what_differs_between_servers() -> None:
+def test_remedy_for_differing_servers_names_same_compiler_key() -> None:
     tools = [Toolchain(command="g++", path="/usr/bin/g++", version=v, identity=v) for v in ("8", "9")]
     reports = [
         EndpointReport(url=f"http://{tool.version}:2000", runtimes=("ioi_eval",), toolchains={"g++": tool})

@@ -22,7 +22,7 @@ def test_packages_of_every_type_can_be_used(cli: CommandLine) -> None:
 
 @pytest.mark.nightly(unless="function|interactive")
 @pytest.mark.parametrize("kind", PACKAGE_TYPES)
-def test_a_package_to_begin_with_validates(cli: CommandLine, kind: StarterType) -> None:
+def test_new_package_validates(cli: CommandLine, kind: StarterType) -> None:
     written = cli("new", f"packages/my-{kind}", "--type", kind)
     assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout
     done = cli("validate", "packages", "--out", "run")
@@ -34,7 +34,7 @@ def test_a_package_to_begin_with_validates(cli: CommandLine, kind: StarterType) 
     assert again.returncode == 0 and "Nothing new to do" in again.stdout
 
 
-def test_a_package_is_not_written_over_anything(cli: CommandLine) -> None:
+def test_new_command_refuses_existing_folder(cli: CommandLine) -> None:
     (cli.folder / "lamps").mkdir()
     (cli.folder / "lamps" / "mine.txt").write_text("mine")
     refused = cli("new", "lamps")
@@ -46,7 +46,7 @@ def test_a_package_is_not_written_over_anything(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("name", ["lamps.v2", "time", "io"])
-def test_a_name_that_its_grader_could_not_import_is_refused(cli: CommandLine, name: str) -> None:
+def test_new_grader_package_refuses_unimportable_name(cli: CommandLine, name: str) -> None:
     refused = cli("new", name, "--type", "grader")
     assert refused.returncode == 2 and "graders/grader.py could not import" in refused.stderr
     assert not (cli.folder / name).exists()

@@ -6,7 +6,7 @@ import pytest
 from support.command_line import CommandLine
 
 
-def test_a_folder_of_packages(cli: CommandLine) -> None:
+def test_package_command_installs_into_folder(cli: CommandLine) -> None:
     done = cli("package", "packages")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "packages/ioi_eval/1.0.0\n"
@@ -14,7 +14,7 @@ def test_a_folder_of_packages(cli: CommandLine) -> None:
     assert (cli.folder / "packages" / "ioi_eval" / "1.0.0" / ".ppman-installed").exists()
 
 
-def test_an_index(cli: CommandLine) -> None:
+def test_package_command_writes_index(cli: CommandLine) -> None:
     done = cli("package", "--index", "www", "--url", "http://10.0.0.5:8000")
     assert done.returncode == 0, done.stderr
     assert (cli.folder / "www" / "index").read_text() == done.stdout
@@ -31,7 +31,9 @@ def test_an_index(cli: CommandLine) -> None:
         (("www", "--headers", "python"), "error: --headers: 'python' has no header to precompile"),
     ],
 )
-def test_what_does_not_go_together(cli: CommandLine, arguments: tuple[str, ...], words: str) -> None:
+def test_package_command_refuses_conflicting_options(
+    cli: CommandLine, arguments: tuple[str, ...], words: str
+) -> None:
     (cli.folder / "file").write_text("")
     done = cli("package", *arguments)
     assert done.returncode == 2

@@ -99,7 +99,7 @@ def cli(cli: CommandLine) -> CommandLine:
 # --- the examples of the format that these results follow ------------------------------------------------
 
 
-def test_the_command_and_its_results(cli: CommandLine, copies: Path) -> None:
+def test_run_command_asks_model_and_writes_results(cli: CommandLine, copies: Path) -> None:
     def answer(asked: Asked) -> Answer:
         return fenced(HALF if place(asked) == 157 else DOUBLE)
 
@@ -128,7 +128,7 @@ def test_the_command_and_its_results(cli: CommandLine, copies: Path) -> None:
     assert "Bearer" not in written and SECRET not in written + done.stdout + done.stderr
 
 
-def test_tests_that_cannot_be_understood(cli: CommandLine, copies: Path) -> None:
+def test_run_command_reports_unparsable_tests(cli: CommandLine, copies: Path) -> None:
     with model_server(right) as server:
         config = write_config(cli, copies, server.url)
         done = cli("run", "-c", config, *tasks(BROKEN_TESTS), "--json")
@@ -157,7 +157,7 @@ def work(asked: Asked) -> tuple[int, int]:
     return place(asked), asked.body["seed"]
 
 
-def test_flags_win_and_nothing_is_asked_for_twice(cli: CommandLine, copies: Path) -> None:
+def test_run_flags_override_config_and_replies_are_reused(cli: CommandLine, copies: Path) -> None:
     (cli.folder / "prompt.j2").write_text("{{ statement }}")
     values = {"samples": 7, "concurrency": 1, "prompt": "prompt.j2"}
     nowhere, model, run = "http://127.0.0.1:1/v1", Unsteady(), cli.folder / "runs" / "a"
@@ -199,7 +199,7 @@ def test_flags_win_and_nothing_is_asked_for_twice(cli: CommandLine, copies: Path
 
 
 @pytest.mark.nightly
-def test_its_dump_is_one_to_score_and_its_runs_are_compared(cli: CommandLine, copies: Path) -> None:
+def test_run_output_can_be_scored_and_compared(cli: CommandLine, copies: Path) -> None:
     with model_server(right) as server:
         config = write_config(cli, copies, server.url)
         for name in ("otter", "heron"):
@@ -235,7 +235,7 @@ def test_outputs_may_be_compared_otherwise(cli: CommandLine, copies: Path) -> No
     assert wrong.returncode == 2 and "no such comparison: 'float'" in wrong.stderr
 
 
-def test_a_prompt_is_shown_and_nobody_asked(cli: CommandLine, copies: Path) -> None:
+def test_print_prompt_asks_no_model(cli: CommandLine, copies: Path) -> None:
     config = write_config(cli, copies, "http://127.0.0.1:1/v1", time_limit=3)
     done = cli("run", "-c", config, *tasks(42), "--print-prompt")
     assert done.returncode == 0, done.stderr
@@ -244,7 +244,7 @@ def test_a_prompt_is_shown_and_nobody_asked(cli: CommandLine, copies: Path) -> N
     assert not (cli.folder / "run").exists()
 
 
-def test_judging_begins_while_others_are_still_written(cli: CommandLine, copies: Path) -> None:
+def test_run_judges_while_model_still_writes(cli: CommandLine, copies: Path) -> None:
     judged = cli.folder / "run" / "results.jsonl"
 
     def answer(asked: Asked) -> Answer:
@@ -263,7 +263,7 @@ def test_judging_begins_while_others_are_still_written(cli: CommandLine, copies:
 # --- what goes wrong -----------------------------------------------------------------------------------
 
 
-def test_one_line_for_a_server_that_refuses(cli: CommandLine, copies: Path) -> None:
+def test_model_server_refusal_is_one_error_line(cli: CommandLine, copies: Path) -> None:
     refusal = as_json({"error": {"message": f"Incorrect API key provided: {SECRET}"}}, 401)
     with model_server(refusal) as server:
         config = write_config(cli, copies, server.url)
@@ -289,7 +289,7 @@ def functions(copies: Path, folder: Path, *places: int) -> Path:
     return folder
 
 
-def test_a_model_is_not_asked_for_what_no_program_in_the_language_can_solve(
+def test_model_is_not_asked_for_problem_unsolvable_in_language(
     cli: CommandLine, copies: Path, tmp_path: Path
 ) -> None:
     reason = "problem apps_1 calls a function of a Python submission, not c++"
@@ -312,9 +312,7 @@ def test_a_model_is_not_asked_for_what_no_program_in_the_language_can_solve(
 
 
 @pytest.mark.parametrize("turns", [(), ("--turns", "2")])
-def test_nobody_is_asked_for_a_program_where_files_are_the_answer(
-    cli: CommandLine, turns: tuple[str, ...]
-) -> None:
+def test_model_is_not_asked_for_output_only_problem(cli: CommandLine, turns: tuple[str, ...]) -> None:
     cli("new", "problems/files", "--type", "output-only")
     cli("new", "problems/sum")
     with model_server(says(f"```cpp\n{RIGHT}```\n")) as server:
@@ -330,7 +328,7 @@ def test_nobody_is_asked_for_a_program_where_files_are_the_answer(
     assert {row["problem_id"] for row in results(cli.folder / "run").values()} == {"sum"}
 
 
-def test_instances_of_two_years_are_told_apart(cli: CommandLine) -> None:
+def test_instance_ids_distinguish_years(cli: CommandLine) -> None:
     for year in (2023, 2024):
         package = write_package(cli.folder / "problems" / f"{year}")
         header = json.loads((package / "problem.json").read_text())
@@ -342,7 +340,7 @@ def test_instances_of_two_years_are_told_apart(cli: CommandLine) -> None:
     assert names == sorted({row["problem_id"] for row in results(cli.folder / "run").values()})
 
 
-def test_packages_bring_their_statements(cli: CommandLine) -> None:
+def test_run_command_uses_statements_of_packages(cli: CommandLine) -> None:
     """Those that have one; the first so many, or those that are named."""
     for name in ("add", "sum", "more"):
         package = write_package(cli.folder / "problems" / name)
@@ -363,7 +361,7 @@ def test_packages_bring_their_statements(cli: CommandLine) -> None:
 
 
 @pytest.mark.nightly
-def test_n_is_the_sample_size_of_a_file(cli: CommandLine, tmp_path: Path) -> None:
+def test_run_n_option_overrides_sample_size_of_config(cli: CommandLine, tmp_path: Path) -> None:
     """As in the tool whose page this command follows: there `-n` overrides `sample_size`."""
     for number in range(9):
         package = write_package(tmp_path / "packages" / f"p{number}")
@@ -398,7 +396,7 @@ esac
 """
 
 
-def test_agents(cli: CommandLine, copies: Path) -> None:
+def test_run_command_runs_agents(cli: CommandLine, copies: Path) -> None:
     adopt_orphans()
     before = children()
     config = write_config(cli, copies, command=AGENT, timeout_seconds=8, concurrency=6)
@@ -450,7 +448,7 @@ def test_interrupted_no_agent_is_left(cli: CommandLine, copies: Path) -> None:
     assert "the same command continues from there" in errors and "Traceback" not in errors
 
 
-def test_interrupted_while_a_model_writes(cli: CommandLine, copies: Path) -> None:
+def test_interrupt_during_generation_exits_with_130(cli: CommandLine, copies: Path) -> None:
     def stall(asked: Asked) -> Answer:
         server.over.wait()
         return fenced(DOUBLE)
@@ -466,7 +464,7 @@ def test_interrupted_while_a_model_writes(cli: CommandLine, copies: Path) -> Non
 
 
 @pytest.mark.nightly
-def test_killed_again_and_again_it_asks_for_nothing_that_it_has(cli: CommandLine, copies: Path) -> None:
+def test_killed_run_does_not_ask_again_for_stored_replies(cli: CommandLine, copies: Path) -> None:
     adopt_orphans()
     before = children()
     running: list[subprocess.Popen[str]] = []

@@ -36,7 +36,7 @@ def call(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)])
 
 
-def test_lines_that_merge_each_other_do_not_multiply(tmp_path: Path) -> None:
+def test_yaml_merge_keys_do_not_exhaust_memory(tmp_path: Path) -> None:
     """A kilobyte of them made mappings of 100 million keys, all the same."""
     lines = ["x: &x0 {samples: 3}"]
     lines += [f"x{n}: &x{n} {{<<: [{', '.join([f'*x{n - 1}'] * 10)}]}}" for n in range(1, 8)]
@@ -79,7 +79,7 @@ def uncommented() -> str:
     return "\n".join(lines)
 
 
-def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
+def test_new_config_lists_every_key_with_valid_value(tmp_path: Path) -> None:
     values = yaml.safe_load(uncommented())
     inner = {f"{table}.{name}" for table in ("model", "budget") for name in values.pop(table)}
     assert {*values, *inner} == {*KEYS}
@@ -132,7 +132,7 @@ def test_init_names_every_key_with_a_value_of_its_type(tmp_path: Path) -> None:
         ("x: !!python/object/apply:os.getcwd []", ["is not YAML"]),
     ],
 )
-def test_what_cannot_be_meant(tmp_path: Path, text: str, words: list[str]) -> None:
+def test_invalid_run_config_is_refused_without_secrets(tmp_path: Path, text: str, words: list[str]) -> None:
     said = refused(tmp_path, text)
     assert all(word in said for word in [str(tmp_path / "config.yaml"), *words]), said
     assert "sk-secret" not in said and "\n" not in said
@@ -148,18 +148,18 @@ def test_what_cannot_be_meant(tmp_path: Path, text: str, words: list[str]) -> No
         'agent -H "Authorization: Bearer $MODEL_KEY" -H "x-api-key: ${OTHER}"',
     ],
 )
-def test_commands_that_show_nothing(tmp_path: Path, command: str) -> None:
+def test_agent_command_without_secret_is_accepted(tmp_path: Path, command: str) -> None:
     assert read(tmp_path, f"command: {json.dumps(command)}").agent.command == command
 
 
 @pytest.mark.parametrize("url", ["http://me:sk-secret@host/v1", "https://host/v1?v=1&key=sk-secret"])
-def test_an_address_with_a_secret_is_not_for_a_list_of_processes(tmp_path: Path, url: str) -> None:
+def test_base_url_with_secret_is_refused_as_option(tmp_path: Path, url: str) -> None:
     said = refused(tmp_path, "", model__base_url=url)
     assert "--base-url" in said and "OPENAI_BASE_URL" in said and "sk-secret" not in said
     assert read(tmp_path, f"model: {{base_url: '{url}'}}").model.base_url == url
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_config_is_input_error(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"out: \xe9")
     for name in ("none", "latin", "."):
         with pytest.raises(InputError, match=r"cannot be read|is not YAML"):
@@ -169,14 +169,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "model:\nbudget:\ntasks:\n", "model: {name: }"])
-def test_what_says_nothing_is_the_default(tmp_path: Path, text: str) -> None:
+def test_empty_config_is_default(tmp_path: Path, text: str) -> None:
     assert read(tmp_path, text) == Config()
 
 
 # --- flags -------------------------------------------------------------------------------------------
 
 
-def test_flags_win(tmp_path: Path) -> None:
+def test_flags_override_config_file(tmp_path: Path) -> None:
     text = "samples: 4\nsample_size: 9\ntasks: [a]\nmodel: {name: m, temperature: 1, seed: 3}"
     config = read(tmp_path, text, sample_size=2, tasks=["b", "c"], model__temperature=0.0, samples=None)
     assert (config.asking.samples, config.choice.sample, config.choice.problems) == (4, 2, {"b", "c"})
@@ -189,7 +189,7 @@ def test_flags_win(tmp_path: Path) -> None:
         read(tmp_path, "timeout_seconds: -1", samples=3)
 
 
-def test_the_author_that_a_flag_names(tmp_path: Path) -> None:
+def test_command_or_model_flag_replaces_that_of_config(tmp_path: Path) -> None:
     both = "command: agent\nmodel: {name: m, base_url: u}"
     assert read(tmp_path, both).agent.command == "agent"
     assert read(tmp_path, both, model__name="n").agent.command == ""
@@ -197,7 +197,7 @@ def test_the_author_that_a_flag_names(tmp_path: Path) -> None:
     assert "not both" in refused(tmp_path, both, command="other", model__name="n")
 
 
-def test_the_number_of_problems_is_the_flag_s(tmp_path: Path) -> None:
+def test_problem_count_flags_override_config(tmp_path: Path) -> None:
     for flags, expected in (
         ({"sample_size": 50}, (None, 50)),
         ({"first": 30}, (30, None)),
@@ -209,7 +209,7 @@ def test_the_number_of_problems_is_the_flag_s(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [["-n", "0"], ["-n", "x"], ["--samples", "0"], ["--no-such-flag"]])
-def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
+def test_invalid_run_flags_exit_with_2(flags: list[str]) -> None:
     assert call("run", *flags).exit_code == 2
 
 
@@ -235,7 +235,7 @@ def test_flags_that_cannot_be_meant(flags: list[str]) -> None:
         ("{command: my-agent, engine: 'ray:x'}", ["--engine", "embedded", "-t", "apps_9"], ["apps_9"]),
     ],
 )
-def test_what_is_found_before_anybody_is_asked(
+def test_run_input_errors_are_found_before_model_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: str, flags: list[str], words: list[str]
 ) -> None:
     row = {"question": "Q", "input_output": '{"inputs": ["1"], "outputs": ["1"]}', "difficulty": "interview"}

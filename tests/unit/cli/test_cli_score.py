@@ -45,7 +45,7 @@ POINTS = {
 }
 
 
-def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, problems: Path) -> None:
+def test_dump_is_scored_once_by_repeated_calls(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     cli.set_keys(keep_outputs=True)
     first = cli("score", dump, "--problems", problems)
@@ -68,7 +68,7 @@ def test_a_dump_is_scored_and_a_second_call_does_nothing_new(cli: CommandLine, p
     assert contents(run) == before
 
 
-def test_a_packed_dump_is_the_same_dump_from_standard_input(cli: CommandLine, problems: Path) -> None:
+def test_gzip_dump_and_standard_input_are_same_dump(cli: CommandLine, problems: Path) -> None:
     lines = write_dump(cli.folder / "d.jsonl", ROWS[:3]).read_bytes()
     (cli.folder / "d.jsonl").unlink()
     (cli.folder / "d.jsonl.gz").write_bytes(gzip.compress(lines))
@@ -81,7 +81,7 @@ def test_a_packed_dump_is_the_same_dump_from_standard_input(cli: CommandLine, pr
     assert "Nothing new to do: 3 submissions" in piped.stdout
 
 
-def test_verdicts_and_evidence_are_in_the_rows(cli: CommandLine, problems: Path) -> None:
+def test_result_rows_have_verdicts_and_measurements(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     assert cli("score", dump, "--problems", problems, "--out", "run", "--all-tests").returncode == 0
     rows = results(cli.folder / "run")
@@ -126,7 +126,7 @@ def test_outputs_in_livecodebenchs_form_over_packages_are_python(cli: CommandLin
     ] * 2
 
 
-def test_a_selection_is_extended_by_the_next_call(cli: CommandLine, problems: Path) -> None:
+def test_next_call_extends_selection_of_rows(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:5])
     base = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*base, "--limit", "2").returncode == 0
@@ -155,7 +155,7 @@ def test_changes_refuse_to_go_on_unless_fresh(cli: CommandLine, problems: Path) 
     assert contents(cli.folder / "run").keys() == before.keys()
 
 
-def test_a_run_goes_on_with_what_has_changed(cli: CommandLine, problems: Path) -> None:
+def test_resumed_run_judges_changed_rows_with_reasons(cli: CommandLine, problems: Path) -> None:
     """What is judged again is said before it is, and for what reason."""
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:3])
     base = ("score", dump, "--problems", problems, "--out", "run")
@@ -184,7 +184,7 @@ def test_a_run_goes_on_with_what_has_changed(cli: CommandLine, problems: Path) -
     assert missing.returncode == 2 and "--reuse" in missing.stderr
 
 
-def test_a_dry_run_judges_nothing(cli: CommandLine, problems: Path) -> None:
+def test_dry_run_counts_work_without_judging(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     asked = ("score", dump, "--problems", problems, "--out", "run", "--dry-run")
     done = cli(*asked)
@@ -199,7 +199,7 @@ def test_a_dry_run_judges_nothing(cli: CommandLine, problems: Path) -> None:
     assert [found[name] for name in ("rows", "judged", "known", "without", "tests")] == [8, 5, 2, 1, 20]
 
 
-def test_a_dry_run_tells_of_rows_that_are_left_out(cli: CommandLine) -> None:
+def test_dry_run_reports_unselected_rows(cli: CommandLine) -> None:
     for name in ("apple", "pear"):
         write_package(cli.folder / "packages" / name)
     rows = [row(name, RIGHT, problem_id=name) for name in ("apple", "pear")]
@@ -211,7 +211,7 @@ def test_a_dry_run_tells_of_rows_that_are_left_out(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("name", ["d.jsonl", "link.jsonl", "run/results.jsonl", "run/tests.parquet"])
-def test_results_replace_no_file_that_they_are_made_of(cli: CommandLine, problems: Path, name: str) -> None:
+def test_results_option_refuses_to_overwrite_inputs(cli: CommandLine, problems: Path, name: str) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
     (cli.folder / "link.jsonl").symlink_to(dump)
     asked = ("score", dump, "--problems", problems, "--out", "run")
@@ -222,7 +222,7 @@ def test_results_replace_no_file_that_they_are_made_of(cli: CommandLine, problem
     assert (cli.folder / name).read_bytes() == before and (cli.folder / "link.jsonl").is_symlink()
 
 
-def test_files_that_are_answers_take_no_time(cli: CommandLine) -> None:
+def test_dry_run_estimates_no_cpu_time_for_output_only(cli: CommandLine) -> None:
     cli("new", "packages/files", "--type", "output-only")
     write_package(cli.folder / "packages" / "add")
     rows = [row(name, RIGHT, problem_id=name) for name in ("add", "files")]
@@ -231,7 +231,7 @@ def test_files_that_are_answers_take_no_time(cli: CommandLine) -> None:
     assert "At most 0.1 minutes of CPU" in done.stdout, "four tests of 2 s"
 
 
-def test_a_sample_of_packages_leaves_rows_of_others_out(cli: CommandLine) -> None:
+def test_sample_option_skips_rows_of_other_packages(cli: CommandLine) -> None:
     """As a sample of a benchmark does. A problem that no package has is a mistake all the same."""
     names = ("apple", "pear")
     for name in names:
@@ -249,7 +249,7 @@ def test_a_sample_of_packages_leaves_rows_of_others_out(cli: CommandLine) -> Non
     assert unknown.returncode == 2 and "unknown problem 'plum'" in unknown.stderr, unknown.stderr
 
 
-def test_programs_are_found_as_asked(cli: CommandLine, problems: Path) -> None:
+def test_extract_key_selects_program_of_reply(cli: CommandLine, problems: Path) -> None:
     """Another way to find them is no other run: the rows whose programs it changes are judged again."""
     both = f"```cpp\n{WRONG}```\nBetter:\n```cpp\n{RIGHT}```"
     dump = write_dump(cli.folder / "d.jsonl", [row("both", None, generation=both), row("right", RIGHT)])
@@ -266,7 +266,7 @@ def test_programs_are_found_as_asked(cli: CommandLine, problems: Path) -> None:
     assert cli(*base).returncode == 2
 
 
-def test_json_is_all_that_is_printed(cli: CommandLine, problems: Path) -> None:
+def test_json_option_prints_only_json(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     done = cli("score", dump, "--problems", problems, "--out", "run", "--json")
     printed = json.loads(done.stdout)
@@ -278,7 +278,7 @@ def test_json_is_all_that_is_printed(cli: CommandLine, problems: Path) -> None:
     assert done.stderr == ""
 
 
-def test_quiet_prints_nothing(cli: CommandLine, problems: Path) -> None:
+def test_quiet_option_prints_nothing(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
     done = cli("score", dump, "--problems", problems, "--out", "run", "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -300,7 +300,7 @@ int main(int, char **argv) {
 """
 
 
-def test_what_cannot_be_judged_is_listed_and_retried_alone(cli: CommandLine) -> None:
+def test_unjudged_rows_are_listed_and_only_they_are_retried(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker=CHECKER_THAT_MAY_FAIL)
     crashing = WRONG.replace('"0"', '"777"')
     dump = write_dump(cli.folder / "d.jsonl", [row("right", RIGHT), row("strange", crashing)])
@@ -336,7 +336,7 @@ int main() {
 
 
 @pytest.mark.nightly
-def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> None:
+def test_time_factor_changes_verdict_and_is_recorded(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.06, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
     asked = ("score", dump, "--problems", "packages", "--out", "run")
@@ -355,7 +355,7 @@ def test_a_factor_for_other_hardware_is_part_of_the_run(cli: CommandLine) -> Non
     assert cli(*asked, "--time-factor", "5").stdout.startswith("Nothing new to do")
 
 
-def test_limits_may_be_given_instead_of_the_problems_own(cli: CommandLine) -> None:
+def test_time_limit_option_overrides_limits_of_problems(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.06, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
     asked = ("score", dump, "--problems", "packages", "--out", "run")
@@ -375,7 +375,7 @@ def test_limits_may_be_given_instead_of_the_problems_own(cli: CommandLine) -> No
     assert slower.returncode == 2 and "time_factor" in slower.stderr and "--fresh" in slower.stderr
 
 
-def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
+def test_report_counts_borderline_verdicts(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.11, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
     asked = ("score", dump, "--problems", "packages", "--out", "run")
@@ -394,5 +394,5 @@ def test_verdicts_that_hung_on_a_little_time_are_told(cli: CommandLine) -> None:
     ("hours", "words"),
     [(2.0, "2.0 hours"), (0.02, "1.2 minutes"), (0.0015, "5.4 seconds"), (0.00001, "0.036 seconds")],
 )
-def test_amounts_of_cpu_time(hours: float, words: str) -> None:
+def test_cpu_time_amount_is_rounded(hours: float, words: str) -> None:
     assert format_hours(hours) == words

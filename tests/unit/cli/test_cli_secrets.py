@@ -120,7 +120,7 @@ def knowing(cli: CommandLine, token: str) -> CommandLine:
     return replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": token})
 
 
-def test_a_token_is_nowhere_to_be_seen(
+def test_worker_token_is_hidden_from_programs_and_logs(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
     """Give it to the worker in a file, and to its client in the environment, or another one."""
@@ -142,7 +142,7 @@ def test_a_token_is_nowhere_to_be_seen(
 
 
 @pytest.mark.nightly
-def test_a_token_is_nowhere_to_be_seen_where_it_is_looked_at(
+def test_worker_token_is_hidden_from_compilers_and_doctor(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
     """Let the worker start compilers, too."""
@@ -162,7 +162,7 @@ def test_a_token_is_nowhere_to_be_seen_where_it_is_looked_at(
 
 
 @pytest.mark.nightly
-def test_a_model_s_key_is_nowhere_to_be_seen(loud: CommandLine, copies: Path) -> None:
+def test_model_key_is_hidden_from_output_and_files(loud: CommandLine, copies: Path) -> None:
     """A server that repeats it, in programs and in refusals; a run to its end and one that is interrupted."""
 
     def answer(asked: Asked) -> Answer:
@@ -191,7 +191,7 @@ def hanging(over: threading.Event) -> Answer:
     return Answer()
 
 
-def test_the_hub_s_token_is_nowhere_to_be_seen(loud: CommandLine, problems: Path) -> None:
+def test_hub_token_is_hidden_from_output(loud: CommandLine, problems: Path) -> None:
     (loud.folder / "loud.py").write_text(LOUD + COMMAND)
     with repeating("401") as (hub, _):
         environment = {**loud.env, "HF_ENDPOINT": hub.url}

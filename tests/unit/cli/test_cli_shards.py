@@ -40,7 +40,7 @@ def summary_but_for_times(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_shards_that_are_reported_together_equal_one_run(cli: CommandLine, score: Score) -> None:
+def test_merged_shards_equal_one_run(cli: CommandLine, score: Score) -> None:
     folders = [f"runs/mine-shard-{index}-of-3" for index in (1, 2, 3)]
     for index in (1, 2, 3):
         done = score("--shard", f"{index}/3")
@@ -80,7 +80,7 @@ def test_shards_of_two_runs_are_refused(cli: CommandLine, score: Score) -> None:
 @pytest.mark.parametrize(
     ("shard", "words"), [("5/4", "the shard 5/4 does not exist"), ("half", "'half' is not a shard")]
 )
-def test_shard_that_cannot_be_is_refused(cli: CommandLine, score: Score, shard: str, words: str) -> None:
+def test_invalid_shard_option_is_refused(cli: CommandLine, score: Score, shard: str, words: str) -> None:
     done = score("--shard", shard)
     assert done.returncode == 2 and f"--shard: {words}. Give I/N with I from 1 to N" in done.stderr
     assert not (cli.folder / "runs").exists()

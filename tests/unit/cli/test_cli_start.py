@@ -48,7 +48,7 @@ def test_little_is_loaded_before_it_is_needed(arguments: str, shared_cache: Path
 
 
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
-def test_it_runs_where_streams_are_closed(usual_cache: Path, closed: str) -> None:
+def test_command_runs_with_closed_streams(usual_cache: Path, closed: str) -> None:
     script = (
         f"exec {sys.executable} -m ioi_eval problems {examples_folder() / 'problems' / 'lanterns'} {closed}"
     )
@@ -57,7 +57,7 @@ def test_it_runs_where_streams_are_closed(usual_cache: Path, closed: str) -> Non
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_names_are_told_in_utf_8_whatever_the_locale(cli: CommandLine, options: tuple[str, ...]) -> None:
+def test_output_is_utf_8_in_ascii_locale(cli: CommandLine, options: tuple[str, ...]) -> None:
     row = {"problem_id": "a", "model": "Österreich 7b", "passed": True}
     (cli.folder / "rows.jsonl").write_text(json.dumps(row))
     done = subprocess.run(
@@ -87,7 +87,7 @@ main()
 
 
 @pytest.mark.parametrize("beside", ["", "beside others"])
-def test_a_user_that_may_start_no_threads_is_told(usual_cache: Path, beside: str) -> None:
+def test_thread_limit_error_is_one_line(usual_cache: Path, beside: str) -> None:
     command = [sys.executable, "-c", NO_THREADS, "doctor", beside]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
@@ -125,14 +125,14 @@ def test_help_loads_no_command(shared_cache: Path) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_overview_says_what_a_commands_own_help_says(name: str) -> None:
+def test_overview_repeats_first_line_of_command_help(name: str) -> None:
     command = load_command(name)
     assert command.help is not None
     assert command.help.startswith(COMMANDS[name].removesuffix("."))
     assert f"Examples:\n  ioi-eval {name}" in command.help
 
 
-def test_options_are_shown_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_shows_options_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
     load_command("score").main(["--help-all"], standalone_mode=False)
     text = capsys.readouterr().out
     heads = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and line[0] != " "]
@@ -163,7 +163,7 @@ ROWS = [["a-model-with-a-long-name", "wrong on the very first test of many", "12
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 100])
-def test_a_table_cuts_no_number_and_breaks_no_word(
+def test_narrow_table_keeps_numbers_and_words_whole(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(console, "get_line_width", lambda: width)
@@ -189,7 +189,7 @@ echo "${COMPREPLY[@]}"
 """
 
 
-def test_a_shell_completes_commands(shared_cache: Path) -> None:
+def test_bash_completes_command_names(shared_cache: Path) -> None:
     scripts = str(Path(sys.executable).parent)
     done = subprocess.run(
         ["bash", "-c", COMPLETED, "bash", "sc"],

@@ -82,7 +82,7 @@ def few_descriptors(number: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> None:
+def test_silent_connections_do_not_block_worker(cli: CommandLine) -> None:
     with ExitStack() as held:
         with few_descriptors(256):
             _, port = held.enter_context(working(dataclasses.replace(cli, alone=True)))
@@ -96,7 +96,7 @@ def test_clients_that_say_nothing_do_not_keep_others_out(cli: CommandLine) -> No
 
 
 @pytest.mark.nightly
-def test_what_a_job_prints_takes_a_bounded_memory(cli: CommandLine) -> None:
+def test_worker_memory_for_job_output_is_bounded(cli: CommandLine) -> None:
     """JSON makes 1.4 GB of these 120 MB, and a worker that built it whole took three times that."""
     with working(cli) as (process, port):
         before = peak_memory(process.pid)
@@ -111,7 +111,7 @@ def peak_memory(process: int) -> int:
     return int(status.partition("VmHWM:")[2].split()[0]) << 10
 
 
-def test_sigterm_lets_jobs_finish_and_a_second_one_does_not(cli: CommandLine) -> None:
+def test_first_sigterm_lets_jobs_finish_and_second_stops_worker(cli: CommandLine) -> None:
     adopt_orphans()
     before = children()
     with working(cli) as (process, port):
@@ -135,7 +135,7 @@ def test_sigterm_lets_jobs_finish_and_a_second_one_does_not(cli: CommandLine) ->
     wait_until_gone(before)
 
 
-def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path) -> None:
+def test_worker_token_is_read_from_file_or_environment(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     for options, environment in [
         (("--token-file", tmp_path / "token"), {}),
@@ -157,7 +157,9 @@ def test_a_token_from_a_file_or_the_environment(cli: CommandLine, tmp_path: Path
         (("--packages", "broken"), "broken/x/1.0.0 is no package"),
     ],
 )
-def test_what_it_does_not_start_with(cli: CommandLine, options: tuple[str, str], words: str) -> None:
+def test_worker_refuses_to_start_with_bad_options(
+    cli: CommandLine, options: tuple[str, str], words: str
+) -> None:
     (cli.folder / "empty").write_text("\n")
     (cli.folder / "clients").write_text("http://judge:2000 theirs\nours\n")
     place = cli.folder / "broken" / "x" / "1.0.0"
@@ -169,7 +171,7 @@ def test_what_it_does_not_start_with(cli: CommandLine, options: tuple[str, str],
     assert words in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_name_that_is_not_its_own(cli: CommandLine) -> None:
+def test_allow_host_option_accepts_named_host_only(cli: CommandLine) -> None:
     with working(cli, "--allow-host", "judge") as (_, port):
         assert ask(port, "/", Host="judge")[0] == 200
         status, reply = ask(port, "/", Host="evil.example")
@@ -178,7 +180,7 @@ def test_a_name_that_is_not_its_own(cli: CommandLine) -> None:
 
 @pytest.mark.nightly(unless="again")
 @pytest.mark.parametrize("first", [False, True], ids=["again", "for the first time"])
-def test_a_log_of_objects(cli: CommandLine, proctor: Path, first: bool) -> None:
+def test_json_log_of_worker_contains_only_objects(cli: CommandLine, proctor: Path, first: bool) -> None:
     """Nothing else, on either stream: neither the address nor that something is built for the first time."""
     if first:
         cli = dataclasses.replace(cli, cache=cli.folder / "own")
@@ -206,7 +208,7 @@ def test_a_log_of_objects(cli: CommandLine, proctor: Path, first: bool) -> None:
     assert all(event["time"] for event in events)
 
 
-def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
+def test_worker_error_is_json_in_json_log(cli: CommandLine) -> None:
     with working(cli) as (_, port):
         refused = cli("worker", "--port", port, "--log-format", "json")
     assert refused.returncode == 2
@@ -225,9 +227,7 @@ def test_an_error_is_an_object_of_the_log(cli: CommandLine) -> None:
         (("--port", "many", "--log-format", "json"), "invalid value for '--port'"),
     ],
 )
-def test_an_error_before_it_serves_is_an_object_too(
-    cli: CommandLine, words: tuple[str, ...], named: str
-) -> None:
+def test_worker_start_error_is_json_in_json_log(cli: CommandLine, words: tuple[str, ...], named: str) -> None:
     (cli.folder / "empty").write_text("")
     refused = cli("worker", *words)
     assert refused.returncode == 2 and refused.stdout == ""
@@ -235,21 +235,21 @@ def test_an_error_before_it_serves_is_an_object_too(
     assert event["event"] == "error" and named in event["message"].lower()
 
 
-def test_an_option_before_the_command_is_refused_as_an_object_too(cli: CommandLine) -> None:
+def test_option_error_before_command_is_json_in_json_log(cli: CommandLine) -> None:
     refused = cli("--bad", "worker", "--log-format", "json")
     [event] = map(json.loads, refused.stderr.splitlines())
     assert (refused.returncode, event["event"]) == (2, "error") and "--bad" in event["message"]
     assert cli("--bad", "worker").stderr == "error: no such option: --bad. See ioi-eval --help\n"
 
 
-def test_what_asks_for_no_objects_gets_none(cli: CommandLine) -> None:
+def test_errors_without_json_log_are_plain_text(cli: CommandLine) -> None:
     for words in (("worker", "--log-format", "xml"), ("doctor", "--log-format", "json")):
         refused = cli(*words)
         assert refused.returncode == 2 and refused.stderr.startswith("error: ")
         assert refused.stderr.endswith(f"See ioi-eval {words[0]} --help\n")
 
 
-def test_what_libraries_log_is_an_object_too() -> None:
+def test_library_logs_and_warnings_go_through_log_handler() -> None:
     """Such as a slow handler of asyncio, or a warning of Python's."""
     code = """
 import json, logging, warnings

@@ -31,7 +31,7 @@ def test_error_is_red_in_a_terminal(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_variable_switches_colours_off(cli: CommandLine, variables: dict[str, str]) -> None:
+def test_environment_variable_switches_colours_off(cli: CommandLine, variables: dict[str, str]) -> None:
     written = written_to_terminal(cli, 100, "score", "nowhere.jsonl", ends=2, **variables)
     assert written.startswith("error: nowhere.jsonl: no such file")
     assert "\x1b" not in written
@@ -53,7 +53,7 @@ def test_verdicts_of_a_program_are_coloured(cli: CommandLine, package: Path) -> 
     assert "\x1b" not in piped.stdout + piped.stderr
 
 
-def test_coloured_table_has_the_columns_of_a_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coloured_table_is_aligned_like_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [["AC", "WA", "1"], ["other", "SKIPPED", "20"], ["last", "ACM", "3"]]
     plain = list(console.format_table(("name", "verdict", "n"), rows, right=("n",)))
     monkeypatch.setattr(sys, "stdout", Terminal())

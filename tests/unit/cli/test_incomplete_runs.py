@@ -94,7 +94,7 @@ def test_killed_run_is_incomplete_until_it_is_resumed(cli: CommandLine, asked: t
     assert (kept["complete"], kept["judged"], kept["of"]) == (True, NUMBER, NUMBER)
 
 
-def test_one_incomplete_run_of_several_is_named(cli: CommandLine, asked: tuple[Any, ...]) -> None:
+def test_comparison_names_incomplete_run(cli: CommandLine, asked: tuple[Any, ...]) -> None:
     process = stopped(cli, asked)
     process.kill()
     process.communicate()
@@ -108,7 +108,7 @@ def test_one_incomplete_run_of_several_is_named(cli: CommandLine, asked: tuple[A
     assert compared.count("This run is incomplete") == 1
 
 
-def test_dump_that_is_not_read_to_its_end_makes_an_incomplete_run(tmp_path: Path) -> None:
+def test_partly_read_dump_makes_run_incomplete(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.set_expected_count(None)
         journal.record(ended("a"))
@@ -117,7 +117,7 @@ def test_dump_that_is_not_read_to_its_end_makes_an_incomplete_run(tmp_path: Path
     assert "1 submission judged, and its dump is not read to the end" in found.warnings[0]
 
 
-def test_rows_that_come_and_go_change_the_number_of_submissions(tmp_path: Path) -> None:
+def test_added_and_removed_rows_change_expected_submissions(tmp_path: Path) -> None:
     def opened(*keys: str, others: tuple[str, ...] = (), record: str = "") -> int | None:
         with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
             journal.set_expected_keys(keys, others)
@@ -136,6 +136,6 @@ def test_rows_that_come_and_go_change_the_number_of_submissions(tmp_path: Path) 
     assert summary(tmp_path / "run").complete
 
 
-def test_run_of_an_unknown_number_of_submissions_is_complete(tmp_path: Path) -> None:
+def test_run_without_expected_number_is_complete(tmp_path: Path) -> None:
     found = summary(write_run(tmp_path / "run", [ended("a")]))
     assert (found.complete, found.judged, found.of, found.warnings) == (True, 1, None, ())

@@ -42,7 +42,9 @@ async def looked(packages: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyP
     return list(await check_needs(str(packages), BenchmarkOptions(), EngineChoice(), store=store))
 
 
-async def test_what_all_problems_lack_is_one_line(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_tool_of_all_problems_is_one_check(
+    packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole, compiler = await looked(packages, engine := without("g++"), monkeypatch)
     assert (whole.name, whole.ok) == ("problems", False)
     assert whole.detail == f"0 of 2 problems of {packages} can be judged"
@@ -51,14 +53,14 @@ async def test_what_all_problems_lack_is_one_line(packages: Path, monkeypatch: p
     assert engine.jobs == [], "nothing is built for it"
 
 
-async def test_problems_that_lack_nothing(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_problems_check_passes_without_missing_tools(
+    packages: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (whole,) = await looked(packages, without(), monkeypatch)
     assert whole.ok and whole.detail.startswith("2 of 2 problems")
 
 
-async def test_a_model_is_not_asked_where_the_engine_lacks_the_compiler(
-    packages: Path, tmp_path: Path
-) -> None:
+async def test_agent_is_not_started_if_engine_lacks_compiler(packages: Path, tmp_path: Path) -> None:
     agent = AgentOptions(command=f"touch {tmp_path}/asked")
     out = tmp_path / "run"
     with pytest.raises(
@@ -68,7 +70,7 @@ async def test_a_model_is_not_asked_where_the_engine_lacks_the_compiler(
     assert not (tmp_path / "asked").exists() and not out.exists()
 
 
-def test_the_doctor_looks_at_problems(cli: CommandLine, packages: Path) -> None:
+def test_doctor_checks_problems_option(cli: CommandLine, packages: Path) -> None:
     (packages / "worse").mkdir()
     (packages / "worse" / "problem.json").write_text("{")
     cli = cli.among_the_systems()

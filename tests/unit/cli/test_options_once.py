@@ -17,7 +17,7 @@ from ioi_eval.model.options import CliOption, Count
 from ioi_eval.models import Value
 
 
-def test_the_table_of_arguments_holds_only_what_no_field_says() -> None:
+def test_replacement_table_repeats_no_option_of_field() -> None:
     for name in COMMANDS:
         load_command(name)
     for argument, words in console._REPLACEMENTS.items():
@@ -26,7 +26,7 @@ def test_the_table_of_arguments_holds_only_what_no_field_says() -> None:
         assert words != (flag if value in ("True", "...") else f"{flag} {value}"), argument
 
 
-def test_every_option_of_a_file_s_key_is_its_field_s() -> None:
+def test_config_key_options_take_metavar_and_help_from_fields() -> None:
     assert OPTIONS.keys() <= KEYS.keys()
     own = {one.field for one in OPTIONS.values() if one.cli_option.metavar and one.cli_option.help}
     assert {"samples", "model.name", "command", "turns", "tasks", "timeout_seconds"} <= own
@@ -59,9 +59,7 @@ class Steeping(Value):
         ("--grams=inf", "inf is not a number that can be meant"),
     ],
 )
-def test_an_option_keeps_to_the_bounds_of_its_field(
-    monkeypatch: pytest.MonkeyPatch, typed: str, words: str
-) -> None:
+def test_option_enforces_bounds_of_its_field(monkeypatch: pytest.MonkeyPatch, typed: str, words: str) -> None:
     monkeypatch.setattr(console, "FLAGS", dict(console.FLAGS))
     app, steeped = typer.Typer(rich_markup_mode=None), []
 
@@ -78,7 +76,7 @@ def test_an_option_keeps_to_the_bounds_of_its_field(
     assert refused.exit_code == 2 and f"{typed.partition('=')[0]}': {words}" in refused.output
 
 
-def test_a_new_option_is_one_line_and_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_option_field_adds_option_help_and_translation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "FLAGS", dict(console.FLAGS))
     app, brewed = typer.Typer(), []
 

@@ -42,7 +42,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_no_message_is_glued_to_the_bar(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_message_during_progress_bar_starts_new_line(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("COLUMNS", str(width))
@@ -64,7 +64,7 @@ def test_no_message_is_glued_to_the_bar(width: int, monkeypatch: pytest.MonkeyPa
     assert [" ".join(lines[:-2]), *lines[-2:]] == [describe_overload(BUSY), "fetching apps", ""]
 
 
-def test_without_a_terminal_a_message_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_message_without_terminal_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     async def run() -> None:
         with RunProgress(quiet=False) as progress:
             progress(RunStarted(total=40, skipped=10))
@@ -74,7 +74,7 @@ def test_without_a_terminal_a_message_is_a_line(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == f"{describe_overload(BUSY)}\n"
 
 
-def test_what_failed_is_finished_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_submissions_count_as_finished_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("COLUMNS", "100")
@@ -93,13 +93,13 @@ def test_what_failed_is_finished_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("tests", "rate"), [(30, "0.49"), (0, "0"), (7 * 61, "7"), (1234 * 61, "1230")])
-def test_how_many_tests_a_second_is_no_0_where_there_are_some(tests: int, rate: str) -> None:
+def test_test_rate_is_not_rounded_to_zero(tests: int, rate: str) -> None:
     said = summarize_call(RunSummary(judged=11, tests=tests), 61.2, unscored=0)
     assert said.endswith(f", {rate} a second")
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_a_report_counts_rows_and_pages(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_progress_counts_rows_and_pages(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     with ReportProgressBar(several=several) as counts:
@@ -112,7 +112,7 @@ def test_a_report_counts_rows_and_pages(several: bool, monkeypatch: pytest.Monke
     assert terminal.lines() == [*said, ""]
 
 
-def test_overload_is_said_of_the_servers_where_jobs_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_overload_message_names_servers_if_jobs_run_there(capsys: pytest.CaptureFixture[str]) -> None:
     found = ServersFound(servers=1, used=1, slots=1, unreachable=(), left_out={}, differences=())
     with RunProgress(quiet=False) as progress:
         progress(found)

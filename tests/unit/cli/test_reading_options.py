@@ -24,11 +24,11 @@ from ioi_eval.runs import DumpOptions, Repairs
         ),
     ],
 )
-def test_columns_option_names_the_columns(typed: list[str], fields: dict[str, str]) -> None:
+def test_columns_option_sets_dump_columns(typed: list[str], fields: dict[str, str]) -> None:
     assert RowOptions(columns=typed).options == DumpOptions(**fields)
 
 
-def test_expected_column_is_apart_from_the_others() -> None:
+def test_columns_option_separates_expected_column() -> None:
     rows = RowOptions(columns=["code=out,expected=score"])
     assert (rows.expected, rows.options) == ("score", DumpOptions(code_column="out"))
 
@@ -57,6 +57,6 @@ def test_repair_option_takes_names_with_commas() -> None:
         RowOptions(repair="include")
 
 
-def test_message_of_the_library_names_the_option_as_it_is_typed() -> None:
+def test_library_message_names_command_line_options() -> None:
     error = InputError("no program", remedy="Did you mean code_column=out? Else id_column=NAME")
     assert format_input_error(error) == "no program. Did you mean --columns code=out? Else --columns id=NAME"

@@ -20,7 +20,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("usual_cache")
-def test_the_library_example_runs(
+def test_readme_library_example_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (example,) = blocks("python")
@@ -30,7 +30,7 @@ def test_the_library_example_runs(
 
 
 @pytest.mark.nightly
-def test_the_library_example_runs_in_an_interpreter_of_its_own(cache: Path) -> None:
+def test_readme_library_example_runs_in_new_interpreter(cache: Path) -> None:
     (example,) = blocks("python")
     code = f"import tempfile; tempfile.tempdir = {str(cache.parent)!r}\n{example}"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -52,11 +52,11 @@ SCRIPTS = re.findall(r"^(\S+)", "".join(block for block in blocks("sh")), re.M)
 
 
 @pytest.mark.parametrize("script", sorted({word for word in SCRIPTS if word.startswith("./")}))
-def test_scripts_are_there(script: str) -> None:
+def test_scripts_are_executable(script: str) -> None:
     assert (ROOT / script).stat().st_mode & 0o111, f"{script} cannot be started"
 
 
-def test_commands_and_options_are_there(cli: CommandLine) -> None:
+def test_readme_commands_and_options_exist(cli: CommandLine) -> None:
     named = set(re.findall(r"ioi-eval (\w+)", README))
     assert named >= {"score", "doctor", "problems", "new"}
     for command in named:
@@ -70,7 +70,7 @@ def test_commands_and_options_are_there(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     "page", sorted({"README.md", *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))})
 )
-def test_links_lead_somewhere(page: str) -> None:
+def test_relative_links_of_page_exist(page: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []

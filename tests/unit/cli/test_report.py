@@ -33,7 +33,7 @@ def run(folder: Path, **models: int) -> Path:
     return write_run(folder, rows)
 
 
-def test_one_run(cli: CommandLine) -> None:
+def test_report_of_one_run_prints_tables(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=6, m2=0)
     done = cli("report", "run")
     assert done.returncode == 0, done.stderr
@@ -57,7 +57,7 @@ def test_one_run(cli: CommandLine) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="may write everywhere")
-def test_runs_that_may_only_be_read(cli: CommandLine) -> None:
+def test_report_of_read_only_run_needs_out(cli: CommandLine) -> None:
     theirs, mine = run(cli.folder / "theirs", m1=6), run(cli.folder / "mine", m1=5)
     theirs.chmod(0o555)
     alone = cli("report", theirs)
@@ -74,7 +74,7 @@ def test_runs_that_may_only_be_read(cli: CommandLine) -> None:
     theirs.chmod(0o755)
 
 
-def test_options(cli: CommandLine) -> None:
+def test_report_options_change_summary(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=6)
     (cli.folder / "mine.toml").write_text("[2024]\ngold = 600\nsilver = 599\n")
     options = ("--mode", "max", "--k", 1, "--k", 3, "--medals", "mine.toml", "--submissions", 7, "--json")
@@ -100,7 +100,7 @@ def test_options(cli: CommandLine) -> None:
         (("--out", "both"), "--out: the report of one run is written into its own folder"),
     ],
 )
-def test_bad_options_are_one_error(cli: CommandLine, options: tuple[str, ...], said: str) -> None:
+def test_bad_report_options_exit_with_2(cli: CommandLine, options: tuple[str, ...], said: str) -> None:
     run(cli.folder / "run", m1=1)
     (cli.folder / "bad.toml").write_text("[2024]\nplatinum = 3\n")
     done = cli("report", "run", *options)
@@ -108,7 +108,7 @@ def test_bad_options_are_one_error(cli: CommandLine, options: tuple[str, ...], s
     assert said in done.stderr and "Traceback" not in done.stderr
 
 
-def test_runs_side_by_side(cli: CommandLine) -> None:
+def test_report_compares_several_runs(cli: CommandLine) -> None:
     run(cli.folder / "a", m1=2), run(cli.folder / "b", m1=4, m2=1)
     done = cli("report", "a", "b", "a", "--out", "both")
     assert done.returncode == 0, done.stderr
@@ -126,7 +126,7 @@ def test_runs_side_by_side(cli: CommandLine) -> None:
     assert (cli.folder / "b" / "report.html").exists()
 
 
-def test_runs_of_other_problems_are_told_apart(cli: CommandLine) -> None:
+def test_report_warns_of_runs_with_different_problems(cli: CommandLine) -> None:
     for name, problems in (("a", ("nile",)), ("b", ("nile", "tree"))):
         of = map(problem, problems)
         sent = [(one, submission(f"m-{one.id}", problem_id=one.id)) for one in of]
@@ -138,7 +138,7 @@ def test_runs_of_other_problems_are_told_apart(cli: CommandLine) -> None:
     assert "The runs have different problems: 1 problem in all of these runs." in done.stdout.splitlines()
 
 
-def test_open_starts_a_browser(cli: CommandLine) -> None:
+def test_report_open_option_starts_browser(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=1)
     browser = cli.folder / "browser"
     browser.write_text(f"#!/bin/sh\necho \"$1\" > '{cli.folder}/opened'\n")
@@ -155,7 +155,7 @@ def test_open_starts_a_browser(cli: CommandLine) -> None:
     assert (done.returncode, "no browser could be started" in done.stderr) == (2, True)
 
 
-def test_the_terminal_obeys_nothing_of_others(cli: CommandLine) -> None:
+def test_report_output_escapes_names_from_rows(cli: CommandLine) -> None:
     columns: dict[str, Any] = {"model": HOSTILE, "difficulty": HOSTILE, "tags": [HOSTILE]}
     sent = submission("k", row=columns)
     for name in ("a", "b" + "\x1b[31m"):
@@ -169,7 +169,7 @@ def test_the_terminal_obeys_nothing_of_others(cli: CommandLine) -> None:
         assert "[bold]" in shown, "what looks like markup is text"
 
 
-def test_rows_of_a_run_are_reported_from_a_file_as_in_its_folder(cli: CommandLine) -> None:
+def test_report_of_result_file_equals_report_of_run(cli: CommandLine) -> None:
     here = run(cli.folder / "here", m1=6, m2=3)
     for name in ("theirs.parquet", "theirs.jsonl"):
         write_results(here, cli.folder / name)
@@ -208,7 +208,7 @@ def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], 
     assert found["points"] == points and found["model"] == row.get("model", "")
 
 
-def test_less_than_all_is_not_shown_as_all(cli: CommandLine) -> None:
+def test_report_rounds_incomplete_share_below_100_percent(cli: CommandLine) -> None:
     tests = [{"test_name": f"{n}", "score": 1.0, "status": "AC", "feedback": ""} for n in range(3000)]
     tests[-1] |= {"score": 0.0, "status": "WA"}
     row = {"problem_id": "a", "points": 2999 / 3000, "all_subtasks_results": [], "test_results": tests}
@@ -280,7 +280,9 @@ def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
         ({"problem_id": "a", "passed": True, "test_columns": 5}, "line 2, field 'test_columns'"),
     ],
 )
-def test_what_rows_from_elsewhere_lack_is_named(cli: CommandLine, row: dict[str, Any], words: str) -> None:
+def test_report_names_missing_columns_of_foreign_rows(
+    cli: CommandLine, row: dict[str, Any], words: str
+) -> None:
     good = {"problem_id": "a", "passed": True, "id": "good"}
     (cli.folder / "rows.jsonl").write_text(f"{json.dumps(good)}\n{json.dumps(row)}\n")
     done = cli("report", "rows.jsonl")
@@ -288,7 +290,7 @@ def test_what_rows_from_elsewhere_lack_is_named(cli: CommandLine, row: dict[str,
     assert not (cli.folder / "runs" / "rows").exists()
 
 
-def test_a_run_gives_way_to_no_file_of_its_name(cli: CommandLine) -> None:
+def test_report_of_file_does_not_overwrite_run_of_same_name(cli: CommandLine) -> None:
     before = contents(run(cli.folder / "runs" / "rows", m1=6))
     (cli.folder / "rows.jsonl").write_text('{"problem_id": "a", "passed": true}\n')
     refused = cli("report", "rows.jsonl")
@@ -297,7 +299,7 @@ def test_a_run_gives_way_to_no_file_of_its_name(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("second", ["b/rows.jsonl", "a/rows.csv", "runs/rows"])
-def test_two_places_of_one_name_are_refused(cli: CommandLine, second: str) -> None:
+def test_report_refuses_two_files_for_same_folder(cli: CommandLine, second: str) -> None:
     """The second would take the place of the first, and be compared with nothing."""
     for name in ("a/rows.jsonl", "b/rows.jsonl", "a/rows.csv"):
         (cli.folder / name).parent.mkdir(exist_ok=True)

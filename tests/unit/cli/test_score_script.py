@@ -51,7 +51,7 @@ def test_it_loads_scores_aggregates_and_reports(cli: CommandLine, problems: Path
     assert "points\n" not in again.stdout.partition("problem_id")[0], "nothing is judged twice"
 
 
-def test_rows_of_a_benchmark_are_in_its_language(cli: CommandLine) -> None:
+def test_score_script_uses_language_of_benchmark(cli: CommandLine) -> None:
     problem = {"question_id": "a", "question_content": "Add.", "private_test_cases": ""}
     problem["public_test_cases"] = json.dumps([{"input": "1 2", "output": "3", "testtype": "stdin"}])
     dump = write_dump(cli.folder / "d.jsonl", [{"uuid": "x", "problem_id": "a", "code": PYTHON}])
@@ -62,7 +62,7 @@ def test_rows_of_a_benchmark_are_in_its_language(cli: CommandLine) -> None:
     assert "x: a AC, 1 points" in done.stdout
 
 
-def test_what_could_not_be_judged_is_in_no_number(cli: CommandLine) -> None:
+def test_score_script_excludes_unjudged_rows_from_numbers(cli: CommandLine) -> None:
     broken = write_package(cli.folder / "broken" / "add", checker="int main() {}\n")
     dump = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT), row("b", BROKEN)])
     done = script(cli, dump, "--problems", broken.parent, "--out", "run")
@@ -72,7 +72,7 @@ def test_what_could_not_be_judged_is_in_no_number(cli: CommandLine) -> None:
     assert done.stdout.splitlines()[-1] == "1 scored, 1 unscored. Report: run/report.html"
 
 
-def test_bad_input_is_one_line(cli: CommandLine, problems: Path) -> None:
+def test_bad_input_prints_one_error_line(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [{"problem_id": "add"}])
     done = script(cli, dump, "--problems", problems, "--out", "run")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -80,7 +80,7 @@ def test_bad_input_is_one_line(cli: CommandLine, problems: Path) -> None:
 
 
 @pytest.mark.parametrize("named", ["option", "environment"])
-def test_script_judges_on_the_servers_that_are_named(cli: CommandLine, problems: Path, named: str) -> None:
+def test_score_script_judges_on_named_servers(cli: CommandLine, problems: Path, named: str) -> None:
     """Nobody is there: judged on this machine, the row would have points."""
     dump, nobody = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)]), "http://127.0.0.1:1"
     words = (dump, "--problems", problems, "--out", "run")

@@ -27,7 +27,7 @@ def said(
     return list(news.take_messages())
 
 
-def test_a_change_is_a_line_once() -> None:
+def test_server_change_is_printed_once() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     lost = changed("a", Change.LOST, reason="connection refused")
@@ -42,7 +42,7 @@ def test_a_change_is_a_line_once() -> None:
     assert said(news, clock) == []
 
 
-def test_many_at_once_are_a_line() -> None:
+def test_many_server_changes_are_one_line() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     events = [changed(f"n{number}", Change.LOST, usable=1500 - number) for number in range(1, 1500)]
@@ -53,13 +53,13 @@ def test_many_at_once_are_a_line() -> None:
     )
 
 
-def test_what_does_not_last_is_not_told() -> None:
+def test_brief_server_change_is_not_printed() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     assert said(news, clock, changed("a", Change.FULL), changed("a", Change.BACK)) == []
 
 
-def test_another_compiler_is_told_however_soon_the_server_was_back() -> None:
+def test_replaced_server_with_new_compiler_is_always_printed() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     back = changed("a", Change.BACK, reason="it has another g++: 13.2.0")
@@ -67,7 +67,7 @@ def test_another_compiler_is_told_however_soon_the_server_was_back() -> None:
     assert line.startswith("http://a:2000 accepts jobs again (it has another g++: 13.2.0); ")
 
 
-def test_one_that_comes_and_goes_is_told_of_rarely() -> None:
+def test_flapping_server_is_printed_rarely() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     lines = []
@@ -79,7 +79,7 @@ def test_one_that_comes_and_goes_is_told_of_rarely() -> None:
     assert len(said(news, clock, changed("a", Change.LOST))) == 1
 
 
-def test_why_submissions_wait_is_said() -> None:
+def test_waiting_submissions_are_explained() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     lines = said(news, clock, changed("a", Change.SLOW, usable=0), JobsWait(seconds=300))
@@ -87,7 +87,7 @@ def test_why_submissions_wait_is_said() -> None:
     assert lines[1].startswith("No server can be used: submissions wait for one, 300 s at most")
 
 
-def test_at_the_end_all_is_told_at_once() -> None:
+def test_pending_server_changes_are_printed_at_end() -> None:
     news = ServerEventLog(Clock())
     news.add_event(changed("a", Change.GONE))
     assert len(list(news.take_messages(at_once=True))) == 1
@@ -96,7 +96,7 @@ def test_at_the_end_all_is_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("cores", "words"), [(0, ""), (16, " on 16 cores (--per-endpoint N gives each server N jobs)")]
 )
-def test_cores_that_idle_are_named_in_the_first_line(cores: int, words: str) -> None:
+def test_first_line_about_servers_counts_idle_cores(cores: int, words: str) -> None:
     found = ServersFound(
         servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(), uses="2 with bash",
         jobs="many tests a job", cores=cores,
@@ -104,7 +104,7 @@ def test_cores_that_idle_are_named_in_the_first_line(cores: int, words: str) -> 
     assert [*lines_about(found)] == [f"2 servers: 2 with bash; 2 jobs at a time{words}, many tests a job"]
 
 
-def test_trial_of_a_server_is_no_line_and_hides_none() -> None:
+def test_server_trial_is_not_printed_and_hides_no_change() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     lost, trial = changed("a", Change.LOST), changed("a", Change.TRIAL)

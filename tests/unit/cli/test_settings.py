@@ -10,7 +10,7 @@ from support.command_line import RIGHT, ROOT, CommandLine, row, write_dump
 from ioi_eval.cli import COMMANDS, load_command
 
 
-def test_file_gives_options_that_the_command_line_does_not(cli: CommandLine, problems: object) -> None:
+def test_settings_file_gives_options_absent_from_command_line(cli: CommandLine, problems: object) -> None:
     write_dump(cli.folder / "d.jsonl", [row("a", RIGHT), row("b", RIGHT)])
     settings = 'problems = "problems"\nlimit = 1\ntime-factor = 2\nhost = "0.0.0.0"\n'
     (cli.folder / "ioi-eval.toml").write_text(settings)
@@ -32,7 +32,7 @@ def test_file_gives_options_that_the_command_line_does_not(cli: CommandLine, pro
         (("--revision",), 'revision = "..."'),
     ],
 )
-def test_key_of_the_file_is_refused_as_an_option(cli: CommandLine, typed: tuple[str, ...], line: str) -> None:
+def test_settings_file_key_is_refused_as_option(cli: CommandLine, typed: tuple[str, ...], line: str) -> None:
     (cli.folder / "d.jsonl").touch()
     refused = cli("score", "d.jsonl", "--problems", "p", *typed)
     assert refused.returncode == 2
@@ -42,13 +42,13 @@ def test_key_of_the_file_is_refused_as_an_option(cli: CommandLine, typed: tuple[
     )
 
 
-def test_words_after_two_dashes_are_arguments(cli: CommandLine) -> None:
+def test_words_after_double_dash_are_arguments(cli: CommandLine) -> None:
     (cli.folder / "--revision").touch()
     refused = cli("score", "--problems", "p", "--", "--revision")
     assert "no folder or file 'p'" in refused.stderr
 
 
-def test_every_key_of_the_file_is_on_its_page() -> None:
+def test_settings_keys_are_documented() -> None:
     page = (ROOT / "docs" / "environment.md").read_text()
     for name in COMMANDS:
         for option in load_command(name).params:
@@ -63,7 +63,7 @@ def test_every_key_of_the_file_is_on_its_page() -> None:
         ("cpus-per-slot = 2", "error: ioi-eval.toml, field 'cpus-per-slot': this option works with Ray"),
     ],
 )
-def test_file_with_a_mistake_is_refused(cli: CommandLine, settings: str, words: str) -> None:
+def test_settings_file_with_mistake_is_refused(cli: CommandLine, settings: str, words: str) -> None:
     (cli.folder / "ioi-eval.toml").write_text(settings)
     (cli.folder / "d.jsonl").touch()
     refused = cli("score", "d.jsonl", "--problems", "p")

@@ -49,7 +49,9 @@ def reported(folder: Path, rows: Iterable[Any]) -> Summary:
     ],
     ids=["no-program", "compiler", "error"],
 )
-def test_nine_of_ten_rows_that_end_alike(tmp_path: Path, how: dict[str, Any], line: str, words: str) -> None:
+def test_nine_of_ten_rows_ending_alike_are_suspicious(
+    tmp_path: Path, how: dict[str, Any], line: str, words: str
+) -> None:
     rows = [*(ended(f"bad{n}", **how) for n in range(9)), ended("right")]
     found = reported(tmp_path / "run", rows)
     (one,) = found.suspicious
@@ -69,7 +71,7 @@ def test_nine_of_ten_rows_that_end_alike(tmp_path: Path, how: dict[str, Any], li
     ],
     ids=["nine-rows", "nine-of-eleven", "other-lines", "two-models"],
 )
-def test_what_may_be_true(tmp_path: Path, rows: list[Any]) -> None:
+def test_plausible_rows_are_not_suspicious(tmp_path: Path, rows: list[Any]) -> None:
     found = reported(tmp_path / "run", rows)
     assert (found.suspicious, found.warnings) == ((), ())
 
@@ -135,7 +137,7 @@ def test_model_with_one_program_of_few_is_not_suspicious(tmp_path: Path) -> None
     assert not reported(tmp_path / "run", without(8, of=9)).suspicious
 
 
-def test_models_whose_names_look_alike(tmp_path: Path) -> None:
+def test_models_with_similar_names_make_a_warning(tmp_path: Path) -> None:
     """Blanks around a name are none of it. Tables show the others alike, and each has a part of the rows."""
     names = ["gpt 4", " gpt 4\n", "gpt  4", "GPT 4", "other"]
     found = reported(tmp_path / "run", [ended(f"k{n}", model=name) for n, name in enumerate(names)])
@@ -151,7 +153,7 @@ def test_models_whose_names_look_alike(tmp_path: Path) -> None:
     assert ([model.model for model in only.models], only.warnings) == ([""], ())
 
 
-def test_it_stands_above_the_tables(tmp_path: Path) -> None:
+def test_suspicion_warning_is_above_tables(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [ended(f"bad{n}", said=MISSING) for n in range(10)])
     write_reports(folder)
     page, text = (folder / "report.html").read_text(), (folder / "report.md").read_text()
@@ -162,7 +164,7 @@ def test_it_stands_above_the_tables(tmp_path: Path) -> None:
     assert kept["suspicious"][0]["reason"] == "not compiled" and len(kept["warnings"]) == 1
 
 
-def test_a_report_says_so_and_exits_with_4(cli: CommandLine) -> None:
+def test_suspicious_report_exits_with_4(cli: CommandLine) -> None:
     for name in ("one", "two"):
         write_run(cli.folder / name, [ended(f"bad{n}", said=MISSING) for n in range(10)])
     write_run(cli.folder / "fine", [ended(f"good{n}") for n in range(10)])
@@ -203,7 +205,7 @@ def test_few_rows_without_any_program_exit_with_4(cli: CommandLine, problems: Pa
     }
 
 
-def test_a_dump_in_another_language(cli: CommandLine, problems: Path) -> None:
+def test_suspicious_run_in_wrong_language_exits_with_4(cli: CommandLine, problems: Path) -> None:
     """Python programs as C++: 4, and again 4 without another try; what is not judged wins."""
     written = [row(f"p{n}", f"{PYTHON}{n}") for n in range(10)]
     dump = write_dump(cli.folder / "dump.jsonl", written)

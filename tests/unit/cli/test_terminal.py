@@ -134,14 +134,14 @@ def test_scores_fit_and_are_whole(capsys: pytest.CaptureFixture[str], width: int
         assert width or row.startswith(one.model)
 
 
-def test_many_points_are_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_shows_large_points_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     many = msgspec.structs.replace(summary(1, 1).models[0], points=1_234_567.891, max_points=2_000_000)
     print_scores(msgspec.structs.replace(summary(1, 1), models=(many,)))
     lines = capsys.readouterr().out.splitlines()
     assert lines[lines.index("Headline: points") + 2].split()[1:4] == ["1234567.89", "\N{EN DASH}", "2000000"]
 
 
-def test_a_comparison_fits(capsys: pytest.CaptureFixture[str], width: int | None) -> None:
+def test_comparison_fits_terminal_width(capsys: pytest.CaptureFixture[str], width: int | None) -> None:
     print_comparison(
         [ComparedRun(name=name, summary=summary(2, 3)) for name in ("runs/before", "runs/after")]
     )
@@ -156,16 +156,16 @@ def test_a_comparison_fits(capsys: pytest.CaptureFixture[str], width: int | None
 
 
 @pytest.mark.parametrize("width", [30, 31, 40])
-def test_a_long_word_of_wide_characters_is_cut_to_its_column(
-    width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wide_characters_are_cut_to_column_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "get_line_width", lambda: width)
     table = console.format_table(["Model", "Points"], [["\u6a21\u578b" * 20, "12.5"]], right={"Points"})
     taken = [sum(1 + (char > "\u2fff") for char in line) for line in table]
     assert max(taken) <= width and len(taken) == 2
 
 
-def test_the_names_of_what_found_no_room_fit(capsys: pytest.CaptureFixture[str], width: int | None) -> None:
+def test_list_of_omitted_tables_fits_terminal_width(
+    capsys: pytest.CaptureFixture[str], width: int | None
+) -> None:
     screen, tables = _ScreenPrinter(), [f"table {number} of many" for number in range(8)]
     for name in tables:
         screen.add(name, ["a row"] * 100)

@@ -49,7 +49,7 @@ def validation(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_package_agrees_with_its_folders(cli: CommandLine, package: Path) -> None:
+def test_validate_finds_no_difference_in_right_package(cli: CommandLine, package: Path) -> None:
     first = cli("validate", package)
     assert first.returncode == 0, first.stderr + first.stdout
     assert "No difference: 3 expectations of 3 solutions met" in first.stdout
@@ -70,7 +70,7 @@ def test_a_package_agrees_with_its_folders(cli: CommandLine, package: Path) -> N
     assert results(run) == before
 
 
-def test_every_test_runs(cli: CommandLine, problems: Path) -> None:
+def test_validate_runs_all_tests(cli: CommandLine, problems: Path) -> None:
     """A first wrong test would settle the subtask otherwise."""
     add_solutions(problems / "add", incorrect=WRONG)
     assert cli("validate", problems, "--out", "run").returncode == 0
@@ -79,7 +79,7 @@ def test_every_test_runs(cli: CommandLine, problems: Path) -> None:
     assert statuses == {"WA"}
 
 
-def test_a_difference_is_shown_with_its_evidence(cli: CommandLine, package: Path) -> None:
+def test_validate_shows_differences_and_exits_with_1(cli: CommandLine, package: Path) -> None:
     add_solutions(package, model_solution=SMALL, time_limit=RIGHT, runtime_error=BROKEN)
     done = cli("validate", package, "--out", "run")
     assert done.returncode == 1, done.stderr + done.stdout
@@ -102,7 +102,7 @@ def test_a_difference_is_shown_with_its_evidence(cli: CommandLine, package: Path
     assert (cli.folder / "run" / "report.md").read_text() == report
 
 
-def test_a_selection(cli: CommandLine, package: Path, problems: Path) -> None:
+def test_validate_selects_problems_and_solutions(cli: CommandLine, package: Path, problems: Path) -> None:
     write_package(problems / "other")
     base = ("validate", problems, "--out", "run")
     assert cli(*base, "--problem", "add", "--only", "correct.cpp").returncode == 0
@@ -114,7 +114,7 @@ def test_a_selection(cli: CommandLine, package: Path, problems: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_name_that_no_solution_has_is_answered_with_near_ones(cli: CommandLine, package: Path) -> None:
+def test_validate_suggests_similar_solution_names(cli: CommandLine, package: Path) -> None:
     done = cli("validate", package, "--only", "corect.cpp", "--out", "run")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
@@ -139,7 +139,9 @@ def foreign() -> str:
     return lacking[0].suffixes[0]
 
 
-def test_a_selection_that_nobody_here_can_judge(cli: CommandLine, package: Path, foreign: str) -> None:
+def test_validate_exits_with_3_if_selection_cannot_be_judged(
+    cli: CommandLine, package: Path, foreign: str
+) -> None:
     old = f"old{foreign}"
     (package / "solutions" / "correct" / old).write_text("begin end.")
     done = cli("validate", package, "--only", old, "--out", "run")
@@ -149,7 +151,7 @@ def test_a_selection_that_nobody_here_can_judge(cli: CommandLine, package: Path,
 
 
 @pytest.mark.nightly
-def test_a_solution_that_has_changed_is_judged_again(cli: CommandLine, package: Path) -> None:
+def test_validate_judges_changed_solution_again(cli: CommandLine, package: Path) -> None:
     assert cli("validate", package, "--out", "run").returncode == 0
     (package / "solutions" / "correct" / "correct.cpp").write_text(WRONG)
     second = cli("validate", package, "--out", "run")
@@ -161,7 +163,7 @@ def test_a_solution_that_has_changed_is_judged_again(cli: CommandLine, package: 
     assert "Nothing new to do" in third.stdout
 
 
-def test_json_is_all_that_is_printed(cli: CommandLine, package: Path) -> None:
+def test_json_option_prints_only_json(cli: CommandLine, package: Path) -> None:
     done = cli("validate", package, "--out", "run", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     printed = json.loads(done.stdout)
@@ -170,7 +172,7 @@ def test_json_is_all_that_is_printed(cli: CommandLine, package: Path) -> None:
     assert {name: printed[name] for name in found} == found
 
 
-def test_a_file_of_solutions_with_scores(cli: CommandLine, problems: Path) -> None:
+def test_validate_checks_file_with_scores(cli: CommandLine, problems: Path) -> None:
     rows = [
         row("right", RIGHT, score=100),
         row("small", SMALL, score=40),
@@ -187,7 +189,7 @@ def test_a_file_of_solutions_with_scores(cli: CommandLine, problems: Path) -> No
     assert agreement == {"right": [True], "small": [True], "wrong": [False]}
 
 
-def test_a_file_of_solutions_with_verdicts(cli: CommandLine, problems: Path) -> None:
+def test_validate_checks_file_with_verdicts(cli: CommandLine, problems: Path) -> None:
     rows = [row("right", RIGHT, kind="OK", score=7), row("small", SMALL, kind="WRONG_ANSWER", score=7)]
     dump = write_dump(cli.folder / "official.jsonl", rows)
     done = cli("validate", dump, "--problems", problems, "--columns", "expected=kind")
@@ -195,7 +197,9 @@ def test_a_file_of_solutions_with_verdicts(cli: CommandLine, problems: Path) -> 
     assert (cli.folder / "runs" / "validate-official" / "validation.json").exists()
 
 
-def test_what_cannot_be_judged_is_no_difference(cli: CommandLine, package: Path, foreign: str) -> None:
+def test_validate_counts_unjudged_solution_apart_from_differences(
+    cli: CommandLine, package: Path, foreign: str
+) -> None:
     old = f"old{foreign}"
     (package / "solutions" / "correct" / old).write_text("begin end.")
     done = cli("validate", package, "--out", "run")
@@ -205,7 +209,7 @@ def test_what_cannot_be_judged_is_no_difference(cli: CommandLine, package: Path,
     assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == [old]
 
 
-def test_a_solution_of_files_that_has_none_of_them_earns_nothing(cli: CommandLine) -> None:
+def test_output_only_solution_without_matching_files_scores_zero(cli: CommandLine) -> None:
     files = {
         "problem.json": '{"code": "maze", "task_type": "OutputOnly"}',
         "tests/a.in": "1\n",
@@ -241,7 +245,9 @@ def test_a_solution_of_files_that_has_none_of_them_earns_nothing(cli: CommandLin
         (["problems", "--references", "9"], "--references: only a benchmark's solutions are counted"),
     ],
 )
-def test_bad_input_is_one_line(cli: CommandLine, problems: Path, arguments: list[str], message: str) -> None:
+def test_bad_input_prints_one_error_line(
+    cli: CommandLine, problems: Path, arguments: list[str], message: str
+) -> None:
     write_dump(cli.folder / "official.jsonl", [row("right", RIGHT)])
     done = cli("validate", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
@@ -250,7 +256,7 @@ def test_bad_input_is_one_line(cli: CommandLine, problems: Path, arguments: list
     assert not (cli.folder / "runs").exists()
 
 
-def test_the_script_says_the_same(cli: CommandLine, package: Path) -> None:
+def test_validate_script_prints_same_differences(cli: CommandLine, package: Path) -> None:
     add_solutions(package, time_limit=RIGHT)
     done = cli.script("validate_official.py", package)
     assert done.returncode == 1, done.stderr
@@ -259,7 +265,7 @@ def test_the_script_says_the_same(cli: CommandLine, package: Path) -> None:
     assert done.stdout.splitlines()[-1] == "1 difference, in 1 of 4 solutions"
 
 
-def test_the_script_s_table_of_packages(cli: CommandLine, package: Path, foreign: str) -> None:
+def test_validate_script_prints_table_of_packages(cli: CommandLine, package: Path, foreign: str) -> None:
     add_solutions(package, time_limit=RIGHT, unheard=RIGHT)
     (package / f"solutions/correct/best{foreign}").write_text("begin end.")
     broken = package.parent / "broken"
@@ -275,7 +281,7 @@ def test_the_script_s_table_of_packages(cli: CommandLine, package: Path, foreign
 
 
 @pytest.mark.parametrize("extras", ["", "[dev]"], ids=["without extras", "with extras"])
-def test_the_table_as_a_command(cli: CommandLine, extras: str) -> None:
+def test_validate_table_command_installs_missing_package(cli: CommandLine, extras: str) -> None:
     """Nothing is installed where the package is there already, were it with extras."""
     environment = cli.folder / "environment"
     python = environment / "bin" / "python"
@@ -292,7 +298,7 @@ def test_the_table_as_a_command(cli: CommandLine, extras: str) -> None:
     assert called.stdout.splitlines() == [f"{script}.py", "--table", "--generate", "x"]
 
 
-def test_the_tests_of_a_package_that_has_none_are_made_first(cli: CommandLine) -> None:
+def test_validate_table_generates_missing_tests(cli: CommandLine) -> None:
     made = cli.script("validate_official.py", "--table", "--generate", SPINDLE)
     without = cli.script("validate_official.py", "--table", SPINDLE)
     for done, line, code in (
@@ -308,7 +314,7 @@ def test_the_tests_of_a_package_that_has_none_are_made_first(cli: CommandLine) -
     ("name", "only", "solutions"),
     [("aplusb", (), 4), ("machine", ("sol.cpp", "sol_tle.cpp", "sol_rte.cpp", "sol_wa.cpp"), 4)],
 )
-def test_the_contests_own_packages(
+def test_official_contest_packages_validate(
     cli: CommandLine, name: str, only: tuple[str, ...], solutions: int
 ) -> None:
     chosen = [word for solution in only for word in ("--only", solution)]  # all of them take minutes
@@ -336,7 +342,7 @@ def write_kattis(folder: Path) -> Path:
     return folder
 
 
-def test_a_time_limit_is_taken_from_accepted_solutions(cli: CommandLine) -> None:
+def test_validate_measures_time_limit_from_accepted_solutions(cli: CommandLine) -> None:
     package = write_kattis(cli.folder / "kattis")
     first = cli("validate", package, "--out", "run")
     assert first.returncode == 0, first.stderr + first.stdout
@@ -354,7 +360,7 @@ def test_a_time_limit_is_taken_from_accepted_solutions(cli: CommandLine) -> None
     assert (cli.folder / "run" / "limits.json").read_bytes() == kept
 
 
-def test_bad_rows_of_a_file_are_told_or_left_out(cli: CommandLine) -> None:
+def test_validate_refuses_or_skips_bad_rows(cli: CommandLine) -> None:
     package = write_package(cli.folder / "add")
     rows = [row("right", RIGHT, score=100), row("of nothing", RIGHT, problem_id="none", score=1)]
     dump = write_dump(cli.folder / "d.jsonl", [*rows, {**row("no code", None, score=0), "code": 7}])

@@ -48,7 +48,7 @@ def message_of(lines: list[str]) -> set[str]:
 
 @pytest.mark.nightly(unless="problems|judge")  # a report takes longer
 @pytest.mark.parametrize("name", COMMANDS)
-def test_lines_fit_and_words_are_whole(name: str, runs: CommandLine) -> None:
+def test_output_lines_fit_terminal_without_broken_words(name: str, runs: CommandLine) -> None:
     command = COMMANDS[name]
     piped = runs(*command)
     assert piped.returncode == 0, piped.stderr
@@ -64,7 +64,7 @@ def test_lines_fit_and_words_are_whole(name: str, runs: CommandLine) -> None:
         assert not broken or name in SAYS_MORE, (width, broken)
 
 
-def test_what_is_wrong_with_a_package_fits(cli: CommandLine) -> None:
+def test_package_faults_fit_terminal_width(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add")
     header = cli.folder / "problems" / "add" / "problem.json"
     wrong = {"score_precision": -1, "task_type": "Quiz", "time_limit": -1}

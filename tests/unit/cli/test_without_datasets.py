@@ -31,7 +31,7 @@ def core(cli: CommandLine, tmp_path: Path) -> CommandLine:
     return replace(cli, alone=True, environment=environment)
 
 
-def test_a_dump_of_packages_is_scored(core: CommandLine, problems: Path, tmp_path: Path) -> None:
+def test_dump_is_scored_without_datasets_installed(core: CommandLine, problems: Path, tmp_path: Path) -> None:
     dump = tmp_path / "dump.jsonl"
     dump.write_text(json.dumps({"problem_id": "add", "code": PYTHON, "language": "python"}) + "\n")
     done = core("score", dump, "--problems", problems, "--out", tmp_path / "run")
@@ -52,12 +52,12 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.nightly
-def test_what_is_missing_is_named(core: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
+def test_missing_extra_is_named(core: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
     done = core("score", table, "--problems", problems, "--out", tmp_path / "run")
     assert named_with_its_extra(done), done
 
 
-def test_pyarrow_alone_is_missing(cli: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
+def test_missing_pyarrow_names_extra(cli: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
     called = tmp_path / "called.py"
     called.write_text("import sys; sys.modules['pyarrow'] = None; from ioi_eval.cli import main; main()")
     done = cli.script(str(called), "score", table, "--problems", problems, "--out", tmp_path / "run")

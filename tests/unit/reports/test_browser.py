@@ -40,7 +40,7 @@ SAVING = """
 """
 
 
-def test_a_cell_opens_a_problem_and_that_a_submission(folder: Path, browser: Any) -> None:
+def test_report_cell_links_to_problem_and_submission_pages(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri() + "#problems")
     find(browser, "[data-kind=problems] td[class*=' g'] a").click()
     assert browser.title == "Problem sum" and "#m-" in browser.current_url
@@ -66,7 +66,7 @@ def shown(browser: Any, selector: str) -> list[list[str]]:
 BOARD, PROBLEMS = "[data-kind=leaderboard] tbody tr", "[data-kind=problems] tr"
 
 
-def test_tabs_show_one_part_and_stand_in_the_address(folder: Path, browser: Any) -> None:
+def test_report_tabs_show_one_part_and_set_url_fragment(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
     parts = "return [...document.querySelectorAll('.part')].filter((one) => !one.hidden).map((one) => one.id)"
     assert browser.execute_script(parts) == ["overview"]
@@ -103,7 +103,7 @@ def languages(folder: Path) -> Path:
     return write_run(folder, rows)
 
 
-def test_filters_hold_for_the_whole_page_and_stand_in_the_address(tmp_path: Path, browser: Any) -> None:
+def test_report_filters_apply_to_whole_page_and_set_url(tmp_path: Path, browser: Any) -> None:
     folder = languages(tmp_path / "run")
     write_reports(folder)
     chosen(browser, folder, "")
@@ -140,7 +140,7 @@ def test_filters_hold_for_the_whole_page_and_stand_in_the_address(tmp_path: Path
     assert [row[0] for row in shown(browser, BOARD)] == ["m0"]
 
 
-def test_cleared_filters_leave_the_page_as_it_was_made(tmp_path: Path, browser: Any) -> None:
+def test_cleared_filters_restore_page(tmp_path: Path, browser: Any) -> None:
     folder = languages(tmp_path / "run")
     write_reports(folder)
     chosen(browser, folder, "")
@@ -157,7 +157,7 @@ def test_cleared_filters_leave_the_page_as_it_was_made(tmp_path: Path, browser: 
     assert find(browser, ".answer").text == sentence and browser.current_url.endswith("#overview")
 
 
-def test_models_are_chosen_for_the_figures_too(folder: Path, browser: Any) -> None:
+def test_model_filter_hides_curves_in_figures(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
     data = json.loads(find(browser, "main").get_attribute("data-run"))
     find(browser, ".filters summary").click()
@@ -240,7 +240,7 @@ def named_alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_long_names_of_columns_are_told_apart(named_alike: Path, browser: Any) -> None:
+def test_long_column_names_are_shortened_distinctly(named_alike: Path, browser: Any) -> None:
     """The whole name stands in the head's title and in a saved table."""
     chosen(browser, named_alike, "#problems")
     heads = browser.find_elements("css selector", "[data-kind=problems] th:nth-child(n+3)")
@@ -326,7 +326,7 @@ def test_figures_are_saved_for_papers(folder: Path, browser: Any) -> None:
     assert browser.execute_script("return window.savedAs").endswith(".csv")
 
 
-def test_a_saved_figure_has_the_colours_of_paper(folder: Path, browser: Any) -> None:
+def test_saved_figure_has_light_colours_in_dark_mode(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
     bright = saved(browser, "figure button")
     media(browser, scheme="dark")
@@ -371,7 +371,7 @@ NAMES = (
 )
 
 
-def test_names_are_nothing_but_text_in_saved_tables(tmp_path: Path, browser: Any) -> None:
+def test_names_are_escaped_in_saved_tables(tmp_path: Path, browser: Any) -> None:
     of, rows = problem("p"), []
     for place, name in enumerate(NAMES):
         sent = submission(f"s{place}", problem_id="p", row={"model": name})
@@ -409,7 +409,7 @@ WIDE = """return [...document.querySelectorAll("body *")]
 
 
 @pytest.mark.parametrize("width", [400, 1400])
-def test_no_page_scrolls_sideways(folder: Path, recorded_run: Path, browser: Any, width: int) -> None:
+def test_pages_do_not_scroll_sideways(folder: Path, recorded_run: Path, browser: Any, width: int) -> None:
     browser.set_window_size(width, 900)
     for page in [*pages(folder), *pages(recorded_run)]:
         browser.get(page.as_uri())
@@ -436,11 +436,13 @@ LOOKS = [("light", 1400), ("dark", 400)]
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
-def test_axe_finds_nothing(folder: Path, compared: Path, browser: Any, scheme: str, width: int) -> None:
+def test_axe_finds_no_violations_on_report_pages(
+    folder: Path, compared: Path, browser: Any, scheme: str, width: int
+) -> None:
     check_by_axe(browser, [*pages(folder), compared], scheme, width)
 
 
-def test_axe_finds_pale_words_and_a_picture_without_any(folder: Path, browser: Any) -> None:
+def test_axe_detects_low_contrast_and_missing_alt_text(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
     browser.execute_script("document.querySelector('p.quiet').style.color = '#eeeeee'")
     browser.execute_script("document.querySelector('section').append(document.createElement('img'))")
@@ -449,11 +451,13 @@ def test_axe_finds_pale_words_and_a_picture_without_any(folder: Path, browser: A
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
-def test_axe_finds_nothing_in_a_large_run(recorded_run: Path, browser: Any, scheme: str, width: int) -> None:
+def test_axe_finds_no_violations_in_large_run(
+    recorded_run: Path, browser: Any, scheme: str, width: int
+) -> None:
     check_by_axe(browser, pages(recorded_run), scheme, width)
 
 
-def test_on_paper_there_is_no_button_and_columns_are_explained(folder: Path, browser: Any) -> None:
+def test_printed_report_hides_controls_and_explains_columns(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
     assert not find(browser, ".meanings").is_displayed() and find(browser, ".filters").is_displayed()
     media(browser, "print")
@@ -462,7 +466,7 @@ def test_on_paper_there_is_no_button_and_columns_are_explained(folder: Path, bro
         assert not find(browser, selector).is_displayed()
 
 
-def test_a_long_list_comes_in_pieces(recorded_run: Path, browser: Any) -> None:
+def test_long_submission_list_is_shown_in_parts(recorded_run: Path, browser: Any) -> None:
     browser.get((recorded_run / "report" / ALL).as_uri())
     assert len(column(browser, 0)) == 200
     assert find(browser, "button.more").text == "Show more: 200 of 2,000 rows are here"
@@ -474,7 +478,7 @@ def test_a_long_list_comes_in_pieces(recorded_run: Path, browser: Any) -> None:
     assert saved(browser, ".menu .save").count("\n") == 2001, "a file has all of them"
 
 
-def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded_run: Path, browser: Any) -> None:
+def test_long_submission_list_is_filtered(recorded_run: Path, browser: Any) -> None:
     browser.get((recorded_run / "report" / ALL).as_uri())
     find(browser, "input.filter").send_keys("lanterns huge memory limit")
     found = column(browser, 3)
@@ -484,7 +488,7 @@ def test_a_long_list_is_cut_down_to_what_was_asked_for(recorded_run: Path, brows
 
 
 @pytest.mark.parametrize("name", golden_images.PICTURES)
-def test_pages_look_as_they_did(recorded_run: Path, browser: Any, name: str) -> None:
+def test_pages_match_golden_images(recorded_run: Path, browser: Any, name: str) -> None:
     """By a coarse measure, and only with the fonts and the Chromium that the pictures were taken with."""
     made_with = json.loads(golden_images.MADE_WITH.read_text())
     if (here := golden_images.made_with(browser)) != made_with:
@@ -495,7 +499,7 @@ def test_pages_look_as_they_did(recorded_run: Path, browser: Any, name: str) -> 
     assert unlike <= golden_images.MOST, f"{unlike:.1%} differ; if that is meant: {golden_images.__doc__}"
 
 
-def test_pictures_that_differ_are_told_apart(browser: Any) -> None:
+def test_image_comparison_detects_differences(browser: Any) -> None:
     one, dark, problem = (
         (golden_images.FOLDER / f"{name}.png").read_bytes() for name in ("report", "report-dark", "problem")
     )

@@ -51,7 +51,7 @@ def said(browser: Any) -> list[str]:
     return [text.replace(TEXT, "") for text in every(browser, f"{NAV} > *", "textContent")]
 
 
-def test_an_earlier_page_leads_to_later_attempts(tmp_path: Path, browser: Any) -> None:
+def test_unchanged_page_links_to_later_attempts(tmp_path: Path, browser: Any) -> None:
     """It is the same file as before."""
     folder = written(tmp_path / "run", (0, 2, 10))
     write_reports(folder)
@@ -73,7 +73,7 @@ def test_an_earlier_page_leads_to_later_attempts(tmp_path: Path, browser: Any) -
     assert browser.title.startswith("Submission k12") and said(browser)[-1] == "k0 (AC)"
 
 
-def test_j_and_k_go_through_the_attempts_of_all_models(tmp_path: Path, browser: Any) -> None:
+def test_keys_j_and_k_walk_through_attempts(tmp_path: Path, browser: Any) -> None:
     rows = []
     for model in "ab":
         for number in range(2):
@@ -97,7 +97,7 @@ def test_j_and_k_go_through_the_attempts_of_all_models(tmp_path: Path, browser: 
 
 @pytest.mark.nightly(unless="all|sample|none")  # those that failed are some of all, as the sample is
 @pytest.mark.parametrize("pages", PageChoice)
-def test_every_link_leads_to_a_page(
+def test_navigation_links_lead_to_existing_pages(
     tmp_path: Path, browser: Any, pages: PageChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ioi_eval.reports.pages._SAMPLE", 4)
@@ -114,7 +114,7 @@ def test_every_link_leads_to_a_page(
         assert said(browser)[0].endswith(words)
 
 
-def test_without_a_script_the_problem_lists_them(tmp_path: Path, browser: Any) -> None:
+def test_attempts_are_linked_on_problem_page_without_javascript(tmp_path: Path, browser: Any) -> None:
     folder = written(tmp_path / "run", range(2), equal=(1,))
     write_reports(folder)
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
@@ -128,16 +128,16 @@ def test_without_a_script_the_problem_lists_them(tmp_path: Path, browser: Any) -
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-def test_a_lone_submission_has_no_empty_navigation(tmp_path: Path, browser: Any) -> None:
+def test_single_attempt_hides_navigation(tmp_path: Path, browser: Any) -> None:
     folder = written(tmp_path / "run", (0,))
     write_reports(folder)
     browser.get(address(folder, 0))
     assert said(browser) == [] and not find(browser, NAV).is_displayed()
 
 
-@pytest.mark.nightly(unless="light")  # test_everyone_can_read_them has both
+@pytest.mark.nightly(unless="light")  # test_axe_finds_no_violations_on_problem_and_submission_pages has both
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_many_equal_programs_fit_a_phone(tmp_path: Path, browser: Any, scheme: str) -> None:
+def test_many_equal_programs_fit_phone_width(tmp_path: Path, browser: Any, scheme: str) -> None:
     folder = written(tmp_path / "run", range(40), equal=range(1, 40))
     write_reports(folder)
     size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -154,7 +154,7 @@ def test_many_equal_programs_fit_a_phone(tmp_path: Path, browser: Any, scheme: s
 
 
 @pytest.mark.nightly
-def test_the_live_page_serves_them(tmp_path: Path, browser: Any) -> None:
+def test_live_server_serves_attempt_navigation(tmp_path: Path, browser: Any) -> None:
     folder = written(tmp_path / "run", range(3))
     with serving(folder, browser) as server:
         browser.get(f"{server}/report/{submission_page(f'k1{TEXT}')}")

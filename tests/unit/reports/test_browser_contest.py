@@ -71,7 +71,7 @@ def said(browser: Any) -> str:
     return find(browser, ".replay").get_attribute("aria-valuetext")
 
 
-def test_the_keyboard_replays_the_contest(cup: Path, browser: Any) -> None:
+def test_keyboard_replays_contest_board(cup: Path, browser: Any) -> None:
     browser.get((cup / "report.html").as_uri())
     assert board(browser) == FINAL and said(browser) == "at 1:02:05: otter leads with 200 points"
     reach(browser, ".replay")
@@ -106,7 +106,7 @@ def test_replay_colours_cells_by_share_and_marks_first_full_score(cup: Path, bro
     assert browser.execute_script(styles) == [["g10", "g10"], ["g10", ""]]
 
 
-def test_place_and_name_stay_in_view_when_the_board_scrolls(cup: Path, browser: Any) -> None:
+def test_place_and_name_columns_are_sticky(cup: Path, browser: Any) -> None:
     browser.set_window_size(400, 900)
     browser.get((cup / "report.html").as_uri())
     cells = "[...document.querySelector('table[data-script] tbody tr').cells]"
@@ -135,13 +135,13 @@ def test_projector_page_updates_itself(tmp_path: Path, browser: Any) -> None:
         assert browser.execute_script("return document.querySelectorAll('main').length") == 1
 
 
-def test_points_of_the_replay_are_rounded_as_on_the_board(cup: Path, browser: Any) -> None:
+def test_replay_rounds_points_like_board(cup: Path, browser: Any) -> None:
     browser.get((cup / "report.html").as_uri())
     points = [n / 16 for n in range(1000)] + [172.125, 1.005, 33.335, 99.995]
     assert browser.execute_script("return arguments[0].map(digits)", points) == [*map(number, points)]
 
 
-def test_the_last_gain_is_sorted_as_a_time(tmp_path: Path, browser: Any) -> None:
+def test_last_gain_column_sorts_by_time(tmp_path: Path, browser: Any) -> None:
     """Minutes and seconds count, not the hours alone."""
     steps = ((150, "otter"), (20, "heron"), (7300, "lynx"), (90, "crane"))
     synchronous(hold)(tmp_path, [(at, name, "tide", "all") for at, name in sorted(steps)])
@@ -153,7 +153,7 @@ def test_the_last_gain_is_sorted_as_a_time(tmp_path: Path, browser: Any) -> None
     assert gained[0] == ["2:01:40", "0:02:30", "0:01:30", "0:00:20"] and gained[1] == gained[0][::-1]
 
 
-def test_on_paper_and_without_a_script_it_is_the_final_board(cup: Path, browser: Any) -> None:
+def test_printed_or_scriptless_contest_page_shows_final_board(cup: Path, browser: Any) -> None:
     browser.get((cup / "report.html").as_uri())
     reach(browser, ".replay")
     press(browser, HOME)
@@ -173,7 +173,7 @@ def test_on_paper_and_without_a_script_it_is_the_final_board(cup: Path, browser:
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_on_paper_a_long_board_is_whole(tmp_path: Path, browser: Any, scripts: bool) -> None:
+def test_printed_long_board_shows_all_rows(tmp_path: Path, browser: Any, scripts: bool) -> None:
     """On a screen a part of its rows is there, unless scripts are switched off."""
     synchronous(hold)(tmp_path, [(at, f"p{at}", "tide", "all") for at in range(1, 206)])
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})

@@ -31,7 +31,7 @@ def test_every_control_is_reached_by_keyboard(folder: Path, recorded_run: Path, 
         check_tabs(browser)
 
 
-def test_the_report_is_used_by_keyboard_alone(recorded_run: Path, browser: Any) -> None:
+def test_report_is_usable_by_keyboard(recorded_run: Path, browser: Any) -> None:
     browser.get((recorded_run / "report.html").as_uri())
     reach(browser, "th.number button")
     press(browser, ENTER)
@@ -49,7 +49,7 @@ def test_the_report_is_used_by_keyboard_alone(recorded_run: Path, browser: Any) 
     assert browser.title == "Problem ferry"
 
 
-def test_a_folded_table_is_opened_by_keyboard(tmp_path: Path, browser: Any) -> None:
+def test_folded_table_opens_by_keyboard(tmp_path: Path, browser: Any) -> None:
     table = TableBlock(heads=["A", "B", "C"], rows=[["1", "2", "3"]], align="lll")
     page = tmp_path / "page.html"
     page.write_text(html(Document(title="Folded", sections=[Section(title="Long", table=table, long=True)])))
@@ -101,7 +101,7 @@ def wait_for(browser: Any, rows: int) -> None:
     )
 
 
-def test_the_live_page_shows_each_new_row(tmp_path: Path, browser: Any) -> None:
+def test_live_page_shows_new_rows(tmp_path: Path, browser: Any) -> None:
     folder = run(tmp_path / "run", text=HOSTILE[0])
     browser.set_window_size(400, 900)
     with serving(folder, browser) as address:
@@ -128,7 +128,7 @@ WAIT = """
 WAITING = "#include <unistd.h>\nint main() {{ return {} + pause(); }}\n"
 
 
-def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, shared_cache: Path, browser: Any) -> None:
+def test_live_page_follows_running_score_command(tmp_path: Path, shared_cache: Path, browser: Any) -> None:
     """Rows come, programs run to their limit, and in the end the page says so."""
     write_package(tmp_path / "problems" / "add", time_limit=1.0)
     rows = [row(f"slow {one}", WAITING.format(one)) for one in range(12)]
@@ -170,7 +170,7 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path, shared_cache: Path, b
         scoring.communicate()
 
 
-def test_a_run_that_was_stopped_says_so_and_how_it_goes_on(failing: Path, browser: Any) -> None:
+def test_live_page_shows_stopped_run_and_resume_command(failing: Path, browser: Any) -> None:
     write_progress(failing, Progress(total=40, at=time.time(), ended=True, stopped=True))
     with serving(failing, browser) as address:
         browser.get(address)
@@ -182,7 +182,7 @@ def test_a_run_that_was_stopped_says_so_and_how_it_goes_on(failing: Path, browse
         browser.get("about:blank")
 
 
-def test_one_is_said_of_one(tmp_path: Path, browser: Any) -> None:
+def test_live_page_uses_singular_for_one(tmp_path: Path, browser: Any) -> None:
     folder = run(tmp_path / "run")
     doing = ActiveSubmission(key="k", problem="p", step="tests", where="http://a", since=time.time())
     timeline = Timeline(begin=time.time() - 5, step=5.0, counts=({"AC": 1},))
@@ -200,7 +200,7 @@ def test_one_is_said_of_one(tmp_path: Path, browser: Any) -> None:
         browser.get("about:blank")  # before the server ends
 
 
-def test_a_run_that_is_silent_is_said_to_be(failing: Path, browser: Any) -> None:
+def test_live_page_marks_silent_run(failing: Path, browser: Any) -> None:
     doing = ActiveSubmission(key=HOSTILE[0], problem="p", step="build", where="", since=time.time() - 300)
     timeline = Timeline(
         begin=time.time() - 600, step=5.0, counts=({"AC": 3, "unscored": 1}, {}, {HOSTILE[0]: 2})
@@ -238,7 +238,7 @@ def test_a_run_that_is_silent_is_said_to_be(failing: Path, browser: Any) -> None
         browser.get("about:blank")  # before the server ends
 
 
-def test_the_live_page_is_used_by_keyboard_alone(failing: Path, browser: Any) -> None:
+def test_live_page_is_usable_by_keyboard(failing: Path, browser: Any) -> None:
     with serving(failing, browser) as address:
         browser.get(address)
         wait_for(browser, 19)

@@ -48,7 +48,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {kind: (folder / "report" / name).as_uri() for kind, name in names.items()}
 
 
-def test_formulas_are_drawn_and_pictures_are_not_asked_for(browser: Any, pages: dict[str, str]) -> None:
+def test_statement_formulas_are_drawn_and_images_not_loaded(browser: Any, pages: dict[str, str]) -> None:
     browser.get(pages["problem"])
     boxes = browser.execute_script(
         "return [...document.querySelectorAll('math')].map((one) => one.getBoundingClientRect().height)"
@@ -75,7 +75,9 @@ def test_formulas_are_drawn_and_pictures_are_not_asked_for(browser: Any, pages: 
 
 @pytest.mark.parametrize("kind", ["problem", "submission"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everyone_can_read_them(browser: Any, pages: dict[str, str], kind: str, scheme: str) -> None:
+def test_axe_finds_no_violations_on_problem_and_submission_pages(
+    browser: Any, pages: dict[str, str], kind: str, scheme: str
+) -> None:
     media(browser, scheme=scheme)
     browser.get(pages[kind])
     for summary in browser.find_elements("css selector", "summary"):
@@ -85,7 +87,7 @@ def test_everyone_can_read_them(browser: Any, pages: dict[str, str], kind: str, 
 
 @pytest.mark.parametrize("kind", ["problem", "submission"])
 @pytest.mark.parametrize(("width", "medium"), [(400, ""), (1400, ""), (800, "print")])
-def test_no_page_is_wider_than_the_window(
+def test_problem_and_submission_pages_fit_window(
     browser: Any, pages: dict[str, str], kind: str, width: int, medium: str
 ) -> None:
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -99,12 +101,14 @@ def test_no_page_is_wider_than_the_window(
 
 
 @pytest.mark.parametrize("kind", ["problem", "submission"])
-def test_a_keyboard_comes_to_everything(browser: Any, pages: dict[str, str], kind: str) -> None:
+def test_problem_and_submission_pages_are_reachable_by_keyboard(
+    browser: Any, pages: dict[str, str], kind: str
+) -> None:
     browser.get(pages[kind])
     check_tabs(browser)
 
 
-def test_blanks_and_a_missing_line_end_are_seen(browser: Any, pages: dict[str, str]) -> None:
+def test_output_diff_marks_blanks_and_missing_newline(browser: Any, pages: dict[str, str]) -> None:
     browser.get(pages["submission"])
     assert find(browser, ".outputs .blank").text == "↵"
     assert find(browser, ".outputs ins").text == "7"

@@ -47,19 +47,19 @@ COMPILER = "In function 'main':\nmain.cpp:12:5: error: ‘x’ was not declared 
         ({}, {"compiles": False}, "CE"),
     ],
 )
-def test_cause_is_a_verdict_and_a_line_that_others_share(
+def test_cause_joins_verdict_and_shared_line(
     statuses: dict[str, Verdict], fields: dict[str, Any], expected: str
 ) -> None:
     assert find_cause(result(submission("a"), statuses, problem=WITH_SAMPLE, **fields)) == expected
 
 
-def test_reply_without_a_program_has_its_reason_as_cause() -> None:
+def test_cause_of_reply_without_program_is_its_reason() -> None:
     empty = msgspec.structs.replace(submission("a"), code=None)
     found = result(empty, compiles=False, compile_output="The reply is empty\n")
     assert find_cause(found) == "no program: The reply is empty"
 
 
-def test_causes_have_three_examples_whatever_the_order_of_rows(tmp_path: Path) -> None:
+def test_causes_list_three_examples_regardless_of_row_order(tmp_path: Path) -> None:
     rows = [
         result_row(one, SUM, result(one, {"3-a": Verdict.TLE}))
         for one in (submission(f"k{number}", row={"model": "m"}) for number in range(9))
@@ -94,18 +94,18 @@ def test_many_numbers_of_difficulty_become_ranges(difficulties: list[str], expec
     ("share", "expected"),
     [(0, "g0"), (0.001, "g1"), (0.5, "g5"), (0.999, "g9"), (1, "g10"), (1 - 1e-12, "g10")],
 )
-def test_only_nothing_and_all_have_the_ends_of_the_scale(share: float, expected: str) -> None:
+def test_only_zero_and_full_share_get_extreme_shades(share: float, expected: str) -> None:
     assert shade(share) == expected
 
 
 @pytest.mark.parametrize(
     ("value", "expected"), [("2024-05-31T12:00:00Z", "2024-05-31"), ("soon", ""), (3, ""), ("2024-13-01", "")]
 )
-def test_date_of_a_contest_is_a_day(value: object, expected: str) -> None:
+def test_contest_date_is_read_as_day(value: object, expected: str) -> None:
     assert read_traits({"contest_date": value}).date == expected
 
 
-def test_points_of_a_language_are_those_of_its_submissions_alone(tmp_path: Path) -> None:
+def test_points_by_language_count_only_its_submissions(tmp_path: Path) -> None:
     rows = []
     for language, statuses in (("c++", {"3-a": Verdict.WA}), ("python", {"1-a": Verdict.WA})):
         one = submission(language, language=language, row={"model": "m"})
@@ -118,7 +118,7 @@ def test_points_of_a_language_are_those_of_its_submissions_alone(tmp_path: Path)
     assert data["unscored"] == [[0, 0, 1]]
 
 
-def test_first_screen_says_what_is_missing_and_when(tmp_path: Path) -> None:
+def test_report_head_counts_unjudged_and_names_date(tmp_path: Path) -> None:
     of = problem("p", subtasks=False)
     one = submission("a", problem_id="p", row={"model": "m"})
     lost = failure_row(submission("f", problem_id="p", row={"model": "m"}), JudgeFailure("lost"))

@@ -93,7 +93,7 @@ def test_ranks_of_models_in_both_runs(tmp_path: Path) -> None:
     )
 
 
-def test_models_that_are_not_better_beyond_the_interval_share_a_rank(tmp_path: Path) -> None:
+def test_models_within_interval_share_rank(tmp_path: Path) -> None:
     """Five more of seven problems may be chance, six are not."""
     before = ranked(tmp_path / "old", {"m1": 7, "m2": 7, "m3": 7})
     after = ranked(tmp_path / "new", {"m1": 0, "m2": 5, "m3": 6})
@@ -108,7 +108,7 @@ def test_no_run_is_no_comparison(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_what_may_not_be_compared_is_said(tmp_path: Path) -> None:
+def test_comparison_warns_of_incomparable_runs(tmp_path: Path) -> None:
     folders = [
         run(tmp_path / "a", {"m1": True}),
         run(tmp_path / "b", {"m1": True}, {"sum": "other", "plain": "b"}, plain=False),
@@ -122,13 +122,13 @@ def test_what_may_not_be_compared_is_said(tmp_path: Path) -> None:
     assert section(page, "Runs").items == ["The points of the runs are counted in different modes."]
 
 
-def test_runs_have_names_that_tell_them_apart(tmp_path: Path) -> None:
+def test_compared_runs_get_distinct_names(tmp_path: Path) -> None:
     folders = [run(tmp_path / place, {"m": True}) for place in ("x/demo", "y/demo", "y/other")]
     found = named({folder: summary(folder) for folder in folders})
     assert [one.name for one in found] == ["x/demo", "y/demo", "other"]
 
 
-def test_the_files(tmp_path: Path) -> None:
+def test_comparison_is_written_as_html_markdown_and_json(tmp_path: Path) -> None:
     runs = named({folder: summary(folder) for folder in [run(tmp_path / "a", {"m<b>": True})]})
     page = write_comparison(runs, tmp_path / "deep" / "both")
     assert page == tmp_path / "deep" / "both" / "comparison.html"

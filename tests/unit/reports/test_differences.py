@@ -38,7 +38,7 @@ def compared(
     return differences(run(tmp_path / "a", before), run(tmp_path / "b", after, made_of, **fields))
 
 
-def test_equal_runs(tmp_path: Path) -> None:
+def test_equal_runs_have_no_differences(tmp_path: Path) -> None:
     both: Judged = {"a": {}, "plain-a": {"1-a": Verdict.WA}}
     found = compared(tmp_path, both, both)
     assert (found.shared, found.changed, found.only_before, found.only_after) == (2, (), 0, 0)
@@ -46,7 +46,7 @@ def test_equal_runs(tmp_path: Path) -> None:
     assert found.models[0].difference.mean == 0
 
 
-def test_what_changed_and_why(tmp_path: Path) -> None:
+def test_differences_list_changed_submissions_and_model_means(tmp_path: Path) -> None:
     before: Judged = {
         "a": {},
         "b": {"1-a": Verdict.WA, "3-a": Verdict.TLE},
@@ -87,7 +87,7 @@ def test_problems_with_subtasks_are_compared_by_points(tmp_path: Path) -> None:
     assert (pair.measure, pair.difference.mean) == (Measure.POINTS, pytest.approx(0.495))
 
 
-def test_two_models_are_paired_where_each_run_has_one(tmp_path: Path) -> None:
+def test_single_models_of_two_runs_are_paired(tmp_path: Path) -> None:
     def of(name: str, *models: str) -> Summary:
         sent = [submission(f"{model}-1", row={"model": model}) for model in models]
         return summary(write_run(tmp_path / name, [result_row(one, SUM, result(one)) for one in sent]))
@@ -101,7 +101,7 @@ def test_two_models_are_paired_where_each_run_has_one(tmp_path: Path) -> None:
     assert list(paired_sections([])) == []
 
 
-def test_reasons_beside_the_tests(tmp_path: Path) -> None:
+def test_difference_reasons_include_problem_compiler_and_options(tmp_path: Path) -> None:
     made_of = Fingerprint(dump="d", problems={"sum": "2", "plain": "1"}, options={"all_tests": True})
     found = compared(tmp_path, {"a": {}}, {"a": {"1-a": Verdict.WA}}, made_of, compiler="g++ 13")
     (one,) = found.changed
@@ -109,14 +109,14 @@ def test_reasons_beside_the_tests(tmp_path: Path) -> None:
     assert found.options == ("option all_tests: false -> true",)
 
 
-def test_a_test_that_was_skipped_is_no_reason(tmp_path: Path) -> None:
+def test_skipped_test_is_no_reason_for_difference(tmp_path: Path) -> None:
     """Why it was skipped stands in another test."""
     skipped: Judged = {"a": {"2-a": Verdict.SKIPPED, "2-b": Verdict.WA}}
     (one,) = compared(tmp_path, {"a": {}}, skipped).changed
     assert one.why == ("test 2-b: AC -> WA",)
 
 
-def test_other_programs_of_one_key_are_not_the_same(tmp_path: Path) -> None:
+def test_different_programs_with_same_key_are_not_paired(tmp_path: Path) -> None:
     a, b = submission("k", "first"), submission("k", "second")
     folders = [
         write_run(tmp_path / one.code, [result_row(one, SUM, result(one))], made_of=OLD) for one in (a, b)
@@ -153,7 +153,7 @@ def test_places_of_rows_from_elsewhere_are_no_keys(tmp_path: Path) -> None:
         ({"passed": False}, 1),
     ],
 )
-def test_rows_from_elsewhere_are_the_same_where_all_that_they_say_is(
+def test_foreign_rows_are_paired_only_if_all_columns_agree(
     tmp_path: Path, columns: dict[str, Any], equal_rows: int
 ) -> None:
     row = {"id": 1, "problem_id": "a", "model": "m", "generation": "a program", "passed": True}

@@ -64,7 +64,7 @@ def numbers(drawn: list[Figure]) -> list[list[str]]:
     return list(csv.reader(io.StringIO(figure.numbers)))
 
 
-def test_the_curve_ends_where_the_limited_number_does(of: list[Entry]) -> None:
+def test_points_curve_ends_at_limited_budget(of: list[Entry]) -> None:
     for one in of:
         assert [step.submissions for step in one.model.steps] == [1, 2, 3]
         assert one.model.steps[-1].points == one.model.budgets[Budget.LIMITED]
@@ -76,7 +76,7 @@ def test_the_curve_ends_where_the_limited_number_does(of: list[Entry]) -> None:
     assert "the rule: 3" in figure.drawing and figure.drawing.count('curve"') == 2
 
 
-def test_a_curve_of_pass_at_k_is_over_the_same_problems_throughout(of: list[Entry]) -> None:
+def test_pass_at_k_curve_covers_same_problems_for_all_k(of: list[Entry]) -> None:
     up = next(one.model for one in of if one.name == "up")
     assert [found.k for found in up.pass_curve] == [1], "of the other problem there is one submission"
     [down] = [one.model for one in of if one.name == "down"]
@@ -87,7 +87,7 @@ def test_a_curve_of_pass_at_k_is_over_the_same_problems_throughout(of: list[Entr
     ]
 
 
-def test_numbers_for_filters_are_those_of_the_table_by_problem(of: list[Entry]) -> None:
+def test_filter_data_equals_table_by_problem(of: list[Entry]) -> None:
     data = json.loads(sections.explorer_json(of))
     assert (data["problems"], data["models"]) == (["other", "sum"], ["down", "up"])
     assert data["values"] == [[None, 0.5], [0.0, 0.25]] and data["tags"] == [[], []]
@@ -103,7 +103,7 @@ def test_numbers_for_filters_are_those_of_the_table_by_problem(of: list[Entry]) 
 
 @pytest.mark.parametrize("worth", [(33.333, 33.333, 33.334), (0.1, 0.7, 0.2)])
 @pytest.mark.parametrize("mode", ScoreMode)
-def test_filters_count_what_is_solved_as_all_tables_do(
+def test_filter_data_counts_solved_problems_like_tables(
     tmp_path: Path, worth: tuple[float, ...], mode: ScoreMode
 ) -> None:
     """Points of solved problems may be rounded, and be less than there are."""
@@ -115,7 +115,7 @@ def test_filters_count_what_is_solved_as_all_tables_do(
     assert json.loads(sections.explorer_json(of))["solved"] == [[of[0].model.problems_solved]] == [[1]]
 
 
-def test_slices_have_the_mean_of_the_headline(of: list[Entry]) -> None:
+def test_difficulty_slices_use_headline_measure(of: list[Entry]) -> None:
     [section] = [one for one in sections.group_sections(of) if one.title == "By difficulty: pass@1, %"]
     assert section.table is not None
     assert [[str(cell) for cell in row] for row in section.table.rows] == [
@@ -145,13 +145,13 @@ def test_ticks_of_counts_are_whole(most: int) -> None:
     assert 1 <= len(ticks) <= 7 and all(tick == int(tick) for tick in ticks)
 
 
-def test_names_that_differ_only_at_their_end_are_told_apart() -> None:
+def test_shortened_names_keep_differing_ends() -> None:
     names = [shorten_name(f"organisation/model-large-70b-instruct-v{number}") for number in (1, 2)]
     assert len(set(names)) == 2 and all(len(name) == 30 for name in names)
     assert shorten_name("m") == "m"
 
 
-def test_names_of_one_figure_lose_what_all_of_them_have() -> None:
+def test_figure_names_drop_common_parts() -> None:
     names = [f"organisation/model-{number:02}-instruct" for number in (1, 2)]
     assert shorten_names(names) == names and shorten_names(names, 20) == [
         "…model-01-instruct",
@@ -177,7 +177,7 @@ def fields(drawing: str) -> list[str]:
     return re.findall(r'<path class="(m\d) curve"', drawing)
 
 
-def test_of_more_than_eight_curves_the_first_have_colours_and_names() -> None:
+def test_only_first_eight_curves_are_coloured_and_named() -> None:
     axis = Axis(title="k", least=1, most=3, whole=True)
     of = [Series(name=f"m{one}", points=[(1, one), (3, one + 1)]) for one in range(30)]
     drawn = draw_curves("t", of[:8], axis, Axis(title="Points", most=40), None)
@@ -187,7 +187,7 @@ def test_of_more_than_eight_curves_the_first_have_colours_and_names() -> None:
     assert "grey: the 22 below the first 8" in many and ">m8</text>" not in many
 
 
-def test_a_model_has_one_colour_in_all_figures(of: list[Entry]) -> None:
+def test_model_has_same_colour_in_all_figures(of: list[Entry]) -> None:
     """Also where a figure leaves others out."""
     first, second = of
     without = msgspec.structs.replace(
@@ -241,7 +241,7 @@ def oklab(red: float, green: float, blue: float) -> tuple[float, float, float]:
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
-def test_colours_are_told_apart_and_stand_out(place: int) -> None:
+def test_figure_colours_are_distinct_and_contrast_with_page(place: int) -> None:
     blocks = re.findall(r":root[^{]*\{([^}]+)\}", asset(STYLE))
     ours, pages = (
         [colours(block) for block in blocks if f"--{name}:" in block][place] for name in ("m0", "paper")
@@ -266,6 +266,6 @@ def test_columns_are_as_high_as_their_counts() -> None:
     assert re.findall(r">(\d)</text>", drawing) == ["4", "2"]
 
 
-def test_no_cell_of_the_numbers_is_a_formula() -> None:
+def test_csv_cells_of_figure_escape_formulas() -> None:
     text = make_figure("", "", ["=1+1"], [["=cmd|x", -0.5], ["@a\nb", "+c"]]).numbers
     assert list(csv.reader(io.StringIO(text))) == [["'=1+1"], ["'=cmd|x", "-0.5"], ["'@a b", "'+c"]]

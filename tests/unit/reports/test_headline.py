@@ -23,7 +23,7 @@ DIFFERENCES = st.lists(st.integers(-10_000, 10_000).map(lambda share: share / 10
 
 
 @given(DIFFERENCES)
-def test_sentence_agrees_with_the_interval_that_it_names(values: list[float]) -> None:
+def test_headline_sentence_agrees_with_its_interval(values: list[float]) -> None:
     said = difference_sentence("otter", "heron", Measure.PASS_AT_1, compute_mean_difference(values))
     numbers = [float(number.replace(MINUS, "-")) for number in re.findall(rf"[+{MINUS}]?\d+\.\d", said)]
     is_real = said.startswith("The difference is real")
@@ -61,7 +61,7 @@ def test_sentence_agrees_with_the_interval_that_it_names(values: list[float]) ->
         ),
     ],
 )
-def test_sentence_of_a_difference(values: list[float], expected: str) -> None:
+def test_headline_sentence_describes_difference(values: list[float], expected: str) -> None:
     assert difference_sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) == expected
 
 
@@ -77,7 +77,7 @@ def written(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:
     return write_reports(write_run(folder, rows))
 
 
-def test_problems_without_subtasks_are_headed_by_pass_at_1_and_not_by_the_best_of_all(tmp_path: Path) -> None:
+def test_headline_without_subtasks_is_pass_at_1(tmp_path: Path) -> None:
     found = written(tmp_path, subtasks=False, wrong={"heron": 5, "otter": 3}).headline
     assert (found.measure, found.of, found.submission_limit) == (Measure.PASS_AT_1, None, None)
     assert [(row.model, row.rank, row.value, row.problems, row.scored) for row in found.models] == [
@@ -93,7 +93,7 @@ def test_problems_without_subtasks_are_headed_by_pass_at_1_and_not_by_the_best_o
     assert "<span>50.0 % (50.0 to 50.0)</span>" in page, "each problem is solved by one of six"
 
 
-def test_problems_with_subtasks_are_headed_by_points_of_all_and_of_the_best_50(tmp_path: Path) -> None:
+def test_headline_with_subtasks_is_points_of_all_and_of_best_50(tmp_path: Path) -> None:
     found = written(tmp_path, subtasks=True, wrong={"heron": 6, "otter": 5}).headline
     assert (found.measure, found.of, found.submission_limit) == (Measure.POINTS, 700, 50)
     assert [(row.model, row.value, row.limited) for row in found.models] == [
@@ -104,14 +104,14 @@ def test_problems_with_subtasks_are_headed_by_points_of_all_and_of_the_best_50(t
     assert [head.strip() for head in heads[1:5]] == ["Model", "Rank", "Points of 700", "Best of 50"]
 
 
-def test_headline_is_pass_at_1_whatever_k_is_asked_for(tmp_path: Path) -> None:
+def test_headline_is_pass_at_1_regardless_of_k(tmp_path: Path) -> None:
     from ioi_eval.reports import ReportOptions, summary
 
     written(tmp_path, subtasks=False, wrong={"otter": 3})
     assert summary(tmp_path, ReportOptions(ks=(5,))).headline.models[0].value == 0.5
 
 
-def test_rows_for_a_paper_have_everything_that_a_reader_asks_for(tmp_path: Path) -> None:
+def test_latex_rows_have_interval_counts_and_sentence(tmp_path: Path) -> None:
     of = problem("p", subtasks=False)
     sent = [submission(f"{place}", problem_id="p", row={"model": "[a_b]"}) for place in range(2)]
     write_reports(write_run(tmp_path, [result_row(one, of, result(one, problem=of)) for one in sent]))
@@ -122,7 +122,7 @@ def test_rows_for_a_paper_have_everything_that_a_reader_asks_for(tmp_path: Path)
     assert f"\n{said}" in report
 
 
-def test_a_submission_of_a_problem_with_subtasks_counts_with_its_points(tmp_path: Path) -> None:
+def test_headline_counts_points_of_single_submission(tmp_path: Path) -> None:
     one = submission("a")
     found = write_reports(write_run(tmp_path, [result_row(one, SUM, result(one, {"3-a": Verdict.WA}))]))
     assert (found.headline.models[0].value, found.headline.sentence) == (50.5, "")

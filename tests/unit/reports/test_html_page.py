@@ -164,7 +164,7 @@ def around(text: str) -> Document:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_text_is_shown_and_not_obeyed(text: str) -> None:
+def test_text_from_rows_is_escaped(text: str) -> None:
     page = read(html(around(text)))
     shown = [piece for piece in page.text if visible(text) in piece]
     assert len(shown) >= 20, "it is not in every place"
@@ -184,11 +184,11 @@ def test_heads_of_numbers_sort_by_size_however_long_they_are() -> None:
 
 @given(texts)
 @settings(max_examples=30)
-def test_any_text_is_text(text: str) -> None:
+def test_arbitrary_text_is_escaped_in_html(text: str) -> None:
     assert read(html(around(text))).rows == [2] * 6
 
 
-def test_nothing_is_loaded_and_nothing_but_our_script_runs() -> None:
+def test_page_policy_allows_only_own_style_and_script() -> None:
     page = html(around("x"))
     [policy] = re.findall(r'Policy" content="([^"]*)"', page)
     [script], [style] = (re.findall(rf"<{name}>(.*?)</{name}>", page, re.S) for name in ("script", "style"))
@@ -200,7 +200,7 @@ def test_nothing_is_loaded_and_nothing_but_our_script_runs() -> None:
     assert not any(word in page for word in ("@import", "url(", "http:", "https:", " src=", "eval("))
 
 
-def test_classes_are_words_of_ours() -> None:
+def test_css_classes_come_from_fixed_words() -> None:
     assert style_of("AC", "l") == "status ac"
     assert style_of("600 gold", "r") == "number word gold"
     assert style_of("yes", "l") == "word good"
@@ -218,9 +218,7 @@ def test_a_meter_is_drawn_to_scale() -> None:
 
 @given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key))
 @settings(max_examples=settings().max_examples // 4)
-def test_nothing_of_a_submission_breaks_the_page(
-    tmp_path_factory: pytest.TempPathFactory, cases: list[Any]
-) -> None:
+def test_hostile_rows_do_not_break_page(tmp_path_factory: pytest.TempPathFactory, cases: list[Any]) -> None:
     failures = [
         failure_row(submission(f"f{n}", row={"model": why}), JudgeFailure(why, remedy=why, phase=why))
         for n, why in enumerate(HOSTILE)

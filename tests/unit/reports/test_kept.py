@@ -186,9 +186,7 @@ STEPS = (
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 40))])
-def test_a_report_that_goes_on_is_the_one_made_from_nothing(
-    tmp_path: Path, read: list[int], seed: int
-) -> None:
+def test_incremental_report_equals_full_report(tmp_path: Path, read: list[int], seed: int) -> None:
     history = History(tmp_path / "run", seed)
     write_run(history.folder, [history.row(*history.new())], made_of=MADE_OF)
     for _ in range(12):
@@ -207,7 +205,7 @@ def grown(folder: Path) -> History:
     return history
 
 
-def test_only_rows_that_came_since_are_counted(tmp_path: Path, read: list[int]) -> None:
+def test_incremental_report_reads_only_new_rows(tmp_path: Path, read: list[int]) -> None:
     grown(tmp_path / "run")
     same_as_anew(tmp_path / "run")
     assert read == [14, 3, 17]
@@ -223,7 +221,7 @@ def changed_early(folder: Path) -> None:
     )
 
 
-def test_rows_that_were_edited_at_the_same_size_are_reported(tmp_path: Path, read: list[int]) -> None:
+def test_rows_edited_at_same_size_are_read_again(tmp_path: Path, read: list[int]) -> None:
     """As with an editor, in the middle of the file: its ends are the same, too."""
     grown(tmp_path / "run")
     write_reports(tmp_path / "run")
@@ -267,7 +265,7 @@ DOUBTS = {
 
 @pytest.mark.nightly(unless="^(?!.*gone)")
 @pytest.mark.parametrize("doubt", DOUBTS)
-def test_what_is_not_proven_is_made_anew(tmp_path: Path, read: list[int], doubt: str) -> None:
+def test_doubtful_report_cache_is_rebuilt(tmp_path: Path, read: list[int], doubt: str) -> None:
     grown(tmp_path / "run")
     DOUBTS[doubt](tmp_path / "run")
     same_as_anew(tmp_path / "run")
@@ -283,7 +281,7 @@ def test_other_sources_make_everything_anew(
     assert read == [14, 17, 17]
 
 
-def test_a_small_run_leaves_nothing_for_the_next_report(tmp_path: Path) -> None:
+def test_summary_without_report_writes_no_cache(tmp_path: Path) -> None:
     grown(tmp_path / "run")
     assert summary(tmp_path / "run").scored == 17
     assert not {path.name for path in (tmp_path / "run").iterdir()} & {page.INDEX, page.ROWS}

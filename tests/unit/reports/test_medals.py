@@ -27,11 +27,11 @@ KNOWN = known_contests()
         (2025, 438.29, None),
     ],
 )
-def test_the_known_cut_offs(year: int, points: float, medal: str | None) -> None:
+def test_known_cut_offs_give_medal(year: int, points: float, medal: str | None) -> None:
     assert award(year, KNOWN[year], SIX, points).medal == medal
 
 
-def test_what_binary_addition_takes_away_costs_no_medal() -> None:
+def test_rounding_error_costs_no_medal() -> None:
     assert award(2024, KNOWN[2024], SIX, sum([59.95] * 5) + 59.96 - 1e-12).medal == "gold"
 
 
@@ -49,12 +49,12 @@ def test_other_cut_offs_are_not_guessed() -> None:
         ({**SIX, "p5": 50.0}, "the contest's problems are worth 600 points, the run's 550"),
     ],
 )
-def test_a_part_of_a_contest_wins_nothing(problems: dict[str, float | None], reason: str) -> None:
+def test_part_of_contest_wins_no_medal(problems: dict[str, float | None], reason: str) -> None:
     found = award(2024, KNOWN[2024], problems, 600)
     assert (found.medal, found.reason) == (None, reason)
 
 
-def test_a_users_table_adds_and_replaces(tmp_path: Path) -> None:
+def test_medal_table_of_user_adds_and_replaces_years(tmp_path: Path) -> None:
     table = tmp_path / "medals.toml"
     table.write_text("[2024]\ngold = 500\n[1999]\nsilver = 10.5\nproblems = 2\npoints = 20\n")
     found = read_contests(table)
@@ -85,14 +85,14 @@ def test_a_users_table_adds_and_replaces(tmp_path: Path) -> None:
         ("m.toml", "[2024]\ngold = 1\nproblems = 0", "at least one problem"),
     ],
 )
-def test_a_bad_table_is_one_clear_error(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_invalid_medal_table_is_input_error(tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=said) as raised:
         read_contests(tmp_path / name)
     assert str(tmp_path / name) in str(raised.value)
 
 
-def test_a_table_that_is_not_there(tmp_path: Path) -> None:
+def test_unreadable_medal_table_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_contests(tmp_path / "none.toml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe")

@@ -65,7 +65,7 @@ def test_unscored_submissions_are_in_no_estimate(tmp_path: Path) -> None:
     assert model.problems[0].pass_at == alone.problems[0].pass_at
 
 
-def test_what_was_asked_for_is_what_passes(tmp_path: Path) -> None:
+def test_pass_at_k_counts_target_subtask_as_passed(tmp_path: Path) -> None:
     """Of three that aim at the first subtask two have it; the one for the whole problem has not all."""
     rows = [
         row("a", SUM, WRONG, target="01-small"),
@@ -80,7 +80,7 @@ def test_what_was_asked_for_is_what_passes(tmp_path: Path) -> None:
     assert (first.problems, first.low) == (1, None)
 
 
-def test_an_interval_is_over_problems(tmp_path: Path) -> None:
+def test_pass_at_k_interval_is_over_problems(tmp_path: Path) -> None:
     others = [problem(name) for name in "abcd"]
     rows = [row(f"{of.id}{n}", of, WRONG if of.id in "ab" else {}) for of in others for n in range(3)]
     (found,) = only(tmp_path / "run", rows, options=ReportOptions(ks=(2,))).pass_at
@@ -115,16 +115,16 @@ def test_an_interval_is_over_problems(tmp_path: Path) -> None:
         ({"difficulty": "v2.0"}, Traits(difficulty="v2.0")),
     ],
 )
-def test_columns_are_read_defensively(columns: dict[str, Any], traits: Traits) -> None:
+def test_traits_ignore_invalid_columns(columns: dict[str, Any], traits: Traits) -> None:
     assert read_traits(columns) == traits
 
 
-def test_difficulties_in_their_order() -> None:
+def test_difficulties_are_sorted_by_level_then_number() -> None:
     names = ["", "10.5", "hard", "900", "easy", "1900", "2.5"]
     assert sorted(names, key=group_sort_key) == ["easy", "hard", "2.5", "10.5", "900", "1900", ""]
 
 
-def test_rows_of_one_problem_need_not_agree(tmp_path: Path) -> None:
+def test_conflicting_labels_of_problem_are_resolved_independent_of_order(tmp_path: Path) -> None:
     said = [
         row("a", SUM, year=2024),
         row("b", SUM, tags=["x"], difficulty="e"),
@@ -138,7 +138,7 @@ def test_rows_of_one_problem_need_not_agree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seconds", "step"), [(0.0, 0), (0.001, 1), (0.26, 6), (1.01, 21), (9.0, 31), (-1.0, 0)]
 )
-def test_a_use_is_counted_at_the_next_step_of_its_limit(seconds: float, step: int) -> None:
+def test_resource_use_is_rounded_up_to_next_step_of_limit(seconds: float, step: int) -> None:
     """One that takes more than the limit is never counted within it."""
     test = msgspec.structs.replace(result(submission("a")).tests[0], cpu_time=seconds, memory=None)
     judged = msgspec.structs.replace(result(submission("a")), tests=(test,))
@@ -165,7 +165,7 @@ def test_a_use_is_counted_at_the_next_step_of_its_limit(seconds: float, step: in
         ({"solution_number": "x", "tokened": 0}, {"number": None, "tokened": False}),
     ],
 )
-def test_candidates_are_read_defensively(columns: dict[str, Any], fields: dict[str, Any]) -> None:
+def test_candidate_ignores_invalid_columns(columns: dict[str, Any], fields: dict[str, Any]) -> None:
     made = row("k", **columns)
     candidate = make_attempt(made, result_of(made))
     assert {name: getattr(candidate, name) for name in fields} == fields
@@ -190,7 +190,7 @@ def test_candidates_are_ordered_by_time(times: tuple[Any, ...]) -> None:
 # --- budgets and modes -------------------------------------------------------------------------------
 
 
-def test_points_by_the_number_of_submissions(tmp_path: Path) -> None:
+def test_points_are_counted_for_each_submission_budget(tmp_path: Path) -> None:
     rows = [
         row("a", SUM, NOTHING_RIGHT, solution_number=0, metadata={"usage": {"output_tokens": 1}}),
         row("b", SUM, WRONG, solution_number=1, metadata={"usage": {"output_tokens": 3}}),
@@ -211,13 +211,13 @@ def test_problems_without_subtasks_are_in_no_budget(tmp_path: Path) -> None:
     assert both.problems[0].budgets == {}
 
 
-def test_what_does_not_compile_is_not_handed_in(tmp_path: Path) -> None:
+def test_compile_errors_do_not_count_as_handed_in(tmp_path: Path) -> None:
     rows = [row("a", compiles=False), row("b", SUM, WRONG), row("c", SUM, NOTHING_RIGHT)]
     found = only(tmp_path / "run", rows).problems[0]
     assert (found.handed_in, found.submissions) == (2, 3)
 
 
-def test_modes(tmp_path: Path) -> None:
+def test_points_follow_scoring_mode(tmp_path: Path) -> None:
     """Halves of the points by two submissions, the better one first; then a tokened one and the last."""
     parts = [Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)]
     halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))
@@ -235,7 +235,7 @@ def test_modes(tmp_path: Path) -> None:
     }
 
 
-def test_what_binary_fractions_leave_solves_no_less(tmp_path: Path) -> None:
+def test_rounding_error_leaves_problem_solved(tmp_path: Path) -> None:
     worths = zip("abc", (0.1, 0.4, 0.1), strict=True)
     parts = tuple(Subtask(name=name, points=worth, tests=TESTS[:1]) for name, worth in worths)
     tenths = msgspec.structs.replace(problem("tenths"), subtasks=parts)
@@ -244,7 +244,7 @@ def test_what_binary_fractions_leave_solves_no_less(tmp_path: Path) -> None:
         assert (model.max_points, model.problems_solved) == (pytest.approx(0.6), 1)
 
 
-def test_a_problem_counts_as_solved_as_points_count(tmp_path: Path) -> None:
+def test_solved_problems_follow_scoring_mode(tmp_path: Path) -> None:
     parts = [Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)]
     halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))
     rows = [row(f"k{n}", halves, {TESTS[n]: Verdict.WA}) for n in range(2)]
@@ -271,7 +271,7 @@ def medals(model: ModelSummary) -> dict[tuple[int, Budget], str | None]:
     return {(given.award.year, given.budget): given.award.medal for given in model.awards}
 
 
-def test_a_whole_contest_wins_a_medal(tmp_path: Path) -> None:
+def test_complete_contest_wins_medal(tmp_path: Path) -> None:
     model = only(tmp_path / "run", [*contest(2024), *contest(2019)])
     assert model.points == 2 * 550.5
     assert medals(model) == {(year, budget): "gold" for year in (2019, 2024) for budget in Budget}
@@ -284,7 +284,7 @@ def leading(folder: Path) -> TableBlock:
     return table
 
 
-def test_the_leaderboard_has_medals_and_intervals(tmp_path: Path) -> None:
+def test_leaderboard_shows_medals_and_intervals(tmp_path: Path) -> None:
     """Twelve problems of the same worth: the interval holds the share, and three in four samples less."""
     found = write_run(tmp_path / "run", [*contest(2024), *contest(2019)])
     table = leading(found)
@@ -300,7 +300,7 @@ def test_the_leaderboard_has_medals_and_intervals(tmp_path: Path) -> None:
     assert "Medals" not in leading(write_run(tmp_path / "none", contest(1999))).heads
 
 
-def test_a_part_of_one_does_not_and_says_why(tmp_path: Path) -> None:
+def test_incomplete_contest_wins_no_medal_with_reason(tmp_path: Path) -> None:
     model = only(tmp_path / "run", contest(2024, 5))
     assert set(medals(model).values()) == {None}
     assert {given.award.reason for given in model.awards} == {
@@ -308,7 +308,7 @@ def test_a_part_of_one_does_not_and_says_why(tmp_path: Path) -> None:
     }
 
 
-def test_why_there_is_no_medal_is_said_once_for_each_year(tmp_path: Path) -> None:
+def test_missing_medal_reason_is_noted_once_per_year(tmp_path: Path) -> None:
     found = {name: write_run(tmp_path / name, contest(2024, number)) for name, number in (("a", 5), ("b", 4))}
     of = {name: run_entries(summary(folder), prefix=f"{name}: ") for name, folder in found.items()}
     same = sections_medals([*of["a"], *of["a"]])
@@ -334,7 +334,7 @@ def test_why_there_is_no_medal_is_said_once_for_each_year(tmp_path: Path) -> Non
         (["p1"], "work/ioi_eval/examples/problems", set()),
     ],
 )
-def test_only_the_contest_s_own_problems_win(
+def test_only_official_problems_win_medals(
     tmp_path: Path, names: list[str], source: str, reasons: set[str]
 ) -> None:
     rows = [row(name, problem(name), year=2024) for name in names]
@@ -345,7 +345,7 @@ def test_only_the_contest_s_own_problems_win(
     assert ("Medals" in markdown(run_document(found))) == bool(reasons)
 
 
-def test_ids_of_a_table_are_written_as_one_likes(tmp_path: Path) -> None:
+def test_problem_ids_of_medal_table_ignore_case(tmp_path: Path) -> None:
     rows = [row(name, problem(name), year=1999) for name in ("Nile", "tree")]
     options = ReportOptions(
         contests={1999: ContestYear(gold=150, problems=2, points=200, ids=("Nile", "TREE"))}
@@ -353,26 +353,26 @@ def test_ids_of_a_table_are_written_as_one_likes(tmp_path: Path) -> None:
     assert set(medals(only(tmp_path / "run", rows, options=options)).values()) == {"gold"}
 
 
-def test_problems_beside_a_whole_contest_take_no_medal_away(tmp_path: Path) -> None:
+def test_additional_problems_keep_medal(tmp_path: Path) -> None:
     rows = [*contest(2024), row("other", problem("other"), year=2024)]
     assert set(medals(only(tmp_path / "run", rows)).values()) == {"gold"}
 
 
-def test_a_year_that_no_table_has_is_left_out(tmp_path: Path) -> None:
+def test_year_without_medal_table_gets_no_award(tmp_path: Path) -> None:
     rows = contest(1999)
     assert only(tmp_path / "without", rows).awards == ()
     options = ReportOptions(contests={1999: ContestYear(gold=560, silver=550)})
     assert set(medals(only(tmp_path / "with", rows, options=options)).values()) == {"silver"}
 
 
-def test_a_problem_that_nobody_could_judge_is_not_guessed(tmp_path: Path) -> None:
+def test_unjudged_problem_prevents_medal(tmp_path: Path) -> None:
     rows = contest(2024)
     missing = unscored("x", problem("sphinx"), model="")
     model = only(tmp_path / "run", rows[:5], [{**missing, "year": 2024}])
     assert {given.award.reason for given in model.awards} == {"nothing was scored for sphinx"}
 
 
-def test_points_add_up_whatever_the_problems_order(tmp_path: Path) -> None:
+def test_total_points_do_not_depend_on_problem_order(tmp_path: Path) -> None:
     rows = contest(2024)
     first, second = only(tmp_path / "a", rows), only(tmp_path / "b", rows[::-1])
     assert first == second

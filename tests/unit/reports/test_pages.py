@@ -81,7 +81,7 @@ sys.stdin.read()
 """
 
 
-def test_what_a_report_that_was_killed_left_goes(tmp_path: Path) -> None:
+def test_old_temporary_files_of_reports_are_removed(tmp_path: Path) -> None:
     folder = run(tmp_path / "run")
     left = [folder / ".report.1.tmp", folder / ".report.2.tmp", folder / ".tests.parquet.1.tmp"]
     for path in left[:2]:
@@ -95,7 +95,7 @@ def test_what_a_report_that_was_killed_left_goes(tmp_path: Path) -> None:
     assert (folder / "report" / ALL).is_file()
 
 
-def test_the_next_report_removes_the_drafts_of_a_killed_one(tmp_path: Path) -> None:
+def test_temporary_files_of_killed_report_are_removed_at_once(tmp_path: Path) -> None:
     """At once, not an hour later; also where nothing is left to write."""
     folder = run(tmp_path / "run")
     with subprocess.Popen(
@@ -118,7 +118,7 @@ def links(page: Path) -> Iterator[Path]:
         yield (page.parent / unescape(link)).resolve()
 
 
-def test_a_submission_has_its_code_and_every_test(tmp_path: Path) -> None:
+def test_submission_page_shows_code_and_tests(tmp_path: Path) -> None:
     page = (run(tmp_path / "run") / "report" / submission_page("sum-1-1")).read_text()
     assert re.findall(r'<a id="L\d+" href="#L(\d+)">', page) == ["1", "2", "3"]
     assert '<span class="k' in page and "&lt;/script&gt;" in page
@@ -130,7 +130,7 @@ def test_a_submission_has_its_code_and_every_test(tmp_path: Path) -> None:
     assert 'class="status pa"' not in page and ">51.17" not in page
 
 
-def test_a_wrong_output_stands_beside_the_expected_one(tmp_path: Path) -> None:
+def test_submission_page_shows_wrong_output_with_expected(tmp_path: Path) -> None:
     page = (run(tmp_path / "run") / "report" / submission_page("sum-1-1")).read_text()
     [table] = re.findall(r"<h2>Output of test 2-a</h2>(.*?)</section>", page, re.S)
     end = '<span class="blank">↵</span>'
@@ -148,19 +148,21 @@ def test_a_wrong_output_stands_beside_the_expected_one(tmp_path: Path) -> None:
         ("2\n", "1", ["The expected output does not end with a line break, the output does."]),
     ],
 )
-def test_blanks_and_line_ends_that_differ_are_told(output: str, expected: str, notes: list[str]) -> None:
+def test_output_diff_notes_differing_blanks_and_newlines(
+    output: str, expected: str, notes: list[str]
+) -> None:
     [section] = wrong_output({"wrong_output": {"test_name": "a", "output": output, "expected": expected}})
     assert section.notes[:-1] == notes and "⇥ a tab" in section.notes[-1]
 
 
-def test_the_input_of_a_wrong_output_stands_before_it() -> None:
+def test_test_input_is_shown_before_wrong_output() -> None:
     kept = {"test_name": "a", "input": "1\n" * (MAX_OUTPUT // 2), "output": "x", "expected": "y"}
     given, output = wrong_output({"wrong_output": kept})
     assert given.title == "Input of test a, its first 400 bytes" and output.outputs is not None
     assert given.lines[0].lines == ["1"] * (MAX_OUTPUT // 2)
 
 
-def test_the_input_of_a_test_that_ended_early_stands_before_what_was_expected() -> None:
+def test_test_input_is_shown_for_test_without_output() -> None:
     kept = {"test_name": "a", "input": "1\n", "output": None, "expected": "3\n"}
     given, expected = wrong_output({"wrong_output": kept})
     assert given.title == "Input of test a" and expected.title == "Expected output of test a"
@@ -169,7 +171,7 @@ def test_the_input_of_a_test_that_ended_early_stands_before_what_was_expected() 
     assert given.title == "Input of test a"
 
 
-def test_a_run_without_outputs_says_which_option_keeps_them(tmp_path: Path) -> None:
+def test_page_without_outputs_names_keep_outputs_option(tmp_path: Path) -> None:
     run(tmp_path / "run")
     pages = {
         name: (tmp_path / "run" / "report" / submission_page(f"sum-1-{name}")).read_text() for name in (0, 1)
@@ -180,7 +182,7 @@ def test_a_run_without_outputs_says_which_option_keeps_them(tmp_path: Path) -> N
     assert "option keep-outputs" in (tmp_path / "bare" / "report" / submission_page("k")).read_text()
 
 
-def test_the_code_is_shown_once_and_the_reply_around_it_folded(tmp_path: Path) -> None:
+def test_submission_page_folds_reply_and_shows_code_once(tmp_path: Path) -> None:
     text = f"Thus I think.\n```cpp\n{CODE}```\nThat is all."
     one = submission("k", row={"model": "m", "generation": text})
     write_reports(write_run(tmp_path / "run", [result_row(one, SUM, result(one))]))
@@ -198,7 +200,7 @@ def test_subtasks_are_bars_of_their_points(tmp_path: Path) -> None:
     )
 
 
-def test_attempts_and_equal_programs_are_lists_of_the_problem(tmp_path: Path) -> None:
+def test_problem_page_lists_attempts_and_equal_programs(tmp_path: Path) -> None:
     rows = []
     for number in range(3):
         one = submission(f"k{number}", row={"model": "m", "solution_number": 7 - number})
@@ -229,7 +231,7 @@ def test_attempts_and_equal_programs_are_lists_of_the_problem(tmp_path: Path) ->
         ("\u2003x\u202e", "x", [("<del>␣x\ufffd</del>", "<ins>x</ins>")]),
     ],
 )
-def test_what_differs_is_marked(
+def test_output_diff_marks_differences(
     output: str, expected: str, rows: list[tuple[str | None, str | None]]
 ) -> None:
     def cell(text: str | None) -> str:
@@ -239,7 +241,7 @@ def test_what_differs_is_marked(
     assert str(compared(output, expected)) == "".join(lines)
 
 
-def test_a_generation_keeps_its_blanks(tmp_path: Path) -> None:
+def test_reply_keeps_whitespace_on_page(tmp_path: Path) -> None:
     code = "for a in b:\n\tif  a:\n        print(a)\x1b[31m\u202e\n"
     one = submission("k", row={"model": "m", "generation": code})
     write_reports(write_run(tmp_path / "run", [result_row(one, SUM, result(one))]))
@@ -247,7 +249,7 @@ def test_a_generation_keeps_its_blanks(tmp_path: Path) -> None:
     assert "<pre>for a in b:\n\tif  a:\n        print(a)\ufffd[31m\ufffd\n</pre>" in page
 
 
-def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:
+def test_report_links_lead_to_existing_targets(tmp_path: Path) -> None:
     folder = run(tmp_path / "run").resolve()
     every = [folder / "report.html", *(folder / "report").glob("*.html")]
     assert len(every) == 1 + 1 + 2 + 18
@@ -266,7 +268,7 @@ def test_every_link_leads_to_a_page_or_a_place_on_it(tmp_path: Path) -> None:
     ("pages", "number"),
     [(PageChoice.ALL, 18), (PageChoice.FAILED, 15), (PageChoice.SAMPLE, 14), (PageChoice.NONE, 0)],
 )
-def test_some_submissions_have_pages(
+def test_limited_pages_cover_failed_sampled_and_best_submissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: PageChoice, number: int
 ) -> None:
     """Failed and sampled ones, with the best and the examples that the report names. All links work."""
@@ -295,7 +297,7 @@ def test_some_submissions_have_pages(
     )
 
 
-def test_a_problem_counts_who_failed_each_test(tmp_path: Path) -> None:
+def test_problem_page_counts_failures_of_each_test(tmp_path: Path) -> None:
     page = (run(tmp_path / "run") / "report" / problem_page("sum")).read_text()
     numbers = re.search(r"<td>2-a</td>((?:<td class=\"number\">\d+</td>)+)", page)
     heads = re.findall(r"<th [^>]*>([^<]+)</th>", page[page.rindex("<table") :])
@@ -306,7 +308,7 @@ def test_a_problem_counts_who_failed_each_test(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("other", "subtasks"), [(Verdict.AC, 2), (Verdict.SKIPPED, 1), (Verdict.WA, 1)])
-def test_a_test_decides_a_subtask_only_where_all_others_ran(other: Verdict, subtasks: int) -> None:
+def test_test_decides_subtask_only_if_all_others_ran(other: Verdict, subtasks: int) -> None:
     """A test that was skipped might have failed, too: 3-a is in the last subtask."""
     tests = pages_of_report.TestStatistics()
     tests.add(result(submission("a"), {"2-a": Verdict.WA, "3-a": other}), "m", None)
@@ -314,7 +316,7 @@ def test_a_test_decides_a_subtask_only_where_all_others_ran(other: Verdict, subt
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_text_of_others_stays_text(tmp_path: Path, text: str) -> None:
+def test_text_from_rows_is_escaped_on_all_pages(tmp_path: Path, text: str) -> None:
     folder = run(tmp_path / "run", models=1, text=text) / "report"
     for page in folder.glob("*.html"):
         body = page.read_text()
@@ -355,7 +357,9 @@ def test_only_pages_of_new_rows_are_made(tmp_path: Path) -> None:
     assert [path.name for path in folder.glob(".*.tmp")] == []
 
 
-def test_a_row_is_read_once_for_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_reads_each_row_once_and_new_ones_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And once more where its page is made."""
     folder = run(tmp_path / "run")
     added(folder, "new")
@@ -371,7 +375,7 @@ def test_a_row_is_read_once_for_a_report(tmp_path: Path, monkeypatch: pytest.Mon
     )
 
 
-def test_a_long_table_is_in_two_parts() -> None:
+def test_long_table_hides_rows_after_200() -> None:
     parts = str(rows_of(TableBlock(heads=["A"], rows=[[f"{n}"] for n in range(201)], align="l"))).split(
         "<tbody hidden>"
     )
@@ -389,7 +393,7 @@ def test_pages_of_other_rows_are_made_anew(tmp_path: Path) -> None:
     assert "gets" in page.read_text()
 
 
-def test_other_options_and_a_lost_file_make_a_report_anew(tmp_path: Path) -> None:
+def test_report_is_rebuilt_for_other_options_or_missing_file(tmp_path: Path) -> None:
     folder = run(tmp_path / "run")
     assert write_reports(folder, ReportOptions(ks=(2,))).models[0].pass_at[0].k == 2
     assert write_reports(folder).models[0].pass_at[0].k == 1
@@ -398,7 +402,7 @@ def test_other_options_and_a_lost_file_make_a_report_anew(tmp_path: Path) -> Non
     assert (folder / "report.html").exists() and write_reports(folder) == again
 
 
-def test_a_thread_may_meet_pygments_while_another_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pygments_is_usable_while_another_thread_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its package replaces itself when it is loaded. Who waits for that gets the first one."""
     first = ModuleType("pygments.formatters")
     first.__path__ = list(pygments.formatters.__path__)
@@ -407,14 +411,14 @@ def test_a_thread_may_meet_pygments_while_another_loads_it(monkeypatch: pytest.M
     assert "<span" in str(numbered(Code(text="int main() {}", lexer="cpp")))
 
 
-def test_lines_of_code_have_one_number_each() -> None:
+def test_code_lines_are_numbered_once_each() -> None:
     for code in ("a\n\n\nb", "\n\nx = '''\n\n'''\n", "/*\n*/\n", "\tx\r\n"):
         for lexer in ("", "python", "cpp"):
             shown = str(numbered(Code(text=code, lexer=lexer)))
             assert shown.count("<a ") == code.rstrip("\n").count("\n") + 1, (code, lexer)
 
 
-def test_a_program_that_would_take_minutes_to_colour_has_no_colours() -> None:
+def test_slow_to_highlight_program_is_not_coloured() -> None:
     """Pygments takes 30 s for 20,000 blanks between two words, and the report waited."""
     for text in (f"int {' ' * 1100}f", "\n" * 1100 + "int f;", "#if 0\n" + "x\n" * 600):
         assert "<span" not in str(numbered(Code(text=text, lexer="cpp")))

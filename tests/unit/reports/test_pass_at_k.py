@@ -128,7 +128,7 @@ def never_fall(columns: Iterable[Sequence[str | float]]) -> int:
 # Each example takes long, and to make one smaller takes minutes.
 @settings(max_examples=few(3, 40), phases=[Phase.explicit, Phase.generate])
 @given(rows(), rows())
-def test_it_falls_nowhere(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> None:
+def test_pass_at_k_never_falls_with_k(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()) as terminal:
         options = ReportOptions(ks=KS)
         folders = [write_run(Path(place) / name, own) for name, own in (("one", one), ("two", two))]
@@ -173,7 +173,7 @@ def test_every_way_of_showing_it_is_looked_at(tmp_path: Path) -> None:
             never_fall([falling])
 
 
-def test_of_what_was_asked_for_something_lacks_k(tmp_path: Path) -> None:
+def test_pass_at_k_counts_targets_with_too_few_submissions(tmp_path: Path) -> None:
     """Two problems, and one subtask of the second that was asked for once."""
     asked = [(SUM, None)] * 3 + [(PROBLEMS[1], None)] * 2 + [(PROBLEMS[1], TARGETS[1])]
     made = []

@@ -46,7 +46,7 @@ def words(page: Path) -> str:
     return unescape(re.sub(r"<[^>]+>", " ", page.read_text()))
 
 
-def test_a_problem_has_its_statement_limits_and_solutions(tmp_path: Path) -> None:
+def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> None:
     page = words(run(tmp_path) / "report" / problem_page("sum"))
     for text in (
         "Add <b>all</b> numbers.",
@@ -59,14 +59,14 @@ def test_a_problem_has_its_statement_limits_and_solutions(tmp_path: Path) -> Non
     assert "model_solution" in page and "Time limit" in words(tmp_path / "report" / submission_page("s0"))
 
 
-def test_the_tests_that_decide_were_alone_not_passed(tmp_path: Path) -> None:
+def test_problem_page_counts_tests_that_decide(tmp_path: Path) -> None:
     page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
     decides = dict(re.findall(r'<td>(\d-\w)</td><td class="number">\d+</td><td class="number">(\d+)<', page))
     # 2-a: two subtasks of s1, and of s2 the one that 3-a is not in.
     assert decides == {"1-a": "0", "2-a": "3", "2-b": "0", "3-a": "0"}
 
 
-def test_uses_are_shares_of_the_limits(tmp_path: Path) -> None:
+def test_time_and_memory_use_are_shares_of_limits(tmp_path: Path) -> None:
     [model] = summary(run(tmp_path)).models
     uses = {use.what: use for use in model.uses}
     # Every test of the samples takes 0.1 s and 1 MiB: a quarter of both. What does not compile takes none.
@@ -75,7 +75,7 @@ def test_uses_are_shares_of_the_limits(tmp_path: Path) -> None:
     assert "Time and memory" in (tmp_path / "report.html").read_text()
 
 
-def test_models_that_solve_it_come_first_with_their_share(tmp_path: Path) -> None:
+def test_problem_page_lists_solving_models_with_share(tmp_path: Path) -> None:
     page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
     [solved] = re.findall(r"<h2>Solved by</h2>(.*?)</section>", page, re.S)
     assert "<strong>1 model of 1 solves it.</strong>" in solved and "25.0 %" in solved
@@ -99,7 +99,7 @@ def test_scores_and_times_are_counted(tmp_path: Path) -> None:
     assert len(times) == 11 and "(limit 0.4 s)" in page
 
 
-def test_a_statement_of_a_pdf_alone_is_named(tmp_path: Path) -> None:
+def test_problem_page_names_pdf_only_statement(tmp_path: Path) -> None:
     folder = run(tmp_path)
     tasks = read_tasks(folder)
     write_tasks(folder, {"sum": msgspec.structs.replace(tasks["sum"], statement="")})
@@ -109,7 +109,7 @@ def test_a_statement_of_a_pdf_alone_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_without_the_file_there_is_a_report_all_the_same(tmp_path: Path) -> None:
+def test_report_works_without_tasks_file(tmp_path: Path) -> None:
     folder = run(tmp_path)
     (folder / TASKS).unlink()
     [model] = write_reports(folder).models
@@ -117,13 +117,13 @@ def test_without_the_file_there_is_a_report_all_the_same(tmp_path: Path) -> None
     assert "Statement" not in (folder / "report" / problem_page("sum")).read_text()
 
 
-def test_a_file_that_is_something_else_is_named(tmp_path: Path) -> None:
+def test_malformed_tasks_file_is_input_error(tmp_path: Path) -> None:
     (tmp_path / TASKS).write_text("[]")
     with pytest.raises(InputError, match=TASKS):
         read_tasks(tmp_path)
 
 
-def test_a_statement_that_is_no_text_is_left_out() -> None:
+def test_binary_statement_is_omitted() -> None:
     pdf = msgspec.structs.replace(PROBLEM, statement=Blob.of(b"%PDF-1.7\xe2\xe3\xcf\xd3"))
     assert Task.of(pdf, "").statement == ""
 

@@ -83,7 +83,7 @@ def cells(page: str) -> list[list[list[str]]]:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_text_is_shown_and_not_obeyed(text: str) -> None:
+def test_text_from_rows_is_escaped(text: str) -> None:
     assert cells(table(["Head", "Other"], [[text, "x"]], "ll"))[0][1] == [visible(text), "x"]
     (heading,) = [token for token in parse(f"## {inline(text)}") if token.type == "inline"]
     assert text_of(heading) == visible(text)
@@ -101,7 +101,7 @@ def test_visible_text_is_one_line_that_a_terminal_prints(text: str) -> None:
     assert shown.isprintable() and shown == visible(shown)
 
 
-def test_links_are_not_made() -> None:
+def test_bare_addresses_are_escaped_in_markdown() -> None:
     """Some readers make links of bare addresses; a backslash stops them."""
     assert inline("see https://a.b or www.a.b") == "see https\\://a.b or www\\.a.b"
     assert inline("snake_case 1-a sum.cpp: a:b") == "snake_case 1-a sum.cpp: a:b"
@@ -128,7 +128,7 @@ def test_paragraphs_notes_and_items_of_a_report_are_whole_sentences() -> None:
 
 
 @given(st.text(st.sampled_from("`\n a~")))
-def test_a_command_stays_in_its_block(text: str) -> None:
+def test_code_block_contains_any_text(text: str) -> None:
     (fence,) = parse(block(text))
     assert fence.type == "fence" and fence.content == "\n".join(map(visible, text.split("\n"))) + "\n"
 
@@ -152,11 +152,11 @@ def test_markdown_is_not_escaped_twice() -> None:
         (bar(1e9, 1, 4), "████"),
     ],
 )
-def test_numbers(made: str, shown: str) -> None:
+def test_numbers_are_formatted(made: str, shown: str) -> None:
     assert made == shown
 
 
-def test_a_table_can_be_read_in_its_source() -> None:
+def test_markdown_table_source_is_aligned() -> None:
     assert table(["Name", "N"], [["a", 1], ["longer", 100]], "lr").splitlines() == [
         "| Name   |   N |",
         "| ------ | --: |",
@@ -168,7 +168,7 @@ def test_a_table_can_be_read_in_its_source() -> None:
 # --- the page ----------------------------------------------------------------------------------------
 
 
-def test_settings_show_what_differs_first(tmp_path: Path) -> None:
+def test_report_settings_list_changed_options_first(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
         run.begin()
     usual, found = cells(markdown(run_document(summary(tmp_path / "run"))))[::-1][:2]
@@ -176,7 +176,7 @@ def test_settings_show_what_differs_first(tmp_path: Path) -> None:
     assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in found)
 
 
-def test_every_default_of_a_dump_is_known_as_one() -> None:
+def test_dump_option_defaults_are_known_to_report() -> None:
     options = reading_of() | {"default_language": "c++"}
     assert {name for name, value in options.items() if value} == OPTION_DEFAULTS.keys()
     assert {name: options[name] for name in OPTION_DEFAULTS} == OPTION_DEFAULTS
@@ -189,7 +189,7 @@ def reading_of(**options: Any) -> dict[str, Any]:
 
 @given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key), st.lists(texts, max_size=2))
 @settings(max_examples=settings().max_examples // 4)
-def test_nothing_of_a_submission_breaks_the_page(
+def test_hostile_rows_do_not_break_page(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any], reasons: list[str]
 ) -> None:
     failures = [

@@ -34,7 +34,7 @@ def some(tmp_path: Path) -> Results:
     return Results.open(write_run(tmp_path / "run", rows, failed))
 
 
-def test_a_row_for_each_submission(some: Results) -> None:
+def test_frame_has_row_for_each_submission(some: Results) -> None:
     frame = some.to_frame().set_index("key")
     assert list(frame.index) == ["a", "b", "c"], "what was judged since is there once"
     assert list(frame["judged"]) == [True, True, False]
@@ -47,41 +47,41 @@ def test_a_row_for_each_submission(some: Results) -> None:
     assert "all_subtasks_results" not in frame.columns
 
 
-def test_a_mean_leaves_out_what_was_not_judged(some: Results) -> None:
+def test_frame_mean_ignores_unjudged_submissions(some: Results) -> None:
     points = some.to_frame()["points"]
     assert points.isna().sum() == 1
     assert points.mean() == pytest.approx((50.5 + 49.5 / 3 + 0.75) / 2)
 
 
-def test_a_row_for_each_subtask(some: Results) -> None:
+def test_subtasks_frame_has_row_for_each_subtask(some: Results) -> None:
     frame = some.subtasks_frame()
     assert list(frame["subtask"]) == ["01-small", "02-middle", "03-all"]
     assert list(frame["weighted_score"]) == [20, 30.5, 16.5]
     assert set(frame["key"]) == {"a"}
 
 
-def test_a_row_for_each_test(some: Results) -> None:
+def test_tests_frame_has_row_for_each_test(some: Results) -> None:
     frame = some.tests_frame()
     assert len(frame) == 2 * len(TESTS)
     assert frame.groupby("key")["score"].sum().to_dict() == pytest.approx({"a": 3 + 1 / 3, "b": 3})
     assert {"feedback", "cpu_time", "wall_time", "memory"} <= set(frame.columns)
 
 
-def test_frames_say_what_summaries_say(some: Results) -> None:
+def test_frames_agree_with_summary(some: Results) -> None:
     (model,) = some.summary().models
     frame = some.to_frame()
     assert (model.scored, model.unscored) == (frame["judged"].sum(), (~frame["judged"]).sum())
     assert [one.key for one in some] == ["a", "b"]
 
 
-def test_frames_of_nothing_have_their_columns(tmp_path: Path) -> None:
+def test_frames_of_empty_run_have_columns(tmp_path: Path) -> None:
     nothing = Results.open(write_run(tmp_path / "run", []))
     assert {"key", "judged", "points"} <= set(nothing.to_frame().columns)
     assert {"subtask", "weighted_score"} <= set(nothing.subtasks_frame().columns)
     assert {"test_name", "memory"} <= set(nothing.tests_frame().columns)
 
 
-def test_a_folder_without_a_run(tmp_path: Path) -> None:
+def test_folder_without_run_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run in this folder"):
         Results.open(tmp_path)
     with pytest.raises(InputError, match="no such file or folder"):
@@ -90,7 +90,7 @@ def test_a_folder_without_a_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["results.jsonl", "failures.jsonl"])
 @pytest.mark.parametrize("broken", ['{"problem_id": "sum"}', '{"key": ["a"]}', "[1]"])
-def test_a_row_without_a_key_is_named(some: Results, name: str, broken: str) -> None:
+def test_row_without_key_is_input_error_with_line(some: Results, name: str, broken: str) -> None:
     """As edited by hand: the call that scores names such a line, too."""
     path = some.folder / name
     path.write_text(path.read_text() + broken + "\n")
@@ -123,7 +123,9 @@ def test_a_row_without_a_key_is_named(some: Results, name: str, broken: str) -> 
         ("test_columns", {"test_name": ["1"], "score": 1, "status": "AC", "memory": 10**30}, "test_columns"),
     ],
 )
-def test_a_value_that_no_result_has_is_named(some: Results, column: str, value: Any, field: str) -> None:
+def test_invalid_result_value_is_input_error_with_field(
+    some: Results, column: str, value: Any, field: str
+) -> None:
     """As edited by hand: file, line and column, in each call that reads results."""
     path = some.folder / "results.jsonl"
     first, second = (json.loads(line) for line in path.read_text().splitlines())
@@ -137,7 +139,7 @@ def test_a_value_that_no_result_has_is_named(some: Results, column: str, value: 
 
 
 @pytest.mark.parametrize("points", [None, 7.0])
-def test_rows_of_two_versions_of_a_problem_are_named(some: Results, points: float | None) -> None:
+def test_rows_of_two_versions_of_problem_are_input_error(some: Results, points: float | None) -> None:
     """As of two runs in one file: a subtask is missing, or is worth something else."""
     path = some.folder / "results.jsonl"
     row = json.loads(path.read_text().splitlines()[0])
@@ -153,7 +155,7 @@ def test_rows_of_two_versions_of_a_problem_are_named(some: Results, points: floa
         assert (caught.value.where, caught.value.row) == (str(path), 3)
 
 
-def test_a_last_line_without_its_end_is_told(some: Results) -> None:
+def test_incomplete_last_line_makes_a_warning(some: Results) -> None:
     path = some.folder / "results.jsonl"
     assert some.summary().warnings == ()
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))

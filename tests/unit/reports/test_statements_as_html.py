@@ -33,7 +33,7 @@ def shown(text: str) -> str:
     return str(StatementHtml(text=text).html())
 
 
-def test_markdown_is_drawn_below_the_headings_of_the_page() -> None:
+def test_statement_headings_are_lowered_to_h3() -> None:
     page = shown(
         "### Input\n\nTwo *numbers*.\n\n# Limits\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\n1 2\n```\n"
     )
@@ -52,28 +52,28 @@ def test_markdown_is_drawn_below_the_headings_of_the_page() -> None:
         ("\\[a_i \\le 10^5\\]", "block"),
     ],
 )
-def test_formulas_are_drawn(text: str, display: str) -> None:
+def test_statement_formula_is_rendered_as_mathml(text: str, display: str) -> None:
     page = shown(text)
     assert f'<math display="{display}">' in page and "<msub><mi>a</mi><mi>i</mi></msub>" in page
     assert "≤" in page and "$" not in page and "\\" not in page
 
 
 @pytest.mark.parametrize("text", ["costs $5 and $6", "`$a$`", "a $ b $", "\\$a\\$", "$a", "\\(a"])
-def test_dollars_are_no_formulas(text: str) -> None:
+def test_dollar_amounts_are_not_formulas(text: str) -> None:
     assert "<math" not in shown(text)
 
 
 @pytest.mark.parametrize("tex", [r"\frac{a", r"a^b^c", r"\left(a", r"\newcommand{\a}{b}\a", r"\def\a{b}\a"])
-def test_a_formula_that_cannot_be_drawn_is_text(tex: str) -> None:
+def test_unsupported_formula_is_shown_as_text(tex: str) -> None:
     assert f'<code class="tex">${tex}$</code>' in shown(f"take ${tex}$ here")
 
 
-def test_a_document_in_latex_is_text() -> None:
+def test_latex_document_statement_is_shown_as_text() -> None:
     page = shown("\\begin{problem}{Sum}\n# no heading\n\\end{problem}")
     assert "<pre>\\begin{problem}{Sum}\n# no heading" in page
 
 
-def test_without_the_packages_statements_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_formulas_are_text_without_latex2mathml(monkeypatch: pytest.MonkeyPatch) -> None:
     mathml.cache_clear()
     monkeypatch.setitem(sys.modules, "latex2mathml.converter", None)
     assert '<code class="tex">$a&lt;b$</code>' in shown("$a<b$")
@@ -99,7 +99,7 @@ WEB = {"script", "img", "iframe", "style", "link", "object", "form", "svg", "inp
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_statement_is_shown_and_does_nothing(text: str) -> None:
+def test_hostile_statement_is_neutralized(text: str) -> None:
     page = shown(text)
     found = Elements(page)
     assert not found.names & WEB and found.depth == 0
@@ -131,6 +131,6 @@ BOMBS = [
 
 
 @pytest.mark.parametrize("text", BOMBS, ids=range(len(BOMBS)))
-def test_what_is_huge_or_deep_ends(text: str) -> None:
+def test_huge_or_deep_statement_is_bounded(text: str) -> None:
     page = shown(text)
     assert len(page) < 1_000_000 and Elements(page).deepest < 120

@@ -45,7 +45,7 @@ def unscored(key: str, reason: str = "why", model: str = "", problem_id: str = "
 # --- numbers -----------------------------------------------------------------------------------------
 
 
-def test_repetitions_are_counted_and_told(tmp_path: Path) -> None:
+def test_report_counts_repeated_programs(tmp_path: Path) -> None:
     rows = [scored("a"), {**scored("b"), "repeats": "a"}, {**scored("c"), "repeats": "a"}]
     run = written(tmp_path / "run", rows)
     assert (summary(run).scored, summary(run).repeated) == (3, 2)
@@ -57,7 +57,7 @@ def test_repetitions_are_counted_and_told(tmp_path: Path) -> None:
     assert told in (run / "report.md").read_text()
 
 
-def test_a_key_that_two_rows_have_is_refused(tmp_path: Path) -> None:
+def test_duplicate_key_makes_summary_input_error(tmp_path: Path) -> None:
     """It would count twice, and nobody knows which of the two does."""
     folder = written(tmp_path / "run", [scored("a"), scored("b")])
     rows = folder / "results.jsonl"
@@ -66,7 +66,7 @@ def test_a_key_that_two_rows_have_is_refused(tmp_path: Path) -> None:
         summary(folder)
 
 
-def test_a_problem_is_solved_by_several_submissions_together(tmp_path: Path) -> None:
+def test_submissions_together_solve_problem(tmp_path: Path) -> None:
     parts = [scored("a", {"1-a": Verdict.WA}), scored("b")]
     assert summary(written(tmp_path / "run", parts)).models[0].problems_solved == 1
 
@@ -85,7 +85,7 @@ def test_unscored_submissions_are_in_no_average(tmp_path: Path) -> None:
     ]
 
 
-def test_a_failure_that_was_judged_since_is_none(tmp_path: Path) -> None:
+def test_failure_judged_later_is_not_counted(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", [], [unscored("a"), unscored("b")])
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.record(scored("a"))
@@ -93,7 +93,7 @@ def test_a_failure_that_was_judged_since_is_none(tmp_path: Path) -> None:
     assert (run.scored, run.unscored) == (1, 1) and run == summary(folder)
 
 
-def test_the_settings_come_from_the_run_and_from_its_rows(tmp_path: Path) -> None:
+def test_summary_settings_come_from_run_and_rows(tmp_path: Path) -> None:
     confinement = {"v": 1, "uid": 60001, "landlock": 4}
     of = submission("c", repairs=("header",))
     rows = [
@@ -113,7 +113,7 @@ def test_the_settings_come_from_the_run_and_from_its_rows(tmp_path: Path) -> Non
 
 @given(st.lists(judged(), max_size=8, unique_by=lambda case: case[0].key), st.integers(0, 2**32))
 @settings(max_examples=settings().max_examples // 4)
-def test_any_order_of_finishing_gives_the_same_summary(
+def test_order_of_finishing_does_not_change_summary(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any], seed: int
 ) -> None:
     folder, dice = tmp_path_factory.mktemp("order"), random.Random(seed)
@@ -128,7 +128,7 @@ def test_any_order_of_finishing_gives_the_same_summary(
         assert (folder / "first" / name).read_bytes() == (folder / "second" / name).read_bytes()
 
 
-def test_not_even_the_last_digit_of_a_mean_depends_on_the_order(tmp_path: Path) -> None:
+def test_mean_points_do_not_depend_on_row_order(tmp_path: Path) -> None:
     rows = [{**scored(f"k{n}"), "all_subtasks_points": n / 10} for n in (1, 2, 3)]
     means = set()
     for n, order in enumerate(itertools.permutations(rows)):
@@ -138,7 +138,9 @@ def test_not_even_the_last_digit_of_a_mean_depends_on_the_order(tmp_path: Path) 
 
 @given(st.lists(judged(), min_size=1, max_size=8, unique_by=lambda case: case[0].key))
 @settings(max_examples=few(6, 40))
-def test_points_are_those_of_the_scoring(tmp_path_factory: pytest.TempPathFactory, cases: list[Any]) -> None:
+def test_summary_points_equal_points_of_scoring(
+    tmp_path_factory: pytest.TempPathFactory, cases: list[Any]
+) -> None:
     cases = [(msgspec.structs.replace(of, row={"model": "one"}), *rest) for of, *rest in cases]
     run = summary(written(tmp_path_factory.mktemp("points") / "run", [result_row(*case) for case in cases]))
     bests = collect_best_subtasks(case[2] for case in cases)
@@ -151,7 +153,7 @@ def test_points_are_those_of_the_scoring(tmp_path_factory: pytest.TempPathFactor
 # --- files -------------------------------------------------------------------------------------------
 
 
-def test_summary_json_is_the_summary(tmp_path: Path) -> None:
+def test_summary_json_decodes_to_summary(tmp_path: Path) -> None:
     run = write_reports(written(tmp_path / "run", [scored("a", model="m")], [unscored("b")]))
     content = (tmp_path / "run" / "summary.json").read_bytes()
     assert msgspec.json.decode(content, type=Summary) == run
@@ -159,19 +161,19 @@ def test_summary_json_is_the_summary(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "summary.json").read_bytes() == content
 
 
-def test_a_run_that_is_still_written_has_a_summary(tmp_path: Path) -> None:
+def test_incomplete_last_line_is_left_out_of_summary(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", [scored("a")])
     with (folder / "results.jsonl").open("ab") as stream:
         stream.write(b'{"key":"b","all_subt')
     assert summary(folder).scored == 1
 
 
-def test_a_folder_without_a_run(tmp_path: Path) -> None:
+def test_folder_without_run_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run in this folder"):
         summary(tmp_path)
 
 
-def test_a_run_that_is_being_replaced_has_no_summary(tmp_path: Path) -> None:
+def test_run_being_replaced_is_input_error(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", [scored("a")])
     content = (folder / "run.json").read_text()
     (folder / "run.json").write_text(content.replace('"replacing": false', '"replacing": true'))
@@ -180,20 +182,20 @@ def test_a_run_that_is_being_replaced_has_no_summary(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["all_subtasks_results", "repairs", "code_compiles"])
-def test_a_row_of_another_version_is_named(tmp_path: Path, column: str) -> None:
+def test_row_without_required_column_is_input_error(tmp_path: Path, column: str) -> None:
     row = scored("a")
     del row[column]
     with pytest.raises(InputError, match=f"row of 'a' .*{column}"):
         summary(written(tmp_path / "run", [row]))
 
 
-def test_many_reasons_are_bounded(tmp_path: Path) -> None:
+def test_failure_reasons_are_bounded_to_100(tmp_path: Path) -> None:
     failures = [unscored(f"k{n:03}", f"reason {n}") for n in range(150)]
     run = summary(written(tmp_path / "run", [], failures))
     assert len(run.failures) == 100 and run.unscored == 150
 
 
-def test_a_pass_leaves_the_collector_as_it_was(tmp_path: Path) -> None:
+def test_summary_restores_garbage_collector_thresholds(tmp_path: Path) -> None:
     before = gc.get_threshold()
     summary(written(tmp_path, [scored("a")]))
     assert gc.get_threshold() == before

@@ -29,7 +29,7 @@ async def scored(out: Path, **options: Any) -> ScoredDump:
     return await score_dump(ROWS, PROBLEMS, out=out, engine=engine, **options)
 
 
-async def test_untrusted_problem_is_in_one_of_two_numbers(tmp_path: Path) -> None:
+async def test_report_shows_numbers_with_and_without_untrusted_problems(tmp_path: Path) -> None:
     found = (await scored(tmp_path / "run", trust=audit(tmp_path, bad="broken test", other="weak"))).summary
     assert found.trust is not None and found.trust.problems == {"bad": "broken test"}
     assert [row.problems for row in found.headline.models] == [2]
@@ -40,7 +40,7 @@ async def test_untrusted_problem_is_in_one_of_two_numbers(tmp_path: Path) -> Non
     assert "without 1 problem that" in report and "broken test" in report
 
 
-async def test_run_without_the_option_has_no_audit(tmp_path: Path) -> None:
+async def test_run_without_trust_option_has_no_audit(tmp_path: Path) -> None:
     await scored(tmp_path / "run", trust=audit(tmp_path, bad="broken test"))
     again = await scored(tmp_path / "run")
     assert again.summary.trust is None and not (tmp_path / "run" / "trust.json").exists()
