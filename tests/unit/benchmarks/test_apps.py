@@ -20,7 +20,7 @@ MEAN = {"inputs": [[[1, 2]], [[]]], "outputs": [[1.5], [None]], "fn_name": "mean
 SOLVED = "class Solution:\n    def mean(self, xs: List[int]): return sum(xs) / len(xs) if xs else None\n"
 
 
-def test_a_row_becomes_a_problem(tmp_path: Path) -> None:
+def test_row_becomes_problem(tmp_path: Path) -> None:
     problem = loaded(tmp_path, "apps", [apps(7, starter_code="def add(): ...")])["apps_0"]
     assert problem.statement is not None and problem.statement.read() == b"Add two numbers."
     assert (problem.difficulty, problem.starter_code) == ("introductory", "def add(): ...")

@@ -14,14 +14,14 @@ from ioi_eval.models import Problem
 # --- what is wrong -----------------------------------------------------------------------------------
 
 
-def test_a_subtask_of_a_problem_that_has_none(tmp_path: Path) -> None:
+def test_subtask_of_problem_without_subtasks_is_refused(tmp_path: Path) -> None:
     bare = Problems([Problem(id="sum")])
     path = write_jsonl(tmp_path / "x.jsonl", [row(subtask="01-small")])
     with pytest.raises(InputError, match="There are: none"):
         open_dump([path], problems=bare)
 
 
-def test_nothing_comes_before_everything_is_known_to_be_usable(tmp_path: Path) -> None:
+def test_dump_yields_nothing_before_all_rows_are_checked(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [row()] * 500 + [row(problem_id="nothing")])
     came = []
     with pytest.raises(InputError) as caught:
@@ -30,7 +30,7 @@ def test_nothing_comes_before_everything_is_known_to_be_usable(tmp_path: Path) -
     assert came == []
 
 
-def test_submissions_stream(tmp_path: Path) -> None:
+def test_dump_submissions_are_streamed(tmp_path: Path) -> None:
     """The second pass holds neither the file nor all of its rows: what is cut off meanwhile is missed."""
     path = write_jsonl(tmp_path / "x.jsonl", [row(prompt="x" * 10_000) for _ in range(300)])
     submissions = iter(open_dump([path], problems=PROBLEMS))
@@ -42,7 +42,7 @@ def test_submissions_stream(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["folder", "nothing.jsonl"])
-def test_a_link_whose_rows_would_be_missing_is_refused(tmp_path: Path, target: str) -> None:
+def test_broken_or_folder_link_in_dump_is_refused(tmp_path: Path, target: str) -> None:
     for folder in ("dumps", "folder"):
         (tmp_path / folder).mkdir()
         write_jsonl(tmp_path / folder / f"{folder}.jsonl", [row()])

@@ -23,7 +23,7 @@ BAD: list[dict[str, Any]] = [
 SKIPPING = DumpOptions(skip_bad_rows=True)
 
 
-def test_all_are_told_in_order(tmp_path: Path) -> None:
+def test_all_bad_rows_are_reported_in_order(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [BAD[0], GOOD, *BAD[1:]])
     with pytest.raises(BadRows, match=r"line 1, field 'code'.* 4 more rows cannot be used") as caught:
         open_dump([path], problems=PROBLEMS)
@@ -35,13 +35,13 @@ def test_all_are_told_in_order(tmp_path: Path) -> None:
 FIELDS = ["code", "", "year", "generations", "language"]
 
 
-def test_one_says_no_more_than_itself(tmp_path: Path) -> None:
+def test_single_bad_row_is_reported_without_count(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [GOOD, BAD[0]])
     with pytest.raises(InputError, match=r"line 2, field 'code': 7 is not a text. Expected a text or null$"):
         open_dump([path], problems=PROBLEMS)
 
 
-def test_the_others_are_scored_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_skip_bad_rows_keeps_usable_rows(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [*BAD, GOOD, *BAD, GOOD])
     dump = open_dump([path], problems=PROBLEMS, options=SKIPPING)
     assert [one.code for one in dump] == [CODE, CODE]
@@ -49,7 +49,7 @@ def test_the_others_are_scored_where_that_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv"])
-def test_what_is_no_row_at_all_is_one_of_them(tmp_path: Path, name: str) -> None:
+def test_unparsable_row_is_bad_row(tmp_path: Path, name: str) -> None:
     good, code = '{"problem_id": "sum", "code": "x"}', "sum,x"
     texts = {
         "x.jsonl": f'{good}\n{{"problem_id": \n[1]\n\n{good}\n',
@@ -64,7 +64,7 @@ def test_what_is_no_row_at_all_is_one_of_them(tmp_path: Path, name: str) -> None
     assert len(open_dump([path], problems=PROBLEMS, options=SKIPPING)) == 2
 
 
-def test_of_two_rows_with_one_id_the_first_counts(tmp_path: Path) -> None:
+def test_first_of_two_rows_with_same_id_is_kept(tmp_path: Path) -> None:
     rows = [{"id": "a", **GOOD}, {"id": "a", **GOOD, "code": "other"}, {"id": "b", **GOOD}]
     path = write_jsonl(tmp_path / "x.jsonl", rows)
     with pytest.raises(InputError, match="the id 'a' is there twice"):
@@ -73,7 +73,7 @@ def test_of_two_rows_with_one_id_the_first_counts(tmp_path: Path) -> None:
     assert [(one.key, one.code) for one in dump] == [("a", CODE), ("b", CODE)]
 
 
-def test_a_file_that_is_damaged_is_refused_whole(tmp_path: Path) -> None:
+def test_damaged_file_is_refused_despite_skip_bad_rows(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(b'{"problem_id": "sum", "code": "\xff"}\n')
     with pytest.raises(InputError, match="not UTF-8"):

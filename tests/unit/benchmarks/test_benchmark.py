@@ -21,7 +21,7 @@ def made(contents: ContentStore, answer: str = "7") -> StoredProblem:
 
 
 @pytest.mark.parametrize("left", ["", "7 ", None], ids=["empty", "cut off", "gone"])
-def test_tests_that_a_power_cut_has_taken_are_made_again(tmp_path: Path, left: str | None) -> None:
+def test_truncated_or_missing_stored_tests_are_rebuilt(tmp_path: Path, left: str | None) -> None:
     """A right program reads nothing from them, and would have WA."""
     store = Store(tmp_path / "cache")
     for _ in range(2):
@@ -33,7 +33,7 @@ def test_tests_that_a_power_cut_has_taken_are_made_again(tmp_path: Path, left: s
             place.write_text(left)
 
 
-def test_a_test_that_a_disk_has_changed_at_its_size_is_made_again(tmp_path: Path) -> None:
+def test_corrupted_stored_test_of_same_size_is_rebuilt(tmp_path: Path) -> None:
     """Small ones lie in the record, where reading them is proof enough."""
     store = Store(tmp_path / "cache")
     load_stored_problem(store, "abcd", lambda contents: made(contents, answer="sevens"))

@@ -40,7 +40,7 @@ def ioi_dump(folder: Path) -> Path:
     return write_dump(folder / "d.jsonl", rows)
 
 
-def test_the_ioi_by_year_and_then_the_rest(cli: CommandLine, tmp_path: Path) -> None:
+def test_ioi_benchmark_is_scored_by_year_and_extended(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_ioi(tmp_path / "copies", {"garland": 2023, "lanterns": 2024})
     dump = ioi_dump(tmp_path)
     command = ("score", dump, "--problems", "ioi", "--data-dir", copies, "--out", "run")
@@ -123,7 +123,7 @@ def pushed_of(hub: Hub, run: Path) -> bytes:
 
 
 @pytest.mark.nightly
-def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_path: Path) -> None:
+def test_dumps_are_read_from_hub_and_results_pushed(cli: CommandLine, hub: Hub, tmp_path: Path) -> None:
     put_codeforces(hub, codeforces(generated_tests=1), codeforces("1/B", interaction_format="Ask."))
     put(hub, "org/models-a", {"small": rows("s", "print(3)"), "large": rows("l", ADD, "print(3)")})
     put(hub, "org/models-b", {"large": rows("b", ADD)})
@@ -164,7 +164,7 @@ def test_dumps_from_the_hub_and_results_to_it(cli: CommandLine, hub: Hub, tmp_pa
 
 
 @pytest.mark.nightly
-def test_a_file_of_rows_is_a_source_and_lists_what_is_left_out(cli: CommandLine, tmp_path: Path) -> None:
+def test_rows_file_is_problem_source_and_lists_excluded_problems(cli: CommandLine, tmp_path: Path) -> None:
     bad = codeforces("2/A", interaction_format="Ask.", note=None)
     source = write_jsonl(tmp_path / "rows.jsonl", [codeforces(), codeforces("1/B", rating=1900), bad])
     listed = cli("problems", source)
@@ -179,7 +179,7 @@ def test_a_file_of_rows_is_a_source_and_lists_what_is_left_out(cli: CommandLine,
     assert [one["id"] for one in described if "id" in one] == ["1/B"]
 
 
-def test_what_cannot_be_meant_is_said_in_a_line(cli: CommandLine, tmp_path: Path) -> None:
+def test_invalid_benchmark_options_print_one_error_line(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "packages").mkdir()
     dump = write_dump(tmp_path / "d.jsonl", [{"problem_id": "1/A", "code": "x"}])
     copies = write(tmp_path / "copies", [codeforces()])
@@ -203,7 +203,7 @@ def test_what_cannot_be_meant_is_said_in_a_line(cli: CommandLine, tmp_path: Path
 
 
 @pytest.mark.nightly
-def test_official_solutions_of_the_ioi(cli: CommandLine, tmp_path: Path) -> None:
+def test_official_ioi_solutions_are_validated(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_ioi(tmp_path / "copies", {"garland": 2023})
     right = next((EXAMPLES / "garland" / "solutions" / "model_solution").glob("*.cpp")).read_text()
     solutions = [

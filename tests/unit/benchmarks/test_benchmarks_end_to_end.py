@@ -44,7 +44,7 @@ def solution(problem: str, path: str, **columns: Any) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-def test_checkers_and_managers_of_a_contest(cli: CommandLine, tmp_path: Path) -> None:
+def test_contest_checkers_and_managers_judge_dump(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_contest(tmp_path / "copies")
     first = [
         solution("lanterns", "model_solution/deque.cpp", year=2024, subtask="04-full"),
@@ -108,7 +108,7 @@ def hard_ones(name: str) -> tuple[str, list[dict[str, Any]], str]:
         ("code_contests", write_jsonl, {"read": "tokens", "hard": "tokens"}),
     ],
 )
-def test_from_rows_to_reports(
+def test_benchmark_rows_are_scored_and_reported(
     cli: CommandLine, tmp_path: Path, name: str, write: Callable[..., Path], checkers: dict[str, str]
 ) -> None:
     word, rows, solved = hard_ones(name)

@@ -68,7 +68,7 @@ def contests_plus(name: str = "1575_A", **columns: Any) -> dict[str, Any]:
     }
 
 
-async def test_a_row_of_aethercode(scorer: Scorer, home: Path) -> None:
+async def test_aethercode_row_becomes_problem_with_checker(scorer: Scorer, home: Path) -> None:
     problem = loaded(home, "aethercode", [aethercode()], schema=False)["60173"]
     assert (problem.limits.cpu_time, problem.limits.memory) == (2, 256 << 20)
     assert (problem.year, problem.difficulty) == (2024, "Easy")
@@ -78,7 +78,7 @@ async def test_a_row_of_aethercode(scorer: Scorer, home: Path) -> None:
     assert await statuses(scorer, problem, "print('many')") == [V.WA, V.WA]
 
 
-async def test_tokens_are_compared_without_a_checker(scorer: Scorer, home: Path) -> None:
+async def test_aethercode_without_checker_compares_tokens(scorer: Scorer, home: Path) -> None:
     problem = loaded(home, "aethercode", [aethercode(checker="")], schema=False)["60173"]
     assert problem.checker.kind is CheckerKind.TOKENS
     assert await statuses(scorer, problem, ADD) == [V.AC, V.AC]
@@ -91,7 +91,7 @@ def test_contests_by_day_and_difficulty(home: Path) -> None:
     assert list(loaded(home, "aethercode", rows, schema=False, difficulty=frozenset({"easy"}))) == ["60173"]
 
 
-async def test_a_row_of_code_contests_plus(scorer: Scorer, home: Path) -> None:
+async def test_code_contests_plus_row_becomes_problem_with_checker(scorer: Scorer, home: Path) -> None:
     name = "Code-Contests-Plus/ccplus_1x/part-00000.parquet"
     write_table(home / "copies" / name, [contests_plus(), contests_plus("1575_B", time_limit=2.5)])
     options = BenchmarkOptions(data_dir=str(home / "copies"))
@@ -110,7 +110,7 @@ def test_missing_testlib_is_an_input_error_with_a_remedy(home: Path) -> None:
         loaded(home, "aethercode", [aethercode()], schema=False)
 
 
-def test_a_testlib_whose_checkers_always_exit_with_0_is_refused(home: Path) -> None:
+def test_testlib_with_constant_exit_code_0_is_refused(home: Path) -> None:
     """That of the contest system writes scores: every program would be right."""
     changed = "int resultExitCode(TResult) {\n  if (testlibMode == _checker)\n    return 0;  // CMS\n}\n"
     (home / "copies" / "testlib.h").write_text(HEADER + changed)
@@ -128,17 +128,19 @@ def test_a_testlib_whose_checkers_always_exit_with_0_is_refused(home: Path) -> N
         ({"time_limit": 0}, "0 is not a number above 0"),
     ],
 )
-def test_broken_rows_are_named(home: Path, columns: dict[str, Any], words: str) -> None:
+def test_aethercode_row_with_invalid_column_is_input_error(
+    home: Path, columns: dict[str, Any], words: str
+) -> None:
     with pytest.raises(InputError, match=words) as caught:
         loaded(home, "aethercode", [aethercode(**columns)], schema=False)
     assert caught.value.row == 1
 
 
-def test_a_row_without_tests(home: Path) -> None:
+def test_aethercode_row_without_tests_is_unusable(home: Path) -> None:
     problems = loaded(home, "aethercode", [aethercode(test_cases=[]), aethercode(2)], schema=False)
     assert problems["60173"].unusable == "No test cases provided"
 
 
-def test_both_benchmarks_are_listed(cli: CommandLine, home: Path) -> None:
+def test_problems_command_lists_aethercode_and_code_contests_plus(cli: CommandLine, home: Path) -> None:
     assert "60173" in listed(cli, home, "aethercode", [aethercode()], "--tag", "icpc east asia regionals")
     assert "1575_A" in listed(cli, home, "code_contests_plus", [contests_plus()], "--split", "test")

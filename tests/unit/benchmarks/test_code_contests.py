@@ -25,7 +25,7 @@ def io(*pairs: tuple[str, str]) -> dict[str, list[str]]:
     return {"input": [given for given, _ in pairs], "output": [wanted for _, wanted in pairs]}
 
 
-def test_a_row_becomes_a_problem(tmp_path: Path) -> None:
+def test_row_becomes_problem(tmp_path: Path) -> None:
     problem = one(tmp_path)
     assert problem.statement is not None and problem.statement.read() == b"Add two numbers."
     assert (problem.difficulty, problem.tags) == ("A", ("CODEFORCES", "math"))
@@ -42,12 +42,12 @@ def test_generated_tests_may_be_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, {"seconds": None, "nanos": None}, {"seconds": 0, "nanos": 0}])
-def test_limits_that_are_missing_are_those_of_the_datasets_runner(tmp_path: Path, nothing: Any) -> None:
+def test_missing_limits_default_to_those_of_dataset_runner(tmp_path: Path, nothing: Any) -> None:
     limits = one(tmp_path, time_limit=nothing, memory_limit_bytes=0 if nothing else None).limits
     assert (limits.cpu_time, limits.memory) == (10, 256 << 20)
 
 
-async def test_words_are_compared_and_their_case_does_not_matter(scorer: Scorer, tmp_path: Path) -> None:
+async def test_words_are_compared_ignoring_case(scorer: Scorer, tmp_path: Path) -> None:
     problem = one(tmp_path, public_tests=io(("1 2\n", "YES 3\n")), private_tests=io(("0 3", "Yes\n3")))
     assert problem.checker.absolute is None
     code = "print('yes'); print(sum(map(int, input().split())))"
@@ -55,9 +55,7 @@ async def test_words_are_compared_and_their_case_does_not_matter(scorer: Scorer,
     assert await statuses(scorer, problem, "print('yes 3.0')") == [V.WA, V.WA, V.WA]
 
 
-async def test_numbers_may_differ_a_little_where_an_answer_has_a_point(
-    scorer: Scorer, tmp_path: Path
-) -> None:
+async def test_decimal_answers_are_compared_with_tolerance(scorer: Scorer, tmp_path: Path) -> None:
     problem = one(tmp_path, private_tests=io(("30 4\n", "34.00000\n")))
     assert problem.checker.absolute == 1e-5
     code = "print(sum(map(int, input().split())) + 0.000004)"
@@ -76,7 +74,7 @@ async def test_input_and_output_in_files(scorer: Scorer, tmp_path: Path) -> None
 # --- which problem -----------------------------------------------------------------------------------
 
 
-def test_problems_are_known_by_name_and_those_of_codeforces_by_contest(tmp_path: Path) -> None:
+def test_problem_ids_are_names_or_codeforces_contests(tmp_path: Path) -> None:
     rows = [
         code_contests(NAME),
         code_contests("p00001 Sum", source=6, difficulty=0, cf_contest_id=0, cf_index="", cf_tags=None),
@@ -97,7 +95,7 @@ def test_problems_are_known_by_name_and_those_of_codeforces_by_contest(tmp_path:
     assert list(chosen) == ["sum [CODECHEF 2]"]
 
 
-def test_enumerations_may_be_written_as_words(tmp_path: Path) -> None:
+def test_enumeration_columns_accept_words(tmp_path: Path) -> None:
     words = {"source": "ATCODER", "difficulty": "UNKNOWN_DIFFICULTY", "cf_tags": ["dp"]}
     row = code_contests(NAME, **words, solutions=[{"language": "CPP", "solution": "int main() {}"}])
     problems = loaded(tmp_path, "code_contests", [row], schema=False)
@@ -123,7 +121,7 @@ def test_solutions_are_right_or_wrong_and_in_their_languages(tmp_path: Path) -> 
     assert len({one.name for one in found}) == 6
 
 
-def test_a_problem_without_solutions(tmp_path: Path) -> None:
+def test_problem_without_solutions_has_no_references(tmp_path: Path) -> None:
     row = code_contests(NAME, solutions=None, incorrect_solutions={"language": [], "solution": []})
     assert loaded(tmp_path, "code_contests", [row]).references(NAME) == ()
 

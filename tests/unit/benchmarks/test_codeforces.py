@@ -35,7 +35,7 @@ async def judged(scorer: Scorer, problem: Problem, code: str) -> tuple[list[V], 
     return [test.status for test in result.tests], result.checker
 
 
-def test_a_row_becomes_a_problem(tmp_path: Path) -> None:
+def test_row_becomes_problem(tmp_path: Path) -> None:
     problem = loaded(tmp_path, codeforces())["1/A"]
     assert (problem.name, problem.year, problem.difficulty) == ("Sum", 2023, "800")
     assert problem.tags == ("math", "implementation")
@@ -49,7 +49,7 @@ def test_a_row_becomes_a_problem(tmp_path: Path) -> None:
     assert statement.read().decode().startswith("# Sum\n\nAdd two numbers.\n\n## Input\n\nTwo numbers.")
 
 
-def test_generated_tests_come_from_the_contests_own_file(tmp_path: Path) -> None:
+def test_generated_tests_are_read_from_contest_file(tmp_path: Path) -> None:
     tests = [
         ("1/A", "5 5\n", "10\n"),
         ("1/B", "1 1", "2"),
@@ -71,12 +71,12 @@ def test_generated_tests_come_from_the_contests_own_file(tmp_path: Path) -> None
         generate(tmp_path, "0001", ("1/A", "6 6\n", "12\n"))
 
 
-def test_generated_tests_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_generated_tests_file_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"test_cases_0001.parquet.*generated_tests=False"):
         loaded(tmp_path, codeforces(generated_tests=3))
 
 
-def test_problems_that_nobody_can_judge_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_unjudgeable_problems_are_excluded_and_counted(tmp_path: Path) -> None:
     rows = [
         codeforces(),
         codeforces("2/A", interaction_format="Ask."),
@@ -110,13 +110,13 @@ def test_ratings_tags_and_days_are_chosen(tmp_path: Path) -> None:
         loaded(tmp_path, *rows, difficulty=frozenset({"850"}))
 
 
-async def test_tokens_are_compared_where_there_is_no_checker(scorer: Scorer, tmp_path: Path) -> None:
+async def test_codeforces_without_checker_compares_tokens(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, codeforces())["1/A"]
     assert await judged(scorer, problem, ADD) == ([V.AC, V.AC], "tokens")
     assert (await judged(scorer, problem, "print(' 3 ')"))[0] == [V.AC, V.WA]
 
 
-async def test_a_generated_checker_judges(scorer: Scorer, tmp_path: Path) -> None:
+async def test_generated_checker_judges_codeforces_problem(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, codeforces(generated_checker=ABOVE))["1/A"]
     statuses, checker = await judged(scorer, problem, "print(20)")
     assert statuses == [V.AC, V.WA]
@@ -143,20 +143,22 @@ async def test_files_instead_of_standard_streams(scorer: Scorer, tmp_path: Path)
         ({"contest_id": None, "generated_tests": 1}, "contest_id", "None is not a text"),
     ],
 )
-def test_a_broken_row_is_named(tmp_path: Path, columns: dict[str, Any], field: str, words: str) -> None:
+def test_row_with_invalid_column_is_input_error(
+    tmp_path: Path, columns: dict[str, Any], field: str, words: str
+) -> None:
     with pytest.raises(InputError) as caught:
         loaded(tmp_path, codeforces(), {**codeforces("2/A"), **columns})
     assert words in str(caught.value)
     assert (caught.value.row, caught.value.field) == (2, field)
 
 
-def test_a_problem_that_is_there_twice(tmp_path: Path) -> None:
+def test_duplicate_problem_id_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a second problem '1/A'; the first is in row 1") as caught:
         loaded(tmp_path, codeforces(), codeforces("1/B"), codeforces())
     assert caught.value.row == 3
 
 
-def test_a_column_that_is_missing(tmp_path: Path) -> None:
+def test_missing_column_is_input_error(tmp_path: Path) -> None:
     write_table(tmp_path / "codeforces" / "test.parquet", [{"id": "1/A", "title": "x"}])
     with pytest.raises(InputError, match=r"missing column contest_id.*The columns are: id, title"):
         load(find_benchmark("codeforces"), BenchmarkOptions(data_dir=str(tmp_path)), cache=tmp_path / "c")

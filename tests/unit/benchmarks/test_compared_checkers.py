@@ -36,7 +36,7 @@ ROWS = [
 ]
 
 
-async def test_what_each_comparison_decides_differently(
+async def test_compare_checkers_lists_differing_decisions(
     scorer: Scorer, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
@@ -62,7 +62,7 @@ def check(decided: list[tuple[str, str, int, int]]) -> None:
 
 
 @pytest.mark.nightly
-def test_what_the_command_says_of_them(cli: CommandLine, tmp_path: Path) -> None:
+def test_compare_checkers_command_prints_json(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     done = cli(
         "validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--json", "--out", "c"
@@ -75,7 +75,7 @@ def test_what_the_command_says_of_them(cli: CommandLine, tmp_path: Path) -> None
 
 
 @pytest.mark.nightly
-def test_the_table_of_them(cli: CommandLine, tmp_path: Path) -> None:
+def test_compare_checkers_command_prints_table(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     table = cli("validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--out", "c")
     assert table.returncode == 0 and "accepts fewer" in table.stdout, table.stderr
@@ -87,7 +87,7 @@ def test_the_table_of_them(cli: CommandLine, tmp_path: Path) -> None:
     ], "as the page shows it"
 
 
-def test_the_comparison_is_not_chosen_as_well(cli: CommandLine, tmp_path: Path) -> None:
+def test_compare_checkers_refuses_checker_option(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", [code_contests("a")])
     command = ("validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--checker", "lines")
     done = cli(*command, "--out", "c")

@@ -38,7 +38,7 @@ CHAT = {"role": "assistant", "content": ANSWER}
 SERVED = {"object": "chat.completion", "choices": [{"index": 0, "message": CHAT, "finish_reason": "stop"}]}
 
 
-def test_a_text_that_opens_many_lists_is_a_program(tmp_path: Path) -> None:
+def test_code_of_many_opening_brackets_is_program(tmp_path: Path) -> None:
     text = '{"id": ' + "[" * 100_000
     (one,) = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": text}]))
     assert one.code == text
@@ -47,14 +47,14 @@ def test_a_text_that_opens_many_lists_is_a_program(tmp_path: Path) -> None:
 REPLY = f"{ANSWER}Done.\n"
 
 
-def test_a_fenced_program_of_a_problem_that_is_not_selected_is_not_told(tmp_path: Path) -> None:
+def test_fenced_code_note_ignores_unselected_problems(tmp_path: Path) -> None:
     rows = [{"problem_id": name, "code": code} for name, code in (("sum", CODE), ("tree", REPLY))]
     path = write_jsonl(tmp_path / "x.jsonl", rows)
     only = open_dump([path], problems=PROBLEMS, selection=Selection(problems=frozenset({"sum"})))
     assert not [what for what in only.info.noted if "fenced" in what]
 
 
-def test_columns_of_a_table_are_named_by_paths(tmp_path: Path) -> None:
+def test_nested_table_columns_are_named_by_paths(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "x.parquet", [NESTED])
     (submission,) = read(path, **NAMED)
     assert (submission.problem_id, submission.year) == ("old@2021", 2021)
@@ -87,14 +87,14 @@ LISTS = {
         ({"task_id": "sum", "question": "Add.", "generation": ANSWER}, ""),
     ],
 )
-def test_what_rows_are_read_as_is_told(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+def test_dump_notes_how_rows_are_read(tmp_path: Path, row: dict[str, Any], told: str) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [row])
     asked = Problems([problem(row.get("task_id", "sum"))])
     noted = open_dump([path], problems=asked).info.noted
     assert [*noted] == ([told] if told else [])
 
 
-def test_outputs_of_nemo_skills(tmp_path: Path) -> None:
+def test_nemo_skills_outputs_are_read(tmp_path: Path) -> None:
     """One file for each sample, with the rows of its dataset; `id` counts these."""
     stats = {"num_generated_tokens": 9, "generation_time": 1.5}
     row = {"id": 0, "name": "Two Numbers", "ioi_id": "sum", "subtask": "01-small", "score": 20, **stats}
@@ -114,13 +114,13 @@ def test_outputs_of_nemo_skills(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [12, {"status": "AC"}, ["1", "2"]])
-def test_a_program_is_read_whatever_it_is_beside(tmp_path: Path, other: Any) -> None:
+def test_code_column_is_read_despite_output_column(tmp_path: Path, other: Any) -> None:
     """As what it printed, or how it was judged."""
     row = {"problem_id": "sum", "code": CODE, "output": other}
     assert [one.code for one in read(write_parquet(tmp_path / "x.parquet", [row]))] == [CODE]
 
 
-def test_lists_in_a_table(tmp_path: Path) -> None:
+def test_parquet_list_of_replies_is_split(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "x.parquet", [{"name": "sum", "generations": [ANSWER, ANSWER]}])
     found = read(path)
     assert [one.code for one in found] == [CODE, CODE]
@@ -129,13 +129,13 @@ def test_lists_in_a_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [b"\xff", [b"\xff", b"fine"]])
-def test_bytes_that_are_no_text_are_no_program(tmp_path: Path, code: Any) -> None:
+def test_non_utf8_code_is_bad_row(tmp_path: Path, code: Any) -> None:
     path = write_parquet(tmp_path / "x.parquet", [row(code=code)])
     with pytest.raises(InputError, match=r"field 'code': bytes that are no text in UTF-8"):
         read(path)
 
 
-def test_bytes_that_are_no_text_cost_no_other_row(tmp_path: Path) -> None:
+def test_non_utf8_row_spoils_no_other_row(tmp_path: Path) -> None:
     """All rows that were read together with such a one were bad ones."""
     rows = [
         {"problem_id": b"sum", "response": reply} for reply in (ANSWER.encode(), b"\xff", ANSWER.encode())
@@ -207,7 +207,7 @@ def test_answer_of_a_server_in_a_column_of_lists_is_one_try(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("written", [json.dumps, str])
-def test_a_gap_in_a_list_of_a_table_is_one_reply(tmp_path: Path, written: Any) -> None:
+def test_null_in_list_of_replies_is_one_empty_reply(tmp_path: Path, written: Any) -> None:
     """All lists of its column were one reply each."""
     lists: list[Any] = [[ANSWER, None], [ANSWER, ANSWER]]
     rows = [{"problem_id": "sum", "id": n, "responses": written(texts)} for n, texts in enumerate(lists)]
@@ -229,14 +229,12 @@ def test_a_gap_in_a_list_of_a_table_is_one_reply(tmp_path: Path, written: Any) -
         '{"candidates": []}',
     ],
 )
-def test_no_reply_makes_its_row_of_a_table_a_bad_one(tmp_path: Path, column: str, text: str) -> None:
+def test_reply_that_looks_like_chat_is_no_bad_row(tmp_path: Path, column: str, text: str) -> None:
     """Texts that began as chats or as a server's answers did: the dump was refused, or the row left out."""
     read(write_csv(tmp_path / "x.csv", [{"problem_id": "sum", column: text}]))
 
 
-def test_a_text_that_looks_like_a_list_is_parsed_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_list_like_text_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reply of 300 KB took 8 s."""
     asked = list[str]()
     monkeypatch.setattr("ioi_eval.benchmarks.dump_reader.parse_list", lambda text: asked.append(text))

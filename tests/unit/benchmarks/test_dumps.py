@@ -25,7 +25,7 @@ def one(tmp_path: Path, columns: dict[str, Any], **options: Any) -> Submission:
 # --- a row -------------------------------------------------------------------------------------------
 
 
-def test_a_published_row(tmp_path: Path) -> None:
+def test_published_row_becomes_submission(tmp_path: Path) -> None:
     columns = {
         "uuid": "u-1",
         "problem_id": "sum",
@@ -51,7 +51,7 @@ def test_a_published_row(tmp_path: Path) -> None:
     )
 
 
-def test_half_a_surrogate_pair_does_no_harm(tmp_path: Path) -> None:
+def test_lone_surrogate_in_row_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"problem_id": "sum", "code": "// \\ud83d\\nint x;", "prompt": "\\udc00"}\n')
     (submission,) = read(path)
@@ -86,7 +86,7 @@ def test_rows_of_other_problems_and_keys_are_counted(tmp_path: Path) -> None:
     assert info.left_out == {"of another problem": 2, "not asked for": 1}
 
 
-def test_the_problems_that_a_dump_mentions(tmp_path: Path) -> None:
+def test_mentioned_problems_of_dump_are_listed(tmp_path: Path) -> None:
     rows = [row(), row(problem_id=" tree "), row(problem_id=7), row(problem_id=None), {"code": ""}]
     first = write_jsonl(tmp_path / "1.jsonl", rows)
     second = write_parquet(tmp_path / "2.parquet", [row(problem_id="old"), row(problem_id="sum")])
@@ -119,7 +119,7 @@ def by_numpy(values: list[Any]) -> str:
 
 
 @pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
-def test_a_table_has_a_chat_as_a_text(tmp_path: Path, written: Any) -> None:
+def test_chat_stored_as_text_is_read(tmp_path: Path, written: Any) -> None:
     """It was one reply: its escaped lines are no program, or one that does not compile."""
     chat = said(("system", "```cpp\nno\n```"), ("user", "it's"), ("assistant", ANSWER))
     rows = [{"problem_id": "sum", "messages": text} for text in (written(chat), ANSWER, '[{"role"')]
@@ -129,14 +129,14 @@ def test_a_table_has_a_chat_as_a_text(tmp_path: Path, written: Any) -> None:
 
 @pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
 @pytest.mark.parametrize("column", ["generations", "completions"])
-def test_a_table_has_several_replies_as_a_text(tmp_path: Path, written: Any, column: str) -> None:
+def test_list_of_replies_stored_as_text_is_split(tmp_path: Path, written: Any, column: str) -> None:
     """They were one reply without a program."""
     rows = [{"problem_id": "sum", "id": "7", column: written([ANSWER, "it's none", ANSWER])}]
     found = list(open_dump([write_csv(tmp_path / "x.csv", rows)], problems=PROBLEMS))
     assert [(one.key, one.code) for one in found] == [("7/0", CODE), ("7/1", None), ("7/2", CODE)]
 
 
-def test_an_id_that_is_there_in_two_files(tmp_path: Path) -> None:
+def test_duplicate_id_in_two_files_is_refused(tmp_path: Path) -> None:
     first = write_jsonl(tmp_path / "1.jsonl", [row(uuid="a")])
     second = write_csv(tmp_path / "2.csv", [row(uuid="b"), row(uuid="a", code="other")])
     with pytest.raises(InputError, match="there twice") as caught:
@@ -144,7 +144,7 @@ def test_an_id_that_is_there_in_two_files(tmp_path: Path) -> None:
     assert caught.value.where == str(second)
 
 
-def test_a_file_that_is_named_twice(tmp_path: Path) -> None:
+def test_dump_file_named_twice_is_refused(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [row()])
     with pytest.raises(InputError, match="the same content as"):
         open_dump([path, path], problems=PROBLEMS)
@@ -153,7 +153,7 @@ def test_a_file_that_is_named_twice(tmp_path: Path) -> None:
 # --- files together ----------------------------------------------------------------------------------
 
 
-def test_all_formats_of_a_folder_together(tmp_path: Path) -> None:
+def test_folder_dump_combines_all_formats(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "1.jsonl", [row(uuid="a", year=None), row(uuid="b", year=2023)])
     write_json(tmp_path / "2.json", [row(uuid="c")])
     write_csv(tmp_path / "3.csv", [row(uuid="d", subtask=""), row(uuid="e", subtask="01-small")])
@@ -169,7 +169,7 @@ def test_all_formats_of_a_folder_together(tmp_path: Path) -> None:
     assert list(dump) == submissions
 
 
-def test_the_hash_is_of_contents_only(tmp_path: Path) -> None:
+def test_dump_hash_depends_on_contents_only(tmp_path: Path) -> None:
     first, second = (write_jsonl(tmp_path / f"{name}.jsonl", [row(uuid=name)]) for name in "ab")
     there = open_dump([first, second], problems=PROBLEMS).info.sha256
     assert open_dump([second, first], problems=PROBLEMS).info.sha256 == there
@@ -179,7 +179,7 @@ def test_the_hash_is_of_contents_only(tmp_path: Path) -> None:
     assert open_dump([first, second], problems=PROBLEMS).info.sha256 != there
 
 
-def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
+def test_file_changed_during_scoring_is_input_error(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [row(uuid="a")])
     dump = open_dump([path], problems=PROBLEMS)
     write_jsonl(path, [row(uuid="a"), row(uuid="b")])
@@ -187,7 +187,7 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
         list(dump)
 
 
-def test_an_empty_file_beside_others_is_no_fault(tmp_path: Path) -> None:
+def test_empty_file_among_others_is_accepted(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.jsonl").touch()
     with pytest.raises(InputError, match="no rows in it"):
@@ -215,7 +215,7 @@ def selected(tmp_path: Path, **selection: Any) -> list[str]:
     return keys
 
 
-def test_selections(tmp_path: Path) -> None:
+def test_selection_filters_rows(tmp_path: Path) -> None:
     assert selected(tmp_path) == ["a", "c", "d"]
     assert selected(tmp_path, problems=frozenset({"sum"})) == ["a", "d"]
     assert selected(tmp_path, limit=2) == ["a", "c"]
@@ -226,16 +226,14 @@ def test_selections(tmp_path: Path) -> None:
         selected(tmp_path, keys=frozenset({"a", "zzz"}))
 
 
-def test_a_key_that_no_row_has_is_refused_with_the_nearest(tmp_path: Path) -> None:
+def test_unknown_key_is_refused_with_suggestion(tmp_path: Path) -> None:
     path = tmp_path / "dump.jsonl"
     write_jsonl(path, [{"uuid": name, "problem_id": "sum", "code": "1"} for name in ("row-one", "row-two")])
     with pytest.raises(InputError, match=r"no row with the key 'row-owe'\. Did you mean 'row-one'\?"):
         open_dump([path], problems=PROBLEMS, selection=Selection(keys=frozenset({"row-two", "row-owe"})))
 
 
-def test_a_large_dump_gives_signs_of_life_and_its_problems(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_dump_reports_progress_and_problem_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.benchmarks.dumps._SAMPLED_ROWS", 100)
     number, told = 201, list[int]()
     dump = tmp_path / "dump.jsonl"

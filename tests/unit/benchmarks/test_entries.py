@@ -109,7 +109,7 @@ def made(folder: Path, name: str, row: dict[str, Any], **options: Any) -> Proble
 
 
 @pytest.mark.parametrize("name", ROWS)
-async def test_a_row_becomes_a_problem(scorer: Scorer, tmp_path: Path, name: str) -> None:
+async def test_row_becomes_problem(scorer: Scorer, tmp_path: Path, name: str) -> None:
     row, label, right, wrong, number = ROWS[name]
     problem = made(tmp_path, name, row)
     assert (problem.id, len(problem.tests), problem.unusable) == (label, number, "")
@@ -131,7 +131,7 @@ def test_own_solutions_of_entries_are_read(tmp_path: Path) -> None:
         assert codes == told.get(name, [TOTAL] if "code" in row or "solution" in json.dumps(row) else [])
 
 
-def test_forms_of_tests() -> None:
+def test_tests_are_read_in_all_supported_forms() -> None:
     for value in (
         {"inputs": ["1"], "outputs": ["2"]},
         {"input": ["1"], "output": ["2"]},
@@ -171,7 +171,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text()
 ENTRY = PAGE.partition("```toml\n")[2].partition("```")[0]
 
 
-def test_the_page_has_the_table_of_entries() -> None:
+def test_benchmarks_page_has_table_of_entries() -> None:
     """Rows of the code, word by word; where this fails it prints what belongs there."""
     lines = [
         "| name | problems | dataset | tests | compared by | language, seconds |",
@@ -189,7 +189,7 @@ def test_the_page_has_the_table_of_entries() -> None:
     assert "\n".join([*lines, ""]) in PAGE, "\n".join(lines)
 
 
-def test_the_page_lists_every_benchmark() -> None:
+def test_benchmarks_page_lists_every_benchmark() -> None:
     rows = PAGE.partition("| name | dataset | judged by | languages |")[2].partition("\n\n")[0].splitlines()
     listed = {name: row for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1] if row else "")}
     own = [one for one in benchmarks() if not isinstance(one, ListedBenchmark)]
@@ -198,7 +198,7 @@ def test_the_page_lists_every_benchmark() -> None:
         assert "Python" not in listed[one.name].split("|")[4] or one.language == "python", one.name
 
 
-def test_an_entry_in_a_file(cli: CommandLine, tmp_path: Path) -> None:
+def test_entry_file_describes_benchmark(cli: CommandLine, tmp_path: Path) -> None:
     entry = tmp_path / "sums.toml"
     entry.write_text(ENTRY)
     rows = written(tmp_path / "rows.jsonl", {"number": 5, "text": "Add.", "info": {"cases": PAIRS}})
@@ -211,7 +211,7 @@ def test_an_entry_in_a_file(cli: CommandLine, tmp_path: Path) -> None:
     assert (problem.limits.cpu_time, problem.checker.kind) == (2, CheckerKind.TOKENS)
 
 
-def test_a_column_of_tags_may_hold_a_list(tmp_path: Path) -> None:
+def test_tags_column_may_be_list(tmp_path: Path) -> None:
     entry = tmp_path / "sums.toml"
     entry.write_text(f'{ENTRY}\ntags = ["labels", "source"]\n')
     row = {"text": "Add.", "info": {"cases": PAIRS}}
@@ -227,7 +227,7 @@ def test_a_column_of_tags_may_hold_a_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", ["1900", "1900.0"])
-def test_a_difficulty_that_a_table_made_a_float(tmp_path: Path, asked: str) -> None:
+def test_float_difficulty_is_read_as_integer(tmp_path: Path, asked: str) -> None:
     entry = tmp_path / "sums.toml"
     entry.write_text(f'{ENTRY}\ndifficulty = "rating"\n')
     row = {"text": "Add.", "info": {"cases": PAIRS}}

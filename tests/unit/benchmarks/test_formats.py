@@ -69,7 +69,7 @@ def packed(path: Path, suffix: str) -> Path:
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst", ".ZST"])
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv"])
-def test_packed_rows_are_those_of_the_file_within(tmp_path: Path, name: str, suffix: str) -> None:
+def test_compressed_rows_equal_rows_of_plain_file(tmp_path: Path, name: str, suffix: str) -> None:
     plain = WRITERS[name](tmp_path / name, ROWS)
     path = packed(plain, suffix)
     assert dump_files([path]) == [path]
@@ -78,7 +78,7 @@ def test_packed_rows_are_those_of_the_file_within(tmp_path: Path, name: str, suf
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_parts_that_were_packed_one_by_one(tmp_path: Path, suffix: str) -> None:
+def test_concatenated_compressed_files_are_read(tmp_path: Path, suffix: str) -> None:
     """Loggers append; `cat` of two packed files is one."""
     path = packed(write_jsonl(tmp_path / "x.jsonl", ROWS), suffix)
     path.write_bytes(path.read_bytes() * 2)
@@ -87,20 +87,22 @@ def test_parts_that_were_packed_one_by_one(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 @pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: b"{}\n"])
-def test_packed_files_that_are_damaged(tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]) -> None:
+def test_damaged_compressed_file_is_input_error(
+    tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]
+) -> None:
     path = packed(write_jsonl(tmp_path / "x.jsonl", ROWS[:4]), suffix)
     path.write_bytes(damage(path.read_bytes()))
     assert "cannot be read" in failing(path).problem
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_a_packed_line_that_is_broken_is_named(tmp_path: Path, suffix: str) -> None:
+def test_broken_line_in_compressed_file_is_named(tmp_path: Path, suffix: str) -> None:
     plain = tmp_path / "x.jsonl"
     plain.write_text('{"a": 1}\n{"a": \n')
     assert failing(packed(plain, suffix)).row == 2
 
 
-def test_objects_per_line_under_the_other_suffix(tmp_path: Path) -> None:
+def test_json_lines_with_json_suffix_are_read(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.json", ROWS)
     assert [row.columns for row in read_rows(path)] == ROWS
 
@@ -114,7 +116,7 @@ def test_byte_order_marks_and_windows_line_ends(tmp_path: Path, name: str) -> No
     assert [row.columns for row in read_rows(path)] == rows
 
 
-def test_lines_are_counted_as_an_editor_does(tmp_path: Path) -> None:
+def test_row_line_numbers_match_editor(tmp_path: Path) -> None:
     jsonl = tmp_path / "x.jsonl"
     jsonl.write_text('{"a": 1}\n\n  \n{"a": 2}')
     assert [row.line for row in read_rows(jsonl)] == [1, 4]
@@ -126,7 +128,7 @@ def test_lines_are_counted_as_an_editor_does(tmp_path: Path) -> None:
     assert [row.line for row in read_rows(table)] == [2, 5]
 
 
-def test_parquet_keeps_types(tmp_path: Path) -> None:
+def test_parquet_values_keep_types(tmp_path: Path) -> None:
     rows = [{"when": datetime.datetime(2024, 9, 1), "n": [1, 2], "m": {"seed": 7}, "none": None}]
     assert next(read_rows(write_parquet(tmp_path / "x.parquet", rows))).columns == rows[0]
 
@@ -135,7 +137,7 @@ def test_parquet_keeps_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1', '{"a" 1}', "nonsense", '{"a": "\t"}', '{"a": 1} {"b": 2}'])
-def test_a_broken_line_is_named(tmp_path: Path, text: str) -> None:
+def test_broken_json_line_is_input_error_with_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1}\n' * 16 + text + "\n" + '{"a": 1}\n')
     error = failing(path)
@@ -151,7 +153,7 @@ def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
 @pytest.mark.parametrize("value", [5, "text", [1], None])
-def test_a_row_that_is_no_object(tmp_path: Path, name: str, value: Any) -> None:
+def test_row_that_is_no_object_is_input_error(tmp_path: Path, name: str, value: Any) -> None:
     error = failing(WRITERS[name](tmp_path / name, [{"a": 1}, value]))
     assert "a row is an object of columns" in str(error)
 
@@ -181,7 +183,7 @@ def test_a_row_that_is_no_object(tmp_path: Path, name: str, value: Any) -> None:
         ("x.json", '{"a": [],\n"a": []}\n', None, 'the key "a" is there twice'),
     ],
 )
-def test_what_is_broken_is_named_with_its_line(
+def test_broken_file_is_input_error_with_line(
     tmp_path: Path, name: str, text: str, line: int | None, words: str
 ) -> None:
     path = tmp_path / name
@@ -195,7 +197,7 @@ def test_what_is_broken_is_named_with_its_line(
 @pytest.mark.parametrize(
     ("damage", "words"), [(b"\xff", "not UTF-8"), (b"\0", "NUL"), (b"\xe2\x82", "not UTF-8")]
 )
-def test_bytes_that_are_no_text(
+def test_non_utf8_file_is_input_error_with_line(
     tmp_path: Path, name: str, damage: bytes, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_files, "_CHUNK", 7)  # so that damage and line ends fall on both sides of a piece
@@ -206,26 +208,26 @@ def test_bytes_that_are_no_text(
 
 
 @pytest.mark.parametrize("keep", [0, 3, 40, -1])
-def test_a_cut_off_parquet(tmp_path: Path, keep: int) -> None:
+def test_truncated_parquet_is_input_error(tmp_path: Path, keep: int) -> None:
     path = write_parquet(tmp_path / "x.parquet", ROWS)
     path.write_bytes(path.read_bytes()[:keep])
     assert "not a parquet file" in str(failing(path))
 
 
-def test_a_parquet_with_text_that_is_none(tmp_path: Path) -> None:
+def test_parquet_with_non_utf8_text_is_input_error(tmp_path: Path) -> None:
     raw = pa.array([b"fine", b"\xff\xfe"], type=pa.binary())
     pq.write_table(pa.table({"text": raw.view(pa.string())}), tmp_path / "x.parquet")
     assert "not UTF-8" in str(failing(tmp_path / "x.parquet"))
 
 
-def test_blanks_around_the_names_of_columns_are_none_of_them(tmp_path: Path) -> None:
+def test_column_names_are_stripped(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a, b ,c\n1, 2,3\n")
     assert [row.columns for row in read_rows(tmp_path / "x.csv")] == [{"a": "1", "b": " 2", "c": "3"}]
 
 
 @pytest.mark.parametrize("name", ["x.parquet", "x.arrow"])
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
-def test_bytes_that_are_texts_are_read_as_texts(tmp_path: Path, name: str, kind: pa.DataType) -> None:
+def test_binary_columns_of_text_are_read_as_text(tmp_path: Path, name: str, kind: pa.DataType) -> None:
     """So some writers have them. What holds others, an image for instance, stays as it is."""
     columns = {
         "text": pa.array(["zwölf".encode(), None], kind),
@@ -254,7 +256,7 @@ def test_bytes_that_are_texts_are_read_as_texts(tmp_path: Path, name: str, kind:
 # --- files -------------------------------------------------------------------------------------------
 
 
-def test_folders_are_searched(tmp_path: Path) -> None:
+def test_dump_folders_are_searched_for_files(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / ".hidden").mkdir()
     wanted = [tmp_path / "a.jsonl", tmp_path / "b" / "c.parquet", tmp_path / "d.CSV", tmp_path / "e.json.gz"]
@@ -265,9 +267,7 @@ def test_folders_are_searched(tmp_path: Path) -> None:
     assert dump_files([str(tmp_path / "d.CSV"), tmp_path / "b"]) == [wanted[2], wanted[1]]
 
 
-def test_a_folder_that_cannot_be_read_is_not_an_empty_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_folder_is_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a part of the dump is missing in every number."""
     for name in ("open", "closed"):
         (tmp_path / name).mkdir()
@@ -287,7 +287,7 @@ def test_a_folder_that_cannot_be_read_is_not_an_empty_one(
         dump_files([tmp_path])
 
 
-def test_paths_that_are_no_dumps(tmp_path: Path) -> None:
+def test_paths_without_dump_are_input_error(tmp_path: Path) -> None:
     for name in ("x.txt", "x.txt.gz", "x.parquet.zst"):
         (tmp_path / name).touch()
     for path, words in (
@@ -301,7 +301,7 @@ def test_paths_that_are_no_dumps(tmp_path: Path) -> None:
             dump_files([tmp_path / path])
 
 
-def test_importing_loads_nothing_heavy() -> None:
+def test_importing_benchmarks_loads_no_pandas_or_pyarrow() -> None:
     script = "import sys, ioi_eval.benchmarks; print({'pyarrow', 'pandas', 'datasets'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
@@ -349,14 +349,16 @@ CELLS = st.text(alphabet="ab ,\"'\n\ré", max_size=10)
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=4))
-def test_any_table(tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[str, str]]) -> None:
+def test_arbitrary_csv_table_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[str, str]]
+) -> None:
     path = tmp_path_factory.mktemp("table") / "x.csv"
     with path.open("w", newline="") as stream:
         csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *cells])
     assert [tuple(row.columns.values()) for row in read_rows(path)] == cells
 
 
-def test_the_limit_of_fields_stays_as_it_was(tmp_path: Path) -> None:
+def test_csv_field_size_limit_is_restored(tmp_path: Path) -> None:
     table = write_csv(tmp_path / "x.csv", [{"code": "x" * 200_000, "n": "1"}, {"code": "y", "n": "2"}])
     before = csv.field_size_limit(1000)
     try:

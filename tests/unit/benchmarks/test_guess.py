@@ -35,7 +35,7 @@ def dump(folder: Path, *ids: str, column: str = "problem_id", **columns: Any) ->
         (("loj-2083", "nwerc2022_A"), {}, "ojbench"),
     ],
 )
-def test_ids_and_columns_tell(
+def test_benchmark_is_guessed_from_ids_and_columns(
     tmp_path: Path, ids: tuple[str, ...], columns: dict[str, Any], name: str
 ) -> None:
     assert guess_benchmark([dump(tmp_path, *ids, **columns)]) == name
@@ -49,7 +49,7 @@ def test_ids_and_columns_tell(
         (("apps_1", "nile"), {}, "nothing says which problems"),
     ],
 )
-def test_the_word_is_asked_for(
+def test_ambiguous_dump_requires_problems_option(
     tmp_path: Path, ids: tuple[str, ...], columns: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(InputError, match=words) as caught:
@@ -57,12 +57,12 @@ def test_the_word_is_asked_for(
     assert caught.value.field == "problems"
 
 
-def test_a_column_that_is_named(tmp_path: Path) -> None:
+def test_benchmark_is_guessed_from_named_id_column(tmp_path: Path) -> None:
     rows = [{"meta": {"id": "apps_1"}, "code": ADD}]
     assert guess_benchmark([write_jsonl(tmp_path / "d.jsonl", rows)], "meta.id") == "apps"
 
 
-def test_a_dump_is_scored_without_the_word(cli: CommandLine, tmp_path: Path) -> None:
+def test_dump_is_scored_without_problems_option(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(0)])
     done = cli(
         "score",
@@ -82,7 +82,7 @@ def test_a_dump_is_scored_without_the_word(cli: CommandLine, tmp_path: Path) -> 
     assert not (tmp_path / "other").exists()
 
 
-def test_a_benchmark_with_the_same_ids_is_named(cli: CommandLine, tmp_path: Path) -> None:
+def test_guess_names_benchmark_with_same_ids(cli: CommandLine, tmp_path: Path) -> None:
     """Nothing in a dump tells HumanEval from HumanEval+, and numbers of the two differ."""
     (tmp_path / "copies").mkdir()
     rows = dump(tmp_path, "HumanEval/0", column="task_id")

@@ -49,21 +49,25 @@ def failing(error: Exception) -> Any:
 
 
 @pytest.mark.usefixtures("reached")
-def test_a_pattern(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_hub_pattern_error_is_input_error(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr(huggingface_hub.HfApi, "list_datasets", failing(error))
     with pytest.raises(InputError, match=r"me/models-\*: cannot be loaded .*not known.*is there a network"):
         find_dumps(["me/models-*"])
 
 
 @pytest.mark.usefixtures("reached")
-def test_a_table(monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Path) -> None:
+def test_hub_table_error_is_input_error(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Path
+) -> None:
     monkeypatch.setattr(datasets, "load_dataset_builder", failing(error))
     with pytest.raises(InputError, match=r"org/x: cannot be loaded .*not known.*data_dir=FOLDER"):
         open_table(TableSource(dataset="org/x", split="test"), cache=tmp_path)
 
 
 @pytest.mark.usefixtures("reached")
-def test_a_push(monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Path) -> None:
+def test_hub_push_error_is_input_error(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, tmp_path: Path
+) -> None:
     (tmp_path / "results.jsonl").write_text('{"key": "1"}\n')
     (tmp_path / "report.md").write_text("# Scores\n")
     monkeypatch.setattr(huggingface_hub.HfApi, "create_repo", failing(error))
@@ -111,7 +115,7 @@ def test_offline_setting_of_the_client_is_restored(
     assert (client.HF_HUB_OFFLINE, own.HF_HUB_OFFLINE) == (False, True)
 
 
-def test_without_a_network(
+def test_hub_without_network_is_asked_once(
     monkeypatch: pytest.MonkeyPatch, pauses: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "ioi_eval")

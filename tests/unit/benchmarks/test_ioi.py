@@ -31,7 +31,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", ["garland", "lanterns", "relay", "cairn"])
-def test_a_problem_is_the_one_that_its_rows_were_made_of(hub: Path, tmp_path: Path, name: str) -> None:
+def test_ioi_rows_rebuild_their_problem(hub: Path, tmp_path: Path, name: str) -> None:
     found, package = loaded(hub)[name], load_problems(EXAMPLES / name, cache=tmp_path)[name]
     assert found.task_type is package.task_type and found.options == package.options
     assert found.limits == package.limits
@@ -48,12 +48,12 @@ def test_a_problem_is_the_one_that_its_rows_were_made_of(hub: Path, tmp_path: Pa
     assert (found.manager is None) == (package.manager is None)
 
 
-def test_the_examples_are_a_subtask_that_is_worth_nothing(hub: Path) -> None:
+def test_ioi_samples_are_subtask_worth_nothing(hub: Path) -> None:
     first = loaded(hub)["garland"].subtasks[0]
     assert (first.name, first.points, first.tests) == ("00-samples", 0, ("0-01",))
 
 
-def test_what_else_the_rows_say(hub: Path) -> None:
+def test_ioi_rows_give_standard_checker_and_statement(hub: Path) -> None:
     problems = loaded(hub)
     assert (problems["garland"].cpp_standard, problems["lanterns"].cpp_standard) == ("gnu++17", "gnu++20")
     relay = problems["relay"]
@@ -72,7 +72,7 @@ def test_years_splits_and_problems_are_chosen(hub: Path) -> None:
         loaded(hub, problems=frozenset({"relai"}))
 
 
-def test_only_the_tests_of_years_that_are_needed_are_opened(tmp_path: Path) -> None:
+def test_ioi_tests_of_unneeded_years_are_not_opened(tmp_path: Path) -> None:
     folder = write_ioi(tmp_path, {"garland": 2023, "lanterns": 2024})
     for path in (folder / "ioi-test-cases" / "2024").iterdir():
         path.write_bytes(b"broken")
@@ -82,7 +82,7 @@ def test_only_the_tests_of_years_that_are_needed_are_opened(tmp_path: Path) -> N
         load(find_benchmark("ioi"), options, cache=tmp_path / "c", only={"lanterns"})
 
 
-def test_one_name_in_two_years(tmp_path: Path) -> None:
+def test_ioi_problem_name_in_two_years_needs_year(tmp_path: Path) -> None:
     rows = [row for year in (2023, 2024) for row in ioi_rows(EXAMPLES / "garland", year)]
     write_table(tmp_path / "ioi" / "all.parquet", rows, IOI_ROWS)
     for year in (2023, 2024):
@@ -99,7 +99,7 @@ def test_one_name_in_two_years(tmp_path: Path) -> None:
         chosen.find("garland", 2023)
 
 
-def test_rows_of_a_dump_find_their_subtask(hub: Path, tmp_path: Path) -> None:
+def test_dump_rows_find_ioi_subtask(hub: Path, tmp_path: Path) -> None:
     rows = [
         {"problem_id": "garland", "year": 2023, "subtask": "02-medium", "code": "1"},
         {"problem_id": "lanterns", "subtask": "pairs", "code": "2"},
@@ -133,7 +133,7 @@ def test_tests_lie_on_disk_under_their_hash_and_are_made_once(tmp_path: Path) ->
     assert loaded(tmp_path)["garland"].tests[0].input.size == 5001
 
 
-def test_where_the_contents_lie_is_no_part_of_a_problem(hub: Path, tmp_path: Path) -> None:
+def test_ioi_fingerprint_ignores_cache_location(hub: Path, tmp_path: Path) -> None:
     again = load(find_benchmark("ioi"), BenchmarkOptions(data_dir=str(hub)), cache=tmp_path)
     assert fingerprint(again) == fingerprint(loaded(hub))
 
@@ -169,7 +169,9 @@ def with_file(name: str, content: str | None) -> Callable[[Row], None]:
         (with_file("checker/notes.txt", "x"), "checker", "missing file checker/checker.cpp"),
     ],
 )
-def test_a_broken_row_is_named(tmp_path: Path, change: Callable[[Row], None], field: str, words: str) -> None:
+def test_row_with_invalid_column_is_input_error(
+    tmp_path: Path, change: Callable[[Row], None], field: str, words: str
+) -> None:
     rows = ioi_rows(EXAMPLES / "garland", 2024)
     change(rows[0])
     write_table(tmp_path / "ioi" / "test.parquet", rows, IOI_ROWS)
@@ -182,7 +184,7 @@ def test_a_broken_row_is_named(tmp_path: Path, change: Callable[[Row], None], fi
     assert caught.value.row == 1 or "row 1" in caught.value.where
 
 
-def test_tests_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_ioi_tests_are_input_error(tmp_path: Path) -> None:
     write_table(tmp_path / "ioi" / "test.parquet", ioi_rows(EXAMPLES / "garland", 2024), IOI_ROWS)
     with pytest.raises(InputError, match="no folder 'ioi-test-cases' in it, only ioi"):
         loaded(tmp_path)
@@ -197,7 +199,7 @@ def test_tests_that_are_not_there(tmp_path: Path) -> None:
         loaded(tmp_path)
 
 
-def test_rows_that_are_there_twice(tmp_path: Path) -> None:
+def test_duplicate_ioi_row_is_input_error(tmp_path: Path) -> None:
     rows = ioi_rows(EXAMPLES / "garland", 2024)
     write_table(tmp_path / "ioi" / "test.parquet", [*rows, rows[0]], IOI_ROWS)
     write_table(tmp_path / "ioi-test-cases" / "2024" / "train.parquet", ioi_tests(EXAMPLES / "garland", 2024))

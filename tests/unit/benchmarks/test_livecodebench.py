@@ -38,7 +38,7 @@ def functional(name: str, **columns: Any) -> dict[str, Any]:
     return livecodebench(name, **{**FUNCTION, "private": private, **columns})
 
 
-def test_a_row_becomes_a_program(tmp_path: Path) -> None:
+def test_row_becomes_program_problem(tmp_path: Path) -> None:
     problem = loaded(tmp_path, "livecodebench", [livecodebench("abc301_a")])["abc301_a"]
     assert problem.statement is not None and problem.statement.read() == b"Add two numbers."
     assert (problem.difficulty, problem.tags, problem.year) == ("easy", ("atcoder",), 2024)
@@ -54,7 +54,7 @@ async def test_output_is_compared_by_lines_and_decimal_numbers(scorer: Scorer, t
     assert await statuses(scorer, problem, f"{ADD}print(0)") == [V.WA, V.WA]
 
 
-async def test_a_method_of_solution_is_called(scorer: Scorer, tmp_path: Path) -> None:
+async def test_livecodebench_calls_method_of_solution_class(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, "livecodebench", [functional("2727")])["2727"]
     assert problem.starter_code == FUNCTION["starter_code"]
     assert contents(problem) == [("[[1, 2], 3]", "6"), ("[[], -4]", "-4")]
@@ -63,7 +63,7 @@ async def test_a_method_of_solution_is_called(scorer: Scorer, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("digits", "verdict"), [(4_301, V.AC), (49_999, V.AC), (50_002, V.RE)])
-async def test_program_converts_as_many_digits_as_at_the_benchmarks_runner(
+async def test_int_conversion_digit_limit_matches_benchmark_runner(
     scorer: Scorer, tmp_path: Path, digits: int, verdict: V
 ) -> None:
     row = livecodebench("big", public_test_cases=lcb_tests(("1", "1" + "0" * (digits - 1))), private="")
@@ -72,7 +72,7 @@ async def test_program_converts_as_many_digits_as_at_the_benchmarks_runner(
     assert await statuses(scorer, problem, program) == [verdict]
 
 
-def test_private_tests_that_are_not_packed_or_missing(tmp_path: Path) -> None:
+def test_uncompressed_or_missing_private_tests_are_accepted(tmp_path: Path) -> None:
     rows = [
         livecodebench("json", private=lcb_tests(("5 5", "10"))),
         livecodebench("none", private=""),
@@ -97,7 +97,7 @@ def test_problems_by_date_platform_and_difficulty(tmp_path: Path) -> None:
         names(tags=frozenset({"topcoder"}))
 
 
-def test_rows_need_no_year(tmp_path: Path) -> None:
+def test_livecodebench_rows_need_no_year(tmp_path: Path) -> None:
     dump = write_jsonl(tmp_path / "d.jsonl", [{"problem_id": "a", "code": ADD}])
     info = open_dump([dump], problems=loaded(tmp_path, "livecodebench", [livecodebench("a")])).info
     assert (len(info.keys), info.noted) == (1, {})
@@ -157,7 +157,7 @@ def test_another_schema_is_bad_input(tmp_path: Path, row: dict[str, Any], messag
         loaded(tmp_path, "livecodebench", [row], schema=False)
 
 
-def test_the_same_problem_twice_is_bad_input(tmp_path: Path) -> None:
+def test_duplicate_problem_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a second problem 'a'"):
         loaded(tmp_path, "livecodebench", [livecodebench("a"), livecodebench("a")])
 
@@ -176,14 +176,14 @@ class Attack:
 
 
 @given(st.text(), st.integers(0, pickle.HIGHEST_PROTOCOL))
-def test_any_text_is_unpacked(text: str, protocol: int) -> None:
+def test_pickled_text_is_unpacked(text: str, protocol: int) -> None:
     data = pickle.dumps(text, protocol)
     assert read_pickled_string(data) == text
     assert unpack_tests(base64.b64encode(zlib.compress(data)).decode()) == text
 
 
 @given(st.binary())
-def test_any_bytes_are_a_text_or_an_error(data: bytes) -> None:
+def test_arbitrary_pickle_bytes_are_text_or_cases_error(data: bytes) -> None:
     try:
         assert isinstance(read_pickled_string(data), str)
     except CasesError as error:
@@ -191,7 +191,7 @@ def test_any_bytes_are_a_text_or_an_error(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_malicious_pickle_is_not_run(tmp_path: Path, protocol: int) -> None:
+def test_malicious_pickle_is_not_executed(tmp_path: Path, protocol: int) -> None:
     trap = tmp_path / "trap"
     private = base64.b64encode(zlib.compress(pickle.dumps(Attack(trap), protocol))).decode()
     problems = loaded(tmp_path, "livecodebench", [livecodebench("a", private=private)])

@@ -80,7 +80,7 @@ async def points(scorer: Scorer, problems: LoadedProblems, code: str) -> tuple[f
     return result.points, [test.status for test in result.tests]
 
 
-async def test_subtasks_have_the_points_of_the_rubric(scorer: Scorer, tmp_path: Path) -> None:
+async def test_liveoibench_subtasks_have_rubric_points(scorer: Scorer, tmp_path: Path) -> None:
     problems = loaded(tmp_path)
     one = problems[NAME]
     assert (one.name, one.year, one.difficulty, one.tags) == ("add-up", 2024, "12", ("IOI",))
@@ -96,7 +96,7 @@ HEADER = "long long add(long long a, long long b);\n"
 FUNCTION = '#include "add-up.h"\nlong long add(long long a, long long b) { return a + b; }\n'
 
 
-async def test_a_grader_is_compiled_with_the_submission(
+async def test_liveoibench_grader_is_compiled_with_submission(
     scorer: Scorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {"add-up.h": HEADER, "add-up.cpp": "// yours\n"}
@@ -116,7 +116,7 @@ async def test_a_grader_is_compiled_with_the_submission(
     assert names == ["graders/grader.cpp", "graders/testlib.h", "graders/add-up.h"]
 
 
-async def test_a_number_with_a_point_may_differ_a_little(scorer: Scorer, tmp_path: Path) -> None:
+async def test_liveoibench_decimals_are_compared_with_tolerance(scorer: Scorer, tmp_path: Path) -> None:
     tests = {"1-a": {"input": "1 2\n", "output": "3.0\n"}, "2-b": {"input": "30 4\n", "output": "3.4e1"}}
     problems = loaded(tmp_path, tests=rubric(tests=tests))
     near = ADD.replace('"%lld", a + b', '"%f", a + b + 1e-7')
@@ -137,7 +137,9 @@ async def test_a_number_with_a_point_may_differ_a_little(scorer: Scorer, tmp_pat
         (rubric("IOI-2024-contest-other"), "No test cases provided"),
     ],
 )
-def test_broken_tests_make_a_problem_unusable(tmp_path: Path, tests: dict[str, Any], words: str) -> None:
+def test_liveoibench_broken_tests_make_problem_unusable(
+    tmp_path: Path, tests: dict[str, Any], words: str
+) -> None:
     assert words in loaded(tmp_path, tests=tests)[NAME].unusable
 
 
@@ -147,7 +149,7 @@ def test_without_subtasks_every_test_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [{"grader_code": "[1]"}, {"starter_code": "{"}, {"name": "IOI-2024"}])
-def test_a_damaged_row_is_named(tmp_path: Path, columns: dict[str, str]) -> None:
+def test_liveoibench_damaged_row_is_input_error(tmp_path: Path, columns: dict[str, str]) -> None:
     rows = [problem(**columns)] if "name" not in columns else [{**problem(), "problem_id": columns["name"]}]
     copies = write(tmp_path / "copies", rows, [rubric()])
     with pytest.raises(InputError, match="line 1"):
@@ -168,7 +170,7 @@ int main() {
 """
 
 
-async def test_an_interactor_of_the_tests_table(scorer: Scorer, tmp_path: Path) -> None:
+async def test_liveoibench_interactor_judges_problem(scorer: Scorer, tmp_path: Path) -> None:
     write_header(tmp_path / "copies")
     tests = rubric(tests={"1-a": {"input": "30\n", "output": ""}, "2-b": {"input": "99\n", "output": ""}})
     tests["grader_codes"] = json.dumps({"interactor.cpp": HIDDEN})
@@ -215,9 +217,7 @@ def test_results_of_contestants_are_read(tmp_path: Path) -> None:
     ]
 
 
-def test_a_dump_is_known_by_its_ids_and_interactive_tasks_are_left_out(
-    cli: CommandLine, tmp_path: Path
-) -> None:
+def test_liveoibench_dump_is_guessed_and_interactive_tasks_excluded(cli: CommandLine, tmp_path: Path) -> None:
     asked = "CEOI-2023-day1-guess"
     problems = [problem(), problem(asked, task_type="interactive")]
     copies = write(tmp_path / "copies", problems, [rubric(), rubric(asked)])

@@ -48,7 +48,9 @@ def names(path: Path, **options: Any) -> list[str]:
     ],
     ids=["page", "second version", "dictionary", "pages"],
 )
-def test_page_that_does_not_fit_is_refused(tmp_path: Path, options: dict[str, Any], fits: bool) -> None:
+def test_parquet_page_larger_than_memory_limit_is_refused(
+    tmp_path: Path, options: dict[str, Any], fits: bool
+) -> None:
     path = write(tmp_path / "rows.parquet", 100 * MB, **options)
     every = [str(number) for number in range(ROWS)]
     assert names(path, memory=600 * MB) == every
@@ -95,7 +97,7 @@ print(max(seen) - seen[0])
     ],
     ids=["pages", "not packed", "page"],
 )
-def test_memory_is_that_of_some_rows(tmp_path: Path, options: dict[str, Any], most: int) -> None:
+def test_parquet_reader_memory_is_bounded(tmp_path: Path, options: dict[str, Any], most: int) -> None:
     """Of 300 MB: the memory of the process that reads the rows, in MiB."""
     path = write(tmp_path / "rows.parquet", 300 * MB, **options)
     done = subprocess.run(
@@ -109,7 +111,7 @@ def test_memory_is_that_of_some_rows(tmp_path: Path, options: dict[str, Any], mo
     [b"\x15\x00\x15\x02\x15\x0d\x00", b"\x1c" * 50_000, b"\x15" + b"\xff" * 100_000],
     ids=["leads back to itself", "nests", "has a number without end"],
 )
-def test_hostile_header_is_an_error(tmp_path: Path, header: bytes) -> None:
+def test_hostile_parquet_header_is_input_error(tmp_path: Path, header: bytes) -> None:
     path = write(tmp_path / "rows.parquet", MB)
     data = bytearray(path.read_bytes())
     data[4 : 4 + len(header)] = header
@@ -118,7 +120,7 @@ def test_hostile_header_is_an_error(tmp_path: Path, header: bytes) -> None:
         list(read_rows(path))
 
 
-def test_rows_that_share_a_text_are_read_a_few_at_a_time(tmp_path: Path) -> None:
+def test_parquet_rows_sharing_large_text_are_read_in_small_batches(tmp_path: Path) -> None:
     """A file of a kilobyte, whose rows are a GB together. They need not fit, as long as each row does."""
     path = tmp_path / "rows.parquet"
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 128, pa.int32()), pa.array(["x" * (8 * MB)]))
@@ -131,9 +133,7 @@ def test_rows_that_share_a_text_are_read_a_few_at_a_time(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("schema", [False, True])
 @pytest.mark.parametrize("deep", [False, True])
-def test_a_list_that_names_one_text_again_and_again_is_refused(
-    tmp_path: Path, deep: bool, schema: bool
-) -> None:
+def test_parquet_list_repeating_large_text_is_refused(tmp_path: Path, deep: bool, schema: bool) -> None:
     """`schema`: also if the file says that the list is one of indices."""
     path = tmp_path / "rows.parquet"
     text = pa.array(["x" * MB])
@@ -148,7 +148,7 @@ def test_a_list_that_names_one_text_again_and_again_is_refused(
         next(batches(path, memory=1 << 30))
 
 
-def test_a_list_of_many_texts_that_fit_is_read(tmp_path: Path) -> None:
+def test_parquet_list_of_texts_within_memory_is_read(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     texts = [str(number) * 1000 for number in range(1000)]
     pq.write_table(pa.table({"tests": [texts, texts[:1]]}), path, dictionary_pagesize_limit=1 << 30)
@@ -158,7 +158,7 @@ def test_a_list_of_many_texts_that_fit_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_a_size_that_lies_is_not_believed(tmp_path: Path) -> None:
+def test_wrong_parquet_size_is_not_trusted(tmp_path: Path) -> None:
     """The footer says that a page of 100 MB has none."""
     path = write(tmp_path / "rows.parquet", 100 * MB, **ONE_PAGE)
     size = pq.ParquetFile(path).metadata.row_group(0).column(1).total_uncompressed_size
@@ -188,9 +188,7 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[
     assert all(child.returncode is not None for child in started)
 
 
-def test_child_serves_one_file_after_the_other(
-    tmp_path: Path, children: list[subprocess.Popen[bytes]]
-) -> None:
+def test_parquet_child_process_is_reused(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
     path = write(tmp_path / "rows.parquet", MB)
     for _ in range(3):
         assert len(names(path)) == ROWS
@@ -201,9 +199,7 @@ def test_child_serves_one_file_after_the_other(
     assert sorted(child.pid for child in parquet._idle) == sorted(child.pid for child in children)
 
 
-def test_child_that_was_idle_for_too_long_is_replaced(
-    tmp_path: Path, children: list[subprocess.Popen[bytes]]
-) -> None:
+def test_ended_parquet_child_is_replaced(tmp_path: Path, children: list[subprocess.Popen[bytes]]) -> None:
     pipe = subprocess.PIPE
     ended = subprocess.Popen([sys.executable, "-c", ""], stdin=pipe, stdout=pipe, stderr=pipe)
     ended.wait()
@@ -212,7 +208,7 @@ def test_child_that_was_idle_for_too_long_is_replaced(
     assert parquet._idle == children and len(children) == 1
 
 
-def test_rows_that_nobody_reads_end_the_child(
+def test_abandoned_parquet_reading_kills_child(
     tmp_path: Path, children: list[subprocess.Popen[bytes]]
 ) -> None:
     reading = batches(write(tmp_path / "rows.parquet", 40 * MB))
@@ -225,7 +221,7 @@ def test_rows_that_nobody_reads_end_the_child(
     ("ending", "said"),
     [(signal.SIGKILL, "takes more than"), (signal.SIGSEGV, "the process that unpacks it ended with -11")],
 )
-def test_child_that_is_killed_is_an_error_of_the_file(
+def test_killed_parquet_child_is_input_error(
     tmp_path: Path, children: list[subprocess.Popen[bytes]], ending: signal.Signals, said: str
 ) -> None:
     """The kernel kills it where memory is short; a broken file may make it crash."""
@@ -236,7 +232,7 @@ def test_child_that_is_killed_is_an_error_of_the_file(
         list(reading)
 
 
-def test_forked_process_has_a_child_of_its_own(
+def test_forked_process_does_not_share_parquet_child(
     tmp_path: Path, children: list[subprocess.Popen[bytes]]
 ) -> None:
     path = write(tmp_path / "rows.parquet", MB)

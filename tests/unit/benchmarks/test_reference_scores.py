@@ -43,7 +43,7 @@ def official(
     return read_reference_scores(dump, PROBLEMS, column=column, scale=scale)
 
 
-def test_the_published_columns(tmp_path: Path) -> None:
+def test_score_and_label_columns_are_read(tmp_path: Path) -> None:
     found = official(
         tmp_path, {"label": "model_solution", "score": 100.0}, {"label": "time_limit", "score": 40.5}
     )
@@ -71,7 +71,7 @@ def test_scores_up_to_one_are_fractions_unless_said_otherwise(tmp_path: Path) ->
     assert all(case.score is not None and not case.score.fraction for case in points.cases)
 
 
-def test_the_whole_column_decides_what_its_scores_count(tmp_path: Path) -> None:
+def test_score_scale_is_decided_by_whole_column(tmp_path: Path) -> None:
     """Also when only some rows were asked for."""
     path = write(tmp_path, {"id": "x", "score": 1}, {"id": "y", "score": 40})
     dump = open_dump([path], problems=PROBLEMS, selection=Selection(keys=frozenset({"x"})))

@@ -155,7 +155,7 @@ async def test_solution_without_its_library_is_judged_again(tmp_path: Path) -> N
     assert len(judge.codes) == 2
 
 
-async def test_a_problem_that_changed_is_judged_again(scorer: Scorer, tmp_path: Path) -> None:
+async def test_solutions_of_changed_problem_are_judged_again(scorer: Scorer, tmp_path: Path) -> None:
     judge = Counting(scorer.judge)
     await judged(judge, loaded(tmp_path, "apps", [solved(0, ADD)]), tmp_path)
     other = apps(0, solutions=json.dumps([ADD]), tests={"inputs": ["1 2"], "outputs": ["4"]})
@@ -185,7 +185,7 @@ async def test_only_correct_solutions_in_known_languages_are_judged(scorer: Scor
     assert found["b"].note == "none is in a language that is known here"
 
 
-async def test_the_same_text_in_another_language_is_judged_again(tmp_path: Path) -> None:
+async def test_solution_in_other_language_is_judged_again(tmp_path: Path) -> None:
     seen = []
     for score, language in ((0.0, 3), (1.0, 2), (1.0, 3)):
         solutions = {"language": [language], "solution": [ADD]}
@@ -207,7 +207,7 @@ async def test_fresh_results_replace_stored_results(tmp_path: Path) -> None:
     assert seen == [V.WA, V.WA, V.AC, V.AC]
 
 
-async def test_a_dataset_without_solutions(scorer: Scorer, tmp_path: Path) -> None:
+async def test_dataset_without_solutions_has_unknown_reliability(scorer: Scorer, tmp_path: Path) -> None:
     found = await judged(scorer.judge, loaded(tmp_path, "livecodebench", [livecodebench("a")]), tmp_path)
     assert (found["a"].reliability, found["a"].note) == (Reliability.UNKNOWN, "the dataset has none")
 
@@ -224,7 +224,7 @@ async def test_a_dataset_without_solutions(scorer: Scorer, tmp_path: Path) -> No
         ([V.TLE, None], "unreliable"),
     ],
 )
-def test_reliability(statuses: list[V | None], expected: str) -> None:
+def test_reliability_follows_statuses_of_solutions(statuses: list[V | None], expected: str) -> None:
     references = [Reference(solution="", language="", status=status) for status in statuses]
     assert reliability(references).value == expected
 

@@ -31,13 +31,13 @@ def table(folder: Path, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_line_for_each_row(tmp_path: Path) -> None:
+def test_results_file_has_line_for_each_row(tmp_path: Path) -> None:
     rows = [{"key": "a", "a": 1}, {"key": "b", "b": [None, {}]}]
     write_results(run_of(tmp_path / "run", rows), tmp_path / "x.jsonl")
     assert [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()] == rows
 
 
-def test_what_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
+def test_unwritable_results_path_is_refused_before_run(tmp_path: Path) -> None:
     (tmp_path / "folder.jsonl").mkdir()
     (tmp_path / "file").touch()
     for path in (tmp_path / "folder.jsonl", tmp_path / "file" / "x.jsonl"):
@@ -47,7 +47,7 @@ def test_what_cannot_be_written_is_said_before_the_run(tmp_path: Path) -> None:
     assert not list((tmp_path / "new").iterdir())
 
 
-def test_columns_have_the_types_of_their_values(tmp_path: Path) -> None:
+def test_results_table_columns_have_types_of_values(tmp_path: Path) -> None:
     rows = [
         {"n": 1, "part": {"x": 1}, "list": ["a"]},
         {"n": 2.5, "part": {"y": "b"}, "list": []},
@@ -61,7 +61,7 @@ def test_columns_have_the_types_of_their_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 500])
-def test_what_no_type_holds_becomes_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_mixed_result_values_become_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(exports, "_BATCH_ROWS", size)
     rows = [{"id": 1, "empty": {}}, {"id": "b", "empty": {}}, {"id": [3], "empty": None}]
     found = table(tmp_path, rows)
@@ -89,7 +89,7 @@ def test_any_rows_can_be_written(
     assert [row["key"] for row in found] == [str(number) for number in range(len(rows))]
 
 
-def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+def test_unwritable_results_file_is_input_error(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", [{"a": 1}])
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):

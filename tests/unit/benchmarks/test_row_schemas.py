@@ -53,7 +53,7 @@ def test_lists_of_programs_by_problem(tmp_path: Path, name: str) -> None:
     assert len({one.key for one in found}) == 4
 
 
-def test_columns_of_a_row_by_problem_are_no_files(tmp_path: Path) -> None:
+def test_json_object_by_problem_is_read_as_rows(tmp_path: Path) -> None:
     held = {"sum": {"code": "print(1)", "language": "python", "model": "m"}, "tree": {"response": ANSWER}}
     found = read(write_json(tmp_path / "x.json", held))
     assert [(one.problem_id, one.code, one.language, one.row.get("model")) for one in found] == [
@@ -62,7 +62,7 @@ def test_columns_of_a_row_by_problem_are_no_files(tmp_path: Path) -> None:
     ]
 
 
-def test_a_list_of_lists_is_in_the_order_of_the_benchmark(tmp_path: Path) -> None:
+def test_list_of_lists_follows_benchmark_order(tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(number) for number in range(3)])
     path = write_json(tmp_path / "generations.json", [["print(0)", "print(1)"], ["print(2)"]])
     assert named_problem_ids([path]) == {"#0", "#1"}
@@ -141,7 +141,7 @@ VERL = {"output": ANSWER, "score": 0.0, "step": 1}
         ({"custom_id": "sum", "error": None, "response": BATCH}, "problem <- custom_id, reply <- response"),
     ],
 )
-def test_columns_of_other_tools_in_a_table(tmp_path: Path, columns: dict[str, Any], read_as: str) -> None:
+def test_columns_of_other_tools_are_recognized(tmp_path: Path, columns: dict[str, Any], read_as: str) -> None:
     path = write_parquet(tmp_path / "x.parquet", [columns, {**columns, "sample": 2}])
     assert {(one.problem_id, one.code) for one in read(path)} == {("sum", CODE)}
     assert understood(path).startswith(f"{read_as}, language c++ (")
@@ -163,7 +163,7 @@ CHAT = {
     ],
     ids=["TRL", "TRL's chats", "verl"],
 )
-def test_rollouts_are_of_the_problem_that_was_asked_for(tmp_path: Path, columns: dict[str, Any]) -> None:
+def test_rollout_problem_is_found_by_statement_in_prompt(tmp_path: Path, columns: dict[str, Any]) -> None:
     unasked = {**columns, "prompt": "Write a poem.", "input": "Write a poem."}
     if isinstance(columns.get("prompt"), list):
         unasked["prompt"] = [{"role": "user", "content": "Write a poem."}]
@@ -178,7 +178,7 @@ def test_rollouts_are_of_the_problem_that_was_asked_for(tmp_path: Path, columns:
 
 
 @pytest.mark.parametrize("ids", [("a", "b"), ("b", "a")])
-def test_of_statements_in_each_other_the_longer_one_is_asked(tmp_path: Path, ids: tuple[str, str]) -> None:
+def test_longer_of_nested_statements_is_matched(tmp_path: Path, ids: tuple[str, str]) -> None:
     longer, shorter = (
         Problem(id=name, statement=Blob.of(text))
         for name, text in zip(ids, (f"{STATEMENT} And their product.", STATEMENT), strict=True)
@@ -189,7 +189,7 @@ def test_of_statements_in_each_other_the_longer_one_is_asked(tmp_path: Path, ids
     assert [one.problem_id for one in found] == [longer.id]
 
 
-def test_a_completion_of_trl_may_name_its_problem(tmp_path: Path) -> None:
+def test_trl_completion_may_name_problem(tmp_path: Path) -> None:
     """As `log_extra` writes it."""
     columns = {"step": 3, "prompt": "-", "completion": ANSWER, "problem_id": "sum", "advantage": 0.1}
     path = write_parquet(tmp_path / "x.parquet", [columns])
@@ -200,15 +200,13 @@ def test_a_completion_of_trl_may_name_its_problem(tmp_path: Path) -> None:
 # --- what is said --------------------------------------------------------------------------------------
 
 
-def test_of_a_large_dump_the_first_rows_are_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_first_rows_of_large_dump_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.benchmarks.dumps._SAMPLED_ROWS", 3)
     path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": CODE}] * 7)
     assert understood(path).endswith("0 of 3 without a program (from the first 3 rows)")
 
 
-def test_a_missing_column_is_said_once(tmp_path: Path) -> None:
+def test_missing_column_is_reported_once(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [{"problm": "sum", "code": CODE}] * 500)
     with pytest.raises(BadRows) as caught:
         read(path)
@@ -295,7 +293,7 @@ def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLin
     assert all(row["repairs"] == [CONTINUED] for row in found.values())
 
 
-def test_requests_that_failed_are_listed_and_the_others_scored(cli: CommandLine, tmp_path: Path) -> None:
+def test_failed_batch_requests_are_listed_and_others_scored(cli: CommandLine, tmp_path: Path) -> None:
     rows = write_parquet(tmp_path / "humaneval.parquet", [SUMS])
     reply = "```python\ndef total(numbers):\n    return sum(numbers)\n```"
     body = {"choices": [{"message": {"content": reply}}]}
@@ -362,7 +360,7 @@ def test_folder_with_other_files_is_no_folder_of_programs(tmp_path: Path, other:
 
 
 @pytest.mark.parametrize("held", [{"0": ["print(0)"], "2": ["print(2)"]}, {"0": "print(0)", "2": "print(2)"}])
-def test_file_of_programs_of_apps_is_known_by_its_name(tmp_path: Path, held: dict[str, Any]) -> None:
+def test_apps_codes_file_is_recognized_by_name(tmp_path: Path, held: dict[str, Any]) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(number) for number in range(3)])
     path = write_json(tmp_path / "all_codes.json", held)
     assert guess_benchmark([path]) == "apps"

@@ -26,9 +26,7 @@ def ids(candidates: list[Candidate]) -> list[str]:
 
 
 @given(st.integers(1, 35), st.integers(0, 5), st.randoms())
-def test_a_sample_depends_on_the_seed_and_not_on_the_order(
-    size: int, seed: int, order: random.Random
-) -> None:
+def test_sample_depends_on_seed_and_not_on_order(size: int, seed: int, order: random.Random) -> None:
     shuffled = order.sample(MANY, len(MANY))
     chosen = sample(shuffled, size, seed)
     assert set(ids(chosen)) == set(ids(sample(MANY, size, seed)))
@@ -68,7 +66,7 @@ def test_unknown_value_of_an_option_is_an_input_error(options: BenchmarkOptions,
         select(MANY, options)
 
 
-def test_a_filter_fails_only_if_no_problem_has_any_of_its_words() -> None:
+def test_filter_fails_only_if_no_value_matches() -> None:
     options = BenchmarkOptions(difficulty=frozenset({"hard", "introductory"}), years=frozenset({2021, 1999}))
     found = select(MANY, options)
     assert found and {(one.difficulty, one.year) for one in found} == {("Hard", 2021)}
@@ -92,7 +90,7 @@ def test_benchmarks_are_found_by_name_and_by_their_columns() -> None:
         benchmark_of_columns(["problem_id", "code"], where="x.jsonl")
 
 
-def test_first_row_tells_plain_humaneval_from_humaneval_plus(tmp_path: Path) -> None:
+def test_first_row_distinguishes_humaneval_from_humaneval_plus(tmp_path: Path) -> None:
     """Their files have the same columns."""
     check = "\n\nMETADATA = {}\n\n\ndef check(candidate):\n    assert candidate(1) == 2\n"
     plus = "def check(candidate):\n    inputs = [[1]]\n    results = [2]\n"

@@ -32,7 +32,7 @@ LINES = "".join(json.dumps(one) + "\n" for one in ROWS).encode()
     ],
     ids=["lines", "list", "gzip", "zstd"],
 )
-def test_rows_from_standard_input(tmp_path: Path, content: bytes) -> None:
+def test_standard_input_rows_are_read_in_any_format(tmp_path: Path, content: bytes) -> None:
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps(row(uuid="d")) + "\n")
     with dumps_from_stdin([str(other), "-"], io.BytesIO(content)) as dumps:
@@ -45,7 +45,7 @@ def test_rows_from_standard_input(tmp_path: Path, content: bytes) -> None:
     assert not kept.path.parent.exists()
 
 
-def test_nothing_is_read_where_nobody_asks() -> None:
+def test_standard_input_is_not_read_unless_named() -> None:
     with dumps_from_stdin(["x.jsonl"], io.BytesIO(b"kept")) as dumps:
         assert dumps == ["x.jsonl"]
 
@@ -61,12 +61,12 @@ def test_nothing_is_read_where_nobody_asks() -> None:
     ],
     ids=["nothing", "csv", "broken", "no problem", "cut off"],
 )
-def test_mistakes_name_standard_input(content: bytes, words: str) -> None:
+def test_errors_name_standard_input(content: bytes, words: str) -> None:
     with pytest.raises(InputError, match=words), dumps_from_stdin(["-"], io.BytesIO(content)) as dumps:
         open_dump(dumps, problems=PROBLEMS)
 
 
-def test_the_problems_are_asked_for_first() -> None:
+def test_standard_input_is_readable_for_mentioned_problems() -> None:
     with (
         dumps_from_stdin(["-"], io.BytesIO(b"\xff")) as dumps,
         pytest.raises(InputError, match="standard input, line 1"),
@@ -78,12 +78,12 @@ def test_the_problems_are_asked_for_first() -> None:
         }  # the first line is told with the other ones, when all are read
 
 
-def test_it_is_named_once() -> None:
+def test_standard_input_named_twice_is_refused() -> None:
     with pytest.raises(InputError, match="twice"), dumps_from_stdin(["-", "-"], io.BytesIO(LINES)):
         pass
 
 
-def test_a_pipe_with_a_name_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_named_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     pipe = tmp_path / "rows.jsonl"
     os.mkfifo(pipe)
     with pytest.raises(InputError, match=r"rows\.jsonl: it is a pipe .* Name - in its place"):

@@ -24,7 +24,7 @@ def row(folder: Path, **columns: Any) -> Row:
     return opened(folder, write_table(folder / "x.parquet", [columns]))[0]
 
 
-def test_parquet_files_of_other_columns_become_one_table(tmp_path: Path) -> None:
+def test_parquet_files_with_different_columns_form_one_table(tmp_path: Path) -> None:
     first = write_table(tmp_path / "1.parquet", [{"a": n, "b": "x" * n} for n in range(5)])
     second = write_table(tmp_path / "2.parquet", [{"b": "last", "c": [1.5]}])
     table = opened(tmp_path, first, second)
@@ -34,16 +34,14 @@ def test_parquet_files_of_other_columns_become_one_table(tmp_path: Path) -> None
     assert table[5].value("c") == [1.5]
 
 
-def test_lines_become_a_table(tmp_path: Path) -> None:
+def test_json_lines_become_table(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1, "b": {"c": "d"}}\n{"a": 2, "b": null}\n')
     table = opened(tmp_path, path)
     assert [(one.value("a"), one.value("b")) for one in table] == [(1, {"c": "d"}), (2, None)]
 
 
-def test_what_was_read_is_there_after_its_pages_were_let_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_table_values_survive_release_of_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables_module, "_MAX_MAPPED_BYTES", 5000)
     texts = [str(n) * 3000 for n in range(8)]
     table = opened(tmp_path, write_table(tmp_path / "x.parquet", [{"a": text} for text in texts]))
@@ -53,7 +51,7 @@ def test_what_was_read_is_there_after_its_pages_were_let_go(
     assert bytes(views[3]).decode() == table[3].text("a") == texts[3]
 
 
-def test_a_table_is_known_by_what_it_is_made_of(tmp_path: Path) -> None:
+def test_table_fingerprint_depends_on_files(tmp_path: Path) -> None:
     path = write_table(tmp_path / "x.parquet", [{"a": 1}])
     first = opened(tmp_path, path).fingerprint
     assert opened(tmp_path, path).fingerprint == first
@@ -62,7 +60,7 @@ def test_a_table_is_known_by_what_it_is_made_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["*.arrow", "dataset_info.json"])
-def test_a_table_of_lines_that_a_power_cut_damaged_is_made_again(tmp_path: Path, name: str) -> None:
+def test_damaged_cache_of_json_lines_table_is_rebuilt(tmp_path: Path, name: str) -> None:
     """As where a file system gives back zeros. The file of lines is not at fault, and not named."""
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1}\n')
@@ -74,7 +72,7 @@ def test_a_table_of_lines_that_a_power_cut_damaged_is_made_again(tmp_path: Path,
 
 
 @pytest.mark.parametrize("kept", [0, 0.5, -8, -1], ids=["none", "half", "no end", "zeros at the end"])
-def test_a_table_that_a_power_cut_damaged_is_made_again(tmp_path: Path, kept: float) -> None:
+def test_damaged_cached_table_is_rebuilt(tmp_path: Path, kept: float) -> None:
     path = write_table(tmp_path / "x.parquet", [{"a": str(n) * 9000} for n in range(9)])
     opened(tmp_path, path)
     (made,) = (tmp_path / "cache").rglob("*.arrow")
@@ -88,7 +86,7 @@ def test_a_table_that_a_power_cut_damaged_is_made_again(tmp_path: Path, kept: fl
 @pytest.mark.parametrize(
     ("name", "text"), [("x.parquet", '{"a": '), ("x.jsonl", '{"a": '), ("x.jsonl", ""), ("x.parquet", "")]
 )
-def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, text: str) -> None:
+def test_damaged_table_file_is_input_error(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match="Is the file damaged") as caught:
         opened(tmp_path, tmp_path / name)
@@ -130,7 +128,7 @@ def test_fields_are_read_with_types(tmp_path: Path) -> None:
         (lambda one: one.text("absent"), "missing column. Is it the right dataset? The columns are: number"),
     ],
 )
-def test_a_wrong_field_is_named(tmp_path: Path, read: Any, words: str) -> None:
+def test_wrong_field_type_is_input_error_with_row(tmp_path: Path, read: Any, words: str) -> None:
     columns = {"number": 3, "text": "x", "blank": " ", "half": 2.5, "numbers": [1], "long": [1] * 99}
     with pytest.raises(InputError) as caught:
         read(row(tmp_path, **columns))
@@ -160,7 +158,9 @@ def test_a_wrong_field_is_named(tmp_path: Path, read: Any, words: str) -> None:
         (["x/deep/er/one.parquet"], {"path": "tests/one.parquet"}, ["x/deep/er/one.parquet"]),
     ],
 )
-def test_files_of_a_table(tmp_path: Path, files: list[str], source: dict[str, str], found: list[str]) -> None:
+def test_table_files_are_found_by_split(
+    tmp_path: Path, files: list[str], source: dict[str, str], found: list[str]
+) -> None:
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -169,14 +169,14 @@ def test_files_of_a_table(tmp_path: Path, files: list[str], source: dict[str, st
 
 
 @pytest.mark.parametrize("source", [{"split": "test"}, {"config": "2020"}, {"path": "a/b.parquet"}])
-def test_files_that_are_not_there(tmp_path: Path, source: dict[str, str]) -> None:
+def test_missing_table_files_are_input_error(tmp_path: Path, source: dict[str, str]) -> None:
     (tmp_path / "train.parquet").touch()
     with pytest.raises(InputError) as caught:
         find_files(tmp_path, TableSource(dataset="org/x", **source))
     assert str(tmp_path) in caught.value.where and caught.value.remedy
 
 
-def test_a_schema_that_differs_between_files(tmp_path: Path) -> None:
+def test_conflicting_schemas_are_input_error(tmp_path: Path) -> None:
     first = write_table(tmp_path / "1.parquet", [{"a": 1}])
     second = write_table(tmp_path / "2.parquet", [{"a": [1]}], pa.schema([("a", pa.list_(pa.int64()))]))
     with pytest.raises(InputError, match="cannot be loaded"):

@@ -37,7 +37,7 @@ def taco(**columns: Any) -> dict[str, Any]:
     return {**row, **more, **columns}
 
 
-async def test_a_row_becomes_a_program(scorer: Scorer, tmp_path: Path) -> None:
+async def test_row_becomes_program_problem(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, "taco", [taco()], schema=False).find("0")
     assert (problem.id, problem.difficulty, problem.year) == ("taco_0", "MEDIUM_HARD", 2019)
     assert problem.tags == ("codeforces", "Mathematics", "Greedy algorithms")
@@ -47,7 +47,7 @@ async def test_a_row_becomes_a_program(scorer: Scorer, tmp_path: Path) -> None:
     assert await statuses(scorer, problem, ADD.replace("+", "-")) == [V.WA, V.WA]
 
 
-async def test_a_function(scorer: Scorer, tmp_path: Path) -> None:
+async def test_taco_function_problem_is_judged(scorer: Scorer, tmp_path: Path) -> None:
     written = {"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]}
     row = taco(input_output=json.dumps(written), date=None, tags=None, skill_types="[]", source="leetcode")
     problem = loaded(tmp_path, "taco", [row], schema=False)["taco_0"]
@@ -68,7 +68,7 @@ def test_tags_are_read_and_not_run(tmp_path: Path) -> None:
     assert (caught.value.row, caught.value.field) == (1, "tags")
 
 
-def test_it_is_listed(cli: CommandLine, tmp_path: Path) -> None:
+def test_problems_command_lists_benchmark(cli: CommandLine, tmp_path: Path) -> None:
     told = listed(cli, tmp_path, "taco", [taco(), taco(difficulty="EASY")], "--difficulty", "easy")
     assert "taco_1" in told and "stripped" in told and "taco_0" not in told
 

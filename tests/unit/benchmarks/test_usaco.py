@@ -72,13 +72,13 @@ def test_missing_file_is_an_input_error(tmp_path: Path) -> None:
             load(find_benchmark("usaco"), BenchmarkOptions(data_dir=folder), cache=tmp_path / "c")
 
 
-def test_a_file_of_another_shape(tmp_path: Path) -> None:
+def test_usaco_file_of_wrong_shape_is_input_error(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "data" / "datasets" / "usaco_subset307_dict.json").write_text("[]")
     with pytest.raises(InputError, match="not an object of problems"):
         load(find_benchmark("usaco"), BenchmarkOptions(data_dir=str(tmp_path)), cache=tmp_path / "c")
 
 
-def test_it_is_listed(cli: CommandLine, tmp_path: Path) -> None:
+def test_problems_command_lists_benchmark(cli: CommandLine, tmp_path: Path) -> None:
     done = cli("problems", "usaco", "--data-dir", write(tmp_path), "--difficulty", "bronze")
     assert done.returncode == 0 and NAME in done.stdout, done.stderr

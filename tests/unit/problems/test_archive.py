@@ -43,7 +43,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_contents_arrive_under_a_folder_named_by_content(tmp_path: Path) -> None:
+def test_archive_is_extracted_into_folder_named_by_content(tmp_path: Path) -> None:
     first = make(tmp_path / "a.zip", ("top/", b""), ("top/x/y.txt", b"hello"), ("top/z", b""))
     folder = extracted(first, tmp_path / "cache")
     assert tree(folder) == {"top/x/y.txt": b"hello", "top/z": b""}
@@ -53,14 +53,14 @@ def test_contents_arrive_under_a_folder_named_by_content(tmp_path: Path) -> None
     assert extracted(make(tmp_path / "b.zip", ("w", b"")), tmp_path / "cache") != folder
 
 
-def test_a_second_call_extracts_nothing(tmp_path: Path) -> None:
+def test_archive_is_extracted_once(tmp_path: Path) -> None:
     archive = make(tmp_path / "a.zip", ("x", b"1"))
     mark = extracted(archive, tmp_path / "cache") / "x"
     mark.write_bytes(b"still there")
     assert (extracted(archive, tmp_path / "cache") / "x").read_bytes() == b"still there"
 
 
-def test_modes_do_not_depend_on_the_archive(tmp_path: Path) -> None:
+def test_extracted_file_modes_ignore_archive(tmp_path: Path) -> None:
     archive = make(tmp_path / "a.zip", (special("d/x", stat.S_IFREG | stat.S_ISUID), b"1"))
     folder = extracted(archive, tmp_path / "cache")
     assert [stat.S_IMODE((folder / name).stat().st_mode) for name in ("", "d", "d/x")] == [
@@ -70,7 +70,7 @@ def test_modes_do_not_depend_on_the_archive(tmp_path: Path) -> None:
     ]
 
 
-def test_what_desktops_add_is_left_out(tmp_path: Path) -> None:
+def test_desktop_metadata_files_are_skipped(tmp_path: Path) -> None:
     archive = make(tmp_path / "a.zip", ("__MACOSX/._x", b"1"), ("d/.DS_Store", b"1"), ("d/x", b"1"))
     assert tree(extracted(archive, tmp_path / "cache")) == {"d/x": b"1"}
 
@@ -89,7 +89,9 @@ def test_what_desktops_add_is_left_out(tmp_path: Path) -> None:
         (special("pipe", stat.S_IFIFO), "link or a special file"),
     ],
 )
-def test_names_and_kinds_that_are_refused(tmp_path: Path, member: str | zipfile.ZipInfo, words: str) -> None:
+def test_unsafe_archive_members_are_refused(
+    tmp_path: Path, member: str | zipfile.ZipInfo, words: str
+) -> None:
     archive = make(tmp_path / "a.zip", ("good", b"1"), (member, b"/etc/passwd"))
     with pytest.raises(InputError, match=words) as caught:
         extracted(archive, tmp_path / "cache")
@@ -110,7 +112,7 @@ def test_names_and_kinds_that_are_refused(tmp_path: Path, member: str | zipfile.
         (("d/x", "d"), "both a file and a folder"),
     ],
 )
-def test_members_that_hide_each_other_are_refused(tmp_path: Path, names: tuple[str, ...], words: str) -> None:
+def test_conflicting_archive_members_are_refused(tmp_path: Path, names: tuple[str, ...], words: str) -> None:
     archive = make(tmp_path / "a.zip", *((name, b"1") for name in names))
     with pytest.raises(InputError, match=words):
         extracted(archive, tmp_path / "cache")
@@ -138,14 +140,14 @@ def test_small_contents_may_compress_well(tmp_path: Path) -> None:
     assert (extracted(archive, tmp_path / "cache") / "x").stat().st_size == 1_000_000
 
 
-def test_limits_hold_for_what_is_in_the_cache_already(tmp_path: Path) -> None:
+def test_archive_limits_apply_to_cached_archive(tmp_path: Path) -> None:
     archive = make(tmp_path / "a.zip", ("x", b"0" * 1000))
     extracted(archive, tmp_path / "cache")
     with pytest.raises(InputError):
         extracted(archive, tmp_path / "cache", ArchiveLimits(total=999))
 
 
-def test_a_size_that_lies_is_found_out(tmp_path: Path) -> None:
+def test_archive_with_wrong_size_is_refused(tmp_path: Path) -> None:
     archive = make(tmp_path / "a.zip", ("x", b"0" * 1000))
     content = archive.read_bytes().replace(struct.pack("<L", 1000), struct.pack("<L", 10))
     archive.write_bytes(content)
@@ -173,7 +175,7 @@ def test_overlapping_members_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + b"\0" * 40])
-def test_what_is_not_a_zip(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_zip_is_refused(tmp_path: Path, content: bytes) -> None:
     archive = tmp_path / "a.zip"
     archive.write_bytes(content)
     with pytest.raises(InputError, match="not a zip"):
@@ -181,14 +183,14 @@ def test_what_is_not_a_zip(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.tar.zst", "a.TGZ", "a.tbz2", "a.7z", "a.rar"])
-def test_an_archive_of_another_kind_is_to_be_extracted(tmp_path: Path, name: str) -> None:
+def test_other_archive_format_is_refused_with_remedy(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"not a zip")
     with pytest.raises(InputError, match=r"not a zip.*Extract it and name the folder"):
         extracted(tmp_path / name, tmp_path / "cache")
 
 
 @pytest.mark.parametrize("keep", [0.2, 0.5, 0.9, 0.99])
-def test_a_cut_off_zip_leaves_nothing(tmp_path: Path, keep: float) -> None:
+def test_truncated_zip_leaves_no_files(tmp_path: Path, keep: float) -> None:
     archive = make(tmp_path / "a.zip", *((f"d/{number}", bytes([number]) * 5000) for number in range(20)))
     content = archive.read_bytes()
     archive.write_bytes(content[: int(len(content) * keep)])
@@ -197,7 +199,7 @@ def test_a_cut_off_zip_leaves_nothing(tmp_path: Path, keep: float) -> None:
     assert left(tmp_path / "cache") == []
 
 
-def test_damaged_data_leaves_nothing(tmp_path: Path) -> None:
+def test_damaged_zip_leaves_no_files(tmp_path: Path) -> None:
     archive = make(tmp_path / "a.zip", ("a", b"fine"), ("x", bytes(range(256)) * 100))
     content = bytearray(archive.read_bytes())
     content[100:130] = b"\xff" * 30
@@ -207,7 +209,7 @@ def test_damaged_data_leaves_nothing(tmp_path: Path) -> None:
     assert left(tmp_path / "cache") == []
 
 
-def test_an_interruption_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_extraction_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -217,7 +219,7 @@ def test_an_interruption_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     assert left(tmp_path / "cache") == []
 
 
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_unwritable_extraction_cache_is_input_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     with pytest.raises(InputError, match="cannot extract into the cache") as caught:
@@ -225,7 +227,7 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert caught.value.where == str(blocked / "cache")
 
 
-def test_many_at_once_agree(tmp_path: Path) -> None:
+def test_concurrent_extractions_share_folder(tmp_path: Path) -> None:
     archive = make(tmp_path / "a.zip", *((f"d/{number}", bytes([number]) * 100) for number in range(50)))
     folders: list[Path] = []
     barrier = threading.Barrier(6)

@@ -14,7 +14,7 @@ from ioi_eval.models import CheckerKind, TaskType
 from ioi_eval.problems.cms import Cms
 
 
-def test_every_field_of_a_package_arrives(write_package: Write) -> None:
+def test_cms_package_fields_are_read(write_package: Write) -> None:
     folder = write_package()
     problem = sound(folder)
     assert (problem.id, problem.name, problem.year, problem.source) == ("sum", "A sum", None, "sum")
@@ -40,25 +40,25 @@ def test_every_field_of_a_package_arrives(write_package: Write) -> None:
     assert problem.cpp_standard == "gnu++20"
 
 
-def test_an_old_encoding_in_a_solution_is_no_obstacle(write_package: Write) -> None:
+def test_latin1_solution_is_decoded(write_package: Write) -> None:
     folder = write_package(files={"solutions/correct/best.cpp": b"// caf\xe9\nint x;\n"})
     assert sound(folder).solutions[0].code == "// café\nint x;\n"
 
 
 @pytest.mark.parametrize(("header", "words"), [(None, "missing file"), ("[" * 100_000, "broken JSON")])
-def test_a_header_that_cannot_be_read_is_named(write_package: Write, header: str | None, words: str) -> None:
+def test_unreadable_cms_header_is_error(write_package: Write, header: str | None, words: str) -> None:
     error = only_error(write_package(files={"problem.json": header}))
     assert error.where == "sum/problem.json"
     assert words in str(error)
     assert error.remedy
 
 
-def test_bytes_that_are_not_utf8_are_named_with_their_line(write_package: Write) -> None:
+def test_non_utf8_subtask_file_is_error_with_line(write_package: Write) -> None:
     error = only_error(write_package(files={"subtasks/01-small.json": b'{\n"score": "\xff"}'}))
     assert (error.row, error.problem) == (2, "not UTF-8")
 
 
-def test_an_unreadable_header_has_no_id(write_package: Write) -> None:
+def test_package_with_unreadable_header_has_no_id(write_package: Write) -> None:
     assert Cms().package_id(write_package(), "") == "sum"
     assert Cms().package_id(write_package("broken", {"problem.json": "{"}), "") is None
 
@@ -81,7 +81,9 @@ OWN_FIELDS = [
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS + OWN_FIELDS), JSON))
-def test_any_header_is_a_problem_or_faults(tmp_path_factory: pytest.TempPathFactory, header: Any) -> None:
+def test_arbitrary_header_gives_problem_or_errors(
+    tmp_path_factory: pytest.TempPathFactory, header: Any
+) -> None:
     folder = tmp_path_factory.mktemp("package")
     (folder / "problem.json").write_text(json.dumps(header))
     package = Cms().read_package(folder, "x")

@@ -19,16 +19,14 @@ from ioi_eval.rules.languages import list_allowed_languages
 
 
 @pytest.mark.parametrize(("top", "expected"), [("", "archive"), ("inner", "inner")])
-def test_a_zip_is_called_by_its_folder_or_its_name(
-    tmp_path: Path, cache: Path, top: str, expected: str
-) -> None:
+def test_kattis_zip_id_is_folder_or_file_name(tmp_path: Path, cache: Path, top: str, expected: str) -> None:
     archive = zipped(write(tmp_path / "p"), tmp_path / "archive.kpp", top=top)
     problems = load_problems(archive, cache=cache, only={expected})
     assert list(problems) == [expected]
     assert problems[expected].limits.cpu_time == 2
 
 
-def test_a_folder_is_called_by_its_own_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kattis_folder_id_is_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(write(tmp_path / "p"))
     assert sound(Path()).id == "p"
 
@@ -42,7 +40,7 @@ KEYS = ["name", "type", "validation", "validator_flags", "limits", "grading", "p
 
 @settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from(KEYS), YAML), st.dictionaries(st.sampled_from(SETTINGS), YAML))
-def test_any_header_is_a_problem_or_faults(
+def test_arbitrary_header_gives_problem_or_errors(
     tmp_path_factory: pytest.TempPathFactory, header: dict[str, str], data: dict[str, str]
 ) -> None:
     def text(values: dict[str, str]) -> str:

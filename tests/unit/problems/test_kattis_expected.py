@@ -36,7 +36,7 @@ def solutions(folder: Path, rules: str, **files: str) -> dict[str, Solution]:
     ("statuses", "agrees"),
     [("AC AC AC", True), ("AC PA PA", True), ("AC PA WA", False), ("AC TLE AC", False)],
 )
-def test_where_a_validator_gives_points_an_accepted_solution_may_have_any(
+def test_accepted_solution_may_have_any_points_with_scoring_validator(
     tmp_path: Path, statuses: str, agrees: bool
 ) -> None:
     validator = {"output_validator/validate.py": "exit(42)\n"}
@@ -63,7 +63,9 @@ def test_where_a_validator_gives_points_an_accepted_solution_may_have_any(
         ("permitted AC WA TLE RTE", (Verdict.CE, Verdict.CE), False),
     ],
 )
-def test_what_rules_mean(tmp_path: Path, word: str, statuses: tuple[Verdict, ...], agrees: bool) -> None:
+def test_submission_rules_become_expectations(
+    tmp_path: Path, word: str, statuses: tuple[Verdict, ...], agrees: bool
+) -> None:
     rule, *verdicts = word.split()
     found = solutions(tmp_path, f"wrong_answer/off.py: {{{rule}: [{', '.join(verdicts)}]}}\n")["off.py"]
     problem = sound(tmp_path / "p")
@@ -76,14 +78,14 @@ def test_what_rules_mean(tmp_path: Path, word: str, statuses: tuple[Verdict, ...
     assert is_expectation_met(expectation, results, share=0) is agrees
 
 
-def test_who_must_be_too_slow(tmp_path: Path) -> None:
+def test_required_tle_marks_slow_solutions(tmp_path: Path) -> None:
     found = solutions(tmp_path, "wrong_answer: {required: [TLE]}\naccepted: {permitted: [AC]}\n")
     kinds = {name: expected_speed(sound(tmp_path / "p"), one) for name, one in found.items()}
     assert kinds == {"best.cpp": "right", "off.py": "slow"}
 
 
 @pytest.mark.parametrize(("tag", "score"), [("@EXPECTED_SCORE@: 30", 30), ("@EXPECTED_SCORE@:30.25", 30.25)])
-def test_a_tag_with_a_score(tmp_path: Path, tag: str, score: float) -> None:
+def test_score_tag_gives_expected_points(tmp_path: Path, tag: str, score: float) -> None:
     files = {**GROUPS, "submissions/partially_accepted/some.py": f"# {tag}\nprint(1)\n"}
     problem = sound(write(tmp_path / "p", files))
     (some,) = [one for one in problem.solutions if one.name == "some.py"]
@@ -94,7 +96,7 @@ def test_a_tag_with_a_score(tmp_path: Path, tag: str, score: float) -> None:
     assert (case.score.value, case.score.most, case.score.fraction) == (score, score, False)
 
 
-def test_empty_file_is_a_program(tmp_path: Path) -> None:
+def test_empty_solution_file_is_program(tmp_path: Path) -> None:
     problem = sound(write(tmp_path / "p", {"submissions/wrong_answer/empty.py": ""}))
     submissions, _ = collect_package_solutions({"p": problem})
     assert {one.key: one.code for one in submissions}["p/wrong_answer/empty.py"] == ""

@@ -24,7 +24,7 @@ GRADER = {"graders/grade.py": "print('AC 1')\n", "graders/README.md": "a text\n"
 CUSTOM = "grading: custom\ngrader_flags: odd {}\nrange: 0 {}\n"
 
 
-def test_groups_that_the_package_grades_itself(tmp_path: Path) -> None:
+def test_custom_graded_groups_use_package_grader(tmp_path: Path) -> None:
     settings = {f"data/secret/group{n}/testdata.yaml": CUSTOM.format(n, 10 * n) for n in (1, 2)}
     problem = sound(write(tmp_path / "p", {**GROUPS, **GRADER, **settings}))
     assert described(problem)[1:] == [("group1", 10, SUM, 2), ("group2", 20, SUM, 2)]
@@ -34,7 +34,7 @@ def test_groups_that_the_package_grades_itself(tmp_path: Path) -> None:
     assert (problem.grader.sources[0].name, problem.grader.language) == ("graders/grade.py", "python")
 
 
-def test_a_grader_above_others_hears_of_all_groups(tmp_path: Path) -> None:
+def test_outer_grader_is_asked_for_all_groups(tmp_path: Path) -> None:
     whole = {"data/testdata.yaml": CUSTOM.format("all", 100), "data/secret/testdata.yaml": None}
     files = {
         **GROUPS,
@@ -67,7 +67,7 @@ def test_a_grader_above_others_hears_of_all_groups(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_grader_that_cannot_be_used(
+def test_unusable_package_grader_is_error(
     tmp_path: Path, files: dict[str, str], file: str | None, field: str, words: str
 ) -> None:
     place = "data/secret/group1/testdata.yaml"
@@ -86,7 +86,7 @@ SCORED = {
 }
 
 
-def test_points_under_the_package_s_grader_have_no_bounds(tmp_path: Path) -> None:
+def test_points_of_package_grader_are_unbounded(tmp_path: Path) -> None:
     problem = sound(write(tmp_path / "p", {**GROUPS, **SCORED}))
     assert described(problem)[0] == ("sample", 0, SUM, 1)
     assert [(subtask.name, subtask.points) for subtask in problem.subtasks[1:]] == [
@@ -112,7 +112,7 @@ def test_points_under_the_package_s_grader_have_no_bounds(tmp_path: Path) -> Non
     ]
 
 
-def test_a_group_that_is_worth_nothing_is_one(tmp_path: Path) -> None:
+def test_group_with_range_zero_is_worth_nothing(tmp_path: Path) -> None:
     files = {**GROUPS, **SCORED, "data/secret/group1/testdata.yaml": "range: 0 0\ngrading: custom\n"}
     assert described(sound(write(tmp_path / "p", files)))[1] == ("group1", 0, SUM, 2)
     files["data/secret/group1/testdata.yaml"] = "range: -5 -1\ngrading: custom\n"

@@ -99,7 +99,7 @@ SUBMISSION = Submission(key="1", problem_id="p", code="")
 
 
 @given(data=packages(), draw=st.data())
-def test_subtasks_add_up_to_the_points_of_the_format(data: dict[str, Any], draw: st.DataObject) -> None:
+def test_kattis_points_equal_reference_implementation(data: dict[str, Any], draw: st.DataObject) -> None:
     problem = problem_of(data, scoring=True)
     said, judged = results(problem, draw)
     result = submission_result(problem, SUBMISSION, judged)
@@ -129,7 +129,7 @@ def _only_verdicts(folder: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @given(data=packages(), draw=st.data())
-def test_stopping_early_changes_nothing(data: dict[str, Any], draw: st.DataObject) -> None:
+def test_kattis_early_stop_keeps_points(data: dict[str, Any], draw: st.DataObject) -> None:
     problem = problem_of(data, scoring=True)
     _, judged = results(problem, draw)
     ran: dict[str, TestResult] = {}
@@ -142,7 +142,7 @@ def test_stopping_early_changes_nothing(data: dict[str, Any], draw: st.DataObjec
 
 
 @given(data=packages())
-def test_what_does_not_compile_earns_nothing(data: dict[str, Any]) -> None:
+def test_kattis_compile_error_earns_zero(data: dict[str, Any]) -> None:
     problem = problem_of(data, scoring=True)
     result = submission_result(problem, SUBMISSION, {}, compiles=False)
     assert result.points == 0

@@ -38,7 +38,7 @@ TWO_SAMPLES = {
     ],
     ids=["instead of what it keeps from it", "worth more than all else"],
 )
-def test_a_sample_that_ends_the_judging_counts(
+def test_rejected_sample_group_earns_its_points(
     tmp_path: Path, everything: str, sample: str, rejected: float, accepted: float
 ) -> None:
     """The format looks at the last group that was judged, which is the sample's where that is rejected."""

@@ -44,7 +44,9 @@ def groups(folder: Path, *settings: str, secret: str = "", **files: str) -> Path
     ("wrong", "part"),
     [((), 1), (("group1/a",), 0), (("group2/a",), 30 / 40), (("group2/a", "group2/b"), 0)],
 )
-def test_what_the_least_of_groups_earns(tmp_path: Path, wrong: tuple[str, ...], part: float) -> None:
+def test_min_aggregation_of_groups_gives_expected_share(
+    tmp_path: Path, wrong: tuple[str, ...], part: float
+) -> None:
     sums = "max_score: 60\nscore_aggregation: sum\nrequire_pass: secret/group1\n"
     problem = sound(groups(tmp_path, "max_score: 40\n", sums, secret="score_aggregation: min\n"))
     secret = problem.subtasks[1]

@@ -42,14 +42,14 @@ def house(**values: Any) -> tuple[_House, Faults]:
     return _House(values, "house.yaml", faults), faults
 
 
-def test_attributes_are_the_values_of_keys() -> None:
+def test_key_attributes_return_values() -> None:
     keys, faults = house(name="hut", time_limit=2, window={"width": 90})
     assert (keys.title, keys.height, keys.time_limit, keys.window.width) == ("hut", 2.5, 2.0, 90)
     assert _House.height.read(keys, 7.5) == 7.5
     assert faults.errors == []
 
 
-def test_fault_is_reported_once_with_the_name_of_the_key() -> None:
+def test_invalid_key_is_reported_once() -> None:
     keys, faults = house(height="high", window={"width": 0})
     for _ in range(2):
         assert (keys.title, keys.height, keys.window.width) == ("", 2.5, 80)
@@ -74,7 +74,7 @@ def test_time_limit_in_milliseconds_is_refused() -> None:
         (UnknownKeyPolicy.REFUSED, ["nam", "metres", "cellar", "colour"], []),
     ],
 )
-def test_unknown_keys_are_refused_if_misspelt_and_else_as_the_class_says(
+def test_unknown_keys_are_refused_if_misspelt_or_configured(
     unknown: UnknownKeyPolicy, errors: list[str], notes: list[str]
 ) -> None:
     keys, faults = house(nam="hut", metres=3, cellar=True, colour="red", owner="me")
@@ -89,7 +89,7 @@ def test_unknown_keys_are_refused_if_misspelt_and_else_as_the_class_says(
         ]
 
 
-def test_key_that_looks_like_one_that_is_there_is_not_misspelt() -> None:
+def test_key_similar_to_present_one_is_not_misspelt() -> None:
     keys, faults = house(name="hut", names="huts", cellar=False)
     keys.check_keys()
     assert faults.errors == []
@@ -105,7 +105,7 @@ def test_table_has_units_bounds_and_defaults() -> None:
     ]
 
 
-def test_only_one_module_decides_what_is_misspelt() -> None:
+def test_misspelling_is_decided_in_one_module() -> None:
     package = Path(ioi_eval.__file__).parent
     files = [*package.glob("problems/**/*.py"), *package.glob("plugins/*/*.py")]
     uses = [file for file in files if re.search(r"fields import [^\n]*\bnear\b|get_close", file.read_text())]

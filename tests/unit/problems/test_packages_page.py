@@ -45,7 +45,7 @@ def fields(folder: Path) -> set[str]:
     return {error.field for error in read(folder, "lamps").errors}
 
 
-def test_the_example_loads(tmp_path: Path) -> None:
+def test_packages_page_example_loads(tmp_path: Path) -> None:
     problem = sound(write(tmp_path / "lamps"), "lamps")
     assert (problem.id, problem.checker.kind, problem.options.input_file) == (
         "lamps",
@@ -62,7 +62,7 @@ NUMBERS = {"time_limit", "threshold"}
 
 
 @pytest.mark.parametrize("key", keys("`problem.json`"))
-def test_every_key_is_read(tmp_path: Path, key: str) -> None:
+def test_documented_header_keys_are_read(tmp_path: Path, key: str) -> None:
     more = {"task_type": "Communication"} if key == "manager" else {}
     assert key in fields(write(tmp_path / "lamps", header={**more, key: "x" if key in NUMBERS else 3.25e-4}))
 
@@ -77,23 +77,23 @@ TYPES = {
 
 
 @pytest.mark.parametrize("key", keys("`task_type_params`"))
-def test_every_parameter_is_read(tmp_path: Path, key: str) -> None:
+def test_documented_task_parameters_are_read(tmp_path: Path, key: str) -> None:
     header = {"task_type": TYPES.get(key, "Batch"), "task_type_params": {key: 0.5}, "checker": "cms"}
     assert f"task_type_params.{key}" in fields(write(tmp_path / "lamps", header=header))
 
 
 @pytest.mark.parametrize("key", keys("`checker` as an object"))
-def test_every_key_of_a_checker_is_read(tmp_path: Path, key: str) -> None:
+def test_documented_checker_keys_are_read(tmp_path: Path, key: str) -> None:
     assert fields(write(tmp_path / "lamps", header={"checker": {key: ["x", 1]}})) == {f"checker.{key}"}
 
 
 @pytest.mark.parametrize("key", keys("`subtasks/NAME.json`"))
-def test_every_key_of_a_subtask_is_read(tmp_path: Path, key: str) -> None:
+def test_documented_subtask_keys_are_read(tmp_path: Path, key: str) -> None:
     values = {**json.loads(FILES["subtasks/02-all.json"]), key: {}}
     assert fields(write(tmp_path / "lamps", **{"02-all": values})) == {key}
 
 
-def test_the_tables_are_found() -> None:
+def test_packages_page_tables_are_found() -> None:
     """No key goes untried because a heading was renamed."""
     assert len(keys("`problem.json`")) == 16
     assert len(keys("`task_type_params`")) == 9

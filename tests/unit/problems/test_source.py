@@ -24,7 +24,7 @@ SHARED = Path(os.environ.get("IOI_EVAL_SHARED") or Path(__file__).parents[4] / "
 REAL = SHARED / "data" / "ioi-2024"
 
 
-def test_a_folder_of_folders_and_zips(write_package: Write, cache: Path) -> None:
+def test_source_folder_contains_packages_and_zips(write_package: Write, cache: Path) -> None:
     root = write_package("sum").parent
     other = write_package("other", code="other")
     zipped(other, root / "other.zip", top="other")
@@ -38,7 +38,7 @@ def test_a_folder_of_folders_and_zips(write_package: Write, cache: Path) -> None
 
 
 @pytest.mark.parametrize("top", ["", "sum", "anything"])
-def test_a_zip_with_and_without_a_top_folder(write_package: Write, cache: Path, top: str) -> None:
+def test_zip_package_loads_with_or_without_top_folder(write_package: Write, cache: Path, top: str) -> None:
     folder = write_package()
     archive = zipped(folder, folder.parent / "package.zip", top=top)
     problems = load_problems(archive, cache=cache)
@@ -47,7 +47,7 @@ def test_a_zip_with_and_without_a_top_folder(write_package: Write, cache: Path, 
     assert fingerprint(problems) == fingerprint(load_problems(str(folder), cache=cache))
 
 
-def test_only_passes_over_what_is_not_asked_for(write_package: Write, cache: Path) -> None:
+def test_only_argument_skips_other_packages(write_package: Write, cache: Path) -> None:
     root = write_package("sum").parent
     write_package("broken", code="broken", time_limit=-1)
     assert load_problems(root, cache=cache, only={"sum"}).keys() == {"sum"}
@@ -57,7 +57,7 @@ def test_only_passes_over_what_is_not_asked_for(write_package: Write, cache: Pat
         load_problems(root, cache=cache, only={"sum", "nothing"})
 
 
-def test_an_id_that_no_package_has_is_refused_with_the_nearest(write_package: Write, cache: Path) -> None:
+def test_unknown_package_id_is_refused_with_suggestion(write_package: Write, cache: Path) -> None:
     root = write_package("sum").parent
     write_package("tree", code="tree")
     assert [one.where for one in check_problems(root, cache=cache, only={"tree"})] == [str(root / "tree")]
@@ -68,14 +68,14 @@ def test_an_id_that_no_package_has_is_refused_with_the_nearest(write_package: Wr
         check_problems(root, cache=cache, only={"sum", "trees"})
 
 
-def test_a_broken_package_that_is_asked_for_is_shown(write_package: Write, cache: Path) -> None:
+def test_selected_broken_package_is_reported(write_package: Write, cache: Path) -> None:
     root = write_package("sum").parent
     write_package("broken", code="broken", time_limit=-1)
     (found,) = check_problems(root, cache=cache, only={"broken"})
     assert found.problem is None and "time_limit" in str(found.errors[0])
 
 
-def test_sources_that_are_none(tmp_path: Path, cache: Path) -> None:
+def test_invalid_problem_source_is_input_error(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         load_problems(tmp_path / "absent", cache=cache)
     with pytest.raises(InputError, match="no problem packages in this folder"):
@@ -86,7 +86,7 @@ def test_sources_that_are_none(tmp_path: Path, cache: Path) -> None:
         load_problems(text, cache=cache)
 
 
-def test_packages_two_folders_deep(write_package: Write, cache: Path) -> None:
+def test_packages_are_found_two_folders_deep(write_package: Write, cache: Path) -> None:
     root = write_package("2024/day1/sum").parents[2]
     write_package("2025/tree", code="tree")
     write_package("2025/day1/more/deep", code="deep")
@@ -101,7 +101,7 @@ def test_packages_two_folders_deep(write_package: Write, cache: Path) -> None:
     assert archive.exists()
 
 
-def test_a_zip_without_a_package(tmp_path: Path, cache: Path) -> None:
+def test_zip_without_package_is_input_error(tmp_path: Path, cache: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "x.txt").write_text("hello")
@@ -109,7 +109,7 @@ def test_a_zip_without_a_package(tmp_path: Path, cache: Path) -> None:
         load_problems(zipped(folder, tmp_path / "a.zip"), cache=cache)
 
 
-def test_a_zip_within_a_zip(write_package: Write, tmp_path: Path, cache: Path) -> None:
+def test_nested_zip_is_input_error(write_package: Write, tmp_path: Path, cache: Path) -> None:
     """As of a contest's folder, where both packages are read."""
     folder = write_package("contest/sum").parent
     zipped(write_package("other", code="other"), folder / "other.zip")
@@ -118,7 +118,7 @@ def test_a_zip_within_a_zip(write_package: Write, tmp_path: Path, cache: Path) -
         load_problems(zipped(folder, tmp_path / "contest.zip"), cache=cache)
 
 
-def test_a_package_without_its_header_is_named(write_package: Write, cache: Path) -> None:
+def test_package_without_header_is_input_error(write_package: Write, cache: Path) -> None:
     folder = write_package(files={"problem.json": None})
     for source in (folder, folder.parent):
         with pytest.raises(InputError, match="missing file") as caught:
@@ -126,7 +126,7 @@ def test_a_package_without_its_header_is_named(write_package: Write, cache: Path
         assert caught.value.where == f"{folder}/problem.json"
 
 
-def test_two_packages_with_one_id(write_package: Write, cache: Path) -> None:
+def test_duplicate_package_id_is_input_error(write_package: Write, cache: Path) -> None:
     root = write_package("a").parent
     write_package("b")
     with pytest.raises(InputError, match="second package with the id 'sum'") as caught:
@@ -138,7 +138,7 @@ def test_two_packages_with_one_id(write_package: Write, cache: Path) -> None:
     assert "second package" in str(second.errors[0])
 
 
-def test_checking_says_everything_about_every_package(write_package: Write, cache: Path) -> None:
+def test_check_problems_reports_all_errors_of_each_package(write_package: Write, cache: Path) -> None:
     root = write_package("good").parent
     write_package("bad", code="bad", time_limit=-1, memory_limit="x")
     (root / "torn.zip").write_bytes(b"PK")
@@ -151,7 +151,7 @@ def test_checking_says_everything_about_every_package(write_package: Write, cach
 
 
 @pytest.mark.parametrize("listed", [False, True], ids=["not listed", "listed and not entered"])
-def test_a_folder_that_cannot_be_read_is_not_an_empty_one(
+def test_unreadable_package_folder_is_input_error(
     write_package: Write, cache: Path, monkeypatch: pytest.MonkeyPatch, listed: bool
 ) -> None:
     """As of packages that root has copied. Without their subtasks they would be worth other points."""
@@ -174,7 +174,7 @@ def test_a_folder_that_cannot_be_read_is_not_an_empty_one(
 
 
 @pytest.mark.parametrize("link", ["tests/2-01.in", "checker/checker.cpp", "subtasks/02-all.json"])
-def test_links_that_lead_nowhere(write_package: Write, cache: Path, link: str) -> None:
+def test_broken_link_in_package_is_input_error(write_package: Write, cache: Path, link: str) -> None:
     """As those of git-annex before it has fetched anything. The package would be worth other points."""
     package = write_package(files={link: None, "tests/2-01.out": None} if "tests" in link else {link: None})
     (package / link).symlink_to("nowhere")
@@ -182,7 +182,7 @@ def test_links_that_lead_nowhere(write_package: Write, cache: Path, link: str) -
         load_problems(package, cache=cache)
 
 
-def test_links_that_lead_nowhere_where_nothing_is_read(write_package: Write, cache: Path) -> None:
+def test_broken_link_in_unread_folder_is_ignored(write_package: Write, cache: Path) -> None:
     package = write_package(files={"att/read.me": ""})
     for link in ("tools", "att/sample.zip"):
         (package / link).symlink_to("nowhere")
@@ -192,7 +192,7 @@ def test_links_that_lead_nowhere_where_nothing_is_read(write_package: Write, cac
     ]
 
 
-def test_what_desktops_add_to_a_zip_that_was_extracted(write_package: Write, cache: Path) -> None:
+def test_extracted_desktop_metadata_is_ignored(write_package: Write, cache: Path) -> None:
     """It has the folders of the package, with a hidden file for each of its files."""
     root = write_package("sum").parent
     for name in ("problem.json", "tests/1-01.in", "subtasks/01-small.json"):
@@ -217,7 +217,7 @@ def test_what_desktops_add_to_a_zip_that_was_extracted(write_package: Write, cac
         ),
     ],
 )
-def test_programs_that_the_judge_cannot_run(
+def test_checker_or_manager_in_unsupported_language_is_error(
     write_package: Write, cache: Path, files: dict[str, str | None], where: str, words: str
 ) -> None:
     fields = {} if "checker" in where else {"task_type": "Communication", "task_type_params": ""}
@@ -253,9 +253,7 @@ PYTHON_2 = {
 
 
 @pytest.mark.parametrize("case", PYTHON_2)
-def test_checker_that_python_cannot_run_is_named_with_its_error(
-    write_package: Write, cache: Path, case: str
-) -> None:
+def test_checker_with_python_error_is_reported(write_package: Write, cache: Path, case: str) -> None:
     source, words = PYTHON_2[case]
     folder = write_package(files={**NO_CHECKER, "checker/checker.py": source})
     (package,) = check_problems(folder, cache=cache)
@@ -273,7 +271,7 @@ def test_checker_that_python_cannot_run_is_named_with_its_error(
         ("try:\n    import Queue\nexcept ImportError:\n    import queue as Queue\nprint(Queue)\n", False),
     ],
 )
-def test_checker_that_names_what_only_python_2_has_is_noted(
+def test_checker_using_python_2_names_is_noted(
     write_package: Write, cache: Path, source: str, noted: bool
 ) -> None:
     folder = write_package(files={**NO_CHECKER, "checker/checker.py": source})
@@ -282,7 +280,7 @@ def test_checker_that_names_what_only_python_2_has_is_noted(
     assert any("it uses raw_input, which Python 3 does not have" in note for note in package.notes) == noted
 
 
-def test_grader_that_python_cannot_run_leaves_out_python(write_package: Write, cache: Path) -> None:
+def test_broken_python_grader_excludes_python(write_package: Write, cache: Path) -> None:
     broken = {"graders/grader.py": "import sum\nprint sum.sum(1, 2)\n"}
     (package,) = check_problems(write_package(files=broken), cache=cache)
     assert package.problem is not None
@@ -295,7 +293,7 @@ def test_grader_that_python_cannot_run_leaves_out_python(write_package: Write, c
     assert "SyntaxError" in str(alone.errors[0])
 
 
-def test_module_of_a_grader_that_python_cannot_run_excludes_python(write_package: Write, cache: Path) -> None:
+def test_broken_module_of_python_grader_excludes_python(write_package: Write, cache: Path) -> None:
     files = {"graders/grader.py": "import sum, helper\n", "graders/helper.py": "print 1\n"}
     (package,) = check_problems(write_package(files=files), cache=cache)
     assert package.problem is not None
@@ -334,7 +332,7 @@ def test_python_grader_without_import_of_submissions_is_noted(
     assert any(sentence in note for note in package.notes) == is_noted
 
 
-def test_names_that_are_not_utf8(write_package: Write, cache: Path) -> None:
+def test_non_utf8_file_names_are_refused_or_ignored(write_package: Write, cache: Path) -> None:
     """As those of older archives, where Linux keeps any bytes."""
     folder = write_package()
     odd = os.fsdecode(b"caf\xe9")
@@ -354,7 +352,7 @@ def test_names_that_are_not_utf8(write_package: Write, cache: Path) -> None:
         (folder / name).unlink()
 
 
-def test_tests_that_git_lfs_has_not_fetched(write_package: Write, cache: Path) -> None:
+def test_git_lfs_pointers_as_tests_are_input_error(write_package: Write, cache: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
     package = write_package(files={"tests/1-01.out": pointer, "tests/2-01.in": pointer})
     [found] = check_problems(zipped(package, package.parent / "sum.zip"), cache=cache)
@@ -364,7 +362,7 @@ def test_tests_that_git_lfs_has_not_fetched(write_package: Write, cache: Path) -
     ]
 
 
-def test_what_a_zip_holds_stays_in_the_cache_until_it_is_closed(write_package: Write, cache: Path) -> None:
+def test_extracted_zip_stays_cached_until_problems_close(write_package: Write, cache: Path) -> None:
     folder = write_package()
     problems = load_problems(zipped(folder, folder.parent / "package.zip"), cache=cache)
     evicting = Store(cache, limit=1)
@@ -382,7 +380,7 @@ def of(problem_id: str, year: int | None = None) -> Problem:
     return Problem(id=problem_id, year=year, source=f"{problem_id}-{year}")
 
 
-def test_a_year_matters_only_where_it_must() -> None:
+def test_year_is_needed_only_for_ambiguous_problem() -> None:
     problems = Problems([of("a"), of("b", 2023), of("c", 2022), of("c", 2024)])
     assert problems.find("a").year is None
     assert problems.find("a", 2020).year is None
@@ -397,7 +395,7 @@ def test_a_year_matters_only_where_it_must() -> None:
         problems.find("c", 2023)
 
 
-def test_a_problem_without_a_year_beside_one_with() -> None:
+def test_problem_without_year_next_to_one_with_year_is_ambiguous() -> None:
     problems = Problems([of("a"), of("a", 2024)])
     assert problems.find("a", 2024).year == 2024
     assert problems.find("a", 2020).year is None
@@ -405,7 +403,7 @@ def test_a_problem_without_a_year_beside_one_with() -> None:
         problems.find("a")
 
 
-def test_an_unknown_problem_names_the_nearest() -> None:
+def test_unknown_problem_error_suggests_similar_ids() -> None:
     problems = Problems([of("machine"), of("message"), of("tree")])
     with pytest.raises(InputError, match="Did you mean 'machine'"):
         problems.find("machin")
@@ -415,7 +413,7 @@ def test_an_unknown_problem_names_the_nearest() -> None:
         Problems([]).find("x")
 
 
-def test_labels_tell_years_apart() -> None:
+def test_problem_labels_distinguish_years() -> None:
     problems = Problems([of("a"), of("c", 2024), of("c", 2022)])
     assert list(problems) == ["a", "c@2022", "c@2024"]
     assert problems["c@2022"].year == 2022
@@ -426,7 +424,7 @@ def test_labels_tell_years_apart() -> None:
 # --- identity ----------------------------------------------------------------------------------------
 
 
-def test_a_fingerprint_sees_all_that_can_change_a_score(write_package: Write, cache: Path) -> None:
+def test_fingerprint_changes_with_everything_that_changes_scores(write_package: Write, cache: Path) -> None:
     def hashed(**changes: Any) -> str:
         return fingerprint(load_problems(write_package("p", **changes), cache=cache))["sum"]
 
@@ -452,7 +450,7 @@ def test_a_fingerprint_sees_all_that_can_change_a_score(write_package: Write, ca
     assert len({first, *changed}) == len(changed) + 1
 
 
-def test_a_fingerprint_does_not_see_where_contents_lie(tmp_path: Path) -> None:
+def test_fingerprint_ignores_storage_and_solutions(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"1\n")
     held = Problem(id="a", tests=(Test(name="1", input=Blob.of(b"1\n")),))
@@ -464,7 +462,7 @@ def test_a_fingerprint_does_not_see_where_contents_lie(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real packages are not on this machine")
-def test_two_real_packages(cache: Path) -> None:
+def test_two_real_packages_load(cache: Path) -> None:
     problems = load_problems(REAL, cache=cache)
     plus, machine = problems.find("aplusb"), problems.find("machine")
     assert (len(plus.tests), len(machine.tests)) == (17, 43)
@@ -480,14 +478,14 @@ def test_two_real_packages(cache: Path) -> None:
     assert Counter(solution.expected for solution in machine.solutions)["incorrect"] == 12
 
 
-def test_files_below_a_folder_leave_out_what_is_hidden(tmp_path: Path) -> None:
+def test_hidden_files_are_skipped_in_folders(tmp_path: Path) -> None:
     for name in ("b/x.h", "b/.x.h", "b/.git/x.h", "b/c/x.h", "x.h"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert [file.name for file in list_files(tmp_path, "b")] == ["b/c/x.h", "b/x.h"]
 
 
-def test_a_package_of_two_formats_is_told(write_package: Write, cache: Path) -> None:
+def test_package_of_two_formats_is_noted(write_package: Write, cache: Path) -> None:
     """Which of them is read decides what tests are worth."""
     folder = write_package(files={"init.yml": "test_cases: [{in: tests/1-01.in, out: tests/1-01.out}]"})
     (package,) = check_problems(folder, cache=cache)
@@ -507,7 +505,7 @@ def test_a_package_of_two_formats_is_told(write_package: Write, cache: Path) -> 
         ("x.json", '{"a": {"b": 1}, "author": [{"mail": "x", "mail": "y"}]}'),
     ],
 )
-def test_a_repeated_key_that_changes_no_score_is_a_note(tmp_path: Path, file: str, text: str) -> None:
+def test_repeated_harmless_key_is_noted(tmp_path: Path, file: str, text: str) -> None:
     (tmp_path / file).write_text(text)
     faults = Faults("package")
     mapping = read_mapping(tmp_path, file, faults)
@@ -528,7 +526,7 @@ def test_a_repeated_key_that_changes_no_score_is_a_note(tmp_path: Path, file: st
         ("x.yaml", "a:\n  name: x\n  name: y\n"),
     ],
 )
-def test_a_repeated_key_with_another_value_is_refused(tmp_path: Path, file: str, text: str) -> None:
+def test_repeated_key_with_different_value_is_refused(tmp_path: Path, file: str, text: str) -> None:
     (tmp_path / file).write_text(text)
     faults = Faults("package")
     assert read_mapping(tmp_path, file, faults) is None

@@ -47,12 +47,12 @@ def folder(place: Path, *names: str) -> Path:
         (["statement/statement.pdf"], None),
     ],
 )
-def test_the_statement_of_a_package(tmp_path: Path, names: list[str], found: str | None) -> None:
+def test_package_statement_file_is_chosen(tmp_path: Path, names: list[str], found: str | None) -> None:
     statement = find_statement(folder(tmp_path, *names))
     assert (None if statement is None else statement.read().decode()) == (found and f"of {found}")
 
 
-def test_a_package_brings_its_statement_and_tells_of_a_pdf(tmp_path: Path) -> None:
+def test_pdf_only_statement_is_noted(tmp_path: Path) -> None:
     folder(write_package(tmp_path / "p" / "text"), "statement.md")
     folder(write_package(tmp_path / "p" / "paper"), "statement/statement.pdf")
     packages = {one.problem.id: one for one in check_problems(tmp_path / "p", cache=tmp_path) if one.problem}
@@ -68,7 +68,7 @@ def test_a_package_brings_its_statement_and_tells_of_a_pdf(tmp_path: Path) -> No
     assert packages["paper"].notes == ("its statement is a PDF, which is not included in prompts",)
 
 
-def test_examples_have_statements(tmp_path: Path) -> None:
+def test_example_packages_have_statements(tmp_path: Path) -> None:
     problems = load_problems(examples_folder() / "problems", cache=tmp_path)
     assert all(problem.statement is not None for problem in problems.values())
 
@@ -84,7 +84,7 @@ def test_problems_are_chosen_before_they_are_read(tmp_path: Path) -> None:
     assert list(only) == ["b"]
 
 
-def test_attachments_are_what_a_package_hands_out(tmp_path: Path) -> None:
+def test_package_attachments_are_read_without_changing_fingerprint(tmp_path: Path) -> None:
     package = write_package(tmp_path / "p" / "add")
     (before,) = fingerprint(load_problems(package)).values()
     folder(
@@ -103,7 +103,7 @@ def test_attachments_are_what_a_package_hands_out(tmp_path: Path) -> None:
     assert fingerprint(load_problems(package)) == {"add": before}  # they change no score
 
 
-def test_tests_that_do_not_run_are_told(tmp_path: Path) -> None:
+def test_tests_outside_subtasks_are_noted(tmp_path: Path) -> None:
     write_package(tmp_path / "p", subtasks={"all": (100, ["1-1", "2-2"])})
     write_package(tmp_path / "q")
     packages = {one.where.rpartition("/")[2]: one for one in check_problems(tmp_path, cache=tmp_path)}

@@ -37,7 +37,7 @@ HEADER = json.loads((HILLS / "problem.json").read_text())
 
 @settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from([*HEADER, "num_processes"]), JSON), JSON, JSON)
-def test_any_documents_are_a_problem_or_errors(
+def test_arbitrary_tps_documents_give_problem_or_errors(
     tmp_path_factory: pytest.TempPathFactory, header: Any, subtasks: Any, solutions: Any
 ) -> None:
     folder = tmp_path_factory.mktemp("package") / "x"

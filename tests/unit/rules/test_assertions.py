@@ -8,7 +8,7 @@ from ioi_eval.rules.assertions import read_assertions
 from ioi_eval.rules.json_tests import CasesError
 
 
-def test_what_is_no_plain_assertion_is_said() -> None:
+def test_unsupported_assertion_raises_cases_error() -> None:
     for body, said in (
         ("assert f(1) == f(2)", "with several arguments"),
         ("assert f(x=1) == 2", "passes arguments by keyword"),
@@ -47,7 +47,7 @@ def test_what_is_no_plain_assertion_is_said() -> None:
         ("async def test_a():\n    assert await f(1) == 2\n", "'test_a' is asynchronous"),
     ],
 )
-def test_assertions_that_are_run_otherwise_are_said(source: str, said: str) -> None:
+def test_nested_skipped_or_async_tests_raise_cases_error(source: str, said: str) -> None:
     with pytest.raises(CasesError, match=said):
         read_assertions(f"{source}def test_b():\n    assert f(5) == 6\n", "f")
 
@@ -66,7 +66,7 @@ def test_assertions_that_are_run_otherwise_are_said(source: str, said: str) -> N
     ],
     ids=["list", "text", "range", "product", "names"],
 )
-def test_a_few_words_do_not_fill_the_memory(body: str, said: str) -> None:
+def test_huge_constant_in_assertion_raises_cases_error(body: str, said: str) -> None:
     """A row of a benchmark could take all of the machine's, or minutes, or end in a traceback."""
     with pytest.raises(CasesError, match=said):
         read_assertions(f"def check(candidate):\n    {body}\n", "f")
@@ -81,13 +81,13 @@ def test_a_few_words_do_not_fill_the_memory(body: str, said: str) -> None:
         ("class Node:\n    pass\ndef test_a():\n    assert isinstance(f(1), Node)\n", "Node"),
     ],
 )
-def test_names_that_nothing_defines_are_said(source: str, name: str) -> None:
+def test_undefined_name_in_assertion_raises_cases_error(source: str, name: str) -> None:
     """A checker that stumbles over them would call every program wrong."""
     with pytest.raises(CasesError, match=f"the name '{name}', which is not defined"):
         read_assertions(source, "f")
 
 
-def test_methods_of_the_program_s_own_classes_are_said() -> None:
+def test_method_call_on_class_of_solution_raises_cases_error() -> None:
     """`add` is also what a set has, and MBPP's functions begin with capitals, too."""
     for name, words in (("Bag", "Bag().add(1, 2) == 3"), ("Solution", "Solution().count([1], 2) == 3")):
         with pytest.raises(CasesError, match="that JSON loses"):
@@ -95,7 +95,7 @@ def test_methods_of_the_program_s_own_classes_are_said() -> None:
     assert read_assertions("assert Find_Max([1]) == 1").function == "Find_Max"
 
 
-def test_a_function_that_assertions_know_by_its_result() -> None:
+def test_assertion_on_assigned_result_is_read_as_call() -> None:
     """As KodCode has it: the call stands in a line of its own, and the row does not name the function."""
     source = "import solution\nfrom solution import f\ndef test_a():\n    r = f(1)\n    assert r == 2\n"
     source += "def test_b():\n    xs = [3]\n    r = f(xs)\n    assert r == [4]\n    assert f(5) == 6\n"
@@ -105,7 +105,7 @@ def test_a_function_that_assertions_know_by_its_result() -> None:
         read_assertions(source + "def test_c():\n    r = g(1)\n    assert r == 2\n")
 
 
-def test_what_is_asked_of_plain_results() -> None:
+def test_methods_of_builtin_results_are_accepted() -> None:
     for asked in (
         "f(1).upper() == 'A' and f(1) is not None and True is f(1)",
         "sorted(f(1).keys()) == [1] and len(f(1).items()) == 1 and type(f(1)) is dict",
@@ -114,18 +114,18 @@ def test_what_is_asked_of_plain_results() -> None:
         assert len(read_assertions(f"assert {asked}", "f").cases) == 1
 
 
-def test_sums_that_python_refuses_are_said() -> None:
+def test_argument_expression_that_fails_raises_cases_error() -> None:
     for given in ("999.9 ** 1000", "10 ** 400 + 0.5", "{} + {}", "{1} * 2", "1000 ** 1000 * 1000 ** 1000"):
         with pytest.raises(CasesError, match="is not a literal value"):
             read_assertions(f"assert f({given}) == 1", "f")
 
 
-def test_helpers_that_no_python_runs_are_said() -> None:
+def test_helper_with_invalid_syntax_raises_cases_error() -> None:
     with pytest.raises(CasesError, match="not valid Python"):
         read_assertions("def g(x):\n    nonlocal y\n    return x\nassert g(f(1)) == 2\n", "f")
 
 
-def test_names_that_are_defined_stay() -> None:
+def test_imported_and_local_names_are_accepted() -> None:
     read_assertions(
         "import os.path\nfrom math import isclose as near\nMOST = 7\n"
         "def g(x):\n    total = 0\n    for n in x:\n        total += near(n, MOST)\n    return total\n"
@@ -135,12 +135,12 @@ def test_names_that_are_defined_stay() -> None:
     read_assertions("from math import *\nassert isclose(f(1), 2)", "f")
 
 
-def test_a_function_that_is_imported_by_another_name() -> None:
+def test_function_imported_under_alias_is_resolved() -> None:
     test = read_assertions("from solution import total as add\ndef test_a():\n    assert add([1]) == 1\n")
     assert (test.function, test.cases) == ("total", (("([1],)", "1"),))
 
 
-def test_of_two_tests_of_one_name_the_last_is_run() -> None:
+def test_last_of_two_tests_with_same_name_is_read() -> None:
     test = read_assertions(
         "def test_a():\n    assert f(1) == 5\n"
         "class TestB:\n    def test_a(self):\n        assert f(2) == 2\n"
@@ -149,6 +149,6 @@ def test_of_two_tests_of_one_name_the_last_is_run() -> None:
     assert sorted(case.input for case in test.cases) == ["(2,)", "(3,)"]
 
 
-def test_names_that_an_expression_binds_stay() -> None:
+def test_names_bound_in_expression_are_kept() -> None:
     test = read_assertions("x = 5\nassert [y := f(x)] and all(x > 2 for x in f(5)), x\nassert True", "f")
     assert [case.output for case in test.cases] == ["assert [(y := out)] and all((x > 2 for x in out))"]

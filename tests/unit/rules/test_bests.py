@@ -62,12 +62,12 @@ def test_max_subtask_rounds_and_max_does_not() -> None:
     assert scoring.select_best_tokened_or_last(made, ())["p"].points == pytest.approx(10, abs=1e-12)
 
 
-def test_sums_are_free_of_what_binary_addition_adds() -> None:
+def test_point_sums_have_no_rounding_error() -> None:
     assert 0.1 + 0.2 != 0.3
     assert scoring.collect_best_subtasks([scored("x", 0.1, 0.2)])["p"].points == 0.3
 
 
-def test_max_is_the_best_single_submission() -> None:
+def test_max_mode_is_best_single_submission() -> None:
     made = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
     best = scoring.select_best_submissions(made)["p"]
     assert (best.points, best.key) == (60, "y")
@@ -77,13 +77,15 @@ def test_max_is_the_best_single_submission() -> None:
     ("tokened", "points", "key"),
     [((), 20, "z"), (("y",), 60, "y"), (("x",), 50, "x"), (("x", "y"), 60, "y"), (("z",), 20, "z")],
 )
-def test_max_tokened_last(tokened: tuple[str, ...], points: float, key: str) -> None:
+def test_max_tokened_last_mode_counts_tokened_or_last(
+    tokened: tuple[str, ...], points: float, key: str
+) -> None:
     made = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
     best = scoring.select_best_tokened_or_last(made, tokened)["p"]
     assert (best.points, best.key) == (points, key)
 
 
-def test_the_last_counts_also_where_it_does_not_compile() -> None:
+def test_last_submission_counts_even_if_it_does_not_compile() -> None:
     broken = SubmissionResult(key="y", problem_id="p", compiles=False, points=0)
     best = scoring.select_best_tokened_or_last([scored("x", 50), broken], ())["p"]
     assert (best.points, best.key) == (0, "y")
@@ -106,7 +108,7 @@ def test_bests_are_per_problem_in_the_order_of_names() -> None:
     )
 
 
-def test_of_equals_the_first_key() -> None:
+def test_first_key_wins_among_equal_scores() -> None:
     made = [scored("b", 50), scored("a", 50), scored("c", 50)]
     assert scoring.select_best_submissions(made)["p"].key == "a"
     assert scoring.collect_best_subtasks(made)["p"].subtasks[0].key == "a"
@@ -127,13 +129,13 @@ def test_bests_do_not_depend_on_the_order_of_finishing(
 
 
 @given(st.lists(st.lists(st.floats(0, 100), min_size=3, max_size=3), min_size=1, max_size=8))
-def test_max_subtask_is_the_rounded_maxima(earned: Sequence[Sequence[float]]) -> None:
+def test_max_subtask_mode_sums_rounded_maxima(earned: Sequence[Sequence[float]]) -> None:
     made = [scored(f"k{index}", *parts) for index, parts in enumerate(earned)]
     expected = math.fsum(round(max(column), 2) for column in zip(*earned, strict=True))
     assert scoring.collect_best_subtasks(made)["p"].points == pytest.approx(expected, abs=1e-9)
 
 
-def test_no_submissions_no_bests() -> None:
+def test_no_submissions_give_no_bests() -> None:
     assert not scoring.collect_best_subtasks([])
     assert not scoring.select_best_submissions([])
     assert not scoring.select_best_tokened_or_last([], ())

@@ -53,24 +53,24 @@ async def factor_of(solutions: Mapping[str, tuple[str, str]], cache: Path) -> fl
 
 
 @pytest.mark.nightly
-async def test_a_slow_solution_of_three_times_the_limit_needs_no_factor(shared_cache: Path) -> None:
+async def test_slow_solution_at_three_times_limit_needs_no_factor(shared_cache: Path) -> None:
     solutions = {"quick": ("correct", works(0.2)), "slow": ("time_limit", works(3.0))}
     assert await factor_of(solutions, shared_cache) == 1
 
 
-async def test_slower_hardware_gets_a_factor_between_the_two(shared_cache: Path) -> None:
+async def test_time_factor_lies_between_right_and_slow_solutions(shared_cache: Path) -> None:
     solutions = {"right": ("correct", works(1.2)), "slow": ("time_limit", works(3.6))}
     factor = await factor_of(solutions, shared_cache)
     assert factor is not None and 1.3 < factor < 3.5
 
 
 @pytest.mark.nightly
-async def test_where_nothing_separates_them_none_is_proposed(shared_cache: Path) -> None:
+async def test_no_time_factor_is_proposed_if_slow_solution_is_faster(shared_cache: Path) -> None:
     solutions = {"right": ("correct", works(1.5)), "slow": ("time_limit", works(0.5))}
     assert await factor_of(solutions, shared_cache) is None
 
 
-async def test_solutions_that_say_nothing_of_time_are_left_out(store: Store) -> None:
+async def test_idle_or_wrong_solutions_are_excluded_from_calibration(store: Store) -> None:
     solutions = {
         "right": ("correct", works(0.1)),
         "sleeper": ("time_limit", SLEEPS),
@@ -95,7 +95,7 @@ def at(kind: ExpectedSpeed, ratio: float, *, at_least: bool = False) -> TimeRati
     ("right", "slow", "factor"),
     [(0.5, 3.0, 1.0), (0.9, 3.0, 1.6), (2.0, 8.0, 4.0), (2.0, None, 3.0), (0.1, None, 1.0), (3.0, 2.0, None)],
 )
-def test_the_factor_lies_in_the_middle(right: float, slow: float | None, factor: float | None) -> None:
+def test_time_factor_is_midpoint_of_distances(right: float, slow: float | None, factor: float | None) -> None:
     distances = [at(ExpectedSpeed.RIGHT, 0.01), at(ExpectedSpeed.RIGHT, right)]
     if slow is not None:
         distances += [at(ExpectedSpeed.SLOW, slow), at(ExpectedSpeed.SLOW, 9.0, at_least=True)]
@@ -105,7 +105,7 @@ def test_the_factor_lies_in_the_middle(right: float, slow: float | None, factor:
         assert found.margins == (factor / right, slow / factor if slow is not None else None)
 
 
-def test_margins_are_told_as_people_write_numbers() -> None:
+def test_calibration_margins_are_rounded() -> None:
     found = propose_time_factor([at(ExpectedSpeed.RIGHT, 0.0029), at(ExpectedSpeed.SLOW, 5.76)])
     assert describe_calibration(found)[-1] == (
         "Proposed: --time-factor 1;"
@@ -113,18 +113,18 @@ def test_margins_are_told_as_people_write_numbers() -> None:
     )
 
 
-def test_a_right_solution_that_was_ended_leaves_it_open() -> None:
+def test_right_solution_stopped_by_limit_prevents_factor() -> None:
     assert (
         propose_time_factor([at(ExpectedSpeed.RIGHT, 5.0, at_least=True), at(ExpectedSpeed.SLOW, 9.0)]).factor
         is None
     )
 
 
-def test_nothing_is_proposed_without_right_solutions() -> None:
+def test_no_time_factor_without_right_solutions() -> None:
     assert propose_time_factor([at(ExpectedSpeed.SLOW, 9.0)]).factor is None
 
 
-def test_a_factor_changes_times_and_nothing_else() -> None:
+def test_time_factor_changes_only_time_limits() -> None:
     (problem,) = package({}).values()
     limits = with_time_factor(problem, 2.0).limits
     assert (limits.cpu_time, limits.wall_time) == (2 * LIMIT, 2 * (problem.limits.wall_time or 0))

@@ -106,13 +106,13 @@ def scored(case: Case, found: Mapping[str, TestResult]) -> SubmissionResult:
 
 
 @given(cases())
-def test_an_early_stop_gives_the_scores_of_a_full_run(case: Case) -> None:
+def test_early_stop_gives_scores_of_full_run(case: Case) -> None:
     early = Proctor(case).judge()
     assert scores(scored(case, early)) == scores(scored(case, case.full_run()))
 
 
 @given(cases())
-def test_every_test_of_a_live_subtask_runs_and_none_twice(case: Case) -> None:
+def test_undecided_subtasks_run_all_tests_once(case: Case) -> None:
     proctor = Proctor(case)
     found = plan.add_duplicate_results(case.problem, proctor.judge())
     assert len(set(proctor.ran)) == len(proctor.ran)
@@ -132,7 +132,7 @@ def test_with_all_tests_everything_runs_once(case: Case) -> None:
 
 
 @given(cases())
-def test_statuses_of_an_early_stop_are_sane(case: Case) -> None:
+def test_early_stop_statuses_match_scores(case: Case) -> None:
     for part in scored(case, Proctor(case).judge()).subtasks:
         assert part.status is not Verdict.SKIPPED
         assert (part.status is Verdict.AC) == (part.exact_score == 1)
@@ -141,7 +141,7 @@ def test_statuses_of_an_early_stop_are_sane(case: Case) -> None:
 
 
 @given(cases(), st.sets(st.sampled_from(NAMES)))
-def test_every_test_is_live_or_settled_or_has_a_result(case: Case, ran: set[str]) -> None:
+def test_every_test_is_pending_decided_or_judged(case: Case, ran: set[str]) -> None:
     found = {name: result for name, result in case.full_run().items() if name in ran}
     todo = plan.Schedule(case.problem).live(found)
     assert todo == plan.Schedule(case.problem).live(dict(reversed(found.items())))

@@ -85,11 +85,13 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
         ("slow", 1, {AC}, False),
     ],
 )
-def test_a_word_and_what_happened(word: str, score: float, statuses: set[Verdict], expected: bool) -> None:
+def test_expectation_word_agrees_with_score_and_statuses(
+    word: str, score: float, statuses: set[Verdict], expected: bool
+) -> None:
     assert agrees_with_keyword(word, score, statuses, share=score) is expected
 
 
-def test_words_that_are_not_known_are_no_expectations() -> None:
+def test_unknown_words_are_no_expectations() -> None:
     said = Solution(name="a", code="x", expected="slow", exceptions={"one": "AC", "two": "WA, oddly"})
     assert list_unknown_keywords(said) == ("slow", "WA, oddly")
     subtasks = tuple(Subtask(name=name, points=1, tests=("t",)) for name in ("one", "two"))
@@ -98,7 +100,9 @@ def test_words_that_are_not_known_are_no_expectations() -> None:
 
 
 @given(st.floats(0, 1), st.frozensets(st.sampled_from([AC, PA, WA, TLE, MLE, OLE, RE]), min_size=1))
-def test_of_right_partial_and_the_rest_exactly_one_agrees(score: float, statuses: frozenset[Verdict]) -> None:
+def test_exactly_one_of_correct_partial_and_incorrect_agrees(
+    score: float, statuses: frozenset[Verdict]
+) -> None:
     words = ("correct", "partially_correct", "incorrect")
     assert sum(agrees_with_keyword(word, score, statuses, share=score) for word in words) == 1
     for share in (0.0, 0.5, 1.0):
@@ -110,7 +114,7 @@ def test_of_right_partial_and_the_rest_exactly_one_agrees(score: float, statuses
 @pytest.mark.parametrize(
     ("share", "expected"), [(0.0, False), (1e-9, True), (0.5, True), (1.0, False)], ids=str
 )
-def test_partially_accepted_needs_some_of_the_points_and_not_all(share: float, expected: bool) -> None:
+def test_partially_accepted_requires_part_of_points(share: float, expected: bool) -> None:
     """A test that passes earns nothing where its group is rejected, and samples are worth nothing."""
     assert agrees_with_keyword("partially_accepted", 0.0, {AC, WA}, share=share) is expected
     assert not agrees_with_keyword("partially_accepted", 0.0, {CE}, share=share)
@@ -129,14 +133,14 @@ def scopes(of: Problem, solution: Solution) -> list[tuple[str, str, tuple[str, .
     return [(found.subtask, found.word, found.tests) for found in list_expectations(of, solution)]
 
 
-def test_a_word_for_all_together() -> None:
+def test_one_expectation_covers_all_counting_tests() -> None:
     solution = Solution(name="x", expected="incorrect")
     assert scopes(problem(ONE, TWO), solution) == [("", "incorrect", ("a", "b", "c"))]
     assert scopes(problem(), solution) == [("", "incorrect", ("a", "b", "c", "d"))]
     assert list_counting_tests(problem(TWO)) == ("a", "b")
 
 
-def test_a_word_for_each_subtask_and_its_exceptions() -> None:
+def test_each_subtask_expectation_has_exceptions() -> None:
     solution = Solution(name="x", expected="incorrect", exceptions={"one": "correct"}, each_subtask=True)
     assert scopes(problem(ONE, TWO), solution) == [
         ("one", "correct", ("c", "a")),
@@ -145,7 +149,7 @@ def test_a_word_for_each_subtask_and_its_exceptions() -> None:
     assert scopes(problem(), solution) == [("", "incorrect", ("a", "b", "c", "d"))]
 
 
-def test_words_for_some_subtasks_and_one_for_all_together() -> None:
+def test_subtask_exceptions_add_to_overall_expectation() -> None:
     solution = Solution(name="x", expected="wrong_answer", exceptions={"two": "WA"})
     assert scopes(problem(ONE, TWO), solution) == [
         ("two", "WA", ("b", "a")),
@@ -154,7 +158,7 @@ def test_words_for_some_subtasks_and_one_for_all_together() -> None:
     assert scopes(problem(ONE, TWO), Solution(name="x", expected="")) == []
 
 
-def test_the_worst_test_of_a_scope_decides() -> None:
+def test_worst_test_of_scope_decides_expectation() -> None:
     results = {
         "a": TestResult(test_name="a", score=1, status=AC),
         "b": TestResult(test_name="b", score=0, status=TLE),

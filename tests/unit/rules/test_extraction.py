@@ -12,7 +12,7 @@ from ioi_eval.rules.extraction import extract
 
 
 @given(st.text(alphabet="`~ \n<>/think{}#cp+;\"'\\*\r\x01R("))
-def test_nothing_that_a_model_writes_breaks_it(text: str) -> None:
+def test_arbitrary_reply_is_extracted_without_error(text: str) -> None:
     for language in (CPP, PYTHON):
         code = extract(text, language)
         assert code is None or (code.endswith("\n") and code.strip())
@@ -22,7 +22,7 @@ def test_nothing_that_a_model_writes_breaks_it(text: str) -> None:
     st.text(alphabet="ab {};\n\t", min_size=1).filter(str.strip),
     st.sampled_from(["", "text\n", "<think>\n```cpp\nx\n</think>\n"]),
 )
-def test_what_is_fenced_comes_back(code: str, before: str) -> None:
+def test_fenced_code_is_extracted_unchanged(code: str, before: str) -> None:
     code += "\n"
     assert extract(before + fenced(code) + "after\n", CPP) == code
 
@@ -59,7 +59,7 @@ def hostile(unit: int) -> dict[str, str]:
 @pytest.mark.nightly(unless="runs in a line|open fences|statements")
 @pytest.mark.parametrize("unit", [1 << 15, pytest.param(1 << 17, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", hostile(1))
-def test_long_generations(name: str, unit: int) -> None:
+def test_long_hostile_replies_are_extracted_quickly(name: str, unit: int) -> None:
     text = hostile(unit)[name]
     assert extract(text, PYTHON) is None
     assert extract(text + "\nmore\n" + "text without code.", CPP) is None
@@ -67,13 +67,13 @@ def test_long_generations(name: str, unit: int) -> None:
         assert extract(f"begin write(require({text}\nmore\n text without code.", find(name)) is None
 
 
-def test_a_generation_of_ten_megabytes() -> None:
+def test_ten_megabyte_reply_is_extracted() -> None:
     text = "Thinking. " * (1 << 20) + "\n" + fenced(ADD)
     assert len(text) > 10_000_000
     assert extract(text, CPP) == ADD
 
 
-def test_doubtful_escapes_warn_nobody(recwarn: pytest.WarningsRecorder) -> None:
+def test_invalid_escapes_cause_no_warning(recwarn: pytest.WarningsRecorder) -> None:
     assert extract("print('\\d')\n", PYTHON) == "print('\\d')\n"
     # What earlier tests left unclosed may be collected meanwhile.
     assert [one.message for one in recwarn if one.category is not ResourceWarning] == []

@@ -13,11 +13,11 @@ GENERATIONS = sorted(CORPUS.glob("*.txt"))
 
 
 @pytest.mark.parametrize("path", GENERATIONS, ids=lambda path: path.stem)
-def test_the_code_in_a_generation(path: Path) -> None:
+def test_code_of_corpus_reply_is_extracted(path: Path) -> None:
     expected = path.with_suffix(".code")
     found = extract(path.read_bytes().decode(), find(path.stem.rpartition(".")[2]))
     assert found == (expected.read_text() if expected.exists() else None)
 
 
-def test_every_expectation_belongs_to_a_generation() -> None:
+def test_corpus_code_files_have_replies() -> None:
     assert {path.stem for path in CORPUS.glob("*.code")} < {path.stem for path in GENERATIONS}

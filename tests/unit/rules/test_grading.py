@@ -48,23 +48,25 @@ def judged(*statuses: Verdict, part: float = 0.5) -> dict[str, TestResult]:
         (Acceptance.ALWAYS, [WA, RE], AC),
     ],
 )
-def test_the_verdict_of_a_group(acceptance: Acceptance, statuses: list[Verdict], verdict: Verdict) -> None:
+def test_group_verdict_follows_acceptance_rule(
+    acceptance: Acceptance, statuses: list[Verdict], verdict: Verdict
+) -> None:
     group = Grading(parts=tuple("abcdef"[: len(statuses)]), acceptance=acceptance, stops=False)
     assert compute_grade(group, judged(*statuses)).verdict is verdict
 
 
-def test_what_is_behind_an_error_was_not_judged() -> None:
+def test_tests_after_first_error_do_not_count() -> None:
     group = Grading(parts=("a", "b", "c"), acceptance=Acceptance.WORST_ERROR, accept_score=10, stops=True)
     assert compute_grade(group, judged(AC, WA, RE)) == (WA, 10)
 
 
-def test_a_part_of_a_tests_points() -> None:
+def test_partial_test_score_earns_part_of_points() -> None:
     group = Grading(parts=("a", "b"), accept_score=20)
     assert compute_grade(group, judged(AC, PA, part=0.25)) == (AC, 25)
     assert compute_share(group, judged(AC, PA, part=0.25)) == 25 / 40
 
 
-def test_a_group_of_no_points_is_right_or_wrong() -> None:
+def test_group_without_points_has_share_zero_or_one() -> None:
     group = Grading(parts=("a",), accept_score=0)
     assert (max_group_points(group), compute_share(group, judged(AC)), compute_share(group, judged(WA))) == (
         0,
@@ -73,7 +75,7 @@ def test_a_group_of_no_points_is_right_or_wrong() -> None:
     )
 
 
-def test_more_points_than_there_are_is_no_score() -> None:
+def test_points_above_group_maximum_are_judge_failure() -> None:
     group = Grading(parts=("a", "b"), accept_score=2)
     with pytest.raises(JudgeFailure, match=r"earned 5 points, but the maximum is 4"):
         compute_share(group, judged(AC, PA, part=1.5))
@@ -105,7 +107,7 @@ NOTHING = Grading(parts=("b",), accept_score=0)
         ),
     ],
 )
-def test_the_most_is_what_wrong_answers_may_earn_too(
+def test_group_maximum_includes_points_for_wrong_answers(
     group: Grading, right: float, wrong: float, worth: float
 ) -> None:
     assert compute_grade(group, judged(AC, AC)).points == right
@@ -114,13 +116,13 @@ def test_the_most_is_what_wrong_answers_may_earn_too(
 
 
 @pytest.mark.parametrize(("earns", "points"), [(True, 30), (False, 0)])
-def test_what_the_package_s_own_grader_rejects_as_a_whole_has_no_points(earns: bool, points: float) -> None:
+def test_group_rejected_by_package_grader_earns_configured_points(earns: bool, points: float) -> None:
     group = Grading(parts=("a", "b"), stops=False, flags=(), full=100, rejected_earns=earns)
     answers = {GraderQuestion((), "AC 1.0\nWA 0.0\n"): Grade(WA, 30)}
     assert compute_grade(group, judged(AC, WA), answers) == Grade(WA, points)
 
 
-def test_a_test_without_a_result_is_no_score() -> None:
+def test_skipped_test_without_result_is_judge_failure() -> None:
     with pytest.raises(JudgeFailure, match="on test b: no result"):
         compute_grade(BEST_OF, judged(AC, Verdict.SKIPPED))
 
@@ -129,7 +131,7 @@ def test_a_test_without_a_result_is_no_score() -> None:
     ("statuses", "word", "agrees"),
     [((AC, WA), "AC", True), ((WA, WA), "AC", False), ((CE, CE), "AC", False), ((WA, WA), "WA", True)],
 )
-def test_a_tag_speaks_of_what_the_group_is(
+def test_subtask_expectation_uses_group_verdict(
     statuses: tuple[Verdict, Verdict], word: str, agrees: bool
 ) -> None:
     subtask = Subtask(name="g", points=1, tests=("a", "b"), grading=BEST_OF)
@@ -185,7 +187,7 @@ def outcomes(group: Grading, known: dict[str, TestResult]) -> list[dict[str, Tes
 
 
 @given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))
-def test_bounds_are_what_all_outcomes_come_to(tree: Grading, said: dict[str, Verdict]) -> None:
+def test_bounds_equal_range_of_all_outcomes(tree: Grading, said: dict[str, Verdict]) -> None:
     known = {
         name: TestResult(test_name=name, score=float(status is AC), status=status)
         for name, status in said.items()
@@ -198,7 +200,7 @@ def test_bounds_are_what_all_outcomes_come_to(tree: Grading, said: dict[str, Ver
 
 
 @given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))
-def test_what_is_not_needed_changes_nothing(tree: Grading, said: dict[str, Verdict]) -> None:
+def test_skipping_unneeded_tests_keeps_score(tree: Grading, said: dict[str, Verdict]) -> None:
     known = {
         name: TestResult(test_name=name, score=float(status is AC), status=status)
         for name, status in said.items()
@@ -218,7 +220,7 @@ def unknown(tree: Grading, known: dict[str, TestResult]) -> dict[str, TestResult
     return {name: TestResult(test_name=name, score=0.0, status=Verdict.SKIPPED) for name in names}
 
 
-def test_a_test_is_needed_while_it_may_change_the_points() -> None:
+def test_test_is_needed_while_it_can_change_points() -> None:
     least = Grading(parts=("a", "b", "c"), points=Points.LEAST, stops=False, acceptance=Acceptance.ALWAYS)
     assert set(list_needed_tests(least, judged(AC))) == {"b", "c"}
     assert set(list_needed_tests(least, judged(WA))) == set()
@@ -227,6 +229,6 @@ def test_a_test_is_needed_while_it_may_change_the_points() -> None:
     assert set(list_needed_tests(gate, judged(WA))) == set(), "what is behind it is not judged"
 
 
-def test_a_grader_of_the_problem_is_told_of_every_test() -> None:
+def test_package_grader_needs_every_test() -> None:
     tree = Grading(parts=("a", Grading(parts=("b", "c"), flags=(), full=5.0)), points=Points.LEAST)
     assert set(list_needed_tests(tree, judged(WA))) == {"b", "c"}

@@ -54,7 +54,9 @@ def test_functions_have_arguments_and_results() -> None:
         ({"a": [1]}, [True], Case('[{"a":[1]}]', "[true]")),
     ],
 )
-def test_arguments_are_a_list_or_lines_or_the_only_one(given: Any, wanted: Any, case: Case) -> None:
+def test_function_arguments_are_read_from_list_lines_or_single_value(
+    given: Any, wanted: Any, case: Case
+) -> None:
     """Of lines the result is written as they are; elsewhere a text is a text."""
     compact = json.dumps({"inputs": [given], "outputs": [wanted], "fn_name": "f"}, separators=(",", ":"))
     for form in (compact, json.loads(compact)):
@@ -70,7 +72,7 @@ def test_results_in_texts_may_be_wrapped_too(outputs: list[Any]) -> None:
     ("outputs", "wrapped"),
     [([[1], [[2, 3]]], True), ([[1], []], False), ([[1], 2], False), ([[1, 2]], False)],
 )
-def test_results_are_wrapped_where_each_of_them_is(outputs: list[Any], wrapped: bool) -> None:
+def test_results_are_wrapped_only_if_each_is_single_element_list(outputs: list[Any], wrapped: bool) -> None:
     assert read_cases(written([[0]] * len(outputs), outputs, fn_name="f")).wrapped is wrapped
 
 
@@ -80,7 +82,7 @@ def test_numbers_stay_as_they_are_written() -> None:
     assert cases.cases == (Case(f"[{huge}]", "1.50"),)
 
 
-def test_what_a_table_made_of_the_json_is_taken_too() -> None:
+def test_tests_with_null_function_name_are_read() -> None:
     assert read_cases({"inputs": ["1"], "outputs": ["2"], "fn_name": None}).cases == (Case("1", "2"),)
 
 
@@ -88,7 +90,7 @@ def packed(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
-def test_packed_tests_are_those_that_were_packed() -> None:
+def test_compressed_tests_are_unpacked() -> None:
     tests = packed(written(["1\n2"], ["3"]))
     assert read_cases({"packed": tests, "fn_name": "f"}).cases == (Case("[1, 2]", "3"),)
     assert read_cases(json.dumps({"packed": tests})).cases == (Case("1\n2", "3"),)
@@ -103,18 +105,18 @@ def test_packed_tests_are_those_that_were_packed() -> None:
         (packed(written(["1"], ["2", "3"])), "1 inputs and 2 outputs"),
     ],
 )
-def test_packed_tests_that_are_broken(tests: str, reason: str) -> None:
+def test_malformed_compressed_tests_raise_cases_error(tests: str, reason: str) -> None:
     with pytest.raises(CasesError, match=reason):
         read_cases({"packed": tests})
 
 
-def test_packed_tests_have_a_limit() -> None:
+def test_compressed_tests_over_size_limit_raise_cases_error() -> None:
     with pytest.raises(CasesError, match="larger than 1 MiB"):
         decompress_base64(packed(" " * (2 << 20)), 1 << 20)
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n", "null", "{}", written([], []), '{"inputs": null}', {}])
-def test_no_tests(nothing: Any) -> None:
+def test_empty_tests_raise_no_test_cases_provided(nothing: Any) -> None:
     with pytest.raises(CasesError, match=r"^No test cases provided$"):
         read_cases(nothing)
 
@@ -140,13 +142,13 @@ def test_no_tests(nothing: Any) -> None:
         ('{"inputs": ' + "[" * 5000, "nested deeper than 500"),
     ],
 )
-def test_tests_that_nobody_understands(text: str, reason: str) -> None:
+def test_unparsable_tests_raise_cases_error(text: str, reason: str) -> None:
     with pytest.raises(CasesError, match=f"^Could not parse test cases: .*{reason}"):
         read_cases(text)
 
 
 @given(st.text() | st.dictionaries(st.text(), st.lists(st.integers() | st.text() | st.none())))
-def test_whatever_there_is_it_is_tests_or_an_error_of_ours(value: Any) -> None:
+def test_arbitrary_tests_value_gives_cases_or_cases_error(value: Any) -> None:
     with contextlib.suppress(CasesError):
         assert isinstance(read_cases(value), Cases)
 
@@ -159,20 +161,20 @@ _values = st.recursive(
 
 
 @given(st.lists(_values, min_size=1, max_size=4), _values)
-def test_a_call_of_arguments_line_by_line(arguments: list[Any], result: Any) -> None:
+def test_call_arguments_are_read_line_by_line(arguments: list[Any], result: Any) -> None:
     case = read_call("\n".join(map(json.dumps, arguments)), json.dumps(result, indent=1))
     assert (json.loads(case.input), json.loads(case.output)) == (arguments, result)
 
 
 @pytest.mark.parametrize("name", ["two words", "1f", "f()", "Solution.", ".f", "f\n", "\ud800"])
-def test_a_function_has_a_name_that_programs_can_give(name: str) -> None:
+def test_invalid_function_name_raises_cases_error(name: str) -> None:
     """Else every program would be wrong."""
     cases = Cases(cases=(Case("[1]", "[2]"),), function=name)
     with pytest.raises(CasesError, match="is not the name of a function"):
         with_cases(Problem(id="p"), cases, Blob.of)
 
 
-def test_a_problem_with_cases_is_a_program_or_a_function() -> None:
+def test_cases_make_problem_a_program_or_function_task() -> None:
     stripped = Problem(id="p", checker=Checker(kind=CheckerKind.STRIPPED))
     program = with_cases(stripped, Cases(cases=(Case("1", "2"),)), Blob.of)
     assert (program.task_type, program.checker.kind) == (TaskType.BATCH, "stripped")

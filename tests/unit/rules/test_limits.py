@@ -23,14 +23,14 @@ from ioi_eval.store.folder import with_limit
 SECONDS = st.floats(0.1, 1000)
 
 
-def test_a_plan_has_the_hard_stop_of_its_wall_clock() -> None:
+def test_plan_limits_derive_hard_stop_from_wall_time() -> None:
     limits = make_plan_limits(cpu_time=1.0, wall_time=3.0, memory=None)
     assert (limits.cpu_ms, limits.wall_ms, limits.hard_ms) == (1000, 3000, 30_000)
     assert make_plan_limits(cpu_time=1.0, wall_time=None, memory=None).hard_ms is None
 
 
 @given(SECONDS, st.integers(1, 100))
-def test_a_manager_is_never_stopped_before_the_submission(cpu_time: float, processes: int) -> None:
+def test_manager_limits_exceed_those_of_submission(cpu_time: float, processes: int) -> None:
     """On the same clock: by idling and by the hard stop."""
     submission = Limits.contest(cpu_time, None)
     own = make_plan_limits(cpu_time=cpu_time, wall_time=max_idle_time(submission), memory=None)
@@ -41,7 +41,7 @@ def test_a_manager_is_never_stopped_before_the_submission(cpu_time: float, proce
 
 
 @given(st.integers(1, 10**7), st.booleans(), st.integers(1, 10**7))
-def test_nobody_gives_up_before_the_one_who_knows(timeout: int, strict: bool, most: int) -> None:
+def test_client_timeout_exceeds_stage_limits(timeout: int, strict: bool, most: int) -> None:
     """Those who wait for a stage wait for longer than it may take by the clock of who runs it."""
     assert max_wait_for_stage(timeout) * 1000 > hard_stop_after(timeout)
     times = ServerTimes(run=most, strict=strict)
@@ -52,17 +52,17 @@ def test_nobody_gives_up_before_the_one_who_knows(timeout: int, strict: bool, mo
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10**7))
-def test_a_server_is_asked_for_no_more_than_it_gives(timeout: int, most: int) -> None:
+def test_requested_timeout_stays_within_server_limit(timeout: int, most: int) -> None:
     assert timeout <= timeout_to_request(timeout, most) <= max(timeout, most)
 
 
 @pytest.mark.parametrize(("checker", "seconds"), [(0.0, 10 + 5 * 3.5), (20.0, 10 + 5 * 23.5 + 20)])
-def test_a_job_may_idle_as_long_as_all_its_tests(checker: float, seconds: float) -> None:
+def test_job_run_time_covers_all_tests_and_checkers(checker: float, seconds: float) -> None:
     """A checker runs once more, on the answer, where it has run out of its time."""
     assert max_job_idle_time(Limits.contest(1.0, None), 5, manager=None, checker=checker) == seconds
 
 
-def test_a_test_without_limits_is_reckoned_with() -> None:
+def test_test_without_limits_gets_default_idle_time() -> None:
     assert max_idle_time(Limits()) == 60
     assert max_idle_time(Limits(cpu_time=2.0)) == 5
 
@@ -70,12 +70,12 @@ def test_a_test_without_limits_is_reckoned_with() -> None:
 @pytest.mark.parametrize(
     ("seconds", "found"), [(1.001, 1001), (2.3, 2300), (0.0015, 2), (0.0001, 1), (None, None)]
 )
-def test_milliseconds_are_never_less_than_the_seconds(seconds: float | None, found: int | None) -> None:
+def test_milliseconds_are_rounded_up(seconds: float | None, found: int | None) -> None:
     """1.001 * 1000 is a little less than 1001 in floats; a limit of nothing would end every program."""
     assert to_milliseconds(seconds) == found
 
 
-def test_a_measured_limit_leaves_the_wall_clock_that_a_problem_has() -> None:
+def test_measured_limit_keeps_own_wall_time() -> None:
     own, none = (Problem(id="p", limits=Limits(wall_time=wall)) for wall in (30.0, None))
     assert [with_limit(each, 2.0).limits.wall_time for each in (own, none)] == [30.0, 5.0]
     assert with_limit(own, 2.0).limits.cpu_time == 2.0

@@ -30,7 +30,7 @@ def only(found: tuple[PassAtK, ...]) -> PassAtK:
 
 
 @given(COUNTS, st.integers(1, 8))
-def test_it_is_the_share_of_all_draws_that_hold_a_pass(counts: tuple[int, int], k: int) -> None:
+def test_pass_at_k_equals_share_of_draws_with_pass(counts: tuple[int, int], k: int) -> None:
     scored, passed = counts
     draws = list(itertools.combinations([True] * passed + [False] * (scored - passed), k))
     expected = Fraction(sum(map(any, draws)), len(draws)) if draws else None
@@ -39,7 +39,7 @@ def test_it_is_the_share_of_all_draws_that_hold_a_pass(counts: tuple[int, int], 
 
 
 @given(st.integers(1, 300), st.data())
-def test_it_is_the_usual_product(scored: int, data: st.DataObject) -> None:
+def test_pass_at_k_equals_product_formula(scored: int, data: st.DataObject) -> None:
     passed, k = data.draw(st.integers(0, scored)), data.draw(st.integers(1, scored))
     fails = (
         math.prod(1 - k / i for i in range(scored - passed + 1, scored + 1)) if scored - passed >= k else 0
@@ -58,7 +58,7 @@ def test_it_rises_with_passes_and_with_draws(scored: int, data: st.DataObject) -
         assert value <= (pass_at_k(scored, passed, k + 1) or 0) + 1e-15
 
 
-def test_it_is_unbiased() -> None:
+def test_pass_at_k_is_unbiased() -> None:
     """Over all ways to see some of many submissions the mean is right; that of the usual shortcut is not."""
     many = [True] * 3 + [False] * 7
     truth = pass_at_k(10, 3, 2)
@@ -68,12 +68,12 @@ def test_it_is_unbiased() -> None:
     assert plugged != pytest.approx(truth, abs=0.01)
 
 
-def test_pass_at_one_is_the_share_that_passes() -> None:
+def test_pass_at_1_is_share_that_passes() -> None:
     assert pass_at_k(8, 2, 1) == 0.25
 
 
 @pytest.mark.parametrize("counts", [(1, 2), (1, -1)])
-def test_impossible_counts_are_a_mistake_of_the_caller(counts: tuple[int, int]) -> None:
+def test_impossible_pass_counts_raise_value_error(counts: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="cannot have passed"):
         pass_at_k(*counts, 1)
 
@@ -81,11 +81,11 @@ def test_impossible_counts_are_a_mistake_of_the_caller(counts: tuple[int, int]) 
 # --- several problems --------------------------------------------------------------------------------
 
 
-def test_problems_weigh_the_same_however_many_submissions_they_have() -> None:
+def test_problems_weigh_the_same_regardless_of_submission_count() -> None:
     assert only(estimate_pass_at(trials((100, 100), (2, 0)), [1])).value == 0.5
 
 
-def test_where_a_problem_has_too_few_submissions_there_is_no_number() -> None:
+def test_pass_at_k_is_none_if_problem_has_fewer_submissions() -> None:
     found = estimate_pass_at(trials((4, 4), (1, 0), (0, 0)), [5, 1, 2, 2])
     assert [(one.k, one.value, one.problems, one.lacking) for one in found] == [
         (1, 0.5, 2, 0),
@@ -95,14 +95,14 @@ def test_where_a_problem_has_too_few_submissions_there_is_no_number() -> None:
     assert (found[2].low, found[2].high) == (None, None)
 
 
-def test_questions_of_one_problem_are_one_problem() -> None:
+def test_targets_of_one_problem_count_as_one_problem() -> None:
     asked = [Trials(problem="p", scored=2, passed=passed) for passed in (2, 0)]
     found = only(estimate_pass_at([*asked, Trials(problem="q", scored=1, passed=1)], [1]))
     assert (found.value, found.problems) == (0.75, 2)
 
 
 @pytest.mark.parametrize("k", [0, -1])
-def test_k_is_a_number_of_submissions(k: int) -> None:
+def test_invalid_k_is_input_error(k: int) -> None:
     with pytest.raises(InputError, match="does not exist"):
         estimate_pass_at(trials((1, 1)), [k])
 
@@ -111,7 +111,7 @@ def test_k_is_a_number_of_submissions(k: int) -> None:
 
 
 @given(st.lists(COUNTS, min_size=2, max_size=6), st.randoms(use_true_random=False))
-def test_neither_the_order_of_problems_nor_chance_shows(
+def test_pass_at_k_does_not_depend_on_problem_order(
     counts: list[tuple[int, int]], dice: random.Random
 ) -> None:
     made = trials(*counts)
@@ -119,13 +119,13 @@ def test_neither_the_order_of_problems_nor_chance_shows(
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
-def test_an_interval_is_around_what_can_be_drawn(values: list[float]) -> None:
+def test_bootstrap_interval_lies_within_values(values: list[float]) -> None:
     low, high = bootstrap_interval(values, resamples=50)
     assert low is not None and high is not None
     assert min(values) - 1e-12 <= low <= high <= max(values) + 1e-12
 
 
-def test_an_interval_is_that_of_all_samples_there_are() -> None:
+def test_bootstrap_interval_agrees_with_all_samples() -> None:
     """Of three values all 27 samples can be written down; those drawn are spread like them."""
     values = [0.0, 0.4, 1.0]
     means = sorted(math.fsum(some) / 3 for some in itertools.product(values, repeat=3))
@@ -144,13 +144,13 @@ def test_an_interval_is_that_of_all_samples_there_are() -> None:
     )
 
 
-def test_a_sure_thing_and_a_lone_one() -> None:
+def test_interval_of_equal_values_is_point_and_of_one_value_none() -> None:
     assert bootstrap_interval([0.5] * 9) == (0.5, 0.5)
     assert bootstrap_interval([0.5]) == bootstrap_interval([]) == (None, None)
     assert RESAMPLES >= 1000
 
 
-def test_of_many_problems_fewer_samples_say_the_same() -> None:
+def test_interval_of_many_problems_agrees_with_normal_approximation() -> None:
     """Ten thousand problems, of which 30 % pass: against the interval of all there is to know about them."""
     values = [1.0] * 3000 + [0.0] * 7000
     low, high = bootstrap_interval(values)
@@ -159,7 +159,7 @@ def test_of_many_problems_fewer_samples_say_the_same() -> None:
     assert (low, high) == (pytest.approx(0.3 - spread, abs=0.002), pytest.approx(0.3 + spread, abs=0.002))
 
 
-def test_more_problems_are_surer() -> None:
+def test_interval_narrows_with_more_problems() -> None:
     few, many = bootstrap_interval([0.0, 1.0] * 3), bootstrap_interval([0.0, 1.0] * 100)
     assert few[0] is not None and many[0] is not None and few[1] is not None and many[1] is not None
     assert many[1] - many[0] < few[1] - few[0]
@@ -167,7 +167,7 @@ def test_more_problems_are_surer() -> None:
     assert many[1] - many[0] == pytest.approx(2 * 1.96 * 0.5 / math.sqrt(200), rel=0.15)
 
 
-def test_what_counts_more_moves_the_interval_more() -> None:
+def test_weighted_value_widens_interval() -> None:
     values = [0.0, 1.0, 1.0, 1.0]
     assert bootstrap_interval(values, weights=[5.0] * 4) == bootstrap_interval(values)
     low, high = bootstrap_interval(values, weights=[9.0, 1.0, 1.0, 1.0])

@@ -24,7 +24,7 @@ def chance(values: list[float], shift: float = 0.0) -> float:
 
 
 @given(st.lists(SHARES, min_size=MIN_PROBLEMS, max_size=9))
-def test_interval_of_few_problems_holds_zero_exactly_if_the_exact_test_accepts_it(
+def test_interval_of_few_problems_contains_zero_iff_exact_test_accepts(
     values: list[float],
 ) -> None:
     found = compute_mean_difference(values)
@@ -34,7 +34,7 @@ def test_interval_of_few_problems_holds_zero_exactly_if_the_exact_test_accepts_i
 
 
 @given(st.lists(SHARES, min_size=MIN_PROBLEMS, max_size=9))
-def test_ends_of_the_interval_are_where_the_exact_test_begins_to_reject(values: list[float]) -> None:
+def test_interval_ends_are_where_exact_test_rejects(values: list[float]) -> None:
     found = compute_mean_difference(values)
     assert found.low is not None and found.high is not None
     assert chance(values, found.low) > 0.05 and chance(values, found.high) > 0.05
@@ -42,7 +42,7 @@ def test_ends_of_the_interval_are_where_the_exact_test_begins_to_reject(values: 
 
 
 @given(st.lists(SHARES, max_size=60))
-def test_difference_of_b_and_a_is_that_of_a_and_b_with_the_other_sign(values: list[float]) -> None:
+def test_difference_is_antisymmetric(values: list[float]) -> None:
     one, other = compute_mean_difference(values), compute_mean_difference([-value for value in values])
     assert one.sign == -other.sign
     if one.low is not None and one.high is not None and one.mean is not None:
@@ -57,19 +57,19 @@ def test_fewer_than_six_problems_have_no_interval(number: int) -> None:
     assert found.mean == (1.0 if number else None)
 
 
-def test_six_differences_of_one_sign_are_real() -> None:
+def test_six_differences_of_one_sign_are_significant() -> None:
     found = compute_mean_difference([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     assert (found.low, found.high, found.sign) == (0.1, pytest.approx(0.6), 1)
 
 
 @pytest.mark.parametrize("number", [12, 13, 40])
-def test_difference_that_is_shown_as_zero_is_not_real(number: int) -> None:
+def test_difference_rounded_to_zero_is_not_significant(number: int) -> None:
     assert compute_mean_difference([0.0004] * number).sign == 0
     assert compute_mean_difference([0.0006] * number).sign == 1
 
 
 @pytest.mark.parametrize("alike", [8, 30])
-def test_interval_of_equal_models_holds_zero_in_95_of_100_cases(alike: int) -> None:
+def test_interval_of_equal_models_contains_zero_in_95_percent(alike: int) -> None:
     """Each model has 5 submissions for each problem. Of few problems equal sums make it a little more."""
     dice, held = random.Random(3), 0
     for _ in range(300):
@@ -95,7 +95,7 @@ MODELS = st.integers(1, 14).flatmap(
 
 
 @given(MODELS)
-def test_rank_is_one_more_than_the_number_of_models_that_are_really_better(
+def test_rank_counts_significantly_better_models(
     models: list[list[float | None]],
 ) -> None:
     def beats(a: list[float | None], b: list[float | None]) -> bool:

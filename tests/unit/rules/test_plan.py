@@ -41,7 +41,7 @@ def test_rule_of_each_score_type(kind: ScoreType, rule: PlanGroup) -> None:
     assert plan.make_plan_groups(asked, all_tests=True) == (PlanGroup(rule="never"),)
 
 
-def test_no_subtasks_no_groups() -> None:
+def test_plan_without_subtasks_has_no_groups() -> None:
     assert plan.make_plan_groups(make_problem("ab")) == ()
     assert [planned.groups for planned in plan.distinct_tests(make_problem("ab"))] == [(), ()]
 
@@ -61,7 +61,7 @@ def test_no_subtasks_no_groups() -> None:
         (THRESHOLD, 1.0, True),
     ],
 )
-def test_settles(kind: ScoreType, score: float, settled: bool) -> None:
+def test_score_settles_group_by_score_type(kind: ScoreType, score: float, settled: bool) -> None:
     assert plan.settles_subtask(make_subtask("a", kind), score) is settled
 
 
@@ -71,7 +71,7 @@ def test_settles(kind: ScoreType, score: float, settled: bool) -> None:
     st.lists(st.floats(0, 1), max_size=4),
     st.lists(st.floats(0, 1), max_size=4),
 )
-def test_what_settles_leaves_nothing_to_change(
+def test_settling_score_fixes_subtask_score(
     kind: ScoreType, score: float, some: list[float], others: list[float]
 ) -> None:
     group = make_subtask("a", kind)
@@ -84,25 +84,25 @@ def test_what_settles_leaves_nothing_to_change(
 # --- which tests -------------------------------------------------------------------------------------
 
 
-def test_a_test_of_several_subtasks_is_one() -> None:
+def test_test_in_several_subtasks_is_planned_once() -> None:
     asked = make_problem("abc", make_subtask("ab"), make_subtask("abc"), make_subtask("cc"))
     found = [(planned.test.name, planned.groups) for planned in plan.distinct_tests(asked)]
     assert found == [("a", (0, 1)), ("b", (0, 1)), ("c", (1, 2))]
 
 
-def test_tests_of_equal_input_and_answer_are_one() -> None:
+def test_tests_with_equal_input_and_answer_are_planned_once() -> None:
     tests = (make_test("a", "x"), make_test("b", "y"), make_test("c", "x"), make_test("d", "x", answer="2"))
     asked = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"), make_subtask("cd")))
     found = [(planned.test.name, planned.names, planned.groups) for planned in plan.distinct_tests(asked)]
     assert found == [("a", ("a", "c"), (0, 1)), ("b", ("b",), (0,)), ("d", ("d",), (1,))]
 
 
-def test_no_answer_and_an_empty_answer_differ() -> None:
+def test_missing_and_empty_answers_differ() -> None:
     asked = Problem(id="p", tests=(make_test("a", "x", answer=None), make_test("b", "x", answer="")))
     assert len(plan.distinct_tests(asked)) == 2
 
 
-def test_tests_that_are_judged_otherwise_are_not_one() -> None:
+def test_tests_with_other_points_or_arguments_are_planned_separately() -> None:
     """By other points, or by other arguments of the checker."""
     same = make_test("a", "x")
     others = Test(name="b", input=same.input, answer=same.answer, full=2.0), make_test("c", "x")
@@ -112,12 +112,12 @@ def test_tests_that_are_judged_otherwise_are_not_one() -> None:
 
 
 @pytest.mark.parametrize("kind", [TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT])
-def test_where_files_answer_tests_equal_contents_are_not_equal_tests(kind: TaskType) -> None:
+def test_output_file_tests_with_equal_contents_are_planned_separately(kind: TaskType) -> None:
     asked = Problem(id="p", task_type=kind, tests=(make_test("a", "x"), make_test("b", "x")))
     assert names(plan.distinct_tests(asked)) == "ab"
 
 
-def test_a_test_of_no_subtask_counts_only_with_all_tests() -> None:
+def test_test_outside_subtasks_runs_only_with_all_tests() -> None:
     asked = make_problem("ab", make_subtask("b"))
     assert names(plan.distinct_tests(asked)) == names(plan.Schedule(asked).live({})) == "b"
     assert (
@@ -127,7 +127,7 @@ def test_a_test_of_no_subtask_counts_only_with_all_tests() -> None:
     )
 
 
-def test_a_subtask_that_names_a_test_that_is_not_there() -> None:
+def test_subtask_naming_unknown_test_is_input_error() -> None:
     with pytest.raises(InputError, match="'x'") as caught:
         plan.distinct_tests(make_problem("a", make_subtask("ax")))
     assert (caught.value.where, caught.value.field) == ("p", "ax")
@@ -152,7 +152,7 @@ def test_groups_by_list_by_expression_and_by_count(
 
 
 @pytest.mark.parametrize("selectors", [["x"], ["("], [["a", "x"]], [3], [-1], [1, "a"], ["a", 1]])
-def test_groups_that_fit_no_tests(selectors: list[plan.Selector]) -> None:
+def test_test_selectors_matching_nothing_are_input_error(selectors: list[plan.Selector]) -> None:
     with pytest.raises(InputError):
         plan.select_group_tests(["a", "b"], selectors)
 
@@ -164,31 +164,31 @@ def planned_order(*tests: Test, subtasks: Iterable[Subtask]) -> str:
     return names(plan.Schedule(Problem(id="p", tests=tests, subtasks=tuple(subtasks))).live({}))
 
 
-def test_small_tests_come_first() -> None:
+def test_small_tests_run_first() -> None:
     large, small = make_test("a", size=10_000_000), make_test("b")
     assert planned_order(large, small, subtasks=[make_subtask("ab")]) == "ba"
 
 
-def test_a_large_answer_makes_a_test_large() -> None:
+def test_large_answer_makes_test_run_later() -> None:
     large, small = make_test("a", answer="1" * 10_000_000), make_test("b")
     assert planned_order(large, small, subtasks=[make_subtask("ab")]) == "ba"
 
 
-def test_tests_that_settle_many_subtasks_come_first() -> None:
+def test_tests_deciding_many_subtasks_run_first() -> None:
     tests = [make_test(name) for name in "abc"]
     assert (
         planned_order(*tests, subtasks=[make_subtask("abc"), make_subtask("bc"), make_subtask("c")]) == "cba"
     )
 
 
-def test_tests_that_settle_many_points_come_first() -> None:
+def test_tests_deciding_many_points_run_first() -> None:
     tests = [make_test(name) for name in "ab"]
     assert (
         planned_order(*tests, subtasks=[make_subtask("a", points=10), make_subtask("b", points=90)]) == "ba"
     )
 
 
-def test_tests_that_settle_nothing_come_last() -> None:
+def test_tests_deciding_nothing_run_last() -> None:
     tests = [make_test("a"), make_test("b", size=10_000_000)]
     assert (
         planned_order(*tests, subtasks=[make_subtask("a", SUM, points=90), make_subtask("b", points=0)])
@@ -196,12 +196,12 @@ def test_tests_that_settle_nothing_come_last() -> None:
     )
 
 
-def test_equal_tests_keep_the_problems_order() -> None:
+def test_equally_important_tests_keep_problem_order() -> None:
     tests = [make_test(name) for name in "cab"]
     assert planned_order(*tests, subtasks=[make_subtask("abc")]) == "cab"
 
 
-def test_all_tests_and_those_in_order_keep_the_problems_order() -> None:
+def test_all_tests_and_in_order_options_keep_problem_order() -> None:
     tests = (make_test("a", size=100_000), make_test("b"))
     asked = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"),))
     assert names(plan.Schedule(asked, all_tests=True).live({})) == "ab"
@@ -213,18 +213,18 @@ def test_all_tests_and_those_in_order_keep_the_problems_order() -> None:
 # --- what still matters ------------------------------------------------------------------------------
 
 
-def test_live_leaves_out_what_ran_and_what_is_settled() -> None:
+def test_live_tests_exclude_judged_and_decided_ones() -> None:
     asked = make_problem("abcde", make_subtask("ab"), make_subtask("bcd"), make_subtask("e", SUM))
     assert set(names(plan.Schedule(asked).live(results(a=0)))) == set("bcde")
     assert names(plan.Schedule(asked).live(results(b=0))) == "e"
 
 
-def test_live_leaves_settled_groups_out_of_a_test() -> None:
+def test_live_tests_omit_decided_groups() -> None:
     asked = make_problem("abc", make_subtask("abc"), make_subtask("bc"))
     assert [planned.groups for planned in plan.Schedule(asked).live(results(a=0))] == [(1,), (1,)]
 
 
-def test_a_tree_may_name_a_twin() -> None:
+def test_grading_tree_may_name_duplicate_test() -> None:
     tests = (make_test("a", "x"), make_test("b", "x"), make_test("c"))
     tree = Subtask(
         name="tree", points=10, tests=("b", "c"), score_type=SUM, grading=Grading(parts=("b", "c"))
@@ -236,19 +236,19 @@ def test_a_tree_may_name_a_twin() -> None:
     ]
 
 
-def test_a_skipped_test_has_no_result() -> None:
+def test_skipped_test_is_still_live() -> None:
     asked = make_problem("ab", make_subtask("ab"))
     assert names(plan.Schedule(asked).live(results(a=1) | {"b": verdicts.skipped_result("b")})) == "b"
 
 
-def test_a_result_of_any_twin_will_do() -> None:
+def test_result_of_any_duplicate_test_counts() -> None:
     tests = (make_test("a", "x"), make_test("b", "x"), make_test("c"))
     asked = Problem(id="p", tests=tests, subtasks=(make_subtask("a"), make_subtask("bc")))
     assert names(plan.Schedule(asked).live(results(b=1))) == "c"
     assert plan.Schedule(asked).live(results(a=0)) == ()
 
 
-def test_share_and_spread() -> None:
+def test_results_are_shared_and_spread_to_duplicate_tests() -> None:
     tests = (make_test("a", "x"), make_test("b"), make_test("c", "x"))
     asked = Problem(id="p", tests=tests)
     first = plan.distinct_tests(asked)[0]

@@ -30,11 +30,11 @@ ALL = Repairs(add_includes=True, add_header=True, add_namespace=True)
 BARE = "int add(int a, int b) { return max(a, b); }\n"
 
 
-def test_repairs_are_off() -> None:
+def test_default_repairs_change_nothing() -> None:
     assert repair(BARE, PROBLEM, CPP, Repairs()) == (BARE, ())
 
 
-def test_all_repairs() -> None:
+def test_all_repairs_add_includes_header_and_namespace() -> None:
     code, names = repair(BARE, PROBLEM, CPP, ALL)
     assert code == '#include <bits/stdc++.h>\n#include "Sum.h"\nusing namespace std;\n' + BARE
     assert names == ("add_includes", "add_header", "add_namespace")
@@ -48,7 +48,7 @@ def test_all_repairs() -> None:
         ("add_namespace", "using namespace std;\n"),
     ],
 )
-def test_one_repair(option: str, line: str) -> None:
+def test_single_repair_is_applied_once(option: str, line: str) -> None:
     options = Repairs(**{option: True})
     repaired = repair(BARE, PROBLEM, CPP, options)
     assert repaired == (line + BARE, (option,))
@@ -58,15 +58,15 @@ def test_one_repair(option: str, line: str) -> None:
 @pytest.mark.parametrize(
     "line", ["#include <bits/stdc++.h>", "  #  include<bits/stdc++.h>", '#include "bits/stdc++.h"']
 )
-def test_an_include_that_is_there(line: str) -> None:
+def test_existing_include_is_not_added(line: str) -> None:
     assert repair(line + "\n" + BARE, PROBLEM, CPP, Repairs(add_includes=True))[1] == ()
 
 
-def test_an_include_in_a_comment_is_not_there() -> None:
+def test_include_in_comment_does_not_count() -> None:
     assert repair("// #include <bits/stdc++.h>\n" + BARE, PROBLEM, CPP, Repairs(add_includes=True))[1]
 
 
-def test_code_that_qualifies_its_names_gets_no_namespace() -> None:
+def test_qualified_code_gets_no_using_namespace() -> None:
     assert repair("std::string s;\n", PROBLEM, CPP, Repairs(add_namespace=True))[1] == ()
 
 
@@ -76,7 +76,7 @@ IMPORTS = Repairs(add_imports=True)
 @pytest.mark.parametrize(
     "ahead", ["", "# a\n", '"""doc\x0c\n"""\nfrom __future__ import (\n  annotations,\n)\n']
 )
-def test_names_that_harnesses_of_python_give(ahead: str) -> None:
+def test_add_imports_provides_names_of_python_harnesses(ahead: str) -> None:
     code = (
         f"{ahead}found = gcd(4, 6), max(List, key=str) if () else maxsize, datetime.datetime, bisect.bisect"
     )
@@ -89,14 +89,14 @@ def test_names_that_harnesses_of_python_give(ahead: str) -> None:
     assert repair(repaired, PROBLEM, PYTHON, IMPORTS) == (repaired, ())
 
 
-def test_nothing_is_imported_for_functions_and_other_languages() -> None:
+def test_add_imports_skips_functions_and_other_languages() -> None:
     function = Problem(id="f", task_type=TaskType.FUNCTION)
     assert repair("x = 1", function, PYTHON, IMPORTS) == ("x = 1", ())
     assert repair("x = 1", PROBLEM, PYTHON, ALL) == ("x = 1", ())
     assert repair(BARE, PROBLEM, CPP, IMPORTS) == (BARE, ())
 
 
-def test_a_problem_without_a_header() -> None:
+def test_add_header_does_nothing_without_problem_header() -> None:
     assert repair(BARE, Problem(id="sum"), CPP, Repairs(add_header=True)) == (BARE, ())
     assert repair(BARE, Problem(id="other", grader_files=(HEADER,)), CPP, Repairs(add_header=True)) == (
         BARE,
@@ -114,7 +114,7 @@ def test_languages_without_headers_are_not_repaired() -> None:
 SEVERAL = f"<think>{fenced(DRAFT)}</think>First:\n{fenced(DRAFT)}Better:\n{fenced(ADD)}Done."
 
 
-def test_the_first_block_and_the_whole_text() -> None:
+def test_extraction_first_and_whole_take_block_and_text() -> None:
     assert extract(SEVERAL, CPP, Extraction.FIRST) == DRAFT
     assert extract(SEVERAL, CPP, Extraction.WHOLE) == SEVERAL
     assert extract("No code.", CPP, Extraction.FIRST) is None
@@ -132,14 +132,14 @@ def test_the_first_block_and_the_whole_text() -> None:
         ("", ""),
     ],
 )
-def test_the_block_that_livecodebench_takes(text: str, program: str) -> None:
+def test_livecodebench_extraction_takes_expected_block(text: str, program: str) -> None:
     assert extract(text, PYTHON, Extraction.LIVECODEBENCH) == program
 
 
 @given(
     st.lists(st.sampled_from(["```", "```python", "    ```x", "a = 1", "", "text ``` text"])).map("\n".join)
 )
-def test_livecodebench_takes_what_stands_between_its_last_two_fences(text: str) -> None:
+def test_livecodebench_extraction_takes_text_between_last_two_fences(text: str) -> None:
     pieces, inside = [[]], text.split("\n")
     for line in inside:
         pieces[-1].append(line)
@@ -150,7 +150,7 @@ def test_livecodebench_takes_what_stands_between_its_last_two_fences(text: str) 
 
 
 @pytest.mark.parametrize("how", Extraction)
-def test_a_row_says_how_its_program_was_found(how: Extraction) -> None:
+def test_repairs_of_row_name_extraction(how: Extraction) -> None:
     assert find_extraction(["add_imports", *name_extraction(how)]) is how
 
 

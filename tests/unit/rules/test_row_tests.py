@@ -153,6 +153,6 @@ def test_numbers_stay_as_they_are_written() -> None:
         (base64.b64encode(zlib.compress(pickle.dumps([print]))).decode(), "more than a string"),
     ],
 )
-def test_other_values_are_refused(written: Any, said: str) -> None:
+def test_unsupported_tests_value_raises_cases_error(written: Any, said: str) -> None:
     with pytest.raises(CasesError, match=said):
         read_tests(written)

@@ -70,7 +70,7 @@ def judged(problem: Problem, key: str, outcomes: Sequence[float]) -> SubmissionR
 
 
 @given(PROBLEMS, RUNS)
-def test_one_submission(problem: Problem, outcomes: Sequence[float]) -> None:
+def test_submission_score_equals_exact_fractions(problem: Problem, outcomes: Sequence[float]) -> None:
     result = judged(problem, "k", outcomes)
     whole = Fraction(0)
     for subtask, part in zip(problem.subtasks, result.subtasks, strict=True):
@@ -83,7 +83,9 @@ def test_one_submission(problem: Problem, outcomes: Sequence[float]) -> None:
 
 
 @given(PROBLEMS, st.lists(st.tuples(RUNS, st.booleans()), min_size=1, max_size=6))
-def test_several_submissions(problem: Problem, handed_in: Sequence[tuple[Sequence[float], bool]]) -> None:
+def test_points_of_modes_equal_exact_fractions(
+    problem: Problem, handed_in: Sequence[tuple[Sequence[float], bool]]
+) -> None:
     results = [judged(problem, f"k{place}", outcomes) for place, (outcomes, _) in enumerate(handed_in)]
     tokened = {f"k{place}" for place, (_, token) in enumerate(handed_in) if token}
     columns = zip(*(result.subtasks for result in results), strict=True)

@@ -59,12 +59,14 @@ def test_subtask_score(kind: ScoreType, threshold: float, scores: list[float], s
 
 
 @given(st.sampled_from(ScoreType), st.floats(0.01, 1), st.lists(SCORES, min_size=1))
-def test_a_subtasks_score_is_a_share(kind: ScoreType, threshold: float, scores: list[float]) -> None:
+def test_subtask_score_lies_between_zero_and_one(
+    kind: ScoreType, threshold: float, scores: list[float]
+) -> None:
     assert 0 <= scoring.compute_subtask_score(subtask(kind, threshold=threshold), scores) <= 1
 
 
 @given(st.sampled_from([SUM, MIN, MUL, THRESHOLD]), st.lists(SCORES, min_size=1), st.data())
-def test_a_subtasks_score_never_rises_when_a_tests_score_falls(
+def test_subtask_score_never_rises_when_test_score_falls(
     kind: ScoreType, scores: list[float], data: st.DataObject
 ) -> None:
     index = data.draw(st.integers(0, len(scores) - 1))
@@ -75,7 +77,7 @@ def test_a_subtasks_score_never_rises_when_a_tests_score_falls(
 
 
 @given(st.floats(0.01, 1), st.lists(SCORES, min_size=1), st.data())
-def test_nor_with_any_threshold_when_a_test_fails(
+def test_threshold_subtask_score_never_rises_when_test_fails(
     threshold: float, scores: list[float], data: st.DataObject
 ) -> None:
     failed = [*scores]
@@ -84,7 +86,7 @@ def test_nor_with_any_threshold_when_a_test_fails(
     assert scoring.compute_subtask_score(group, failed) <= scoring.compute_subtask_score(group, scores)
 
 
-def test_below_a_threshold_less_is_more() -> None:
+def test_threshold_subtask_prefers_lower_nonzero_scores() -> None:
     group = subtask(THRESHOLD, threshold=0.5)
     assert scoring.compute_subtask_score(group, [0.6]) < scoring.compute_subtask_score(group, [0.4])
 
@@ -114,14 +116,16 @@ def test_points_without_tests_are_refused_and_samples_without_tests_are_not() ->
         (0, 0.5, 2, 0.5, 0.0),
     ],
 )
-def test_rounding(points: float, share: float, precision: int, score: float, weighted: float) -> None:
+def test_subtask_scores_are_rounded_to_precision(
+    points: float, share: float, precision: int, score: float, weighted: float
+) -> None:
     group = subtask(points=points, tests="a")
     made = scoring.score_subtask(problem(group, precision=precision), group, results(a=share))
     assert (made.exact_score, made.score, made.weighted_score) == (share, score, weighted)
     assert (made.points, made.score_precision, made.problem, made.subtask) == (points, precision, "p", "s")
 
 
-def test_weighted_is_rounded_from_the_exact_score_not_from_the_rounded_one() -> None:
+def test_weighted_score_is_rounded_from_exact_score() -> None:
     group = subtask(points=60, tests="a")
     made = scoring.score_subtask(problem(group), group, results(a=0.005))
     assert (made.score, made.weighted_score) == (0.01, 0.3)
@@ -140,12 +144,12 @@ def test_weighted_is_rounded_from_the_exact_score_not_from_the_rounded_one() -> 
         (THRESHOLD, {"a": 0.5, "b": 0}, "WA"),
     ],
 )
-def test_status_of_a_subtask(kind: ScoreType, scores: dict[str, float], status: str) -> None:
+def test_subtask_status_follows_scores(kind: ScoreType, scores: dict[str, float], status: str) -> None:
     group = subtask(kind, threshold=0.5)
     assert scoring.score_subtask(problem(group), group, results(**scores)).status == status
 
 
-def test_the_worst_test_gives_its_status_and_skipped_ones_do_not() -> None:
+def test_subtask_status_is_that_of_worst_judged_test() -> None:
     group = subtask(tests="abc")
     tests = {
         "a": result("a", 0, Verdict.TLE),
@@ -157,13 +161,13 @@ def test_the_worst_test_gives_its_status_and_skipped_ones_do_not() -> None:
     assert [test.status for test in made.test_results] == ["TLE", "RE", "SKIPPED"]
 
 
-def test_a_threshold_keeps_the_status_of_a_program_that_failed() -> None:
+def test_threshold_subtask_keeps_status_of_failed_test() -> None:
     group = subtask(THRESHOLD, tests="a")
     made = scoring.score_subtask(problem(group), group, {"a": result("a", 0, Verdict.TLE)})
     assert made.status is Verdict.TLE
 
 
-def test_a_test_that_a_subtask_names_twice_counts_once() -> None:
+def test_test_named_twice_in_subtask_counts_once() -> None:
     group = subtask(MUL, tests="aa")
     made = scoring.score_subtask(problem(group), group, results(a=0.5))
     assert made.exact_score == 0.5
@@ -177,7 +181,7 @@ def test_a_test_that_a_subtask_names_twice_counts_once() -> None:
     ("kind", "scores"),
     [(MIN, {"a": 0}), (MUL, {"a": 0}), (THRESHOLD, {"a": 0}), (THRESHOLD, {"a": 0.75})],
 )
-def test_a_settled_subtask_needs_no_further_test(kind: ScoreType, scores: dict[str, float]) -> None:
+def test_decided_subtask_skips_missing_tests(kind: ScoreType, scores: dict[str, float]) -> None:
     group = subtask(kind, threshold=0.5)
     made = scoring.score_subtask(problem(group), group, results(**scores))
     assert made.exact_score == 0
@@ -195,9 +199,7 @@ def test_a_settled_subtask_needs_no_further_test(kind: ScoreType, scores: dict[s
         (MIN, {}),
     ],
 )
-def test_a_missing_test_that_matters_is_never_taken_for_zero(
-    kind: ScoreType, scores: dict[str, float]
-) -> None:
+def test_missing_test_that_matters_is_judge_failure(kind: ScoreType, scores: dict[str, float]) -> None:
     group = subtask(kind, threshold=0.5)
     with pytest.raises(JudgeFailure, match="depends on it"):
         scoring.score_subtask(problem(group), group, results(**scores))
@@ -214,7 +216,7 @@ def test_without_subtasks_every_test_matters() -> None:
 # --- one submission ----------------------------------------------------------------------------------
 
 
-def test_a_submissions_points_are_the_unrounded_sum() -> None:
+def test_submission_points_are_unrounded_sum() -> None:
     groups = [Subtask(name=name, points=10, tests=(name,)) for name in "abc"]
     made = scoring.score_submission(
         problem(*groups, tests="abc"), submission(), results(a=1 / 3, b=1 / 3, c=1 / 3)
@@ -223,7 +225,7 @@ def test_a_submissions_points_are_the_unrounded_sum() -> None:
     assert made.points == pytest.approx(10, abs=1e-12)
 
 
-def test_subtasks_share_tests_and_stand_in_the_problems_order() -> None:
+def test_subtask_results_share_tests_in_problem_order() -> None:
     groups = [
         Subtask(name="full", points=70, tests=("a", "b", "c")),
         Subtask(name="easy", points=30, tests=("a",)),
@@ -234,7 +236,7 @@ def test_subtasks_share_tests_and_stand_in_the_problems_order() -> None:
     assert made.points == 30
 
 
-def test_without_subtasks_points_are_the_mean() -> None:
+def test_points_without_subtasks_are_mean_of_tests() -> None:
     made = scoring.score_submission(problem(), submission(), results(a=1, b=1, c=0.5, d=0))
     assert (made.points, made.subtasks) == (0.625, ())
     passes = scoring.pass_rate(made)
@@ -248,12 +250,12 @@ def test_resolved_is_every_test_passed() -> None:
     assert (scoring.pass_rate(empty).resolved, scoring.pass_rate(empty).pass_rate) == (False, 0.0)
 
 
-def test_a_problem_without_tests_scores_nobody() -> None:
+def test_problem_without_tests_is_input_error() -> None:
     with pytest.raises(InputError, match="no tests"):
         scoring.score_submission(problem(tests=""), submission(), {})
 
 
-def test_tests_of_equal_content_share_a_result() -> None:
+def test_tests_with_equal_content_share_result() -> None:
     twins = tuple(Test(name=name, input=Blob.of("same"), answer=Blob.of("1")) for name in "ab")
     made = scoring.score_submission(Problem(id="p", tests=twins), submission(), results(a=0.5))
     assert [(test.test_name, test.score) for test in made.tests] == [("a", 0.5), ("b", 0.5)]
@@ -267,7 +269,7 @@ def test_tests_of_equal_content_share_a_result() -> None:
     ],
     ids=["code", "none"],
 )
-def test_what_does_not_compile_is_ce_everywhere(
+def test_compile_error_is_ce_for_all_tests_and_subtasks(
     code: str | None, feedback: str, reason: str, ending: str
 ) -> None:
     group = subtask(SUM)
@@ -282,7 +284,7 @@ def test_what_does_not_compile_is_ce_everywhere(
     assert (scoring.find_unjudged_reason(made), scoring.outcome_name(made)) == (reason, ending)
 
 
-def test_the_evidence_is_passed_on() -> None:
+def test_result_keeps_repairs_checker_compiler_and_confinement() -> None:
     sent = Submission(key="k", problem_id="p", code="", repairs=("header",))
     made = scoring.score_submission(
         problem(tests="a"), sent, results(a=1), checker="cms", compiler="g++ 12", confinement={"landlock": 7}
@@ -295,7 +297,7 @@ def test_the_evidence_is_passed_on() -> None:
     ("kind", "scores", "status"),
     [(MIN, {"a": 1, "b": 1}, "AC"), (MIN, {"a": 1, "b": 0.5}, "PA"), (MIN, {"a": 0}, "WA")],
 )
-def test_status_of_a_submission(kind: ScoreType, scores: dict[str, float], status: str) -> None:
+def test_submission_status_follows_scores(kind: ScoreType, scores: dict[str, float], status: str) -> None:
     made = scoring.score_submission(problem(subtask(kind)), submission(), results(**scores))
     assert made.verdict == status
 
@@ -304,7 +306,7 @@ STATUSES = st.sampled_from([Verdict.WA, Verdict.TLE, Verdict.MLE, Verdict.OLE, V
 
 
 @given(st.sampled_from(ScoreType), st.lists(st.tuples(SCORES, STATUSES), min_size=1, max_size=6))
-def test_statuses_fit_scores(kind: ScoreType, outcomes: list[tuple[float, Verdict]]) -> None:
+def test_subtask_status_agrees_with_score(kind: ScoreType, outcomes: list[tuple[float, Verdict]]) -> None:
     names = "abcdef"[: len(outcomes)]
     tests = {
         name: result(name, score, verdicts.verdict_of_score(score) if score else status)

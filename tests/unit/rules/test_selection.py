@@ -81,18 +81,18 @@ def pools(draw: st.DrawFn) -> list[Attempt]:
 # --- rounds ------------------------------------------------------------------------------------------
 
 
-def test_rounds_go_from_the_last_subtask_to_the_first() -> None:
+def test_submission_rounds_start_with_last_subtask() -> None:
     made = [candidate(f"{name}{n}", target=name) for n in range(2) for name in POINTS if name != "00-samples"]
     assert keys(select_limited(made)) == ["02-full0", "01-few0", "02-full1", "01-few1"]
     assert keys(select_limited(made, 3)) == ["02-full0", "01-few0", "02-full1"]
 
 
-def test_what_aims_at_the_whole_comes_first_in_a_round() -> None:
+def test_whole_problem_target_comes_first_in_round() -> None:
     made = [candidate("few", target="01-few"), candidate("whole"), candidate("odd", target="no such subtask")]
     assert keys(select_limited(made)) == ["odd", "few", "whole"]
 
 
-def test_first_the_samples_then_the_length_then_who_came_first() -> None:
+def test_candidates_are_ordered_by_samples_length_and_number() -> None:
     made = [
         candidate("late", (1, 0, 0), length=5, number=2),
         candidate("early", (1, 0, 0), length=5, number=1),
@@ -102,7 +102,7 @@ def test_first_the_samples_then_the_length_then_who_came_first() -> None:
     assert keys(select_limited(made)) == ["long", "early", "late", "longest"]
 
 
-def test_a_solved_subtask_uses_up_nothing_more() -> None:
+def test_solved_subtask_uses_no_more_submissions() -> None:
     """The pipeline in use goes on handing in for subtasks that it has solved."""
     solving = [candidate(f"full{n}", (1, 0, 1), "02-full") for n in range(60)]
     trying = [candidate(f"few{n:02}", (1, 0, 0), "01-few") for n in range(60)]
@@ -110,7 +110,7 @@ def test_a_solved_subtask_uses_up_nothing_more() -> None:
     assert chosen == ["full0", *(f"few{n:02}" for n in range(49))]
 
 
-def test_a_subtask_is_solved_by_whatever_solves_it() -> None:
+def test_subtask_may_be_solved_by_submission_with_other_target() -> None:
     made = [
         candidate("a", (1, 1, 0), "02-full"),
         candidate("b", (1, 1, 0), "01-few"),
@@ -119,38 +119,40 @@ def test_a_subtask_is_solved_by_whatever_solves_it() -> None:
     assert keys(select_limited(made)) == ["a", "c"]
 
 
-def test_what_is_rounded_to_full_marks_solves_nothing() -> None:
+def test_score_rounded_to_full_marks_does_not_solve_subtask() -> None:
     made = [candidate(key, (1, 0, score), "02-full") for key, score in (("a", 0.999), ("b", 1), ("c", 1))]
     assert keys(select_limited(made)) == ["a", "b"]
 
 
-def test_two_halves_solve_the_whole() -> None:
+def test_subtasks_solved_by_two_submissions_solve_problem() -> None:
     made = [candidate("a", (1, 1, 0)), candidate("b", (1, 0, 1)), candidate("c", (1, 1, 1))]
     assert keys(select_limited(made)) == ["a", "b"]
 
 
-def test_what_is_known_without_handing_in_is_not_handed_in() -> None:
+def test_compile_errors_and_sample_targets_are_not_submitted() -> None:
     made = [candidate("ce", compiles=False), candidate("samples", (1, 0, 0), "00-samples"), candidate("a")]
     assert keys(select_limited(made)) == ["a"]
 
 
-def test_without_subtasks_the_first_that_passes_is_the_last() -> None:
+def test_submitting_stops_at_first_pass_without_subtasks() -> None:
     made = [candidate(f"k{n}", (score, 0, 0), subtasks=False) for n, score in enumerate([0, 0.5, 1, 1])]
     assert keys(select_limited(made)) == ["k0", "k1", "k2"]
 
 
 @given(pools(), st.integers(0, 12))
-def test_fewer_submissions_are_the_first_of_more(made: list[Attempt], number: int) -> None:
+def test_smaller_budget_submits_prefix_of_larger(made: list[Attempt], number: int) -> None:
     assert select_limited(made, number) == list(order_by_rounds(made))[:number]
 
 
 @given(pools(), st.randoms(use_true_random=False))
-def test_the_order_of_judging_does_not_show(made: list[Attempt], dice: random.Random) -> None:
+def test_selection_does_not_depend_on_judging_order(made: list[Attempt], dice: random.Random) -> None:
     assert select_limited(dice.sample(made, len(made)), 4) == select_limited(made, 4)
 
 
 @given(pools(), st.integers(1, 6), st.data())
-def test_no_oracle(made: list[Attempt], number: int, data: st.DataObject) -> None:
+def test_selection_does_not_use_scores_before_submission(
+    made: list[Attempt], number: int, data: st.DataObject
+) -> None:
     """What a submission scores, beyond the samples, shows only after it was handed in."""
     chosen = select_limited(made, number)
     others = [one for one in made if one not in chosen]
@@ -172,7 +174,7 @@ def test_no_oracle(made: list[Attempt], number: int, data: st.DataObject) -> Non
 
 
 @given(pools())
-def test_rounds_by_another_way_to_say_it(made: list[Attempt]) -> None:
+def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
     """One turn after another: the next target in turn that is not solved and has something left."""
     turns = [None, "02-full", "01-few"]
     left = {
@@ -202,7 +204,7 @@ def test_rounds_by_another_way_to_say_it(made: list[Attempt]) -> None:
 # --- one ---------------------------------------------------------------------------------------------
 
 
-def test_the_single_one_is_the_first_that_aims_highest() -> None:
+def test_single_budget_is_first_candidate_with_highest_target() -> None:
     made = [
         candidate("few", (1, 1, 1), "01-few", number=0),
         candidate("full1", (1, 1, 1), "02-full", number=1),
@@ -224,13 +226,13 @@ def test_the_single_one_is_the_first_that_aims_highest() -> None:
         (candidate("a"), candidate("b")),
     ],
 )
-def test_the_order_of_submitting(first: Attempt, second: Attempt) -> None:
+def test_candidates_are_ordered_by_number_and_key(first: Attempt, second: Attempt) -> None:
     assert first.order < second.order
     assert select_single([second, first]) == first
 
 
 @pytest.mark.parametrize(("first", "second"), [("s01", "s1"), ("s", "s0")])
-def test_keys_that_differ_in_zeros_alone_have_an_order(first: str, second: str) -> None:
+def test_keys_differing_only_in_zeros_have_stable_order(first: str, second: str) -> None:
     """Else the order of judging, in which rows come, would decide which one is handed in."""
     made = candidate(first, (0, 1, 0)), candidate(second, (0, 0, 1))
     for rows in (made, made[::-1]):
@@ -246,7 +248,7 @@ def test_keys_that_differ_in_zeros_alone_have_an_order(first: str, second: str) 
 
 
 @given(pools(), st.integers(1, 4), st.sampled_from(Mode))
-def test_a_pool_chooses_as_if_it_held_everything(made: list[Attempt], number: int, mode: Mode) -> None:
+def test_pool_selects_like_full_list(made: list[Attempt], number: int, mode: Mode) -> None:
     pool = SubmissionPool(number)
     for one in made:
         pool.add(one)
@@ -263,7 +265,7 @@ def test_a_pool_chooses_as_if_it_held_everything(made: list[Attempt], number: in
 
 
 @given(pools())
-def test_a_bigger_budget_is_never_worth_less(made: list[Attempt]) -> None:
+def test_larger_budget_never_scores_less(made: list[Attempt]) -> None:
     worth = [
         scoring.compute_problem_points(Mode.MAX_SUBTASK, [one.result for one in chosen])
         for chosen in ([], select_limited(made, 1), select_limited(made, 4), select_limited(made), made)
@@ -271,7 +273,7 @@ def test_a_bigger_budget_is_never_worth_less(made: list[Attempt]) -> None:
     assert worth == sorted(worth)
 
 
-def test_a_pool_holds_a_bounded_number_and_no_tests() -> None:
+def test_pool_memory_is_bounded_and_has_no_tests() -> None:
     pool = SubmissionPool(3)
     for n in range(500):
         pool.add(candidate(f"k{n}", (1, 0, 0), "02-full", length=n))
@@ -283,7 +285,7 @@ def test_a_pool_holds_a_bounded_number_and_no_tests() -> None:
 
 @given(pools())
 @example([candidate("last", number=3), candidate("best", (1, 1, 1), number=1)])
-def test_a_pool_that_was_packed_chooses_as_before(made: list[Attempt]) -> None:
+def test_unpacked_pool_selects_like_original(made: list[Attempt]) -> None:
     pool = SubmissionPool(3)
     for one in made:
         pool.add(one)

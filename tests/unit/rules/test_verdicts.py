@@ -28,7 +28,7 @@ def line(**fields: Any) -> TestReport:
 # --- order of statuses -------------------------------------------------------------------------------
 
 
-def test_status_order_is_the_classic_one_with_output_limit_beside_memory_limit() -> None:
+def test_status_order_is_classic_with_ole_before_mle() -> None:
     assert " ".join(STATUS_ORDER) == "CE RE WA OLE MLE TLE PA AC SKIPPED"
 
 
@@ -40,11 +40,11 @@ def test_every_verdict_has_its_place() -> None:
     ("worse", "better"),
     [*itertools.combinations(["CE", "RE", "WA", "OLE", "MLE", "TLE", "PA", "AC", "SKIPPED"], 2)],
 )
-def test_worst_of_two(worse: str, better: str) -> None:
+def test_worse_of_two_verdicts_wins(worse: str, better: str) -> None:
     assert worst([Verdict(better), Verdict(worse)]) is Verdict(worse)
 
 
-def test_worst_of_nothing_is_skipped() -> None:
+def test_worst_of_no_verdicts_is_skipped() -> None:
     assert worst([]) is Verdict.SKIPPED
 
 
@@ -98,7 +98,7 @@ def test_line(fields: dict[str, Any], score: float, status: str, feedback: str) 
 
 
 @pytest.mark.parametrize("end", ["cpu", "wall", "memory", "output", "exit", "signal"])
-def test_only_a_program_that_ended_well_has_a_score(end: str) -> None:
+def test_failed_program_scores_zero_despite_reported_score(end: str) -> None:
     assert verdicts.result_of_report("a", line(end=end, score=1.0, feedback="OK"), limits=LIMITS).score == 0
 
 
@@ -111,7 +111,7 @@ def test_only_a_program_that_ended_well_has_a_score(end: str) -> None:
         ("output", "Output limit exceeded"),
     ],
 )
-def test_feedback_names_no_limit_that_is_not_known(end: str, feedback: str) -> None:
+def test_feedback_omits_unknown_limits(end: str, feedback: str) -> None:
     measured = line(end=end, cpu_us=1_000_000, wall_us=2_000_000, memory=3 << 20)
     assert verdicts.result_of_report("a", measured, limits=NO_LIMITS).feedback == feedback
 
@@ -122,7 +122,7 @@ def test_measures_are_in_seconds_and_bytes() -> None:
     assert (result.cpu_time, result.wall_time, result.memory) == (0.0012, 0.0017, 1310720)
 
 
-def test_points_are_compared_but_for_what_binary_fractions_leave() -> None:
+def test_points_comparison_tolerates_rounding_error() -> None:
     part = TestResult(test_name="a", score=0.1, status=Verdict.PA)
     assert 0.1 * 3.0 > 0.3
     whole = verdicts.rescale_result(part, 3.0, 0.3)
@@ -131,21 +131,21 @@ def test_points_are_compared_but_for_what_binary_fractions_leave() -> None:
         verdicts.rescale_result(part, 3.0, 0.2)
 
 
-def test_a_line_as_it_is_sent() -> None:
+def test_encoded_result_line_gives_verdict() -> None:
     sent = {"v": VERSION, "nonce": "6f", "test": 1, "end": "signal", "score": 0, "feedback": "", "signal": 11}
     text = json.dumps(sent, separators=(",", ":")) + "\n"
     (received,) = decode_lines(text, "6f")
     assert verdicts.result_of_report("b", received, limits=LIMITS).status is Verdict.RE
 
 
-def test_a_failure_of_the_judge_is_no_verdict() -> None:
+def test_failure_in_result_line_is_judge_failure() -> None:
     with pytest.raises(JudgeFailure, match="the checker was killed by signal 11") as caught:
         verdicts.result_of_report("a", line(failure="the checker was killed by signal 11"), limits=LIMITS)
     assert caught.value.test == "a"
 
 
 @pytest.mark.parametrize("score", [-0.1, 1.0001, math.nan, math.inf, -math.inf])
-def test_a_score_outside_the_range_is_the_judges_fault(score: float) -> None:
+def test_score_outside_range_is_judge_failure(score: float) -> None:
     with pytest.raises(JudgeFailure):
         verdicts.result_of_report("a", line(end="ok", score=score), limits=LIMITS)
 
@@ -160,7 +160,7 @@ def test_a_score_outside_the_range_is_the_judges_fault(score: float) -> None:
         (1.0, 100, (1.0, "AC", "Output is correct")),
     ],
 )
-def test_a_score_that_is_worth_more_in_its_group(
+def test_score_is_rescaled_to_points_of_its_group(
     score: float, own: float, expected: tuple[float, str, str]
 ) -> None:
     words = "translate:success" if score == 1 else "translate:partial" if score else "translate:wrong"
@@ -169,7 +169,7 @@ def test_a_score_that_is_worth_more_in_its_group(
     assert (result.score, result.status.value, result.feedback) == expected
 
 
-def test_a_score_above_what_its_group_is_worth_is_the_judges_fault() -> None:
+def test_score_above_points_of_group_is_judge_failure() -> None:
     result = verdicts.result_of_report("t", line(end="ok", score=0.21), limits=LIMITS)
     with pytest.raises(JudgeFailure, match=r"on test t: the score 21 exceeds the maximum of 20"):
         verdicts.rescale_result(result, 100, 20)
@@ -184,13 +184,13 @@ def test_a_score_above_what_its_group_is_worth_is_the_judges_fault() -> None:
         (1.0, 20, (1.0, "AC")),  # the program did not say how many
     ],
 )
-def test_points_that_nothing_bounds(score: float, own: float, expected: tuple[float, str]) -> None:
+def test_unbounded_points_are_rescaled(score: float, own: float, expected: tuple[float, str]) -> None:
     told = line(end="ok", score=score)
     result = verdicts.rescale_result(verdicts.result_of_report("t", told, limits=LIMITS), RAW_POINTS, own)
     assert (result.score, result.status.value) == expected
 
 
-def test_points_that_a_grader_counts() -> None:
+def test_raw_points_of_grader_are_kept() -> None:
     told = verdicts.result_of_report("t", line(end="ok", score=0.1 / RAW_POINTS), limits=LIMITS)
     result = verdicts.with_raw_points(told)
     assert (result.score, result.status, result.points) == (1.0, Verdict.AC, 0.1)
@@ -201,25 +201,25 @@ def test_points_that_a_grader_counts() -> None:
 
 
 @pytest.mark.parametrize("end", [None, "", "dreaming"])
-def test_an_unknown_end_is_the_judges_fault(end: str | None) -> None:
+def test_unknown_ending_is_judge_failure(end: str | None) -> None:
     with pytest.raises(JudgeFailure):
         verdicts.result_of_report("a", line(end=end), limits=LIMITS)
 
 
-def test_a_skipped_line() -> None:
+def test_skipped_line_gives_skipped_result() -> None:
     assert verdicts.result_of_report("a", line(skipped=True), limits=LIMITS) == verdicts.skipped_result("a")
 
 
 # --- tests without a run -----------------------------------------------------------------------------
 
 
-def test_skipped_counts_as_nothing_and_measures_nothing() -> None:
+def test_skipped_result_has_score_zero_and_no_measurements() -> None:
     result = verdicts.skipped_result("a")
     assert (result.test_name, result.score, result.status) == ("a", 0, Verdict.SKIPPED)
     assert (result.cpu_time, result.wall_time, result.memory) == (None, None, None)
 
 
-def test_not_compiled() -> None:
+def test_not_compiled_result_is_ce_with_feedback() -> None:
     result = verdicts.uncompiled_result("a", verdicts.NO_CODE)
     assert (result.score, result.status, result.feedback) == (0, Verdict.CE, "no code found")
     assert verdicts.uncompiled_result("a").feedback == "Compilation error"
@@ -263,7 +263,7 @@ def test_classic_outcome(compile_stage: Ending | None, run: Ending, outcome: tup
 
 
 @pytest.mark.parametrize("phase", ["compile", "run"])
-def test_a_failed_box_is_no_answer(phase: str) -> None:
+def test_failed_sandbox_in_classic_job_is_judge_failure(phase: str) -> None:
     broken = Ending(stdout="1", message="no cgroup", status=StageStatus.XX)
     compiling = broken if phase == "compile" else COMPILED
     running = broken if phase == "run" else Ending(code=0, stdout="1")
@@ -312,13 +312,13 @@ def test_classic_result(score: str, feedback: str, number: float, status: str) -
         "\N{ARABIC-INDIC DIGIT ONE}",
     ],
 )
-def test_a_classic_score_that_is_none(score: str) -> None:
+def test_malformed_classic_score_is_judge_failure(score: str) -> None:
     with pytest.raises(JudgeFailure):
         verdicts.classic_result("a", score, "Output is correct")
 
 
 @given(st.text())
-def test_a_classic_score_is_a_number_in_range_or_the_judges_fault(score: str) -> None:
+def test_classic_score_is_in_range_or_judge_failure(score: str) -> None:
     try:
         result = verdicts.classic_result("a", score, "")
     except JudgeFailure:
