@@ -201,7 +201,7 @@ async def eight(engine: FakeEngine) -> AsyncIterator[list[Server]]:
 
 
 @pytest.mark.nightly
-async def test_every_submission_is_scored_once_and_as_on_a_quiet_day(scratch: Path) -> None:
+async def test_submissions_on_faulty_servers_are_scored_once_like_on_quiet_server(scratch: Path) -> None:
     async with engine_behind() as engine:
         async with Server(engine) as quiet:
             await scored([quiet], scratch / "quiet", attempts=1)
@@ -216,7 +216,7 @@ async def test_every_submission_is_scored_once_and_as_on_a_quiet_day(scratch: Pa
     assert len({tuple(row["tests"]) for row in expected.values()}) > 40  # there is something to get wrong
 
 
-async def test_what_never_gets_through_is_a_failure_and_the_run_goes_on(scratch: Path) -> None:
+async def test_submission_failing_on_all_servers_is_failure_and_run_goes_on(scratch: Path) -> None:
     """One submission that no server can answer; the others are scored."""
 
     class Poisoned(Server):
@@ -246,7 +246,7 @@ async def test_what_never_gets_through_is_a_failure_and_the_run_goes_on(scratch:
     ],
     ids=lambda fault: fault.__name__,
 )
-async def test_server_that_fails_every_job_rests_and_every_submission_is_scored(
+async def test_server_failing_every_job_rests_and_all_submissions_are_scored(
     scratch: Path, fault: Fault
 ) -> None:
     """A server that fails at once would otherwise get most of the jobs."""

@@ -184,7 +184,7 @@ class Run:
         return self.compilers
 
 
-async def test_one_that_is_killed_and_comes_back_with_another_compiler(
+async def test_worker_restarted_with_other_compiler_is_noticed(
     machines: Machines, tmp_path: Path, shared_cache: Path
 ) -> None:
     [machine] = await machines(1)
@@ -202,7 +202,7 @@ async def test_one_that_is_killed_and_comes_back_with_another_compiler(
     assert set(await again.finish(rows=len(compilers))) == {compilers[0]}
 
 
-async def test_compiler_whose_programs_do_not_run_builds_nothing_and_its_server_serves_python(
+async def test_worker_with_broken_compiler_serves_only_python(
     machines: Machines, tmp_path: Path, shared_cache: Path
 ) -> None:
     [broken, healthy] = await machines(2)
@@ -229,7 +229,7 @@ async def test_a_rolling_upgrade(machines: Machines, tmp_path: Path, shared_cach
     assert set(compilers) == {NEW}
 
 
-async def test_an_upgrade_under_a_worker_that_goes_on(
+async def test_compiler_upgrade_under_running_worker_is_noticed(
     machines: Machines, tmp_path: Path, shared_cache: Path
 ) -> None:
     """No request fails, and the worker itself knows nothing of it: the scripts of jobs do."""
@@ -243,7 +243,7 @@ async def test_an_upgrade_under_a_worker_that_goes_on(
     assert compilers[0] != NEW and set(compilers) == {compilers[0], NEW}
 
 
-async def test_one_that_was_started_anew_while_nobody_asked(
+async def test_worker_restarted_while_idle_is_noticed(
     machines: Machines, tmp_path: Path, shared_cache: Path
 ) -> None:
     """No request fails: it is the reply that tells, of a compiler and of limits that no script can see."""

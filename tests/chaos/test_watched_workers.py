@@ -66,7 +66,7 @@ def changes(heard: list[ServerEvent]) -> list[Change]:
 
 
 @pytest.mark.nightly
-async def test_a_worker_that_is_killed_and_started_again(cli: CommandLine) -> None:
+async def test_killed_worker_is_reported_lost_then_back(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
     async with worker(cli, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
         assert (await engine.execute(job("echo well"))).run.stdout == "well\n"
@@ -85,7 +85,7 @@ async def test_a_worker_that_is_killed_and_started_again(cli: CommandLine) -> No
 
 
 @pytest.mark.nightly
-async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(cli: CommandLine) -> None:
+async def test_suspended_worker_is_reported_slow_then_back(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
     async with worker(cli, "--slots", "2") as (pid, port), engine_on(port, heard) as engine:
         under_way = asyncio.create_task(engine.execute(job("sleep 15.0; echo done")))
@@ -100,7 +100,7 @@ async def test_a_worker_that_is_stopped_in_the_middle_of_a_job(cli: CommandLine)
         assert changes(heard) == [Change.SLOW, Change.BACK]
 
 
-async def test_a_worker_that_is_full(cli: CommandLine) -> None:
+async def test_full_worker_is_reported_full_then_back(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
     others: list[ServerEvent] = []
     async with (

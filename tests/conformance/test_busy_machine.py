@@ -46,7 +46,7 @@ async def rows(engine: EmbeddedEngine, store: Store, problems: Mapping[str, Prob
 
 
 @pytest.mark.nightly
-async def test_verdicts_are_those_of_a_quiet_machine(
+async def test_verdicts_on_busy_machine_equal_those_on_quiet_one(
     engine: EmbeddedEngine, store: Store, cache: Path
 ) -> None:
     problems = load_problems(examples() / "problems", cache=cache, only=set(SOLUTIONS))
@@ -66,7 +66,7 @@ SLEEPS = "#include <unistd.h>\nint main() { for (;;) sleep(9); }\n"
 @pytest.mark.parametrize(
     ("code", "status"), [(BURNS, Verdict.AC), (SLEEPS, Verdict.TLE)], ids=["computes", "sleeps"]
 )
-async def test_the_script_of_classic_jobs_tells_idling_from_waiting(
+async def test_classic_job_script_distinguishes_idling_from_waiting_for_cpu(
     store: Store, code: str, status: Verdict
 ) -> None:
     test = Test(name="1", input=Blob.of(""), answer=Blob.of(""))

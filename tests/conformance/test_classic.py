@@ -51,7 +51,7 @@ async def classics(store: Store) -> AsyncIterator[ClassicJobEngine]:
 
 @pytest.mark.nightly  # the comparisons and Communication below are judged on both paths, too
 @pytest.mark.parametrize("name", PROBLEMS)
-async def test_both_paths_agree(
+async def test_classic_and_batch_judging_agree(
     classics: ClassicJobEngine, cache: Path, shared: Path, shared_cache: Path, name: str
 ) -> None:
     """A solution of every kind: one of them as a pipeline sends it, the others with programs kept.
@@ -113,7 +113,7 @@ APART = [row for row in COMPARED if len(set(row[2:])) > 1]
     ids=["what tells them apart", "all"],
 )
 @pytest.mark.parametrize("kind", COMPARISONS)
-async def test_the_comparisons(
+async def test_classic_comparisons_agree_with_proctor(
     classics: ClassicJobEngine,
     store: Store,
     kind: CheckerKind,
@@ -169,7 +169,7 @@ FRAGILE = """#include <cstdio>
 int main(int, char** v) { int n = 0; fscanf(fopen(v[3], "r"), "%d", &n); if (n != 5) return 5; puts("1"); }"""
 
 
-async def test_an_output_that_breaks_a_checker_is_to_blame(engine: EmbeddedEngine) -> None:
+async def test_output_that_breaks_checker_is_wa(engine: EmbeddedEngine) -> None:
     """The checker takes the answer."""
     found = await classic(engine, batch("5", "x", **checker(FRAGILE)))
     assert (found.status, found.score) == (V.WA, 0)
@@ -208,12 +208,12 @@ async def test_a_checker_may_use_more_memory_than_the_submission_could_name(engi
         ('#include <cstdio>\nint main() { fputs("Compilation error", stderr); puts("1"); }', V.WA),
     ],
 )
-async def test_the_ends_of_a_submission(engine: EmbeddedEngine, code: str, status: V) -> None:
+async def test_classic_submission_ending_gives_verdict(engine: EmbeddedEngine, code: str, status: V) -> None:
     result = await classic(engine, batch("right", "wrong"), code)
     assert (result.status, result.score) == (status, 0.0)
 
 
-async def test_the_answer_does_not_lie_about(engine: EmbeddedEngine) -> None:
+async def test_classic_submission_cannot_read_answer(engine: EmbeddedEngine) -> None:
     code = "#include <cstdio>\nint main() { for (auto name : "
     code += '{"correct_output.txt", "../correct_output.txt"}) if (FILE* file = fopen(name, "r")) '
     code += "for (int c; (c = getc(file)) != EOF;) putchar(c); }\n"
@@ -331,7 +331,7 @@ async def test_both_paths_agree_on_communication(
 @pytest.mark.nightly(unless="0-fifo_io|3-std_io")
 @pytest.mark.parametrize("user_io", ["std_io", "fifo_io"])
 @pytest.mark.parametrize("end", ["0", "3"])
-async def test_who_dies_before_opening_a_pipe_hangs_nobody(
+async def test_submission_exiting_before_opening_pipe_does_not_hang(
     engine: EmbeddedEngine, user_io: str, end: str
 ) -> None:
     code = "#include <cstdlib>\n__attribute__((constructor)) void early() { _Exit(CODE); }\n"
@@ -341,12 +341,12 @@ async def test_who_dies_before_opening_a_pipe_hangs_nobody(
     assert result.status is (V.RE if end == "3" else V.WA), result
 
 
-async def test_a_managers_own_arguments(engine: EmbeddedEngine) -> None:
+async def test_classic_manager_gets_its_arguments(engine: EmbeddedEngine) -> None:
     problem = communication("std_io", 1, options=TaskOptions(with_grader=True, manager_args=("loud",)))
     assert (await classic(engine, problem, "int twice(int n) { return 2 * n; }")).feedback.strip() == "loud"
 
 
-async def test_a_manager_and_a_checker(engine: EmbeddedEngine) -> None:
+async def test_classic_manager_output_is_checked(engine: EmbeddedEngine) -> None:
     """What the manager prints is the output then."""
     source = "#include <cstdio>\nint main(int, char **v) { double x;\n"
     source += 'fscanf(fopen(v[3], "r"), "%lf", &x); printf("%g\\n", x / 2); fputs("halved\\n", stderr); }\n'

@@ -46,7 +46,7 @@ def problem() -> Problem:
     )
 
 
-async def test_a_judge_with_classic_jobs(engine: EmbeddedEngine, tmp_path: Path) -> None:
+async def test_judge_uses_classic_jobs(engine: EmbeddedEngine, tmp_path: Path) -> None:
     async with judge_on(engine, Store(tmp_path), JudgeOptions(job="classic")) as judge:
         result = await judge.judge(problem(), Submission(key="1", problem_id="sum", code=CODE))
         refused = await judge.judge(problem(), Submission(key="2", problem_id="sum", code="int x = ;"))
@@ -68,13 +68,13 @@ def rows(**files: str) -> list[dict[str, object]]:
     ]
 
 
-async def test_a_pipelines_functions_over_this_machine(engine: EmbeddedEngine) -> None:
+async def test_pipeline_functions_score_on_this_machine(engine: EmbeddedEngine) -> None:
     results = await score_subtasks(EngineClient(engine), rows(), CODE)
     assert [(result.weighted_score, result.status) for result in results] == [(30.0, "AC"), (0.0, "WA")]
     assert [test.status for test in results[1].test_results] == ["AC", "WA", "SKIPPED"]
 
 
-async def test_a_pipelines_functions_over_a_cluster(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pipeline_functions_score_on_cluster(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serve(store=store, options=ServerOptions(port=0), slots=2) as server:
         monkeypatch.setenv("PISTON_ENDPOINTS", f"{server.url}/api/v2")
         monkeypatch.setenv("PISTON_MAX_REQUESTS_PER_ENDPOINT", "2")
@@ -101,13 +101,13 @@ async def test_rewards_of_codeforces_over_this_machine(engine: EmbeddedEngine) -
     assert await score_submission(client, row, "print(", submission_language="python") == -0.1
 
 
-async def test_a_checker_that_does_not_compile_is_no_score_of_0(engine: EmbeddedEngine) -> None:
+async def test_checker_that_does_not_compile_is_judge_failure(engine: EmbeddedEngine) -> None:
     broken = rows(**{"checker/checker.cpp": "int main() { return nonsense; }"})
     with pytest.raises(JudgeFailure, match="The checker does not compile"):
         await score_subtasks(EngineClient(engine), broken, CODE)
 
 
-async def test_grader_that_does_not_compile_is_no_score_of_0(engine: EmbeddedEngine) -> None:
+async def test_grader_that_does_not_compile_is_judge_failure(engine: EmbeddedEngine) -> None:
     broken = rows(**{"graders/grader.cpp": "int main() { return nonsense; }"})
     with pytest.raises(JudgeFailure, match=r"(?s)nonsense.*graders/grader\.cpp does not compile"):
         await score_subtasks(EngineClient(engine), broken, CODE)

@@ -14,7 +14,7 @@ SCRIPT = Path(__file__).parents[2] / "tools" / "release" / "conformance"
 
 
 @pytest.mark.nightly
-def test_the_page_says_what_is_found(shared: Path, shared_cache: Path) -> None:
+def test_conformance_page_matches_results(shared: Path, shared_cache: Path) -> None:
     done = subprocess.run(
         [sys.executable, SCRIPT, "--check", "--reuse", judged_run(shared, shared_cache)],
         env={**os.environ, "IOI_EVAL_CACHE": str(shared_cache)},

@@ -169,7 +169,7 @@ async def example_result(scorer: Scorer, language: Language) -> SubmissionResult
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
-async def test_the_example_is_right(example_result: SubmissionResult, language: Language) -> None:
+async def test_language_example_is_ac(example_result: SubmissionResult, language: Language) -> None:
     result = example_result
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
     assert result.compiler.startswith(language.command)
@@ -231,7 +231,9 @@ BY_NAME = {
 @pytest.mark.nightly(unless="^(c[+][+]|python)-None")
 @pytest.mark.parametrize("layers", [None, ("landlock", "seccomp"), ("namespaces", "seccomp")], ids=str)
 @pytest.mark.parametrize("language", BY_NAME)
-async def test_the_input_is_read_by_name(store: Store, language: str, layers: tuple[str, ...] | None) -> None:
+async def test_input_file_is_readable_by_name(
+    store: Store, language: str, layers: tuple[str, ...] | None
+) -> None:
     needs(language)
     async with Scorer(EmbeddedEngine(store=store, layers=layers), store=store) as scorer:
         result = await score(scorer, BY_NAME[language], language)
@@ -241,9 +243,7 @@ async def test_the_input_is_read_by_name(store: Store, language: str, layers: tu
 # Four threads with 16 MiB each, which lock, wait and are joined, as the runtime's own library does it.
 @pytest.mark.nightly(unless="^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each.name in THREADED], ids=ids)
-async def test_threads_and_large_blocks_are_what_a_runtime_makes_of_them(
-    scorer: Scorer, language: Language
-) -> None:
+async def test_threads_and_large_allocations_are_allowed(scorer: Scorer, language: Language) -> None:
     needs(language.name)
     result = await score(scorer, THREADED[language.name], language.name)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
@@ -322,7 +322,7 @@ SEVERAL["pypy"] = SEVERAL["python"]
 
 @pytest.mark.nightly(unless="^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
-async def test_a_program_of_several_sources(scorer: Scorer, language: Language) -> None:
+async def test_program_of_several_sources_is_built(scorer: Scorer, language: Language) -> None:
     needs(language.name)
     main, name, other = SEVERAL[language.name]
     whole = Submission(
@@ -342,7 +342,7 @@ async def test_a_program_of_several_sources(scorer: Scorer, language: Language) 
 @pytest.mark.nightly(unless="(?<!kotlin-)CE|python|c[+][+]")  # kotlinc takes seconds, twice
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
-async def test_what_is_wrong_is_called_by_its_name(scorer: Scorer, language: Language, status: V) -> None:
+async def test_wrong_program_gets_expected_verdict(scorer: Scorer, language: Language, status: V) -> None:
     needs(language.name)
     problem = SHORT if status is V.TLE else PROBLEM
     result = await score(scorer, PROGRAMS[language.name][status], language.name, problem)
@@ -364,7 +364,7 @@ async def test_pypy_complains_of_no_processor(scorer: Scorer) -> None:
 # --- C# --------------------------------------------------------------------------------------------------
 
 
-async def test_csharp_may_use_pointers(scorer: Scorer) -> None:
+async def test_csharp_may_use_unsafe_pointers(scorer: Scorer) -> None:
     needs("c#")
     code = CSHARP.format("unsafe { int sum = 3; int* at = &sum; Console.WriteLine(*at); }")
     result = await score(scorer, code, "c#")
@@ -374,7 +374,7 @@ async def test_csharp_may_use_pointers(scorer: Scorer) -> None:
 # --- Rust ------------------------------------------------------------------------------------------------
 
 
-async def test_rust_whatever_its_crate_is_called(scorer: Scorer) -> None:
+async def test_rust_crate_name_may_be_changed(scorer: Scorer) -> None:
     needs("rust")
     code = '#![crate_name = "sums"]\nfn main() { println!("3"); }'
     result = await score(scorer, code, "rust")
@@ -402,7 +402,7 @@ ADD = "var in = new java.util.Scanner(System.in); System.out.println(in.nextLong
 
 @pytest.mark.nightly(unless="in a package")
 @pytest.mark.parametrize("code", JAVA.values(), ids=JAVA.keys())
-async def test_java_wherever_main_is(scorer: Scorer, code: str) -> None:
+async def test_java_main_class_may_have_any_name(scorer: Scorer, code: str) -> None:
     needs("java")
     result = await score(scorer, code % ADD, "Java 17")
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
@@ -420,13 +420,13 @@ async def test_java_without_main_does_not_compile(scorer: Scorer) -> None:
 
 @pytest.mark.nightly(unless="python")
 @pytest.mark.parametrize("name", THREADS)
-async def test_a_thread_for_a_deeper_stack(scorer: Scorer, name: str) -> None:
+async def test_thread_with_deeper_stack_is_allowed(scorer: Scorer, name: str) -> None:
     needs(name)
     result = await score(scorer, THREADS[name], name)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
-async def test_a_stack_twice_as_large_as_the_limit_of_memory(scorer: Scorer) -> None:
+async def test_reserved_stack_above_memory_limit_is_allowed(scorer: Scorer) -> None:
     """Memory that a program never touches does not count. PyPy reserves far more than the stack."""
     needs("pypy")
     code = (
@@ -449,7 +449,7 @@ BOMBS = {
 
 @pytest.mark.nightly(unless="python")
 @pytest.mark.parametrize("name", BOMBS)
-async def test_too_many_threads(scorer: Scorer, name: str) -> None:
+async def test_too_many_threads_are_runtime_error(scorer: Scorer, name: str) -> None:
     needs(name)
     result = await score(scorer, BOMBS[name], name)
     assert {(test.status, test.feedback) for test in result.tests} == {
@@ -462,7 +462,7 @@ async def test_too_many_threads(scorer: Scorer, name: str) -> None:
 
 # Without g++ there is no engine.
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each.name != "c++"], ids=ids)
-async def test_a_missing_toolchain_is_no_compilation_error(
+async def test_missing_toolchain_is_judge_failure_with_remedy(
     store: Store, language: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = {name: tool for name, tool in toolchains_once().items() if name == "g++"}

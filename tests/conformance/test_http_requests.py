@@ -16,39 +16,39 @@ def test_arguments_and_input_arrive_as_they_were(piston: PistonServer) -> None:
 
 
 @pytest.mark.parametrize(("encoding", "content"), [("hex", "00ff41"), ("base64", "AP9B"), ("other", "A")])
-def test_encodings_of_files(piston: PistonServer, encoding: str, content: str) -> None:
+def test_http_file_encodings_are_decoded(piston: PistonServer, encoding: str, content: str) -> None:
     """One that nobody knows is text."""
     file = {"name": "f", "content": content, "encoding": encoding}
     run = piston.bash("od -An -tx1 f | tr -d ' \\n'", files=[file])
     assert run["stdout"] == {"hex": "00ff41", "base64": "00ff41", "other": "41"}[encoding]
 
 
-def test_files_without_a_name_are_numbered(piston: PistonServer) -> None:
+def test_unnamed_http_files_are_numbered(piston: PistonServer) -> None:
     run = piston.bash("cat file1.code", files=[{"content": "second"}])
     assert run["stdout"] == "second"
 
 
-def test_a_job_may_write_and_run_what_it_wrote(piston: PistonServer) -> None:
+def test_job_may_run_files_it_wrote(piston: PistonServer) -> None:
     script = "mkdir -p d; printf '#!/bin/sh\\necho ran' > d/x; chmod +x d/x; ./d/x; touch /usr/x /etc/x"
     run = piston.bash(script)
     assert run["stdout"] == "ran\n"
     assert run["code"] == 1
 
 
-def test_a_packed_body(piston: PistonServer) -> None:
+def test_gzipped_request_body_is_accepted(piston: PistonServer) -> None:
     job = {"language": "bash", "version": "*", "files": [{"content": "echo packed #" + "x" * 20_000}]}
     body = gzip.compress(json.dumps(job).encode())
     reply = piston.able(piston.call("POST", "/execute", body, JSON | {"Content-Encoding": "gzip"}))
     assert reply.body["run"]["stdout"] == "packed\n"
 
 
-def test_a_body_above_the_stock_limit(piston: PistonServer) -> None:
+def test_request_body_above_stock_limit_is_accepted(piston: PistonServer) -> None:
     """100 kB: a test of an olympiad is larger."""
     run = piston.bash("wc -c < f", files=[{"name": "f", "content": "x" * 1_000_000}])
     assert run["stdout"].strip() == "1000000"
 
 
-def test_output_above_the_stock_limit(piston: PistonServer) -> None:
+def test_output_above_stock_limit_is_returned(piston: PistonServer) -> None:
     """1024 bytes: what many tests say in one job is longer."""
     run = piston.bash("head -c 500000 /dev/zero | tr '\\0' x")
     if run.get("status") == "OL" or (run["signal"] == "SIGKILL" and not piston.ours):
@@ -56,12 +56,12 @@ def test_output_above_the_stock_limit(piston: PistonServer) -> None:
     assert run["stdout"] == "x" * 500_000
 
 
-def test_output_that_is_not_text(piston: PistonServer) -> None:
+def test_non_utf8_output_is_replaced(piston: PistonServer) -> None:
     run = piston.bash("printf 'a\\377b\\303\\244'")
     assert run["stdout"] == "a\ufffdbä"
 
 
-def test_versions_are_ranges(piston: PistonServer) -> None:
+def test_runtime_version_may_be_range(piston: PistonServer) -> None:
     assert piston.bash("echo ok", version=">=1 <1000")["stdout"] == "ok\n"
     reply = piston.call(
         "POST",
@@ -72,11 +72,11 @@ def test_versions_are_ranges(piston: PistonServer) -> None:
     assert (reply.status, reply.body) == (400, {"message": "bash-<1 runtime is unknown"})
 
 
-def test_limits_that_are_not_given_in_different_ways(piston: PistonServer) -> None:
+def test_unset_limits_are_accepted_as_zero_minus_one_or_null(piston: PistonServer) -> None:
     assert piston.bash("echo ok", run_timeout=0, run_memory_limit=-1, compile_timeout=None)["code"] == 0
 
 
-def test_nothing_is_left_for_the_next_job(piston: PistonServer) -> None:
+def test_files_and_processes_of_job_are_gone_for_next_job(piston: PistonServer) -> None:
     piston.bash("echo here > /tmp/left; echo here > left; (setsid sleep 5 &) ; true")
     run = piston.bash("cat /tmp/left left; ps -eo args 2> /dev/null | grep -c '[s]leep 5'")
     if not piston.ours and not piston.is_current:
@@ -84,13 +84,13 @@ def test_nothing_is_left_for_the_next_job(piston: PistonServer) -> None:
     assert "here" not in run["stdout"]
 
 
-def test_many_at_the_same_time(piston: PistonServer) -> None:
+def test_concurrent_jobs_return_own_output(piston: PistonServer) -> None:
     with ThreadPoolExecutor(8) as threads:
         outputs = list(threads.map(lambda n: piston.bash(f"echo {n}")["stdout"], range(24)))
     assert outputs == [f"{n}\n" for n in range(24)]
 
 
-def test_lists(piston: PistonServer) -> None:
+def test_runtimes_and_packages_are_listed(piston: PistonServer) -> None:
     runtimes = piston.call("GET", "/runtimes")
     assert runtimes.status == 200
     assert all({"language", "version", "aliases"} <= each.keys() for each in runtimes.body)

@@ -82,7 +82,7 @@ def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: 
 
 @pytest.mark.nightly(unless="^(?!classic_tle$)")  # test_classic has its end, and this takes its two seconds
 @pytest.mark.parametrize("name", CLASSIC)
-def test_recorded_classic_jobs_mean_the_same(piston: PistonServer, name: str) -> None:
+def test_recorded_classic_jobs_get_equivalent_replies(piston: PistonServer, name: str) -> None:
     """Feedback in other words, but what the contract makes of it is the same."""
     piston.needs("cms_ioi")
     wanted, got = SAMPLES[name]["response"], piston.able(asked(piston, name))
@@ -118,13 +118,13 @@ def outcome(body: dict[str, Any]) -> tuple[float, str]:
     return test.score, test.status
 
 
-def test_a_failed_compilation_is_repeated_as_the_run(piston: PistonServer) -> None:
+def test_failed_compile_stage_is_repeated_as_run_stage(piston: PistonServer) -> None:
     piston.needs("cms_ioi")
     body = piston.able(asked(piston, "classic_ce")).body
     assert body["run"] == body["compile"]
 
 
-def test_all_recorded_languages_are_there(piston: PistonServer) -> None:
+def test_recorded_languages_are_listed(piston: PistonServer) -> None:
     if not piston.ours:
         pytest.skip("what a server has installed is its own affair")
     got = asked(piston, "runtimes")
@@ -134,24 +134,24 @@ def test_all_recorded_languages_are_there(piston: PistonServer) -> None:
     assert [each for each in recorded if each not in got.body] == []
 
 
-def test_what_is_not_json(piston: PistonServer) -> None:
+def test_body_that_is_no_json_is_400_with_stack(piston: PistonServer) -> None:
     reply = piston.call("POST", "/execute", b"{nope", JSON)
     assert reply.status == 400
     assert reply.body.keys() == {"stack"} and reply.body["stack"].startswith("SyntaxError")
 
 
-def test_what_is_not_said_to_be_json(piston: PistonServer) -> None:
+def test_body_without_json_content_type_is_refused(piston: PistonServer) -> None:
     reply = piston.call("POST", "/execute", b"{}", {"Content-Type": "text/plain"})
     wanted = SAMPLES["wrong_content_type"]["response"]
     assert (reply.status, reply.body) == (wanted["status"], wanted["body"])
 
 
-def test_a_name_that_leaves_the_box(piston: PistonServer) -> None:
+def test_file_name_outside_sandbox_is_500(piston: PistonServer) -> None:
     reply = asked(piston, "file_escape")
     assert (reply.status, reply.body) == (500, "")
 
 
-def test_too_much_memory(piston: PistonServer) -> None:
+def test_memory_limit_is_enforced(piston: PistonServer) -> None:
     """Who is killed for it, the process or all of the job, differs between servers."""
     run = piston.execute(**SAMPLES["memory_limit"]["request"]["body"]).body["run"]
     assert run["signal"] == "SIGKILL" or "after=0" not in run["stdout"]

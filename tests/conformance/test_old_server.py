@@ -86,7 +86,7 @@ async def judged(
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("somebody_elses")
-async def test_its_verdicts_are_those_of_this_machine(store: Store, tmp_path: Path) -> None:
+async def test_server_verdicts_equal_local_ones(store: Store, tmp_path: Path) -> None:
     here = await judged(EmbeddedEngine(store=store), store)
     async with OldServer() as server:
         engine = PistonEngine(Fixed([server.url]), per_endpoint=2)
@@ -98,7 +98,7 @@ async def test_its_verdicts_are_those_of_this_machine(store: Store, tmp_path: Pa
     assert os.geteuid() != 0 or len(set(server.users)) == len(server.users)
 
 
-async def test_a_limit_of_it_is_named(store: Store, tmp_path: Path) -> None:
+async def test_limit_of_old_server_is_named(store: Store, tmp_path: Path) -> None:
     """It counts the wall clock, and has time enough to tell on a busy machine which compilers it has."""
     slow = msgspec.structs.replace(PROBLEM, limits=Limits(cpu_time=120.0, wall_time=240.0, memory=128 << 20))
     async with OldServer(run_timeout=60_000) as server:

@@ -39,14 +39,16 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
 # solutions set, as in pendulum, are in tests/unit/problems/test_kattis_younger.py.
 @pytest.mark.nightly(unless="^(barters|cairns|echoes|relics|terraces|twins)$")
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-async def test_judge_and_authors_agree(package: Path, tmp_path: Path, shared_cache: Path) -> None:
+async def test_package_validates_without_differences(
+    package: Path, tmp_path: Path, shared_cache: Path
+) -> None:
     found = (await validated(package, tmp_path / "run", shared_cache)).validation
     assert [one.reason for one in found.unjudged] == []
     assert [(one.solution, one.differences) for one in found.solutions if one.differences] == []
     assert found.expectations >= len(found.solutions) > 1
 
 
-async def test_a_package_that_forks_on_a_worker(tmp_path: Path, store: Store) -> None:
+async def test_forking_package_validates_on_worker(tmp_path: Path, store: Store) -> None:
     """Ray's nodes and real Pistons: tests/with_ray, tests/servers."""
     (problem,) = load_problems(FOLDER / "couriers").values()
     two = tuple(one for one in problem.solutions if one.name in ("runs.cpp", "forks_itself.cpp"))
@@ -62,7 +64,7 @@ async def test_a_package_that_forks_on_a_worker(tmp_path: Path, store: Store) ->
     ("package", "sample"),
     [pytest.param("berries", "AC", id="raw-scores"), pytest.param("hollow", "WA", id="sample-of-0")],
 )
-async def test_full_points_are_solved_whatever_a_sample_earns(
+async def test_full_points_are_solved_regardless_of_sample_score(
     package: str, sample: str, tmp_path: Path, shared_cache: Path
 ) -> None:
     """The validator's score of the sample is no share of anything, and the sample is worth nothing."""
@@ -104,7 +106,9 @@ NEARLY = """def ways(steps):
         ("powers", "print(1, input())", [0]),
     ],
 )
-async def test_programs_of_known_points(store: Store, package: str, code: str, points: list[float]) -> None:
+async def test_program_earns_expected_points(
+    store: Store, package: str, code: str, points: list[float]
+) -> None:
     problem = load_problems(FOLDER / package)[package]
     submission = Submission(key="k", problem_id=package, code=code, language="python")
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
@@ -113,7 +117,7 @@ async def test_programs_of_known_points(store: Store, package: str, code: str, p
     assert earned == pytest.approx(points)
 
 
-async def test_tests_that_a_package_makes_itself(tmp_path: Path, shared_cache: Path) -> None:
+async def test_polygon_package_generates_tests_and_answers(tmp_path: Path, shared_cache: Path) -> None:
     store = Store(shared_cache)
     (made,) = await generate(FOLDER / "stairs", tmp_path / "made", store=store)
     assert sorted(path.name for path in (FOLDER / "stairs/tests").iterdir()) == ["01"]
@@ -125,7 +129,7 @@ async def test_tests_that_a_package_makes_itself(tmp_path: Path, shared_cache: P
         await generate(FOLDER / "stairs", tmp_path / "made", store=store)
 
 
-async def test_tests_by_the_generators_of_dmoj(tmp_path: Path, shared_cache: Path) -> None:
+async def test_dmoj_generators_make_tests(tmp_path: Path, shared_cache: Path) -> None:
     with pytest.raises(
         InputError, match=r"there is no generated/2[.]in or generated/2[.]out, which a program"
     ):
@@ -139,7 +143,7 @@ async def test_tests_by_the_generators_of_dmoj(tmp_path: Path, shared_cache: Pat
     assert (len(found.solutions), found.unjudged, found.differences) == (2, (), 0)
 
 
-async def test_tests_by_the_lines_of_gen(tmp_path: Path, shared_cache: Path) -> None:
+async def test_gen_lines_make_tests(tmp_path: Path, shared_cache: Path) -> None:
     with pytest.raises(InputError, match="8 files of 4 tests are missing"):
         load_problems(FOLDER / "vineyard")
     store = Store(shared_cache)
@@ -156,7 +160,7 @@ async def test_tests_by_the_lines_of_gen(tmp_path: Path, shared_cache: Path) -> 
         await generate(package, tmp_path / "more", store=store)
 
 
-async def test_tests_that_were_written_on_windows(tmp_path: Path, store: Store) -> None:
+async def test_generated_tests_have_unix_line_ends(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
     (package / "tests/01").write_bytes(b"3\r\n1 2 3\r\n")
@@ -164,7 +168,7 @@ async def test_tests_that_were_written_on_windows(tmp_path: Path, store: Store) 
     assert [(made / "tests" / name).read_bytes() for name in ("01", "01.a")] == [b"3\n1 2 3\n", b"6\n"]
 
 
-async def test_answers_of_a_solution_with_files(tmp_path: Path, store: Store) -> None:
+async def test_main_solution_with_files_writes_answers(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
     header = package / "problem.xml"
@@ -179,7 +183,7 @@ async def test_answers_of_a_solution_with_files(tmp_path: Path, store: Store) ->
         await generate(package, tmp_path / "more", store=store)
 
 
-async def test_validators_that_look_at_the_group_of_a_test(tmp_path: Path, store: Store) -> None:
+async def test_validators_get_group_of_test(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)
     header = package / "problem.xml"
@@ -250,7 +254,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
         ("problem.xml", 'tag="main"', 'tag="accepted"', "no solution is tagged main"),
     ],
 )
-async def test_tests_that_cannot_be_made(
+async def test_ungeneratable_tests_are_input_error(
     tmp_path: Path, store: Store, file: str, old: str, new: str, words: str
 ) -> None:
     package = tmp_path / "stairs"
@@ -272,7 +276,7 @@ while True:
 """
 
 
-async def test_a_generator_that_forks_without_end(
+async def test_endlessly_forking_generator_is_stopped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: Store
 ) -> None:
     """The CPU time of all its processes ends it; where the kernel counts them only late, their number."""
@@ -289,7 +293,7 @@ async def test_a_generator_that_forks_without_end(
     assert not (tmp_path / "made").exists()
 
 
-async def test_a_compiler_that_is_killed_is_no_fault_of_the_package(
+async def test_killed_compiler_of_generator_is_judge_failure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: Store
 ) -> None:
     killed = Ending(signal="SIGKILL", status=StageStatus.SG)
@@ -299,7 +303,7 @@ async def test_a_compiler_that_is_killed_is_no_fault_of_the_package(
     assert not (tmp_path / "made").exists()
 
 
-async def test_points_that_a_grader_needs_and_nobody_wrote(tmp_path: Path, shared_cache: Path) -> None:
+async def test_missing_score_file_leaves_solutions_unjudged(tmp_path: Path, shared_cache: Path) -> None:
     package = tmp_path / "quarry"
     shutil.copytree(FOLDER / "quarry", package)
     validator = package / "output_validators/weigh.py"
@@ -315,7 +319,7 @@ async def test_points_that_a_grader_needs_and_nobody_wrote(tmp_path: Path, share
     assert [one.solution for one in found.solutions] == ["more.py"], "what is wrong needs no points"
 
 
-async def test_a_part_that_is_told_on_any_line(tmp_path: Path, store: Store) -> None:
+async def test_partial_points_on_any_line_of_checker_output_count(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "pulleys"
     shutil.copytree(FOLDER / "pulleys", package)
     checker = package / "checker.cpp"
@@ -350,7 +354,7 @@ async def test_a_part_that_is_told_on_any_line(tmp_path: Path, store: Store) -> 
         ("cairns", "custom interactive multi-pass", 2, {"halves.py", "forgets.py"}),
     ],
 )
-async def test_several_passes_in_the_older_version(
+async def test_multi_pass_package_of_older_version_validates(
     name: str, validation: str, passes: int, solutions: set[str], tmp_path: Path, shared_cache: Path
 ) -> None:
     package = tmp_path / name
@@ -368,7 +372,7 @@ async def test_several_passes_in_the_older_version(
     assert {one.solution for one in found.solutions} == solutions
 
 
-async def test_answers_that_an_interactor_writes(tmp_path: Path, store: Store) -> None:
+async def test_interactor_writes_generated_answers(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "relics"
     shutil.copytree(FOLDER / "relics", package)
     header = package / "problem.xml"
@@ -382,7 +386,7 @@ async def test_answers_that_an_interactor_writes(tmp_path: Path, store: Store) -
         await generate(package, tmp_path / "more", store=store)
 
 
-async def test_an_interactor_that_is_there_in_both_runs(tmp_path: Path, shared_cache: Path) -> None:
+async def test_interactor_in_both_runs_validates(tmp_path: Path, shared_cache: Path) -> None:
     package = tmp_path / "relics"
     shutil.copytree(FOLDER / "relics", package)
     header = (package / "problem.xml").read_text()
@@ -455,7 +459,7 @@ async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, st
         ("import os; os.fork()", "it ended with"),
     ],
 )
-async def test_a_grader_that_fails_is_no_verdict(
+async def test_failing_package_grader_leaves_solution_unjudged(
     tmp_path: Path, store: Store, source: str, words: str
 ) -> None:
     package = tmp_path / "relaybatons"
@@ -469,7 +473,7 @@ async def test_a_grader_that_fails_is_no_verdict(
     assert words in unjudged.reason and not found.solutions
 
 
-async def test_a_compiler_says_which_file_was_too_large(tmp_path: Path, store: Store) -> None:
+async def test_compile_output_explains_file_size_limit(tmp_path: Path, store: Store) -> None:
     (problem,) = load_problems(FOLDER / "torrent").values()
     filled = tuple(one for one in problem.solutions if one.name == "filled.cpp")
     packages = Problems([replace(problem, solutions=filled)])

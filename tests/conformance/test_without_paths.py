@@ -131,14 +131,14 @@ async def test_every_task_type_over_http(ground: Ground) -> None:
 
 
 @pytest.mark.nightly
-async def test_every_task_type_with_nothing_but_bash(ground: Ground) -> None:
+async def test_all_task_types_are_judged_by_server_with_bash_only(ground: Ground) -> None:
     tools = other((await ground.engine.capabilities()).toolchains, "bash")
     server = Pathless(ground.engine, "bash", toolchains=tools)
     await ground.compare(server)
     assert {job.runtime for job in server.jobs} == {"bash"}
 
 
-async def test_an_interpreter_that_servers_have_in_different_places(
+async def test_interpreter_is_started_by_name_if_servers_differ(
     engine: EmbeddedEngine, fresh: Store, problems: Mapping[str, Problem]
 ) -> None:
     python = msgspec.structs.replace((await engine.capabilities()).toolchains["python3"], path="python3")
@@ -152,7 +152,7 @@ async def test_an_interpreter_that_servers_have_in_different_places(
 
 
 @pytest.mark.nightly
-async def test_trusted_programs_are_built_on_the_server_where_there_is_no_other_place(
+async def test_checkers_are_built_on_server_without_local_engine(
     engine: EmbeddedEngine, store: Store, tmp_path: Path, problems: Mapping[str, Problem]
 ) -> None:
     postman = {"postman": problems["postman"]}

@@ -17,7 +17,7 @@ HOSTS = {"localhost": "raised", "a": "raised", "b": "old"}
 RUNS = ("runs/generations", "one", "many", "listed", "named")
 
 
-def test_commands_of_the_page_score_the_example(desk: Any, real: dict[str, str]) -> None:
+def test_commands_of_piston_page_score_example(desk: Any, real: dict[str, str]) -> None:
     environment = {**desk.cli.env, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def shell(text: str) -> str:

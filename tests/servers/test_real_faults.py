@@ -70,7 +70,7 @@ def check_points(run: Path, programs: Mapping[str, str]) -> None:
         assert (found["all_subtasks_points"], found["code_compiles"]) == (worth, key != "broken")
 
 
-def test_a_server_that_is_killed_and_started_again_loses_nothing(
+def test_restarted_server_loses_no_submission(
     desk: Any, programs: Mapping[str, str], real: dict[str, str], spare: Any
 ) -> None:
     """It starts with the boxes of the jobs that it had: it answers HTTP 500 once for each."""
@@ -83,7 +83,7 @@ def test_a_server_that_is_killed_and_started_again_loses_nothing(
     check_points(desk.folder / "there", programs)
 
 
-def test_a_server_that_stands_still_for_a_while_loses_nothing(
+def test_suspended_server_loses_no_submission(
     desk: Any, programs: Mapping[str, str], real: dict[str, str], spare: Any
 ) -> None:
     spare.start()
@@ -98,7 +98,9 @@ def test_a_server_that_stands_still_for_a_while_loses_nothing(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server a small disk")
 @pytest.mark.parametrize("room", ["1m", "2500k", "2600k"], ids=["unpacked", "compiled", "delivered"])
-def test_a_full_disk_is_nobodys_score(desk: Any, programs: Mapping[str, str], spare: Any, room: str) -> None:
+def test_full_disk_on_server_gives_no_score(
+    desk: Any, programs: Mapping[str, str], spare: Any, room: str
+) -> None:
     spare.start(room)
     programs = {key: programs[key] for key in ("0", "1", "broken")}
     words = desk.words(programs, spare.url)
@@ -139,7 +141,7 @@ exec /usr/bin/g++ "$@"
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server other programs")
 @pytest.mark.parametrize("dies", [True, False], ids=["killed", "goes on"])
-def test_a_server_with_another_compiler_is_named_with_it(
+def test_server_with_other_compiler_is_recorded_in_rows(
     desk: Any, spare: Any, tmp_path: Path, dies: bool
 ) -> None:
     programs = written(3 * NUMBER)  # on a busy machine a few are built before the first is judged
@@ -173,7 +175,7 @@ int main() {
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server another package")
-def test_a_package_that_brings_headers(desk: Any, spare: Any) -> None:
+def test_packaged_headers_are_used_by_server(desk: Any, spare: Any) -> None:
     """Builds read the header that lies in the package: here one with a name more than the usual one."""
     spare.start()
     told = Path(f"/proc/{spare.pid}/environ").read_text().split("\0")
@@ -213,7 +215,7 @@ int main() {
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server a small disk")
-def test_an_output_without_room_is_nobodys_score(desk: Any, spare: Any) -> None:
+def test_full_disk_for_output_gives_no_score(desk: Any, spare: Any) -> None:
     spare.start("16m")
     header = desk.folder / "problems" / "add" / "problem.json"
     files = {"task_type_parameters_Batch_input_filename": "sum.in"}

@@ -31,7 +31,7 @@ FILES = {
     ],
     ids=["compile error", "memory", "output", "killed", "unknown"],
 )
-def test_server_says_what_the_page_maps(
+def test_own_sandbox_example_maps_server_replies(
     real: dict[str, str], files: dict[str, str], score: str, feedback: str
 ) -> None:
     there = httpx.get(f"{real['raised']}/api/v2/runtimes").json()

@@ -48,7 +48,7 @@ def verdicts(run: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
-def test_its_verdicts_are_those_of_this_machine(desk: Any, real: dict[str, str], kind: str) -> None:
+def test_server_verdicts_equal_local_ones(desk: Any, real: dict[str, str], kind: str) -> None:
     for engine, run in ((real[kind], "there"), ("embedded", "here")):
         done = desk.cli(*desk.words(PROGRAMS, engine, out=run), "--all-tests")
         assert done.returncode == 0, done.stderr
@@ -59,7 +59,7 @@ def test_its_verdicts_are_those_of_this_machine(desk: Any, real: dict[str, str],
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
-def test_a_package_that_forks(desk: Any, real: dict[str, str], kind: str) -> None:
+def test_forking_package_validates_on_server(desk: Any, real: dict[str, str], kind: str) -> None:
     """Its submissions are granted their processes inside of the server's box, too, and no more."""
     done = desk.cli("validate", COURIERS, "--engine", real[kind], "--out", "there")
     assert (done.returncode, "couriers: 3 processes in all" in done.stderr) == (0, True), done.stderr
@@ -77,7 +77,7 @@ def test_c_sharp_is_no_verdict(desk: Any, real: dict[str, str], kind: str) -> No
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
-def test_the_doctor_finds_it_fit(desk: Any, real: dict[str, str], kind: str) -> None:
+def test_doctor_accepts_real_server(desk: Any, real: dict[str, str], kind: str) -> None:
     done = desk.cli("doctor", "--engine", real[kind], "--json")
     assert (done.returncode, json.loads(done.stdout)["ok"]) == (0, True), done.stdout
 
@@ -91,7 +91,7 @@ def asked(desk: Any, *words: str) -> Any:
     return done
 
 
-def test_limits_that_are_too_low_are_named_and_no_verdicts(desk: Any, real: dict[str, str]) -> None:
+def test_low_server_limits_are_named_before_judging(desk: Any, real: dict[str, str]) -> None:
     done = asked(desk, "doctor", "--engine", real["stock"])
     assert done.returncode == 2
     missing = set(re.findall(r"^MISSING (.*?)  ", done.stdout, re.M))

@@ -91,7 +91,7 @@ def scored(desk: Any, *urls: str) -> tuple[str, Path, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_server_for_classic_jobs_alone_is_not_used_beside_one_that_does_batches(
+def test_classic_only_server_is_unused_next_to_batch_server(
     desk: Any, parts: tuple[PartOf, PartOf], order: int
 ) -> None:
     shell, classic = parts
@@ -104,9 +104,7 @@ def test_server_for_classic_jobs_alone_is_not_used_beside_one_that_does_batches(
     assert all(row["compiler"].startswith("g++ ") for row in results(folder).values())
 
 
-def test_classic_jobs_that_are_asked_for_use_the_server_that_takes_them(
-    desk: Any, parts: tuple[PartOf, PartOf]
-) -> None:
+def test_job_classic_uses_server_with_classic_package(desk: Any, parts: tuple[PartOf, PartOf]) -> None:
     shell, classic = parts
     desk.cli.set_keys(job="classic")
     told, folder, settings = scored(desk, shell.url, classic.url)

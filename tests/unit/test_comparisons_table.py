@@ -9,7 +9,7 @@ from support.places import graders
 from ioi_eval.models import CheckerKind
 
 
-def test_names_and_rows_are_the_same() -> None:
+def test_comparison_names_in_cpp_and_python_agree() -> None:
     source = (graders() / "proctor" / "compare.cpp").read_text()
     table = source.partition("Comparison find_comparison(")[2].partition("};")[0]
     rows = re.findall(r'^ +\{"([\w-]+)",', table, re.MULTILINE)

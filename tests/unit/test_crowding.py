@@ -13,7 +13,7 @@ def result(computed: float | None, waited: float | None) -> SubmissionResult:
     return SubmissionResult(key="a", problem_id="p", compiles=True, tests=(test,))
 
 
-def test_it_is_told_once_and_of_all_so_far() -> None:
+def test_overload_is_reported_once_with_totals() -> None:
     crowding = OverloadDetector()
     assert crowding.add(result(1.0, 3.0)) is None  # too little to say anything of
     assert crowding.add(result(3.0, 4.0)) == Overloaded(waited=7.0, computed=4.0)
@@ -27,11 +27,11 @@ def test_short_programs_may_wait_long() -> None:
     assert told is not None and told.waited == 12.0
 
 
-def test_a_quiet_machine_says_nothing() -> None:
+def test_quiet_machine_reports_no_overload() -> None:
     crowding = OverloadDetector()
     assert [crowding.add(result(3.0, 0.1)), crowding.add(result(None, None))] == [None, None]
 
 
-def test_the_words_say_that_verdicts_hold() -> None:
+def test_overload_message_says_verdicts_are_unaffected() -> None:
     words = describe_overload(Overloaded(waited=61.4, computed=12.0))
     assert "programs ran 12 s and waited 61 s" in words and "Verdicts are unaffected" in words

@@ -87,11 +87,11 @@ def _expected() -> dict[str, dict[str, str]]:
 # --- problems ----------------------------------------------------------------------------------------
 
 
-def test_there_are_these_problems(problems: Problems) -> None:
+def test_example_problems_are_listed(problems: Problems) -> None:
     assert sorted(problem.id for problem in problems.values()) == sorted(BATCH + OTHERS)
 
 
-def test_every_package_is_read_without_a_word(tmp_path: Path) -> None:
+def test_example_packages_load_without_notes(tmp_path: Path) -> None:
     packages = check_problems(EXAMPLES / "problems", cache=tmp_path)
     formats = {package.problem.id: package.format for package in packages if package.problem}
     assert formats == {
@@ -136,11 +136,11 @@ class TestOther:
         else:
             assert name in KATTIS
 
-    def test_limits_are_small(self, problems: Problems, name: str) -> None:
+    def test_example_limits_are_small(self, problems: Problems, name: str) -> None:
         limits = problems.find(name).limits
         assert (limits.cpu_time, limits.memory) == ((None, None) if name == "postman" else (1.0, 64 << 20))
 
-    def test_solutions_for_every_verdict_that_can_occur(self, problems: Problems, name: str) -> None:
+    def test_example_solutions_cover_possible_verdicts(self, problems: Problems, name: str) -> None:
         solutions = problems.find(name).solutions
         words = {solution.expected for solution in solutions} - {""}
         words |= {word for solution in solutions for word in solution.exceptions.values()}
@@ -156,7 +156,7 @@ def _verdict(word: str) -> Verdict:
 
 
 @pytest.mark.parametrize("name", BATCH + OTHERS)
-def test_statement(name: str) -> None:
+def test_example_statement_has_title(name: str) -> None:
     assert _statement(name).startswith("# ")
 
 
@@ -172,7 +172,7 @@ def _statement(name: str) -> str:
         return archive.read(f"{name}/statement.md").decode()
 
 
-def test_what_each_batch_problem_shows(problems: Problems) -> None:
+def test_batch_examples_show_intended_features(problems: Problems) -> None:
     by_id = {name: problems.find(name) for name in BATCH}
     assert by_id["lanterns"].options.with_grader
     assert by_id["garland"].checker.kind is CheckerKind.WHITE_DIFF
@@ -183,7 +183,7 @@ def test_what_each_batch_problem_shows(problems: Problems) -> None:
     assert max(test.input.size for test in by_id["carousel"].tests) >= 10_000_000
 
 
-def test_every_task_type_checker_and_format_of_a_manager(problems: Problems) -> None:
+def test_examples_cover_task_types_checkers_and_managers(problems: Problems) -> None:
     all_of_them = [problems.find(name) for name in BATCH + OTHERS]
     assert {problem.task_type for problem in all_of_them} == set(TaskType)
     of_datasets = {CheckerKind.LINES, CheckerKind.FLOAT_LINES, CheckerKind.APPS, CheckerKind.JSON_WRAPPED}
@@ -197,7 +197,7 @@ def test_every_task_type_checker_and_format_of_a_manager(problems: Problems) -> 
     assert managers == {"cairn": cms, "drums": cms, "kegs": cms, "compass": CheckerKind.ICPC}
 
 
-def test_what_talks_to_a_manager(problems: Problems) -> None:
+def test_communication_examples_show_intended_options(problems: Problems) -> None:
     cairn, drums, kegs = (problems.find(name) for name in ("cairn", "drums", "kegs"))
     assert (cairn.options.processes, cairn.options.user_io, cairn.options.with_grader) == (1, "std_io", True)
     assert (drums.options.processes, drums.options.user_io, drums.options.with_grader) == (2, "fifo_io", True)
@@ -206,7 +206,7 @@ def test_what_talks_to_a_manager(problems: Problems) -> None:
     assert [bool(problem.checker.sources) for problem in (cairn, drums, kegs)] == [False, False, True]
 
 
-def test_what_is_handed_in(problems: Problems) -> None:
+def test_output_examples_have_files(problems: Problems) -> None:
     postman, scales = problems.find("postman"), problems.find("scales")
     assert all(solution.outputs and not solution.code for solution in postman.solutions)
     assert scales.options.output_tests == ("2-01", "2-02")
@@ -214,7 +214,7 @@ def test_what_is_handed_in(problems: Problems) -> None:
     assert len(both) == len(scales.solutions) - 1  # one forgets the files
 
 
-def test_what_other_formats_say(problems: Problems) -> None:
+def test_examples_of_other_formats_show_intended_features(problems: Problems) -> None:
     ferry, kettle, shelves = (problems.find(name) for name in ("ferry", "kettle", "shelves"))
     assert ferry.options.with_grader
     assert all(solution.each_subtask for solution in ferry.solutions)
@@ -238,7 +238,7 @@ def test_what_other_formats_say(problems: Problems) -> None:
 
 
 @pytest.mark.nightly
-def test_the_tests_are_what_their_script_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_tests_equal_output_of_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools" / "examples"))
     import make_tasks
 
@@ -249,14 +249,14 @@ def test_the_tests_are_what_their_script_makes(tmp_path: Path, monkeypatch: pyte
         assert (tmp_path / path).read_bytes() == (EXAMPLES / "problems" / path).read_bytes(), path
 
 
-def test_they_stay_small(problems: Problems) -> None:
+def test_examples_stay_below_3_mb(problems: Problems) -> None:
     assert sum(path.stat().st_size for path in EXAMPLES.rglob("*") if path.is_file()) < 3_000_000
 
 
 # --- the dump ----------------------------------------------------------------------------------------
 
 
-def test_columns(rows: list[dict[str, Any]]) -> None:
+def test_example_rows_have_expected_columns(rows: list[dict[str, Any]]) -> None:
     assert len(rows) >= 60
     assert all(row.keys() - {"year"} == COLUMNS for row in rows)
     assert len({row["uuid"] for row in rows}) == len(rows)
@@ -265,7 +265,7 @@ def test_columns(rows: list[dict[str, Any]]) -> None:
     assert {row["language"] for row in rows} == {"cpp", "python"}
 
 
-def test_rows_aim_at_subtasks_that_are_there(rows: list[dict[str, Any]], problems: Problems) -> None:
+def test_example_rows_target_existing_subtasks(rows: list[dict[str, Any]], problems: Problems) -> None:
     for row in rows:
         problem: Problem = problems.find(row["problem_id"])
         assert row["subtask"] in [subtask.name for subtask in problem.subtasks]
@@ -284,13 +284,13 @@ def test_texts_are_of_many_kinds(rows: list[dict[str, Any]]) -> None:
     assert sum(row["metadata"]["stop_reason"] == "length" for row in rows) >= 3
 
 
-def test_extraction_finds_the_codes_that_are_filled_in(rows: list[dict[str, Any]]) -> None:
+def test_extraction_finds_code_of_example_rows(rows: list[dict[str, Any]]) -> None:
     filled = [row for row in rows if row["code"]]
     for row in filled:
         assert extract(row["generation"], find(row["language"])) == row["code"], row["uuid"]
 
 
-def test_the_dump_is_read_whole(rows: list[dict[str, Any]], problems: Problems) -> None:
+def test_example_dump_is_read_completely(rows: list[dict[str, Any]], problems: Problems) -> None:
     submissions = list(open_dump([EXAMPLES / "generations.jsonl"], problems=problems))
     assert len(submissions) == len(rows)
     without = [submission for submission in submissions if submission.code is None]
@@ -299,7 +299,7 @@ def test_the_dump_is_read_whole(rows: list[dict[str, Any]], problems: Problems) 
     assert sum(count > 1 for count in codes.values()) >= 3  # the same program by both models
 
 
-def test_every_row_has_an_expected_status(rows: list[dict[str, Any]]) -> None:
+def test_example_rows_have_expected_status(rows: list[dict[str, Any]]) -> None:
     expected = _expected()
     assert list(expected) == [row["uuid"] for row in rows]
     assert {entry["status"] for entry in expected.values()} == STATUSES
@@ -310,7 +310,7 @@ def test_every_row_has_an_expected_status(rows: list[dict[str, Any]]) -> None:
         assert points == "-" or 0 <= float(points) <= 100
 
 
-def test_the_dump_is_what_its_script_makes(
+def test_example_dump_equals_output_of_script(
     rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools" / "examples"))
@@ -322,9 +322,7 @@ def test_the_dump_is_what_its_script_makes(
 # --- the recorded run --------------------------------------------------------------------------------
 
 
-def test_the_recorded_run_is_of_what_its_script_deals(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_recorded_run_matches_its_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools" / "examples"))
     import make_recorded
 

@@ -65,7 +65,7 @@ def ran(
 
 
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl"])
-def test_a_benchmark_is_one_file_and_one_entry(installed: Path, tmp_path: Path, name: str) -> None:
+def test_installed_benchmark_entry_point_is_listed(installed: Path, tmp_path: Path, name: str) -> None:
     rows = table(tmp_path / name, inputs=["1 2", "3 4"], outputs=["3", "7"])
     done = told(installed, "sums", "--dataset", rows)
     assert done.returncode == 0, done.stderr
@@ -75,7 +75,7 @@ def test_a_benchmark_is_one_file_and_one_entry(installed: Path, tmp_path: Path, 
     assert guessed["format"] == "sums", "its columns tell"
 
 
-def test_a_benchmark_is_one_file_without_an_installation(
+def test_benchmark_file_works_without_installation(
     installed: Path, tmp_path: Path, shared_cache: Path
 ) -> None:
     """As the page says, in at most 60 lines: listed, and rows of a dump judged by it."""
@@ -104,7 +104,7 @@ def test_a_benchmark_is_one_file_without_an_installation(
         ("from ioi_eval.benchmarks import Benchmark\n", "no benchmarks in it"),
     ],
 )
-def test_a_file_without_a_benchmark_is_bad_input(tmp_path: Path, code: str, words: str) -> None:
+def test_python_file_without_benchmark_is_input_error(tmp_path: Path, code: str, words: str) -> None:
     own = tmp_path / "mine.py"
     own.write_text(code)
     done = told(tmp_path, own)
@@ -112,7 +112,7 @@ def test_a_file_without_a_benchmark_is_bad_input(tmp_path: Path, code: str, word
     assert "Traceback" not in done.stderr
 
 
-def test_what_another_version_of_the_file_made_is_not_taken(installed: Path, tmp_path: Path) -> None:
+def test_edited_benchmark_file_is_not_served_from_cache(installed: Path, tmp_path: Path) -> None:
     own = installed / "sums_benchmark.py"
     rows = table(tmp_path / "rows.parquet", inputs=["1 2"], outputs=["3"])
     [first] = json.loads(told(tmp_path, own, "--dataset", rows).stdout)
@@ -123,7 +123,7 @@ def test_what_another_version_of_the_file_made_is_not_taken(installed: Path, tmp
     assert [one["limits"]["cpu_time"] for one in (first, second)] == [1.0, 2.5]
 
 
-def test_a_package_format_is_one_file_and_one_entry(installed: Path, tmp_path: Path) -> None:
+def test_installed_package_format_is_read(installed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "packages" / "pair"
     folder.mkdir(parents=True)
     (folder / "tests.tsv").write_text("1 2\t3\n3 4\t7\n")
@@ -147,7 +147,7 @@ def test_command_is_called_and_listed(installed: Path, tmp_path: Path) -> None:
     assert ran(installed, "tallies", rows).returncode == 2
 
 
-async def test_route_answers_on_a_worker(
+async def test_installed_route_answers_on_worker(
     installed: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(installed))
@@ -163,7 +163,7 @@ async def test_route_answers_on_a_worker(
             assert reply.status == 404
 
 
-def test_section_is_in_the_report(installed: Path, recorded_run: Path, tmp_path: Path) -> None:
+def test_installed_section_is_in_report(installed: Path, recorded_run: Path, tmp_path: Path) -> None:
     run = shutil.copytree(recorded_run, tmp_path / "run")
     done = ran(installed, "report", run)
     assert done.returncode == 0, done.stderr
@@ -174,14 +174,14 @@ def test_section_is_in_the_report(installed: Path, recorded_run: Path, tmp_path:
     assert {model["more"]["judged_share"] for model in models} == {1.0}
 
 
-def test_what_is_installed_and_broken_is_bad_input(installed: Path) -> None:
+def test_broken_installed_plugin_is_input_error(installed: Path) -> None:
     (installed / "sums_benchmark.py").write_text("import nothing_of_that_name\n")
     done = told(installed, "sums")
     assert done.returncode == 2 and "'sums' (ioi_eval.benchmarks) cannot be loaded" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-async def test_an_integration_needs_public_names_alone(
+async def test_documented_integration_uses_public_names_only(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A right reply, its twin, a wrong one, one without code, and one whose row has no tests."""

@@ -40,7 +40,7 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> Iterator[languages.Language]:
     languages._find_by_name.cache_clear()
 
 
-async def test_a_language_is_an_entry(perl: languages.Language, store: Store) -> None:
+async def test_language_entry_is_judged(perl: languages.Language, store: Store) -> None:
     if shutil.which("perl", path="/usr/bin:/bin") is None:
         lacks("without perl")
     assert extract(f"So:\n```perl\n{RIGHT}```\n", perl) == RIGHT
@@ -57,7 +57,7 @@ async def test_a_language_is_an_entry(perl: languages.Language, store: Store) ->
             assert (await scorer.score(PROBLEM, told)).tests[0].status is verdict
 
 
-async def test_a_language_that_the_machine_lacks(
+async def test_language_missing_on_machine_is_judge_failure(
     perl: languages.Language, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = {name: tool for name, tool in toolchains_once().items() if name != perl.command}

@@ -47,7 +47,7 @@ def test_rows_arrive_as_they_are(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bytes_are_the_texts_that_they_are_in_a_file(kind: str) -> None:
+def test_frame_bytes_are_read_as_text(kind: str) -> None:
     """Pandas reads such columns from Parquet. Programs in base64 would all get 0 points."""
     rows = [{"problem_id": b"sum", "code": "// ä".encode(), "generations": [b"x"], "image": b"\xff"}]
     with dump_paths(KINDS[kind](rows * 2)) as [place]:
@@ -91,13 +91,15 @@ def test_gaps_in_frames_are_null() -> None:
         (datasets.DatasetDict(train=datasets.Dataset.from_list(ROWS)), "from the type DatasetDict .train."),
     ],
 )
-async def test_what_holds_no_rows(dumps: Any, words: str, tmp_path: Path) -> None:
+async def test_object_without_rows_is_input_error(dumps: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=words):
         await score_dump(dumps, str(examples_folder() / "problems"), out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-async def test_a_frame_is_scored_and_gives_frames(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_frame_is_scored_and_results_are_frames(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     place = {"out": tmp_path / "run", "store": Store(tmp_path / "store")}
     frame = pandas.DataFrame(ROWS)
@@ -115,7 +117,7 @@ async def test_a_frame_is_scored_and_gives_frames(tmp_path: Path, capsys: pytest
     assert "2/2" in said.err
 
 
-def test_a_bar_counts_failures_and_ends_with_its_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_bar_counts_failures_and_ends_with_run(capsys: pytest.CaptureFixture[str]) -> None:
     tell = progress()
     tell(EngineStopped())  # before anything was drawn
     tell(RunStarted(total=3, skipped=1))

@@ -22,7 +22,7 @@ from ioi_eval.store.resources import graders_folder
         ("class Solution:\n    def gcd(self, a, b): return reduce(lambda x, y: math.gcd(x, y), [a, b])", "2"),
     ],
 )
-def test_a_problems_function_is_written_by_the_program(tmp_path: Path, source: str, said: str) -> None:
+def test_function_must_be_defined_by_program(tmp_path: Path, source: str, said: str) -> None:
     """Programs may use names that need no import; such a name alone is no answer."""
     (tmp_path / "program.py").write_text(source)
     command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "gcd", "1"]
@@ -42,7 +42,7 @@ def test_a_problems_function_is_written_by_the_program(tmp_path: Path, source: s
         ("np.float32('nan')", ""),
     ],
 )
-def test_numbers_of_numpy_are_equal_to_those_of_python(tmp_path: Path, value: str, said: str) -> None:
+def test_numpy_numbers_equal_python_numbers(tmp_path: Path, value: str, said: str) -> None:
     """As in the harnesses of benchmarks that promise numpy: np.int64(5) == 5. An array equals no list."""
     (tmp_path / "program.py").write_text(f"import numpy as np\ndef f(): return {value}\n")
     command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "f", "1"]
@@ -66,7 +66,7 @@ def test_numbers_of_numpy_are_equal_to_those_of_python(tmp_path: Path, value: st
         ("b'12'", "[1] and candidate() == 12", "0"),
     ],
 )
-def test_an_assertion_goes_through_what_json_has_no_word_for(
+def test_assertion_checker_compares_values_that_json_lacks(
     tmp_path: Path, returned: str, asserted: str, right: str
 ) -> None:
     test = read_assertions(f"def check(candidate):\n    assert {asserted}\n", "f")

@@ -94,7 +94,7 @@ def programs(numbers: Iterable[int]) -> list[dict[str, Any]]:
     return [row(f"r{n}", f"int main() {{ return {n}; }}", problem_id=PROBLEMS[n % 4 == 3]) for n in numbers]
 
 
-async def test_only_what_is_new_or_has_changed_is_judged(session: Session) -> None:
+async def test_only_new_or_changed_rows_are_judged(session: Session) -> None:
     session.rows = programs(range(20))
     assert (await session.score()).judged == 20 and session.told == {}
 
@@ -111,7 +111,7 @@ async def test_only_what_is_new_or_has_changed_is_judged(session: Session) -> No
     assert (await session.score()).skipped == 24 and session.judged == []
 
 
-async def test_an_edited_program_is_judged_again(session: Session) -> None:
+async def test_edited_program_is_judged_again(session: Session) -> None:
     session.rows = programs(range(3))
     await session.score()
     session.rows[1]["code"] += "int better;"  # more than a comment
@@ -121,7 +121,7 @@ async def test_an_edited_program_is_judged_again(session: Session) -> None:
 
 
 @pytest.mark.parametrize("share", [True, False])
-async def test_other_columns_are_written_anew_and_nothing_is_judged(session: Session, share: bool) -> None:
+async def test_changed_columns_are_rewritten_without_judging(session: Session, share: bool) -> None:
     session.rows = programs(range(3))
     await session.score(share=share)
     for one in session.rows[:2]:
@@ -150,7 +150,7 @@ async def test_rows_without_ids_keep_their_keys(session: Session) -> None:
     assert session.results().items() > before.items()
 
 
-async def test_a_run_of_an_earlier_version_keeps_its_rule_of_keys(session: Session) -> None:
+async def test_run_of_earlier_version_keeps_key_rule(session: Session) -> None:
     """Any row that is added renames all of its rows, which are known by their programs then."""
     session.rows = without_ids(programs(range(4)))
     await session.score(reading=DumpOptions(keys_of_content=False))
@@ -174,7 +174,7 @@ def of_year(package: Path, year: int) -> None:
 
 
 @pytest.mark.parametrize("edited", [False, True], ids=["same", "edited"])
-async def test_a_problem_that_gets_another_year_beside_it_stays_one(session: Session, edited: bool) -> None:
+async def test_renamed_problem_with_year_keeps_results(session: Session, edited: bool) -> None:
     """It is `sum@2023` from then on: rows by its old name would be of a problem of their own."""
     packages = session.folder / "problems"
     of_year(packages / "sum", 2023)
@@ -203,7 +203,7 @@ async def test_a_problem_that_gets_another_year_beside_it_stays_one(session: Ses
 
 
 @pytest.mark.parametrize("ids", [True, False], ids=["ids", "contents"])
-async def test_another_dump_is_refused_and_nothing_is_changed(session: Session, ids: bool) -> None:
+async def test_unrelated_dump_is_refused_without_changes(session: Session, ids: bool) -> None:
     def rows(numbers: Iterable[int]) -> list[dict[str, Any]]:
         return programs(numbers) if ids else without_ids(programs(numbers))
 
@@ -229,7 +229,7 @@ async def test_another_dump_is_refused_and_nothing_is_changed(session: Session, 
     assert len(session.results()) == 4
 
 
-async def test_a_dump_over_other_problems_is_another_dump(session: Session) -> None:
+async def test_dump_of_other_problems_is_refused(session: Session) -> None:
     both = programs(range(8))
     ours, others = ([row for row in both if row["problem_id"] == name] for name in ("add", "sum"))
     session.rows = ours
@@ -242,7 +242,7 @@ async def test_a_dump_over_other_problems_is_another_dump(session: Session) -> N
     assert len(session.results()) == len(both)
 
 
-async def test_rows_without_a_program_are_not_equal(session: Session) -> None:
+async def test_rows_without_program_are_not_matched(session: Session) -> None:
     session.rows = [{**row, "code": None} for row in without_ids(programs(range(8)))]
     await session.score()
     session.rows = [{**row, "code": None, "note": "another"} for row in without_ids(programs(range(8)))]
@@ -252,7 +252,7 @@ async def test_rows_without_a_program_are_not_equal(session: Session) -> None:
         await session.score()
 
 
-async def test_a_part_of_the_dump_is_no_other_dump(session: Session) -> None:
+async def test_selection_of_dump_is_same_dump(session: Session) -> None:
     session.rows = programs(range(20))
     await session.score()
     call = await session.score(selection=Selection(limit=2))
@@ -263,7 +263,7 @@ async def test_a_part_of_the_dump_is_no_other_dump(session: Session) -> None:
     assert session.told == {"problem": 20} and len(session.results()) == 20
 
 
-async def test_a_row_that_comes_back_has_its_result_still(session: Session) -> None:
+async def test_row_that_returns_keeps_result(session: Session) -> None:
     session.rows = programs(range(3))
     await session.score()
     left = session.rows.pop()
@@ -273,7 +273,7 @@ async def test_a_row_that_comes_back_has_its_result_still(session: Session) -> N
     assert (session.judged, call.repeated) == ([], 1)
 
 
-async def test_a_problem_that_is_as_before_has_its_results_still(session: Session) -> None:
+async def test_problem_edited_back_keeps_results(session: Session) -> None:
     session.rows = programs(range(4))
     await session.score()
     session.edit("add")
@@ -284,7 +284,7 @@ async def test_a_problem_that_is_as_before_has_its_results_still(session: Sessio
     assert session.judged == []
 
 
-async def test_results_of_rows_that_are_not_asked_for_stay(session: Session) -> None:
+async def test_results_of_unselected_rows_stay(session: Session) -> None:
     session.rows = programs(range(8))
     await session.score()
     session.rows += programs(range(8, 12))
@@ -293,7 +293,7 @@ async def test_results_of_rows_that_are_not_asked_for_stay(session: Session) -> 
     assert len(session.results()) == 9
 
 
-async def test_results_of_another_run_are_taken_over(session: Session) -> None:
+async def test_results_of_another_run_are_reused(session: Session) -> None:
     session.rows = programs(range(4))
     await session.score("first")
     session.rows += programs(range(4, 6))
@@ -303,7 +303,7 @@ async def test_results_of_another_run_are_taken_over(session: Session) -> None:
     assert session.results("second").keys() == {one["uuid"] for one in session.rows}
 
 
-async def test_a_row_is_not_named_after_another_program_of_its_key(session: Session) -> None:
+async def test_repeats_column_names_only_row_with_same_program(session: Session) -> None:
     """Keys of another run, and of a row before it was edited, say nothing here."""
     session.rows = programs(range(2))
     await session.score("first")
@@ -320,7 +320,7 @@ async def test_a_row_is_not_named_after_another_program_of_its_key(session: Sess
 
 
 @pytest.mark.parametrize("gone", [False, True])
-async def test_a_row_is_not_named_after_one_that_was_edited_since(session: Session, gone: bool) -> None:
+async def test_repeats_column_drops_edited_row(session: Session, gone: bool) -> None:
     session.rows = [*programs(range(3)), {**programs([0])[0], "uuid": "equal"}]
     await session.score()
     assert session.results()["equal"]["repeats"] == "r0"
@@ -338,7 +338,7 @@ async def test_a_row_is_not_named_after_one_that_was_edited_since(session: Sessi
         ("nowhere", {}, "there is no run in it"),
     ],
 )
-async def test_what_cannot_be_taken_over_is_said(
+async def test_unusable_reuse_folder_is_input_error(
     session: Session, reuse: str, options: Mapping[str, Any], says: str
 ) -> None:
     session.rows = programs(range(1))
@@ -349,7 +349,7 @@ async def test_what_cannot_be_taken_over_is_said(
 
 
 @pytest.mark.parametrize("column", ["test_columns", "checker"])
-async def test_a_row_of_another_run_that_is_no_result_is_named(session: Session, column: str) -> None:
+async def test_invalid_row_of_reused_run_is_input_error(session: Session, column: str) -> None:
     session.rows = programs(range(1))
     await session.score("first")
     rows = session.folder / "first" / "results.jsonl"
@@ -377,7 +377,7 @@ async def test_another_compiler_is_named_and_not_mixed_in(
     assert Counter(one["compiler"] for one in session.results().values()) == {compiler: 2, f"{compiler}.9": 2}
 
 
-async def test_a_forecast_is_what_the_call_then_does(session: Session) -> None:
+async def test_forecast_equals_following_call(session: Session) -> None:
     session.rows = [*programs(range(8)), {**programs([0])[0], "uuid": "equal"}]
     first = forecast(session)
     assert (first.rows, first.known, first.judged, first.tests, first.problems) == (9, 1, 8, 8 * 4, 2)
@@ -397,7 +397,7 @@ async def test_a_forecast_is_what_the_call_then_does(session: Session) -> None:
     assert dict(second.again.reasons) == session.told
 
 
-async def test_a_forecast_refuses_what_the_call_would(session: Session) -> None:
+async def test_forecast_refuses_changed_options_like_call(session: Session) -> None:
     session.rows = programs(range(2))
     await session.score()
     with pytest.raises(InputError, match="all_tests"):

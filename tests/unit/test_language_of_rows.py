@@ -73,7 +73,7 @@ def fenced(*tags: str) -> str:
         (PLAIN, {}, "c++ default"),
     ],
 )
-def test_the_first_that_tells_the_language_holds(problem: Problem, told: dict[str, Any], chosen: str) -> None:
+def test_first_source_that_names_language_wins(problem: Problem, told: dict[str, Any], chosen: str) -> None:
     found = choose_language(problem, **told)
     assert f"{found.language} {found.source}" == chosen
 
@@ -147,7 +147,7 @@ def test_untagged_python_is_not_chosen_if_the_problem_does_not_admit_it() -> Non
     assert choose_language(PLAIN, reply=block(READS), option="c++") == ("c++", LanguageFrom.OPTION)
 
 
-def test_a_problem_admits_what_its_graders_are_written_in() -> None:
+def test_problem_admits_languages_of_its_graders() -> None:
     assert {one.name for one in list_allowed_languages(FUNCTION)} == {"python", "pypy"}
     assert {one.name for one in list_allowed_languages(graded(".cpp", ".c"))} == {"c++", "c"}
     assert find_language("rust") in list_allowed_languages(PLAIN)
@@ -178,7 +178,7 @@ BATCH = {"body": {"choices": [{"message": {"content": fenced("python")}}]}}
         ({"problem_id": "plain", "code": 'char t[] = "```python";'}, {}, "c++ default"),
     ],
 )
-def test_rows_tell_where_their_language_is_from(
+def test_rows_record_source_of_language(
     tmp_path: Path, columns: dict[str, Any], options: dict[str, Any], told: str
 ) -> None:
     [one] = read(write_dump(tmp_path / "d.jsonl", [columns]), **options)
@@ -189,9 +189,7 @@ def test_rows_tell_where_their_language_is_from(
 
 
 @pytest.mark.parametrize(("tools", "compiles"), [(("rustc",), True), ((), False)], ids=["there", "missing"])
-async def test_a_fence_makes_no_row_unscored_where_the_engine_lacks_its_language(
-    tools: tuple[str, ...], compiles: bool
-) -> None:
+async def test_fenced_language_missing_on_engine_scores_zero(tools: tuple[str, ...], compiles: bool) -> None:
     told = choose_language(PLAIN, reply=fenced("rust"))
     of = Submission(key="k", problem_id="p", code="fn main() {}", language=told.language)
     sent = msgspec.structs.replace(of, language_from=told.source)
@@ -209,7 +207,7 @@ async def test_a_fence_makes_no_row_unscored_where_the_engine_lacks_its_language
     assert result.compile_output == ("" if compiles else lacks)
 
 
-def test_equal_code_of_a_row_that_names_its_language_shares_nothing_with_it() -> None:
+def test_identity_distinguishes_language_from_row_and_from_fence() -> None:
     """What the engine cannot run is worth nothing where only a fence told it, and unscored elsewhere."""
     of = {"key": "a", "problem_id": "plain", "code": "x", "language": "rust"}
     fence = Submission(**of, language_from=LanguageFrom.REPLY)
@@ -223,7 +221,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 
 
 @pytest.mark.usefixtures("usual_cache")
-def test_a_problem_is_asked_for_in_its_only_language() -> None:
+def test_prompt_uses_only_admitted_language() -> None:
     """`calm` is a function task; `verse` takes any language."""
     source = str(EXAMPLES)
 

@@ -62,7 +62,7 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LargeDump:
     return LargeDump(tmp_path)
 
 
-async def test_the_first_job_waits_for_the_first_rows_only(
+async def test_first_job_of_large_dump_waits_only_for_first_rows(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The look through the dump ends only after the first result."""
@@ -80,7 +80,7 @@ async def test_the_first_job_waits_for_the_first_rows_only(
     assert RowsRead(rows=12, selected=12) in large.events
 
 
-async def test_the_run_is_that_of_a_dump_that_was_looked_through_first(
+async def test_run_of_large_dump_equals_run_after_full_scan(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large.rows.append(large.rows[0])  # which is left out, and said
@@ -91,7 +91,7 @@ async def test_the_run_is_that_of_a_dump_that_was_looked_through_first(
     assert large.info() == large.info("other") and "Left out 1 row" in str(large.info()["settings"])
 
 
-async def test_a_key_that_is_there_twice_later_ends_the_run_and_loses_nothing(large: LargeDump) -> None:
+async def test_late_duplicate_key_ends_run_and_keeps_results(large: LargeDump) -> None:
     large.rows[10] = row("k1", "// another")
     with pytest.raises(InputError, match="'k1' is there twice"):
         await large.score()
@@ -102,9 +102,7 @@ async def test_a_key_that_is_there_twice_later_ends_the_run_and_loses_nothing(la
     assert len(large.keys()) == 12
 
 
-async def test_a_run_that_ends_early_has_noted_what_its_dump_is(
-    large: LargeDump, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_interrupted_run_keeps_dump_index(large: LargeDump, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next call neither looks through the dump again nor compares it with the results."""
     monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 0)
     seen = asyncio.Event()
@@ -124,7 +122,7 @@ async def test_a_run_that_ends_early_has_noted_what_its_dump_is(
 
 
 @pytest.mark.parametrize("late", [False, True])
-async def test_a_dump_that_changes_while_it_is_looked_through_is_compared_again(
+async def test_dump_changed_during_scan_is_compared_again(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     """Its first rows were read as they were: nothing may say that they are those of the new file."""
@@ -146,7 +144,7 @@ async def test_a_dump_that_changes_while_it_is_looked_through_is_compared_again(
     assert codes == {one["uuid"]: one["code"] for one in large.rows}
 
 
-async def test_a_fault_of_the_first_rows_is_said_before_anything_is_written(large: LargeDump) -> None:
+async def test_bad_first_rows_are_reported_before_writing(large: LargeDump) -> None:
     large.rows[2] = {"id": "k2", "code": "x"}
     large.rows[9] = {"id": "k9", "code": "x"}
     with pytest.raises(InputError, match="in 2 rows"):
@@ -154,9 +152,7 @@ async def test_a_fault_of_the_first_rows_is_said_before_anything_is_written(larg
     assert not (large.folder / "run" / "run.json").exists()
 
 
-async def test_a_run_that_is_cancelled_looks_no_further(
-    large: LargeDump, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_cancelled_run_stops_dump_scan(large: LargeDump, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended = asyncio.Event(), threading.Event()
 
     def read_dump(*given: Any) -> Any:

@@ -224,7 +224,7 @@ RULES = [
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: module_name(path) or "ioi_eval")
-def test_module_keeps_the_rules(path: Path) -> None:
+def test_module_keeps_layer_rules(path: Path) -> None:
     module, tree = module_name(path), ast.parse(path.read_text(), str(path))
     assert module == SURFACE or module.split(".")[0] in LEVELS, "not in pyproject's list of layers"
     offences = [f"{path.relative_to(ROOT)}, {offence}" for rule in RULES for offence in rule(module, tree)]
@@ -264,7 +264,7 @@ def test_module_keeps_the_rules(path: Path) -> None:
         ("model.languages", "COMMAND = ['rustc', '--edition=2021', '--workers']"),
     ],
 )
-def test_rules_see_offences(module: str, source: str) -> None:
+def test_layer_rules_detect_offences(module: str, source: str) -> None:
     assert [offence for rule in RULES for offence in rule(module, ast.parse(source))] != []
 
 
@@ -281,11 +281,11 @@ def test_rules_see_offences(module: str, source: str) -> None:
         ("plugins.italy.packages", "from ioi_eval.plugins.italy import other\nimport ioi_eval.plugins.dmoj"),
     ],
 )
-def test_rules_let_through_what_is_right(module: str, source: str) -> None:
+def test_layer_rules_accept_correct_imports(module: str, source: str) -> None:
     assert [offence for rule in RULES for offence in rule(module, ast.parse(source))] == []
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
+def test_importing_package_loads_no_heavy_module() -> None:
     heavy = {"aiohttp", "httpx", "datasets", "pandas", "ray", "pyarrow", "numpy", "rich", "typer", "tqdm"}
     code = "import sys, ioi_eval; print(*sys.modules)"
     loaded = subprocess.run(
@@ -349,7 +349,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "integrations").glob("*.py")), ids=lambda path: path.stem)
-def test_integrations_take_public_names(path: Path) -> None:
+def test_integrations_import_public_or_shared_names(path: Path) -> None:
     for module, name in taken(path):
         if module in PUBLIC:
             assert name in importlib.import_module(module).__all__, f"{module}.{name}"
@@ -357,6 +357,6 @@ def test_integrations_take_public_names(path: Path) -> None:
             assert module.removeprefix("ioi_eval.") in SHARED, f"{module}.{name}"
 
 
-def test_integrations_take_from_inside_what_is_listed() -> None:
+def test_integrations_import_all_listed_shared_modules() -> None:
     used = {module for path in (PACKAGE / "integrations").glob("*.py") for module, _ in taken(path)}
     assert {module.removeprefix("ioi_eval.") for module in used - set(PUBLIC)} == set(SHARED)

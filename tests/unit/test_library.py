@@ -15,7 +15,7 @@ from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
 
 
-def test_problem_of_pairs_has_a_test_for_each() -> None:
+def test_problem_from_pairs_has_one_test_each() -> None:
     made = Problem.of(tests=[("1 2", "3"), (b"20 30", "50")], id="sum", difficulty="easy")
     assert [(test.name, test.input.read()) for test in made.tests] == [("1", b"1 2"), ("2", b"20 30")]
     assert (made.id, made.limits.cpu_time, made.difficulty) == ("sum", 2.0, "easy")
@@ -39,7 +39,7 @@ async def test_problem_of_pairs_is_judged() -> None:
         ([], "tests is empty"),
     ],
 )
-def test_tests_that_are_no_pairs_are_named(tests: Any, said: str) -> None:
+def test_tests_that_are_no_pairs_are_input_error(tests: Any, said: str) -> None:
     with pytest.raises(InputError) as caught:
         Problem.of(tests=tests)
     assert said in str(caught.value) and '[("1 2", "3")]' in str(caught.value)
@@ -67,7 +67,7 @@ async def test_wrong_arguments_of_score_are_named(arguments: Any, said: str) -> 
             await scorer.score(*arguments)
 
 
-def test_address_as_an_engine_is_named() -> None:
+def test_address_given_as_engine_is_input_error() -> None:
     engine: Any = "http://127.0.0.1:2000"
     with pytest.raises(InputError, match=r"engine must be an engine, not 'http://127.0.0.1:2000'.*discovery"):
         Scorer(engine)
@@ -82,7 +82,7 @@ def rows(tmp_path: Path) -> Path:
     return place
 
 
-def test_problems_are_loaded_from_whatever_score_takes(tmp_path: Path, rows: Path) -> None:
+def test_load_problems_accepts_every_source_of_score(tmp_path: Path, rows: Path) -> None:
     packages = load_problems(examples_folder() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
     assert list(packages) == ["lanterns"]
     assert load_problems(packages) is packages
@@ -93,7 +93,7 @@ def test_problems_are_loaded_from_whatever_score_takes(tmp_path: Path, rows: Pat
 
 
 @pytest.mark.parametrize("source", [None, 3, {"a": SUM}])
-def test_what_is_no_source_of_problems_is_named(source: Any) -> None:
+def test_invalid_problem_source_is_input_error(source: Any) -> None:
     with pytest.raises(InputError, match=f"{type(source).__name__} is not a source of problems"):
         load_problems(source)
 
@@ -108,7 +108,7 @@ async def later(prompt: str) -> str:
 
 
 @pytest.mark.parametrize("author", [adder, later, lambda prompt: adder(prompt)])
-def test_function_is_asked_for_a_program_for_each_problem(tmp_path: Path, rows: Path, author: Any) -> None:
+def test_run_calls_function_for_each_problem(tmp_path: Path, rows: Path, author: Any) -> None:
     store, out = Store(tmp_path / "store"), tmp_path / "run"
     choice = BenchmarkOptions(packages=())
     made = run_sync(rows, author, out=out, choice=choice, engine=FakeEngine({0: 1.0}), store=store)
@@ -116,7 +116,7 @@ def test_function_is_asked_for_a_program_for_each_problem(tmp_path: Path, rows: 
     assert (model.model, model.value) == ({"<lambda>": "function"}.get(author.__name__, author.__name__), 1.0)
 
 
-def test_function_that_returns_no_string_is_named(tmp_path: Path, rows: Path) -> None:
+def test_function_returning_no_string_is_input_error(tmp_path: Path, rows: Path) -> None:
     author: Any = dict
     with pytest.raises(InputError, match="dict is no author"):
         run_sync(rows, author, out=tmp_path / "run")
@@ -127,7 +127,7 @@ def test_function_that_returns_no_string_is_named(tmp_path: Path, rows: Path) ->
 
 
 @pytest.mark.parametrize("author", ["otter", None, 3])
-def test_what_is_no_author_is_named(tmp_path: Path, rows: Path, author: Any) -> None:
+def test_invalid_author_is_input_error(tmp_path: Path, rows: Path, author: Any) -> None:
     with pytest.raises(InputError, match=r"is no author. Give ModelOptions\(...\), Agent"):
         run_sync(rows, author, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -19,14 +19,14 @@ PROGRAM = "\n\n".join(re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S))
 
 
 @pytest.mark.parametrize("name", ioi_eval.__all__)
-def test_every_public_name_has_an_example(name: str) -> None:
+def test_public_name_has_example_on_library_page(name: str) -> None:
     imported = re.findall(r"^from ioi_eval import (.*)$", PROGRAM, re.M)
     used = re.sub(r"^from .*$", "", PROGRAM, flags=re.M)
     assert name in ", ".join(imported).split(", ") and re.search(rf"\b{name}\b", used)
 
 
 @pytest.mark.nightly
-def test_the_page_is_a_program_that_runs(shared_cache: Path) -> None:
+def test_library_page_program_runs(shared_cache: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", PROGRAM],
         cwd=ROOT,

@@ -137,7 +137,7 @@ async def test_retried_job_names_its_rule(
 
 
 @pytest.mark.usefixtures("no_waiting")
-async def test_last_failure_names_the_rule_that_gave_up(store: Store, submission: Submission) -> None:
+async def test_judge_failure_names_retry_rule(store: Store, submission: Submission) -> None:
     engine = FakeEngine(faults=itertools.repeat(EngineUnavailable("it went away")))
     async with Scorer(engine, store=store) as scorer:
         with pytest.raises(JudgeFailure, match=r"it went away, after 4 attempts \(retry rule `reply`\)$"):
@@ -160,7 +160,7 @@ def test_work_without_debug_reads_no_names(caplog: pytest.LogCaptureFixture) -> 
         assert [*names] == ["01", "02"]
 
 
-def test_key_with_line_breaks_is_one_line(story: pytest.LogCaptureFixture) -> None:
+def test_log_escapes_line_breaks_in_key(story: pytest.LogCaptureFixture) -> None:
     with track_submission("a\nresult: AC", "double"):
         log_step(logging.getLogger("ioi_eval.some"), "queued")
     assert story.messages == [r"'a\nresult: AC': queued"]

@@ -34,17 +34,17 @@ def loaded_by(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ioi_eval.__all__)
-def test_every_public_name_is_there_and_documented(name: str) -> None:
+def test_public_name_has_docstring(name: str) -> None:
     found = getattr(ioi_eval, name)
     described = inspect.getdoc(found)
     assert described, f"{name} has no docstring"
 
 
-def test_the_surface_is_small() -> None:
+def test_public_names_are_at_most_32() -> None:
     assert len(ioi_eval.__all__) <= 32
 
 
-def test_type_checkers_see_the_same_names() -> None:
+def test_type_checking_imports_equal_all() -> None:
     """The imports under TYPE_CHECKING are `__all__`, and each is from where the name is found at run time."""
     (block,) = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
@@ -59,7 +59,7 @@ LAZY = ["classic", "engines", "runs", "scoring", "sources"]
 
 
 @pytest.mark.parametrize("module", ["models", "errors", "testing", *LAZY])
-def test_public_modules_name_what_they_offer(module: str) -> None:
+def test_public_module_lists_documented_names(module: str) -> None:
     offered = importlib.import_module(f"ioi_eval.{module}")
     assert offered.__all__ == sorted(offered.__all__, key=lambda name: (not name.isupper(), name))
     assert all(inspect.getdoc(getattr(offered, name)) for name in offered.__all__)
@@ -68,7 +68,7 @@ def test_public_modules_name_what_they_offer(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", LAZY)
-def test_a_name_that_is_loaded_later_is_the_one_that_type_checkers_see(module: str) -> None:
+def test_lazy_name_equals_type_checking_import(module: str) -> None:
     offered = importlib.import_module(f"ioi_eval.{module}")
     tree = ast.parse(Path(str(offered.__file__)).read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
@@ -90,7 +90,7 @@ def test_a_name_that_is_loaded_later_is_the_one_that_type_checkers_see(module: s
         ("sources", {"benchmarks", "problems", "generate", "runs", "msgspec"}),
     ],
 )
-def test_a_public_module_loads_a_name_when_it_is_used(module: str, unneeded: set[str]) -> None:
+def test_public_module_loads_names_lazily(module: str, unneeded: set[str]) -> None:
     code = f"import sys, ioi_eval.{module}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
@@ -106,13 +106,13 @@ def test_a_public_module_loads_a_name_when_it_is_used(module: str, unneeded: set
         ("load_problems", "judge"),
     ],
 )
-def test_a_name_loads_only_what_it_needs(name: str, unneeded: str) -> None:
+def test_public_name_loads_only_needed_modules(name: str, unneeded: str) -> None:
     code = f"import sys, ioi_eval; ioi_eval.{name}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"ioi_eval.{unneeded}" not in done.stdout.split()
 
 
-def test_all_is_sorted_and_is_what_dir_shows() -> None:
+def test_all_is_sorted_and_equals_dir() -> None:
     assert ioi_eval.__all__ == sorted(ioi_eval.__all__)
     assert dir(ioi_eval) == ioi_eval.__all__
 
@@ -122,16 +122,16 @@ def test_other_names_are_not_public() -> None:
         ioi_eval.nonsense  # noqa: B018
 
 
-def test_importing_loads_nothing_heavy_and_no_asyncio() -> None:
+def test_importing_ioi_eval_loads_no_heavy_module_or_asyncio() -> None:
     assert loaded_by("import ioi_eval") & (HEAVY | {"asyncio", "msgspec"}) == set()
 
 
-def test_using_everything_loads_nothing_heavy() -> None:
+def test_using_all_public_names_loads_no_heavy_module() -> None:
     code = "import ioi_eval\nfor name in ioi_eval.__all__: getattr(ioi_eval, name)"
     assert loaded_by(code) & HEAVY == set()
 
 
-async def test_a_users_first_test() -> None:
+async def test_documented_fake_engine_test_works() -> None:
     """What the documentation of FakeEngine shows."""
     test = Test(name="1", input=Blob.of("1 2\n"), answer=Blob.of("3\n"))
     other = Test(name="2", input=Blob.of("2 2\n"), answer=Blob.of("4\n"))

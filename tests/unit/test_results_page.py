@@ -26,13 +26,13 @@ def named(table: str) -> set[str]:
     return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
 
 
-def test_columns_of_results() -> None:
+def test_results_page_lists_result_columns() -> None:
     columns, _, tests = PARTS["results.jsonl"].partition("Fields of `test_columns`:")
     assert named(columns) == RESULT_COLUMNS | {"year", "difficulty", "tags"}
     assert named(tests) == set(TestResult.__struct_fields__) - {"output", "error"}
 
 
-def test_columns_of_tests() -> None:
+def test_results_page_lists_test_columns() -> None:
     assert named(PARTS["tests.parquet"]) == set(COLUMNS)
     assert set(COLUMNS) - {"key", "problem_id", "model", "subtasks"} == set(TestResult.__struct_fields__) - {
         "output",
@@ -40,13 +40,13 @@ def test_columns_of_tests() -> None:
     }
 
 
-def test_columns_of_failures() -> None:
+def test_results_page_lists_failure_columns() -> None:
     of = submission("k", row={"model": "m", "model_kwargs": {}})
     told = msgspec.structs.replace(SUM, year=2024, difficulty="easy", tags=("dp",))
     assert named(PARTS["failures.jsonl"]) == set(failure_row(of, JudgeFailure("why", phase="engine"), told))
 
 
-def test_files_and_what_they_say() -> None:
+def test_results_page_lists_files_and_their_fields() -> None:
     files = named(PARTS["Other"])
     known = {folder.RUN, folder.REJECTED, folder.EARLIER, folder.LIMITS, "summary.json", "validation.json"}
     assert known < files
@@ -58,7 +58,7 @@ def test_files_and_what_they_say() -> None:
         assert said - nested <= set(kind.__struct_fields__)
 
 
-def test_a_row_says_what_it_is_worth() -> None:
+def test_result_row_has_verdict_points_and_solved() -> None:
     full, part = (
         result_row(submission("k"), SUM, result(submission("k"), wrong))
         for wrong in ({}, {"2-b": Verdict.TLE})

@@ -57,7 +57,7 @@ def row(rule: RetryRule, modules: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def test_table_in_the_docs_has_the_rules() -> None:
+def test_retry_rules_table_in_docs_is_current() -> None:
     """To mend the table, write these rows into the page."""
     section = PAGE.read_text("utf-8").split("\n## Retry rules\n")[1].split("\n## ")[0]
     modules = users()
@@ -70,11 +70,11 @@ def test_all_rules_are_listed_once() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
 
 
-def test_each_rule_is_used() -> None:
+def test_each_retry_rule_is_used() -> None:
     assert [name for name, modules in users().items() if not modules] == []
 
 
-def test_each_rule_has_a_limit_or_never_gives_up() -> None:
+def test_each_retry_rule_has_limit_or_never_gives_up() -> None:
     endless = [rule for rule in RULES if rule.attempts is None and rule.seconds is None]
     ends = ("never", "judge failure, when")
     assert [rule.name for rule in endless if not rule.gives_up.startswith(ends)] == []
@@ -101,13 +101,13 @@ def test_no_module_has_numbers_of_its_own() -> None:
     assert {path: names for path, names in found.items() if names} == {}
 
 
-def test_waits_double_up_to_the_longest() -> None:
+def test_retry_waits_double_up_to_longest() -> None:
     rule = RetryRule(name="some", what="", on="", gives_up="", attempts=5, first_wait=1.0, longest_wait=4.0)
     for attempt, longest in ((1, 1.0), (2, 2.0), (3, 4.0), (4, 4.0), (10_000, 4.0)):
         assert longest / 2 <= rule.wait_after(attempt) <= longest
     assert [rule.is_last(attempt) for attempt in (1, 4, 5, 6)] == [False, False, True, True]
 
 
-def test_used_up_names_the_rule() -> None:
+def test_used_up_message_names_retry_rule() -> None:
     assert retry.REPLY.used_up(4) == "after 4 attempts (retry rule `reply`)"
     assert retry.REPLY.used_up(1) == "after 1 attempt (retry rule `reply`)"

@@ -20,7 +20,7 @@ def servers(*findings: list[HealthCheck]) -> dict[str, list[HealthCheck]]:
     return {f"http://s{number}": each for number, each in enumerate(findings, 1)}
 
 
-def test_every_lack_is_named_with_what_to_raise() -> None:
+def test_unfit_server_error_names_limits_to_raise() -> None:
     with pytest.raises(InputError) as refused:
         refuse_unfit_servers(servers([GOOD, OUTPUT, TIME, COULD_BE_BETTER]))
     words = str(refused.value)
@@ -28,11 +28,11 @@ def test_every_lack_is_named_with_what_to_raise() -> None:
     assert "PISTON_OUTPUT_MAX_SIZE" in words and "PISTON_RUN_TIMEOUT" in words and "Set more" not in words
 
 
-def test_more_servers_of_the_kind_are_counted() -> None:
+def test_unfit_server_error_counts_similar_servers() -> None:
     with pytest.raises(InputError, match="http://s1 and 2 more"):
         refuse_unfit_servers(servers([OUTPUT], [TIME], [OUTPUT]))
 
 
 @pytest.mark.parametrize("used", [servers(), servers([GOOD]), servers([OUTPUT], [COULD_BE_BETTER])])
-def test_where_one_can_judge_nothing_is_refused(used: dict[str, list[HealthCheck]]) -> None:
+def test_one_fit_server_of_several_is_enough(used: dict[str, list[HealthCheck]]) -> None:
     refuse_unfit_servers(used)

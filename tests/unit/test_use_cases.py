@@ -51,7 +51,7 @@ def dump(folder: Path, *codes: str) -> Path:
     return folder / "dump.jsonl"
 
 
-async def test_in_a_notebook_they_say_what_to_await(tmp_path: Path) -> None:
+async def test_sync_functions_in_event_loop_name_async_ones(tmp_path: Path) -> None:
     problem = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")["lanterns"]
     with pytest.raises(IoiEvalError, match=r"as in a notebook: write `await score_dump\(\.\.\.\)`"):
         score_dump_sync(dump(tmp_path, "a"), {"lanterns": problem}, out=tmp_path / "run")
@@ -60,7 +60,7 @@ async def test_in_a_notebook_they_say_what_to_await(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-async def test_calls_share_a_scorer_and_loaded_problems(tmp_path: Path) -> None:
+async def test_use_cases_share_scorer_and_loaded_problems(tmp_path: Path) -> None:
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     engine, store, events = FakeEngine(), Store(tmp_path / "store"), list[Event]()
     async with Scorer(engine, store=store) as scorer:
@@ -80,7 +80,7 @@ async def test_calls_share_a_scorer_and_loaded_problems(tmp_path: Path) -> None:
     assert len(checked.differences()) == checked.validation.differences
 
 
-async def test_all_tests_are_an_option_of_the_call(tmp_path: Path) -> None:
+async def test_all_tests_option_runs_every_test(tmp_path: Path) -> None:
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     ran = dict[bool, int]()
     async with Scorer(FakeEngine({0: 0.0, 1: 0.0, 2: 0.0})) as scorer:
@@ -96,7 +96,7 @@ async def test_all_tests_are_an_option_of_the_call(tmp_path: Path) -> None:
     assert ran[False] < ran[True] == len(problems["lanterns"].tests)
 
 
-async def test_a_run_keeps_what_its_problems_were(tmp_path: Path) -> None:
+async def test_run_keeps_problem_descriptions_with_limits(tmp_path: Path) -> None:
     """With the limits that its submissions had, and again where the file is gone and nothing is judged."""
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     options = RunOptions(timing=Timing(factor=2.0))
@@ -111,7 +111,7 @@ async def test_a_run_keeps_what_its_problems_were(tmp_path: Path) -> None:
         (tmp_path / "run" / TASKS).unlink()
 
 
-async def test_problems_that_are_loaded_are_not_chosen_again(tmp_path: Path) -> None:
+async def test_loaded_problems_refuse_choice(tmp_path: Path) -> None:
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     with pytest.raises(InputError, match="loaded problems take no further choice"):
         await score_dump(
@@ -123,7 +123,7 @@ async def test_problems_that_are_loaded_are_not_chosen_again(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("make", [dict, list, lambda problems: None])
-async def test_what_is_no_source_of_problems_is_named(tmp_path: Path, make: Callable[[Any], Any]) -> None:
+async def test_invalid_problem_source_is_input_error(tmp_path: Path, make: Callable[[Any], Any]) -> None:
     source = make(load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache"))
     author = AgentOptions(command="true")
     for call in (
@@ -155,7 +155,7 @@ def apps(folder: Path) -> Path:
     return folder / "apps.jsonl"
 
 
-async def test_a_report_tells_of_its_rows_and_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_report_sends_progress_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.reports.pages._ROWS_PER_EVENT", 64)
     rows = [result_row(one, SUM, result(one)) for one in (submission(f"{n:04}") for n in range(150))]
     folder, events = write_run(tmp_path / "run", rows), list[Event]()
@@ -165,7 +165,7 @@ async def test_a_report_tells_of_its_rows_and_pages(tmp_path: Path, monkeypatch:
     assert isinstance(events[-2], RunReported) and {type(each) for each in events[1:-2]} == {ReportProgress}
 
 
-async def test_an_agents_programs_and_their_report(tmp_path: Path) -> None:
+async def test_agent_programs_are_run_and_reported(tmp_path: Path) -> None:
     rows, store = apps(tmp_path), Store(tmp_path / "store")
     agent = AgentOptions(command="echo 'print(3)' > solution.py")
     for out in ("a", "b"):

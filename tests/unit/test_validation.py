@@ -83,7 +83,7 @@ def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -
 # --- words -------------------------------------------------------------------------------------------
 
 
-def test_solutions_that_do_what_they_should() -> None:
+def test_validation_without_differences_counts_expectations() -> None:
     problem = with_solutions(solution("a.cpp", "correct"), solution("b.cpp", "time_limit"))
     found = validated(problem, {"a.cpp": {}, "b.cpp": {"3-a": TLE}})
     assert (found.expectations, found.differences, found.differing, found.unjudged) == (2, 0, (), ())
@@ -93,7 +93,7 @@ def test_solutions_that_do_what_they_should() -> None:
     assert [check.evidence for one in found.solutions for check in one.checks] == [(), ()]
 
 
-def test_a_difference_shows_the_first_tests_that_are_not_right() -> None:
+def test_difference_shows_first_failed_tests() -> None:
     found = validated(with_solutions(solution("a.cpp", "correct")), {"a.cpp": {"2-b": RE, "2-a": WA}})
     (check,) = found.solutions[0].differences
     assert (check.expected, check.status, check.score, check.not_right) == ("correct", RE, 0, 2)
@@ -101,7 +101,7 @@ def test_a_difference_shows_the_first_tests_that_are_not_right() -> None:
     assert all(test.cpu_time is not None for test in check.evidence)
 
 
-def test_a_difference_without_a_wrong_test_shows_the_slowest() -> None:
+def test_difference_without_failed_test_shows_slowest_tests() -> None:
     problem = with_solutions(solution("a.cpp", "time_limit"))
     (submission,), cases = collect_package_solutions({"sum": problem})
     times = dict(zip(run_samples.TESTS, (0.1, 0.4, 0.2, 0.3), strict=True))
@@ -139,7 +139,7 @@ def test_partially_accepted_without_any_points_in_the_problem_is_a_difference() 
     assert validated(whole, {"a.cpp": {"2-a": WA}}).differences == 1
 
 
-def test_words_for_single_subtasks() -> None:
+def test_subtask_expectations_are_compared_per_subtask() -> None:
     mixed = solution("a.cpp", "incorrect", exceptions={"01-small": "correct"}, each_subtask=True)
     found = validated(with_solutions(mixed), {"a.cpp": {"2-a": WA}})
     (one,) = found.solutions
@@ -154,7 +154,7 @@ def test_words_for_single_subtasks() -> None:
     assert [part.agrees for part in worse.solutions[0].subtasks] == [False, True, True]
 
 
-def test_the_numbers_claim_what_was_compared() -> None:
+def test_validation_conclusion_counts_compared_and_unknown() -> None:
     solutions = [
         solution("a.cpp", "correct"),
         solution("b.cpp", "incorrect"),
@@ -169,14 +169,14 @@ def test_the_numbers_claim_what_was_compared() -> None:
     assert conclusion(nothing) == "Nothing was compared"
 
 
-def test_what_could_not_be_judged_is_no_difference() -> None:
+def test_unjudged_solution_is_no_difference() -> None:
     problem = with_solutions(solution("a.cpp", "correct"), solution("lost.cpp", "correct"))
     found = validated(problem, {"a.cpp": {}})
     assert (found.differences, len(found.solutions)) == (0, 1)
     assert [(one.key, one.reason) for one in found.unjudged] == [("sum/correct/lost.cpp", "no memory")]
 
 
-def test_a_skipped_test_decides_nothing() -> None:
+def test_skipped_tests_leave_solution_unjudged() -> None:
     """A result of a run with early stops: what did not run is neither right nor wrong."""
     problem = with_solutions(solution("a.cpp", "correct"))
     (submission,), cases = collect_package_solutions({"sum": problem})
@@ -186,7 +186,7 @@ def test_a_skipped_test_decides_nothing() -> None:
     assert "skipped" in found.unjudged[0].reason
 
 
-def test_what_does_not_compile_is_wrong_whatever_was_expected() -> None:
+def test_compile_error_differs_unless_expected() -> None:
     problem = with_solutions(solution("a.cpp", "incorrect"), solution("b.cpp", "compile_error"))
     submissions, cases = collect_package_solutions({"sum": problem})
     results = {
@@ -198,12 +198,12 @@ def test_what_does_not_compile_is_wrong_whatever_was_expected() -> None:
     assert found.differing[0].compile_output == "a.cpp:1: error\n"
 
 
-def test_a_solution_of_which_nothing_is_expected_agrees_with_nothing() -> None:
+def test_solution_without_expectation_has_no_checks() -> None:
     found = validated(with_solutions(solution("a.cpp", "")), {"a.cpp": {"1-a": WA}})
     assert (found.expectations, found.differences, found.solutions[0].checks) == (0, 0, ())
 
 
-def test_solutions_of_one_name_have_keys_of_their_own() -> None:
+def test_solutions_of_same_name_have_distinct_keys() -> None:
     twins = [solution("a.cpp", "correct"), solution("a.cpp", "incorrect"), solution("a.cpp", "correct")]
     submissions, cases = collect_package_solutions({"sum@2024": with_solutions(*twins)})
     assert [case.key for case in cases] == [one.key for one in submissions]
@@ -211,7 +211,7 @@ def test_solutions_of_one_name_have_keys_of_their_own() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["correct", "incorrect"]), st.sampled_from([AC, WA, TLE]))))
-def test_the_confusion_matrix_counts_every_expectation_once(pairs: list[tuple[str, Verdict]]) -> None:
+def test_confusion_matrix_counts_each_expectation_once(pairs: list[tuple[str, Verdict]]) -> None:
     solutions = [solution(f"{n}.cpp", word) for n, (word, _) in enumerate(pairs)]
     statuses = {f"{n}.cpp": {"1-a": got} for n, (_, got) in enumerate(pairs)}
     found = validated(with_solutions(*solutions), statuses)
@@ -235,7 +235,7 @@ def test_the_confusion_matrix_counts_every_expectation_once(pairs: list[tuple[st
         (ExpectedScore(value=1, fraction=True), False),
     ],
 )
-def test_scores_of_the_whole_problem(expected: ExpectedScore, agrees: bool) -> None:
+def test_expected_total_score_is_compared(expected: ExpectedScore, agrees: bool) -> None:
     problem = run_samples.problem()
     result = judged(problem, run_samples.submission("a"), {"2-a": WA})
     assert result.points == 20
@@ -261,7 +261,7 @@ def test_points_may_be_summed_exactly_or_from_rounded_subtasks() -> None:
 @pytest.mark.parametrize(
     ("least", "most", "agrees"), [(10, 19.9, False), (10, 20, True), (20, 30, True), (20.1, 30, False)]
 )
-def test_a_range_of_scores(least: float, most: float, agrees: bool) -> None:
+def test_expected_score_range_is_compared(least: float, most: float, agrees: bool) -> None:
     problem = run_samples.problem()
     result = judged(problem, run_samples.submission("a"), {"2-a": WA})
     case = KeyedExpectation(key="a", problem="sum", solution="a", score=ExpectedScore(value=least, most=most))
@@ -284,7 +284,7 @@ def test_expected_scores_are_counted_by_class() -> None:
     assert [one.solution for one in found.differing] == ["a", "c"]
 
 
-def test_without_subtasks_points_are_the_share_of_tests() -> None:
+def test_points_without_subtasks_are_share_of_tests() -> None:
     problem = run_samples.problem(subtasks=False)
     result = judged(problem, run_samples.submission("a"), {"2-a": WA})
     case = KeyedExpectation(
@@ -297,7 +297,7 @@ def test_without_subtasks_points_are_the_share_of_tests() -> None:
 # --- validation.json ---------------------------------------------------------------------------------
 
 
-def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+def test_validation_file_is_read_back(tmp_path: Path) -> None:
     problem = with_solutions(solution("a.cpp", "correct"), solution("lost.cpp", "correct"))
     found = validated(problem, {"a.cpp": {"2-a": WA}})
     assert read_validation(tmp_path) is None
@@ -305,7 +305,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     assert read_validation(tmp_path) == found
 
 
-def test_a_broken_file_is_named(tmp_path: Path) -> None:
+def test_malformed_validation_file_is_input_error(tmp_path: Path) -> None:
     (tmp_path / "validation.json").write_text("[]")
     with pytest.raises(InputError, match=r"validation\.json"):
         read_validation(tmp_path)
@@ -351,7 +351,7 @@ TIMES = {
 }
 
 
-async def test_the_slowest_accepted_solution_sets_the_limit() -> None:
+async def test_slowest_accepted_solution_sets_time_limit() -> None:
     told = list[MeasuredLimit]()
     judge = Timed()
     limits = TimeLimits(judge, on_measured=lambda key, limit: told.append(limit))
@@ -366,12 +366,12 @@ async def test_the_slowest_accepted_solution_sets_the_limit() -> None:
     assert (await limits.with_limits(problem)).limits == Limits.contest(2.0, 1 << 28)
 
 
-async def test_a_limit_is_at_least_a_second() -> None:
+async def test_measured_time_limit_is_at_least_one_second() -> None:
     problem = unlimited({"a.cpp": ("accepted", "0.001")})
     assert (await TimeLimits(Timed()).with_limits(problem)).limits.cpu_time == 1.0
 
 
-async def test_a_limit_is_measured_once_for_all_that_come_meanwhile() -> None:
+async def test_concurrent_submissions_measure_time_limit_once() -> None:
     judge = Timed()
     limits = TimeLimits(judge)
     problem = unlimited(TIMES)
@@ -389,7 +389,7 @@ class Without(Timed):
         return await super().judge(problem, submission)
 
 
-async def test_solutions_in_languages_that_are_not_here_leave_the_others() -> None:
+async def test_unavailable_languages_are_skipped_when_measuring_limit() -> None:
     problem = unlimited(TIMES)
     assert (await TimeLimits(Without()).with_limits(problem)).limits.cpu_time == 2.0
     pascal = msgspec.structs.replace(problem.solutions[1], language="pascal2")
@@ -401,14 +401,14 @@ async def test_solutions_in_languages_that_are_not_here_leave_the_others() -> No
         await TimeLimits(Without()).with_limits(others)
 
 
-async def test_solutions_that_rules_accept_set_the_limit_too() -> None:
+async def test_solutions_accepted_by_rules_set_time_limit() -> None:
     test_keywords = (KeywordForTests(subtask="", keyword="permitted AC", tests=("a",)),)
     ruled = Solution(name="a.cpp", language="c++", code="0.6", expected="", test_keywords=test_keywords)
     problem = msgspec.structs.replace(unlimited(TIMES), solutions=(ruled,))
     assert (await TimeLimits(Timed()).with_limits(problem)).limits.cpu_time == 3.0
 
 
-async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
+async def test_known_time_limit_is_not_measured_again(tmp_path: Path) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
     await TimeLimits(Timed(), on_measured=first.__setitem__).with_limits(problem)
     write_limits(tmp_path, first)
@@ -422,7 +422,7 @@ async def test_a_known_limit_is_not_measured_again(tmp_path: Path) -> None:
     assert read_limits_by_label(tmp_path, {"sum": other}) == {}
 
 
-async def test_an_edited_problem_is_measured_again() -> None:
+async def test_time_limit_of_edited_problem_is_measured_again() -> None:
     """Only tests that a solution gets right count, and another checker or answer decides which those are."""
     problem, known = unlimited(TIMES), dict[str, MeasuredLimit]()
     await TimeLimits(Timed(), on_measured=known.__setitem__).with_limits(problem)
@@ -438,7 +438,7 @@ async def test_an_edited_problem_is_measured_again() -> None:
     assert len(judge.asked) == 2
 
 
-async def test_a_run_that_takes_over_results_takes_over_their_limits(tmp_path: Path) -> None:
+async def test_run_reusing_results_reuses_their_time_limits(tmp_path: Path) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
     await TimeLimits(Timed(), on_measured=first.__setitem__).with_limits(problem)
     key, other = limit_identity(problem), tmp_path / "other"
@@ -454,9 +454,7 @@ async def test_a_run_that_takes_over_results_takes_over_their_limits(tmp_path: P
 
 
 @pytest.mark.parametrize(("fresh", "measured_with"), [(False, 0), (True, 2)])
-async def test_a_run_that_starts_over_measures_its_limits_again(
-    tmp_path: Path, fresh: bool, measured_with: int
-) -> None:
+async def test_fresh_run_measures_time_limits_again(tmp_path: Path, fresh: bool, measured_with: int) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
     await TimeLimits(Timed(), on_measured=first.__setitem__).with_limits(problem)
     write_limits(tmp_path, first)
@@ -475,7 +473,7 @@ async def test_a_run_that_starts_over_measures_its_limits_again(
         ({"a.cpp": ("accepted", "70")}, "takes longer than 60 s"),
     ],
 )
-async def test_solutions_that_set_no_limit_are_a_failure_for_all(
+async def test_unmeasurable_time_limit_is_judge_failure_for_all(
     times: Mapping[str, tuple[str, str]], message: str
 ) -> None:
     judge = Timed()
@@ -486,7 +484,7 @@ async def test_solutions_that_set_no_limit_are_a_failure_for_all(
     assert len(judge.asked) <= 1
 
 
-async def test_problems_with_a_limit_are_left_alone() -> None:
+async def test_problem_with_time_limit_is_unchanged() -> None:
     judge, problem = Timed(), with_solutions(limits=Limits.contest(3, None))
     assert await TimeLimits(judge).with_limits(problem) is problem
     await judge.judge(problem, submit(1))
@@ -548,7 +546,7 @@ async def test_both_are_measured_at_once() -> None:
     assert (limited.options.forks, limited.limits.cpu_time) == (3, 5.0)
 
 
-async def test_a_solution_that_fails_does_not_count() -> None:
+async def test_failing_solution_does_not_count_for_process_limit() -> None:
     problem = forking("0", "2", limits=Limits.contest(4.0, 1 << 28))
     assert (await TimeLimits(Forking("1.cpp")).with_limits(problem)).options.forks == 2
     with pytest.raises(

@@ -59,7 +59,7 @@ def command(core: Path, shared_cache: Path) -> Iterator[Command]:
     made.process.close()
 
 
-def test_commands_are_those_of_a_core_without_plugins(command: Command, core: Path, tmp_path: Path) -> None:
+def test_core_without_plugins_cannot_import_them(command: Command, core: Path, tmp_path: Path) -> None:
     script = tmp_path / "where.py"
     script.write_text("import ioi_eval\nprint(ioi_eval.__path__)\nimport ioi_eval.plugins\n")
     done = command.process.run([], core, {"PYTHONPATH": str(core)}, str(script))

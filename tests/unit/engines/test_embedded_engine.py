@@ -99,7 +99,7 @@ async def test_endings(
     assert ending(await run(engine, text, **fields)) == expected
 
 
-async def test_output_before_the_end_is_there(engine: EmbeddedEngine) -> None:
+async def test_output_before_timeout_or_crash_is_kept(engine: EmbeddedEngine) -> None:
     stage = await run(engine, "echo partial; echo oops >&2; printf '\\377\\303\\244'; exit 3")
     assert (stage.stdout, stage.stderr, stage.code) == ("partial\n\ufffdä", "oops\n", 3)
     stage = await run(engine, "echo before; sleep 60", run_timeout=300)
@@ -108,14 +108,14 @@ async def test_output_before_the_end_is_there(engine: EmbeddedEngine) -> None:
     assert stage.stdout == "x\n" * 50_000
 
 
-async def test_measures(engine: EmbeddedEngine) -> None:
+async def test_stage_reports_cpu_time_wall_time_and_memory(engine: EmbeddedEngine) -> None:
     stage = await run(engine, "python3 -Ic 'import time; kept = bytes([1]) * 30_000_000; time.sleep(0.1)'")
     assert stage.memory is not None and stage.memory > 30_000_000
     assert stage.wall_time is not None and stage.wall_time >= 100
     assert stage.cpu_time is not None and stage.cpu_time > 0
 
 
-async def test_args_stdin_and_environment(engine: EmbeddedEngine) -> None:
+async def test_job_gets_arguments_stdin_and_clean_environment(engine: EmbeddedEngine) -> None:
     stage = await run(engine, 'echo "args: $*"; cat', args=("a", "b c"), stdin="no newline")
     assert stage.stdout == "args: run a b c\nno newline\n"
     stage = await run(engine, 'echo "args: $*"; cat', args=("a", "b c"), stdin="x", runtime="bash")
@@ -128,7 +128,7 @@ async def test_args_stdin_and_environment(engine: EmbeddedEngine) -> None:
     assert set(variables) <= {"HOME", "LANG", "PATH", "PWD", "SHLVL", "_", "TMPDIR", "PISTON_LANGUAGE"}
 
 
-async def test_files_of_every_kind(engine: EmbeddedEngine, tmp_path: Path) -> None:
+async def test_job_files_keep_contents_and_modes(engine: EmbeddedEngine, tmp_path: Path) -> None:
     shown, closed, tool = tmp_path / "shown", tmp_path / "closed", tmp_path / "tool"
     shown.write_text("shown\n")
     shown.chmod(0o644)
@@ -151,7 +151,7 @@ async def test_files_of_every_kind(engine: EmbeddedEngine, tmp_path: Path) -> No
     assert shown.read_text() == "shown\n"
 
 
-async def test_compile_then_run(engine: EmbeddedEngine, tmp_path: Path) -> None:
+async def test_compile_stage_files_reach_run_stage(engine: EmbeddedEngine, tmp_path: Path) -> None:
     host = tmp_path / "host"
     host.write_text("from the host\n")
     host.chmod(0o644)
@@ -174,7 +174,7 @@ async def test_compile_then_run(engine: EmbeddedEngine, tmp_path: Path) -> None:
     ("compile", "fields", "status"),
     [("echo no >&2; exit 1", {}, "RE"), ("sleep 60", {"compile_timeout": 200}, "TO"), ("yes", {}, "OL")],
 )
-async def test_run_repeats_a_compile_that_failed(
+async def test_failed_compile_stage_is_repeated_as_run_stage(
     engine: EmbeddedEngine, compile: str, fields: dict[str, Any], status: str
 ) -> None:
     result = await engine.execute(script("echo ran", file("compile", compile), **fields))
@@ -182,7 +182,7 @@ async def test_run_repeats_a_compile_that_failed(
     assert result.run == result.compile
 
 
-async def test_builds_with_the_compiler(engine: EmbeddedEngine) -> None:
+async def test_program_is_compiled_kept_and_run(engine: EmbeddedEngine) -> None:
     source = '#include <cstdio>\nint main() { puts("compiled"); }\n'
     build = "g++ -O2 -static -o program main.cpp"
     job = Job(files=(file("main.cpp", source), file("compile", build)), keep=("program", "nothing"))
@@ -201,7 +201,7 @@ def found(folder: Path, pattern: str) -> list[Path]:
     return [*folder.rglob(pattern)]
 
 
-async def test_a_build_leaves_its_files_in_the_store_alone(store: Store, base: Path, tmp_path: Path) -> None:
+async def test_build_leaves_files_only_in_store(store: Store, base: Path, tmp_path: Path) -> None:
     code = "#include <cstdio>\nint main() {}\n"
     async with (
         EmbeddedEngine(store=store, slots=1, sandboxes=base) as engine,
@@ -214,7 +214,7 @@ async def test_a_build_leaves_its_files_in_the_store_alone(store: Store, base: P
         assert found(base, "kept") and not found(base, "kept/*")
 
 
-async def test_only_regular_files_are_kept(engine: EmbeddedEngine) -> None:
+async def test_only_regular_files_of_job_are_kept(engine: EmbeddedEngine) -> None:
     names = ("link", "pipe", "folder", "f/hosts", "file")
     text = "ln -s /etc/passwd link; mkfifo pipe; mkdir folder; ln -s /etc f; echo x > file; chmod 0 file"
     result = await engine.execute(script(text, keep=names))
@@ -224,7 +224,7 @@ async def test_only_regular_files_are_kept(engine: EmbeddedEngine) -> None:
     assert mode(kept) == 0o644
 
 
-async def test_what_hostile_programs_leave_is_removed(engine: EmbeddedEngine, place: Path) -> None:
+async def test_deep_and_unreadable_folders_of_job_are_removed(engine: EmbeddedEngine, place: Path) -> None:
     deep = "import os; [(os.mkdir('folder'), os.chdir('folder')) for _ in range(1100)]"
     closed = "mkdir -p closed/inner; touch closed/inner/x; chmod 0 closed/inner closed ."
     stage = await run(engine, f'python3 -c "{deep}" && {closed} && echo done')
@@ -232,12 +232,12 @@ async def test_what_hostile_programs_leave_is_removed(engine: EmbeddedEngine, pl
     assert boxes(place) == []
 
 
-async def test_a_file_cannot_grow_without_end(engine: EmbeddedEngine) -> None:
+async def test_file_size_of_job_is_limited(engine: EmbeddedEngine) -> None:
     result = await engine.execute(script("head -c 2000000 /dev/zero > big", keep=("big",)))
     assert Blob.of_file(Path(result.kept["big"])).size == 1 << 20
 
 
-async def test_nothing_of_a_job_outlives_it(engine: EmbeddedEngine) -> None:
+async def test_background_processes_end_with_job(engine: EmbeddedEngine) -> None:
     marked = mark()
     stage = await run(engine, f"(setsid sleep {marked} > /dev/null 2>&1 &); sleep {marked} & exit 0")
     assert stage.code == 0
@@ -267,7 +267,7 @@ async def test_other_boxes_cannot_be_seen(engine: EmbeddedEngine, place: Path) -
         await task
 
 
-async def test_refusals_take_no_slot(engine: EmbeddedEngine, tmp_path: Path) -> None:
+async def test_rejected_jobs_take_no_slot(engine: EmbeddedEngine, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.write_text("x")
     missing = path_file("missing", gone)
@@ -282,7 +282,7 @@ async def test_refusals_take_no_slot(engine: EmbeddedEngine, tmp_path: Path) -> 
     assert (await run(engine, "echo fine")).stdout == "fine\n"
 
 
-async def test_profile(engine: EmbeddedEngine) -> None:
+async def test_embedded_capabilities_describe_machine(engine: EmbeddedEngine) -> None:
     profile = await engine.capabilities()
     assert engine.slots == 2
     assert profile.architecture == os.uname().machine
@@ -307,7 +307,7 @@ async def test_works_inside_async_with_only(store: Store, base: Path) -> None:
     assert inside(base) == []
 
 
-async def test_leaving_ends_what_runs_and_what_waits(store: Store, base: Path) -> None:
+async def test_closing_engine_ends_running_and_waiting_jobs(store: Store, base: Path) -> None:
     marked = mark()
     async with EmbeddedEngine(store=store, slots=1, sandboxes=base) as engine:
         tasks = [asyncio.create_task(engine.execute(script(stays(marked)))) for _ in range(3)]
@@ -318,7 +318,7 @@ async def test_leaving_ends_what_runs_and_what_waits(store: Store, base: Path) -
     assert inside(base) == []
 
 
-async def test_an_entry_that_fails_leaves_nothing(
+async def test_failed_engine_start_leaves_no_folder(
     store: Store, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: {})
@@ -328,13 +328,13 @@ async def test_an_entry_that_fails_leaves_nothing(
     assert inside(base) == []
 
 
-async def test_slots(store: Store) -> None:
+async def test_default_slots_equal_usable_cores(store: Store) -> None:
     assert EmbeddedEngine(store=store).slots == len(os.sched_getaffinity(0))
     with pytest.raises(ValueError, match="at least 1"):
         EmbeddedEngine(store=store, slots=0)
 
 
-async def test_limits_of_the_shell_are_told_once(
+async def test_shell_limits_are_warned_of_once(
     store: Store, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Programs have them, too: a right one that recurses deeply would crash, and nobody would know why."""

@@ -41,16 +41,16 @@ def box(tmp_path: Path) -> Path:
         "a/" * 600 + "b",
     ],
 )
-def test_names_that_are_refused(name: str) -> None:
+def test_unsafe_file_names_are_rejected(name: str) -> None:
     with pytest.raises(JobRejected, match="cannot be a file's name"):
         check_names([name])
 
 
-def test_names_that_are_fine() -> None:
+def test_unusual_file_names_are_accepted() -> None:
     check_names(["a", "a/b/c.txt", "..a", ".hidden", "a\nb", "ä" * 127, "-rf"])
 
 
-def test_a_name_twice() -> None:
+def test_duplicate_file_name_is_rejected() -> None:
     with pytest.raises(JobRejected, match="twice"):
         check_names(["a", "b", "a"])
 
@@ -64,7 +64,7 @@ def test_data_is_written_with_its_modes(box: Path) -> None:
     assert [(box / name).stat().st_mode & 0o777 for name in ("tool", "a/b/text")] == [0o755, 0o644]
 
 
-def test_a_file_by_path_is_not_copied(box: Path, tmp_path: Path) -> None:
+def test_file_given_by_path_is_linked_not_copied(box: Path, tmp_path: Path) -> None:
     host = tmp_path / "host"
     host.write_text("x")
     host.chmod(0o644)
@@ -75,7 +75,7 @@ def test_a_file_by_path_is_not_copied(box: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mode", "copied"), [(0o644, True), (0o755, False)])
-def test_a_program_by_path_is_copied_where_it_could_not_start(
+def test_unstartable_program_given_by_path_is_copied(
     box: Path, tmp_path: Path, mode: int, copied: bool
 ) -> None:
     host = tmp_path / "host"
@@ -89,7 +89,7 @@ def test_a_program_by_path_is_copied_where_it_could_not_start(
         assert host.stat().st_mode & 0o777 == mode
 
 
-def test_a_program_is_copied_from_where_none_may_start(
+def test_program_on_noexec_mount_is_copied(
     box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As from a cache in a home that is mounted noexec."""
@@ -144,7 +144,7 @@ def test_large_file_of_another_disk_is_copied_once(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another uid")
-def test_a_box_of_another_uid_owns_its_files(box: Path, tmp_path: Path) -> None:
+def test_sandbox_of_other_uid_owns_its_files(box: Path, tmp_path: Path) -> None:
     host = tmp_path / "host"
     host.write_text("x")
     host.chmod(0o600)
@@ -154,7 +154,7 @@ def test_a_box_of_another_uid_owns_its_files(box: Path, tmp_path: Path) -> None:
     assert host.stat().st_uid == 0
 
 
-def test_a_path_that_is_no_file(box: Path, tmp_path: Path) -> None:
+def test_missing_or_irregular_file_path_is_rejected(box: Path, tmp_path: Path) -> None:
     host = tmp_path / "host"
     host.write_text("x")
     job_file = path_file("x", host)
@@ -167,13 +167,13 @@ def test_a_path_that_is_no_file(box: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a")])
-def test_a_name_that_is_file_and_folder(box: Path, names: tuple[str, str]) -> None:
+def test_name_used_as_file_and_folder_is_rejected(box: Path, names: tuple[str, str]) -> None:
     with pytest.raises(JobRejected, match="at once"), room_for_files():
         fill(box, [file(name, "x") for name in names], None, Lock())
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_no_room_is_not_the_jobs_fault(number: int) -> None:
+def test_full_disk_is_engine_overloaded(number: int) -> None:
     """Neither on the disk nor under a limit of this process."""
     with pytest.raises(EngineOverloaded, match=os.strerror(number)), room_for_files():
         raise OSError(number, os.strerror(number))
@@ -181,7 +181,7 @@ def test_no_room_is_not_the_jobs_fault(number: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def test_takes_out_a_regular_file(box: Path, tmp_path: Path) -> None:
+def test_regular_file_is_taken_out_of_sandbox(box: Path, tmp_path: Path) -> None:
     (box / "out").mkdir()
     made = box / "out" / "program"
     made.write_text("x")
@@ -192,7 +192,7 @@ def test_takes_out_a_regular_file(box: Path, tmp_path: Path) -> None:
     assert not made.exists()
 
 
-def test_takes_out_nothing_else(box: Path, tmp_path: Path) -> None:
+def test_links_folders_and_pipes_are_not_taken_out(box: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("x")
@@ -206,7 +206,7 @@ def test_takes_out_nothing_else(box: Path, tmp_path: Path) -> None:
     assert (outside / "precious").read_text() == "x"
 
 
-def test_links_of_a_stage_go_and_what_replaced_them_stays(box: Path, tmp_path: Path) -> None:
+def test_links_of_stage_are_removed_and_replacements_kept(box: Path, tmp_path: Path) -> None:
     (box / "t").mkdir()
     (box / "t" / "linked").symlink_to("/proc/self/fd/7")
     (box / "replaced").write_text("by the compile stage")

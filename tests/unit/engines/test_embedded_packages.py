@@ -41,7 +41,7 @@ def seen() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_what_a_package_says(seen: Path) -> None:
+def test_package_metadata_is_read(seen: Path) -> None:
     place = package(seen, aliases=["g"], limit_overrides={"run_timeout": 5}, build_platform="linux")
     (found,) = load_packages(seen)
     assert found == LanguagePackage(
@@ -55,7 +55,7 @@ def test_what_a_package_says(seen: Path) -> None:
     )
 
 
-def test_a_package_of_several_languages(seen: Path) -> None:
+def test_package_provides_several_languages(seen: Path) -> None:
     place = package(
         seen,
         name="gcc",
@@ -70,7 +70,7 @@ def test_a_package_of_several_languages(seen: Path) -> None:
     assert all(each.compiles for each in found)
 
 
-def test_what_is_not_installed_is_passed_over(seen: Path) -> None:
+def test_uninstalled_package_is_ignored(seen: Path) -> None:
     (package(seen) / ".ppman-installed").unlink()
     (seen / "a file").write_text("")
     assert load_packages(seen) == ()
@@ -90,13 +90,13 @@ def test_what_is_not_installed_is_passed_over(seen: Path) -> None:
         ),
     ],
 )
-def test_a_broken_package_is_named(seen: Path, break_it: Any, words: str) -> None:
+def test_broken_package_is_engine_unavailable(seen: Path, break_it: Any, words: str) -> None:
     break_it(package(seen))
     with pytest.raises(EngineUnavailable, match=words):
         load_packages(seen)
 
 
-def test_the_newest_in_the_range_is_meant(seen: Path) -> None:
+def test_newest_package_version_in_range_is_chosen(seen: Path) -> None:
     for version in ("1.0.0", "1.10.0", "1.9.0", "2.0.0"):
         package(seen, version)
     packages = load_packages(seen)
@@ -109,7 +109,7 @@ def test_the_newest_in_the_range_is_meant(seen: Path) -> None:
     assert [chosen(wanted) for wanted in asked] == ["2.0.0", "1.10.0", "1.9.0", "1.0.0", None]
 
 
-async def test_a_package_runs_in_our_box(base: Path, store: Store) -> None:
+async def test_package_compiles_and_runs_in_sandbox(base: Path, store: Store) -> None:
     place = package(base, aliases=["g"])
     (place / "compile").write_text(COMPILE)
     async with EmbeddedEngine(store=store, slots=1, packages=(base,)) as engine:
@@ -134,7 +134,7 @@ async def test_a_package_runs_in_our_box(base: Path, store: Store) -> None:
     ]
 
 
-def test_what_boxes_cannot_see_is_copied_or_refused(base: Path, tmp_path: Path) -> None:
+def test_package_invisible_to_sandbox_is_copied_or_refused(base: Path, tmp_path: Path) -> None:
     """The folder is in /tmp, and boxes have a /tmp of their own."""
     place = package(base)
     (place / ".env").write_text(f"PATH={place}/bin:/usr/bin")

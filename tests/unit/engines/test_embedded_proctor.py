@@ -45,12 +45,16 @@ def own_store(tmp_path: Path) -> Store:
     return Store(tmp_path / "store")
 
 
-async def test_no_compiler(sources: Path, own_store: Store, tmp_path: Path) -> None:
+async def test_proctor_build_without_compiler_is_engine_unavailable(
+    sources: Path, own_store: Store, tmp_path: Path
+) -> None:
     with pytest.raises(EngineUnavailable, match=r"apt-get install g\+\+"):
         await proctor_binary(None, sources, own_store, tmp_path)
 
 
-async def test_sources_that_do_not_compile(sources: Path, own_store: Store, tmp_path: Path) -> None:
+async def test_proctor_sources_with_error_are_engine_unavailable(
+    sources: Path, own_store: Store, tmp_path: Path
+) -> None:
     (sources / "x.hpp").write_text("#define X surely_unknown\n")
     with pytest.raises(EngineUnavailable, match="surely_unknown"):
         await proctor_binary(find_compiler(), sources, own_store, tmp_path)
@@ -70,7 +74,7 @@ async def test_built_once_per_source_and_compiler(sources: Path, own_store: Stor
     assert (tmp_path / "count").read_text() == "x\nx\n"
 
 
-async def test_of_several_that_begin_at_once_one_builds(sources: Path, tmp_path: Path) -> None:
+async def test_concurrent_processes_build_proctor_once(sources: Path, tmp_path: Path) -> None:
     """As processes do that share a cache: a trainer's, when it starts on a machine for the first time."""
     counting = compiler_in_shell(
         tmp_path,
@@ -86,7 +90,7 @@ async def test_of_several_that_begin_at_once_one_builds(sources: Path, tmp_path:
 
 
 @pytest.mark.parametrize(("where", "step"), [(shutil, "copyfile"), (contents, "_open_file")])
-async def test_a_cache_without_room_is_named(
+async def test_full_cache_in_proctor_build_is_engine_unavailable(
     sources: Path,
     own_store: Store,
     tmp_path: Path,
@@ -107,7 +111,7 @@ async def test_a_cache_without_room_is_named(
 
 
 @pytest.mark.parametrize(("level", "told"), [(logging.NOTSET, "WARNING"), (logging.INFO, "INFO")])
-async def test_a_build_is_told(
+async def test_proctor_build_is_logged_once(
     sources: Path, own_store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, level: int, told: str
 ) -> None:
     """Where nobody has said how much is to be told, it is what Python shows without being asked."""
@@ -135,9 +139,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield place
 
 
-async def test_what_came_with_the_package_needs_no_compiler(
-    brought: Path, own_store: Store, tmp_path: Path
-) -> None:
+async def test_packaged_proctor_needs_no_compiler(brought: Path, own_store: Store, tmp_path: Path) -> None:
     graders, origin = tmp_path / "graders", f"came with the package, for {platform.machine()}"
     (brought / WAITING).write_bytes(LOADABLE)
     proctor = await proctor_binary(None, graders / "proctor", own_store, tmp_path)
@@ -150,7 +152,7 @@ async def test_what_came_with_the_package_needs_no_compiler(
 NOT_OF_THESE_LIBRARIES = "the one that came with the package does not work with this machine's libraries"
 
 
-async def test_a_library_that_python_does_not_load_is_built(
+async def test_unloadable_packaged_library_is_rebuilt(
     brought: Path, own_store: Store, tmp_path: Path
 ) -> None:
     """One that came with the package was linked to the C library of another machine."""
@@ -184,7 +186,7 @@ def damaged(place: Path, fault: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_what_came_is_left_where_it_cannot_be_right(
+async def test_unsuitable_packaged_proctor_is_rebuilt(
     brought: Path, own_store: Store, tmp_path: Path, fault: str
 ) -> None:
     damaged(brought, fault)
@@ -193,13 +195,13 @@ async def test_what_came_is_left_where_it_cannot_be_right(
     assert built == (b"binary\n", f"built here by g++ 1: {FAULTS[fault]}")
 
 
-def test_a_changed_source_is_another_digest(brought: Path, tmp_path: Path) -> None:
+def test_sources_digest_changes_with_source(brought: Path, tmp_path: Path) -> None:
     before = sources_digest(tmp_path / "graders")
     (tmp_path / "graders" / "proctor" / "main.cpp").write_text("int main() { return 1; }\n")
     assert sources_digest(tmp_path / "graders") != before
 
 
-def test_key_tells_sources_and_compilers_apart(sources: Path, tmp_path: Path) -> None:
+def test_proctor_key_depends_on_sources_and_compiler(sources: Path, tmp_path: Path) -> None:
     one = compiler_in_shell(tmp_path, "")
     other = Toolchain(command="g++", path=one.path, version="1", identity="g++ 2")
     keys = {proctor_key(one, sources), proctor_key(other, sources)}
@@ -209,7 +211,9 @@ def test_key_tells_sources_and_compilers_apart(sources: Path, tmp_path: Path) ->
     assert len(keys | {proctor_key(one, sources)}) == 3
 
 
-async def test_a_cancelled_build_leaves_no_compiler(sources: Path, own_store: Store, tmp_path: Path) -> None:
+async def test_cancelled_proctor_build_kills_compiler(
+    sources: Path, own_store: Store, tmp_path: Path
+) -> None:
     marked = mark()
     slow = compiler_in_shell(tmp_path, f"trap '' TERM; sleep {marked} & wait")
     task = asyncio.create_task(proctor_binary(slow, sources, own_store, tmp_path))
@@ -221,7 +225,9 @@ async def test_a_cancelled_build_leaves_no_compiler(sources: Path, own_store: St
     assert own_store.size() == 0
 
 
-async def test_both_are_built_beside_each_other(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proctor_and_library_are_built_in_parallel(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     both = asyncio.Barrier(2)
 
     async def proctor(*arguments: Any) -> Binary:
@@ -238,7 +244,7 @@ async def test_both_are_built_beside_each_other(store: Store, monkeypatch: pytes
         assert (await opened.capabilities()).waiting is not None
 
 
-async def test_without_a_proctor_nothing_more_is_built(
+async def test_failed_proctor_build_cancels_library_build(
     own_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, ended = asyncio.Event(), asyncio.Event()

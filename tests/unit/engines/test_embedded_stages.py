@@ -27,19 +27,19 @@ def plan(job: Job) -> JobPlan:
         (Job(files=(file("main.cpp", "x"),)), "a job for ioi_eval needs a file `compile` or a file `run`"),
     ],
 )
-def test_jobs_that_are_refused(job: Job, message: str) -> None:
+def test_invalid_embedded_job_is_rejected(job: Job, message: str) -> None:
     with pytest.raises(JobRejected) as refused:
         plan(job)
     assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("job", [script("x", file("../evil", "x")), script("x", keep=("/etc/passwd",))])
-def test_names_that_leave_the_box(job: Job) -> None:
+def test_names_outside_sandbox_are_rejected(job: Job) -> None:
     with pytest.raises(JobRejected, match="stay in the sandbox"):
         plan(job)
 
 
-def test_compile_gets_the_names_and_run_the_main_file() -> None:
+def test_compile_stage_gets_file_names_and_run_stage_main_file() -> None:
     by_path = JobFile(name="t/0.in", content=Blob(sha256="", size=0, path="/x"))
     files = (file("main.cpp", "x"), file("binary", b"\xff"), by_path, file("compile", ""), file("run", ""))
     made = plan(Job(files=files, args=("a", "b c")))
@@ -48,19 +48,19 @@ def test_compile_gets_the_names_and_run_the_main_file() -> None:
     assert made.run.argv == ("/bin/bash", "run", "main.cpp", "a", "b c")
 
 
-def test_a_missing_script_is_a_missing_stage() -> None:
+def test_missing_script_omits_stage() -> None:
     assert plan(script("true")).compile is None
     assert plan(Job(files=(file("compile", ""),))).run is None
 
 
-def test_bash_runs_the_main_file_whatever_its_name() -> None:
+def test_bash_runtime_runs_first_file() -> None:
     made = plan(Job(files=(file("any.sh", ""), file("compile", "")), runtime="bash", args=("a",)))
     assert made.compile is None and made.run is not None
     assert made.run.argv[-2:] == ("any.sh", "a")
     assert made.language == "bash"
 
 
-def test_the_classic_language_has_a_name_of_its_own() -> None:
+def test_cms_ioi_job_has_language_cms() -> None:
     assert plan(script("true", runtime="cms_ioi")).language == "cms"
 
 
@@ -82,7 +82,7 @@ def test_stdin_ends_in_a_newline(stdin: str, sent: bytes) -> None:
         ({"compile_timeout": 5, "compile_cpu_time": 6, "compile_memory_limit": 7}, (None, None, None)),
     ],
 )
-def test_limits_of_a_run(fields: dict[str, Any], limits: tuple[int | None, ...]) -> None:
+def test_run_stage_limits_follow_job(fields: dict[str, Any], limits: tuple[int | None, ...]) -> None:
     made = plan(script("true", **fields)).run
     assert made is not None
     assert (made.limits.wall_ms, made.limits.cpu_ms, made.limits.memory) == limits
@@ -98,7 +98,7 @@ def test_limits_of_a_run(fields: dict[str, Any], limits: tuple[int | None, ...])
         ({"compile_cpu_time": 50_000}, (None, None, 50_000)),
     ],
 )
-def test_limits_of_a_build(fields: dict[str, int], limits: tuple[int | None, ...]) -> None:
+def test_compile_stage_limits_follow_job(fields: dict[str, int], limits: tuple[int | None, ...]) -> None:
     made = plan(script("true", file("compile", "true"), **fields)).compile
     assert made is not None
     assert (made.limits.wall_ms, made.limits.hard_ms, made.limits.cpu_ms) == limits

@@ -30,18 +30,18 @@ def test_endings(report: dict[str, Any], overflow: str, expected: tuple[Any, ...
     assert (ending.code, ending.signal, ending.status, ending.message) == expected
 
 
-def test_measures_and_texts() -> None:
+def test_sandbox_report_gives_times_and_decoded_output() -> None:
     ending = ending_of(SandboxReport(v=1, cpu_us=1999, wall_us=2000, memory=77), b"a\xffb", "ä\n".encode())
     assert (ending.cpu_time, ending.wall_time, ending.memory) == (1, 2, 77)
     assert (ending.stdout, ending.stderr) == ("a\ufffdb", "ä\n")
 
 
-def test_signals_without_a_name() -> None:
+def test_unnamed_signal_is_shown_as_number() -> None:
     assert signal_name(9) == "SIGKILL"
     assert signal_name(200) == "SIG200"
 
 
 @pytest.mark.parametrize("text", [b"{}", b'{"v":2,"code":"x"}', b'{"v":2', b'{"v":1}'])
-def test_reports_that_are_none(text: bytes) -> None:
+def test_malformed_sandbox_report_is_broken_reply(text: bytes) -> None:
     with pytest.raises(BrokenReply):
         decode_report(text)

@@ -10,11 +10,11 @@ from support.waits import until
 from ioi_eval.engines.threads import to_its_end
 
 
-async def test_gives_what_the_work_gives() -> None:
+async def test_to_its_end_returns_result_of_thread() -> None:
     assert await to_its_end(lambda: 7) == 7
 
 
-async def test_raises_what_the_work_raises() -> None:
+async def test_to_its_end_raises_error_of_thread() -> None:
     with pytest.raises(ZeroDivisionError):
         await to_its_end(lambda: 1 // 0)
 
@@ -43,7 +43,7 @@ async def test_cancelled_it_hurries_waits_and_undoes(cancellations: int) -> None
     assert hurried == [True]
 
 
-async def test_cancelled_it_forgets_what_the_work_raised() -> None:
+async def test_cancelled_to_its_end_drops_error_of_thread() -> None:
     begun, go = threading.Event(), threading.Event()
 
     def work() -> int:

@@ -28,7 +28,7 @@ def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
     return path
 
 
-def test_finds_what_this_machine_has() -> None:
+def test_toolchains_of_machine_are_found() -> None:
     compiler, python = find_compiler(), find_python()
     assert compiler is not None and compiler.command == "g++"
     assert Path(compiler.path).is_absolute() and str(Path(compiler.path).resolve()) in compiler.identity
@@ -40,19 +40,19 @@ def test_finds_what_this_machine_has() -> None:
     assert all(name == tool.command and tool.version for name, tool in found.items())
 
 
-def test_finds_as_tests_do_that_ask_once() -> None:
+def test_cached_toolchains_of_tests_equal_fresh_ones() -> None:
     usable = [found.path for found in interpreters() if not found.why_not]
     for asked in ((usable[-1], ()), ("", ("numpy", "pandas"))):
         assert toolchains.toolchains(*asked) == toolchains_once(*asked)
 
 
-def test_what_does_not_lie_where_boxes_have_the_system_is_not_seen(base: Path) -> None:
+def test_only_system_folders_are_visible_in_sandbox(base: Path) -> None:
     (base / "link").symlink_to("/usr/bin/env")
     assert seen_in_a_box(base / "link")
     assert not seen_in_a_box(program(base / "usr" / "tool"))
 
 
-def test_a_java_that_cannot_compile_is_none(on_path: Path) -> None:
+def test_java_without_javac_is_not_found(on_path: Path) -> None:
     program(on_path / "bin" / "java", "#!/bin/sh\necho 'openjdk version \"21\" 2023-09-19' >&2\n")
     assert find_java() is None
     program(on_path / "bin" / "javac")
@@ -60,7 +60,7 @@ def test_a_java_that_cannot_compile_is_none(on_path: Path) -> None:
     assert found is not None and found.version == "21"
 
 
-def test_a_rust_is_also_what_links_its_programs(on_path: Path) -> None:
+def test_rust_requires_linker_and_identity_includes_it(on_path: Path) -> None:
     program(on_path / "bin" / "rustc", "#!/bin/sh\necho 'rustc 1.63.0'; echo 'release: 1.63.0'\n")
     assert find_linked("rustc", "-vV") is None
     fake_compiler(on_path)
@@ -73,7 +73,7 @@ def test_a_rust_is_also_what_links_its_programs(on_path: Path) -> None:
     assert first.version == "1.63.0" and first.identity != second.identity
 
 
-def test_a_haskell_is_also_the_numbers_that_it_links(on_path: Path) -> None:
+def test_haskell_identity_includes_gmp_and_linker(on_path: Path) -> None:
     program(on_path / "bin" / "ghc", "#!/bin/sh\necho 'version 9.0.2'\n")
     fake_compiler(on_path)
     for name in ("gcc", "cc"):
@@ -87,7 +87,7 @@ def test_a_haskell_is_also_the_numbers_that_it_links(on_path: Path) -> None:
     assert len(found) == 3
 
 
-def test_takes_the_first_that_everybody_may_start(base: Path) -> None:
+def test_first_command_startable_by_all_is_found(base: Path) -> None:
     program(base / "no" / "tool", mode=0o750)
     program(base / "hidden" / "tool")
     (base / "hidden").chmod(0o700)
@@ -98,7 +98,7 @@ def test_takes_the_first_that_everybody_may_start(base: Path) -> None:
     assert find_command("other", folders) is None
 
 
-def test_one_that_a_box_sees_comes_before_one_that_it_does_not(base: Path) -> None:
+def test_command_visible_in_sandbox_is_preferred(base: Path) -> None:
     """As where /usr/local/bin/node leads to /opt, and /usr/bin has one, too."""
     for name in ("first", "second"):
         (base / name).mkdir()
@@ -110,7 +110,7 @@ def test_one_that_a_box_sees_comes_before_one_that_it_does_not(base: Path) -> No
     assert find_command("tool", folders) == base / "first" / "tool"
 
 
-def test_a_link_is_as_good_as_what_it_leads_to(base: Path) -> None:
+def test_link_to_command_is_startable_if_target_is(base: Path) -> None:
     program(base / "hidden" / "tool")
     (base / "hidden").chmod(0o700)
     (base / "link").symlink_to(base / "hidden" / "tool")
@@ -145,7 +145,7 @@ def identity() -> str:
     return found.identity
 
 
-def test_identity_changes_with_whatever_a_build_depends_on(on_path: Path) -> None:
+def test_compiler_identity_changes_with_version_and_libraries(on_path: Path) -> None:
     fake_compiler(on_path)
     first = identity()
     assert "13.1.0" in first and "vax-dec-ultrix" in first
@@ -156,7 +156,7 @@ def test_identity_changes_with_whatever_a_build_depends_on(on_path: Path) -> Non
     assert len({first, second, identity()}) == 3
 
 
-def test_what_does_not_answer_like_a_compiler_is_none(on_path: Path) -> None:
+def test_program_that_is_no_compiler_is_not_found(on_path: Path) -> None:
     assert find_compiler() is None
     program(on_path / "bin" / "g++", "#!/bin/sh\necho hello\n")
     assert find_compiler() is None

@@ -6,7 +6,7 @@ from pathlib import Path
 from ioi_eval.engines.embedded.sandboxes import remove_tree
 
 
-def test_removes_a_tree_deeper_than_any_path(tmp_path: Path) -> None:
+def test_remove_tree_removes_tree_deeper_than_max_path(tmp_path: Path) -> None:
     top = tmp_path / "box"
     top.mkdir()
     handle = os.open(top, os.O_RDONLY)
@@ -20,7 +20,7 @@ def test_removes_a_tree_deeper_than_any_path(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_removes_what_is_closed_to_its_owner(tmp_path: Path) -> None:
+def test_remove_tree_removes_unreadable_folders(tmp_path: Path) -> None:
     inner = tmp_path / "box" / "closed" / "inner"
     inner.mkdir(parents=True)
     (inner / "file").write_text("x")
@@ -30,7 +30,7 @@ def test_removes_what_is_closed_to_its_owner(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_follows_no_link(tmp_path: Path) -> None:
+def test_remove_tree_follows_no_link(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("x")
@@ -44,7 +44,7 @@ def test_follows_no_link(tmp_path: Path) -> None:
     assert (outside / "precious").read_text() == "x"
 
 
-def test_names_that_were_guessed_are_no_obstacle(tmp_path: Path) -> None:
+def test_remove_tree_copes_with_occupied_temporary_names(tmp_path: Path) -> None:
     box = tmp_path / "box"
     for name in (".rm-0", ".rm-1", "a/.rm-0/.rm-1/deep", "a/.rm-2/x", "b/c"):
         (box / name).mkdir(parents=True)
@@ -53,7 +53,7 @@ def test_names_that_were_guessed_are_no_obstacle(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_removes_what_is_neither_file_nor_folder(tmp_path: Path) -> None:
+def test_remove_tree_removes_pipes(tmp_path: Path) -> None:
     box = tmp_path / "box"
     box.mkdir()
     os.mkfifo(box / "pipe")
@@ -62,6 +62,6 @@ def test_removes_what_is_neither_file_nor_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_gone_is_fine(tmp_path: Path) -> None:
+def test_remove_tree_accepts_missing_folder(tmp_path: Path) -> None:
     remove_tree(tmp_path / "nothing")
     assert list(tmp_path.iterdir()) == []

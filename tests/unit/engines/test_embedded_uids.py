@@ -65,7 +65,7 @@ def running(program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[st
         process.communicate()
 
 
-def test_a_new_machine_has_uids_to_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uids_are_reserved_on_new_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # nobody has reserved one there before
     uids = Uids()
     assert None not in uids.reserve(2)
@@ -108,7 +108,7 @@ except EngineUnavailable as error:
 """
 
 
-def test_a_root_that_cannot_become_others_is_refused() -> None:
+def test_root_without_setuid_or_kill_capability_is_refused() -> None:
     """As in a container that drops capabilities: where KILL is gone, a program that goes on is not ended."""
     program = (sys.executable, "-c", OPENING)
     cut = subprocess.run(
@@ -119,7 +119,7 @@ def test_a_root_that_cannot_become_others_is_refused() -> None:
     assert refused.startswith(f"capabilities: {told}. Give it these")
 
 
-def test_what_root_has_is_read_from_the_kernel(tmp_path: Path) -> None:
+def test_missing_capabilities_are_read_from_proc_status(tmp_path: Path) -> None:
     status = tmp_path / "status"
     status.write_text("Name:\tx\nCapPrm:\t00000000000000eb\nCapEff:\t00000000000000eb\nCapBnd:\t0\n")
     assert sandboxes.lacking_rights(status) == ()
@@ -134,7 +134,7 @@ mount -o remount,ro /var/lib && exec "$@"
 """
 
 
-def test_a_root_that_can_reserve_no_uids_is_refused() -> None:
+def test_root_with_read_only_run_folder_is_refused() -> None:
     """As in a container with a read-only root folder, also where an earlier one has left the place."""
     program = ("sh", "-c", READ_ONLY, "-", sys.executable, "-c", OPENING)
     done = subprocess.run(("unshare", "--mount", *program), capture_output=True, text=True, check=True)

@@ -35,14 +35,16 @@ def here(store: Store) -> dict[str, HealthCheck]:
     return {condition.name: condition for condition in asyncio.run(conditions(store))}
 
 
-def test_this_machine(here: dict[str, HealthCheck]) -> None:
+def test_health_checks_of_this_machine_pass(here: dict[str, HealthCheck]) -> None:
     for name in ("C++ compiler", "C++ standard", "static linking", "Python for submissions", "confinement"):
         assert here[name].ok, here[name]
     assert {"folder for sandboxes", "cores", "kernel"} <= set(here)
     assert all(condition.remedy or condition.ok for condition in here.values())
 
 
-async def test_without_a_compiler(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_health_check_without_compiler_names_remedy(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(doctor, "find_compiler", lambda: None)
     found = {condition.name: condition for condition in await conditions(store)}
     assert found["C++ compiler"].ok is False
@@ -53,7 +55,7 @@ async def test_without_a_compiler(store: Store, monkeypatch: pytest.MonkeyPatch)
     assert brought.ok is None and "submissions" in brought.detail
 
 
-async def test_a_compiler_that_no_box_sees_is_none(
+async def test_health_check_reports_compiler_invisible_to_sandbox(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside = compiler_in_shell(tmp_path, "exit 1")
@@ -91,7 +93,7 @@ def test_other_languages_and_how_to_get_them() -> None:
 
 
 @pytest.mark.parametrize(("code", "ok"), [(0, True), (1, None)])
-def test_a_java_without_class_data(tmp_path: Path, code: int, ok: bool | None) -> None:
+def test_health_check_reports_java_without_class_data(tmp_path: Path, code: int, ok: bool | None) -> None:
     path = tmp_path / "java"
     path.write_text(f'#!/bin/sh\n[ "$1" = -Xshare:on ] && exit {code}\nexit 9\n')
     path.chmod(0o755)
@@ -114,13 +116,15 @@ def test_this_machine_s_java_shares_its_classes() -> None:
         ("gnu++17", None, "up to gnu++17"),
     ],
 )
-def test_newest_standard(tmp_path: Path, taken: str, ok: bool | None, detail: str) -> None:
+def test_newest_cpp_standard_of_compiler_is_found(
+    tmp_path: Path, taken: str, ok: bool | None, detail: str
+) -> None:
     fake = compiler_in_shell(tmp_path, f'[ "$1" = -std={taken} ]')
     [condition] = doctor.newest_standard(fake)
     assert (condition.ok, condition.detail) == (ok, detail)
 
 
-def test_a_compiler_that_takes_nothing(tmp_path: Path) -> None:
+def test_broken_compiler_fails_standard_and_static_checks(tmp_path: Path) -> None:
     broken = compiler_in_shell(tmp_path, "echo cannot find -lc >&2; exit 1")
     [standard], [static] = doctor.newest_standard(broken), doctor.static_libraries(broken)
     assert standard.ok is False
@@ -128,13 +132,13 @@ def test_a_compiler_that_takes_nothing(tmp_path: Path) -> None:
     assert static.remedy
 
 
-def test_all_layers_in_force() -> None:
+def test_confinement_check_passes_with_all_layers() -> None:
     [condition] = described(WHOLE)
     expected = "Landlock ABI 7; seccomp; namespaces user, pid; /proc own; uid 1000"
     assert condition == HealthCheck(name="confinement", ok=True, detail=expected)
 
 
-def test_layers_that_the_kernel_refused() -> None:
+def test_confinement_check_lists_refused_layers() -> None:
     missing = ["namespaces: user: not permitted", "landlock: this kernel has none"]
     whole, *lacking = described({**WHOLE, "namespaces": [], "landlock": 0, "missing": missing})
     assert whole.ok is False and whole.remedy
@@ -145,25 +149,25 @@ def test_layers_that_the_kernel_refused() -> None:
     assert alone.remedy.startswith("Judging works without it; a kernel of 5.13")
 
 
-def test_a_covered_proc_has_a_remedy_of_its_own() -> None:
+def test_covered_proc_has_own_remedy() -> None:
     missing = ["namespaces: own /proc: Operation not permitted"]
     whole, lacking = described({**WHOLE, "namespaces": [], "proc": "self", "missing": missing})
     assert whole.ok is True and "/proc self" in whole.detail
     assert "procMount: Unmasked" in lacking.remedy
 
 
-def test_one_of_the_two_is_enough() -> None:
+def test_namespaces_or_landlock_alone_is_enough() -> None:
     assert described({**WHOLE, "namespaces": [], "missing": ["namespaces: refused"]})[0].ok is True
     assert described({**WHOLE, "landlock": 0})[0].ok is True
 
 
-def test_a_probe_that_breaks() -> None:
+def test_failed_confinement_probe_is_reported() -> None:
     [condition] = doctor.answered(b"", "no capability", 2)
     assert (condition.ok, condition.detail) == (False, "no capability")
     assert condition.remedy
 
 
-def test_boxes_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_check_reports_sandbox_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [chosen] = doctor.boxes_folder(base)
     assert chosen.ok is True and str(base) in chosen.detail
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
@@ -178,7 +182,7 @@ def test_boxes_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "TMPDIR" in unfit.remedy
 
 
-async def test_what_confines_is_tried_where_boxes_lie(
+async def test_confinement_is_probed_in_sandbox_folder(
     base: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not where temporary files go, which is often mounted noexec."""
@@ -187,7 +191,7 @@ async def test_what_confines_is_tried_where_boxes_lie(
         assert folder.parent == base
 
 
-def test_slots_that_lack_room_are_told(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(4))
     monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1000 << 20))
     [told] = doctor.boxes_folder(base)
@@ -200,7 +204,7 @@ def test_slots_that_lack_room_are_told(base: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.skipif(not is_in_memory(IN_MEMORY), reason="/dev/shm is no file system of memory")
-def test_boxes_in_memory_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sandboxes_in_other_memory_file_system_pass_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container that has a memory of its own for them."""
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: IN_MEMORY)

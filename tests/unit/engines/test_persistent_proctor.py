@@ -87,7 +87,7 @@ def fresh(code: str) -> str:
     return f"{code}# {os.urandom(8).hex()}\n"
 
 
-async def test_it_stays_for_the_next_one(desk: Desk) -> None:
+async def test_persistent_proctor_serves_next_submission(desk: Desk) -> None:
     assert desk.pids() == []
     assert await desk.points(fresh(SUM)) == [1, 1, 1]
     first = desk.pids()
@@ -143,7 +143,7 @@ print(sum(map(int, sys.stdin.read().split())) if clean else "no")
 """
 
 
-async def test_nothing_of_one_is_there_for_the_next(desk: Desk) -> None:
+async def test_persistent_proctor_leaves_nothing_for_next_submission(desk: Desk) -> None:
     assert await desk.points(fresh(FINDS)) == [1, 1, 1]
     first = desk.pids()
     assert await desk.points(fresh(LEAVES)) == [0, 0, 0]
@@ -171,7 +171,7 @@ def interpreters(proctor: int) -> list[str]:
     return [child for child in children if b"python" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
-async def test_one_that_dies_is_nobodys_verdict(desk: Desk) -> None:
+async def test_killed_persistent_proctor_gives_no_verdict(desk: Desk) -> None:
     assert await desk.points(fresh(SUM)) == [1, 1, 1]
     (first,) = desk.pids()
     os.kill(first, signal.SIGKILL)
@@ -187,7 +187,7 @@ async def test_one_that_dies_is_nobodys_verdict(desk: Desk) -> None:
     assert len(desk.pids()) == 1 and desk.pids() != [first]
 
 
-def test_proctor_that_could_not_start_is_started_again_after_some_jobs(
+def test_failed_persistent_proctor_is_restarted_after_some_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A disk that was full for a minute made every job of the next weeks a slower one."""
@@ -221,7 +221,7 @@ async def test_cancelled_job_leaves_no_process_and_no_sandbox(desk: Desk) -> Non
     assert await desk.points(fresh(SUM)) == [1, 1, 1]
 
 
-async def test_programs_of_others_take_a_box_of_their_own(desk: Desk) -> None:
+async def test_jobs_with_checkers_or_cpp_get_own_sandbox(desk: Desk) -> None:
     source = NamedBlob(name="checker.cpp", content=Blob.of("int main() { return 0; }\n"))
     checker = Checker(kind=CheckerKind.TESTLIB, sources=(source,))
     large = Test(name="0", input=Blob.of("1 " * (1 << 20)), answer=Blob.of(f"{1 << 20}\n"))
@@ -256,7 +256,9 @@ MORE = {
 @pytest.mark.parametrize(
     "sources", [SOURCES, pytest.param(MORE, marks=pytest.mark.nightly)], ids=["some", "more"]
 )
-async def test_a_source_is_taken_as_by_a_build(tmp_path: Path, store: Store, sources: dict[str, str]) -> None:
+async def test_persistent_proctor_accepts_sources_like_build(
+    tmp_path: Path, store: Store, sources: dict[str, str]
+) -> None:
     found = []
     for waiting in (True, False):
         shelf = Store(tmp_path / f"{waiting}")

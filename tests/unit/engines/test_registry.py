@@ -44,7 +44,7 @@ async def test_engine_of_the_page_judges_submissions(installed: None, shared_cac
     assert verdicts == ["AC AC", "AC WA", "CE CE"]
 
 
-def test_an_engine_that_nobody_brings_is_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_engine_name_is_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="or embedded, ray, slurm"):
         find_engine("coin:heads")
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -55,7 +55,7 @@ def test_an_engine_that_nobody_brings_is_bad_input(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("text", "meant"), [("slrum", "slurm"), ("Embedded", "embedded"), ("rya", "ray"), ("k8s", "k8s:")]
 )
-def test_what_is_nearly_an_engine_is_not_taken_for_a_host(
+def test_misspelt_engine_name_is_not_taken_for_host(
     text: str, meant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [("every", "host", "is", "there", ("", 0))])
@@ -65,7 +65,7 @@ def test_what_is_nearly_an_engine_is_not_taken_for_a_host(
     find_engine(f"http://{text}:2000")
 
 
-def test_a_bare_word_is_a_host_only_if_one_has_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bare_word_is_host_only_if_it_resolves(monkeypatch: pytest.MonkeyPatch) -> None:
     def known(name: str, *_: object) -> list[str]:
         if name == "judge-1":
             return ["an address"]
@@ -79,6 +79,6 @@ def test_a_bare_word_is_a_host_only_if_one_has_that_name(monkeypatch: pytest.Mon
         find_engine(text)
 
 
-def test_what_is_installed_is_named_where_another_is_asked_for(installed: None) -> None:
+def test_unknown_engine_error_lists_installed_engines(installed: None) -> None:
     with pytest.raises(InputError, match="or folder, embedded"):
         find_engine("dice:six")

@@ -16,7 +16,7 @@ from ioi_eval.engines.embedded.sandboxes import MIN_SLOT_BYTES, Disk, Sandboxes,
 from ioi_eval.errors import EngineUnavailable
 
 
-def test_comes_and_goes(base: Path) -> None:
+def test_sandbox_folder_is_created_private_and_removed(base: Path) -> None:
     boxes = Sandboxes(base)
     boxes.open()
     box = boxes.make(None)
@@ -28,7 +28,7 @@ def test_comes_and_goes(base: Path) -> None:
     assert list(base.iterdir()) == []
 
 
-def test_a_box_can_be_entered_whatever_the_umask(base: Path) -> None:
+def test_sandbox_modes_ignore_umask(base: Path) -> None:
     """Else every submission of an engine that root started would be a compile error."""
     boxes = Sandboxes(base)
     before = os.umask(0o777)
@@ -43,12 +43,12 @@ def test_a_box_can_be_entered_whatever_the_umask(base: Path) -> None:
     boxes.close()
 
 
-def test_close_without_open(base: Path) -> None:
+def test_closing_unopened_sandboxes_does_nothing(base: Path) -> None:
     Sandboxes(base).close()
     assert list(base.iterdir()) == []
 
 
-def test_sweep_takes_the_dead_and_leaves_the_living(base: Path) -> None:
+def test_sweep_removes_folders_of_dead_engines_only(base: Path) -> None:
     living = Sandboxes(base)
     living.open()
     killed = Sandboxes(base)
@@ -63,7 +63,7 @@ def test_sweep_takes_the_dead_and_leaves_the_living(base: Path) -> None:
     living.close()
 
 
-def test_sweep_leaves_to_the_living_what_they_remove(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_does_not_interfere_with_closing_engine(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that remove one folder stumble over each other: an engine that closes was told that it failed."""
     boxes = Sandboxes(base)
     boxes.open()
@@ -82,7 +82,7 @@ def test_sweep_leaves_to_the_living_what_they_remove(base: Path, monkeypatch: py
     assert list(base.iterdir()) == []
 
 
-def test_a_folder_that_is_swept_before_it_is_ours_is_made_again(
+def test_sandbox_folder_swept_before_locking_is_created_again(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = tempfile.mkdtemp
@@ -100,7 +100,7 @@ def test_a_folder_that_is_swept_before_it_is_ours_is_made_again(
     boxes.close()
 
 
-def test_opening_sweeps(base: Path) -> None:
+def test_opening_sandboxes_sweeps_dead_folders(base: Path) -> None:
     killed = Sandboxes(base)
     killed.open()
     os.close(killed._lock)
@@ -118,19 +118,19 @@ def test_sweep_follows_no_link(base: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "owner").exists()
 
 
-def test_a_base_that_is_not_there(base: Path) -> None:
+def test_missing_sandbox_base_is_engine_unavailable(base: Path) -> None:
     with pytest.raises(EngineUnavailable, match="no folder for sandboxes"):
         Sandboxes(base / "missing").open()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's boxes run under another uid")
-def test_root_needs_a_base_that_others_may_enter(base: Path) -> None:
+def test_root_needs_sandbox_base_that_others_may_enter(base: Path) -> None:
     base.chmod(0o700)
     with pytest.raises(EngineUnavailable, match="chmod o\\+x"):
         Sandboxes(base).open()
 
 
-def test_boxes_do_not_lie_where_no_program_may_start(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noexec_sandbox_base_is_refused(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "is_noexec", lambda place: place == base)
     with pytest.raises(EngineUnavailable, match=r"it is mounted noexec\. Name a folder in TMPDIR"):
         Sandboxes(base).open()
@@ -140,7 +140,7 @@ def test_boxes_do_not_lie_where_no_program_may_start(base: Path, monkeypatch: py
     mere_files.close()
 
 
-def test_without_proc_or_open_files_there_are_no_boxes(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "_SELF", base / "self")
     with pytest.raises(EngineUnavailable, match=r"/proc: it is not mounted.* mount -t proc proc /proc"):
         Sandboxes(base).open()
@@ -155,17 +155,17 @@ def test_without_proc_or_open_files_there_are_no_boxes(base: Path, monkeypatch: 
     assert [*folders.lacks()] == []
 
 
-def test_a_folder_is_of_no_known_kind_without_proc(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
+def test_is_in_memory_is_false_without_proc(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: (base / "none").read_bytes())
     assert folders.is_in_memory(base) is False
 
 
-def test_memory_is_refused_with_a_reason(base: Path) -> None:
+def test_unusable_memory_file_system_has_reason(base: Path) -> None:
     assert why_not_in_memory(1, base) is None
     assert "cannot be written" in (why_not_in_memory(1, base / "missing") or "")
 
 
-def test_each_slot_needs_room_of_its_own(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slots_are_limited_by_disk_space_for_each(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(free=3 * MIN_SLOT_BYTES - 1)
     assert [disk.slots(slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
     monkeypatch.setattr(Disk, "look", lambda folder: disk)
@@ -187,13 +187,13 @@ SHARES = [  # free, held, then slots and the share of each
 
 
 @pytest.mark.parametrize(("free", "held", "given"), SHARES)
-def test_shares_leave_room_for_other_engines(free: int, held: int, given: tuple[int, int]) -> None:
+def test_disk_shares_leave_space_for_other_engines(free: int, held: int, given: tuple[int, int]) -> None:
     shares = Disk(free=free, held=held).shares(2, most=4 << 30)
     assert (shares.slots, shares.each) == given
     assert not shares.slots or shares.whole <= free - held
 
 
-def test_what_an_engine_holds_is_left_out_while_it_lives(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_space_held_by_living_engine_is_subtracted(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Not what runs on this machine beside the tests.
     monkeypatch.setattr("ioi_eval.engines.embedded.sandboxes.IN_MEMORY", base / "none")
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(base / "none"))

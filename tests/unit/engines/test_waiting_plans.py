@@ -53,11 +53,11 @@ def modules(source: str | bytes) -> tuple[str, ...]:
         ("", ()),
     ],
 )
-def test_only_harmless_modules_that_are_named(source: str | bytes, expected: tuple[str, ...]) -> None:
+def test_only_allowed_imported_modules_are_preloaded(source: str | bytes, expected: tuple[str, ...]) -> None:
     assert modules(source) == expected
 
 
-def test_the_harness_has_its_modules() -> None:
+def test_harness_modules_are_preloaded() -> None:
     warm = add_fork_server(program("import bisect, zlib", harness=True), profile()).submission.warm
     assert warm is not None
     assert set(HARNESS) < set(warm.modules)
@@ -65,7 +65,7 @@ def test_the_harness_has_its_modules() -> None:
     assert len(set(warm.modules)) == len(warm.modules)
 
 
-def test_its_files_come_along() -> None:
+def test_waiting_plan_includes_library_and_module() -> None:
     found = add_fork_server(program(""), profile())
     assert [file.name for file in found.files] == ["submission", "waiting.so", "waiting.py"]
 
@@ -78,7 +78,7 @@ def test_its_files_come_along() -> None:
         (program("", command="submission"), profile()),
     ],
 )
-def test_who_is_started_as_before(planned: Program, known: Capabilities) -> None:
+def test_plan_is_unchanged_if_program_cannot_wait(planned: Program, known: Capabilities) -> None:
     assert add_fork_server(planned, known) == planned
 
 
@@ -91,7 +91,7 @@ CODE = "import sys, math\nprint(sum(map(int, sys.stdin.read().split())))\n"
 
 
 @pytest.mark.parametrize("wait", [True, False])
-async def test_the_row_says_how_python_came_to_run(store: Store, wait: bool) -> None:
+async def test_confinement_of_row_says_forked_or_started(store: Store, wait: bool) -> None:
     async with Scorer(EmbeddedEngine(store=store, slots=1, waiting=wait), store=store) as scorer:
         submission = Submission(key="a", problem_id="sum", code=CODE, language="python")
         result = await scorer.score(PROBLEM, submission)

@@ -53,7 +53,7 @@ def wait_until_dead(number: int) -> None:
     raise AssertionError(f"process {number} is left behind")
 
 
-async def test_a_program_of_either_language(tmp_path: Path) -> None:
+async def test_agent_program_may_be_python_or_cpp(tmp_path: Path) -> None:
     text = await left(tmp_path / "a", "cp problem.md solution.py; echo hello; echo oops >&2")
     assert (text.code, text.language, text.stop_reason) == ("Solve it.", "python", "exit 0")
     folder = tmp_path / "a" / "p#0"
@@ -64,7 +64,7 @@ async def test_a_program_of_either_language(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("asked", "counts"), [("python", "python"), ("c++", "c++"), ("c++17", "c++")])
-async def test_of_two_programs_the_one_that_was_asked_for_counts(
+async def test_agent_program_in_requested_language_is_preferred(
     tmp_path: Path, asked: str, counts: str
 ) -> None:
     """An agent may try its idea in another language first."""
@@ -128,7 +128,7 @@ async def test_child_processes_of_an_agent_are_killed(tmp_path: Path, how: str) 
     assert not is_alive(wait_for_number(tmp_path / "p#0" / "child"))
 
 
-async def test_one_that_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
+async def test_terminated_agent_may_still_save_program(tmp_path: Path) -> None:
     command = f"trap 'echo saved > solution.py; exit' TERM; echo $$ > me; {FOR_EVER.replace('30', '0.05')}"
     assert (await late(tmp_path, command)).code == "saved\n"
 
@@ -187,5 +187,5 @@ async def test_each_request_has_its_own_folder(tmp_path: Path) -> None:
         ("", ""),
     ],
 )
-def test_its_name(command: str, name: str) -> None:
+def test_agent_name_is_derived_from_command(command: str, name: str) -> None:
     assert command_name(command) == name

@@ -10,14 +10,14 @@ from ioi_eval.generate import BudgetOptions, BudgetTracker
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 500}
 
 
-def test_without_limits_nothing_is_too_much() -> None:
+def test_budget_without_limits_is_never_exceeded() -> None:
     budget = BudgetTracker()
     assert budget.spend({"prompt_tokens": 10**12}) is None
     budget.check()
     assert budget.tokens == 10**12
 
 
-def test_tokens() -> None:
+def test_token_budget_is_enforced() -> None:
     budget = BudgetTracker(BudgetOptions(tokens=1500))
     budget.check()
     budget.spend({**USAGE, "completion_tokens": 499})
@@ -27,7 +27,7 @@ def test_tokens() -> None:
         budget.check()
 
 
-def test_money() -> None:
+def test_money_budget_is_enforced() -> None:
     budget = BudgetTracker(BudgetOptions(money=0.004, input_price=1.0, output_price=2.0))
     assert budget.spend(USAGE) == pytest.approx(0.002)
     budget.check()
@@ -36,14 +36,14 @@ def test_money() -> None:
         budget.check()
 
 
-def test_a_gateway_writes_whole_numbers_with_a_point() -> None:
+def test_float_token_counts_are_accepted() -> None:
     usage = {"prompt_tokens": 1000.0, "completion_tokens": 500.0}
     budget = BudgetTracker(BudgetOptions(tokens=1500, output_price=2.0))
     assert budget.complete_usage(usage, prompt_characters=30, reply_characters=3) == usage
     assert budget.spend(usage) == pytest.approx(0.001) and budget.tokens == 1500
 
 
-def test_one_price_is_enough() -> None:
+def test_output_price_alone_gives_cost() -> None:
     assert BudgetTracker(BudgetOptions(output_price=2.0)).spend(USAGE) == pytest.approx(0.001)
 
 
@@ -57,13 +57,13 @@ def test_one_price_is_enough() -> None:
         {"prompt_tokens": float("nan")},
     ],
 )
-def test_usage_that_says_nothing(usage: dict[str, object]) -> None:
+def test_malformed_usage_counts_no_tokens(usage: dict[str, object]) -> None:
     budget = BudgetTracker(BudgetOptions(tokens=1))
     budget.spend(usage)
     assert budget.tokens == 0
 
 
-def test_what_is_not_said_is_estimated_where_it_matters() -> None:
+def test_missing_usage_is_estimated_under_token_budget() -> None:
     assert BudgetTracker().complete_usage({}, prompt_characters=30, reply_characters=3) == {}
     limited = BudgetTracker(BudgetOptions(tokens=1))
     assert limited.complete_usage(USAGE, prompt_characters=30, reply_characters=3) == USAGE
@@ -75,7 +75,7 @@ def test_what_is_not_said_is_estimated_where_it_matters() -> None:
     assert limited.complete_usage(empty, prompt_characters=31, reply_characters=0) == empty
 
 
-def test_what_is_paid_for_is_not_free_where_it_is_not_said() -> None:
+def test_missing_usage_is_estimated_if_prices_are_set() -> None:
     priced = BudgetTracker(BudgetOptions(input_price=1.0, output_price=2.0))
     said = priced.complete_usage({}, prompt_characters=30, reply_characters=3)
     assert said["estimated"] and priced.spend(said) == pytest.approx(12e-6)

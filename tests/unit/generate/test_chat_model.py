@@ -39,7 +39,7 @@ async def written(server: StubServer | str, **options: Any) -> GeneratedReply:
 # --- what is sent and what is kept -------------------------------------------------------------------
 
 
-async def test_a_request_and_its_reply() -> None:
+async def test_chat_request_is_sent_and_reply_read() -> None:
     sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=7, seed=40, extra={"reasoning_effort": "high"})
     with model_server(says("text", reasoning="thoughts", usage={"prompt_tokens": 3})) as server:
         async with model(server, key=f" {KEY}\n", system="Be brief.", sampling=sampling) as author:
@@ -61,7 +61,7 @@ async def test_unset_options_are_not_sent() -> None:
     assert "Authorization" not in server.asked[0].headers
 
 
-async def test_a_query_of_the_address_stays_behind_the_path() -> None:
+async def test_base_url_query_follows_path() -> None:
     with model_server(RIGHT) as server:
         await written(f"{server.url}/?api-version=3")
     assert server.asked[0].path == "/v1/chat/completions?api-version=3"
@@ -76,13 +76,13 @@ def test_invalid_base_url_is_an_input_error(url: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["n", "stream", "messages", "model"])
-def test_fields_that_are_not_the_user_s(name: str) -> None:
+def test_reserved_extra_field_is_input_error(name: str) -> None:
     with pytest.raises(InputError, match=f"model.extra.{name}"):
         model("http://127.0.0.1:1", sampling=Sampling(extra={name: 4}))
 
 
 @pytest.mark.parametrize("key", ["sk-a\nb", "sk-\u20ac", "sk-\x00"])
-def test_a_key_that_cannot_be_sent_is_not_repeated(key: str) -> None:
+def test_invalid_model_key_error_hides_key(key: str) -> None:
     with pytest.raises(InputError) as caught:
         model("http://127.0.0.1:1", key=key)
     assert "sk-" not in str(caught.value)
@@ -111,7 +111,7 @@ async def test_temporary_fault_is_tried_again(fault: Answer) -> None:
     assert len(server.asked) == 2
 
 
-async def test_a_server_that_stalls() -> None:
+async def test_stalled_model_server_is_asked_again() -> None:
     def stall(asked: Asked) -> Answer:
         server.over.wait()
         return RIGHT
@@ -123,7 +123,7 @@ async def test_a_server_that_stalls() -> None:
         assert (await writing).generation == "the program"
 
 
-async def test_a_fault_that_does_not_pass() -> None:
+async def test_persistent_model_fault_fails_generation() -> None:
     with model_server(RIGHT, as_json({"error": {"message": "overloaded"}}, 500)) as server:
         async with model(server) as author:
             await author.write(ask())
@@ -134,7 +134,7 @@ async def test_a_fault_that_does_not_pass() -> None:
     assert len(server.asked) == 4
 
 
-async def test_pauses_that_a_server_names_are_waited_for_more_often() -> None:
+async def test_retry_after_pauses_allow_more_attempts() -> None:
     busy = as_json({}, 429, **{"Retry-After": "0.001"})
     with model_server(*[busy] * 9, RIGHT) as server:
         assert (await written(server, attempts=1)).generation == "the program"
@@ -181,7 +181,7 @@ async def test_requests_per_minute_are_limited() -> None:
         (as_json({"error": {"code": "insufficient_quota", "message": "pay"}}, 429), "pay"),
     ],
 )
-async def test_what_will_never_be_accepted(answer: Answer, word: str) -> None:
+async def test_permanent_model_refusal_is_input_error(answer: Answer, word: str) -> None:
     with model_server(answer) as server, pytest.raises(InputError) as caught:
         await written(server, key=KEY)
     assert word in str(caught.value) and "base_url" in str(caught.value)
@@ -207,7 +207,7 @@ async def test_unreachable_server_is_an_input_error() -> None:
 
 
 @pytest.mark.parametrize("answer", [page(), as_json({"error": "no"}, 400), as_json({}, 403)])
-async def test_who_has_answered_once_is_a_model_s_server(answer: Answer) -> None:
+async def test_faults_after_first_answer_are_generation_failures(answer: Answer) -> None:
     with model_server(RIGHT, answer, answer, answer, RIGHT) as server:
         async with model(server, attempts=1) as author:
             await author.write(ask())
@@ -217,7 +217,7 @@ async def test_who_has_answered_once_is_a_model_s_server(answer: Answer) -> None
             await author.write(ask("p#9"))
 
 
-async def test_a_prompt_that_is_too_long_is_no_fault_of_the_others() -> None:
+async def test_too_long_prompt_fails_only_its_generation() -> None:
     long = as_json({"error": {"message": "This model's maximum context length is 4096 tokens"}}, 400)
     with model_server(long, RIGHT) as server:
         async with model(server) as author:
@@ -239,7 +239,7 @@ async def test_requests_stop_after_too_many_failures(monkeypatch: pytest.MonkeyP
     assert len(server.asked) == 3
 
 
-async def test_a_reply_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_oversized_model_reply_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.generate.chat._MAX_REPLY_BYTES", 1 << 20)
     with model_server(says("x" * (2 << 20)), RIGHT) as server:
         assert (await written(server)).generation == "the program"
@@ -248,7 +248,7 @@ async def test_a_reply_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- budgets -----------------------------------------------------------------------------------------
 
 
-async def test_a_budget_ends_the_asking() -> None:
+async def test_exhausted_budget_stops_requests() -> None:
     budget = BudgetTracker(BudgetOptions(tokens=10))
     with model_server(RIGHT) as server:
         async with model(server, budget) as author:
@@ -260,7 +260,7 @@ async def test_a_budget_ends_the_asking() -> None:
 
 
 @pytest.mark.parametrize("stop", ["error", None])
-async def test_a_reply_that_is_asked_for_again_was_paid_for(stop: str | None) -> None:
+async def test_repeated_replies_count_for_budget(stop: str | None) -> None:
     budget = BudgetTracker(BudgetOptions(tokens=10))
     broken = says("", stop=stop, usage={"prompt_tokens": 3, "completion_tokens": 7})
     with model_server(broken, RIGHT) as server:
@@ -269,7 +269,7 @@ async def test_a_reply_that_is_asked_for_again_was_paid_for(stop: str | None) ->
         assert len(server.asked) == 1
 
 
-async def test_who_does_not_say_what_it_used_is_estimated() -> None:
+async def test_missing_usage_of_reply_is_estimated() -> None:
     budget = BudgetTracker(BudgetOptions(tokens=100))
     with model_server(says("x" * 30)) as server:
         text = await written(server, budget=budget)
@@ -280,7 +280,7 @@ async def test_who_does_not_say_what_it_used_is_estimated() -> None:
     assert text.usage["prompt_tokens"] == 6, "the system's words are given, too"
 
 
-async def test_cancelled_while_it_waits() -> None:
+async def test_cancelled_model_request_raises_cancelled_error() -> None:
     def stall(asked: Asked) -> Answer:
         server.over.wait()
         return RIGHT

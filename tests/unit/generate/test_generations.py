@@ -25,7 +25,7 @@ def kept(folder: Path, made_of: str = "x") -> dict[str, str]:
         return {row["uuid"]: row["generation"] for row in generations}
 
 
-def test_a_row_has_the_columns_of_published_dumps(tmp_path: Path) -> None:
+def test_generation_row_has_columns_of_published_dumps(tmp_path: Path) -> None:
     text = GeneratedReply(
         generation="g",
         reasoning="r",
@@ -58,7 +58,7 @@ def test_a_row_has_the_columns_of_published_dumps(tmp_path: Path) -> None:
     assert sparse["language"] == "python"
 
 
-def test_it_goes_on(tmp_path: Path) -> None:
+def test_generations_file_is_continued(tmp_path: Path) -> None:
     keep(tmp_path, "a", "b")
     keep(tmp_path, "c")
     assert kept(tmp_path) == {key: f"text of {key}" for key in "abc"}
@@ -89,7 +89,7 @@ def test_other_asks_need_another_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"[]", b"{", b"{}"])
-def test_rows_of_unknown_origin_are_not_taken_for_ours(tmp_path: Path, content: bytes | None) -> None:
+def test_generations_of_unknown_origin_are_refused(tmp_path: Path, content: bytes | None) -> None:
     keep(tmp_path, "a")
     known = tmp_path / "generations.json"
     known.unlink() if content is None else known.write_bytes(content)
@@ -98,7 +98,7 @@ def test_rows_of_unknown_origin_are_not_taken_for_ours(tmp_path: Path, content: 
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}"])
-def test_killed_before_the_first_row_it_begins_anew(tmp_path: Path, content: bytes | None) -> None:
+def test_generations_killed_before_first_row_start_again(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "generations.json").write_bytes(content)
         (tmp_path / "generations.jsonl").write_bytes(b'{"uuid": "a", "gen')
@@ -106,7 +106,7 @@ def test_killed_before_the_first_row_it_begins_anew(tmp_path: Path, content: byt
     assert kept(tmp_path) == {"a": "text of a"}
 
 
-def test_fresh_gives_up_old_rows_only_for_new_ones(tmp_path: Path) -> None:
+def test_fresh_generations_replace_old_ones_at_first_row(tmp_path: Path) -> None:
     keep(tmp_path, "a", "b")
     keep(tmp_path, fresh=True, made_of="y")
     assert kept(tmp_path) == {"a": "text of a", "b": "text of b"}
@@ -117,7 +117,7 @@ def test_fresh_gives_up_old_rows_only_for_new_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", [b"nonsense\n", b"[]\n", b"{}\n", b'{"uuid": 7}\n', b'{"uuid": "\xe9"}\n', b"\n"]
 )
-def test_a_line_that_is_no_row(tmp_path: Path, line: bytes) -> None:
+def test_malformed_generation_line_is_input_error(tmp_path: Path, line: bytes) -> None:
     keep(tmp_path, "a")
     with (tmp_path / "generations.jsonl").open("ab") as stream:
         stream.write(line)
@@ -125,13 +125,13 @@ def test_a_line_that_is_no_row(tmp_path: Path, line: bytes) -> None:
         kept(tmp_path)
 
 
-def test_one_process_at_a_time(tmp_path: Path) -> None:
+def test_second_process_writing_generations_is_refused(tmp_path: Path) -> None:
     with Generations(tmp_path, "x", "m"), pytest.raises(InputError, match="another process"):
         keep(tmp_path, fresh=True)
     keep(tmp_path, "a")
 
 
-def test_a_folder_that_nothing_came_into_is_not_left(tmp_path: Path) -> None:
+def test_unused_generations_folder_is_removed(tmp_path: Path) -> None:
     keep(tmp_path / "new")
     assert not (tmp_path / "new").exists()
     (tmp_path / "old").mkdir()
@@ -142,7 +142,7 @@ def test_a_folder_that_nothing_came_into_is_not_left(tmp_path: Path) -> None:
     assert kept(tmp_path / "new") == {"a": "text of a"}
 
 
-def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+def test_unwritable_generations_folder_is_input_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be written"):
         keep(tmp_path / "file" / "run")

@@ -49,7 +49,7 @@ class Scripted:
             self.ended.append(request.key)
 
 
-async def test_all_of_them_so_many_at_a_time(tmp_path: Path) -> None:
+async def test_all_requests_run_within_concurrency(tmp_path: Path) -> None:
     author, keys = Scripted(free=True), [f"p#{n}" for n in range(20)]
     with Generations(tmp_path, "x", "m") as generations:
         async with RequestRunner([ask(key) for key in keys], author, generations, at_once=3) as news:
@@ -59,7 +59,7 @@ async def test_all_of_them_so_many_at_a_time(tmp_path: Path) -> None:
     assert author.most == 3
 
 
-async def test_what_is_kept_comes_first_and_is_not_asked_for(tmp_path: Path) -> None:
+async def test_stored_generations_come_first_without_request(tmp_path: Path) -> None:
     with Generations(tmp_path, "x", "m") as generations:
         generations.add(ask("b"), GeneratedReply(generation="old"))
         author = Scripted(free=True)
@@ -69,7 +69,7 @@ async def test_what_is_kept_comes_first_and_is_not_asked_for(tmp_path: Path) -> 
         assert author.begun == ["a"] and generations.row("b")["generation"] == "old"
 
 
-async def test_in_the_order_in_which_they_come(tmp_path: Path) -> None:
+async def test_generations_are_yielded_in_order_of_completion(tmp_path: Path) -> None:
     author = Scripted()
     with Generations(tmp_path, "x", "m") as generations:
         async with RequestRunner([ask(key) for key in "abc"], author, generations, at_once=3) as news:
@@ -80,7 +80,7 @@ async def test_in_the_order_in_which_they_come(tmp_path: Path) -> None:
             assert [request async for request in news] == []
 
 
-async def test_nobody_waits_for_who_takes_the_news(tmp_path: Path) -> None:
+async def test_slow_consumer_does_not_stop_generation(tmp_path: Path) -> None:
     author = Scripted(free=True)
     asks = [ask(f"p#{n}") for n in range(50)]
     with Generations(tmp_path, "x", "m") as generations:
@@ -90,7 +90,7 @@ async def test_nobody_waits_for_who_takes_the_news(tmp_path: Path) -> None:
             assert len(author.ended) == 50
 
 
-async def test_a_failure_is_news_and_the_others_go_on(tmp_path: Path) -> None:
+async def test_failed_generation_is_reported_and_others_go_on(tmp_path: Path) -> None:
     author = Scripted(free=True)
     author.faults = {"a": lambda: GenerationFailed("lost"), "b": lambda: OutOfBudget("spent")}
     with Generations(tmp_path, "x", "m") as generations:
@@ -105,7 +105,7 @@ async def test_a_failure_is_news_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [InputError("no use"), RuntimeError("a bug")])
-async def test_what_nothing_mends_ends_all(tmp_path: Path, error: Exception) -> None:
+async def test_unrecoverable_error_ends_all_generations(tmp_path: Path, error: Exception) -> None:
     author = Scripted()
     author.faults = {"b": lambda: error}
     with Generations(tmp_path, "x", "m") as generations:
@@ -118,7 +118,7 @@ async def test_what_nothing_mends_ends_all(tmp_path: Path, error: Exception) -> 
         assert sorted(author.ended) == ["a", "b", "c"], "nobody is at work, and nobody else was asked"
 
 
-async def test_who_leaves_ends_what_is_under_way(tmp_path: Path) -> None:
+async def test_leaving_context_cancels_running_generations(tmp_path: Path) -> None:
     author = Scripted()
     with Generations(tmp_path, "x", "m") as generations:
         async with RequestRunner([ask(key) for key in "abc"], author, generations, at_once=2):
@@ -134,7 +134,7 @@ class Unusable:
         raise InputError("the checker does not compile")
 
 
-async def test_a_judge_that_finds_bad_input_ends_the_asking(tmp_path: Path) -> None:
+async def test_input_error_of_judge_stops_generation(tmp_path: Path) -> None:
     author = Scripted()
 
     async def submissions(generations: Generations) -> AsyncIterator[Submission]:

@@ -27,7 +27,7 @@ def changed(**fields: object) -> Problem:
 
 @pytest.mark.parametrize("benchmark", BUILTIN)
 @pytest.mark.parametrize("file", ["", "solution.py"])
-def test_every_template_says_what_is_asked_for(benchmark: str, file: str) -> None:
+def test_prompt_template_has_statement_limits_and_format(benchmark: str, file: str) -> None:
     prompt = Prompts(benchmark=benchmark, language="python", file=file)(SUM)
     assert "Add {{ them }} & <print>.\n" in prompt, "a statement is no template, and no page"
     assert "10 s for each test" in prompt
@@ -38,19 +38,19 @@ def test_every_template_says_what_is_asked_for(benchmark: str, file: str) -> Non
 
 
 @pytest.mark.parametrize("benchmark", BUILTIN)
-def test_without_limits(benchmark: str) -> None:
+def test_prompt_without_limits_omits_time_limit(benchmark: str) -> None:
     assert "for each test" not in Prompts(benchmark=benchmark)(changed(limits=Limits()))
 
 
 @pytest.mark.parametrize("benchmark", BUILTIN)
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
-def test_the_block_that_is_asked_for_is_one_that_is_read(language: Language, benchmark: str) -> None:
+def test_requested_code_block_tag_is_extractable(language: Language, benchmark: str) -> None:
     prompt = Prompts(benchmark=benchmark, language=language.name)(changed(starter_code="begin\n"))
     tags = [line.removeprefix("```") for line in prompt.splitlines() if line.startswith("```")]
     assert tags[-1] == "" and {*filter(None, tags)} <= language.tags, prompt
 
 
-def test_apps() -> None:
+def test_apps_prompt_describes_standard_input_or_function() -> None:
     prompt = Prompts(benchmark="apps", language="python")
     assert "(interview)" in prompt(SUM) and "standard input" in prompt(SUM)
     function = changed(
@@ -62,19 +62,19 @@ def test_apps() -> None:
 
 @pytest.mark.parametrize("benchmark", ["", "ioi"])
 @pytest.mark.parametrize("stub", [True, False])
-def test_a_program_that_talks_to_a_manager_alone_has_a_main(benchmark: str, stub: bool) -> None:
+def test_prompt_forbids_main_only_with_stub(benchmark: str, stub: bool) -> None:
     talking = changed(task_type=TaskType.COMMUNICATION, options=TaskOptions(with_grader=stub))
     assert ("write no `main`" in Prompts(benchmark=benchmark)(talking)) == stub
 
 
-def test_subtasks() -> None:
+def test_ioi_prompt_lists_subtasks_with_points() -> None:
     subtasks = (Subtask(name="00-samples", points=0, tests=()), Subtask(name="01-small", points=40, tests=()))
     prompt = Prompts(benchmark="ioi", language="c++")(changed(subtasks=subtasks))
     assert "- 01-small: 40 points\n" in prompt and "samples" not in prompt
     assert "```cpp" in prompt
 
 
-def test_a_template_of_one_s_own(tmp_path: Path) -> None:
+def test_prompt_template_file_is_used(tmp_path: Path) -> None:
     own = tmp_path / "mine"
     own.write_text(
         "{{ problem.id }} in {{ language }}: {{ statement }}é\n{% include '_ending.md.j2' %}", "utf-8"
@@ -94,7 +94,7 @@ def test_a_template_of_one_s_own(tmp_path: Path) -> None:
         ("{% if %}", "is not a template"),
     ],
 )
-def test_a_template_that_is_wrong(tmp_path: Path, text: str, word: str) -> None:
+def test_invalid_prompt_template_is_input_error(tmp_path: Path, text: str, word: str) -> None:
     own = tmp_path / "mine.j2"
     own.write_text(text)
     with pytest.raises(InputError, match=word) as caught:
@@ -102,14 +102,14 @@ def test_a_template_that_is_wrong(tmp_path: Path, text: str, word: str) -> None:
     assert str(own) in str(caught.value)
 
 
-def test_a_template_that_is_not_there(tmp_path: Path) -> None:
+def test_unknown_prompt_template_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="apps, default, ioi"):
         Prompts(str(tmp_path / "mine.j2"))
     with pytest.raises(InputError, match="one of apps, default, ioi"):
         Prompts("iio")
 
 
-def test_a_problem_without_a_statement() -> None:
+def test_prompt_for_problem_without_statement_is_input_error() -> None:
     with pytest.raises(InputError, match="no statement"):
         Prompts()(changed(statement=None))
 
@@ -124,7 +124,7 @@ def test_requests_alternate_between_problems_and_name_their_problem() -> None:
     assert asks[1].prompt == "Solve p." and asks[1].year == 2024
 
 
-def test_a_fingerprint_is_of_all_that_is_asked() -> None:
+def test_generation_fingerprint_covers_prompts_model_and_settings() -> None:
     asks = make_requests([(SUM, "python")], lambda *_: "a", samples=1)
     others = make_requests([(SUM, "python")], lambda *_: "b", samples=1)
     same = fingerprint(asks, "m", {"a": 1, "b": 2})

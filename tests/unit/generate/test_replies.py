@@ -38,17 +38,17 @@ def fault(status: int, body: bytes = b"", **headers: str) -> Fault:
         ({"content": {"text": "neither a text nor parts"}}, "", ""),
     ],
 )
-def test_a_message(message: Any, content: str, reasoning: str) -> None:
+def test_reply_message_gives_content_and_reasoning(message: Any, content: str, reasoning: str) -> None:
     reply = read_reply(200, {}, choices(message), now=NOW)
     assert (reply.content, reply.reasoning, reply.stop_reason) == (content, reasoning, "stop")
 
 
-def test_more_choices_than_were_asked_for() -> None:
+def test_first_of_several_choices_is_used() -> None:
     body = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"} for text in "ab"]})
     assert read_reply(200, {}, body.encode(), now=NOW).content == "a"
 
 
-def test_usage_that_is_none() -> None:
+def test_malformed_usage_is_read_as_empty() -> None:
     assert read_reply(200, {}, choices({"content": "a"}, usage=[1]), now=NOW).usage == {}
     usage = {"prompt_tokens": 3, "details": {"cached": 1}}
     assert read_reply(200, {}, choices({"content": "a"}, usage=usage), now=NOW).usage == usage
@@ -79,7 +79,7 @@ def test_usage_that_is_none() -> None:
         (b'{"choices": [{"message": {"content": "\\ud800"}}]}', FaultKind.STRANGE, "not a chat completion"),
     ],
 )
-def test_no_reply(body: bytes, kind: FaultKind, word: str) -> None:
+def test_reply_that_is_no_chat_completion_is_fault(body: bytes, kind: FaultKind, word: str) -> None:
     found = fault(200, body)
     assert found.kind is kind and word in found.reason
     assert len(found.reason) < 500 and "\n" not in found.reason
@@ -119,13 +119,13 @@ def test_no_reply(body: bytes, kind: FaultKind, word: str) -> None:
         (503, b"", FaultKind.LATER),
     ],
 )
-def test_refusals(status: int, body: bytes, kind: FaultKind) -> None:
+def test_http_status_determines_kind_of_fault(status: int, body: bytes, kind: FaultKind) -> None:
     found = fault(status, body)
     assert (found.kind, found.pause) == (kind, None)
     assert f"HTTP {status}" in found.reason
 
 
-def test_a_server_s_own_words() -> None:
+def test_fault_reason_quotes_error_message_of_server() -> None:
     assert (
         fault(400, b'{"error": {"message": "no\\nsuch  field", "type": "x"}}').reason
         == "HTTP 400: no such field"
@@ -136,7 +136,7 @@ def test_a_server_s_own_words() -> None:
     assert fault(500, b"\xff\xfe" * 400).reason.startswith("HTTP 500: ")
 
 
-def test_a_redirect_says_where_to() -> None:
+def test_redirect_fault_names_location() -> None:
     found = fault(308, location="https://there/v1")
     assert found.kind is FaultKind.FINAL and "https://there/v1" in found.reason
 
@@ -157,7 +157,7 @@ def test_a_redirect_says_where_to() -> None:
     ],
 )
 @pytest.mark.parametrize("status", [429, 503])
-def test_the_pause_that_a_server_names(status: int, named: str, pause: float | None) -> None:
+def test_retry_after_header_gives_pause(status: int, named: str, pause: float | None) -> None:
     found = fault(status, **{"retry-after": named})
     assert (found.kind, found.pause) == (FaultKind.LATER if pause is None else FaultKind.PAUSE, pause)
 
@@ -170,7 +170,7 @@ def stream(*deltas: Any, stop: str | None = "stop") -> bytes:
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/event-stream; charset=utf-8"}])
-def test_a_stream_that_nobody_asked_for(headers: dict[str, str]) -> None:
+def test_unrequested_event_stream_is_read(headers: dict[str, str]) -> None:
     body = stream({"role": "assistant"}, {"reasoning": "hm"}, {"content": "a"}, {"content": "b"})
     body = body if headers else body.partition(b"\n\n")[2]
     reply = read_reply(200, headers, body, now=NOW)
@@ -178,14 +178,14 @@ def test_a_stream_that_nobody_asked_for(headers: dict[str, str]) -> None:
     assert reply.usage == {"prompt_tokens": 1}
 
 
-def test_of_a_stream_only_the_choice_that_was_asked_for_counts() -> None:
+def test_event_stream_uses_first_choice_only() -> None:
     other = {"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": "length"}]}
     body = stream({"content": "a"}).replace(b"data: [DONE]", b"data: " + json.dumps(other).encode())
     reply = read_reply(200, {"content-type": "text/event-stream"}, body, now=NOW)
     assert (reply.content, reply.stop_reason) == ("a", "stop")
 
 
-def test_a_stream_that_was_cut_off() -> None:
+def test_truncated_event_stream_is_fault() -> None:
     headers = {"content-type": "text/event-stream"}
     whole = stream({"content": "a"}, stop=None)
     with pytest.raises(Fault, match="cut off"):
@@ -209,7 +209,7 @@ JSON = ANYTHING.map(lambda value: json.dumps(value).encode())
     st.binary(max_size=60) | JSON,
     st.sampled_from(["", "text/event-stream"]),
 )
-def test_nothing_that_a_server_says_is_a_bug_of_ours(status: int, body: bytes, kind: str) -> None:
+def test_arbitrary_reply_gives_reply_or_fault(status: int, body: bytes, kind: str) -> None:
     try:
         reply = read_reply(status, {"content-type": kind}, body, now=NOW)
     except Fault as found:

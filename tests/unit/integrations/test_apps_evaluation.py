@@ -93,7 +93,7 @@ def failures(result: EvaluateResult) -> list[dict[str, Any]]:
     return found
 
 
-def test_all_pass() -> None:
+def test_apps_evaluation_of_right_program_is_1() -> None:
     result = evaluate(SOLVED, json.dumps(TRUTH))
     assert (result.score, result.reason, result.is_score_valid) == (1.0, "Passed 3/3 test cases.", True)
     assert (result.metrics["pass_rate"].score, result.metrics["pass_rate"].reason) == (1.0, "3/3")
@@ -102,7 +102,7 @@ def test_all_pass() -> None:
 
 
 @pytest.mark.parametrize("written", [ENTRY["input_output"], json.dumps(ENTRY["input_output"])])
-def test_the_entry_of_the_document(written: Any) -> None:
+def test_documented_apps_entry_is_evaluated(written: Any) -> None:
     (row,) = apps_dataset_to_evaluation_row([{**ENTRY, "input_output": written}])
     assert (row.messages[0].role, row.messages[0].content) == ("user", ENTRY["question"])
     assert row.ground_truth == written
@@ -115,7 +115,7 @@ def test_the_entry_of_the_document(written: Any) -> None:
     assert (unsolved.score, raw(unsolved)) == (0, [-2])
 
 
-def test_some_pass() -> None:
+def test_apps_evaluation_of_partly_right_program_is_fraction() -> None:
     result = evaluate(PARTIAL)
     assert (result.score, result.reason) == (2 / 3, "Passed 2/3 test cases.")
     assert raw(result) == [True, True, False]
@@ -124,7 +124,7 @@ def test_some_pass() -> None:
     assert failed["error_message"] == "Wrong Answer"
 
 
-def test_the_first_failure_is_shown_where_nothing_passes() -> None:
+def test_apps_evaluation_shows_first_failure_if_all_fail() -> None:
     result = evaluate(WRONG, engine=Setup(slots=1))
     assert result.score == 0
     assert result.reason == (
@@ -133,7 +133,7 @@ def test_the_first_failure_is_shown_where_nothing_passes() -> None:
     assert raw(result) == [False]
 
 
-def test_the_first_failure_ends_it() -> None:
+def test_apps_evaluation_stops_at_first_error() -> None:
     code = "n = int(input())\nif n == 2:\n    raise KeyError('x')\nprint(n)\n"
     truth = {"inputs": ["1 " + " " * 500, "2", "3"], "outputs": ["1", "2", "3"]}
     result = evaluate(code, truth)
@@ -142,7 +142,7 @@ def test_the_first_failure_ends_it() -> None:
     assert 'File "<string>", line' in details(result)["traceback"]
 
 
-def test_a_limit_that_is_exceeded_leaves_nothing() -> None:
+def test_apps_evaluation_over_limit_scores_zero() -> None:
     code = "n = int(input())\nwhile n == 2:\n    pass\nprint(n)\n"
     result = evaluate(code, {"inputs": ["1", "2", "3"], "outputs": ["1", "2", "3"]}, execution_timeout=0.2)
     assert (raw(result), result.score) == ([-1] * 3, 0)
@@ -153,7 +153,7 @@ def test_a_limit_that_is_exceeded_leaves_nothing() -> None:
     assert details(result)["details"].startswith("Memory limit exceeded")
 
 
-def test_what_does_not_compile() -> None:
+def test_apps_evaluation_of_syntax_error_scores_zero() -> None:
     code = "for _ in range(3)\n    print(1)\n"
     for said in (f"```python\n{code}```", code):
         result = evaluate_apps_solution([Message(role="assistant", content=said)], TRUTH)
@@ -162,7 +162,7 @@ def test_what_does_not_compile() -> None:
         assert (result.metrics["pass_rate"].score, result.metrics["pass_rate"].reason) == (0, "0/1")
 
 
-def test_no_code() -> None:
+def test_apps_evaluation_without_code_scores_zero() -> None:
     """Which comes before the tests are looked at."""
     for truth in (TRUTH, None, {"inputs": [], "outputs": []}):
         result = evaluate_apps_solution([Message(role="assistant", content="")], truth)
@@ -186,13 +186,13 @@ def test_no_code() -> None:
         ({"inputs": ["1"]}, "Invalid ground_truth structure after parsing."),
     ],
 )
-def test_a_truth_that_is_none(truth: Any, reason: str) -> None:
+def test_invalid_ground_truth_scores_zero_with_reason(truth: Any, reason: str) -> None:
     result = evaluate(SOLVED, truth)
     assert (result.score, result.is_score_valid, result.metrics["error"].is_score_valid) == (0, True, False)
     assert result.reason.startswith(reason)
 
 
-def test_tests_that_are_none_and_no_tests() -> None:
+def test_malformed_or_missing_tests_score_zero() -> None:
     result = evaluate(SOLVED, {"inputs": ["1"], "outputs": []})
     assert (raw(result), details(result)["error"]) == ([-1], "Exception in _temp_run/run_test")
     result = evaluate(SOLVED, {"inputs": [], "outputs": []})
@@ -200,14 +200,14 @@ def test_tests_that_are_none_and_no_tests() -> None:
     assert result.metrics.keys() == {"execution_error", "execution_metadata"}
 
 
-def test_no_messages() -> None:
+def test_apps_evaluation_without_messages_scores_zero() -> None:
     result = evaluate_apps_solution([], TRUTH)
     assert (result.score, result.reason) == (0, "No messages provided.")
     assert result.metrics["error"].is_score_valid is False
 
 
 @pytest.mark.usefixtures("no_waiting")
-def test_a_judge_failure_is_no_score() -> None:
+def test_judge_failure_makes_score_invalid() -> None:
     result = evaluate(
         SOLVED, engine=Setup(engine=lambda _: FakeEngine(faults=itertools.repeat(Broken("no machine"))))
     )
@@ -230,7 +230,7 @@ def test_functions_read_standard_input_or_are_called() -> None:
     assert (raw(result), details(result)["error"]) == ([-2], "SyntaxError: '(' was never closed")
 
 
-def test_the_comparison_is_the_packages_own_or_another() -> None:
+def test_checker_option_changes_apps_comparison() -> None:
     truth = {"inputs": ["1 2"], "outputs": ["3.0 \n"]}
     code = "print(sum(map(int, input().split())))"
     assert evaluate(code, truth).score == 1
@@ -251,19 +251,19 @@ def test_the_comparison_is_the_packages_own_or_another() -> None:
     ],
     ids=["an error", "another code", "a word", "no JSON", "deep"],
 )
-def test_a_program_that_forges_an_error_has_one(said: str, result: int) -> None:
+def test_program_forging_error_line_scores_zero(said: str, result: int) -> None:
     code = f"print('ioi_eval apps: ' + {said!r})"
     found = evaluate(code, {"inputs": ["1"], "outputs": ["1"]})
     assert (found.score, raw(found)) == (0, [result])
 
 
-def test_an_error_may_hold_halves_of_characters() -> None:
+def test_error_message_may_contain_surrogates() -> None:
     result = evaluate(r"raise ValueError('\ud800')", {"inputs": ["1"], "outputs": ["1"]})
     assert raw(result) == [-1] and "ValueError" in details(result)["error"]
 
 
 @pytest.mark.parametrize("name", ["made_up_by_nobody", "z3.made_up_by_nobody"])
-def test_a_package_that_is_not_there_is_the_program_s_error(name: str) -> None:
+def test_missing_package_is_error_of_program(name: str) -> None:
     """Wherever it stands: the evaluator puts imports first."""
     for code in (f"import {name}\nprint(input())", f"print(1 // 0)\nimport {name}"):
         result = evaluate(code, {"inputs": ["1"], "outputs": ["1"]})
@@ -271,7 +271,7 @@ def test_a_package_that_is_not_there_is_the_program_s_error(name: str) -> None:
         assert "ModuleNotFoundError" in details(result)["error"]
 
 
-def test_recursion_and_imports_are_there_and_other_keywords_pass() -> None:
+def test_deep_recursion_and_harness_imports_work() -> None:
     code = (
         "def deep(n):\n    return 0 if n == 0 else 1 + deep(n - 1)\nprint(deep(int(input())), math.gcd(4, 6))"
     )
@@ -305,7 +305,7 @@ def test_many_at_once_and_messages_of_any_kind() -> None:
         ("", ""),
     ],
 )
-def test_forms_of_answers(said: str, code: str) -> None:
+def test_python_code_is_extracted_from_all_answer_forms(said: str, code: str) -> None:
     assert _extract_python_code(said) == code
 
 

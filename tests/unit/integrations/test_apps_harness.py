@@ -30,14 +30,14 @@ def ended(code: str, given: str = "7") -> tuple[int, str]:
         "from nowhere.far import away\nprint(input())",
     ],
 )
-def test_imports_come_first_and_a_missing_one_is_the_program_s_error(code: str) -> None:
+def test_apps_harness_runs_imports_first(code: str) -> None:
     status, error = ended(code)
     assert status == 0 and error.startswith("ModuleNotFoundError(\"No module named 'nowhere'\"")
 
 
-def test_the_line_of_an_import_goes_and_nothing_is_left_in_the_block() -> None:
+def test_apps_harness_leaves_empty_block_for_moved_import() -> None:
     assert "IndentationError" in ended("try:\n    import nowhere\nexcept ImportError:\n    pass\nprint(1)")[1]
 
 
-def test_modules_that_are_there_come_first() -> None:
+def test_apps_harness_moves_existing_imports_to_top() -> None:
     assert ended("print(decimal.Decimal(input()))\nimport decimal") == (0, "7\n")

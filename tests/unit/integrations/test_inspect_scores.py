@@ -51,7 +51,7 @@ def told(problem: Problem, epoch: int, *scores: float, length: int = 10) -> dict
     return json.loads(json.dumps(metadata))
 
 
-def test_points_are_those_of_what_would_be_handed_in() -> None:
+def test_inspect_points_follow_submission_limit() -> None:
     scores = [told(PROBLEM, 1, 1, 0, 0), told(PROBLEM, 2, 0, 1, 0.5), told(PROBLEM, 3, 0, 1, 0.8, length=99)]
     every, one = (summarize_scores(scores, submissions=limit) for limit in (50, 1))
     assert every.budgets[Budget.LIMITED] == 30 + 56
@@ -71,7 +71,7 @@ def test_pass_at_k_counts_full_marks() -> None:
     assert summary.problems_solved == 2, "two problems of one id, of which one has no year"
 
 
-def test_full_marks_are_one_and_nothing_else_is() -> None:
+def test_only_full_marks_have_share_1() -> None:
     thirds = msgspec.structs.replace(
         PLAIN, subtasks=tuple(Subtask(name=name, points=100 / 3, tests=(name,)) for name in NAMES)
     )
@@ -80,7 +80,7 @@ def test_full_marks_are_one_and_nothing_else_is() -> None:
     assert score_share(result_of(PLAIN, 1, 0, 1)) == pytest.approx(2 / 3)
 
 
-def test_an_explanation_says_what_was_earned_and_what_failed() -> None:
+def test_inspect_explanation_lists_points_and_failed_tests() -> None:
     wrong = result_of(PROBLEM, 1, 0.5, 0, feedback="```\n# not a heading of ours")
     assert explain_result(wrong) == (
         "**WA**: 30 of 100 points\n\n"
@@ -92,7 +92,7 @@ def test_an_explanation_says_what_was_earned_and_what_failed() -> None:
     assert explain_result(result_of(PLAIN, 1, 1, 1)) == "**AC**: 3 of 3 tests passed\n\nTests: 3 AC"
 
 
-def test_a_score_of_somebody_else_is_named() -> None:
+def test_foreign_inspect_score_is_input_error() -> None:
     with pytest.raises(InputError, match="ioi_eval/judged"):
         summarize_scores([None])
 
@@ -109,7 +109,7 @@ SAMPLE = {
 }
 
 
-def test_a_sample_is_a_row_that_is_told() -> None:
+def test_inspect_log_sample_is_read_as_row() -> None:
     named = {
         **SAMPLE,
         "metadata": {"problem_id": "nile", "year": 2024, "language": "python", "colour": "blue"},
@@ -127,7 +127,7 @@ def test_a_sample_is_a_row_that_is_told() -> None:
     assert row.columns["problem_id"] == "7"
 
 
-def test_a_sample_that_failed_is_no_submission() -> None:
+def test_failed_inspect_sample_is_failed_request() -> None:
     failed = {**SAMPLE, "error": "no network"}
     shape = schema_of(failed)
     assert shape is not None
@@ -137,9 +137,7 @@ def test_a_sample_that_failed_is_no_submission() -> None:
         list(shape.rows(FileRow(3, failed), "a.eval"))
 
 
-def test_without_the_package_it_is_said_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_inspect_ai_names_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     (tmp_path / "a.eval").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"pip install 'ioi-eval\[inspect-ai\]'"):

@@ -19,7 +19,7 @@ from ioi_eval.model.secret import Secret
 LAUNCHED = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "IOI_EVAL_TOKEN": " secret\n"}
 
 
-def test_servers_and_this_process_among_others() -> None:
+def test_environment_variables_select_engine() -> None:
     assert not EngineChoice.meant(None, {"PISTON_ENDPOINTS": " "}).remote
     assert EngineChoice.meant(None, {"PISTON_ENDPOINTS": " slurm "}) == EngineChoice(text="slurm")
     variables = {"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "2", **LAUNCHED}
@@ -34,11 +34,11 @@ def test_servers_and_this_process_among_others() -> None:
 
 
 @pytest.mark.parametrize(("processes", "cores"), [("", 8), ("1", 8), ("3", 2), ("16", 1), ("0", 8)])
-def test_processes_of_one_machine_share_its_cores(processes: str, cores: int) -> None:
+def test_local_world_size_divides_cores(processes: str, cores: int) -> None:
     assert Launch.of({"LOCAL_WORLD_SIZE": processes}).cores(8) == cores
 
 
-async def test_rewards_are_judged_on_the_servers_of_the_environment(
+async def test_rewards_use_servers_of_environment(
     shared_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     completions, tests = ["print(2 * int(input()))", "print(0)"], [{"inputs": ["2"], "outputs": ["4"]}] * 2

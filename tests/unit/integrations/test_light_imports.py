@@ -65,7 +65,9 @@ def loaded() -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("name", NEVER)
-def test_an_integration_loads_no_other_and_nothing_large(loaded: dict[str, set[str]], name: str) -> None:
+def test_integration_loads_no_other_integration_or_large_package(
+    loaded: dict[str, set[str]], name: str
+) -> None:
     assert not LARGE & loaded[name]
     others = {f"ioi_eval.integrations.{other}" for other in ENTRIES - {name.partition("_manager")[0]}}
     assert not others & loaded[name]

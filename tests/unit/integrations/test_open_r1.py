@@ -87,7 +87,7 @@ async def run(answer: Any) -> tuple[str, str]:
     return await run_submission(Client(lambda _: answer), PROBLEM, "1", "code", "x")
 
 
-async def test_the_job_is_that_of_the_contract() -> None:
+async def test_open_r1_ioi_job_follows_contract() -> None:
     client = Client()
     assert await run_submission(client, PROBLEM, "1 2", "code", "3") == ("1\n", "Output is correct\n")
     await run_submission(client, PROBLEM, "1 2", "code")
@@ -108,7 +108,7 @@ async def test_the_job_is_that_of_the_contract() -> None:
         (reply(stage("0", "Resource temporarily unavailable")), "0", "Resource temporarily unavailable"),
     ],
 )
-async def test_a_reply_is_a_score_and_feedback(answer: Any, score: str, feedback: str) -> None:
+async def test_open_r1_reply_gives_score_and_feedback(answer: Any, score: str, feedback: str) -> None:
     assert await run(answer) == (score, feedback)
 
 
@@ -125,7 +125,7 @@ async def test_a_reply_is_a_score_and_feedback(answer: Any, score: str, feedback
         (reply(stage(code=1), stage(stderr="Could not compile checker", code=1)), "checker does not compile"),
     ],
 )
-async def test_what_says_nothing_about_the_submission_is_never_a_score(answer: Any, words: str) -> None:
+async def test_open_r1_server_failure_is_judge_failure(answer: Any, words: str) -> None:
     with pytest.raises(JudgeFailure, match=words):
         await run(answer)
 
@@ -133,7 +133,7 @@ async def test_what_says_nothing_about_the_submission_is_never_a_score(answer: A
 GRADERS = "graders/grader.cpp:3:1: error: 'nonsense' does not name a type\nFailed to compile sum\n"
 
 
-async def test_grader_that_does_not_compile_by_itself_is_never_a_score() -> None:
+async def test_open_r1_broken_grader_is_judge_failure() -> None:
     """A submission may have caused it, by a macro; a job without one tells."""
     client = Client()
 
@@ -147,14 +147,14 @@ async def test_grader_that_does_not_compile_by_itself_is_never_a_score() -> None
     assert len(client.sent) == 2
 
 
-async def test_a_test_has_a_status() -> None:
+async def test_open_r1_single_test_has_status() -> None:
     result = await score_single_test_case(Client(lambda _: HALF), SUBTASK, "a", "1", "x", "code")
     assert result == TestResult(test_name="a", score=0.5, status="PA", feedback="Half\n")
     with pytest.raises(JudgeFailure, match="not a number"):
         await score_single_test_case(Client(lambda _: reply(stage("nan"))), SUBTASK, "a", "1", "x", "code")
 
 
-async def test_a_subtask_stops_at_the_first_test_that_fails() -> None:
+async def test_open_r1_subtask_stops_at_first_failure() -> None:
     client = Client(lambda given: BAD if given == "2" else HALF)
     result = await score_subtask(client, SUBTASK, "code")
     assert len(client.sent) == 2
@@ -171,7 +171,7 @@ async def test_a_subtask_stops_at_the_first_test_that_fails() -> None:
     }  # fmt: skip
 
 
-async def test_a_subtask_is_worth_its_worst_test() -> None:
+async def test_open_r1_subtask_score_is_worst_test() -> None:
     third = reply(stage("0.3333", "a third"))
     result = await score_subtask(Client(lambda given: third if given == "2" else GOOD), SUBTASK, "code")
     assert (result.score, result.weighted_score, result.status) == (0.33, 13.33, "PA")
@@ -179,13 +179,13 @@ async def test_a_subtask_is_worth_its_worst_test() -> None:
 
 
 @pytest.mark.parametrize(("size", "peak"), [(1, 1), (2, 2), (-1, 3), (50, 3)])
-async def test_as_many_tests_at_once_as_asked_for(size: int, peak: int) -> None:
+async def test_open_r1_test_batch_size_limits_concurrency(size: int, peak: int) -> None:
     client = Client()
     result = await score_subtask(client, SUBTASK, "code", test_batch_size=size)
     assert (client.peak, len(client.sent), result.score) == (peak, 3, 1)
 
 
-async def test_results_are_shared_through_the_cache() -> None:
+async def test_open_r1_subtasks_share_test_results() -> None:
     client, other = Client(), SUBTASK | {"subtask": "02", "test_names": ["c", "b"]}
     first, second = await score_subtasks(client, [SUBTASK, other], "code")
     assert (len(client.sent), first.score, second.score) == (3, 1, 1)
@@ -200,13 +200,13 @@ async def test_results_are_shared_through_the_cache() -> None:
     assert len(everything.sent) == 3
 
 
-async def test_without_code_nothing_runs() -> None:
+async def test_open_r1_subtask_without_code_runs_nothing() -> None:
     client = Client()
     result = await score_subtask(client, SUBTASK, "")
     assert (client.sent, result.score, result.status) == ([], 0, "SKIPPED")
 
 
-async def test_test_cases_may_be_a_list_and_must_be_whole() -> None:
+async def test_open_r1_test_cases_may_be_list_and_must_be_complete() -> None:
     client = Client()
     await score_subtask(client, SUBTASK | {"test_cases": [("1", "x"), ("2", "y"), ("3", "z")]}, "code")
     assert len(client.sent) == 3
@@ -214,7 +214,7 @@ async def test_test_cases_may_be_a_list_and_must_be_whole() -> None:
         await score_subtask(client, SUBTASK | {"test_cases": {"a": ("1", ""), "b": ("2", "")}}, "code")
 
 
-async def test_without_test_cases_the_published_ones_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_open_r1_missing_test_cases_are_loaded_from_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {name: value for name, value in SUBTASK.items() if name != "test_cases"} | {"year": 2024}
     asked = []
 
@@ -227,7 +227,7 @@ async def test_without_test_cases_the_published_ones_are_read(monkeypatch: pytes
     assert asked == [(2024, "Sum")]
 
 
-async def test_one_judge_failure_is_that_of_the_subtask() -> None:
+async def test_open_r1_judge_failure_of_test_fails_subtask() -> None:
     client = Client(lambda given: None if given == "2" else GOOD)
     with pytest.raises(JudgeFailure, match="no reply"):
         await score_subtask(client, SUBTASK, "code", test_batch_size=-1)
@@ -252,13 +252,13 @@ ROW: dict[str, Any] = {
         ("Python 3", "main.python", "cf_python3"),
     ],
 )
-async def test_a_language_by_any_name_has_its_package(language: str, name: str, package: str) -> None:
+async def test_open_r1_language_alias_selects_package(language: str, name: str, package: str) -> None:
     client = Client()
     await score_submission(client, ROW, "code", submission_language=language)
     assert (client.sent[0]["files"][0]["name"], client.languages[0]) == (name, package)
 
 
-async def test_the_codeforces_job_is_that_of_the_contract() -> None:
+async def test_open_r1_codeforces_job_follows_contract() -> None:
     client = Client()
     assert await score_submission(client, ROW | {"generated_checker": "check"}, "code") == 1.1
     await score_submission(client, ROW, "code", submission_language="python")
@@ -278,13 +278,13 @@ async def test_the_codeforces_job_is_that_of_the_contract() -> None:
 @pytest.mark.parametrize(
     ("mode", "reward", "runs"), [("pass_fail", 0.0, 2), ("partial", 0.75, 4), ("weighted_sum", 0.075, 4)]
 )
-async def test_rewards_of_codeforces(mode: Any, reward: float, runs: int) -> None:
+async def test_open_r1_codeforces_reward_follows_scoring_mode(mode: Any, reward: float, runs: int) -> None:
     client = Client(lambda given: reply(stage("0")) if given == "2" else reply(stage(" 1\n")))
     assert await score_submission(client, ROW, "code", scoring_mode=mode) == pytest.approx(reward)
     assert len(client.sent) == runs
 
 
-async def test_penalties_of_codeforces() -> None:
+async def test_open_r1_codeforces_penalties_are_given() -> None:
     refused = Client(lambda _: reply(stage(code=1), stage(code=1, stderr="no")))
     assert await score_submission(refused, ROW, "code") == -0.1
     assert await score_submission(refused, ROW, "") == -1.0
@@ -320,7 +320,7 @@ class Recorded(FakeEngine):
         return JobResult(compile=Ending(code=0), run=Ending(stdout="1\n", code=0), language="cms")
 
 
-async def test_a_client_over_an_engine_of_ours() -> None:
+async def test_engine_client_runs_open_r1_job() -> None:
     engine = Recorded()
     assert await run_submission(EngineClient(engine), PROBLEM, "1", "int x;", "y") == ("1\n", "")
     (job,) = engine.jobs
@@ -333,7 +333,7 @@ async def test_a_client_over_an_engine_of_ours() -> None:
     )
 
 
-async def test_a_clusters_package_brings_its_own_scripts_and_cpu_time_is_asked_for() -> None:
+async def test_engine_client_sends_no_scripts_to_cms_ioi_package() -> None:
     engine = Recorded(bare=(), max_run_cpu_time=3000, runtimes=("cms_ioi",))
     await run_submission(EngineClient(engine), PROBLEM, "1", "int x;", "y")
     (job,) = engine.jobs
@@ -362,7 +362,7 @@ async def test_job_brings_its_scripts_to_a_server_that_only_starts_them(
 
 
 @pytest.mark.usefixtures("no_waiting")
-async def test_an_engine_that_stays_away_is_a_judge_failure() -> None:
+async def test_unavailable_engine_of_client_is_judge_failure() -> None:
     engine = Recorded(EngineUnavailable("gone"))
     assert await run_submission(EngineClient(engine), PROBLEM, "1", "x", "y") == ("1\n", "")
     engine = Recorded(*[EngineUnavailable("gone")] * 4)
@@ -370,7 +370,7 @@ async def test_an_engine_that_stays_away_is_a_judge_failure() -> None:
         await run_submission(EngineClient(engine), PROBLEM, "1", "x", "y")
 
 
-def test_a_cluster_is_opened_once_for_each_event_loop() -> None:
+def test_cluster_client_opens_engine_once_per_event_loop() -> None:
     made: list[Recorded] = []
 
     def make() -> Recorded:
@@ -386,7 +386,7 @@ def test_a_cluster_is_opened_once_for_each_event_loop() -> None:
     assert [(engine.opened, len(engine.jobs)) for engine in made] == [(1, 2), (1, 2)]
 
 
-def test_the_environment_names_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_piston_client_reads_servers_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PISTON_ENDPOINTS", raising=False)
     with pytest.raises(InputError, match="PISTON_ENDPOINTS is not set"):
         get_piston_client_from_env()
@@ -401,7 +401,7 @@ def test_the_environment_names_the_servers(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("world", "shares"), [(1, ["abc"]), (2, ["ac", "b"]), (5, ["a", "b", "c", "a", "b"])]
 )
-async def test_each_process_of_a_training_has_its_share(world: int, shares: list[str]) -> None:
+async def test_servers_are_divided_among_training_processes(world: int, shares: list[str]) -> None:
     from ioi_eval.engines.environment import Share
 
     class Found:
@@ -414,7 +414,7 @@ async def test_each_process_of_a_training_has_its_share(world: int, shares: list
     assert ["".join(sorted(share)) for share in found] == shares
 
 
-async def test_a_sandbox_gets_files_and_limits() -> None:
+async def test_sandbox_client_passes_files_and_limits() -> None:
     jobs: list[SandboxJob] = []
 
     async def sandbox(job: SandboxJob) -> dict[str, Any]:
@@ -430,7 +430,7 @@ async def test_a_sandbox_gets_files_and_limits() -> None:
     assert jobs[-1].files["compile"].startswith("export PISTON_LANGUAGE=python3\n")
 
 
-def test_the_example_of_the_docs_runs(tmp_path: Path) -> None:
+def test_open_r1_docs_example_runs(tmp_path: Path) -> None:
     example = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/open_r1.md").read_text(), re.M | re.S)[-1]
     places = ":".join([str(ROOT), *sys.path])
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(tmp_path), "PYTHONPATH": places}

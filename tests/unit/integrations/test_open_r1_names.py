@@ -68,17 +68,17 @@ THEIRS = {
 }
 
 
-def test_every_name_of_theirs_is_one_of_ours() -> None:
+def test_open_r1_names_are_all_provided() -> None:
     assert set(open_r1.__all__) >= THEIRS
     assert all(callable(getattr(open_r1, name)) for name in open_r1.__all__)
 
 
-def test_every_method_of_their_client_that_users_call() -> None:
+def test_open_r1_client_methods_are_all_provided() -> None:
     names = {"send_execute", "install_package", "get_supported_runtimes"}
     assert names <= set(dir(open_r1.PistonClient))
 
 
-def test_a_client_of_named_servers_takes_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_piston_client_uses_all_named_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[EngineChoice] = []
 
     def engine(servers: EngineChoice) -> FakeEngine:
@@ -100,12 +100,12 @@ def test_a_client_of_named_servers_takes_all_of_them(monkeypatch: pytest.MonkeyP
         open_r1.PistonClient([])
 
 
-async def test_who_catches_their_error_catches_ours() -> None:
+async def test_piston_error_catches_own_errors() -> None:
     with pytest.raises(open_r1.PistonError):
         await score_single_test_case(Refusing(), PROBLEM, "a", "1", "x", "code")
 
 
-def test_the_tests_of_a_year_are_those_of_its_problems(
+def test_load_ioi_tests_for_year_returns_tests_of_problems(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from ioi_eval import sources
@@ -146,7 +146,7 @@ def fenced(code: str) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": f"Not this:\n```cpp\n0\n```\nBut:\n```cpp\n{code}\n```"}]
 
 
-def test_rewards_of_contests(cluster: Answering) -> None:
+def test_open_r1_contest_rewards_are_computed(cluster: Answering) -> None:
     """The columns of their datasets, and what TRL adds to them. A row that is broken is None."""
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2}
     row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
@@ -169,7 +169,7 @@ def test_rewards_of_contests(cluster: Answering) -> None:
     ("files", "wanted"),
     [([["graders/sum.h", "int add();"]], [b'"sum.h"']), ([["graders/other.h", "int f();"]], []), (None, [])],
 )
-def test_the_header_is_the_one_of_the_row(cluster: Answering, files: Any, wanted: list[bytes]) -> None:
+def test_open_r1_includes_header_of_row(cluster: Answering, files: Any, wanted: list[bytes]) -> None:
     """A program that includes what is not there does not compile."""
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2, "grader_files": files}
     row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
@@ -178,7 +178,7 @@ def test_the_header_is_the_one_of_the_row(cluster: Answering, files: Any, wanted
     assert re.findall(rb'#include ("[^"]+")', source) == wanted
 
 
-def test_a_language_that_no_job_judges_is_no_missing_program(cluster: Answering) -> None:
+def test_open_r1_unsupported_language_has_no_reward(cluster: Answering) -> None:
     told = ["cpp", "c++17", "pypy3", "java", "klingon", "", None]
     row = {"time_limit": 1.0, "memory_limit": 256.0, "input_mode": "stdio"}
     row |= {"official_tests": [{"input": "1", "output": "x"}]}
@@ -189,7 +189,7 @@ def test_a_language_that_no_job_judges_is_no_missing_program(cluster: Answering)
         assert found == [known, known, *[None] * 5]
 
 
-def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_reward_cancels_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server may keep them waiting for minutes."""
 
     class Interrupting(FakeEngine):
@@ -214,9 +214,7 @@ def test_interrupted_a_reward_gives_its_jobs_up(monkeypatch: pytest.MonkeyPatch)
     assert engine.given_up.wait(30), "not even where the thread had not said yet that it runs"
 
 
-def test_what_is_wrong_for_every_row_of_a_contest(
-    cluster: Answering, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_open_r1_invalid_columns_are_input_error(cluster: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"no such column.*language|language.*no such column"):
         open_r1.cf_code_reward([fenced("x")], time_limit=[1.0])
     with pytest.raises(InputError, match="no client for 'morph'"):
@@ -226,7 +224,7 @@ def test_what_is_wrong_for_every_row_of_a_contest(
         open_r1.ioi_code_reward([fenced("x")], id=["sum"], test_names=[["a"]])
 
 
-def test_the_last_block_of_a_language() -> None:
+def test_extract_code_returns_last_block_of_language() -> None:
     text = "```python\n1\n``` ```cpp\n2``` ```python\n3\n``` ```c++\n4\n```"
     codes = [open_r1.extract_code(text, language) for language in ("python", "cpp", "c++", "go", None)]
     assert codes == ["3\n", "2", "4\n", "", ""]
@@ -244,20 +242,20 @@ def test_the_last_block_of_a_language() -> None:
         ("```python\nx\n```", "python", 0),
     ],
 )
-def test_the_format_of_an_answer(text: str, language: str, reward: float) -> None:
+def test_code_format_reward_checks_answer(text: str, language: str, reward: float) -> None:
     completions = [[{"role": "assistant", "content": text}]]
     assert open_r1.get_code_format_reward(language)(completions) == [reward]
     assert open_r1.get_code_format_reward("none")(completions, language=[language]) == [reward]
 
 
-def test_batches_of_anything() -> None:
+def test_batched_splits_into_batches() -> None:
     """All at once where the size is not at least one: theirs would run no test at all."""
     found = [list(open_r1.batched("abcde", size)) for size in (2, 9, -1, 0)]
     assert found == [[["a", "b"], ["c", "d"], ["e"]], *[[list("abcde")]] * 3]
     assert list(open_r1.batched([], -1)) == []
 
 
-def test_languages_that_are_patched() -> None:
+def test_is_patchable_recognizes_python_and_cpp() -> None:
     theirs = ("python", "python3", "Python 3", "PyPy 3", "PyPy 3-64", "cpp", "C++17 (GCC 7-32)", "GNU C++17")
     assert [lang for lang in theirs if not open_r1.is_patchable(lang)] == []
     assert [lang for lang in ("java", "Rust", "", None, "none") if open_r1.is_patchable(lang)] == []
@@ -265,7 +263,7 @@ def test_languages_that_are_patched() -> None:
     assert "math.gcd" in open_r1.fix_python3_imports("from fractions import gcd")
 
 
-async def test_a_job_as_it_is_sent() -> None:
+async def test_execute_ioi_returns_score_and_feedback() -> None:
     class Client:
         async def send_execute(self, data: dict[str, Any], language: str = "cms_ioi") -> dict[str, Any]:
             return {"run": {"stdout": str(data["run_timeout"]), "stderr": "well", "code": 0, "signal": None}}
@@ -280,7 +278,7 @@ def written_tests(folder: Path) -> None:
     write_table(table(columns), folder / "test_cases_0007.parquet")
 
 
-async def test_generated_tests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_generated_tests_are_read_from_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="CF_TESTS_FOLDER: it is not set"):
         await open_r1.get_generated_tests("7/A")
     monkeypatch.setenv("CF_TESTS_FOLDER", str(tmp_path / "no"))
@@ -317,7 +315,7 @@ class Counting:
 @pytest.mark.parametrize(
     ("generated", "runs"), [(2, 3), (None, 3), (0, 1), ([{"input": "", "output": ""}], 2)]
 )
-async def test_a_number_of_generated_tests_means_those_of_the_folder(
+async def test_number_of_generated_tests_requires_tests_folder(
     generated: Any, runs: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     written_tests(tmp_path)
@@ -336,7 +334,7 @@ async def test_a_number_of_generated_tests_means_those_of_the_folder(
     ("options", "most"),
     [({"test_batch_size": 3}, 3), ({"skip_mode": 2}, 2), ({"test_batch_size": -1}, 5), ({}, 1)],
 )
-async def test_tests_of_subtasks_at_the_same_time(options: dict[str, int], most: int) -> None:
+async def test_open_r1_subtask_tests_run_concurrently(options: dict[str, int], most: int) -> None:
     names = list("abcde")
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2, "test_names": names}
     row |= {"test_cases": [("1", "x")] * 5}

@@ -12,7 +12,7 @@ from ioi_eval.integrations.open_r1 import add_includes, patch_code
 # --- repairs -----------------------------------------------------------------------------------------
 
 
-def test_includes_are_added_where_they_are_missing() -> None:
+def test_missing_includes_are_added() -> None:
     assert (
         add_includes("int x;", "sum")
         == '#include <bits/stdc++.h>\n#include "sum.h"\nusing namespace std;\nint x;'
@@ -50,5 +50,5 @@ def test_code_for_older_pythons_runs(text: str) -> None:
     assert done.stdout == "6 True 1/2 5001\n", done.stderr
 
 
-def test_code_that_is_no_python_is_not_touched() -> None:
+def test_patch_code_keeps_invalid_python() -> None:
     assert patch_code("print 'x'", "python3") == "print 'x'"

@@ -79,7 +79,7 @@ def answers(checker: str | None = None) -> list[float]:
     return compute_score_batch(["apps"] * len(tests), [ECHO] * len(tests), tests, **options)
 
 
-def test_as_open_r1_but_for_what_ends_early_or_begins_late() -> None:
+def test_comparisons_match_open_r1_except_known_cases() -> None:
     cases = [[{"input": pair.printed, "output": pair.expected, "type": "stdin_stdout"}] for pair in PAIRS]
     info = [{"language": "python", "test_cases": tests} for tests in cases]
     wanted = [OTHERWISE.get(pair[:2], pair.open_r1) for pair in PAIRS]
@@ -87,15 +87,15 @@ def test_as_open_r1_but_for_what_ends_early_or_begins_late() -> None:
     assert reward(completions=[ECHO] * len(PAIRS), test_cases=cases) == wanted
 
 
-def test_as_prime_code() -> None:
+def test_comparisons_match_prime_code() -> None:
     assert answers() == [pair.prime for pair in PAIRS]
 
 
-def test_as_livecodebench_where_a_page_says_so() -> None:
+def test_lines_comparison_matches_livecodebench() -> None:
     assert answers("lines") == [pair.lcb for pair in PAIRS]
 
 
-def test_another_comparison_is_an_option() -> None:
+def test_checker_option_changes_comparison() -> None:
     tests = {"inputs": ["A\nB\n"], "outputs": ["A \nB\n"]}
     assert compute_score("apps", ECHO, tests) == 1
     assert compute_score("apps", ECHO, tests, checker="stripped") == 0

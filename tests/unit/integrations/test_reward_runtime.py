@@ -30,14 +30,14 @@ from ioi_eval.testing import FakeEngine
 pytestmark = pytest.mark.usefixtures("own_runtimes")
 
 
-def test_one_runtime_serves_all_threads() -> None:
+def test_threads_share_reward_runtime() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda text: compute_score("apps", text, TESTS), [RIGHT, WRONG] * 4))
     assert found == [1, 0] * 4
     assert len(runtimes._runtimes.runtimes) == 1
 
 
-def test_a_forked_child_lets_go_of_its_parents_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_child_releases_engine_of_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else it would keep boxes alive that the parent wants to end."""
     own, context = runtime(Setup(engine=lambda _: FakeEngine())), multiprocessing.get_context("fork")
     let_go = context.SimpleQueue()
@@ -48,7 +48,7 @@ def test_a_forked_child_lets_go_of_its_parents_engine(monkeypatch: pytest.Monkey
     assert not let_go.empty() and let_go.get() and let_go.empty()
 
 
-def test_closing_cancels_what_is_under_way() -> None:
+def test_closing_reward_runtime_cancels_running_calls() -> None:
     own, begun, ended = runtime(Setup(engine=lambda _: FakeEngine())), threading.Event(), queue.Queue[str]()
 
     async def for_ever() -> None:
@@ -84,7 +84,7 @@ def answer_of_child() -> Any:
     return answer
 
 
-def test_a_forked_child_has_its_own_and_harms_nobody_while_a_score_is_under_way() -> None:
+def test_forked_child_has_own_reward_runtime() -> None:
     slow = fenced("while True: pass")
     give = make_reward(RewardOptions(time_limit=0.5, mode=RewardMode.PASS_FAIL))
     with ThreadPoolExecutor(1) as pool:
@@ -104,7 +104,7 @@ def busy(own: Runtime) -> bool:
     return here._running is not None and here._running.slots._free.qsize() < here.slots
 
 
-def test_interrupted_it_cancels_what_runs() -> None:
+def test_interrupted_reward_call_is_cancelled() -> None:
     started: queue.Queue[asyncio.Task[Any] | None] = queue.Queue()
 
     async def endless() -> None:
@@ -129,7 +129,7 @@ def test_interrupted_it_cancels_what_runs() -> None:
     asyncio.run(interrupt())
 
 
-def test_a_closed_runtime_is_replaced_and_its_own_thread_cannot_wait() -> None:
+def test_closed_reward_runtime_is_replaced() -> None:
     first = runtime()
     close_all()
     assert runtime() is not first
@@ -141,7 +141,7 @@ def test_a_closed_runtime_is_replaced_and_its_own_thread_cannot_wait() -> None:
         runtime().call(waits_for_itself())
 
 
-def test_a_runtime_that_cannot_open_says_why() -> None:
+def test_reward_runtime_start_failure_is_raised() -> None:
     def fails(_store: Store) -> FakeEngine:
         raise JudgeFailure("no engine today")
 

@@ -70,7 +70,7 @@ def test_without_shaping_rewards_are_shares() -> None:
     assert [compute_score("apps", text, TESTS) for text in EVERYTHING] == found
 
 
-def test_penalties_are_options() -> None:
+def test_reward_penalties_are_options() -> None:
     weighted = RewardOptions(mode=RewardMode.WEIGHTED_SUM, no_code=-7, no_compile=-8, partial_weight=0.5)
     give = make_reward(weighted)
     assert give(completions=EVERYTHING, tests=[TESTS] * 5) == [1.5, pytest.approx(1 / 3), 0, -8, -7]
@@ -85,7 +85,7 @@ def test_outputs_may_be_compared_otherwise() -> None:
         make_reward(RewardOptions(checker="cms"))
 
 
-def test_what_trl_gives() -> None:
+def test_reward_accepts_columns_of_trl() -> None:
     """Conversations as completions, columns that mean nothing here, things that are no columns."""
     parts = [{"type": "reasoning", "text": RIGHT}, {"type": "text", "text": "See above."}]
     given = [[{"role": "assistant", "content": each}] for each in (RIGHT, parts)]
@@ -103,7 +103,7 @@ def test_what_trl_gives() -> None:
     assert reward.__name__ == "ioi_eval_reward"
 
 
-def test_what_trainers_log() -> None:
+def test_reward_logs_verdicts_and_means() -> None:
     """A line for each completion, and means over them; an own name keeps several rewards apart."""
     lines, means = {}, {}
     logs: dict[str, Any] = {"log_extra": lines.__setitem__, "log_metric": means.__setitem__}
@@ -116,7 +116,7 @@ def test_what_trainers_log() -> None:
     assert means == {"code/solved": sixth, "code/no_code": sixth, "code/not_judged": sixth}
 
 
-def test_trainers_may_await() -> None:
+def test_async_reward_equals_sync_reward() -> None:
     """They know what to await by the function; it has the same columns, logs and rewards."""
     assert inspect.iscoroutinefunction(reward_async) and reward_async.__name__ == "ioi_eval_reward"
     lines: dict[str, Any] = {}
@@ -139,14 +139,14 @@ def test_tests_may_stand_in_verification_info() -> None:
     assert reward(completions=[RIGHT, cpp, RIGHT], verification_info=texts) == [1, 1, None]
 
 
-def test_functions_are_called_and_tests_may_be_a_list() -> None:
+def test_rewards_accept_function_tests_and_lists() -> None:
     twice = fenced("def twice(n):\n    return 2 * n")
     pairs = [{"input": "1\n", "output": "2\n"}]
     assert rewards(RewardMode.PARTIAL, [twice, RIGHT], ground_truth=[CALLS, pairs]) == [1, 1]
     assert rewards(RewardMode.PARTIAL, [RIGHT], test_cases=[json.dumps(pairs)]) == [1]
 
 
-def test_tests_in_a_list_may_call_a_function() -> None:
+def test_rewards_accept_function_calls_in_list_tests() -> None:
     twice = fenced("class Solution:\n    def plus(self, a, b):\n        return a + b")
     call = {"input": "[2]\n[3]", "output": "[2, 3]", "testtype": "functional"}
     named = [{**call, "metadata": {"func_name": "plus"}}]
@@ -169,7 +169,7 @@ def test_tests_in_a_list_may_call_a_function() -> None:
 @pytest.mark.parametrize(
     "code", ["def add(a, b): return a + b", "class Solution:\n def add(s, a, b): return a + b"]
 )
-def test_functions_in_every_form_that_is_in_use(inputs: list[Any], outputs: list[Any], code: str) -> None:
+def test_rewards_accept_all_forms_of_function_tests(inputs: list[Any], outputs: list[Any], code: str) -> None:
     table = {"inputs": inputs, "outputs": outputs, "fn_name": "add"}
     pairs = [
         {"type": "function_call", "fn_name": "add", "input": given, "output": wanted}
@@ -187,12 +187,12 @@ def test_functions_in_every_form_that_is_in_use(inputs: list[Any], outputs: list
     assert code_reward([fenced(code)], verification_info=infos) == [1]
 
 
-def test_a_function_of_one_argument_may_have_it_bare() -> None:
+def test_single_function_argument_needs_no_list() -> None:
     table = {"inputs": [2, 5, None], "outputs": [4, 10, 0], "fn_name": "twice"}
     assert rewards(RewardMode.PARTIAL, [fenced("def twice(n): return 2 * (n or 0)")], tests=[table]) == [1]
 
 
-def test_long_arrays_are_not_mistaken_for_each_other() -> None:
+def test_long_numpy_tests_are_distinguished() -> None:
     """Whose texts are cut in the middle."""
     right, other = ({"inputs": numpy.array(["1"] * 2000), "outputs": numpy.array(["1"] * 2000)} for _ in "ab")
     other["outputs"][1000] = "2"
@@ -200,12 +200,12 @@ def test_long_arrays_are_not_mistaken_for_each_other() -> None:
     assert rewards(RewardMode.PASS_FAIL, [echo, echo], tests=[right, other]) == [1, 0]
 
 
-def test_a_conversation_without_words_has_no_code() -> None:
+def test_empty_conversation_gets_no_code_reward() -> None:
     nothing: list[Any] = [[], [{"role": "assistant"}], [{"role": "assistant", "content": None}], ""]
     assert rewards(RewardMode.PARTIAL, nothing, tests=[TESTS] * 4) == [-1] * 4
 
 
-def test_rewards_of_open_r1() -> None:
+def test_code_reward_matches_open_r1() -> None:
     tests = [{"input": f"{n}\n", "output": str(2 * n), "type": "stdin_stdout"} for n in (2, 9)]
     infos = [{"language": "python", "test_cases": tests}] * 5 + [{"language": "python", "test_cases": []}]
     given = [[{"role": "assistant", "content": text}] for text in (*EVERYTHING, RIGHT)]
@@ -245,7 +245,7 @@ def test_broken_rows_do_not_raise(tests: Any) -> None:
     assert code_reward([RIGHT, RIGHT], verification_info=infos) == [None, None]
 
 
-def test_columns_of_a_row_that_mean_nothing_stop_nothing() -> None:
+def test_invalid_column_values_of_row_give_none() -> None:
     assert rewards(RewardMode.PARTIAL, [RIGHT] * 2, tests=[TESTS] * 2, language=["klingon", None]) == [
         None,
         1,
@@ -264,7 +264,7 @@ def test_gaps_of_tables_name_no_language_and_no_subtask(gap: Any) -> None:
     assert code_reward([RIGHT], verification_info=[info]) == [1]
 
 
-def test_what_is_wrong_for_all_rows_is_said_at_once() -> None:
+def test_invalid_reward_options_are_input_error() -> None:
     with pytest.raises(InputError, match="klingon"):
         make_reward(RewardOptions(language="klingon"))
     with pytest.raises(InputError, match="klingon"):
@@ -290,12 +290,12 @@ def test_what_is_wrong_for_all_rows_is_said_at_once() -> None:
     ],
     ids=["text", "short", "array", "tests"],
 )
-def test_a_column_that_fits_no_row_is_not_left_out(column: dict[str, Any]) -> None:
+def test_column_of_wrong_length_is_input_error(column: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="is not a list of 2 values, one for each completion"):
         reward(completions=[RIGHT] * 2, **{"ground_truth": [TESTS] * 2, **column})
 
 
-def test_pass_or_fail_ends_with_the_first_test_that_fails() -> None:
+def test_pass_fail_reward_stops_at_first_failed_test() -> None:
     ran = list[int]()
 
     def wrong(test: FakeTest) -> float:
@@ -323,7 +323,7 @@ assert compute_score("apps", {RIGHT!r}, {TESTS!r}, {{"language": "klingon"}}) ==
 """
 
 
-def test_each_kind_of_row_is_told_once_and_counted_at_the_end(tmp_path: Path) -> None:
+def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> None:
     script = knowing_tools(tmp_path / "tools.json") + MISSES
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -342,19 +342,19 @@ def test_row_with_broken_tests_has_no_reward() -> None:
         compute_score("apps", RIGHT, "", on_failure=None)
 
 
-def test_no_tests_at_all_is_the_callers_fault() -> None:
+def test_missing_tests_column_is_input_error() -> None:
     with pytest.raises(InputError, match="no column with tests"):
         rewards(RewardMode.PARTIAL, [RIGHT], answer=["42"])
 
 
 @pytest.mark.usefixtures("no_waiting")
-def test_a_judge_failure_is_none_and_never_a_number() -> None:
+def test_judge_failure_reward_is_none() -> None:
     broken = Setup(engine=lambda _: FakeEngine(faults=itertools.repeat(Fatal("no machine"))))
     give = make_reward(setup=broken)
     assert give(completions=[RIGHT, NO_CODE], tests=[TESTS] * 2) == [None, 0]
 
 
-def test_equal_programs_for_one_problem_are_judged_once() -> None:
+def test_rewards_judge_equal_programs_once() -> None:
     """Also where the words around them differ. Another problem, language or subtask is another question."""
     engine = FakeEngine()
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), setup=Setup(engine=lambda _: engine))
@@ -390,21 +390,21 @@ def test_problems_by_id_and_their_subtasks() -> None:
     assert give(completions=[RIGHT] * 2, problem_id=["twice"] * 2, subtask=["larger", 0]) == [None, None]
 
 
-def test_the_share_of_a_subtask_is_not_rounded() -> None:
+def test_subtask_reward_is_not_rounded() -> None:
     whole = Subtask(name="all", points=1, tests=("1", "2", "50"), score_type=ScoreType.SUM)
     problem = msgspec.structs.replace(problem_with_subtasks(), subtasks=(whole,), score_precision=0)
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem]))
     assert give(completions=[PARTLY], problem_id=["twice"], subtask=["all"]) == [pytest.approx(2 / 3)]
 
 
-def test_a_problem_of_no_points_is_right_or_worth_nothing() -> None:
+def test_reward_for_problem_without_points_is_1_or_0() -> None:
     subtasks = tuple(msgspec.structs.replace(each, points=0) for each in problem_with_subtasks().subtasks)
     problem = msgspec.structs.replace(problem_with_subtasks(), subtasks=subtasks)
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem]))
     assert give(completions=[RIGHT, PARTLY], problem_id=["twice"] * 2) == [1, 0]
 
 
-def test_a_problem_of_another_year_is_another_one() -> None:
+def test_rewards_distinguish_problems_by_year() -> None:
     old, new = (msgspec.structs.replace(problem_with_subtasks(), year=year) for year in (2023, 2024))
     new = msgspec.structs.replace(new, tests=new.tests[:2], subtasks=new.subtasks[:1])
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([old, new]))
@@ -428,7 +428,7 @@ def test_submission_that_breaks_the_checker_has_reward_0() -> None:
     assert give(completions=[RIGHT, WRONG, fenced("pass")], problem_id=["twice"] * 3) == [1, 0, 0]
 
 
-def test_verl_asks_for_one_at_a_time() -> None:
+def test_compute_score_judges_single_solution() -> None:
     assert compute_score("apps", PARTLY, TESTS, mode="partial") == pytest.approx(2 / 3)
     assert compute_score("apps", "print(2 * int(input()))", TESTS, {"split": "train"}) == 1
 
@@ -439,7 +439,7 @@ def test_verl_asks_for_one_at_a_time() -> None:
     assert asyncio.run(many()) == [1, 0, 0, -0.1, -1]
 
 
-def test_verl_hands_over_all_of_a_batch_and_things_of_its_own() -> None:
+def test_compute_score_batch_judges_batch_with_extra_arguments() -> None:
     sources, truths, own = ["apps"] * 2, [TESTS, TESTS], {"reward_router_address": "a:1"}
     found = compute_score_batch(
         sources, [RIGHT, WRONG], truths, [None, {"tests": "{"}], mode="partial", **own
@@ -451,7 +451,7 @@ def test_verl_hands_over_all_of_a_batch_and_things_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("options", [{"mod": "partial"}, {"mode": "parts"}, {"no_code": "much"}])
-def test_an_option_that_means_nothing_is_a_mistake(options: dict[str, Any]) -> None:
+def test_invalid_compute_score_option_is_input_error(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         compute_score("apps", RIGHT, TESTS, **options)
 
@@ -463,7 +463,7 @@ def test_verl_may_give_messages_too() -> None:
         compute_score("apps", 5, TESTS)
 
 
-def test_verl_names_a_number_for_failures_or_hears_of_them() -> None:
+def test_on_failure_option_sets_score_or_raises() -> None:
     assert compute_score("apps", RIGHT, "{", on_failure=-3.0) == -3
     with pytest.raises(CasesError):
         compute_score("apps", RIGHT, "{", on_failure=None)
@@ -486,12 +486,12 @@ PART = {"type": "text", "text": RIGHT}
         [RIGHT],
     ],
 )
-def test_a_completion_may_be_a_message_or_its_parts(completion: Any) -> None:
+def test_completion_text_is_read_from_message_or_parts(completion: Any) -> None:
     assert reply_text(completion) == RIGHT
 
 
 @pytest.mark.parametrize("completion", [None, "", [], [{"role": "assistant", "tool_calls": [{}]}]])
-def test_a_completion_may_say_nothing(completion: Any) -> None:
+def test_empty_completion_has_empty_text(completion: Any) -> None:
     assert reply_text(completion) == ""
 
 
@@ -502,7 +502,7 @@ def test_value_that_is_not_a_completion_is_an_input_error(completion: Any) -> No
 
 
 @pytest.mark.parametrize("role", ["tool", "user"])
-def test_what_others_write_behind_a_completion_is_not_rewarded(role: str) -> None:
+def test_later_messages_of_other_roles_are_ignored(role: str) -> None:
     """As a tool whose calls are used up: its result was the completion."""
     other = {"role": role, "content": RIGHT}
     assert reply_text([{"role": "assistant", "content": "Hm."}, other]) == "Hm."

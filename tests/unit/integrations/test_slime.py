@@ -41,7 +41,7 @@ def block(marker: str) -> dict[str, Any]:
     return names
 
 
-def test_one_sample_has_a_reward_and_a_group_a_list() -> None:
+def test_slime_custom_rm_rewards_sample_or_group() -> None:
     group = [
         Sample(RIGHT, TESTS),
         Sample(HALF, TESTS),
@@ -62,7 +62,7 @@ def test_one_sample_has_a_reward_and_a_group_a_list() -> None:
         asyncio.run(custom_rm(None, "text"))
 
 
-def test_recipes_give_rewards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_reward_recipes_work(monkeypatch: pytest.MonkeyPatch) -> None:
     torch: Any = ModuleType("torch")
     torch.tensor = list
     types: Any = ModuleType("rllm.rewards.reward_types")
@@ -87,7 +87,7 @@ def test_recipes_give_rewards(monkeypatch: pytest.MonkeyPatch) -> None:
         ((), {"problem": []}, "problem.*Its arguments are RewardOptions"),
     ],
 )
-def test_wrong_call_of_make_reward_says_what_is_expected(given: Any, named: Any, said: str) -> None:
+def test_wrong_make_reward_call_is_input_error(given: Any, named: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         make_reward(*given, **named)
 
@@ -100,13 +100,13 @@ def test_wrong_call_of_make_reward_says_what_is_expected(given: Any, named: Any,
         ((None, {"a": RIGHT}), {}, "completions must be a list, not dict"),
     ],
 )
-def test_wrong_call_of_a_reward_says_what_is_expected(given: Any, named: Any, said: str) -> None:
+def test_wrong_reward_call_is_input_error(given: Any, named: Any, said: str) -> None:
     for call in (reward, lambda *args, **more: asyncio.run(reward_async(*args, **more))):
         with pytest.raises(InputError, match=said):
             call(*given, **named, ground_truth=[TESTS])
 
 
-def test_right_calls_stay_right() -> None:
+def test_positional_and_keyword_reward_calls_work() -> None:
     give = make_reward(RewardOptions(mode=RewardMode.PASS_FAIL), name="own")
     assert give(["?"], [HALF], ground_truth=[TESTS]) == [0]
     assert give(prompts=[], completions=[], ground_truth=[]) == []
