@@ -214,7 +214,9 @@ async def test_worker_with_broken_compiler_serves_only_python(
     assert Change.LEFT_OUT not in run.changes(broken), "it still has Python"
 
 
-async def test_a_rolling_upgrade(machines: Machines, tmp_path: Path, shared_cache: Path) -> None:
+async def test_rolling_upgrade_of_workers_keeps_compilers_apart(
+    machines: Machines, tmp_path: Path, shared_cache: Path
+) -> None:
     found = await machines(2)
     run = Run(tmp_path, shared_cache, found)
     await run.until(lambda: len(run.compilers) >= 3)

@@ -158,9 +158,7 @@ def checker(source: str, kind: CheckerKind = CheckerKind.CMS) -> dict[str, objec
         ('#include <cstdio>\nint main() { puts("1.5"); }', r"no score: 1\.5"),
     ],
 )
-async def test_a_checker_that_fails_is_a_judge_failure(
-    engine: EmbeddedEngine, source: str, words: str
-) -> None:
+async def test_failed_checker_is_judge_failure(engine: EmbeddedEngine, source: str, words: str) -> None:
     with pytest.raises(JudgeFailure, match=words):
         await classic(engine, batch("", "", **checker(source)))
 
@@ -179,7 +177,7 @@ async def test_output_that_breaks_checker_is_wa(engine: EmbeddedEngine) -> None:
     assert (found.status, found.score) == (V.WA, 0) and "FAIL cannot parse" in found.feedback
 
 
-async def test_a_checker_may_use_more_memory_than_the_submission_could_name(engine: EmbeddedEngine) -> None:
+async def test_checker_may_use_more_memory_than_submission(engine: EmbeddedEngine) -> None:
     source = (
         "#include <cstdio>\n#include <sys/mman.h>\nint main() { void *p = mmap(0, 1ul << 33, 3, 34, -1, 0);\n"
     )
@@ -363,9 +361,7 @@ async def test_classic_manager_output_is_checked(engine: EmbeddedEngine) -> None
         ("nonsense", "The manager does not compile"),
     ],
 )
-async def test_a_manager_that_breaks_is_a_judge_failure(
-    engine: EmbeddedEngine, manager: str, words: str
-) -> None:
+async def test_broken_manager_is_judge_failure(engine: EmbeddedEngine, manager: str, words: str) -> None:
     files = (
         NamedBlob(name="graders/manager.cpp", content=Blob.of(manager)),
         NamedBlob(name="graders/stub.cpp", content=Blob.of("int twice(int);\nint main() { twice(1); }\n")),

@@ -107,7 +107,7 @@ def test_killed_run_is_resumed_without_lost_rows(cli: CommandLine, problems: Pat
     assert judged_once(cli.folder / "run")
 
 
-def test_one_process_at_a_time_writes_a_run(cli: CommandLine, problems: Path, dump: Path) -> None:
+def test_second_process_writing_run_exits_with_2(cli: CommandLine, problems: Path, dump: Path) -> None:
     arguments = ("score", dump, "--problems", problems, "--out", "run")
     process = cli.start(*arguments)
     wait_for_rows(cli.folder / "run", 1, process)

@@ -277,10 +277,7 @@ def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
             {"problem_id": "a", "all_subtasks_results": [{"weighted_score": "x"}]},
             "line 2, field 'all_subtasks_results[0]",
         ),
-        (
-            {"problem_id": "a", "passed": True, "test_columns": 5},
-            "line 2, field 'test_columns'",
-        ),
+        ({"problem_id": "a", "passed": True, "test_columns": 5}, "line 2, field 'test_columns'"),
     ],
 )
 def test_report_names_missing_columns_of_foreign_rows(

@@ -209,7 +209,7 @@ async def test_submission_without_code_is_compile_error_without_job() -> None:
 
 
 @pytest.mark.usefixtures("no_waiting")
-async def test_an_engine_that_is_down_is_a_judge_failure() -> None:
+async def test_unavailable_engine_is_judge_failure() -> None:
     some = problem(1)
     with pytest.raises(JudgeFailure, match=r"down, after 4 attempts \(retry rule `reply`\)"):
         engine = FakeEngine(faults=[EngineUnavailable("down")] * 4)

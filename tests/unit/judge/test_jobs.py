@@ -79,7 +79,7 @@ def test_no_limit_stays_no_limit() -> None:
     assert (plan.limits.cpu_ms, plan.limits.wall_ms, plan.limits.memory, plan.limits.output) == (None,) * 4
 
 
-def test_a_test_keeps_the_index_of_its_first_place_in_the_problem() -> None:
+def test_duplicate_test_keeps_index_of_first_occurrence() -> None:
     first = Test(name="a", input=Blob.of("big" * 1000), answer=Blob.of("x"))
     second = Test(name="b", input=Blob.of("1"))
     twin = Test(name="c", input=Blob.of("big" * 1000), answer=Blob.of("x"))

@@ -372,7 +372,7 @@ async def test_failed_cms_checker_including_testlib_gets_hint() -> None:
         assert ('set "checker": "testlib" in problem.json' in str(caught.value)) is hint
 
 
-async def test_a_checker_goes_into_every_job_with_its_limits() -> None:
+async def test_checker_is_in_every_job_with_its_limits() -> None:
     engine = FakeEngine()
     async with scoring(engine) as scorer:
         result = await scorer.score(checked(), submission())
@@ -426,7 +426,7 @@ async def test_persistent_engine_faults_are_judge_failures(fault: Fault, times: 
     assert len(engine.runs) == times
 
 
-async def test_an_unknown_language_is_bad_input() -> None:
+async def test_unknown_language_is_input_error() -> None:
     async with scoring(FakeEngine()) as scorer:
         with pytest.raises(InputError, match="unknown language"):
             await scorer.score(problem(), submission(language="cobol"))
@@ -470,7 +470,7 @@ async def test_cancelled_scoring_leaves_no_running_job() -> None:
         assert engine.running == 0
 
 
-async def test_a_scorer_closes_what_it_opened_when_opening_fails(tmp_path: Path) -> None:
+async def test_failed_opening_of_scorer_closes_its_resources(tmp_path: Path) -> None:
     class Refusing(FakeEngine):
         async def __aenter__(self) -> Any:
             raise EngineUnavailable("no")

@@ -247,7 +247,7 @@ async def test_checker_gives_partial_score_and_feedback(scorer: Scorer) -> None:
         pytest.param("int main() { for (;;) {} }"),
     ],
 )
-async def test_a_checker_that_fails_is_a_judge_failure(store: Store, source: str) -> None:
+async def test_failed_checker_is_judge_failure(store: Store, source: str) -> None:
     from ioi_eval.models import CheckerLimits
 
     options = JudgeOptions(checker=CheckerLimits(cpu_time=0.1, wall_time=1))

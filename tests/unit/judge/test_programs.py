@@ -355,7 +355,7 @@ async def test_checker_that_does_not_compile_is_checker_broken(tmp_path: Path) -
     assert "\n" not in message
 
 
-async def test_a_checker_is_built_once(tmp_path: Path) -> None:
+async def test_checker_is_built_once(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         await artifacts.build_problem_programs(artifacts.prepared(checked_problem()))
@@ -405,7 +405,7 @@ async def test_builtin_checkers_need_no_build(tmp_path: Path, kind: CheckerKind)
     assert engine.jobs == []
 
 
-async def test_a_checker_without_a_source_is_bad_input(tmp_path: Path) -> None:
+async def test_checker_without_source_is_input_error(tmp_path: Path) -> None:
     async with opened(tmp_path, FakeEngine()) as artifacts:
         with pytest.raises(InputError, match="no source of its checker"):
             await artifacts.trusted(
@@ -474,7 +474,7 @@ async def test_cancelled_build_leaves_no_job_and_can_be_repeated(tmp_path: Path)
         )
 
 
-async def test_an_artifact_that_was_damaged_on_disk_is_built_again(tmp_path: Path) -> None:
+async def test_damaged_artifact_is_built_again(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
@@ -486,7 +486,7 @@ async def test_an_artifact_that_was_damaged_on_disk_is_built_again(tmp_path: Pat
     assert len(engine.builds) == 2
 
 
-async def test_an_artifact_in_use_outlives_an_eviction(tmp_path: Path) -> None:
+async def test_artifact_in_use_outlives_eviction(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with engine, artifacts_on(engine, Store(tmp_path / "store", limit=48)) as artifacts:
         first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("one"))
@@ -494,7 +494,7 @@ async def test_an_artifact_in_use_outlives_an_eviction(tmp_path: Path) -> None:
         assert made_of(first).read() == b"one"
 
 
-async def test_a_checker_that_was_evicted_is_built_again_for_the_same_problem(tmp_path: Path) -> None:
+async def test_evicted_checker_is_built_again_for_same_problem(tmp_path: Path) -> None:
     engine, asked = FakeEngine(), checked_problem()
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.trusted(artifacts.prepared(asked), CHECKER)

@@ -180,7 +180,7 @@ def test_proctor_build_includes_all_units() -> None:
     assert control_command(recipe)[-3:] == ("-o", "ioi-eval-control", "ioi-eval-control.cpp")
 
 
-def test_a_header_is_precompiled_with_the_flags_of_the_build() -> None:
+def test_header_is_precompiled_with_flags_of_build() -> None:
     build = submission_recipe(plain_problem(), submitted(), LIMITS)
     header = header_spec(build)
     assert set(FLAGS[:5]) <= set(header.command)

@@ -209,7 +209,7 @@ def test_css_classes_come_from_fixed_words() -> None:
     assert style_of("x" * 99, "l") == "text"
 
 
-def test_a_meter_is_drawn_to_scale() -> None:
+def test_meter_is_drawn_to_scale() -> None:
     table = TableBlock(heads=["a"], rows=[[Meter(part=1, whole=3)], [Meter(part=0, whole=0)]], align="l")
     page = html(Document(title="t", sections=[Section(title="s", table=table)]))
     assert 'class="full" width="33.33"' in page and "33.3 %" in page

@@ -114,21 +114,13 @@ def test_row_without_key_is_input_error_with_line(some: Results, name: str, brok
         ("repairs", [None], "repairs[0]"),
         ("repeats", ["a"], "repeats"),
         ("submission_sha256", ["a"], "submission_sha256"),
-        (
-            "test_columns",
-            {"test_name": ["1"], "score": "x", "status": "AC"},
-            "test_columns.score",
-        ),
+        ("test_columns", {"test_name": ["1"], "score": "x", "status": "AC"}, "test_columns.score"),
         (
             "test_columns",
             {"test_name": ["1"], "score": 1, "status": "AC", "cpu_time": [1e308]},
             "test_columns",
         ),
-        (
-            "test_columns",
-            {"test_name": ["1"], "score": 1, "status": "AC", "memory": 10**30},
-            "test_columns",
-        ),
+        ("test_columns", {"test_name": ["1"], "score": 1, "status": "AC", "memory": 10**30}, "test_columns"),
     ],
 )
 def test_invalid_result_value_is_input_error_with_field(

@@ -177,7 +177,7 @@ def test_worst_test_of_scope_decides_expectation() -> None:
 
 
 @pytest.mark.parametrize(("slowest", "limit"), [(0.01, 1.0), (0.29, 1.0), (0.31, 2.0), (1.0, 5.0)])
-def test_a_measured_limit_is_whole_seconds(slowest: float, limit: float) -> None:
+def test_measured_limit_is_whole_seconds(slowest: float, limit: float) -> None:
     assert compute_time_limit(slowest, 5) == limit
 
 
@@ -192,7 +192,7 @@ def test_a_measured_limit_is_whole_seconds(slowest: float, limit: float) -> None
         (0.61, 0.25, 1.25),
     ],
 )
-def test_a_measured_limit_is_the_least_multiple_of_a_resolution(
+def test_measured_limit_is_smallest_multiple_of_resolution(
     slowest: float, resolution: float, limit: float
 ) -> None:
     assert compute_time_limit(slowest, 2, resolution) == limit

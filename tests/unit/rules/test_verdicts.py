@@ -328,5 +328,5 @@ def test_classic_score_is_in_range_or_judge_failure(score: str) -> None:
 
 
 @given(st.floats(0, 1))
-def test_a_classic_score_keeps_every_digit(score: float) -> None:
+def test_classic_score_keeps_every_digit(score: float) -> None:
     assert verdicts.classic_result("a", repr(score), "").score == score

@@ -192,8 +192,7 @@ def test_row_with_columns_of_different_lengths_is_input_error(tmp_path: Path) ->
     line["test_columns"]["status"] = ["AC"]
     (run / "results.jsonl").write_text(json.dumps(line) + "\n")
     with pytest.raises(
-        InputError,
-        match=r"line 1, field 'test_columns': the row of 'a' .* different lengths",
+        InputError, match=r"line 1, field 'test_columns': the row of 'a' .* different lengths"
     ):
         list(read_rows(run))
 

@@ -28,7 +28,7 @@ Judged = tuple[Submission, Problem, SubmissionResult]
 
 
 @given(judged())
-def test_a_row_survives_json_unchanged(case: Judged) -> None:
+def test_row_survives_json_unchanged(case: Judged) -> None:
     row = result_row(case[0], case[1], case[2])
     line = msgspec.json.encode(row)
     assert b"\n" not in line

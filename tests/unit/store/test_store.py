@@ -373,7 +373,7 @@ def test_store_without_a_limit_evicts_nothing(tmp_path: Path) -> None:
     assert store.size() == 50_000
 
 
-def test_an_entry_over_the_limit_can_be_used_while_pinned(tmp_path: Path) -> None:
+def test_oversized_entry_is_usable_while_pinned(tmp_path: Path) -> None:
     store = Store(tmp_path, limit=10)
     with store.pin("key1"):
         path = store.put("key1", bytes(50))

@@ -138,7 +138,7 @@ async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
     assert bodies == []
 
 
-def test_what_a_gateway_lets_through_bounds_jobs_for_pistons_alone() -> None:
+def test_gateway_body_limit_applies_to_pistons_only() -> None:
     """To workers the contents of jobs go one by one, and jobs are made smaller where one is refused."""
     ours = {"server": "Piston v3.1.1 (ioi-eval worker)"}
     assert [lines_of(max_passed=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
