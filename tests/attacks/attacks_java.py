@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attack import MLE, PLANTED, RE, TLE, Win, attack_program
 from support.engines import find
-from support.places import graders
+from support.places import graders_folder
 from support.plans import PlanSubmission
 
 CPU_TIME = 1.5  # seconds: starting it takes a tenth of one
@@ -89,7 +89,7 @@ def build(code: str, jar: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "submission.java"
         source.write_text(code)
-        subprocess.run(["java", str(graders() / _JAVA.helper), str(jar), str(source)], check=True)
+        subprocess.run(["java", str(graders_folder() / _JAVA.helper), str(jar), str(source)], check=True)
 
 
 def started(jar: Path) -> dict[str, object]:

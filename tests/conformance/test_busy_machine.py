@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from crowd import crowd, one_processor
 from lent import judge_on
-from support.places import examples, graders
+from support.places import examples_folder, graders_folder
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Store, load_problems
 from ioi_eval.classic import run_classic
@@ -49,7 +49,7 @@ async def rows(engine: EmbeddedEngine, store: Store, problems: Mapping[str, Prob
 async def test_verdicts_on_busy_machine_equal_those_on_quiet_one(
     engine: EmbeddedEngine, store: Store, cache: Path
 ) -> None:
-    problems = load_problems(examples() / "problems", cache=cache, only=set(SOLUTIONS))
+    problems = load_problems(examples_folder() / "problems", cache=cache, only=set(SOLUTIONS))
     quiet = await rows(engine, store, problems)
     assert len(quiet) == 3 and any(points for points, _ in quiet)
     with crowd(20):
@@ -72,7 +72,7 @@ async def test_classic_job_script_distinguishes_idling_from_waiting_for_cpu(
     test = Test(name="1", input=Blob.of(""), answer=Blob.of(""))
     problem = Problem(id="busy", limits=LIMITS, tests=(test,))
     own = Submission(key="1", problem_id=problem.id, code=code)
-    async with EmbeddedEngine(store=store, packages=(graders() / "classic",)) as engine:
+    async with EmbeddedEngine(store=store, packages=(graders_folder() / "classic",)) as engine:
         judging = partial(run_classic, ClassicJobEngine(engine, store), problem, test, own, runtime="cms_ioi")
         await judging()  # it is built while there is no crowd
         with one_processor(), crowd(23):

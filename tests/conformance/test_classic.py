@@ -10,7 +10,7 @@ import pytest
 from both_paths import KEPT, OWN, compare, compare_with, has_classic_job, one_of_each, submitted
 from lent import judge_on
 from support.judged_examples import PLACE, judged
-from support.places import graders
+from support.places import graders_folder
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, Store, load_problems
 from ioi_eval.classic import run_classic
@@ -45,7 +45,7 @@ def shape(problem: Problem) -> tuple[object, ...]:
 @pytest.fixture
 async def classics(store: Store) -> AsyncIterator[ClassicJobEngine]:
     """Takes jobs that bring their scripts as they are; what others compile it keeps."""
-    async with EmbeddedEngine(store=store, packages=(graders() / "classic",)) as opened:
+    async with EmbeddedEngine(store=store, packages=(graders_folder() / "classic",)) as opened:
         yield ClassicJobEngine(opened, store)
 
 

@@ -14,7 +14,7 @@ import pytest
 from missing import needs
 from support.engines import LANGUAGES, Language, find
 from support.once import toolchains_once
-from support.places import examples
+from support.places import examples_folder
 from threaded_programs import BRACES, THREADED, THREADS
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
@@ -158,7 +158,9 @@ async def score(scorer: Scorer, code: str, language: str, problem: Problem = PRO
 
 def example(language: Language) -> str:
     suffix = find("python").suffixes[0] if language.name == "pypy" else language.suffixes[0]
-    return next(path for path in (examples() / "languages").iterdir() if path.suffix == suffix).read_text()
+    return next(
+        path for path in (examples_folder() / "languages").iterdir() if path.suffix == suffix
+    ).read_text()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from support.runs import read_rows, result_of
+from support.runs import read_result, read_rows
 from support.servers import Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store, Submission, load_problems, validate
@@ -82,7 +82,7 @@ async def test_full_points_are_solved_regardless_of_sample_score(
     swapped["accepted, AC"] = "partially_accepted"
     wrong = [replace(one, expected=swapped[one.expected]) for one in problem.solutions]
     submissions, cases = collect_package_solutions({package: replace(problem, solutions=tuple(wrong))})
-    results = {sent.key: result_of(rows[sent.row["solution"]]) for sent in submissions}
+    results = {sent.key: read_result(rows[sent.row["solution"]]) for sent in submissions}
     found = validation(cases, {package: problem}, results, {})
     assert {one.solution for one in found.differing} == {"all.py", "half.py"}
 

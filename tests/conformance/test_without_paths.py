@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from lent import judge_on
 from pathless import Pathless
-from support.places import examples
+from support.places import examples_folder
 from support.servers import Fixed, Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, PistonEngine, Store, load_problems
@@ -40,7 +40,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="session")
 def problems(cache: Path) -> Mapping[str, Problem]:
-    return load_problems(examples() / "problems", cache=cache, only=set(SOLUTIONS))
+    return load_problems(examples_folder() / "problems", cache=cache, only=set(SOLUTIONS))
 
 
 def submissions(problem: Problem) -> list[Submission]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.places import examples
+from support.places import examples_folder
 
 from ioi_eval.errors import InputError
 from ioi_eval.model.languages import LANGUAGES, Language, find, find_language_by_suffix, install_remedy
@@ -270,7 +270,7 @@ def test_whatever_can_be_missing_has_a_remedy() -> None:
 def test_an_example_of_every_language() -> None:
     of = {
         found.name
-        for path in (examples() / "languages").iterdir()
+        for path in (examples_folder() / "languages").iterdir()
         if (found := find_language_by_suffix(path.suffix))
     }
     assert of == {language.name for language in LANGUAGES} - {"pypy"}, "PyPy's is Python's"

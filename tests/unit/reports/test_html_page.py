@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from run_samples import SUM, judged, result, submission, texts, write_run
-from support.runs import failure_row, plain, result_of, result_row
+from support.runs import as_json_value, failure_row, read_result, result_row
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Solution, Verdict
@@ -239,11 +239,13 @@ def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) ->
         row = result_row(of, SUM, judged_as)
         folder = write_run(tmp_path / str(n), [row], [failure], settings={"command": text})
         words = list_expectations(SUM, Solution(name="s", expected="correct"))
-        case = KeyedExpectation(key="k", problem="sum", solution=plain(text), expected="correct", words=words)
-        write_json(folder / VALIDATION, validation([case], {"sum": SUM}, {"k": result_of(row)}, {}))
+        case = KeyedExpectation(
+            key="k", problem="sum", solution=as_json_value(text), expected="correct", words=words
+        )
+        write_json(folder / VALIDATION, validation([case], {"sum": SUM}, {"k": read_result(row)}, {}))
         write_reports(folder)
         page = read((folder / "report.html").read_text())
-        assert sum(visible(plain(text)) in piece for piece in page.text) >= 12
+        assert sum(visible(as_json_value(text)) in piece for piece in page.text) >= 12
         assert any(f"1-a WA 0: {visible(plain(text))}" in piece for piece in page.text), "the feedback"
         markdown, data = (folder / "report.md").read_text(), (folder / "summary.json").read_text()
         tokens = [

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from run_samples import SUM, TESTS, problem, result, submission, write_run
-from support.runs import Mode, ReportOptions, failure_row, result_of, result_row, summary
+from support.runs import Mode, ReportOptions, failure_row, read_result, result_row, summary
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
@@ -167,7 +167,7 @@ def test_resource_use_is_rounded_up_to_next_step_of_limit(seconds: float, step: 
 )
 def test_candidate_ignores_invalid_columns(columns: dict[str, Any], fields: dict[str, Any]) -> None:
     made = row("k", **columns)
-    candidate = make_attempt(made, result_of(made))
+    candidate = make_attempt(made, read_result(made))
     assert {name: getattr(candidate, name) for name in fields} == fields
 
 
@@ -183,7 +183,7 @@ def test_candidate_ignores_invalid_columns(columns: dict[str, Any], fields: dict
 def test_candidates_are_ordered_by_time(times: tuple[Any, ...]) -> None:
     """Also where a clock was put back, or counts seconds. Keys would say the reverse."""
     made = [row(f"k{9 - place}", metadata={"timestamp": time}) for place, time in enumerate(times)]
-    candidates = [make_attempt(one, result_of(one)) for one in made]
+    candidates = [make_attempt(one, read_result(one)) for one in made]
     assert sorted(candidates, key=lambda attempt: attempt.order) == candidates
 
 

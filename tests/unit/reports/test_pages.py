@@ -16,7 +16,7 @@ import msgspec
 import pygments.formatters
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
-from support.runs import plain, result_row
+from support.runs import as_json_value, result_row
 from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
@@ -60,7 +60,7 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
                 judged = result(one, statuses, problem=of, compiles=number < 2, feedback=text or "fine")
                 kept = {"test_name": "2-a", "output": f"1 2 3\n{text}", "expected": f"1 7 3\nyes\n{text}x"}
                 kept["input"] = f"4 4\n{text}\n"
-                more = {"wrong_output": plain(kept)} if number == 1 else {}
+                more = {"wrong_output": as_json_value(kept)} if number == 1 else {}
                 rows.append({**result_row(one, of, judged), **more})
     write_reports(write_run(folder, rows))
     return folder

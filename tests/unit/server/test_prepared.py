@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 from missing import needs
 from server_helpers import API, Caller
-from support.places import graders
+from support.places import graders_folder
 from support.waits import until
 
 from ioi_eval import EmbeddedEngine, Store
@@ -60,7 +60,7 @@ class Watched:
 
 @pytest.fixture
 async def watched(store: Store) -> AsyncIterator[Watched]:
-    async with EmbeddedEngine(store=store, slots=1, packages=(graders() / "classic",)) as engine:
+    async with EmbeddedEngine(store=store, slots=1, packages=(graders_folder() / "classic",)) as engine:
         yield Watched(engine)
 
 
@@ -114,7 +114,7 @@ async def test_another_script_is_another_build(
     await prepared.execute(job)
     younger = tmp_path / "graders" / "classic" / "compile"
     younger.parent.mkdir(parents=True)
-    younger.write_text((graders() / "classic" / "compile").read_text() + "\n")
+    younger.write_text((graders_folder() / "classic" / "compile").read_text() + "\n")
     monkeypatch.setattr("ioi_eval.server.prepared.graders_folder", lambda: tmp_path / "graders")
     before = len(watched.builds)
     await ClassicJobEngine(watched, Store(tmp_path / "cache")).execute(job)
