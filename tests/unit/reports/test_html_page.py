@@ -246,7 +246,9 @@ def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) ->
         write_reports(folder)
         page = read((folder / "report.html").read_text())
         assert sum(visible(as_json_value(text)) in piece for piece in page.text) >= 12
-        assert any(f"1-a WA 0: {visible(plain(text))}" in piece for piece in page.text), "the feedback"
+        assert any(f"1-a WA 0: {visible(as_json_value(text))}" in piece for piece in page.text), (
+            "the feedback"
+        )
         markdown, data = (folder / "report.md").read_text(), (folder / "summary.json").read_text()
         tokens = [
             child for token in MarkdownIt("commonmark").parse(markdown) for child in token.children or ()

@@ -327,7 +327,7 @@ def test_text_from_rows_is_escaped_on_all_pages(tmp_path: Path, text: str) -> No
         )
         assert all(char.isprintable() or char in "\n\t" for char in body)
     shown = unescape(re.sub(r"<[^>]+>", "", (folder / ALL).read_text()))
-    assert visible(f"model 0{plain(text)}") in shown
+    assert visible(f"model 0{as_json_value(text)}") in shown
 
 
 def added(folder: Path, key: str, code: str = CODE) -> None:
