@@ -298,7 +298,7 @@ class JobAttempts:
     def _tried_names(self) -> str:
         return _list_names(dict.fromkeys(endpoint.url for endpoint in self.tried))
 
-    def to_avoid(self, fitting: Collection[E]) -> list[E]:
+    def endpoints_to_avoid(self, fitting: Collection[E]) -> list[E]:
         """Return all tried endpoints if others fit, else the last endpoint, unless only one fits."""
         if any(endpoint not in self.tried for endpoint in fitting):
             return self.tried
@@ -641,7 +641,7 @@ class Fleet(ABC, Generic[R]):
                     f"no server has the {', '.join(job.accepted_toolchains)} that a job was made for"
                 )
             try:
-                avoid = attempts.to_avoid([*filter(fits, self.usable)]) if attempts.tried else ()
+                avoid = attempts.endpoints_to_avoid([*filter(fits, self.usable)]) if attempts.tried else ()
                 log_step(_log, "queued")
                 endpoint = await self.take(avoid, self.endpoints.get(prefer), fits)
             except FitChanged:
@@ -767,9 +767,9 @@ class Fleet(ABC, Generic[R]):
             else others_work and endpoint.useless >= 2 * _FAULTS
         )
         if endpoint.usable and (is_certain or has_many):
-            self.let_rest(endpoint, _change_of_error(error), str(error))
+            self.suspend_endpoint(endpoint, _change_of_error(error), str(error))
 
-    def let_rest(self, endpoint: Endpoint[R], trouble: Change, reason: str) -> None:
+    def suspend_endpoint(self, endpoint: Endpoint[R], trouble: Change, reason: str) -> None:
         endpoint.is_full = trouble is Change.FULL
         self.move(endpoint, Cause.FAILED, trouble, reason)
         self._begin_inspection(endpoint)
@@ -794,7 +794,7 @@ class Fleet(ABC, Generic[R]):
             await self.ask(endpoint)
         except EngineError as error:
             if endpoint.usable:
-                self.let_rest(endpoint, _change_of_error(error), str(error))
+                self.suspend_endpoint(endpoint, _change_of_error(error), str(error))
         else:
             endpoint.heard = now()
 
@@ -822,7 +822,7 @@ class Fleet(ABC, Generic[R]):
 
     # --- endpoints that join, leave and change -----------------------------------------------------------
 
-    async def keep_up(self, every: float) -> None:
+    async def search_repeatedly(self, every: float) -> None:
         """Search for endpoints until the engine closes."""
         while True:
             await asyncio.sleep(every)
@@ -857,7 +857,7 @@ class Fleet(ABC, Generic[R]):
             self._under_inspection.add(endpoint)
             self.spawn(self._inspect_until_fit(endpoint))
 
-    def let_in(self, endpoint: Endpoint[R], report: R) -> None:
+    def admit_endpoint(self, endpoint: Endpoint[R], report: R) -> None:
         """Make an endpoint healthy, so that it gets jobs."""
         self._store_report(endpoint, report)
         endpoint.faults = endpoint.useless = endpoint.rests = 0
@@ -904,7 +904,7 @@ class Fleet(ABC, Generic[R]):
                 endpoint.why = str(error)
         else:
             if endpoint.state is State.NEW:
-                self.let_in(endpoint, report)
+                self.admit_endpoint(endpoint, report)
             elif endpoint.state in (State.DOWN, State.LEFT_OUT):
                 self._store_report(endpoint, report)
                 self.move(endpoint, Cause.FIT, Change.TRIAL)

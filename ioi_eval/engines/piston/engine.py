@@ -77,7 +77,7 @@ class ServerTimes(Value):
     strict: bool = False  # its wall clock also counts the time in which programs wait for a processor
 
 
-def times_of(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
+def server_times(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
     usual = ServerTimes()
     return ServerTimes(
         compile=report.max_compile_time or capabilities.max_compile_time or usual.compile,
@@ -86,7 +86,7 @@ def times_of(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
     )
 
 
-def at_its_pace(job: Job, times: ServerTimes) -> Job:
+def extend_limits(job: Job, times: ServerTimes) -> Job:
     """Return the job with longer limits for a server whose clock runs while programs wait."""
     if not times.strict:
         return job
@@ -98,7 +98,7 @@ def at_its_pace(job: Job, times: ServerTimes) -> Job:
     )
 
 
-def stages(job: Job, times: ServerTimes) -> int:
+def max_stages_ms(job: Job, times: ServerTimes) -> int:
     """Return the maximum ms of a job's compile and run stages together, as sent to the server."""
     # Packages that start our scripts compile only if the job has a script for it
     has_compile_stage = job.runtime not in SHELLS or any(file.name == "compile" for file in job.files)
@@ -111,7 +111,7 @@ def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> flo
     `job` is the job as sent to the server. A client must not give up earlier than the server: it would send
     the job again while the first one still runs.
     """
-    max_ms = stages(job, times)
+    max_ms = max_stages_ms(job, times)
     return (
         (max_ms if times.strict else hard_stop_after(max_ms)) / 1000
         + body / _MIN_BODY_BYTES_PER_S
@@ -127,7 +127,7 @@ def runtime_of(report: EndpointReport, job: Job) -> str:
     return BASH if in_one_stage and BASH in report.runtimes else ""
 
 
-def as_started(job: Job, runtime: str) -> Job:
+def adapt_to_runtime(job: Job, runtime: str) -> Job:
     """Return the job for a runtime of its server. `bash` starts the first file, so `run` comes first."""
     if runtime in ("", job.runtime):
         return job
@@ -189,12 +189,12 @@ class ServerFleet(Fleet[EndpointReport]):
         if error := self._check_capacity(sum(map(self.slots_of, reports))):
             raise error
         for report in reports:
-            self.let_in(self.add(report.url), report)
+            self.admit_endpoint(self.add(report.url), report)
         self.begun = True
         self.compare(self.found)
         self.spawn(self.watch())
         if self._wire.every is not None:
-            self.spawn(self.keep_up(self._wire.every))
+            self.spawn(self.search_repeatedly(self._wire.every))
 
     async def _first_look(self) -> list[EndpointReport]:
         """Return the reports of the servers that answer. If none does, wait for starting servers."""
@@ -303,14 +303,14 @@ class ServerFleet(Fleet[EndpointReport]):
 
     def time_of(self, endpoint: Server, job: Job) -> float:
         assert endpoint.report is not None, "it has jobs"
-        times = times_of(endpoint.report, self.capabilities)
-        return stages(at_its_pace(job, times), times) / 1000
+        times = server_times(endpoint.report, self.capabilities)
+        return max_stages_ms(extend_limits(job, times), times) / 1000
 
     async def send(self, endpoint: Server, job: Job) -> JobResult:
         report = endpoint.report  # the reply must come from the server of this report
         assert report is not None, "it has jobs"
-        times = times_of(report, self.capabilities)
-        job = at_its_pace(as_started(job, runtime_of(report, job)), times)
+        times = server_times(report, self.capabilities)
+        job = extend_limits(adapt_to_runtime(job, runtime_of(report, job)), times)
         time = partial(time_for, job, times=times, patience=self._patience)
         try:
             result = check_sandboxes(await self._sender.execute(endpoint, job, time))

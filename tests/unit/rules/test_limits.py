@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioi_eval.engines.piston.engine import Patience, ServerTimes, at_its_pace, time_for
+from ioi_eval.engines.piston.engine import Patience, ServerTimes, extend_limits, time_for
 from ioi_eval.models import Job, Limits, Problem
 from ioi_eval.rules.limits import (
     hard_stop_after,
@@ -45,7 +45,7 @@ def test_client_timeout_exceeds_stage_limits(timeout: int, strict: bool, most: i
     """Those who wait for a stage wait for longer than it may take by the clock of who runs it."""
     assert max_wait_for_stage(timeout) * 1000 > hard_stop_after(timeout)
     times = ServerTimes(run=most, strict=strict)
-    sent = at_its_pace(Job(files=(), run_timeout=timeout), times)
+    sent = extend_limits(Job(files=(), run_timeout=timeout), times)
     assert sent.run_timeout is not None
     longest = sent.run_timeout if strict else hard_stop_after(sent.run_timeout)
     assert time_for(sent, 0, times, Patience()) * 1000 > longest

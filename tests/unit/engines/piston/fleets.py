@@ -38,7 +38,7 @@ class StillFleet(Fleet[int]):
 
     def join(self, url: str, slots: int) -> Endpoint[int]:
         endpoint = self.add(url)
-        self.let_in(endpoint, slots)
+        self.admit_endpoint(endpoint, slots)
         return endpoint
 
     def put(self, endpoint: Endpoint[int], state: State) -> None:

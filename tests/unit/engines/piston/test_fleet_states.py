@@ -116,7 +116,7 @@ async def test_endpoint_that_is_unfit_after_a_failure_is_left_out_and_inspected_
     fleet = Changed(Waits(first_rest=0.001, longest_rest=0.001), tell=heard.append)
     fleet.begun = True
     endpoint = fleet.join("http://a", 1)
-    fleet.let_rest(endpoint, Change.LOST, "HTTP 500")
+    fleet.suspend_endpoint(endpoint, Change.LOST, "HTTP 500")
     await until(lambda: endpoint.state is State.LEFT_OUT, every=0.001)
     assert fleet.left_out == {"http://a": "it has another compiler"}
     fleet.unfit = False

@@ -33,7 +33,7 @@ from support.servers import Patience
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.engines.fleet import LateAnswer, NoAnswer, State
 from ioi_eval.engines.piston import sending
-from ioi_eval.engines.piston.engine import ServerTimes, at_its_pace, time_for
+from ioi_eval.engines.piston.engine import ServerTimes, extend_limits, time_for
 from ioi_eval.engines.piston.sending import HttpClient
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobTooLarge
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, StageStatus
@@ -281,17 +281,17 @@ def test_request_timeout_includes_hard_stop_of_non_strict_server() -> None:
     both = job(
         "true", JobFile(name="compile", content=Blob.of("true")), compile_timeout=5000, run_timeout=300
     )
-    assert at_its_pace(both, times) == both
+    assert extend_limits(both, times) == both
     assert time_for(both, 0, times, patience) == pytest.approx(53 + 60)
 
 
 def test_strict_server_is_asked_for_longer_timeouts() -> None:
     times = ServerTimes(compile=10_000, run=900_000, strict=True)
     given = job(compile_timeout=5000, run_timeout=30_000)
-    sent = at_its_pace(given, times)
+    sent = extend_limits(given, times)
     assert (sent.compile_timeout, sent.run_timeout) == (10_000, 300_000)
-    assert at_its_pace(job(), times) == job()  # what is not asked for is the server's own affair
-    beyond = at_its_pace(job(run_timeout=900_001), times)
+    assert extend_limits(job(), times) == job()  # what is not asked for is the server's own affair
+    beyond = extend_limits(job(run_timeout=900_001), times)
     assert beyond.run_timeout == 900_001  # for the server to refuse
 
 
