@@ -29,48 +29,54 @@ class StatementIndex:
         ] = {}  # by hash of the prompt, because samples share prompts
         for problem in problems:
             if problem.statement is not None:
-                text = _normal(problem.statement.read().decode(errors="replace"))
-                if len(text) >= SHORTEST:
-                    self._by_head.setdefault(text[:SHORTEST], []).append((text, problem))
+                normalized_text = _normalize_text(problem.statement.read().decode(errors="replace"))
+                if len(normalized_text) >= SHORTEST:
+                    self._by_head.setdefault(normalized_text[:SHORTEST], []).append(
+                        (normalized_text, problem)
+                    )
 
-    def find(self, text: str) -> Problem | NoMatch:
+    def find(self, prompt: str) -> Problem | NoMatch:
         """Return the problem whose statement is in the text, or the reason if there is not exactly one.
 
         A statement inside a longer statement does not count.
         """
-        key = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+        key = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
         if key not in self._found:
-            self._found[key] = self._search(_normal(text))
+            self._found[key] = self._search(_normalize_text(prompt))
         return self._found[key]
 
-    def _search(self, text: str) -> Problem | NoMatch:
+    def _search(self, normalized_text: str) -> Problem | NoMatch:
         """Search for statements in a text without white space."""
         spans: list[tuple[int, int, Problem]] = []
-        for start in range(len(text) - SHORTEST + 1):
-            for statement, problem in self._by_head.get(text[start : start + SHORTEST], ()):
-                if text.startswith(statement, start):
+        for start in range(len(normalized_text) - SHORTEST + 1):
+            for statement, problem in self._by_head.get(normalized_text[start : start + SHORTEST], ()):
+                if normalized_text.startswith(statement, start):
                     spans.append((start, start + len(statement), problem))
         problems = [
             problem
             for start, end, problem in spans
-            if not any(_is_within(start, end, other) for other in spans)
+            if not any(_is_within_span(start, end, other) for other in spans)
         ]
         if not problems:
             return NoMatch.NONE
-        return problems[0] if all(_is_same(problems[0], other) for other in problems) else NoMatch.SEVERAL
+        return (
+            problems[0]
+            if all(_have_same_tests(problems[0], other) for other in problems)
+            else NoMatch.SEVERAL
+        )
 
 
-def _normal(text: str) -> str:
+def _normalize_text(text: str) -> str:
     """Return the text in Unicode's normal form NFC, without white space."""
     return "".join(unicodedata.normalize("NFC", text).split())
 
 
-def _is_within(start: int, end: int, longer: tuple[int, int, Problem]) -> bool:
+def _is_within_span(start: int, end: int, longer: tuple[int, int, Problem]) -> bool:
     """Return True if the range is inside the range of a longer statement."""
     return longer[0] <= start and end <= longer[1] and longer[1] - longer[0] > end - start
 
 
-def _is_same(one: Problem, other: Problem) -> bool:
+def _have_same_tests(one: Problem, other: Problem) -> bool:
     """Return True if two problems have the same tests, as a problem in two divisions of a contest."""
     if one is other:
         return True

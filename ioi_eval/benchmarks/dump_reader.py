@@ -26,10 +26,10 @@ from ioi_eval.benchmarks.row_schemas import (
     PROMPT_COLUMNS,
     USUAL,
     RowSchema,
+    extract_replies,
+    find_prompt_columns,
+    find_schema,
     is_statement,
-    prompts_in,
-    replies_in,
-    schema_of,
     usual_columns,
 )
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
@@ -183,7 +183,7 @@ class DumpRow(Fields):
         if column not in _ANSWER_COLUMNS:
             return value
         parsed = _parse_list(value)
-        answers = replies_in(parsed, several=path in _LIST_COLUMNS)
+        answers = extract_replies(parsed, holds_several=path in _LIST_COLUMNS)
         if not isinstance(value, str):
             return answers
         # A model's text must not decide how many answers the row has, nor make the row unusable. So a string
@@ -705,8 +705,8 @@ class DumpReader:
         rows = (row for row in read_rows_or_errors(path) if not isinstance(row, InputError))
         first_row = next(rows, None)
         columns = first_row.columns if first_row else {}
-        shape = schema_of(columns)
-        if shape is not None and not shape.ids:
+        schema = find_schema(columns)
+        if schema is not None and not schema.ids:
             return _NO_COLUMN
         if "uuid" not in columns and self._names_problem_by_id(columns):
             return _NO_COLUMN
@@ -737,18 +737,18 @@ class DumpReader:
                 yield row.but(where=row_file.label)
                 continue
             key_prefix = "" if self._options.keys_of_content else f"{file_hash[:16]}-{index}"
-            shape = schema_of(row.columns)
-            if shape is not None:
-                self.noted[f"read as {shape.name}"] += 1
+            schema = find_schema(row.columns)
+            if schema is not None:
+                self.noted[f"read as {schema.name}"] += 1
             try:
-                rows = [row] if shape is None else list(shape.rows(row, row_file.label))
+                rows = [row] if schema is None else list(schema.convert_row(row, row_file.label))
             except InputError as error:
                 yield error
                 continue
             for standard_row in rows:
                 try:
                     for key_suffix, columns in self._split_answers(
-                        standard_row, policy, shape, list_columns, row.columns
+                        standard_row, policy, schema, list_columns, row.columns
                     ):
                         yield self._usable_row(
                             columns,
@@ -756,7 +756,7 @@ class DumpReader:
                             row_file,
                             id_column,
                             (key_prefix, key_suffix),
-                            shape,
+                            schema,
                         )
                 except InputError as error:
                     yield error
@@ -765,7 +765,7 @@ class DumpReader:
         self,
         row: FileRow,
         policy: StrictFaults,
-        shape: RowSchema | None,
+        schema: RowSchema | None,
         list_columns: Collection[str] | None,
         original_columns: Mapping[str, Any],
     ) -> Iterator[tuple[str, DumpRow]]:
@@ -776,15 +776,15 @@ class DumpReader:
         Args:
             row: The row with standard columns.
             policy: Raises faults.
-            shape: The row's schema, if it was recognized.
+            schema: The row's schema, if it was recognized.
             list_columns: Columns whose strings may be lists of answers. `None` means all columns.
             original_columns: The dump's original columns.
         """
-        named = {**(shape.named if shape is not None else {}), **self._named}
+        named = {**(schema.named if schema is not None else {}), **self._named}
         given_fields = {*self._named, *usual_columns(tuple(original_columns))} - {
             *_ANSWER_COLUMNS
         }  # they win over the schema's
-        derived = shape.columns if shape is not None and shape.made else {}
+        derived = schema.columns if schema is not None and schema.made else {}
         origins = {field: column for field, column in derived.items() if field not in given_fields}
         columns = DumpRow(row, policy, named, origins, list_columns)
         field_values = {
@@ -911,7 +911,7 @@ class DumpReader:
         row_file: RowFile,
         id_column: str,
         identity: tuple[str, str],
-        shape: RowSchema | None,
+        schema: RowSchema | None,
     ) -> UsableRow:
         """Return a usable row.
 
@@ -921,7 +921,7 @@ class DumpReader:
             row_file: The file.
             id_column: The column with the rows' ids, or an empty string.
             identity: Prefix and suffix of the key of a row without an id.
-            shape: The row's schema, if it was recognized.
+            schema: The row's schema, if it was recognized.
         """
         if self._options.model_column is not None:
             columns.columns[MODEL_COLUMNS[0]] = columns.read_model(MODEL_COLUMNS[0])
@@ -939,7 +939,7 @@ class DumpReader:
             self.equal[key] += 1
             key = f"{key}-{self.equal[key]}"
         year = columns.read_year()
-        problem, left_out, named_by = self._find_problem(columns, unsplit_columns, year, shape)
+        problem, left_out, named_by = self._find_problem(columns, unsplit_columns, year, schema)
         code, generation = self._read_code_and_reply(columns)
         has_reply_column = (
             generation is not None or columns.find("code") is None
@@ -953,7 +953,7 @@ class DumpReader:
             year=year,
             subtask=columns.read_subtask(problem) if problem else None,
             language=self._read_language(columns),
-            format=shape.language if shape else "",
+            format=schema.language if schema else "",
             read_from={
                 "problem": named_by,
                 "reply" if is_reply else "program": columns.origin("generation" if is_reply else "code"),
@@ -969,7 +969,7 @@ class DumpReader:
         return StatementIndex(self._problems.values())
 
     def _find_problem(
-        self, columns: DumpRow, unsplit_columns: Mapping[str, Any], year: int | None, shape: RowSchema | None
+        self, columns: DumpRow, unsplit_columns: Mapping[str, Any], year: int | None, schema: RowSchema | None
     ) -> tuple[Problem | None, str, str]:
         """Return the problem or None, the reason why it is excluded, and the column that names it.
 
@@ -985,8 +985,10 @@ class DumpReader:
         if column is None and self._is_problem_name(row_id := columns.columns.get("id")):
             column, source_column, name = "id", "id", str(row_id).strip()
         if name is None or not self._is_known_problem(name):
-            prompt = shape.prompt if shape is not None and self._options.problem_column is None else ""
-            statement_columns = (prompt,) if prompt else (column,) if column else prompts_in(unsplit_columns)
+            prompt = schema.prompt if schema is not None and self._options.problem_column is None else ""
+            statement_columns = (
+                (prompt,) if prompt else (column,) if column else find_prompt_columns(unsplit_columns)
+            )
             located = self._find_problem_by_statement(unsplit_columns, statement_columns)
             if prompt or located[0] is not None or located[1] == _OTHER_PROBLEM:
                 return located

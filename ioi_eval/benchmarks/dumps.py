@@ -35,7 +35,7 @@ from ioi_eval.benchmarks.dump_reader import (
     decode_bytes,
     value_at,
 )
-from ioi_eval.benchmarks.hub import RowFile, fetch, hub_name
+from ioi_eval.benchmarks.hub import RowFile, fetch_row_files, parse_hub_path
 from ioi_eval.benchmarks.loaded import benchmarks
 from ioi_eval.benchmarks.row_files import (
     FileRow,
@@ -48,7 +48,7 @@ from ioi_eval.benchmarks.row_files import (
     scan_growth,
     stamp,
 )
-from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS, heads, is_statement, problems_in
+from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS, find_problem_names, is_statement, problem_columns
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import StrictFaults
 from ioi_eval.model.languages import Language
@@ -372,8 +372,8 @@ def find_dumps(dumps: Iterable[str | Path | RowFile]) -> list[RowFile]:
     for dump in dumps:
         if isinstance(dump, RowFile):
             files.append(dump)
-        elif not Path(dump).exists() and not is_dump(Path(dump)) and (name := hub_name(str(dump))):
-            files.extend(fetch(name))
+        elif not Path(dump).exists() and not is_dump(Path(dump)) and (name := parse_hub_path(str(dump))):
+            files.extend(fetch_row_files(name))
         else:
             files.extend(RowFile(path, str(path)) for path in dump_files([dump]))
     return files
@@ -388,7 +388,7 @@ def named_problem_ids(
     """
     if prompt is not None:
         return None
-    columns = heads() if column is None else {column, column.partition(".")[0]}
+    columns = problem_columns() if column is None else {column, column.partition(".")[0]}
     ids: set[str] = set()
     for row_file in find_dumps(paths):
         with _errors_with_label(row_file):
@@ -397,7 +397,7 @@ def named_problem_ids(
                 given_value = ABSENT if column is None else value_at(row, column)
                 if column is None and _names_problem_by_id(row):
                     given_value = row["id"]
-                values = problems_in(row, names) if given_value is ABSENT else (given_value,)
+                values = find_problem_names(row, names) if given_value is ABSENT else (given_value,)
                 for value in values:
                     if is_statement(value) or (value is None and given_value is ABSENT):
                         return None

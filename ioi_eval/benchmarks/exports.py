@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ioi_eval.benchmarks.hub import asking, network_errors
+from ioi_eval.benchmarks.hub import hub_connection, network_errors
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
@@ -95,7 +95,7 @@ def _write_parquet(run: Path, path: Path) -> None:
     import pyarrow.parquet
 
     fields: dict[str, Any] = {}
-    for batch in _batches(read_rows(run)):
+    for batch in _split_into_batches(read_rows(run)):
         for name in dict.fromkeys(name for row in batch for name in row):
             try:
                 new_field = pyarrow.field(name, pyarrow.array([row.get(name) for row in batch]).type)
@@ -105,10 +105,10 @@ def _write_parquet(run: Path, path: Path) -> None:
                 fields[name] = pyarrow.unify_schemas(schemas, promote_options="permissive")[0]
             except (pyarrow.ArrowException, OverflowError):
                 fields[name] = pyarrow.field(name, pyarrow.string())
-    schema = pyarrow.schema([(name, _writable(field.type)) for name, field in fields.items()])
+    schema = pyarrow.schema([(name, _parquet_type(field.type)) for name, field in fields.items()])
     string_columns = {field.name for field in schema if pyarrow.types.is_string(field.type)}
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
-        for batch in _batches(read_rows(run)):
+        for batch in _split_into_batches(read_rows(run)):
             rows = [
                 {
                     name: json.dumps(value)
@@ -121,20 +121,22 @@ def _write_parquet(run: Path, path: Path) -> None:
             writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
 
 
-def _writable(arrow_type: Any) -> Any:
+def _parquet_type(arrow_type: Any) -> Any:
     """Return the type, or the type of strings if it has objects without fields, which Parquet lacks."""
     import pyarrow
 
-    def has_empty(kind: Any) -> bool:
+    def has_empty_struct(kind: Any) -> bool:
         """Return True if the type contains an object without fields."""
         if pyarrow.types.is_struct(kind):
-            return kind.num_fields == 0 or any(has_empty(kind.field(n).type) for n in range(kind.num_fields))
-        return pyarrow.types.is_list(kind) and has_empty(kind.value_type)
+            return kind.num_fields == 0 or any(
+                has_empty_struct(kind.field(n).type) for n in range(kind.num_fields)
+            )
+        return pyarrow.types.is_list(kind) and has_empty_struct(kind.value_type)
 
-    return pyarrow.string() if has_empty(arrow_type) else arrow_type
+    return pyarrow.string() if has_empty_struct(arrow_type) else arrow_type
 
 
-def _batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _split_into_batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
     """Yield the rows in lists of at most `_BATCH_ROWS`."""
     iterator = iter(rows)
     while batch := list(islice(iterator, _BATCH_ROWS)):
@@ -154,7 +156,7 @@ configs:
 _OTHER_FILES = ("summary.json", "failures.jsonl")  # files of the run that are pushed with its rows
 
 
-class Published(Value):
+class PublishedDataset(Value):
     """A dataset that was pushed, or that a dry run would push."""
 
     repo: str
@@ -164,7 +166,7 @@ class Published(Value):
     url: str = ""  # empty if nothing was sent
 
 
-def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) -> Published:
+def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) -> PublishedDataset:
     """Push a run's rows, report and summary to a dataset on the hub.
 
     Args:
@@ -183,7 +185,7 @@ def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) ->
         files = {"README.md": readme, TABLE: table, **other_files}
         sizes = {name: path.stat().st_size for name, path in files.items()}
         url = "" if dry else _push(files, repo, private=private, token=token)
-    return Published(repo=repo, private=private, files=sizes, card=card, url=url)
+    return PublishedDataset(repo=repo, private=private, files=sizes, card=card, url=url)
 
 
 def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) -> str:
@@ -194,7 +196,7 @@ def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) ->
     hub_errors: tuple[type[Exception], ...] = (*network_errors(), ValueError)
     operations = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=path) for name, path in files.items()]
     try:
-        with asking(repo):
+        with hub_connection(repo):
             api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
             commit = api.create_commit(repo, operations, commit_message="Results", repo_type="dataset")
     except hub_errors as error:

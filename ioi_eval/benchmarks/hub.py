@@ -62,7 +62,7 @@ class RowFile(NamedTuple):
     model: str = ""
 
 
-def hub_name(text: str) -> HubPath | None:
+def parse_hub_path(text: str) -> HubPath | None:
     """Return the parts of a dataset's name, or None if the string is not such a name."""
     match = _NAME.fullmatch(text)
     if match is None:
@@ -71,21 +71,21 @@ def hub_name(text: str) -> HubPath | None:
     return HubPath(owner, name, config or "*", split or "*", revision)
 
 
-def fetch(name: HubPath) -> list[RowFile]:
+def fetch_row_files(name: HubPath) -> list[RowFile]:
     """Return the files of all datasets, configs and splits that match. Download missing files."""
-    with _input_errors(name.repo), asking(name.repo):
-        files = [file for repo in _repos(name) for file in _files_of_repo(repo, name)]
+    with _hub_input_errors(name.repo), hub_connection(name.repo):
+        files = [file for repo in _matching_repos(name) for file in _fetch_repo_files(repo, name)]
     if not files:
         raise InputError(f"no config {name.config!r} with a split {name.split!r}", where=name.repo)
     return files
 
 
-def file_of_hub(repo: str, name: str) -> Path | None:
+def fetch_hub_file(repo: str, name: str) -> Path | None:
     """Return a file of a dataset, or None if it does not exist. Download it if necessary."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
-    with _input_errors(repo), asking(repo):
+    with _hub_input_errors(repo), hub_connection(repo):
         try:
             return Path(hf_hub_download(repo, name, repo_type="dataset"))
         except LocalEntryNotFoundError:  # the hub cannot be reached
@@ -94,7 +94,7 @@ def file_of_hub(repo: str, name: str) -> Path | None:
             return None
 
 
-def _repos(name: HubPath) -> list[str]:
+def _matching_repos(name: HubPath) -> list[str]:
     """Return the names of the datasets that match."""
     if not _is_pattern(name.name):
         return [name.repo]
@@ -109,31 +109,31 @@ def _repos(name: HubPath) -> list[str]:
     return matching
 
 
-def _files_of_repo(repo: str, name: HubPath) -> Iterator[RowFile]:
+def _fetch_repo_files(repo: str, name: HubPath) -> Iterator[RowFile]:
     """Yield the files of a dataset's configs and splits that match."""
     import datasets
 
     datasets.disable_progress_bars()
-    with _input_errors(repo):
+    with _hub_input_errors(repo):
         configs = datasets.get_dataset_config_names(repo, revision=name.revision)
-    for config in _matching(configs, name.config):
-        with _input_errors(f"{repo}/{config}"):
+    for config in _matching_names(configs, name.config):
+        with _hub_input_errors(f"{repo}/{config}"):
             splits: dict[str, Any] = datasets.load_dataset(repo, config, revision=name.revision)
         config_label = "" if config == _DEFAULT_CONFIG else config
         is_model = bool(config_label) and not _is_pattern(name.name)
-        model = config_label if is_model else _joined(repo.partition("/")[2], config_label)
-        for split in _matching(splits, name.split):
-            label = _joined(repo, config_label, split if len(splits) > 1 else "")
+        model = config_label if is_model else _join_nonempty(repo.partition("/")[2], config_label)
+        for split in _matching_names(splits, name.split):
+            label = _join_nonempty(repo, config_label, split if len(splits) > 1 else "")
             files = (Path(file["filename"]) for file in splits[split].cache_files)
             yield from (RowFile(file, label, model) for file in files)
 
 
-def _matching(names: Iterable[str], pattern: str) -> list[str]:
+def _matching_names(names: Iterable[str], pattern: str) -> list[str]:
     """Return the names that match a pattern."""
     return [name for name in names if fnmatchcase(name, pattern)]
 
 
-def _joined(*parts: str) -> str:
+def _join_nonempty(*parts: str) -> str:
     """Return the parts that are not empty, joined by slashes."""
     return "/".join(part for part in parts if part)
 
@@ -144,7 +144,7 @@ def _is_pattern(text: str) -> bool:
 
 
 @contextmanager
-def asking(repo: str) -> Iterator[None]:
+def hub_connection(repo: str) -> Iterator[None]:
     """Call the hub's client in a `with` block, offline if the hub cannot be reached.
 
     Without a connection the client would silently try for half a minute. So the connection is checked first.
@@ -216,7 +216,7 @@ def network_errors() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _input_errors(where: str) -> Iterator[None]:
+def _hub_input_errors(where: str) -> Iterator[None]:
     """Turn errors of the hub and of its data into an InputError with one sentence."""
     import datasets
 

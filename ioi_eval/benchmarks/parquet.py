@@ -51,7 +51,7 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
     path.open("rb").close()  # raises an OSError that names the file
     limit = machine_memory() // _MEMORY_DIVISOR if memory is None else memory
     request = {"path": str(path.absolute()), "columns": columns, "memory": limit}
-    child, stream = _requested(json.dumps(request).encode())
+    child, stream = _send_request(json.dumps(request).encode())
     is_idle = False
     try:
         while stream is not None:
@@ -68,10 +68,10 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
             pyarrow.default_memory_pool().release_unused()
         raise _child_error(path, child, limit)
     finally:
-        _idle.append(child) if is_idle else _end(child)
+        _idle.append(child) if is_idle else _kill_child(child)
 
 
-def _requested(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
+def _send_request(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
     """Send a request to a child. Return the child and its stream of batches, or None if it has failed."""
     import pyarrow.ipc
 
@@ -79,7 +79,7 @@ def _requested(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
         try:
             child, is_new = _idle.pop(), False
         except IndexError:
-            child, is_new = _start(), True
+            child, is_new = _start_child(), True
         assert child.stdin is not None
         with suppress(BrokenPipeError):  # the child has ended
             child.stdin.write(request + b"\n")
@@ -89,10 +89,10 @@ def _requested(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
         except (pyarrow.ArrowException, OSError):
             if is_new or child.wait() != 0:
                 return child, None
-            _end(child)  # it had ended, because it was idle for too long
+            _kill_child(child)  # it had ended, because it was idle for too long
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start_child() -> subprocess.Popen[bytes]:
     """Start a child process."""
     script = Path(__file__).with_name("parquet_child.py")
     return subprocess.Popen(
@@ -123,17 +123,17 @@ def _child_error(path: Path, child: subprocess.Popen[bytes], limit: int) -> Exce
     return InputError(problem, where=str(path), remedy="Fetch or write it again")
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _kill_child(child: subprocess.Popen[bytes]) -> None:
     """Kill a child process."""
     child.kill()
     child.communicate()
 
 
 @atexit.register
-def _end_idle() -> None:
+def _kill_idle_children() -> None:
     """Kill the idle children when this process exits."""
     while _idle:
-        _end(_idle.pop())
+        _kill_child(_idle.pop())
 
 
 def with_decoded_bytes(batch: Any) -> Any:
@@ -144,27 +144,29 @@ def with_decoded_bytes(batch: Any) -> Any:
     import pyarrow
 
     columns = list(batch.columns)
-    if all(_with_strings(column.type) == column.type for column in columns):
+    if all(_replace_bytes_type(column.type) == column.type for column in columns):
         return batch  # also a batch without columns, which still has a number of rows
     for index, column in enumerate(columns):
         with suppress(pyarrow.ArrowInvalid):
-            columns[index] = column.cast(_with_strings(column.type))
+            columns[index] = column.cast(_replace_bytes_type(column.type))
     return pyarrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-def _with_strings(kind: Any) -> Any:
+def _replace_bytes_type(arrow_type: Any) -> Any:
     """Return a type in which bytes of any length are replaced by strings."""
     import pyarrow
     from pyarrow import types
 
-    if types.is_binary(kind):
+    if types.is_binary(arrow_type):
         return pyarrow.string()
-    if types.is_large_binary(kind):
+    if types.is_large_binary(arrow_type):
         return pyarrow.large_string()
-    if types.is_list(kind):
-        return pyarrow.list_(kind.value_field.with_type(_with_strings(kind.value_type)))
-    if types.is_large_list(kind):
-        return pyarrow.large_list(kind.value_field.with_type(_with_strings(kind.value_type)))
-    if types.is_struct(kind):
-        return pyarrow.struct([field.with_type(_with_strings(field.type)) for field in kind])
-    return kind
+    if types.is_list(arrow_type):
+        return pyarrow.list_(arrow_type.value_field.with_type(_replace_bytes_type(arrow_type.value_type)))
+    if types.is_large_list(arrow_type):
+        return pyarrow.large_list(
+            arrow_type.value_field.with_type(_replace_bytes_type(arrow_type.value_type))
+        )
+    if types.is_struct(arrow_type):
+        return pyarrow.struct([field.with_type(_replace_bytes_type(field.type)) for field in arrow_type])
+    return arrow_type

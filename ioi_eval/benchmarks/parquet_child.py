@@ -29,7 +29,7 @@ def main() -> int:
     output = os.fdopen(os.dup(1), "wb")
     while select.select([0], [], [], _IDLE_S)[0] and (line := sys.stdin.readline()):
         try:
-            _answer(output, **json.loads(line))
+            _answer_request(output, **json.loads(line))
         except MemoryError:  # also pyarrow's, which is a subclass
             return TOO_LARGE
         except (ArrowException, OSError) as error:
@@ -38,7 +38,7 @@ def main() -> int:
     return 0
 
 
-def _answer(output: BinaryIO, path: str, columns: list[str] | None, memory: int) -> None:
+def _answer_request(output: BinaryIO, path: str, columns: list[str] | None, memory: int) -> None:
     """Write the rows of a file to `output`. `memory`: maximum memory for unpacking, in bytes."""
     import pyarrow.parquet
 
@@ -50,11 +50,11 @@ def _answer(output: BinaryIO, path: str, columns: list[str] | None, memory: int)
     resource.setrlimit(
         resource.RLIMIT_AS, (max_bytes if hard == resource.RLIM_INFINITY else min(max_bytes, hard), hard)
     )
-    with _opened(path) as file:
+    with _open_parquet(path) as file:
         groups, empty = file.num_row_groups, file.schema_arrow.empty_table()
     writer = None
     for group in range(groups):
-        for batch in _batches(path, group, columns, memory):
+        for batch in _read_group(path, group, columns, memory):
             writer = writer or pyarrow.ipc.new_stream(output, batch.schema)
             writer.write_batch(batch)
             output.flush()
@@ -63,23 +63,23 @@ def _answer(output: BinaryIO, path: str, columns: list[str] | None, memory: int)
     output.flush()
 
 
-def _opened(path: str) -> Any:
+def _open_parquet(path: str) -> Any:
     import pyarrow.parquet
 
     return pyarrow.parquet.ParquetFile(path, pre_buffer=False, memory_map=True)
 
 
-def _batches(path: str, group: int, columns: list[str] | None, memory: int) -> Iterator[Any]:
+def _read_group(path: str, group: int, columns: list[str] | None, memory: int) -> Iterator[Any]:
     """Yield the rows of a group in small batches. If many rows do not fit, unpack them one by one."""
-    with _opened(path) as file:
+    with _open_parquet(path) as file:
         metadata = file.metadata.row_group(group)
         rows = max(1, min(_MAX_ROWS, metadata.num_rows * _BATCH_BYTES // max(1, metadata.total_byte_size)))
-    sent = 0
+    sent_rows = 0
     while True:
         try:
-            for batch in _pieces(path, group, columns, rows, sent, memory):
+            for batch in _read_small_batches(path, group, columns, rows, sent_rows, memory):
                 yield batch
-                sent += batch.num_rows
+                sent_rows += batch.num_rows
             return
         except MemoryError:
             if rows == 1:
@@ -87,7 +87,7 @@ def _batches(path: str, group: int, columns: list[str] | None, memory: int) -> I
         rows = 1
 
 
-def _pieces(
+def _read_small_batches(
     path: str, group: int, columns: list[str] | None, rows: int, skipped: int, memory: int
 ) -> Iterator[Any]:
     """Yield the rows of a group in batches that are small enough to be sent.
@@ -100,10 +100,10 @@ def _pieces(
         skipped: The number of rows to skip, because they were sent already.
         memory: The maximum size of unpacked rows, in bytes.
     """
-    with _opened(path) as file:
+    with _open_parquet(path) as file:
         for batch in file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False):
             start, skipped = min(skipped, batch.num_rows), max(0, skipped - batch.num_rows)
-            size = sum(_bytes(column) for column in batch.columns)
+            size = sum(_array_bytes(column) for column in batch.columns)
             if size > memory:
                 raise MemoryError
             step = max(1, batch.num_rows * _BATCH_BYTES // max(1, size))
@@ -111,7 +111,7 @@ def _pieces(
                 yield batch.slice(offset, step)
 
 
-def _bytes(array: Any) -> int:
+def _array_bytes(array: Any) -> int:
     """Return the size of an array in bytes when its dictionaries are written out.
 
     A few indices may repeat a long string.
@@ -119,16 +119,16 @@ def _bytes(array: Any) -> int:
     import pyarrow.compute
     from pyarrow import types
 
-    if types.is_dictionary(array.type) and _is_string(array.type.value_type):
+    if types.is_dictionary(array.type) and _is_string_type(array.type.value_type):
         lengths = pyarrow.compute.binary_length(array.dictionary).cast("int64")
         return int(pyarrow.compute.sum(lengths.take(array.indices)).as_py() or 0)
     if types.is_nested(array.type) and hasattr(array, "flatten"):
-        parts = array.flatten()
-        return sum(map(_bytes, parts)) if isinstance(parts, list) else _bytes(parts)
+        children = array.flatten()
+        return sum(map(_array_bytes, children)) if isinstance(children, list) else _array_bytes(children)
     return int(array.nbytes)
 
 
-def _is_string(kind: Any) -> bool:
+def _is_string_type(kind: Any) -> bool:
     from pyarrow import types
 
     string_types = types.is_string, types.is_large_string, types.is_binary, types.is_large_binary

@@ -75,7 +75,7 @@ class RowSchema(NamedTuple):
     # Yields the names of a row's problems, if they are not in a column.
     problems: Callable[[Mapping[str, Any]], Iterable[Any]] | None = None
 
-    def fits(self, names: Collection[str]) -> bool:
+    def matches_columns(self, names: Collection[str]) -> bool:
         """Return True if the column names match this schema."""
         return set(names) >= set(self.needs) and not (self.one_of and set(names).isdisjoint(self.one_of))
 
@@ -84,20 +84,20 @@ class RowSchema(NamedTuple):
         """Return the columns to read by field, if they are not the standard columns."""
         return _NO_COLUMNS if self.made else self.columns
 
-    def rows(self, row: FileRow, where: str) -> Iterator[FileRow]:
+    def convert_row(self, row: FileRow, where: str) -> Iterator[FileRow]:
         """Yield the rows with standard columns that this row contains. Without any, raise an InputError."""
         yield from self.made(row, where) if self.made else (row,)
 
 
-def schema_of(columns: Mapping[str, Any]) -> RowSchema | None:
+def find_schema(columns: Mapping[str, Any]) -> RowSchema | None:
     """Return the first schema that matches a row, or None."""
-    return next((shape for shape in _matching_shapes(tuple(columns)) if shape.also(columns)), None)
+    return next((schema for schema in _matching_schemas(tuple(columns)) if schema.also(columns)), None)
 
 
 @lru_cache(1024)  # most rows of a file have the same columns
-def _matching_shapes(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
+def _matching_schemas(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
     """Return the schemas that match the column names."""
-    return tuple(shape for shape in ROW_SCHEMAS if shape.fits(names))
+    return tuple(schema for schema in ROW_SCHEMAS if schema.matches_columns(names))
 
 
 @lru_cache(1024)
@@ -121,33 +121,33 @@ def is_statement(value: Any) -> bool:
     return isinstance(value, str) and (len(value) > _MAX_NAME or "\n" in value.strip())
 
 
-def prompts_in(columns: Collection[str]) -> tuple[str, ...]:
+def find_prompt_columns(columns: Collection[str]) -> tuple[str, ...]:
     """Return the columns that may contain the prompt."""
     return tuple(name for name in PROMPT_COLUMNS if name in columns)
 
 
-def problems_in(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[Any]:
+def find_problem_names(columns: Mapping[str, Any], names: Collection[str]) -> Iterator[Any]:
     """Yield the names of a row's problems, or None if only the prompt identifies the problem.
 
     `names` are all columns of the file; `columns` may be a part of them.
     """
-    shape = schema_of(columns) or schema_of(dict.fromkeys(names))
-    if shape is not None and shape.prompt and not columns.keys() & set(PROBLEM_COLUMNS):
+    schema = find_schema(columns) or find_schema(dict.fromkeys(names))
+    if schema is not None and schema.prompt and not columns.keys() & set(PROBLEM_COLUMNS):
         yield None
-    elif shape is not None and shape.problems is not None:
-        yield from shape.problems(columns)
+    elif schema is not None and schema.problems is not None:
+        yield from schema.problems(columns)
     else:
-        shape_columns = (shape.named.get("problem_id"),) if shape is not None else ()
+        shape_columns = (schema.named.get("problem_id"),) if schema is not None else ()
         value = next((columns[name] for name in (*shape_columns, *PROBLEM_COLUMNS) if name in columns), None)
         if value is not None or (value := _problem_of_request(columns) or _problem_of_document(columns)):
             yield None if is_statement(value) else value
-        elif prompts_in({*columns, *names}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
+        elif find_prompt_columns({*columns, *names}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
             yield None
 
 
-def heads() -> frozenset[str]:
-    """Return the columns that `problems_in` reads."""
-    shape_columns = (shape.columns.get("problem_id", "") for shape in ROW_SCHEMAS)
+def problem_columns() -> frozenset[str]:
+    """Return the columns that `find_problem_names` reads."""
+    shape_columns = (schema.columns.get("problem_id", "") for schema in ROW_SCHEMAS)
     return frozenset({*PROBLEM_COLUMNS, "id", *filter(None, shape_columns)})
 
 
@@ -181,7 +181,7 @@ def _is_batch(columns: Mapping[str, Any]) -> bool:
     return is_failed or (isinstance(response, dict) and not response.keys().isdisjoint(_BATCH_ANSWER_KEYS))
 
 
-def _rows_of_batch(row: FileRow, where: str) -> Iterator[FileRow]:
+def _convert_batch_row(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield the row with the replies of a batch request to OpenAI, Anthropic or Gemini.
 
     Raises:
@@ -190,7 +190,7 @@ def _rows_of_batch(row: FileRow, where: str) -> Iterator[FileRow]:
     field = "result" if "result" in row.columns else "response"
     answer = row.columns.get(field)
     body = answer.get("body", answer.get("message", answer)) if isinstance(answer, dict) else None
-    replies = _replies(body) if isinstance(body, dict) else []
+    replies = _read_replies(body) if isinstance(body, dict) else []
     if not isinstance(body, dict) or not replies:
         reason = json.dumps(row.columns.get("error") or body or answer)
         raise FailedRequest(
@@ -200,12 +200,12 @@ def _rows_of_batch(row: FileRow, where: str) -> Iterator[FileRow]:
             field=field,
             remedy="Ask again, or exclude such rows",
         )
-    added = _generation_column(replies)
+    added_columns = _generation_column(replies)
     if row.columns.keys().isdisjoint(PROBLEM_COLUMNS):
-        added["problem_id"] = _problem_of_request(row.columns, _REQUEST_ID_COLUMNS)
+        added_columns["problem_id"] = _problem_of_request(row.columns, _REQUEST_ID_COLUMNS)
     if model := body.get("model", body.get("modelVersion")):
-        added["model"] = model
-    yield FileRow(row.line, {**added, **row.columns})
+        added_columns["model"] = model
+    yield FileRow(row.line, {**added_columns, **row.columns})
 
 
 def _problem_of_request(
@@ -222,7 +222,7 @@ def _problems_of_request(columns: Mapping[str, Any]) -> Iterator[Any]:
     yield next(standard, _problem_of_request(columns, _REQUEST_ID_COLUMNS))
 
 
-def _replies(body: Mapping[str, Any]) -> list[str | None]:
+def _read_replies(body: Mapping[str, Any]) -> list[str | None]:
     """Return the replies in a server's answer. The answer of a failed request contains none."""
     if isinstance(output := body.get("output"), list):
         return [join_answer_text(_answer_parts(output))]
@@ -258,10 +258,10 @@ def _has_answer_columns(columns: Mapping[str, Any]) -> bool:
     )
 
 
-def _rows_of_answer(row: FileRow, where: str) -> Iterator[FileRow]:
+def _convert_answer_row(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield the row with the replies of a server's answer."""
     model_column = {"model": name} if (name := row.columns.get("modelVersion")) else {}
-    yield FileRow(row.line, {**_generation_column(_replies(row.columns)), **model_column, **row.columns})
+    yield FileRow(row.line, {**_generation_column(_read_replies(row.columns)), **model_column, **row.columns})
 
 
 def _is_server_answer(answer: Mapping[str, Any]) -> bool:
@@ -269,16 +269,16 @@ def _is_server_answer(answer: Mapping[str, Any]) -> bool:
     return any(isinstance(answer.get(name), list) for name in _ANSWER_LISTS)
 
 
-def replies_in(answer: Any, *, several: bool = False) -> Any:
+def extract_replies(answer: Any, *, holds_several: bool = False) -> Any:
     """Return the replies in an answer of a server or of vLLM, which may be a JSON string.
 
-    Other values are returned unchanged. `several`: a list of texts is a list of answers, not of parts.
+    Other values are returned unchanged. `holds_several`: a list of texts is a list of answers, not of parts.
     """
     if isinstance(answer, str) and _JSON_ANSWER.match(answer):
         with suppress(ValueError, RecursionError):
             parsed = json.loads(answer)
-            return replies_in(parsed) if _is_server_answer(parsed) else answer
-    if _is_list_of_parts(answer, several):
+            return extract_replies(parsed) if _is_server_answer(parsed) else answer
+    if _is_list_of_parts(answer, holds_several):
         return join_answer_text(_answer_parts(answer))
     if not isinstance(answer, dict):
         return answer
@@ -286,18 +286,20 @@ def replies_in(answer: Any, *, several: bool = False) -> Any:
         return [answer]  # a chat of one message
     if isinstance(text := answer.get("text", answer.get("content")), str):
         return text
-    replies = _replies(answer) if _is_server_answer(answer) else []
+    replies = _read_replies(answer) if _is_server_answer(answer) else []
     return (replies[0] if len(replies) == 1 else replies) if replies else answer
 
 
-def _is_list_of_parts(answer: Any, several: bool) -> bool:
+def _is_list_of_parts(answer: Any, holds_several: bool) -> bool:
     """Return True if the value is the list of parts of one answer."""
     if not isinstance(answer, list) or not all(isinstance(part, dict) for part in answer):
         return False
     types = [
         part.get("type") for part in answer if "role" not in part
     ]  # messages may have types, but they are not parts
-    return any(part_type in _PART_TYPES for part_type in types) and not (several and set(types) == {"text"})
+    return any(part_type in _PART_TYPES for part_type in types) and not (
+        holds_several and set(types) == {"text"}
+    )
 
 
 def _answer_parts(items: list[Any]) -> Iterator[Any]:
@@ -310,12 +312,12 @@ def _answer_parts(items: list[Any]) -> Iterator[Any]:
             yield from _as_list(item.get("content"))
 
 
-def _rows_of_harness(row: FileRow, where: str) -> Iterator[FileRow]:
+def _convert_harness_row(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield the row of a log of lm-evaluation-harness with its replies and its problem."""
     answers = [text for texts in _as_list(row.columns["resps"]) for text in _as_list(texts)]
     problem = _problem_of_document(row.columns)
-    added = _generation_column(answers) | ({} if problem is None else {"problem_id": problem})
-    yield FileRow(row.line, {**added, **row.columns})
+    added_columns = _generation_column(answers) | ({} if problem is None else {"problem_id": problem})
+    yield FileRow(row.line, {**added_columns, **row.columns})
 
 
 def _generation_column(replies: list[Any]) -> dict[str, Any]:
@@ -330,18 +332,18 @@ def _as_list(value: Any) -> list[Any]:
 
 def _problem_of_document(columns: Mapping[str, Any]) -> str | None:
     """Return the problem in `doc`, the dataset's row in a log, or None. `doc` may be a JSON string."""
-    doc = columns.get("doc")
-    if isinstance(doc, str):
+    document = columns.get("doc")
+    if isinstance(document, str):
         try:
-            doc = json.loads(doc)
+            document = json.loads(document)
         except ValueError:
             return None
-    if not isinstance(doc, dict):
+    if not isinstance(document, dict):
         return None
-    return next((str(doc[name]) for name in PROBLEM_COLUMNS if name in doc), None)
+    return next((str(document[name]) for name in PROBLEM_COLUMNS if name in document), None)
 
 
-def _rows_of_inspect(row: FileRow, where: str) -> Iterator[FileRow]:
+def _convert_inspect_row(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield the row of a log of inspect_ai with standard columns. A failed sample is a FailedRequest."""
     columns = row.columns
     if (error := columns.get("error")) and not columns.get("scores"):
@@ -354,11 +356,15 @@ def _rows_of_inspect(row: FileRow, where: str) -> Iterator[FileRow]:
         )
     metadata = columns.get("metadata")
     known_metadata = metadata if isinstance(metadata, Mapping) else {}
-    copied = {
+    copied_columns = {
         name: known_metadata[name] for name in _METADATA_COLUMNS if known_metadata.get(name) is not None
     }
-    added = {**copied, "problem_id": _problem_of_sample(columns), "solution_number": columns["epoch"]}
-    yield FileRow(row.line, {**added, **columns})
+    added_columns = {
+        **copied_columns,
+        "problem_id": _problem_of_sample(columns),
+        "solution_number": columns["epoch"],
+    }
+    yield FileRow(row.line, {**added_columns, **columns})
 
 
 def _problem_of_sample(columns: Mapping[str, Any]) -> str:
@@ -390,7 +396,7 @@ def _is_by_problem(columns: Mapping[str, Any]) -> bool:
     )
 
 
-def _rows_by_problem(row: FileRow, where: str) -> Iterator[FileRow]:
+def _convert_problem_object(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield one row for each program in an object whose keys are problems."""
     for problem, value in row.columns.items():
         if isinstance(value, list | str):
@@ -414,7 +420,7 @@ ROW_SCHEMAS = (
         "OpenAI's batch results",
         ("custom_id", "response"),
         columns={"problem_id": "custom_id", "generation": "response"},
-        made=_rows_of_batch,
+        made=_convert_batch_row,
         problems=_problems_of_request,
         also=_is_batch,
     ),
@@ -422,7 +428,7 @@ ROW_SCHEMAS = (
         "Anthropic's batch results",
         ("custom_id", "result"),
         columns={"problem_id": "custom_id", "generation": "result"},
-        made=_rows_of_batch,
+        made=_convert_batch_row,
         problems=_problems_of_request,
         also=lambda columns: isinstance(columns["result"], dict) and "type" in columns["result"],
     ),
@@ -431,7 +437,7 @@ ROW_SCHEMAS = (
         ("key",),
         ("response", "error"),
         columns={"problem_id": "key", "generation": "response"},
-        made=_rows_of_batch,
+        made=_convert_batch_row,
         problems=_problems_of_request,
         also=_is_batch,
     ),
@@ -439,13 +445,13 @@ ROW_SCHEMAS = (
         "a log of lm-evaluation-harness",
         ("doc", "resps"),
         columns={"problem_id": "doc", "generation": "resps"},
-        made=_rows_of_harness,
+        made=_convert_harness_row,
     ),
     RowSchema(
         "a log of inspect_ai",
         (INSPECT, "epoch", "id"),
         columns={"problem_id": "id", "generation": "generation"},
-        made=_rows_of_inspect,
+        made=_convert_inspect_row,
         problems=lambda columns: (_problem_of_sample(columns),),
     ),
     # `id` is the subtask's id, which is the same in the file of every sample, and `name` is a title.
@@ -499,7 +505,7 @@ ROW_SCHEMAS = (
             f"answers of {whose} API",
             (column,),
             columns={"generation": column},
-            made=_rows_of_answer,
+            made=_convert_answer_row,
             also=_has_answer_columns,
         )
         for whose, column in (("OpenAI's", "choices"), ("Gemini's", "candidates"))
@@ -509,7 +515,7 @@ ROW_SCHEMAS = (
         "programs by problem",
         (),
         columns={"problem_id": "each name", "code": "the programs of its list, or of its files"},
-        made=_rows_by_problem,
+        made=_convert_problem_object,
         also=_is_by_problem,
         problems=iter,
     ),

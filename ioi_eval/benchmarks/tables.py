@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from ioi_eval.benchmarks import parquet
-from ioi_eval.benchmarks.hub import asking, network_errors
+from ioi_eval.benchmarks.hub import hub_connection, network_errors
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Fields, StrictFaults
 from ioi_eval.model.nesting import shallow
@@ -42,7 +42,7 @@ class Table:
     def __init__(self, files: Sequence[Path], where: str) -> None:
         import pyarrow.ipc
 
-        self.where, self._maps = where, [_mapped(file) for file in files]
+        self.where, self._maps = where, [_map_file(file) for file in files]
         tables = [pyarrow.ipc.open_stream(pyarrow.py_buffer(mapped)).read_all() for mapped in self._maps]
         self._data: Any = pyarrow.concat_tables(tables, promote_options="permissive")
         self.names: tuple[str, ...] = tuple(self._data.column_names)
@@ -288,7 +288,7 @@ class Tables:
 
 def open_table(source: TableSource, *, cache: Path) -> Table:
     """Open a table. Its Arrow files are stored in `cache`."""
-    return Table(_arrow_files(source, cache), _label_of(source))
+    return Table(_make_arrow_files(source, cache), _source_label(source))
 
 
 # --- sources: files, folders of copies ---------------------------------------------------------------
@@ -311,7 +311,7 @@ class TableSource(Value):
     label: str = ""  # name in messages
 
 
-def called(source: TableSource) -> str:
+def table_name(source: TableSource) -> str:
     """Return the name of the table: dataset, config and path."""
     return "/".join(part for part in (source.dataset, source.config, source.path) if part)
 
@@ -329,8 +329,8 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
         return [folder]
     if source.path:
         return find_single_file(folder, source)
-    base = _below(folder, source.dataset.rpartition("/")[2])
-    other_folders = _others(folder, source, datasets) if base == folder else ()
+    base = _subfolder_or_self(folder, source.dataset.rpartition("/")[2])
+    other_folders = _other_dataset_folders(folder, source, datasets) if base == folder else ()
     if config := source.config:
         config_folders = [path for path in (base / config, base / "data" / config) if path.is_dir()]
         if not config_folders:
@@ -346,21 +346,21 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
         and not any(part.startswith(".") for part in path.relative_to(base).parts)
         and path.relative_to(base).parts[0] not in other_folders
     ]
-    split_files = [path for path in paths if _split_of(path, base) in source.split.split("+")]
-    chosen = split_files or [path for path in paths if not _split_of(path, base)]
-    if not chosen:
+    split_files = [path for path in paths if _split_in_path(path, base) in source.split.split("+")]
+    split_files_or_all = split_files or [path for path in paths if not _split_in_path(path, base)]
+    if not split_files_or_all:
         raise InputError(
-            f"no files of {called(source)}, split {source.split}, in it",
+            f"no files of {table_name(source)}, split {source.split}, in it",
             where=str(base),
             remedy=f"Expected files {', '.join(SUFFIXES)}, "
             "of the split by name (train-00000-of-00001.parquet)",
         )
-    suffixes = {path.suffix.lower() for path in chosen}
+    suffixes = {path.suffix.lower() for path in split_files_or_all}
     suffix_to_read = next(suffix for suffix in SUFFIXES if suffix in suffixes)
-    return [path for path in chosen if path.suffix.lower() == suffix_to_read]
+    return [path for path in split_files_or_all if path.suffix.lower() == suffix_to_read]
 
 
-def _others(folder: Path, source: TableSource, datasets: Collection[str]) -> list[str]:
+def _other_dataset_folders(folder: Path, source: TableSource, datasets: Collection[str]) -> list[str]:
     """Return the folders of other datasets. If no other file may be this dataset's, raise an InputError."""
     own_name = source.dataset.rpartition("/")[2]
     names = sorted({dataset.rpartition("/")[2] for dataset in datasets} - {own_name})
@@ -378,7 +378,7 @@ def _others(folder: Path, source: TableSource, datasets: Collection[str]) -> lis
 
 def find_single_file(folder: Path, source: TableSource) -> list[Path]:
     """Return the file at `source.path`, or a file with the same name anywhere in the dataset's folder."""
-    base, name = _below(folder, source.dataset.rpartition("/")[2]), source.path.rpartition("/")[2]
+    base, name = _subfolder_or_self(folder, source.dataset.rpartition("/")[2]), source.path.rpartition("/")[2]
     files = [path for path in (base / source.path, base / name) if path.is_file()] or sorted(base.rglob(name))
     if not files:
         raise InputError(
@@ -389,12 +389,12 @@ def find_single_file(folder: Path, source: TableSource) -> list[Path]:
     return files[:1]
 
 
-def _below(folder: Path, name: str) -> Path:
+def _subfolder_or_self(folder: Path, name: str) -> Path:
     """Return the subfolder with this name if it exists, else the folder."""
     return folder / name if name and (folder / name).is_dir() else folder
 
 
-def _split_of(path: Path, base: Path) -> str:
+def _split_in_path(path: Path, base: Path) -> str:
     """Return the split in the names of a file and its folders, or an empty string."""
     for part in reversed(path.relative_to(base).parts):
         split = re.split(r"[-.]", part, maxsplit=1)[0].rstrip(
@@ -411,33 +411,33 @@ def _split_of(path: Path, base: Path) -> str:
 _VERSION = 1  # version of the Arrow files in the cache
 
 
-def _mapped(file: Path) -> mmap.mmap:
+def _map_file(file: Path) -> mmap.mmap:
     """Map a file into memory for reading."""
     with file.open("rb") as stream:
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def _arrow_files(source: TableSource, cache: Path) -> list[Path]:
+def _make_arrow_files(source: TableSource, cache: Path) -> list[Path]:
     """Return the Arrow files of a table, and write them if they are missing."""
     import pyarrow
 
     kind = SUFFIXES[Path(source.files[0]).suffix.lower()] if source.files else ""
     try:
         if kind == SUFFIXES[".parquet"]:
-            return [_arrow_of_parquet([Path(file) for file in source.files], cache)]
+            return [_convert_parquet([Path(file) for file in source.files], cache)]
         import datasets  # imported on demand, because it takes seconds and 100 MB
 
         datasets.disable_progress_bars()
         try:
             if not kind:
-                return _files_of_hub(source, cache)
+                return _fetch_hub_files(source, cache)
             return _load_files(kind, source.files, cache / "tables")
         except datasets.exceptions.DatasetGenerationError as error:
-            raise _cannot_load(source, error) from error
+            raise _loading_error(source, error) from error
     except StopIteration as error:  # `datasets` raises StopIteration for an empty file
-        raise _cannot_load(source, ValueError("a file without rows")) from error
+        raise _loading_error(source, ValueError("a file without rows")) from error
     except (*network_errors(), ValueError, RuntimeError, pyarrow.ArrowException) as error:
-        raise _cannot_load(source, error) from error
+        raise _loading_error(source, error) from error
 
 
 def _load_files(kind: str, files: Sequence[str], tables: Path) -> list[Path]:
@@ -460,12 +460,12 @@ def _load_files(kind: str, files: Sequence[str], tables: Path) -> list[Path]:
         return load(tables / "datasets")
 
 
-def _label_of(source: TableSource) -> str:
+def _source_label(source: TableSource) -> str:
     """Return the name of the table in messages."""
-    return source.label or (source.files[0] if len(source.files) == 1 else called(source))
+    return source.label or (source.files[0] if len(source.files) == 1 else table_name(source))
 
 
-def _cannot_load(source: TableSource, error: Exception) -> InputError:
+def _loading_error(source: TableSource, error: Exception) -> InputError:
     """Return the error for a table that cannot be loaded."""
     reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     cause = error.__cause__
@@ -476,7 +476,7 @@ def _cannot_load(source: TableSource, error: Exception) -> InputError:
         remedy = f"Is the file damaged?{question}"
     else:
         remedy = "Without a network, name a copy with data_dir=FOLDER"
-    return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=_label_of(source), remedy=remedy)
+    return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=_source_label(source), remedy=remedy)
 
 
 def _cache_files(loaded: Any) -> list[Path]:
@@ -484,7 +484,7 @@ def _cache_files(loaded: Any) -> list[Path]:
     return [Path(file["filename"]) for file in loaded.cache_files]
 
 
-def _arrow_of_parquet(files: Sequence[Path], cache: Path) -> Path:
+def _convert_parquet(files: Sequence[Path], cache: Path) -> Path:
     """Return one Arrow file with the rows of parquet files.
 
     It is cached under a hash of their names, sizes and times.
@@ -495,12 +495,12 @@ def _arrow_of_parquet(files: Sequence[Path], cache: Path) -> Path:
     store, name = Store(cache / "tables"), f"{key}.arrow"
     if (cached := store.get(name)) is not None and not _is_complete(cached):
         store.remove(name)
-    return store.put(name, lambda place: _write_arrow(files, place))
+    return store.put(name, lambda path: _write_arrow(files, path))
 
 
-def _is_complete(made: Path) -> bool:
+def _is_complete(arrow_path: Path) -> bool:
     """Return False if the end of an Arrow file is missing, as after a power cut."""
-    with made.open("rb") as stream:
+    with arrow_path.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - len(_ARROW_END)))
         return stream.read() == _ARROW_END
@@ -527,12 +527,12 @@ def _write_arrow(files: Sequence[Path], path: Path) -> None:
 # --- the hub -----------------------------------------------------------------------------------------
 
 
-def _files_of_hub(source: TableSource, cache: Path) -> list[Path]:
+def _fetch_hub_files(source: TableSource, cache: Path) -> list[Path]:
     """Return the Arrow files of a table on the hub. Without a network, return those of an earlier call."""
     key = hashlib.sha256(msgspec.json.encode(source)).hexdigest()
     record = cache / "tables" / f"{key}.json"
     try:
-        with asking(_label_of(source)):
+        with hub_connection(_source_label(source)):
             files = _download(source, cache)
     except network_errors():
         files = [Path(name) for name in json.loads(record.read_text())] if record.exists() else []
@@ -566,4 +566,4 @@ def _download(source: TableSource, cache: Path) -> list[Path]:
         dataset_name=builder.dataset_name,
         download_config=datasets.DownloadConfig(token=builder.token, disable_tqdm=True),
     )
-    return [_arrow_of_parquet([Path(file) for file in manager.download(urls)], cache)]
+    return [_convert_parquet([Path(file) for file in manager.download(urls)], cache)]

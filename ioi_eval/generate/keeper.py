@@ -24,10 +24,10 @@ _STDOUT = 1  # file descriptor
 
 
 class Keeper:
-    """Runs a command, forwards at most `most` bytes of its output, and kills all its processes."""
+    """Runs a command, forwards at most `max_output_bytes` of its output, and kills all its processes."""
 
-    def __init__(self, most: int, command: str) -> None:
-        self._remaining_bytes, self._dropped_bytes = most, 0
+    def __init__(self, max_output_bytes: int, command: str) -> None:
+        self._remaining_bytes, self._dropped_bytes = max_output_bytes, 0
         self._exit_code: int | None = None  # the agent's exit code
         self._output, write = os.pipe()
         os.set_blocking(self._output, False)
@@ -51,26 +51,26 @@ class Keeper:
 
     def run(self) -> int:
         """Wait until the agent exits or standard input closes, kill all processes, return the exit code."""
-        while self._exit_code is None and not self._wait(None, also=[0]):
-            self._reap()
-        self._end_all()
-        self._read()
+        while self._exit_code is None and not self._wait_for_events(None, descriptors=[0]):
+            self._reap_children()
+        self._end_descendants()
+        self._forward_output()
         if self._dropped_bytes:
             os.write(_STDOUT, f"\n[{self._dropped_bytes} more bytes are omitted]\n".encode())
         return 0 if self._exit_code is None else self._exit_code
 
-    def _wait(self, seconds: float | None, also: list[int]) -> bool:
-        """Wait for output, a signal or a descriptor in `also`. Return True if standard input was closed."""
+    def _wait_for_events(self, seconds: float | None, descriptors: list[int]) -> bool:
+        """Wait for output, a signal or one of the descriptors. Return True if standard input was closed."""
         ready = select.select(
-            [self._wakeup, *([self._output] if self._output >= 0 else []), *also], [], [], seconds
+            [self._wakeup, *([self._output] if self._output >= 0 else []), *descriptors], [], [], seconds
         )[0]
         if self._wakeup in ready:
             os.read(self._wakeup, 4096)
         if self._output in ready:
-            self._read()
+            self._forward_output()
         return 0 in ready and not os.read(0, 4096)
 
-    def _read(self) -> None:
+    def _forward_output(self) -> None:
         """Forward the available output. Drop output over the limit, so that the agent never blocks."""
         if self._output < 0:
             return
@@ -84,9 +84,9 @@ class Keeper:
                 forwarded = piece[: self._remaining_bytes]
                 self._remaining_bytes -= len(forwarded)
                 self._dropped_bytes += len(piece) - len(forwarded)
-                _write(forwarded)
+                _write_output(forwarded)
 
-    def _reap(self) -> bool:
+    def _reap_children(self) -> bool:
         """Reap processes that have exited. Return True if no process is left."""
         try:
             while True:
@@ -99,27 +99,27 @@ class Keeper:
         except ChildProcessError:
             return True
 
-    def _end_all(self) -> None:
+    def _end_descendants(self) -> None:
         """End all descendants: first by SIGTERM, then by SIGKILL until none is left."""
         started = time.monotonic()
-        self._signal(signal.SIGTERM)
-        while not self._reap() and time.monotonic() < started + _TERM_GRACE_S:
-            self._wait(0.05, also=[])
-        while not self._reap() and time.monotonic() < started + _KILL_TIMEOUT_S:
-            self._signal(signal.SIGKILL)
-            self._wait(0.01, also=[])
+        self._send_signal(signal.SIGTERM)
+        while not self._reap_children() and time.monotonic() < started + _TERM_GRACE_S:
+            self._wait_for_events(0.05, descriptors=[])
+        while not self._reap_children() and time.monotonic() < started + _KILL_TIMEOUT_S:
+            self._send_signal(signal.SIGKILL)
+            self._wait_for_events(0.01, descriptors=[])
 
-    def _signal(self, number: int) -> None:
+    def _send_signal(self, number: int) -> None:
         """Send a signal to the agent's process group and to all children."""
         if self._exit_code is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._agent, number)
-        for child in _children():
+        for child in _find_children():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(child, number)
 
 
-def _write(piece: bytes) -> None:
+def _write_output(piece: bytes) -> None:
     """Write the bytes to standard output, or drop them if that fails."""
     while piece:
         try:
@@ -128,7 +128,7 @@ def _write(piece: bytes) -> None:
             return
 
 
-def _children() -> list[int]:
+def _find_children() -> list[int]:
     """Return the ids of this process's children, which include orphans of other descendants."""
     children = []
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib is slow to import

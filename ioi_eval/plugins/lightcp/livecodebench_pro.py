@@ -19,7 +19,7 @@ from ioi_eval.benchmarks.benchmark import (
     header_folders,
     statement_blob,
 )
-from ioi_eval.benchmarks.hub import file_of_hub
+from ioi_eval.benchmarks.hub import fetch_hub_file
 from ioi_eval.benchmarks.packaged import problem_of_package
 from ioi_eval.benchmarks.tables import Table, Tables, TableSource, find_single_file
 from ioi_eval.model.errors import InputError
@@ -74,7 +74,7 @@ class LiveCodeBenchPro(Benchmark):
 def _find_archive(name: str, options: BenchmarkOptions) -> Path:
     """Return the path of a problem's zip: in the data folder, else from the hub."""
     if not options.data_dir:
-        path = file_of_hub(TESTS, name)
+        path = fetch_hub_file(TESTS, name)
         if path is None:
             raise Unusable(NO_TESTS)
         return path

@@ -15,7 +15,7 @@ from support.datasets import Problems, find_benchmark, load, open_dump
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, named_problem_ids
 from ioi_eval.benchmarks.dumps import CONTINUED, guess_benchmark
-from ioi_eval.benchmarks.row_schemas import ROW_SCHEMAS, USUAL, schema_of
+from ioi_eval.benchmarks.row_schemas import ROW_SCHEMAS, USUAL, find_schema
 from ioi_eval.errors import BadRows, InputError
 from ioi_eval.models import Blob, Problem, Submission
 
@@ -269,7 +269,7 @@ def _shown(column: str) -> str:
 def test_page_has_an_example_row_of_every_shape() -> None:
     _, _, block = PAGE.read_text().partition("reads each of these rows -->\n```json\n")
     rows = [json.loads(line) for line in block.partition("\n```")[0].splitlines()]
-    assert [schema_of(row) for row in rows] == [*ROW_SCHEMAS]
+    assert [find_schema(row) for row in rows] == [*ROW_SCHEMAS]
 
 
 # --- from the command line -----------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def test_cut_off_anywhere_it_keeps_all_whole_lines(
     assert kept(folder) == {key: f"text of {key}" for key in "abc"}
 
 
-def test_other_asks_need_another_folder(tmp_path: Path) -> None:
+def test_replies_to_other_requests_are_an_input_error(tmp_path: Path) -> None:
     keep(tmp_path, "a")
     with pytest.raises(InputError, match=r"other prompts.*fresh=True"):
         keep(tmp_path, "b", made_of="y")

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from ioi_eval.benchmarks.row_files import FileRow, read_rows_or_errors
-from ioi_eval.benchmarks.row_schemas import schema_of
+from ioi_eval.benchmarks.row_schemas import find_schema
 from ioi_eval.errors import FailedRequest, InputError
 from ioi_eval.integrations.tasks import explain_result, result_metadata, score_share, summarize_scores
 from ioi_eval.models import (
@@ -114,27 +114,27 @@ def test_inspect_log_sample_is_read_as_row() -> None:
         **SAMPLE,
         "metadata": {"problem_id": "nile", "year": 2024, "language": "python", "colour": "blue"},
     }
-    shape = schema_of(named)
+    shape = find_schema(named)
     assert shape is not None and shape.name == "a log of inspect_ai"
-    [row] = shape.rows(FileRow(1, named), "a.eval")
+    [row] = shape.convert_row(FileRow(1, named), "a.eval")
     assert {name: row.columns[name] for name in ("problem_id", "year", "language", "solution_number")} == {
         "problem_id": "nile",
         "year": 2024,
         "language": "python",
         "solution_number": 2,
     }
-    [row] = shape.rows(FileRow(1, SAMPLE), "a.eval")
+    [row] = shape.convert_row(FileRow(1, SAMPLE), "a.eval")
     assert row.columns["problem_id"] == "7"
 
 
 def test_failed_inspect_sample_is_failed_request() -> None:
     failed = {**SAMPLE, "error": "no network"}
-    shape = schema_of(failed)
+    shape = find_schema(failed)
     assert shape is not None
     with pytest.raises(
         FailedRequest, match=r"a\.eval, line 3, field 'error': the sample failed: no network.*eval-retry"
     ):
-        list(shape.rows(FileRow(3, failed), "a.eval"))
+        list(shape.convert_row(FileRow(3, failed), "a.eval"))
 
 
 def test_missing_inspect_ai_names_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
