@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import msgspec
 import pytest
-from ioi_eval.server.serve_live_page import serve_live_page
+from ioi_eval.server.view import serve_live_page
 from support.cups import hold, outcome
 
 from ioi_eval import load_problems, report

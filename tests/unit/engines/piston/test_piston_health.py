@@ -28,7 +28,7 @@ from ioi_eval.engines.contract import JobsWait, ServerEvent
 from ioi_eval.engines.fleet import State
 from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable
 from ioi_eval.models import Job
-from ioi_eval.runs.engine import server_events
+from ioi_eval.runs.engine import emit_server_events
 from ioi_eval.runs.events import Event, ServersNow
 
 USUAL = Patience(first_wait=0.001, longest_wait=0.01)  # as on clusters, but for waits between attempts
@@ -88,7 +88,7 @@ async def test_server_standings_are_reported_at_start_and_end() -> None:
             engine = engine_on(leaver, good, per_endpoint=2)
             await engine.__aenter__()
         try:
-            async with server_events(engine, heard.append):
+            async with emit_server_events(engine, heard.append):
                 await until(lambda: bool(heard))
                 await asyncio.gather(*(engine.execute(job()) for _ in range(4)))
         finally:
