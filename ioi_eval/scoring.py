@@ -42,7 +42,7 @@ else:
             "judge.deduplication": "Deduplication",
             "reports.records": "ModelSummary",
             "reports.summary": "summarise",
-            "store.rows": "json_value=plain",
+            "store.rows": "json_value=as_json_value",
         },
     )
 

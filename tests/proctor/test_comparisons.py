@@ -14,7 +14,7 @@ import pytest
 from harness import EVERYTHING, Bench
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.datasets import as_json
+from support.datasets import format_result
 from support.harnesses import harness_of_functions
 from support.plans import PlanChecker, PlanSubmission
 
@@ -189,7 +189,7 @@ def test_json_distinguishes_tuples_and_sets_from_lists(
     """As Python compares, exactly: the harness writes the one and the benchmark the other."""
     tagged = harness_of_functions()["tagged"]
     encode = json.JSONEncoder(allow_nan=False).encode
-    written = [(encode(tagged(a, encode)), as_json(b)) for a, b in pairs]
+    written = [(encode(tagged(a, encode)), format_result(b)) for a, b in pairs]
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded(written)) == [a == b for a, b in pairs]
 
 

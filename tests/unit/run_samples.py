@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
-from support.runs import Fingerprint, ResultLog, submission_result
+from support.runs import Fingerprint, ResultLog, score_submission
 
 from ioi_eval.models import Blob, Problem, Submission, SubmissionResult, Subtask, Test, TestResult, Verdict
 
@@ -58,7 +58,7 @@ def result(
     """Everything AC but the tests that `statuses` names."""
     tests = {test: outcome(test, (statuses or {}).get(test, Verdict.AC), feedback) for test in TESTS}
     the_problem = problem or SUM
-    return submission_result(the_problem, of, tests, compiles=compiles, **fields)
+    return score_submission(the_problem, of, tests, compiles=compiles, **fields)
 
 
 def write_run(

@@ -12,7 +12,7 @@ import pytest
 import run_samples
 from hypothesis import given
 from hypothesis import strategies as st
-from support.runs import submission_result
+from support.runs import score_submission
 
 from ioi_eval.cli.progress import describe_measured_limit
 from ioi_eval.engines.registry import EngineChoice
@@ -65,7 +65,7 @@ def with_solutions(*solutions: Solution, **fields: Any) -> Problem:
 
 def judged(problem: Problem, submission: Submission, statuses: Mapping[str, Verdict]) -> SubmissionResult:
     tests = {name: run_samples.outcome(name, statuses.get(name, AC)) for name in run_samples.TESTS}
-    return submission_result(problem, submission, tests)
+    return score_submission(problem, submission, tests)
 
 
 def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -> Validation:
@@ -109,7 +109,7 @@ def test_difference_without_failed_test_shows_slowest_tests() -> None:
         name: msgspec.structs.replace(run_samples.outcome(name, AC), cpu_time=time)
         for name, time in times.items()
     }
-    result = submission_result(problem, submission, tests)
+    result = score_submission(problem, submission, tests)
     (check,) = compared(cases[0], problem, result).differences
     assert (check.not_right, check.tests) == (0, 4)
     assert [test.test_name for test in check.evidence] == ["2-a", "3-a", "2-b"]
@@ -180,7 +180,7 @@ def test_skipped_tests_leave_solution_unjudged() -> None:
     """A result of a run with early stops: what did not run is neither right nor wrong."""
     problem = with_solutions(solution("a.cpp", "correct"))
     (submission,), cases = collect_package_solutions({"sum": problem})
-    result = submission_result(problem, submission, {"1-a": run_samples.outcome("1-a", WA)})
+    result = score_submission(problem, submission, {"1-a": run_samples.outcome("1-a", WA)})
     found = validation(cases, {"sum": problem}, {submission.key: result}, {})
     assert (found.differences, found.solutions) == (0, ())
     assert "skipped" in found.unjudged[0].reason
@@ -190,7 +190,7 @@ def test_compile_error_differs_unless_expected() -> None:
     problem = with_solutions(solution("a.cpp", "incorrect"), solution("b.cpp", "compile_error"))
     submissions, cases = collect_package_solutions({"sum": problem})
     results = {
-        one.key: submission_result(problem, one, {}, compiles=False, compile_output="a.cpp:1: error\n")
+        one.key: score_submission(problem, one, {}, compiles=False, compile_output="a.cpp:1: error\n")
         for one in submissions
     }
     found = validation(cases, {"sum": problem}, results, {})
@@ -329,7 +329,7 @@ class Timed:
             name: TestResult(test_name=name, score=float(status is AC), status=status, cpu_time=seconds)
             for name in run_samples.TESTS
         }
-        return submission_result(problem, submission, tests)
+        return score_submission(problem, submission, tests)
 
 
 def unlimited(times: Mapping[str, tuple[str, str]], multiplier: float = 5) -> Problem:
@@ -514,7 +514,7 @@ class Forking(Timed):
             )
             for test in result.tests
         }
-        return submission_result(problem, submission, tests)
+        return score_submission(problem, submission, tests)
 
 
 def forking(*times: str, **fields: Any) -> Problem:

@@ -8,7 +8,6 @@ from pathlib import Path
 import aiohttp
 import msgspec
 import pytest
-from ioi_eval.server.view import serve_live_page
 from support.cups import hold, outcome
 
 from ioi_eval import load_problems, report
@@ -29,6 +28,7 @@ from ioi_eval.plugins.contest.scoreboard import (
 from ioi_eval.reports import ReportOptions, Results
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.server import ServerOptions
+from ioi_eval.server.view import serve_live_page
 from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from package_files import sound
-from support.runs import submission_result
+from support.runs import score_submission
 
 from ioi_eval.model.fields import Faults
 from ioi_eval.models import CheckerKind, Submission, TaskType, TestResult, Verdict
@@ -47,7 +47,7 @@ def test_batches_behind_others(tmp_path: Path) -> None:
             name: TestResult(test_name=name, score=score, status=status.get(score, Verdict.PA))
             for name, score in zip("1234", scores, strict=True)
         }
-        found = submission_result(problem, Submission(key="1", problem_id="pond", code=""), results)
+        found = score_submission(problem, Submission(key="1", problem_id="pond", code=""), results)
         return [one.exact_score * one.points for one in found.subtasks]
 
     assert earned(1, 1, 1, 1) == [0, 1, 2, 3]

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hub_rows import ADD, apps, code_contests, livecodebench, loaded
 from support.datasets import LeftOut, LoadedProblems
-from support.runs import submission_result
+from support.runs import score_submission
 
 from ioi_eval import Scorer, Store
 from ioi_eval.errors import JudgeFailure
@@ -146,7 +146,7 @@ async def test_solution_without_its_library_is_judged_again(tmp_path: Path) -> N
     class Lacking:
         async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
             words = "gmpxx.h: No such file or directory"
-            return submission_result(problem, submission, {}, compiles=False, compile_output=words)
+            return score_submission(problem, submission, {}, compiles=False, compile_output=words)
 
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(Lacking())
     for _ in range(2):

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from run_samples import SUM, submission, write_run
 from support.command_line import PYTHON, CommandLine, row, write_dump
-from support.runs import result_row, submission_result, summary
+from support.runs import result_row, score_submission, summary
 
 from ioi_eval.models import TestResult, Verdict
 from ioi_eval.reports import Summary, write_reports
@@ -32,7 +32,7 @@ def ended(
         for test in SUM.tests
     }
     compiles = not said and code is not None
-    found = submission_result(SUM, sent, tests, compiles=compiles, compile_output=said)
+    found = score_submission(SUM, sent, tests, compiles=compiles, compile_output=said)
     return result_row(sent, SUM, found)
 
 

@@ -79,7 +79,7 @@ def summary(models: int, problems: int) -> Summary:
         problems=problems,
         verdicts=found[0].verdicts,
         models=found,
-        make_headline=make_headline(found, ScoreMode.MAX_SUBTASK, 50),
+        headline=make_headline(found, ScoreMode.MAX_SUBTASK, 50),
         failures=(),
         settings=Settings(),
     )

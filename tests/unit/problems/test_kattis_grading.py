@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kattis_reference import official_points
-from support.runs import submission_result
+from support.runs import score_submission
 
 from ioi_eval.model.fields import Faults, Fields
 from ioi_eval.models import Blob, Problem, Submission, Test, TestResult, Verdict
@@ -102,7 +102,7 @@ SUBMISSION = Submission(key="1", problem_id="p", code="")
 def test_kattis_points_equal_reference_implementation(data: dict[str, Any], draw: st.DataObject) -> None:
     problem = problem_of(data, scoring=True)
     said, judged = results(problem, draw)
-    result = submission_result(problem, SUBMISSION, judged)
+    result = score_submission(problem, SUBMISSION, judged)
     assert abs(result.points - official_points(data, said)) < 1e-9
 
 
@@ -110,7 +110,7 @@ def test_kattis_points_equal_reference_implementation(data: dict[str, Any], draw
 def test_whether_all_is_accepted_without_points(data: dict[str, Any], draw: st.DataObject) -> None:
     problem = problem_of(data, scoring=False)
     said, judged = results(problem, draw)
-    result = submission_result(problem, SUBMISSION, judged)
+    result = score_submission(problem, SUBMISSION, judged)
     flags = {**data, "settings": {**data["settings"]}}
     accepted = bool(official_points(_only_verdicts(flags), said))
     if problem.subtasks:
@@ -137,13 +137,13 @@ def test_kattis_early_stop_keeps_points(data: dict[str, Any], draw: st.DataObjec
     while todo := schedule.live(ran):
         name = todo[0].test.name
         ran[name] = judged[name]
-    full = submission_result(problem, SUBMISSION, judged)
-    assert submission_result(problem, SUBMISSION, ran).points == full.points
+    full = score_submission(problem, SUBMISSION, judged)
+    assert score_submission(problem, SUBMISSION, ran).points == full.points
 
 
 @given(data=packages())
 def test_kattis_compile_error_earns_zero(data: dict[str, Any]) -> None:
     problem = problem_of(data, scoring=True)
-    result = submission_result(problem, SUBMISSION, {}, compiles=False)
+    result = score_submission(problem, SUBMISSION, {}, compiles=False)
     assert result.points == 0
     assert {test.status for test in result.tests} == {v.uncompiled_result("").status}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from kattis_files import SCORING, write
 from package_files import sound
-from support.runs import submission_result
+from support.runs import score_submission
 
 from ioi_eval.models import Problem, Submission, TestResult, Verdict
 
@@ -56,4 +56,4 @@ def earned(problem: Problem, *, wrong: str) -> float:
         for test in problem.tests
         for right in [test.name != wrong]
     }
-    return submission_result(problem, Submission(key="1", problem_id=problem.id, code=""), results).points
+    return score_submission(problem, Submission(key="1", problem_id=problem.id, code=""), results).points

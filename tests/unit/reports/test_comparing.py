@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from run_samples import SUM, problem, result, submission, write_run
-from support.runs import Fingerprint, Mode, failure_row, result_row
+from support.runs import Fingerprint, ScoreMode, failure_row, result_row
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
@@ -117,7 +117,9 @@ def test_comparison_warns_of_incomparable_runs(tmp_path: Path) -> None:
         "The runs have different problems: 1 problem in all of these runs.",
         "Some problems differ between the runs: sum.",
     ]
-    one, other = (summary(folders[0], ReportOptions(mode=mode)) for mode in (Mode.MAX, Mode.MAX_SUBTASK))
+    one, other = (
+        summary(folders[0], ReportOptions(mode=mode)) for mode in (ScoreMode.MAX, ScoreMode.MAX_SUBTASK)
+    )
     page = comparison([ComparedRun(name="a", summary=one), ComparedRun(name="b", summary=other)])
     assert section(page, "Runs").items == ["The points of the runs are counted in different modes."]
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from run_samples import SUM, TESTS, problem, result, submission, write_run
-from support.runs import Mode, ReportOptions, failure_row, read_result, result_row, summary
+from support.runs import ReportOptions, ScoreMode, failure_row, read_result, result_row, summary
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Problem, Subtask, Verdict
@@ -227,11 +227,11 @@ def test_points_follow_scoring_mode(tmp_path: Path) -> None:
         row("k2", halves, second, solution_number=1, tokened=True),
         row("k3", halves, {TESTS[0]: Verdict.WA, TESTS[1]: Verdict.WA}, solution_number=2),
     ]
-    found = {mode: only(tmp_path / mode, rows, options=ReportOptions(mode=mode)).points for mode in Mode}
+    found = {mode: only(tmp_path / mode, rows, options=ReportOptions(mode=mode)).points for mode in ScoreMode}
     assert found == {
-        Mode.MAX_SUBTASK: 66.67,
-        Mode.MAX: 50,
-        Mode.MAX_TOKENED_LAST: pytest.approx(50 / 3, abs=1e-9),
+        ScoreMode.MAX_SUBTASK: 66.67,
+        ScoreMode.MAX: 50,
+        ScoreMode.MAX_TOKENED_LAST: pytest.approx(50 / 3, abs=1e-9),
     }
 
 
@@ -239,7 +239,7 @@ def test_rounding_error_leaves_problem_solved(tmp_path: Path) -> None:
     worths = zip("abc", (0.1, 0.4, 0.1), strict=True)
     parts = tuple(Subtask(name=name, points=worth, tests=TESTS[:1]) for name, worth in worths)
     tenths = msgspec.structs.replace(problem("tenths"), subtasks=parts)
-    for mode in Mode:
+    for mode in ScoreMode:
         model = only(tmp_path / mode, [row("a", tenths)], options=ReportOptions(mode=mode))
         assert (model.max_points, model.problems_solved) == (pytest.approx(0.6), 1)
 
@@ -249,9 +249,10 @@ def test_solved_problems_follow_scoring_mode(tmp_path: Path) -> None:
     halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))
     rows = [row(f"k{n}", halves, {TESTS[n]: Verdict.WA}) for n in range(2)]
     solved = {
-        mode: only(tmp_path / mode, rows, options=ReportOptions(mode=mode)).problems_solved for mode in Mode
+        mode: only(tmp_path / mode, rows, options=ReportOptions(mode=mode)).problems_solved
+        for mode in ScoreMode
     }
-    assert solved == {Mode.MAX_SUBTASK: 1, Mode.MAX: 0, Mode.MAX_TOKENED_LAST: 0}
+    assert solved == {ScoreMode.MAX_SUBTASK: 1, ScoreMode.MAX: 0, ScoreMode.MAX_TOKENED_LAST: 0}
 
 
 # --- medals ------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.runs import Mode
+from support.runs import ScoreMode
 
 from ioi_eval.models import Blob, Problem, ScoreType, Submission, SubmissionResult, Subtask, Test, TestResult
 from ioi_eval.rules import scoring, verdicts
@@ -97,6 +97,8 @@ def test_points_of_modes_equal_exact_fractions(
     )
     wholes = [result.points for result in results]
     counting = [whole for whole, (_, token) in zip(wholes, handed_in, strict=True) if token] + wholes[-1:]
-    assert Fraction(str(scoring.compute_problem_points(Mode.MAX_SUBTASK, results))) == best
-    assert scoring.compute_problem_points(Mode.MAX, results) == sorted(wholes)[-1]
-    assert scoring.compute_problem_points(Mode.MAX_TOKENED_LAST, results, tokened) == sorted(counting)[-1]
+    assert Fraction(str(scoring.compute_problem_points(ScoreMode.MAX_SUBTASK, results))) == best
+    assert scoring.compute_problem_points(ScoreMode.MAX, results) == sorted(wholes)[-1]
+    assert (
+        scoring.compute_problem_points(ScoreMode.MAX_TOKENED_LAST, results, tokened) == sorted(counting)[-1]
+    )

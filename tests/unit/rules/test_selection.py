@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from support.runs import Mode
+from support.runs import ScoreMode
 
 from ioi_eval.models import SubmissionResult, SubtaskResult, TestResult, Verdict
 from ioi_eval.rules import scoring
@@ -247,8 +247,8 @@ def test_keys_differing_only_in_zeros_have_stable_order(first: str, second: str)
 # --- a pool ------------------------------------------------------------------------------------------
 
 
-@given(pools(), st.integers(1, 4), st.sampled_from(Mode))
-def test_pool_selects_like_full_list(made: list[Attempt], number: int, mode: Mode) -> None:
+@given(pools(), st.integers(1, 4), st.sampled_from(ScoreMode))
+def test_pool_selects_like_full_list(made: list[Attempt], number: int, mode: ScoreMode) -> None:
     pool = SubmissionPool(number)
     for one in made:
         pool.add(one)
@@ -267,7 +267,7 @@ def test_pool_selects_like_full_list(made: list[Attempt], number: int, mode: Mod
 @given(pools())
 def test_larger_budget_never_scores_less(made: list[Attempt]) -> None:
     worth = [
-        scoring.compute_problem_points(Mode.MAX_SUBTASK, [one.result for one in chosen])
+        scoring.compute_problem_points(ScoreMode.MAX_SUBTASK, [one.result for one in chosen])
         for chosen in ([], select_limited(made, 1), select_limited(made, 4), select_limited(made), made)
     ]
     assert worth == sorted(worth)
