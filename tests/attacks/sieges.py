@@ -65,7 +65,7 @@ def _without_bounds() -> Iterator[None]:
         pass
 
     with (
-        mock.patch.object(jobs.Jobs, "_bounded", as_it_came),
+        mock.patch.object(jobs.Jobs, "_shorten_output", as_it_came),
         mock.patch.object(queue.QueueEntry, "count_bytes", taken),
         # a fraction of a store's limit becomes a multiple
         mock.patch.object(contents, "_MAX_ENTRY_DIVISOR", 1e-9),

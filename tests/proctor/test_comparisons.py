@@ -187,7 +187,7 @@ def test_json_distinguishes_tuples_and_sets_from_lists(
     one_bench: Bench, pairs: list[tuple[Any, Any]]
 ) -> None:
     """As Python compares, exactly: the harness writes the one and the benchmark the other."""
-    tagged = harness_of_functions()["tagged"]
+    tagged = harness_of_functions()["tag_value"]
     encode = json.JSONEncoder(allow_nan=False).encode
     written = [(encode(tagged(a, encode)), format_result(b)) for a, b in pairs]
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded(written)) == [a == b for a, b in pairs]

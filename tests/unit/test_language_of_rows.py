@@ -236,5 +236,5 @@ def test_prompt_uses_only_admitted_language() -> None:
         prompt("calm", "c++")  # nobody is asked for what can never be judged
     asked = open_source(source, {})
     assert {asked.language(asked.problems.find(name)).name for name in ("calm", "verse")} == {"python", "c++"}
-    texts = {label: text for label, _, text in asked.prompts()}
+    texts = {label: text for label, _, text in asked.problem_prompts()}
     assert "```python" in texts["calm"] and "```cpp" in texts["verse"]

@@ -618,7 +618,7 @@ class Session:
     def _problem(self, label: str) -> Problem:
         if not isinstance(label, str) or label not in self._contest.problems:
             labels = shorten(", ".join(self._contest.problems), 1000)
-            raise RefusedCall(f"no problem {visible(str(label)[:80])!r}: labels are {labels}")
+            raise RefusedCall(f"no problem {visible(str(label)[:80])!r}: the problems are {labels}")
         return self._contest.problems[label]
 
     def _checked_submission(

@@ -468,7 +468,7 @@ async def test_samples_alone_are_tested(session: Session) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda one: one.submit("nothing", "x"), "no problem 'nothing': there are sum, graded, files"),
+        (lambda one: one.submit("nothing", "x"), "no problem 'nothing': the problems are sum, graded, files"),
         (lambda one: one.submit("../sum", "x"), "no problem"),
         (lambda one: one.submit(["sum"], "x"), "no problem"),
         (lambda one: one.submit("sum\x1b[31m", "x"), "no problem 'sum\ufffd\\[31m'"),

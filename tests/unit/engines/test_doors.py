@@ -24,7 +24,7 @@ CORES = 8
 
 
 def command_line(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
-    return open_engine(EngineOptions(engine=engine, workers=workers, **others).choice(), store)
+    return open_engine(EngineOptions(engine=engine, workers=workers, **others).read_choice(), store)
 
 
 def library(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
@@ -32,23 +32,23 @@ def library(store: Store, engine: str | None, workers: int | None = None, **othe
 
 
 def integration(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
-    return Setup(engine=engine, slots=workers, **others).opened(store)
+    return Setup(engine=engine, slots=workers, **others).open_engines(store)
 
 
 def reward_of_verl(store: Store, engine: str | None) -> Opening:
-    return make_rewards({"engine": engine}).setup.opened(store)
+    return make_rewards({"engine": engine}).setup.open_engines(store)
 
 
 def reward_of_trl(store: Store, engine: str | None) -> Opening:
-    return make_reward(engine=engine)._rewards.setup.opened(store)
+    return make_reward(engine=engine)._rewards.setup.open_engines(store)
 
 
 def evaluator_of_apps(store: Store, engine: str | None, **others: Any) -> Opening:
-    return Execution(engine=Setup(engine=engine, **others)).setup().opened(store)
+    return Execution(engine=Setup(engine=engine, **others)).setup().open_engines(store)
 
 
 def metric_of_lm_eval(store: Store, engine: str | None, **others: Any) -> Opening:
-    return CodeEval(Setup(engine=engine, **others))._setup.opened(store)
+    return CodeEval(Setup(engine=engine, **others))._setup.open_engines(store)
 
 
 DOORS = [command_line, library, integration]

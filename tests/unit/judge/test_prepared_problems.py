@@ -42,7 +42,7 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
         monkeypatch.setattr(programs, name, counting)
 
     once = (
-        "refuse_impossible",
+        "refuse_invalid_problem",
         "problem_digest",
         "Schedule",
         "Sources",

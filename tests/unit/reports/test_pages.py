@@ -70,12 +70,12 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
 WRITING = """
 import sys
 from pathlib import Path
-from ioi_eval.store.files import draft_of
+from ioi_eval.store.files import draft_path
 
 folder = Path(sys.argv[1])
-draft_of(folder / "report").mkdir()
+draft_path(folder / "report").mkdir()
 for name in ("summary.json", "tests.parquet"):
-    draft_of(folder / name).touch()
+    draft_path(folder / name).touch()
 print("writing", flush=True)
 sys.stdin.read()
 """

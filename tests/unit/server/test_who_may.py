@@ -42,11 +42,11 @@ async def test_several_tokens_have_names_and_are_read_again(engine: EmbeddedEngi
     assert read_tokens(tokens) == {"red": "secret-1", "blue": "secret-2"}
     known = NamedTokens(options, told.append)
     tokens.write_text("red secret-1\nred secret-2\n")
-    known.check(tokens)
-    assert [known.name_of(one) for one in ("secret-1", "secret-2", "")] == ["red", "blue", None]
+    known.reload_if_changed(tokens)
+    assert [known.find_name(one) for one in ("secret-1", "secret-2", "")] == ["red", "blue", None]
     tokens.write_text("green secret-3\n")
-    known.check(tokens)
-    assert [known.name_of(one) for one in ("secret-1", "secret-3")] == [None, "green"]
+    known.reload_if_changed(tokens)
+    assert [known.find_name(one) for one in ("secret-1", "secret-3")] == [None, "green"]
     assert "earlier tokens stay valid" in told[0].message
     assert told[1].message == "The tokens were read again: green"
     async with (
