@@ -42,7 +42,7 @@ class BinariesHook(BuildHookInterface):  # type: ignore[type-arg]
             place.mkdir()
             units = [path.name for path in (graders / "proctor").glob("*.cpp")]
             proctor = compiling.proctor_arguments(units, str(place / compiling.PROCTOR))
-            library = compiling.waiting_arguments(str(place / compiling.WAITING))
+            library = compiling.fork_server_arguments(str(place / compiling.WAITING))
             try:
                 subprocess.run([compiler, *proctor], cwd=graders / "proctor", check=True)
                 subprocess.run([compiler, *library], cwd=graders, check=True)
