@@ -90,5 +90,5 @@ def test_a_failure_of_the_judge_is_no_score(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_is_none_is_told(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="a rule that cannot be used"):
+    with pytest.raises(Exception, match="a rule is invalid"):
         contest(tmp_path, scripted(), T_feedback="everything")

@@ -55,7 +55,7 @@ def test_a_reply_without_a_program_says_so(log: EvalLog) -> None:
     scores = [(sample.scores or {})["judged"] for sample in log.samples or ()]
     without = [score for score in scores if (score.metadata or {}).get("reason") == "no program"]
     [score] = without
-    assert score.value == 0 and (score.explanation or "").endswith("\n\nThe reply holds no program.")
+    assert score.value == 0 and (score.explanation or "").endswith("\n\nThe reply contains no program.")
     assert sum("no program" in (score.explanation or "") for score in scores) == 1
 
 
