@@ -411,7 +411,7 @@ sys::Fd install_start_listener(bool includes_threads) {
   const Program call_test = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 0, 1), return_action(notify_action),
       jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), return_action(allow_action)};
 #else
-  const Program which = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), give(allowed)};
+  const Program call_test = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), return_action(allow_action)};
 #endif
   program.insert(program.begin(), call_test.begin(), call_test.end());
   program.insert(program.begin(), load_call.begin(), load_call.end());
