@@ -261,7 +261,7 @@ class Batch(Value):
 
 
 class StallOutcome(StrEnum):
-    """Whether tests stalled: they were stopped without a verdict, because they ran but made no progress."""
+    """Stalls of a job's tests: a stalled test made no progress and was stopped without a verdict."""
 
     NONE = "none"
     ONCE = "once"  # but not when they ran again alone

@@ -269,7 +269,7 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
 
 
 class FaultKind(StrEnum):
-    """What to do about a fault."""
+    """Kinds of faults of a model's server, by the reaction to them."""
 
     LATER = "later"  # send the same request again
     PAUSE = "pause"  # send it again after the pause that the server names

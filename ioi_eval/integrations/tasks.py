@@ -1,4 +1,4 @@
-"""What tasks of evaluation libraries share: problems, prompts, submissions, and results as metadata.
+"""Base of the tasks of evaluation libraries: problems, prompts, submissions, and results as metadata.
 
 Importing this module is cheap: modules that read problems and judge are imported when they are needed.
 """

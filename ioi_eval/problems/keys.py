@@ -32,7 +32,7 @@ def is_misspelt(name: str, known: Iterable[str]) -> bool:
 
 
 class UnknownKeyPolicy(Enum):
-    """What happens to keys that are not declared. Misspelt forms of missing keys are always refused."""
+    """The treatment of undeclared keys. A misspelt form of a missing key is always refused."""
 
     REFUSED = "refused"
     NOTED = "ignored, with a note"

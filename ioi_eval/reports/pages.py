@@ -123,7 +123,7 @@ class PageSelection:
 
 
 class ListState(msgspec.Struct):
-    """What a report's lists know in addition to their rows, stored for the next report."""
+    """State of a report's lists besides their rows, stored for the next report."""
 
     bests: dict[tuple[str, str], tuple[float, str]] = {}  # by problem and model
     tests: dict[str, TestStatistics] = {}  # by problem

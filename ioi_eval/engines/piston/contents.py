@@ -48,7 +48,7 @@ Server = Endpoint[EndpointReport]
 
 
 class ServerContents:
-    """What the client knows about the contents of one server."""
+    """The client's record of the contents that one server keeps."""
 
     def __init__(self) -> None:
         self.report: EndpointReport | None = None  # the inspection that `space` is from

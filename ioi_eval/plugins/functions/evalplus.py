@@ -23,7 +23,7 @@ MEMORY_LIMIT = 4 << 30  # bytes
 
 
 class _EvalPlusBenchmark(Benchmark):
-    """What the benchmarks of EvalPlus share."""
+    """Base class of the benchmarks of EvalPlus."""
 
     split: ClassVar = "test"
     language: ClassVar = "python"
