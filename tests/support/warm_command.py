@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -28,11 +29,9 @@ from typing import Any, BinaryIO, TextIO
 _COMMANDS = "doctor judge new problems report run score validate worker"
 _LOADED = (
     *(f"ioi_eval.cli.{name}" for name in _COMMANDS.split()),
-    "ioi_eval.plugins.contest.command",
     "anyio._backends._asyncio",  # of httpx, as httpcore, when it first connects
     "encodings.utf_8_sig",
     "ioi_eval.engines.piston",
-    "ioi_eval.plugins.ray.engine",
     "ioi_eval.generate.chat",
     "ioi_eval.runs.score",
     "httpcore",
@@ -45,6 +44,7 @@ _LOADED = (
     "typer._adapters",  # what a command's arguments are read with
     "typer._click.decorators",
 )
+_PLUGINS = ("ioi_eval.plugins.contest.command", "ioi_eval.plugins.ray.engine")  # a checkout may lack them
 _LARGEST = 1 << 20  # bytes of a request
 
 
@@ -56,8 +56,9 @@ class WarmCommand:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
+            usual = (*_LOADED, *(_PLUGINS if find_spec("ioi_eval.plugins") else ()))
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(number), *(loaded or _LOADED)], pass_fds=[number]
+                [sys.executable, __file__, str(number), *(loaded or usual)], pass_fds=[number]
             )
         self._requests.send(import_module("support.once").all_tools())
         self._requests.recv(_LARGEST)  # it is ready: the tests that come do not bear what it costs
