@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and options of all tests."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The proctor's fixtures serve the attacks too; defined twice, they would build it twice.
+# The attacks use the proctor's fixtures too. If they were defined twice, the proctor would be built twice.
 sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
-import leftovers  # only now can they be found
+import leftovers  # these imports need the path above
 from building import SOURCES, built_once
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
 from support.once import ask_for_all, ask_once
@@ -32,9 +32,8 @@ from ioi_eval.store.compiling import sources_digest
 
 __all__ = ["bench", "binaries", "compiled", "kept", "library", "proctor", "shared", "workshop"]
 
-# A busy machine is slow, and a slow test is not a failed one. No change is stopped by chance: properties are
-# tried on the same few examples each time, and on many at random by scripts/test --nightly
-# (--hypothesis-profile=random).
+# Property tests have no deadline, because a busy machine is slow. By default they try the same few examples
+# each time; scripts/test --nightly tries many random ones (--hypothesis-profile=random).
 _patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("derandomized", _patient, derandomize=True, max_examples=25)
 settings.register_profile("random", _patient, print_blob=True, max_examples=150)
@@ -43,7 +42,7 @@ settings.load_profile("derandomized")
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_left() -> Iterator[None]:
-    """No process, folder, mount, shared memory or port of ours outlives the tests that made it."""
+    """Fail if the tests leave a process, folder, mount, shared memory or port behind."""
     leftovers.adopt_orphans()
     before = leftovers.all_of_it()
     yield
@@ -56,13 +55,13 @@ _FOLDERS = itertools.count()
 
 @pytest.fixture(scope="session")
 def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the process that runs tests."""
+    """Return the temporary folder of this test process."""
     return Path(tempfile.mkdtemp(prefix="tests-", dir=tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture
 def tmp_path(own_folder: Path, request: pytest.FixtureRequest) -> Path:
-    """As pytest's own, which takes ten times as long to find a name, and collides with another process's."""
+    """Return a new folder. Pytest's own fixture is ten times as slow and collides between processes."""
     folder = own_folder / f"{next(_FOLDERS)}-{request.function.__name__.removeprefix('test_')[:20]}"
     folder.mkdir(mode=0o700)
     return folder
@@ -70,9 +69,9 @@ def tmp_path(own_folder: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="session")
 def shared_cache(kept: Path) -> Path:
-    """One cache for all tests, in whichever worker they run, with what engines build first.
+    """Return the cache that all test processes share, in which the proctor is already built.
 
-    It is what `private_folder()` gives a process whose TMPDIR is the folder above.
+    It is the result of `private_folder()` in a process whose TMPDIR is the parent folder.
     """
     cache = private_folder(kept)
 
@@ -97,10 +96,10 @@ async def _build_first(store: Store) -> None:
 
 @pytest.fixture
 def usual_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The tests' cache, which the library uses when nobody names another, in place of the user's own."""
+    """Make the tests' cache the default of the library, instead of the user's cache."""
     for name, value in with_usual_cache(shared_cache).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(tempfile, "tempdir", None)  # which remembers the variable
+    monkeypatch.setattr(tempfile, "tempdir", None)  # it caches the variable
     return shared_cache
 
 
@@ -113,14 +112,16 @@ def what_stays_is_asked_once(shared: Path) -> Iterator[None]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update", action="store_true", help="Write what goldens expect.")
+    parser.addoption("--update", action="store_true", help="Write the expected outputs of golden tests.")
     parser.addoption("--sanitize", action="store_true", help="Build the proctor with ASan and UBSan.")
-    parser.addoption("--count", metavar="FILE", help="Build a proctor that counts there which lines run.")
-    parser.addoption("--kept", metavar="DIR", help="Where what tests build is kept, for their next run.")
+    parser.addoption(
+        "--count", metavar="FILE", help="Build a proctor that records its line coverage in FILE."
+    )
+    parser.addoption("--kept", metavar="DIR", help="Folder that keeps built programs for the next test run.")
     parser.addoption(
         "--tier",
         choices=["gate", "nightly"],
-        help="Run only what is not marked `nightly`, or only what is, and random properties.",
+        help="Run only tests not marked `nightly`, or only tests marked `nightly` and property tests.",
     )
 
 
@@ -135,7 +136,7 @@ def is_nightly(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the tier, if one is chosen."""
+    """Deselect tests of the other tier if --tier is given."""
     tier = config.getoption("--tier")
     if tier is None:
         return
@@ -150,7 +151,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Collect without garbage collection, which takes as long as loading. What is loaded stays."""
+    """Collect tests without garbage collection, which would take as long as importing them."""
     gc.disable()
     try:
         return (yield)
@@ -160,6 +161,6 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_configure() -> None:
-    """Started in the background we have SIGINT ignored, and so would have all that tests interrupt."""
+    """Restore the SIGINT handler. A background process ignores SIGINT, and its children would too."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Busy processes that a test's own have to share the processors with."""
+"""Loads the processors while a test runs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# Whatever ends the tests ends them.
+# The kernel kills it when the test process ends.
 _BUSY = ("setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c", "while :; do :; done")
 
 
 @contextlib.contextmanager
 def crowd(count: int) -> Iterator[None]:
-    """Each in a session of its own: to the kernel forty in one are no load."""
+    """Run busy loops in the background. Each has its own session, because the kernel schedules by session."""
     busy = [subprocess.Popen(_BUSY, start_new_session=True) for _ in range(count)]
     try:
         yield
@@ -30,7 +30,7 @@ def crowd(count: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def one_processor() -> Iterator[None]:
-    """For this process and all that it starts in the meantime."""
+    """Pin this process and its new children to one processor."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
@@ -41,7 +41,10 @@ def one_processor() -> Iterator[None]:
 
 @contextlib.contextmanager
 def stopped_meanwhile(program: str, *, after: float, seconds: float) -> Iterator[list[str]]:
-    """When `program` runs, all that this process has started stands still for a while; its names."""
+    """Suspend all descendants of this process for some seconds, once `program` runs.
+
+    Yields the list of the suspended programs' names, which is filled when they are suspended.
+    """
     stopped: list[str] = []
     over = threading.Event()
     pausing = threading.Thread(target=_pause, args=(program, after, seconds, stopped, over))
@@ -67,14 +70,14 @@ def _pause(program: str, after: float, seconds: float, stopped: list[str], over:
 
 def _send(number: signal.Signals, pids: list[int]) -> None:
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+        with contextlib.suppress(ProcessLookupError):  # the process has ended
             os.kill(pid, number)
 
 
 def _below(pid: int) -> list[int]:
-    """Its descendants, each after its parent."""
+    """Return the descendants of a process, each after its parent."""
     found = []
-    with contextlib.suppress(OSError):  # it may end meanwhile
+    with contextlib.suppress(OSError):  # the process may end during the search
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in map(int, (task / "children").read_text().split()):
                 found += [child, *_below(child)]

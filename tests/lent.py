@@ -1,4 +1,4 @@
-"""Judging on an engine that its owner has opened, and closes."""
+"""Judges on an engine that a fixture opens and closes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ioi_eval.models import BuildOptions, Capabilities, Job, JobResult
 
 
 class Lent:
-    """Another's engine: entering and leaving it changes nothing."""
+    """Wraps an engine so that `async with` neither opens nor closes it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

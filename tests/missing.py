@@ -1,4 +1,4 @@
-"""What a test needs and a machine may lack."""
+"""Skips tests whose requirements a machine does not have."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 from support.engines import find
 from support.once import toolchains_once
 
-# No machine is asked to have their toolchains, not even where CI runs the tests.
+# Languages whose toolchains are optional in CI, too.
 _SELDOM = {"pascal", "haskell", "javascript", "kotlin", "c#"}
 
 
 def lacks(what: str) -> NoReturn:
-    """Skip the test. Where CI runs it, fail: what nobody installed there would be tested by nobody."""
+    """Skip the test for this reason. In CI, fail: a requirement missing there would never be tested."""
     if os.environ.get("CI", "").lower() in ("", "0", "false"):
         pytest.skip(what, allow_module_level=True)
     pytest.fail(f"missing in CI: {what}", pytrace=False)
 
 
 def needs(name: str) -> None:
-    """Skip the test where boxes see no toolchain of a language, or fail, as `lacks` does."""
+    """Skip the test if sandboxes see no toolchain of this language. In CI, fail."""
     language = find(name)
     for tool in language.tools:
         if tool not in toolchains_once():
-            say = pytest.skip if language.name in _SELDOM else lacks
-            say(f"there is no {tool} that boxes can see: {language.remedy}")
+            skip = pytest.skip if language.name in _SELDOM else lacks
+            skip(f"there is no {tool} that sandboxes can see: {language.remedy}")

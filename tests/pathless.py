@@ -1,4 +1,4 @@
-"""A real engine minus one ability: it takes no paths, as a server that is reached over a network."""
+"""An embedded engine that behaves like a remote server: it accepts file contents, but no paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult
 
 
 class Pathless:
-    """Lets through what a request can say: contents and names, no paths, no modes of files, one runtime."""
+    """Passes on only what an HTTP request contains: names and contents of files, and one runtime."""
 
     def __init__(self, engine: Engine, runtime: str, **profile: Any) -> None:
         self._engine, self._runtime, self._changes = engine, runtime, profile
@@ -42,4 +42,4 @@ class Pathless:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """The engine is its owner's."""
+        """Leave the wrapped engine open."""

@@ -1,4 +1,4 @@
-"""What tests of plugins share: helpers of tests/unit, and fixtures."""
+"""Fixtures of the plugins' tests, which also use helpers of tests/unit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from support.command_line import CommandLine
 from support.unit_fixtures import no_authorities, no_waiting, nobody_certified, own_runtimes, recorded_run
 
-# pytest puts this folder into the path: the folders `ray` and `dmoj` would pass for the packages of others.
+# Pytest adds this folder to sys.path. Its folders `ray` and `dmoj` would hide the packages of these names.
 sys.path.remove(str(Path(__file__).parent))
 sys.path.extend(
     str(Path(__file__).parents[1] / "unit" / name)
     for name in ("", "problems", "benchmarks", "engines", "engines/piston", "server")
 )
 
-from package_files import Write  # only now can they be found
+from package_files import Write  # these imports need the path above
 from testlib_files import write_header
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
@@ -45,14 +45,14 @@ async def scorer(store: Store) -> AsyncIterator[Scorer]:
 
 @pytest.fixture
 def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
-    """Nothing of it reaches the hub, or anybody's home."""
+    """Return a command line that uses neither the Hugging Face hub nor the user's home."""
     offline = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HF_TOKEN": ""}
     return CommandLine(folder=tmp_path, cache=shared_cache, environment=offline)
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where testlib.h lies beside the data, and nowhere else."""
+    """Return a folder with testlib.h next to the data. Other copies of testlib.h are hidden."""
     monkeypatch.setattr(package, "_COMPILER_FOLDERS", ())
     write_header(tmp_path / "copies")
     return tmp_path

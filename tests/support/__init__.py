@@ -1,5 +1,5 @@
-"""What several tests need of the package beyond its public names, and helpers of their own.
+"""Helpers of the tests, and the internal names of the package that several tests import.
 
-A test imports public names, this package, and, where it tests one module on purpose, that module. What moves
-in the package then moves in one line here.
+A test imports public names, this package, and the module that it tests. If an internal name moves to another
+module, only one import changes here.
 """

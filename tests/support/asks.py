@@ -1,4 +1,4 @@
-"""Asking models: a question, an answer, a budget."""
+"""Internal names that tests of model requests import."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from missing import lacks
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Skip the test where it is not installed."""
+    """Open a headless Chromium. Skip the test if it is not installed."""
     try:
         import selenium  # noqa: F401
     except ImportError:
@@ -24,7 +24,7 @@ def chromium() -> Iterator[Any]:
 
 
 def opened() -> Any:
-    """As little different from one time to another as can be."""
+    """Return a headless Chromium with reproducible settings."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -35,7 +35,7 @@ def opened() -> Any:
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     browser.set_script_timeout(600)  # a busy machine is slow
     browser.set_page_load_timeout(600)
-    # The browser's window hands the focus to a page with the first key, and again when Tab has gone behind
-    # the last control, at a time of its own: until then nothing on the page looks as if it had it.
+    # Otherwise the window passes the focus to the page with a delay, after the first key and after Tab on the
+    # last control. Until then no element of the page has the focus.
     browser.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
     return browser

@@ -60,19 +60,19 @@ def submitted(code: str | None = HELLO, language: str = "c++", key: str = "1") -
 
 
 def recipe(source: str, problem: Problem | None = None, language: str = "c++") -> BuildSpec:
-    """Return how the source is built: for the plain problem, where no other is named."""
+    """Return the build specification of a source, by default for the plain problem."""
     return submission_recipe(problem or plain_problem(), submitted(source, language), BuildLimits())
 
 
 def lay_out(box: Path, recipe: BuildSpec) -> None:
-    """Write the files of a build as they lie in its box."""
+    """Write the files of a build as in its sandbox."""
     for file in (recipe.control, *recipe.sources):
         (box / file.name).parent.mkdir(parents=True, exist_ok=True)
         (box / file.name).write_bytes(file.content.read())
 
 
 def big_header(shared: Path, language: str = "c++") -> Path:
-    """The big header, compiled ahead as a build has it: once for all tests, in whichever process they run."""
+    """Return the precompiled `bits/stdc++.h`. It is compiled once for all test processes."""
     wanted = header_spec(recipe(HELLO, language=language))
     [standard] = (word for word in wanted.command if word.startswith("-std="))
 

@@ -1,4 +1,4 @@
-"""Clocks that a test turns: what would take minutes is over at once."""
+"""Clocks that a test sets, so that it does not wait for minutes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class Clock:
-    """A clock that stands until a test sets it."""
+    """A clock that changes only when a test sets `now`."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -16,9 +16,10 @@ class Clock:
 
 
 class Ahead:
-    """The running loop's clock, ahead of the real one by the seconds that a test has turned it.
+    """Makes the running event loop's clock faster than the real clock.
 
-    The real one goes on, by seconds where the machine is busy: what must not be due yet needs so much room.
+    The real time passes too, by seconds on a busy machine. A test that expects a timer not to fire yet has to
+    leave that margin.
     """
 
     def __init__(self) -> None:
@@ -27,7 +28,7 @@ class Ahead:
         loop.time = lambda: real() + self.ahead  # type: ignore[method-assign]
 
     async def turn(self, seconds: float) -> None:
-        """Let the seconds pass in steps, with all that falls due meanwhile."""
+        """Advance the clock in 20 steps, and let the event loop run the timers that expire."""
         for _ in range(20):
             self.ahead += seconds / 20
             for _ in range(5):

@@ -1,4 +1,4 @@
-"""Small packages and dumps, and a process that scores them."""
+"""Runs the command line in tests, and writes small packages and dumps for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PYTHON = "print(sum(map(int, input().split())))\n"
 TESTS = {"1-1": (1, 2), "1-2": (30, 4), "2-1": (10**10, 1), "2-2": (5, -6)}
 SUBTASKS = {"01-small": (40, ["1-1", "1-2"]), "02-large": (60, ["2-1", "2-2", "1-1"])}
 
-# What whoever starts the tests has set for other runs says nothing to these.
+# Prefixes of environment variables that tests do not inherit.
 _READ = ("IOI_EVAL_", "PISTON_", "OPENAI_", "HF_")
 
 
@@ -39,7 +39,7 @@ class CommandLine:
     folder: Path
     cache: Path
     environment: Mapping[str, str] = field(default_factory=dict)
-    alone: bool = False  # each call has an interpreter and limits of its own, and /proc shows its own words
+    alone: bool = False  # start a new interpreter for each call, with its own limits and arguments in /proc
 
     def __post_init__(self) -> None:
         warm_command()
@@ -52,7 +52,7 @@ class CommandLine:
         return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
     def given(self, text: bytes, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Call it with a text as its standard input."""
+        """Run a command with this standard input."""
         return warm_command().run(list(map(str, arguments)), self.folder, self.env, given=text)
 
     def set_keys(self, **values: object) -> None:
@@ -61,12 +61,12 @@ class CommandLine:
         (self.folder / "ioi-eval.toml").write_text("".join(lines))
 
     def script(self, name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """Run one of the checkout's scripts in Python."""
+        """Run a Python script of the folder scripts/."""
         env = {**self.env, **with_usual_cache(self.cache), "PYTHONPATH": str(ROOT)}
         return warm_command().run(list(map(str, arguments)), self.folder, env, str(ROOT / "scripts" / name))
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[str] | Started:
-        """A process of its own, for what is interrupted or killed."""
+        """Start a command as a process that the test can interrupt or kill."""
         if not self.alone:
             return warm_command().start(list(map(str, arguments)), self.folder, self.env)
         return self._start(*arguments)
@@ -90,7 +90,7 @@ class CommandLine:
         return [sys.executable, "-m", "ioi_eval", *map(str, arguments)]
 
     def among_the_systems(self) -> CommandLine:
-        """Return one whose calls find the system's programs, and not all that a user has of his own."""
+        """Return a copy whose commands find only the system's programs in PATH."""
         return replace(self, environment={**self.environment, "PATH": "/usr/local/bin:/usr/bin:/bin"})
 
     @property
@@ -107,7 +107,7 @@ def write_package(
     memory: int = 256 << 20,
     subtasks: Mapping[str, tuple[float, list[str]]] = SUBTASKS,
 ) -> Path:
-    """A package in the contest system's layout; its id is the folder's name."""
+    """Write a package in the layout of CMS. Its id is the folder's name."""
     for name in ("tests", "subtasks"):
         (folder / name).mkdir(parents=True)
     how = {"compilation": "alone", "output_eval": "comparator" if checker else "diff"}
@@ -147,7 +147,7 @@ def results(run: Path) -> dict[str, dict[str, Any]]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All files of a folder but locks, to see whether anything in it changed."""
+    """Return the contents of all files in a folder except locks, by path."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -158,12 +158,12 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt_orphans() -> None:
-    """From now on whatever a child leaves behind becomes a child of this process, where it can be seen."""
+    """Make this process the parent of orphaned descendants, so that `children` finds them."""
     assert ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
 def children() -> set[int]:
-    """Living processes whose parent is this one."""
+    """Return the process ids of this process's living children."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -176,7 +176,7 @@ def children() -> set[int]:
 
 
 def wait_until_gone(before: set[int]) -> None:
-    """Until no child is left but those from before. One that never goes keeps the test from ending well."""
+    """Wait until all child processes except `before` have ended. Fail after 30 seconds."""
     for _ in range(3000):
         if children() <= before:
             return
@@ -185,7 +185,7 @@ def wait_until_gone(before: set[int]) -> None:
 
 
 def wait_for_rows(run: Path, number: int, process: subprocess.Popen[str]) -> None:
-    """Until a run has that many results, or has ended."""
+    """Wait until a run has recorded this number of results, or its process has ended."""
     path = run / "results.jsonl"
     while process.poll() is None:
         if path.exists() and path.read_bytes().count(b"\n") >= number:

@@ -1,4 +1,4 @@
-"""Problems of contests that hold a secret wherever participants must not look."""
+"""Contest problems whose hidden tests and graders contain a secret."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import msgspec
 from ioi_eval import Limits
 from ioi_eval.models import Blob, NamedBlob, Problem, Subtask, Test
 
-SECRET = "CANARY-77c2ab10"  # in all that is hidden
+SECRET = "CANARY-77c2ab10"  # in hidden tests and the hidden grader
 HIDDEN = (SECRET, "1410077123", "1410077200", "1-a")  # the hidden test's input, answer and name
 
 SUM = Problem(
@@ -53,6 +53,6 @@ PROBLEMS = {one.id: one for one in (SUM, GRADED, HANDED)}
 
 
 def hidden_in(*told: object) -> list[str]:
-    """Return what answers have of what is hidden."""
+    """Return the hidden strings that replies contain."""
     text = "".join(msgspec.json.encode(one).decode() for one in told)
     return [one for one in HIDDEN if one in text]

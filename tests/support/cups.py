@@ -1,4 +1,4 @@
-"""Contests that are held as a test says: who submits what when, and which of its tests that passes."""
+"""Runs contests with given submissions, times and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ioi_eval.testing import FakeEngine, FakeTest
 
 
 def outcome(test: FakeTest) -> float:
-    """Pass the tests that a source names: `all`, or `only` and their numbers."""
+    """Return 1.0 for the tests that a source names: `all`, or `only` and test numbers."""
     what, *tests = test.source.split()
     return float(what == "all" or str(test.index) in tests)
 

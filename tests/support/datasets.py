@@ -1,4 +1,4 @@
-"""Problems and dumps, and what is read from them."""
+"""Internal names that tests of problems and dumps import."""
 
 from __future__ import annotations
 

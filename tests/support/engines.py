@@ -1,4 +1,4 @@
-"""What engines are asked and answer, and the languages that they know."""
+"""Internal names that tests of engines import, and a compiler that is a shell script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs beside a submission, as a module that a test may look into."""
+"""Loads the function harness as a module, so that tests can call its functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ioi_eval.store.resources import graders_folder
 
 
 def harness_of_functions() -> dict[str, Any]:
-    """Return the names of graders/python/harness.py, which is not started."""
+    """Return the global names of graders/python/harness.py without running its main function."""
     source = (graders_folder() / "python" / "harness.py").read_text().removesuffix("main()\n")
     names: dict[str, Any] = {}
     exec(source, names)

@@ -1,4 +1,4 @@
-"""`validate` judges the solutions of the examples once, and all tests that compare with it take its rows."""
+"""Judges the example solutions once for all tests that compare with these results."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PLACE = examples_folder() / "problems"
 
 
 def judged(problem: str, kept: Path, store: Path) -> Mapping[str, SubmissionResult]:
-    """Return what each solution of a problem gets on all tests, by the solution's name."""
+    """Return the result of each solution of a problem, by the solution's name."""
     rows = read_rows(judged_run(kept, store), is_selected=lambda head: head.problem_id == problem)
     return {str(row["solution"]): read_result(row) for row in rows}
 
 
 def judged_run(kept: Path, store: Path) -> Path:
-    """Return the folder of the run. `kept` is what tests share; `store` has what engines build."""
+    """Return the run's folder in `kept`, the folder that test processes share. `store` caches builds."""
 
     def judge(unfinished: Path) -> None:
         asyncio.run(validate(PLACE, out=unfinished, store=Store(store)))

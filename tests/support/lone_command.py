@@ -1,4 +1,4 @@
-"""A command in an interpreter of its own that looks for no compilers: who starts it tells which there are."""
+"""Runs a command in a new interpreter, with the compilers that its parent process has found."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from importlib import import_module
 
 if __name__ == "__main__":
     with os.fdopen(int(sys.argv.pop(1)), "rb") as told:
-        import_module("once").ask_once(told=told.read())  # this file is a script, beside which the other lies
-    sys.path[0] = os.getcwd()  # noqa: PTH109 - as that of `python -m`
+        import_module("once").ask_once(told=told.read())  # this script's folder is in sys.path
+    sys.path[0] = os.getcwd()  # noqa: PTH109 - like `python -m`
     import_module("ioi_eval.cli").main()

@@ -1,4 +1,4 @@
-"""Ask once for facts that stay the same while tests run and take long to find out."""
+"""Caches slow lookups whose results do not change while tests run: compilers, entry points, sources."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ Built = Callable[[Path, Callable[[Path], object]], Path]
 
 
 def ask_once(put: Callable[[object, str, object], None] = setattr, *, told: bytes = b"") -> None:
-    """Tell engines all compilers and the proctor's sources, and others what is installed, from one look.
+    """Replace slow lookups of the package by cached ones.
 
-    `told`: `all_tools` of another process, which has looked.
+    Args:
+        put: sets an attribute, such as `MonkeyPatch.setattr`.
+        told: the toolchains that another process found, from `all_tools`.
     """
     if told:
         _asked.know(told)
@@ -38,7 +40,7 @@ def ask_once(put: Callable[[object, str, object], None] = setattr, *, told: byte
 
 
 def ask_for_all(place: Path, built: Built) -> None:
-    """Look for compilers once for all processes to which this folder is the same."""
+    """Search for compilers once for all processes that share this folder."""
     _asked.built = partial(_built_in, place, built)
 
 
@@ -47,9 +49,9 @@ def toolchains_once(python: str = "", promised: Collection[str] = ()) -> dict[st
 
 
 def seen_tool(command: str = "g++") -> Toolchain:
-    """Return the one that boxes see, under names that are the same on all machines.
+    """Return the toolchain that sandboxes see, with a constant version and identity.
 
-    A shell may find another one first, in somebody's home.
+    A shell may find another one first in PATH.
     """
     path = toolchains_once()[command].path
     return Toolchain(command=command, path=path, version="1", identity="1")
@@ -64,7 +66,7 @@ def all_tools() -> bytes:
 
 
 def knowing_tools(file: Path) -> str:
-    """Return how a script in Python begins that looks for no compilers. `file`: a place for what it reads."""
+    """Return the first lines of a Python script that uses the known compilers, written to `file`."""
     file.write_bytes(all_tools())
     tests = str(Path(__file__).parents[1])
     return (
@@ -77,7 +79,7 @@ Look = Callable[[], dict[str, Toolchain]]
 
 
 class _Asked:
-    """The compilers that were found, for each Python."""
+    """The toolchains that were found, for each requested Python."""
 
     def __init__(self) -> None:
         self.built: Callable[[str, Look], dict[str, Toolchain]] = lambda _, look: look()
@@ -93,7 +95,7 @@ class _Asked:
         return dict(self._found[key])
 
     def _look(self, python: str, promised: tuple[str, ...]) -> dict[str, Toolchain]:
-        """Whichever Python is wanted, all other tools are the same."""
+        """Return the toolchains with the requested Python. All other tools are searched for once."""
         if not (python or promised):
             return toolchains()
         others, chosen = self.tools("", ()), find_python(python, promised)
@@ -111,7 +113,7 @@ def _built_in(place: Path, built: Built, key: str, look: Look) -> dict[str, Tool
 
 
 def _once_of_the_checkout(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
-    """Read a folder of the checkout once, and any other each time: tests change what they make themselves."""
+    """Return a function that caches `read` for folders of the checkout only. Tests change other folders."""
     once, checkout = cache(read), resources.graders_folder()
     return lambda folder: once(folder) if folder.is_relative_to(checkout) else read(folder)
 
@@ -123,7 +125,7 @@ def _installed(group: str, places: tuple[str, ...]) -> EntryPoints:
 
 
 def _places() -> tuple[str, ...]:
-    """Return what is looked through, but for folders in which no package is installed: many tests add one."""
+    """Return the folders of sys.path that may contain installed packages."""
     return tuple(place for place in sys.path if _may_have_packages(Path(place)))
 
 

@@ -39,9 +39,9 @@ def text_files(folder: Path) -> dict[str, str]:
 
 
 def described(value: Any) -> Any:
-    """Return a value as JSON has it, without fields that have their defaults; of a file, its text.
+    """Return a JSON value without fields that have their defaults. A file becomes its text.
 
-    Of long texts only the first and the last line are shown.
+    Long texts are shortened to their first and last line.
     """
     if isinstance(value, Blob):
         return shortened(value.read().decode())
@@ -69,7 +69,7 @@ def shortened(text: str) -> str:
 
 
 def read_from(files: Mapping[str, Content], folder: Path, name: str) -> tuple[Package, dict[str, Any]]:
-    """Return what is read from a package, and its problem as JSON has it."""
+    """Write and read a package. Return the package and its problem as a JSON value."""
     for path, content in files.items():
         if content is None:
             continue
@@ -88,7 +88,7 @@ def read_from(files: Mapping[str, Content], folder: Path, name: str) -> tuple[Pa
 
 
 def patched(path: str, change: Any, sound: Mapping[str, str]) -> Content:
-    """Return the content of a file of a case."""
+    """Return the content of a file of a case, given its change to the sound package's file."""
     if isinstance(change, list):
         text = sound[path]
         for old, new in change:
@@ -103,7 +103,7 @@ def patched(path: str, change: Any, sound: Mapping[str, str]) -> Content:
 def outcome(
     case: Mapping[str, Any], sound: Mapping[str, str], usual: Mapping[str, Any], folder: Path
 ) -> Iterator[str]:
-    """Yield the lines of a case in `NAME.expected`. `usual`: the problem of the sound package."""
+    """Yield the lines of a case in `NAME.expected`. `usual` is the problem of the sound package."""
     yield f"== {case['case']}"
     changes = {path: patched(path, change, sound) for path, change in case["files"].items()}
     package, problem = read_from({**sound, **changes}, folder, case.get("name", "p"))
@@ -116,7 +116,7 @@ def outcome(
 
 
 def compare(cases: Path, sound: Mapping[str, str], tmp_path: Path, *, is_update: bool) -> None:
-    """Compare what is read from the packages of a file with `NAME.expected`, or write that."""
+    """Compare the packages of a file with `NAME.expected`, or write `NAME.expected` if `is_update`."""
     _, usual = read_from(sound, tmp_path, "p")
     lines = [*outcome({"case": "the sound package", "files": {}}, sound, {}, tmp_path / "sound")]
     lines += [

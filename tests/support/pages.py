@@ -1,6 +1,6 @@
-"""Blocks of code in the pages of docs/: what runs them, or the reason why nothing does.
+"""Reads the code blocks of the documentation pages, and by which test each is run.
 
-A block that nothing of this file runs has a comment before it, which readers do not see:
+A block that tests/unit/docs does not run has a comment before it, which readers do not see:
 
     <!-- run by tests/unit/test_library_page.py -->
     <!-- not run: needs a cluster -->
@@ -55,7 +55,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Whether a page shows what was printed; a line of dots stands for any number of lines."""
+    """Return True if a page shows the printed text. A line `...` stands for any number of lines."""
     shown = expected.splitlines()
     pattern = ("(?:.*\n)*" if line.strip() == "..." else f"{re.escape(line.rstrip())} *\n" for line in shown)
     return re.fullmatch("".join(pattern), "".join(f"{line}\n" for line in printed.splitlines())) is not None

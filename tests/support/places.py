@@ -1,4 +1,4 @@
-"""Folders that the package brings along, and the one that it uses when nobody names another."""
+"""Folders of the package's data, and a default cache for test processes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["examples_folder", "graders_folder", "with_usual_cache"]
 
 
 def with_usual_cache(cache: Path) -> dict[str, str]:
-    """Return the variables of a process that uses this cache when nobody names one.
+    """Return the environment variables that make this cache the default of a process.
 
-    Commands and rewards take one in the user's folder of caches, other calls a private one beside temporary
-    files.
+    By default commands and rewards use the user's cache folder, and other calls a private folder next to
+    temporary files.
     """
     place = cache.parent / f"usual-of-{cache.name}"
     place.mkdir(exist_ok=True)

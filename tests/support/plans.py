@@ -1,4 +1,4 @@
-"""The words of the proctor: plans to it, lines from it."""
+"""The proctor's protocol: types of plans and of reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many examples a property tries."""
+"""Number of examples that a property test tries."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def few(short: int, at_random: int) -> int:
-    """Return a number for the short run's profile, and another one for that which tries at random."""
+    """Return `short` in the derandomized profile, and `at_random` in the random profile."""
     return short if settings().max_examples < 100 else at_random

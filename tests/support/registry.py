@@ -1,6 +1,6 @@
-"""The registry that pip's settings name, in the variables that pip and uv read.
+"""The package registry of pip's settings, as environment variables for pip and uv.
 
-`python -m support.registry` prints those for uv as a shell's exports.
+`python -m support.registry` prints the variables for uv as shell exports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FOR_UV = {
 
 
 def pip_settings() -> dict[str, str]:
-    """Return the settings that pip has here, from wherever it has them, as variables that a pip heeds."""
+    """Return pip's current settings as environment variables."""
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
     ).stdout
@@ -31,11 +31,11 @@ def pip_settings() -> dict[str, str]:
 
 
 def for_uv(pip: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables by which uv takes packages from where pip would."""
+    """Return the variables with which uv uses pip's registry."""
     found = {_FOR_UV[name]: value for name, value in pip.items() if name in _FOR_UV}
     if links := pip.get("PIP_FIND_LINKS"):
         found["UV_FIND_LINKS"] = ",".join(links.split())
-    return {**found, "UV_INDEX_STRATEGY": "unsafe-best-match"}  # pip, too, takes the best of all indexes
+    return {**found, "UV_INDEX_STRATEGY": "unsafe-best-match"}  # pip also compares all indexes
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A run: its rows, its journal and its summary."""
+"""Internal names that tests of runs import, and the recorded example run."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ __all__ = [
 
 
 def recorded_rows(folder: Path) -> Path:
-    """Return a run of 2,000 rows as it is among the examples."""
+    """Extract the example run of 2,000 rows into a folder, and return the folder."""
     with tarfile.open(examples_folder() / "recorded.tar.xz") as archive:
         archive.extractall(folder)
     return folder
 
 
 def recorded(folder: Path) -> Path:
-    """Return that run with its report."""
+    """Extract the example run into a folder, write its report, and return the folder."""
     write_reports(recorded_rows(folder))
     return folder

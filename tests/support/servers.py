@@ -1,4 +1,4 @@
-"""Servers to start, and what a client learns of one."""
+"""Internal names that tests of servers and clients import, and readers of a server's metrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 async def counts(server: Server) -> dict[str, float]:
-    """Return what a server counts, by name and labels."""
+    """Return a server's metrics by name and labels."""
     async with aiohttp.ClientSession() as session, session.get(f"{server.url}/metrics") as reply:
         return counted(await reply.text())
 

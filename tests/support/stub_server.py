@@ -1,4 +1,4 @@
-"""The HTTP server of all stubs: a function answers, and what was asked is kept."""
+"""An HTTP server for tests: a function makes the replies, and the server records the requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Asked:
-    """A request; `number` counts from 0."""
+    """A received request. `number` counts from 0."""
 
     number: int
     method: str
@@ -36,7 +36,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response. `cut`: bytes that are promised and never come; `raw`: sent as it is, instead."""
+    """A reply.
+
+    Args:
+        status: HTTP status code.
+        body: content of the reply.
+        headers: additional headers.
+        cut: number of bytes by which Content-Length exceeds the body.
+        raw: bytes to send instead of an HTTP reply, before the connection is closed.
+        reset: reset the connection, after sending `raw`.
+    """
 
     status: int = 200
     body: bytes = b""
@@ -56,7 +65,7 @@ def page(status: int = 200, title: str = "Welcome") -> Answer:
 
 
 def says(content: Any, *, stop: str | None = "stop", usage: Any = None, **message: Any) -> Answer:
-    """A model's reply to a chat."""
+    """Return a model's chat completion."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": content, **message},
@@ -101,7 +110,7 @@ class StubServer:
 
 @contextmanager
 def model_server(*answers: Answer | Callable[[Asked], Answer]) -> Iterator[StubServer]:
-    """Gives the answers in their order, and the last one for ever. A function makes its own."""
+    """Serve a model's replies in order, and then the last one for all requests. Functions make replies."""
 
     def answer(asked: Asked) -> Answer:
         chosen = answers[min(asked.number, len(answers) - 1)]
@@ -114,7 +123,7 @@ def model_server(*answers: Answer | Callable[[Asked], Answer]) -> Iterator[StubS
 class _Handler(BaseHTTPRequestHandler):
     stub: StubServer
     protocol_version = "HTTP/1.1"
-    wbufsize = 1 << 16  # one packet: the second one would wait for a late acknowledgement
+    wbufsize = 1 << 16  # send one packet, because a second one would wait for a delayed acknowledgement
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:

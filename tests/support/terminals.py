@@ -1,4 +1,4 @@
-"""Commands in a pseudo-terminal."""
+"""Runs commands in a pseudo-terminal."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ from support.runs import recorded
 
 @pytest.fixture(scope="session")
 def recorded_run(shared: Path) -> Path:
-    """The run among the examples, with its report: one for the tests of all workers, who only read it."""
+    """The example run with its report. All test processes share it and only read it."""
     return built_once(shared / "recorded", recorded)
 
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let whatever is tried again be tried at once."""
+    """Set the waits of all retry rules to 0."""
     monkeypatch.setattr(RetryRule, "wait_after", lambda rule, attempt: 0.0)
 
 
@@ -34,14 +34,14 @@ def no_authorities(own_folder: Path) -> Path:
 
 @pytest.fixture
 def nobody_certified(no_authorities: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let httpx trust nobody. It reads all certificates for each client, also for one that needs none."""
+    """Give httpx an empty certificate folder. Reading all certificates for each client is slow."""
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.setenv("SSL_CERT_DIR", str(no_authorities))
 
 
 @pytest.fixture
 def own_runtimes(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Runtimes that end with the test that used them."""
+    """Close the reward runtimes that a test opened when the test ends."""
     monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
     yield
     close_all()

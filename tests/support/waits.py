@@ -1,4 +1,4 @@
-"""Waiting for an event: as long as any machine may need, and then the test fails."""
+"""Waits for conditions in tests."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 
 async def until(holds: Callable[[], object], every: float = 0.01) -> None:
-    """Wait for what sets no event here, as in other threads and processes, and look at it so often."""
+    """Poll a condition, such as the state of another thread or process. Fail after 120 seconds."""
     for _ in range(int(120 / every)):
         if holds():
             return
         await asyncio.sleep(every)
-    raise AssertionError("it never held")
+    raise AssertionError("the condition did not become true within 120 s")
 
 
 async def settle(turns: int = 20) -> None:
-    """Let all go on that waits for nothing but its turn of the loop."""
+    """Let the event loop run all tasks that are ready."""
     for _ in range(turns):
         await asyncio.sleep(0)

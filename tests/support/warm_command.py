@@ -1,7 +1,7 @@
-"""The command line without the start of an interpreter: one process loads it and forks for each call.
+"""Runs the command line without starting an interpreter: a process imports it once and forks for each call.
 
-Each call is a process of its own, with its arguments, folder, environment, outputs and exit code. Only the
-modules are loaded before, but none that reads the environment when it is loaded.
+Each call is a new process with its own arguments, folder, environment, outputs and exit code. Modules that
+read the environment when they are imported are not preloaded.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _LOADED = (
     "typer._click.decorators",
 )
 _PLUGINS = ("ioi_eval.plugins.contest.command", "ioi_eval.plugins.ray.engine")  # a checkout may lack them
-_LARGEST = 1 << 20  # bytes of a request
+_LARGEST = 1 << 20  # maximum size of a request, in bytes
 
 
 class WarmCommand:
-    """The process that forks. It ends when its last user closes it or dies."""
+    """The process that forks for each call. It ends when the test process closes it or dies."""
 
     def __init__(self, *loaded: str) -> None:
-        """`loaded`: other modules than most commands need."""
+        """Start the process. `loaded` replaces the list of preloaded modules."""
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
@@ -61,7 +61,7 @@ class WarmCommand:
                 [sys.executable, __file__, str(number), *(loaded or usual)], pass_fds=[number]
             )
         self._requests.send(import_module("support.once").all_tools())
-        self._requests.recv(_LARGEST)  # it is ready: the tests that come do not bear what it costs
+        self._requests.recv(_LARGEST)  # wait until it is ready, so that no later test pays for its start
 
     def run(
         self,
@@ -71,7 +71,10 @@ class WarmCommand:
         script: str = "",
         given: bytes | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Return how a call ended: of the command, or of a script in Python. `given`: its standard input."""
+        """Run the command line, or a Python script, and return its exit code and outputs.
+
+        `given` is its standard input.
+        """
         with _scratch("stdin") as stdin, _scratch("stdout") as stdout, _scratch("stderr") as stderr:
             stdin.write(given or b"")
             stdin.seek(0)
@@ -84,7 +87,7 @@ class WarmCommand:
     def run_in(
         self, terminal: int, arguments: list[str], folder: Path, environment: Mapping[str, str]
     ) -> int:
-        """Return the exit code of a call in a terminal, which somebody else reads meanwhile."""
+        """Run the command line in a terminal and return its exit code. The caller reads the terminal."""
         return self._ended([terminal] * 3, arguments, str(folder), dict(environment), "")
 
     def start(
@@ -96,9 +99,9 @@ class WarmCommand:
         *,
         listens: bool = False,
     ) -> Started:
-        """Return a call that goes on, as a child of this process, which must adopt orphans.
+        """Start a call as a child of this process, which must be a subreaper.
 
-        `listens`: its standard input is a pipe.
+        With `listens` its standard input is a pipe.
         """
         ends = [os.pipe()[::-1] for _ in range(listens)] + [os.pipe() for _ in range(2)]
         ours, theirs = zip(*ends, strict=True)
@@ -125,7 +128,7 @@ class WarmCommand:
 
 
 class Started:
-    """A call under way: of subprocess.Popen what tests use."""
+    """A running call, with the part of the interface of subprocess.Popen that tests use."""
 
     def __init__(
         self, args: list[str], pid: int, stdout: TextIO, stderr: TextIO, stdin: TextIO | None = None
@@ -176,7 +179,7 @@ class Started:
 
 @cache
 def warm_command() -> WarmCommand:
-    """The one of this process."""
+    """Return the forking process of this test process, started on the first call."""
     return WarmCommand()
 
 
@@ -191,7 +194,7 @@ def _scratch(name: str) -> BinaryIO:
 
 
 def _wait_for_a_call(requests: socket.socket) -> bool:
-    """Return in a child for each call, and in the parent, False, when nobody is left to ask."""
+    """Return True in a forked child for each call, and False in the parent when the socket is closed."""
     while True:
         request, descriptors, *_ = socket.recv_fds(requests, _LARGEST, 3)
         if not request:
@@ -212,7 +215,7 @@ def _wait_for_a_call(requests: socket.socket) -> bool:
 
 
 def _is_orphan(told: int) -> bool:
-    """Return True in a process whose parent ends as soon as it has told its number."""
+    """Fork. The parent writes the child's process id and exits; return True in the child."""
     child = os.fork()
     if child:
         os.write(told, str(child).encode())
@@ -223,11 +226,11 @@ def _is_orphan(told: int) -> bool:
 def _become(
     arguments: list[str], folder: str, environment: dict[str, str], script: str, descriptors: list[int]
 ) -> None:
-    """Take over what a process is given when it starts."""
+    """Set the arguments, folder, environment and descriptors of a call."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    tempfile.tempdir = None  # the compilers' trials have asked for it with another environment
+    tempfile.tempdir = None  # it was cached with another environment when compilers were tried
     for number, descriptor in enumerate(descriptors, start=3 - len(descriptors)):
         os.dup2(descriptor, number)
         os.close(descriptor)
@@ -236,7 +239,7 @@ def _become(
 
 
 def _ask_once(told: bytes) -> None:
-    """Do before the first call what is done once; this file is a script, beside which the other lies."""
+    """Cache the slow lookups before the first call."""
     once, resources = import_module("once"), import_module("ioi_eval.store.resources")
     registries = import_module("ioi_eval.registries")
     once.ask_once(told=told)
@@ -250,7 +253,7 @@ def _ask_once(told: bytes) -> None:
 
 
 def _read_options_once() -> None:
-    """Let each command that is loaded know its options, and what reads them."""
+    """Load the options of each preloaded command."""
     cli: Any = import_module("ioi_eval.cli")
     names = [name for name in cli.COMMANDS if f"ioi_eval.cli.{name}" in sys.modules]
     known, load = {name: cli.load_command(name) for name in names}, cli.load_command
@@ -260,7 +263,7 @@ def _read_options_once() -> None:
 
 
 def _make_pages_once() -> None:
-    """Templates and the words of languages are compiled when they are first used."""
+    """Render a page, because templates and syntax highlighters are compiled on first use."""
     document = import_module("ioi_eval.reports.document")
     codes = [document.Code(text="1", lexer=lexer) for lexer in ("cpp", "python")]
     page = document.Document(title="1", sections=[document.Section(title="1", code=code) for code in codes])
@@ -277,7 +280,7 @@ def _called() -> None:
 
 
 def _exit_code(call: Callable[[], None]) -> int:
-    """Return what an interpreter would end with, and say what it would say."""
+    """Call a function. Return the exit code, and print the message, that an interpreter would."""
     try:
         call()
     except SystemExit as ended:
@@ -292,7 +295,7 @@ def _exit_code(call: Callable[[], None]) -> int:
 
 
 def _end(code: int) -> None:
-    """End as an interpreter does, but leave what it has loaded: to take that apart would copy all of it."""
+    """Exit like an interpreter, but without freeing modules, which would copy their memory pages."""
     for done in (threading._shutdown, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # type: ignore[attr-defined]
         done()
     os._exit(code & 0xFF)
@@ -305,7 +308,7 @@ if __name__ == "__main__":
     _ask_once(with_tests.recv(_LARGEST))
     _read_options_once()
     _make_pages_once()
-    gc.freeze()  # a collection in a child would copy all of it
+    gc.freeze()  # a garbage collection in a child would copy its memory pages
     with_tests.send(b"ready")
     if _wait_for_a_call(with_tests):
         _end(_exit_code(_called))

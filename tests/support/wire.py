@@ -1,4 +1,4 @@
-"""The words that servers and clients speak."""
+"""Piston's HTTP protocol: functions that encode and decode its messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Being here lets the tests in this folder and below import the modules beside this file."""
+"""Fixtures of the unit tests. This file also makes the modules of this folder importable."""
 
 from support.unit_fixtures import no_authorities, no_waiting, nobody_certified, recorded_run
 

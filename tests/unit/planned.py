@@ -1,4 +1,4 @@
-"""Small problems to plan, and results of their tests."""
+"""Small tests, subtasks and test results for tests of plans and scores."""
 
 from __future__ import annotations
 

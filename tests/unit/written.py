@@ -1,4 +1,4 @@
-"""Programs as models write them."""
+"""Programs and code blocks as in model replies."""
 
 from __future__ import annotations
 
