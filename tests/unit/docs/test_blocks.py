@@ -98,7 +98,7 @@ IN_LONG = [(page, True) for page in SESSIONS if page in LONG | HAVE_PYTHON]
 @pytest.mark.parametrize(
     ("page", "alone"), [*IN_SHORT, *(pytest.param(*one, marks=pytest.mark.nightly) for one in IN_LONG)]
 )
-def test_a_page_runs_from_its_first_block_to_its_last(
+def test_code_blocks_of_page_run_in_order_and_print_the_shown_output(
     page: str, alone: bool, place: Path, shared_cache: Path
 ) -> None:
     printed = ""
@@ -114,7 +114,7 @@ def test_a_page_runs_from_its_first_block_to_its_last(
 
 
 @pytest.mark.parametrize("block", ALL, ids=str)
-def test_a_block_is_run_or_says_why_not(block: Block) -> None:
+def test_code_block_is_run_or_gives_a_reason(block: Block) -> None:
     if block.run_by:
         test = ROOT / block.run_by
         assert test.is_file() and Path(block.page).name in test.read_text()
@@ -131,7 +131,7 @@ def test_a_block_is_run_or_says_why_not(block: Block) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_code_is_fenced(page: str) -> None:
+def test_pages_have_no_indented_code_blocks(page: str) -> None:
     """A block that is indented alone would be seen by no test."""
     prose = re.sub(r"^( *)```.*?^\1```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
     assert re.findall(r"\n\n    (?![-* ]).*", prose) == []

@@ -39,7 +39,7 @@ def with_table(match: re.Match[str]) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_table_of_keys_equals_the_declaration(page: Path, request: pytest.FixtureRequest) -> None:
+def test_key_table_in_docs_equals_the_declaration(page: Path, request: pytest.FixtureRequest) -> None:
     expected = TABLE.sub(with_table, page.read_text())
     if request.config.getoption("--update"):
         page.write_text(expected)
@@ -50,7 +50,7 @@ def subclasses(kind: type[Any]) -> set[type[Any]]:
     return {kind, *(inner for subclass in kind.__subclasses__() for inner in subclasses(subclass))}
 
 
-def test_each_class_of_keys_has_a_table() -> None:
+def test_each_class_of_package_keys_has_a_table_in_docs() -> None:
     list_formats()  # imports all formats
     documented = {name for page in PAGES for name in TABLE.findall(page.read_text())}
     classes = {kind for kind in subclasses(Keys) - {Keys} if kind.__module__.startswith("ioi_eval.")}
@@ -61,7 +61,7 @@ def test_each_class_of_keys_has_a_table() -> None:
     assert documented == declared | {polygon}
 
 
-def test_text_of_a_table_has_no_bar() -> None:
+def test_key_descriptions_contain_no_table_separator() -> None:
     list_formats()
     for kind in subclasses(Keys):
         for key in kind.declared().values():

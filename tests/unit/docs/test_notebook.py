@@ -15,7 +15,7 @@ NOTEBOOK = Path(__file__).parents[3] / "docs" / "tutorials" / "notebook.ipynb"
 
 
 @pytest.mark.usefixtures("usual_cache")
-def test_its_cells_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tutorial_notebook_cells_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     names, shown = dict[str, Any](), list[Any]()

@@ -31,7 +31,7 @@ def default_of(option: DeclaredOption) -> str:
 @pytest.mark.parametrize(
     ("page", "kind"), [("docs/apps.md", RewardOptions), ("docs/inspect_ai.md", JudgingOptions)]
 )
-def test_a_table_says_what_the_fields_say(page: str, kind: Any) -> None:
+def test_option_table_in_docs_equals_the_option_fields(page: str, kind: Any) -> None:
     rows = [
         f"| `{one.name}` | {default_of(one)} | {one.cli_option.help} |" for one in find_declared_options(kind)
     ]
@@ -40,14 +40,14 @@ def test_a_table_says_what_the_fields_say(page: str, kind: Any) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_names_each_option(page: str) -> None:
+def test_page_mentions_every_command_line_option(page: str) -> None:
     text = (ROOT / page).read_text()
     named = set(re.findall(r"--[a-z][a-z-]*", text.replace("--no-", "--")))
     named |= set(re.findall(r"`([a-z][a-z-]*)(?: = [^`]*)?`", text))  # keys of ioi-eval.toml
     assert {one.label for one in find_declared_options(PAGES[page])} - named == set()
 
 
-def test_the_workers_page_has_the_defaults_of_the_fields() -> None:
+def test_worker_page_has_the_defaults_of_the_option_fields() -> None:
     page = (ROOT / "docs/worker.md").read_text()
     typed = [one for one in find_declared_options(ServerOptions) if one.cli_option.default is not None]
     assert typed

@@ -15,14 +15,14 @@ ENTRIES = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry
 
 
 @pytest.mark.parametrize("name", PLUGINS)
-def test_plugin_has_a_page_and_tests(name: str) -> None:
+def test_every_plugin_has_a_docs_page_and_tests(name: str) -> None:
     page = (ROOT / "docs" / "plugins" / f"{name}.md").read_text()
     assert page.startswith(f"# The plugin {name}\n\nIt ")
     assert "```" in page and "\nWhat it does not do:\n\n- " in page
     assert any((ROOT / "tests" / "plugins" / name).glob("test_*.py"))
 
 
-def test_page_on_extensions_lists_the_registries() -> None:
+def test_extension_page_lists_all_registries() -> None:
     text = (ROOT / "docs" / "extending.md").read_text()
     rows = dict(re.findall(r"^\| `([\w.]+)` \| .* \| \[.*\]\(#([\w-]+)\) \|$", text, re.M))
     assert list(rows) == [registry.value for registry in Registry]
@@ -31,7 +31,7 @@ def test_page_on_extensions_lists_the_registries() -> None:
         assert f'[project.entry-points."{name}"]' in section
 
 
-def test_list_of_plugins_names_their_registries() -> None:
+def test_plugin_list_in_docs_names_the_registries_of_each_plugin() -> None:
     text = (ROOT / "docs" / "plugins.md").read_text()
     listed = dict(re.findall(r"^\| \[(\w+)\]\(plugins/\1\.md\) \|.*\| ([\w, ]+) \|$", text, re.M))
     used = {

@@ -51,7 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly
-def test_it_has_every_command_option_and_public_name(site: Path) -> None:
+def test_site_documents_every_command_option_and_public_name(site: Path) -> None:
     commands = unescape((site / "reference" / "commands.html").read_text())
     api = (site / "reference" / "api.html").read_text()
     for name in COMMANDS:
@@ -67,7 +67,7 @@ def test_it_has_every_command_option_and_public_name(site: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_it_works_without_a_network(site: Path) -> None:
+def test_site_pages_load_nothing_from_the_network(site: Path) -> None:
     """Pages load nothing from elsewhere, and the search has its index in a script, as pages of files must."""
     loads = re.compile(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)|<link[^>]*stylesheet[^>]*href="([^"]*)')
     for page in site.rglob("*.html"):
@@ -77,7 +77,7 @@ def test_it_works_without_a_network(site: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_its_search_works_from_a_disk(site: Path) -> None:
+def test_site_search_works_with_file_urls(site: Path) -> None:
     """In a browser, from words to the page that has them; nothing asks for anything but files."""
     from selenium.webdriver import Keys
     from selenium.webdriver.support.wait import WebDriverWait
@@ -108,7 +108,7 @@ def test_its_search_works_from_a_disk(site: Path) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_has_a_help_text(name: str) -> None:
+def test_every_command_option_has_a_help_text(name: str) -> None:
     parameters = load_command(name).params
     assert [one.name for one in parameters if not getattr(one, "help", "")] == []
 
@@ -123,7 +123,7 @@ def commands_in(page: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
-def test_options_that_a_page_names_are_there(page: str) -> None:
+def test_options_in_commands_of_a_page_exist(page: str) -> None:
     for name, rest in commands_in(page):
         known = {option for one in load_command(name).params for option in (*one.opts, *one.secondary_opts)}
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest)) - {"--help", "--help-all"}

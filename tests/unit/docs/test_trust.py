@@ -12,14 +12,14 @@ PAGE = (ROOT / "docs/trust.md").read_text("utf-8")
 NAMED = sorted(set(re.findall(r"`(tests/[\w/.]+)(?:::(\w+))?`", PAGE)))
 
 
-def test_every_promise_names_a_test() -> None:
+def test_every_promise_in_trust_page_names_a_test() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
     assert len(rows) > 20
     assert [row for row in rows if not re.search(r"\| `tests/[^|]*` \|$", row)] == []
 
 
 @pytest.mark.parametrize(("file", "test"), NAMED, ids=[f"{file}::{test}" for file, test in NAMED])
-def test_what_is_named_exists(file: str, test: str) -> None:
+def test_test_named_in_trust_page_exists(file: str, test: str) -> None:
     tree = ast.parse((ROOT / file).read_text("utf-8"))
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     names = {node.name for node in ast.walk(tree) if isinstance(node, functions)}

@@ -19,19 +19,19 @@ SUM = Problem(
 )
 
 
-def test_runs_of_older_versions_know_the_problem() -> None:
+def test_problem_digest_is_stable_across_versions() -> None:
     """Where this fails a field is new: name it in digests.py, else every older run is judged again."""
     known = "2d1009b76eb2588400f4aef29cf25e348fd226d3680cc6e2de542e8edbba5681"
     assert problem_digest(SUM) == known
 
 
-def test_a_younger_field_counts_when_it_says_something() -> None:
+def test_problem_digest_changes_if_new_field_is_set() -> None:
     more = Problem(**{**_fields(SUM), "options": TaskOptions(prelude="#define main program")})
     assert problem_digest(more) != problem_digest(SUM)
 
 
 @pytest.mark.parametrize("field", [{"year": numpy.int64(2024)}, {"cpp_standard": "\ud800"}])
-def test_what_cannot_be_written_names_the_problem(field: dict[str, Any]) -> None:
+def test_unserializable_field_value_is_input_error_naming_the_problem(field: dict[str, Any]) -> None:
     """Columns of a frame are numpy's. A run that could not say what it is of ended in a traceback."""
     with pytest.raises(InputError, match=r"^sum: .*Python's own int"):
         problem_digest(Problem(**{**_fields(SUM), **field}))

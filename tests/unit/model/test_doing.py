@@ -9,7 +9,7 @@ import pytest
 from ioi_eval.model.doing import BUILD, TESTS, WAITS, mark_executing, track_step, track_submission
 
 
-async def test_steps_are_noted_where_they_are_awaited() -> None:
+async def test_concurrent_submissions_record_their_own_steps_and_endpoints() -> None:
     began, go = asyncio.Event(), asyncio.Event()
 
     async def built(place: str) -> None:
@@ -46,14 +46,14 @@ async def test_steps_are_noted_where_they_are_awaited() -> None:
     assert {one.step.kind for one in found.values()} == {WAITS}
 
 
-def test_outside_of_a_submission_nothing_is_noted() -> None:
+def test_step_outside_of_a_submission_is_not_recorded() -> None:
     with track_step(BUILD), mark_executing("there"):
         pass
     with track_submission("a", "p") as now, mark_executing("there"):
         assert now.step.where == ""
 
 
-def test_a_place_is_left_also_where_the_work_fails() -> None:
+def test_endpoint_of_step_is_cleared_after_an_exception() -> None:
     with track_submission("a", "p") as now, track_step(BUILD):
         with pytest.raises(ValueError, match="down"), mark_executing("there"):
             raise ValueError("down")

@@ -32,7 +32,7 @@ EMPTY = {"text": "", "number": 0.0, "whole": 0, "flag": False, "texts": (), "inn
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_fault_is_noted_and_reading_goes_on(name: str) -> None:
+def test_wrong_field_type_is_recorded_and_default_is_returned(name: str) -> None:
     faults = Faults("package")
     assert READ[name](Fields(VALUES, "problem.json", faults)) == EMPTY.get(name, "")
     (error,) = faults.errors
@@ -40,7 +40,7 @@ def test_a_fault_is_noted_and_reading_goes_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_strict_reader_raises_the_same_fault(name: str) -> None:
+def test_strict_reader_raises_the_recorded_fault(name: str) -> None:
     noted = Faults("rows.jsonl")
     READ[name](Fields(VALUES, "", noted))
     with pytest.raises(InputError) as raised:
@@ -53,14 +53,14 @@ def test_a_strict_reader_raises_the_same_fault(name: str) -> None:
     )
 
 
-def test_inner_objects_are_read_under_their_place() -> None:
+def test_error_in_inner_object_names_the_full_field_path() -> None:
     fields = Fields({"limits": {"time": "x"}}, "", StrictFaults("rows.jsonl", row=2))
     with pytest.raises(InputError, match=r"rows\.jsonl, line 2, field 'limits\.time'"):
         fields.inner("limits").number("time")
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), -1.0])
-def test_a_number_is_finite_and_not_below_its_bound(value: float) -> None:
+def test_number_that_is_infinite_nan_or_below_bound_is_replaced_by_default(value: float) -> None:
     """JSON has none of the first two, and makes one of 1e999; YAML writes both."""
     faults = Faults("package")
     fields = Fields({"limit": value}, "problem.json", faults)

@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "languages.md"
 @pytest.mark.parametrize(
     "name", ["c++", "C++", "cpp", "CPP", " cpp ", "cc", "cxx", "g++", "GNU C++", "cplusplus"]
 )
-def test_names_of_cpp(name: str) -> None:
+def test_cpp_alias_is_found_without_a_standard(name: str) -> None:
     assert find(name) == CPP
     assert find(name).standard == ""
 
@@ -44,7 +44,7 @@ def test_names_of_cpp(name: str) -> None:
         ("c++0x", "gnu++11"),
     ],
 )
-def test_names_that_fix_the_standard(name: str, standard: str) -> None:
+def test_language_name_with_a_version_sets_the_standard(name: str, standard: str) -> None:
     language = find(name)
     assert (language.name, language.standard) == ("c++", standard)
     assert f"-std={standard}" in language.build(["a.cpp"], "a", "gnu++98")
@@ -53,7 +53,7 @@ def test_names_that_fix_the_standard(name: str, standard: str) -> None:
 @pytest.mark.parametrize(
     "name", ["python", "Python", "python3", "Python 3", "py", "py3", "python_3", "Python 3.11"]
 )
-def test_names_of_python(name: str) -> None:
+def test_python_alias_is_found(name: str) -> None:
     assert find(name) is PYTHON
 
 
@@ -79,7 +79,7 @@ def test_names_of_python(name: str) -> None:
         "brainfuck",
     ],
 )
-def test_unknown_names_are_bad_input(name: str) -> None:
+def test_unknown_language_name_is_input_error_with_row_number(name: str) -> None:
     with pytest.raises(InputError) as caught:
         find(name, where="dump.jsonl", row=17)
     message = str(caught.value)
@@ -87,13 +87,13 @@ def test_unknown_names_are_bad_input(name: str) -> None:
     assert "c++" in message and "python" in message
 
 
-def test_no_name_is_of_two_languages() -> None:
+def test_language_tags_are_unique() -> None:
     names = [name for language in LANGUAGES for name in language.tags - {*language.more_tags}]
     assert len(names) == len(set(names))
     assert all(find(language.name) is language for language in LANGUAGES)
 
 
-def test_every_alias_is_found() -> None:
+def test_every_language_alias_and_dialect_is_found() -> None:
     for language in LANGUAGES:
         for alias in language.aliases:
             assert find(alias) is language
@@ -101,7 +101,7 @@ def test_every_alias_is_found() -> None:
             assert find(alias).standard == standard
 
 
-def test_suffixes() -> None:
+def test_language_is_found_by_file_suffix() -> None:
     assert find_language_by_suffix(".cpp") is CPP
     assert find_language_by_suffix(".CC") is CPP
     assert find_language_by_suffix(".py") is PYTHON
@@ -116,21 +116,21 @@ def test_cpp_is_built_as_on_the_contest_system() -> None:
     )
 
 
-def test_the_standard_has_a_default() -> None:
+def test_cpp_build_without_a_standard_uses_gnu20() -> None:
     assert "-std=gnu++20" in CPP.build(["a.cpp"], "a")
 
 
-def test_a_tool_and_more_flags() -> None:
+def test_build_command_accepts_compiler_path_and_extra_flags() -> None:
     command = CPP.build(["a.cpp"], "a", tool="/opt/g++", extra=["-I", "{headers}"])
     assert command[0] == "/opt/g++"
     assert command[command.index("-s") + 1 :] == ("-I", "{headers}", "-o", "a", "a.cpp")
 
 
-def test_names_of_files_are_no_templates() -> None:
+def test_braces_in_file_names_are_not_expanded_in_build_command() -> None:
     assert CPP.build(["{tool}.cpp", "{}"], "{0}", "gnu++20")[-3:] == ("{0}", "{tool}.cpp", "{}")
 
 
-def test_headers_are_precompiled_with_the_flags_of_builds() -> None:
+def test_precompile_command_has_the_flags_of_the_build() -> None:
     flags = CPP.build([], "x", "gnu++17")[1:-2]
     assert CPP.precompile("h.hpp", "h.gch", "gnu++17") == (
         "g++", *flags, "-x", "c++-header", "-o", "h.gch", "h.hpp",
@@ -138,13 +138,13 @@ def test_headers_are_precompiled_with_the_flags_of_builds() -> None:
     assert not PYTHON.precompile_template
 
 
-def test_commands_that_run() -> None:
+def test_run_commands_of_cpp_and_python() -> None:
     assert CPP.run("/usr/bin/g++") == ("submission",)
     assert PYTHON.run("/usr/bin/python3.11") == ("/usr/bin/python3.11", "-I", "submission")
     assert (CPP.artifact_name, PYTHON.artifact_name) == ("submission", "submission")
 
 
-def test_threads_are_for_runtimes_that_need_them() -> None:
+def test_only_c_cpp_and_pascal_are_limited_to_one_thread() -> None:
     assert [language.name for language in LANGUAGES if language.threads == 1] == ["c", "c++", "pascal"]
     assert all(1 <= language.threads <= 64 for language in LANGUAGES)
 
@@ -230,7 +230,9 @@ def test_threads_are_for_runtimes_that_need_them() -> None:
         ("Microsoft Visual C++ 2010", "c++", ""),
     ],
 )
-def test_names_as_datasets_spell_them(name: str, language: str, standard: str) -> None:
+def test_language_name_of_a_dataset_gives_language_and_standard(
+    name: str, language: str, standard: str
+) -> None:
     found = find(name)
     assert (found.name, found.standard) == (language, standard)
 
@@ -241,7 +243,7 @@ def test_c_is_built_as_on_the_contest_system() -> None:
     )
 
 
-def test_java_is_told_the_memory_limit() -> None:
+def test_java_command_has_memory_limit_as_heap_size() -> None:
     java = find("java")
     assert "-Xmx256m" in java.run("/usr/bin/java", 256 << 20)
     assert not any(word.startswith("-Xmx") or "{" in word for word in java.run("/usr/bin/java"))
@@ -249,12 +251,12 @@ def test_java_is_told_the_memory_limit() -> None:
     assert CPP.run("", 256 << 20) == CPP.run()
 
 
-def test_all_languages_have_the_same_limits_as_on_the_contest_system() -> None:
+def test_default_limits_of_all_languages_equal_contest_limits() -> None:
     limits = Limits.contest(1.5, 256 << 20)
     assert all(language.limits(limits) == limits for language in LANGUAGES)
 
 
-def test_factors_are_data() -> None:
+def test_language_factors_and_extras_raise_limits() -> None:
     slow = msgspec.structs.replace(PYTHON, time_factor=2.0, time_extra=0.5, memory_extra=64 << 20)
     assert slow.limits(Limits(cpu_time=1.0, wall_time=3.0, memory=64 << 20, output=7)) == Limits(
         cpu_time=2.5, wall_time=6.5, memory=128 << 20, output=7
@@ -262,12 +264,12 @@ def test_factors_are_data() -> None:
     assert slow.limits(Limits()) == Limits()
 
 
-def test_whatever_can_be_missing_has_a_remedy() -> None:
+def test_every_language_command_has_an_install_remedy() -> None:
     assert all(install_remedy(language.command) == language.remedy != "" for language in LANGUAGES)
     assert install_remedy("cobc") == ""
 
 
-def test_an_example_of_every_language() -> None:
+def test_every_language_has_an_example_program() -> None:
     of = {
         found.name
         for path in (examples_folder() / "languages").iterdir()
@@ -276,7 +278,7 @@ def test_an_example_of_every_language() -> None:
     assert of == {language.name for language in LANGUAGES} - {"pypy"}, "PyPy's is Python's"
 
 
-def test_models_tag_programs_for_pypy_as_python() -> None:
+def test_pypy_program_is_extracted_from_a_python_code_block() -> None:
     assert extract("```python\nprint(1)\n```", find("pypy")) == "print(1)\n"
 
 
@@ -292,7 +294,7 @@ def build_python(folder: Path, code: bytes) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("code", [b"print(1)\n", b"# -*- coding: latin-1 -*-\nx = '\xe9'\n", b"", b"1 / 0\n"])
-def test_python_that_compiles_is_its_own_artifact(tmp_path: Path, code: bytes) -> None:
+def test_valid_python_source_is_copied_as_build_artifact(tmp_path: Path, code: bytes) -> None:
     done = build_python(tmp_path, code)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (tmp_path / "submission").read_bytes() == code
@@ -301,14 +303,14 @@ def test_python_that_compiles_is_its_own_artifact(tmp_path: Path, code: bytes) -
 @pytest.mark.parametrize(
     "code", [b"print(\n", b"  x = 1\ny = 2\n", b"x = 1\0\n", b"return 1\n", b"s = '\xff'\n", b"(" * 5000]
 )
-def test_python_that_does_not_compile_makes_no_artifact(tmp_path: Path, code: bytes) -> None:
+def test_python_syntax_error_fails_the_build_without_artifact(tmp_path: Path, code: bytes) -> None:
     done = build_python(tmp_path, code)
     assert (done.returncode, done.stdout) == (1, "")
     assert "Error" in done.stderr
     assert not (tmp_path / "submission").exists()
 
 
-def test_python_runs_without_the_folder_and_the_environment(tmp_path: Path) -> None:
+def test_python_runs_in_isolated_mode(tmp_path: Path) -> None:
     (tmp_path / "submission").write_text(
         "import sys\nprint(sys.flags.isolated, len(sys.argv))\nimport helper\n"
     )
@@ -318,7 +320,7 @@ def test_python_runs_without_the_folder_and_the_environment(tmp_path: Path) -> N
     assert "ModuleNotFoundError" in done.stderr
 
 
-def test_the_compiler_takes_the_command(tmp_path: Path) -> None:
+def test_cpp_build_command_compiles_file_with_space_in_its_name(tmp_path: Path) -> None:
     (tmp_path / "a b.cpp").write_text(
         'using namespace std;\n#include <cstdio>\nint main() { puts("hello"); }\n'
     )
@@ -327,7 +329,7 @@ def test_the_compiler_takes_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
-def test_the_documents_table_is_this_one(language: Language) -> None:
+def test_language_table_in_docs_equals_the_definitions(language: Language) -> None:
     rows = [line.split(" | ") for line in PAGE.read_text().splitlines()]
     (row,) = [row for row in rows if row[:2] == [f"| {language.name}", f"`{language.suffixes[0]}`"]]
     assert f"`{language.command}" in row[2]

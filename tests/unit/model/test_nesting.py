@@ -33,7 +33,7 @@ def depth_of(value: Any) -> int:
 
 
 @given(value=VALUES, other=VALUES)
-def test_exactly_as_deep_as_is_allowed(value: Any, other: Any) -> None:
+def test_json_at_the_nesting_limit_is_accepted_and_one_deeper_is_refused(value: Any, other: Any) -> None:
     left = DEEPEST - 1 - depth_of(value)
     for beside in ("[{][" * DEEPEST, other):
         text = f"[{json.dumps(beside)}, {around(value, left)}]"
@@ -48,7 +48,7 @@ def test_exactly_as_deep_as_is_allowed(value: Any, other: Any) -> None:
 
 
 @given(value=VALUES, cuts=st.lists(st.integers(0, 5), min_size=1))
-def test_pieces_may_end_anywhere(value: Any, cuts: list[int]) -> None:
+def test_nesting_check_of_json_chunks_is_independent_of_chunk_borders(value: Any, cuts: list[int]) -> None:
     for levels, refused in ((DEEPEST - depth_of(value), False), (DEEPEST - depth_of(value) + 1, True)):
         left, nesting, found = json.dumps([value]) + around(value, levels), Nesting(), False
         while left and not found:
@@ -63,14 +63,14 @@ def test_pieces_may_end_anywhere(value: Any, cuts: list[int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[", '"', "\\", '{"a": "\\', "]" * 2000, "[" * DEEPEST])
-def test_what_is_no_json_is_the_decoders_affair(text: str) -> None:
+def test_nesting_check_accepts_invalid_json(text: str) -> None:
     assert shallow(text) is text
 
 
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, '{"a":' * 100_000, "[1,[2]," * 100_000, '["\\"' + '",["' * 600]
 )
-def test_a_tower_is_refused(text: str) -> None:
+def test_deeply_nested_json_is_refused(text: str) -> None:
     with pytest.raises(NestedTooDeep, match="nested deeper than 500"):
         shallow(text)
 
@@ -108,7 +108,7 @@ print(message_of(tower)[:3])
 """
 
 
-def test_a_tower_does_no_harm_whatever_the_limit_of_recursion_is(tmp_path: Path) -> None:
+def test_decoders_refuse_deeply_nested_json_despite_high_recursion_limit(tmp_path: Path) -> None:
     """In a process of its own, which a decoder without the check would end with a signal."""
     done = subprocess.run([sys.executable, "-c", HOSTILE, tmp_path / "dump"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -119,5 +119,5 @@ def test_a_tower_does_no_harm_whatever_the_limit_of_recursion_is(tmp_path: Path)
     assert done.stdout.split() == [*replies, *rows, "[[["]
 
 
-def test_it_is_what_decoders_raise() -> None:
+def test_nested_too_deep_is_a_decode_error_and_a_value_error() -> None:
     assert issubclass(NestedTooDeep, msgspec.DecodeError) and issubclass(NestedTooDeep, ValueError)

@@ -20,7 +20,7 @@ TURNING |= {*map(chr, range(0x2060, 0x2070)), "\ufeff", "\xad"}
 
 
 @given(st.dictionaries(TEXT, TEXT | st.lists(TEXT)))
-def test_the_value_stays_and_nothing_in_it_acts(value: object) -> None:
+def test_terminal_safe_json_keeps_value_without_control_characters(value: object) -> None:
     data = encode_terminal_safe_json(value)
     assert msgspec.json.decode(data) == value
     assert msgspec.json.decode(encode_terminal_safe_json(value, indented=True)) == value
@@ -29,20 +29,20 @@ def test_the_value_stays_and_nothing_in_it_acts(value: object) -> None:
 
 
 @given(TEXT)
-def test_a_label_is_one_line_in_quotes(text: str) -> None:
+def test_quoted_label_is_one_printable_line(text: str) -> None:
     label = quote_label(text)
     assert (label[0] == label[-1] == '"' and label.isprintable()) or not text.isprintable()
     assert not [char for char in label if unicodedata.category(char) in {*ACTING, "Cf"}]
 
 
 @pytest.mark.parametrize("char", [*"\x7f\x80\x9b\x9f\xad\u061c\u180e\u2028\ufeff\ufff9\U000e0041"])
-def test_each_that_acts_is_escaped(char: str) -> None:
+def test_control_character_is_escaped_in_terminal_safe_json(char: str) -> None:
     assert (
         encode_terminal_safe_json(char).isascii()
         and msgspec.json.decode(encode_terminal_safe_json(char)) == char
     )
 
 
-def test_plain_text_stays_as_it_is() -> None:
+def test_printable_text_is_not_escaped() -> None:
     assert encode_terminal_safe_json({"a": "ü 🙂 \u200d"[:3]}) == '{"a":"ü 🙂"}'.encode()
     assert quote_label('a"b\\c\nd\x9b') == '"a\\"b\\\\c\\nd\\\\u009b"'

@@ -30,7 +30,7 @@ Call = Callable[[str, Path], Awaitable[object]]
 # --- the value itself ----------------------------------------------------------------------------------
 
 
-def test_who_looks_does_not_see_it() -> None:
+def test_repr_of_objects_with_a_secret_hides_the_secret() -> None:
     servers = EngineChoice.meant(None, {"PISTON_ENDPOINTS": "http://a", "IOI_EVAL_TOKEN": SECRET})
     assert servers.token == SECRET
     seen = repr(
@@ -44,7 +44,7 @@ def test_who_looks_does_not_see_it() -> None:
     assert SECRET not in seen and seen.count("***") == 4
 
 
-def test_it_is_taken_out_of_what_others_say() -> None:
+def test_secret_is_replaced_by_asterisks_in_texts_and_replies() -> None:
     secret = Secret(SECRET)
     assert secret.out_of(f"wrong key {SECRET}!") == "wrong key ***!"
     assert Secret("").out_of("nothing") == "nothing"
@@ -52,11 +52,11 @@ def test_it_is_taken_out_of_what_others_say() -> None:
     assert json.loads(secret.out_of_reply(written.encode())) == {"key": "***"}
 
 
-def test_a_word_that_somebody_set_for_a_key_stays_in_programs() -> None:
+def test_placeholder_key_is_not_replaced_in_replies() -> None:
     assert Secret("EMPTY").out_of_reply(b"#define EMPTY 0") == b"#define EMPTY 0"
 
 
-def test_names_of_secrets() -> None:
+def test_is_secret_name_recognizes_keys_tokens_and_passwords() -> None:
     some = [
         "api_key",
         "OPENAI_API_KEY",
@@ -107,7 +107,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("call", [ask_a_model, ask_a_judge, push_to_the_hub])
-async def test_what_comes_back_goes_nowhere(
+async def test_secret_repeated_by_a_server_is_not_logged_or_forwarded(
     call: Call, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -126,9 +126,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
     return "\n".join(text for text in messages if not text.startswith("receive_response_headers."))
 
 
-async def test_a_password_of_an_address_is_in_no_message(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+async def test_password_in_model_url_is_not_logged(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     caplog.set_level(logging.DEBUG)
     with repeating("200") as (server, _):
         url = server.url.replace("//", "//me:pass-word@")
@@ -145,7 +143,7 @@ async def test_a_password_of_an_address_is_in_no_message(
 @pytest.mark.parametrize(
     "address", ["ftp://me:pass-word@host", "http://me:pass-word@host:port", "me:pass-word@h"]
 )
-def test_a_password_of_a_judge_s_address_is_not_repeated(address: str) -> None:
+def test_error_about_endpoint_url_hides_the_password(address: str) -> None:
     with pytest.raises(InputError) as caught:
         endpoint_url(address)
     assert "pass-word" not in repr(caught.value)
