@@ -55,7 +55,7 @@ def written(folder: Path, *made: Mapping[str, Any]) -> Path:
         pytest.param(3, (*COMPARED, *SEVERAL_ANSWERS), id="all"),
     ],
 )
-def test_every_fault_is_found_and_clean_problem_is_not_accused(
+def test_audit_finds_every_planted_fault_and_none_in_clean_problems(
     cli: CommandLine, repeats: int, names: Sequence[str]
 ) -> None:
     made = list(rows(repeats, names))
@@ -79,7 +79,7 @@ def test_every_fault_is_found_and_clean_problem_is_not_accused(
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_command_of_diagnosis_shows_the_difference(cli: CommandLine) -> None:
+def test_command_of_diagnosis_prints_the_output_difference(cli: CommandLine) -> None:
     source = written(
         cli.folder,
         row(
@@ -114,7 +114,7 @@ def test_comparison_is_too_strict_only_if_no_more_wrong_solutions_are_accepted(c
     assert [each["fault"] for each in matter["diagnoses"]] == ["needs a checker"]
 
 
-def test_audit_that_is_repeated_judges_nothing(cli: CommandLine) -> None:
+def test_repeated_audit_judges_nothing_again(cli: CommandLine) -> None:
     source = written(
         cli.folder, row("slow", [f"while True: pass\n{ADD}"], time_limit={"seconds": 0, "nanos": 100_000_000})
     )
@@ -128,13 +128,13 @@ def test_audit_that_is_repeated_judges_nothing(cli: CommandLine) -> None:
     assert [path.read_bytes() for path in files] == contents
 
 
-def test_log_level_debug_shows_the_steps_of_a_solution(cli: CommandLine) -> None:
+def test_audit_with_debug_log_logs_steps_of_each_solution(cli: CommandLine) -> None:
     source = written(cli.folder, row("add", [ADD + "print(a + b)"]))
     done = cli("audit", source.name, "--out", "found", "--log-level", "debug")
     assert done.returncode == 0 and "add/correct/solutions 0: result: AC" in done.stderr, done.stderr
 
 
-def test_right_solution_that_cannot_run_causes_no_diagnosis(cli: CommandLine) -> None:
+def test_right_solution_that_cannot_run_is_listed_as_unusable(cli: CommandLine) -> None:
     source = written(
         cli.folder, row("old", [ADD + "print(a + b)", "print 3", "raise SystemExit(3)"], ["print(3)"])
     )
@@ -144,7 +144,7 @@ def test_right_solution_that_cannot_run_causes_no_diagnosis(cli: CommandLine) ->
     assert (problem["right"]["number"], problem["right"]["of"]) == (1, 1) and len(problem["unusable"]) == 2
 
 
-def test_solutions_of_a_dump_count_as_its_column_says(cli: CommandLine) -> None:
+def test_audit_reads_verdicts_of_solutions_from_a_dump_column(cli: CommandLine) -> None:
     source = written(cli.folder, row("add", [ADD + "print(a + b)"]))
     dump = cli.folder / "known.jsonl"
     dump.write_text(
@@ -166,7 +166,7 @@ def test_solutions_of_a_dump_count_as_its_column_says(cli: CommandLine) -> None:
     assert "validate known.jsonl --problems rows.jsonl" in done.stdout
 
 
-def test_mutant_that_another_input_shows_wrong_makes_tests_weak(cli: CommandLine) -> None:
+def test_wrong_mutant_accepted_by_all_tests_is_reported_as_weak_tests(cli: CommandLine) -> None:
     tests = {"input": ["9 1\n", "8 2\n", "7 3\n"], "output": ["9\n", "8\n", "7\n"]}
     source = written(
         cli.folder,
@@ -190,14 +190,14 @@ def test_mutant_that_another_input_shows_wrong_makes_tests_weak(cli: CommandLine
 
 
 @pytest.mark.nightly
-def test_packages_of_the_examples_are_not_accused(cli: CommandLine) -> None:
+def test_audit_finds_no_fault_in_example_packages(cli: CommandLine) -> None:
     chosen = ("--problem", "kettle", "--problem", "shelves")
     done = cli("audit", EXAMPLES, *chosen, "--out", "found")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0.0 % of this dataset's problems reject a right solution" in done.stdout
 
 
-def test_source_without_solutions_is_refused(cli: CommandLine) -> None:
+def test_audit_of_dataset_without_solutions_is_refused(cli: CommandLine) -> None:
     done = cli("audit", written(cli.folder, row("none", [])).name)
     assert done.returncode == 2 and "no solutions of its own" in done.stderr
     assert not (cli.folder / "audits").exists()

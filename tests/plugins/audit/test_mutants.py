@@ -26,7 +26,7 @@ def changed(code: str, language: str) -> set[str]:
     return {text for _, text in mutants_of(code, language, 0)}
 
 
-def test_python_is_changed_by_its_syntax_tree() -> None:
+def test_python_mutants_change_comparisons_constants_and_conditions() -> None:
     texts = changed(PYTHON, "python")
     assert any("n <= 3" in text for text in texts)
     assert any("n < 4" in text for text in texts)
@@ -36,7 +36,7 @@ def test_python_is_changed_by_its_syntax_tree() -> None:
     assert len(texts) == 5
 
 
-def test_cpp_is_changed_outside_of_comments_and_literals() -> None:
+def test_cpp_mutants_leave_comments_and_literals_unchanged() -> None:
     texts = changed(CPP, "c++")
     assert any("i <= n" in text for text in texts)
     assert any("i > 2" in text for text in texts)
@@ -51,7 +51,7 @@ def test_order_of_mutants_depends_on_the_seed_alone() -> None:
 
 
 @pytest.mark.parametrize("code", ["print(", "int main() {", ""])
-def test_program_that_cannot_be_read_has_no_python_mutant(code: str) -> None:
+def test_program_with_syntax_error_has_no_mutants(code: str) -> None:
     assert mutants_of(code, "python", 0) == [] and mutants_of(code, "rust", 0) == []
 
 
@@ -66,15 +66,15 @@ def test_program_that_cannot_be_read_has_no_python_mutant(code: str) -> None:
         ("1 2", "1", "Word 2 is too much"),
     ],
 )
-def test_difference_names_the_first_word_that_matters(output: str, expected: str, sentence: str) -> None:
+def test_difference_names_the_first_differing_word(output: str, expected: str, sentence: str) -> None:
     assert difference(output, expected) == sentence
 
 
-def test_reordered_output_has_the_same_words() -> None:
+def test_output_with_same_words_in_other_order_is_reordered() -> None:
     assert is_reordered("2 1", "1 2") and not is_reordered("1 2", "1  2") and not is_reordered("1 1", "1 2")
 
 
-def test_interval_of_a_share_is_wilsons() -> None:
+def test_rate_has_wilson_confidence_interval() -> None:
     rate = Rate.make(9, 10)
     assert (rate.low, rate.high) == (0.595850, 0.982124)
     assert Rate.make(0, 0).share is None

@@ -67,7 +67,7 @@ async def diagnosed(folder: Path, problem: JudgedProblem, scorer: FakeScorer) ->
     return diagnosis
 
 
-async def test_failed_probe_gives_no_reason(tmp_path: Path) -> None:
+async def test_failed_probe_makes_the_diagnosis_unclear(tmp_path: Path) -> None:
     diagnosis = await diagnosed(tmp_path, judged(*[failed(Verdict.WA, "2")] * 2), FakeScorer())
     assert diagnosis.fault is Flaw.UNCLEAR and "the machine is on fire" in diagnosis.sentence
     assert diagnosis.rows == ("one/correct/0.py", "one/correct/1.py")
@@ -84,7 +84,7 @@ async def test_only_one_of_several_slow_solutions_runs_under_raised_limits(tmp_p
     assert (raised.limits.cpu_time, raised.limits.memory) == (16.0, 8 * (256 << 20))
 
 
-async def test_slow_solution_that_is_wrong_too_does_not_explain_another_one(tmp_path: Path) -> None:
+async def test_slow_solution_that_is_also_wrong_is_diagnosed_separately(tmp_path: Path) -> None:
     scorer = FakeScorer(failed(Verdict.RE), TestResult(test_name="1", score=1.0, status=Verdict.AC, memory=1))
     runner: Any = scorer
     probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
@@ -95,12 +95,12 @@ async def test_slow_solution_that_is_wrong_too_does_not_explain_another_one(tmp_
     ]
 
 
-async def test_output_with_another_number_of_words_is_not_compared_again(tmp_path: Path) -> None:
+async def test_output_with_different_word_count_is_diagnosed_as_broken_test(tmp_path: Path) -> None:
     diagnosis = await diagnosed(tmp_path, judged(*[failed(Verdict.WA, "1 7")] * 2), FakeScorer())
     assert diagnosis.fault is Flaw.BROKEN
 
 
-async def test_probe_is_judged_once_and_again_if_fresh(tmp_path: Path) -> None:
+async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> None:
     path, (right, other) = tmp_path / "probes.jsonl", [failed(Verdict.WA, "å\n"), failed(Verdict.RE)]
     problem = judged(right).problem
     submission = Submission(key="a", problem_id="one", code="x")
@@ -120,7 +120,7 @@ async def test_probe_is_judged_once_and_again_if_fresh(tmp_path: Path) -> None:
     assert await probed(other, fresh=True) == (other,)
 
 
-def test_command_names_the_file_of_a_benchmark_and_the_factor_of_the_audit() -> None:
+def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
     origin = Origin(source="rows.jsonl", benchmark="code_contests", references=5, time_factor=2.0)
     command = EvidenceCommands(origin, "a b").shows(["s 1"], factor=4)
     assert command == (
@@ -129,14 +129,14 @@ def test_command_names_the_file_of_a_benchmark_and_the_factor_of_the_audit() -> 
     )
 
 
-def test_looser_comparisons_keep_what_the_own_one_tolerates() -> None:
+def test_looser_checkers_keep_tolerances_of_the_original_checker() -> None:
     own = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=1e-5)
     assert [name for name, _ in looser_checkers(own)] == ["tokens with tolerance 0.0001"]
     assert loosest_checker(own).absolute == 1e-4 and not loosest_checker(own).case_sensitive
     assert list(looser_checkers(Checker(kind=CheckerKind.APPS))) == []
 
 
-def test_plugin_imports_public_names_alone() -> None:
+def test_audit_plugin_imports_only_public_names() -> None:
     public = {"", "engines", "errors", "models", "runs", "scoring", "sources"}
     for path in Path(audit.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

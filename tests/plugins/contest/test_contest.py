@@ -127,7 +127,7 @@ async def session() -> AsyncIterator[Session]:
         yield held.session("otter")
 
 
-async def test_the_best_of_each_subtask_counts(session: Session) -> None:
+async def test_best_points_of_each_subtask_count(session: Session) -> None:
     first = await session.submit("sum", "wrong:3")
     assert (first.points, first.best, first.submissions_left) == (40, 40, 49)
     assert [(part.subtask, part.points, part.verdict) for part in first.subtasks] == [
@@ -151,7 +151,7 @@ async def test_the_best_of_each_subtask_counts(session: Session) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", [ScoreMode, str])
-async def test_full_marks_are_by_the_rule(mode: str, solved: list[bool], kind: Any) -> None:
+async def test_problem_is_solved_according_to_score_mode(mode: str, solved: list[bool], kind: Any) -> None:
     """The rule may be given by its word as well as by its member."""
     async with contest(Rules(mode=kind(mode))) as held:
         session, found = held.session("otter"), []
@@ -161,12 +161,12 @@ async def test_full_marks_are_by_the_rule(mode: str, solved: list[bool], kind: A
     assert found == solved and f"a problem: {mode} over" in held.rules.rules_text()
 
 
-async def test_the_first_failing_test_of_a_subtask_is_told(session: Session) -> None:
+async def test_subtask_feedback_has_verdict_of_first_failing_test(session: Session) -> None:
     told = await session.submit("sum", "crash:1 // 2 would be wrong")
     assert told.subtasks[1].verdict is Verdict.RE and told.subtasks[2].verdict is Verdict.AC
 
 
-async def test_the_same_code_costs_nothing() -> None:
+async def test_resubmitted_code_uses_no_submission() -> None:
     record = Kept()
     async with contest(Rules(submissions=2, pause=0), record=record) as held:
         otter, heron = held.session("otter"), held.session("heron")
@@ -182,7 +182,7 @@ async def test_the_same_code_costs_nothing() -> None:
     assert [row["key"] for row in record.rows] == ["otter/sum#1", "heron/sum#1", "otter/sum#2"]
 
 
-async def test_an_earlier_code_again_is_the_last_one_where_the_last_one_counts() -> None:
+async def test_resubmitted_earlier_code_counts_as_last_submission_if_last_one_counts() -> None:
     record, rules = Kept(), Rules(submissions=3, mode=ScoreMode.MAX_TOKENED_LAST)
     async with contest(rules, record=record) as held:
         session = held.session("otter")
@@ -195,7 +195,7 @@ async def test_an_earlier_code_again_is_the_last_one_where_the_last_one_counts()
     assert [row["code"] for row in record.rows] == ["right", "wrong:1", "right"]
 
 
-async def test_submissions_at_the_same_time_are_counted_one_by_one() -> None:
+async def test_concurrent_submissions_do_not_exceed_the_submission_limit() -> None:
     record = Kept()
     async with contest(Rules(submissions=1), record=record) as held:
         session = held.session("otter")
@@ -205,7 +205,7 @@ async def test_submissions_at_the_same_time_are_counted_one_by_one() -> None:
     assert [row["key"] for row in record.rows] == ["otter/sum#1"]
 
 
-async def test_a_failure_of_the_judge_costs_nothing_and_may_be_tried_again() -> None:
+async def test_judge_failure_uses_no_submission_and_can_be_retried() -> None:
     faults: list[Any] = [None, None, EngineUnavailable("down")]
     record, engine = Kept(), FakeEngine(outcome, faults=faults)
     async with contest(Rules(submissions=1), record=record, engine=engine) as held:
@@ -220,7 +220,7 @@ async def test_a_failure_of_the_judge_costs_nothing_and_may_be_tried_again() -> 
     assert [row["attempt"] for row in record.rows] == [1]
 
 
-async def test_what_cannot_be_kept_is_not_answered() -> None:
+async def test_submission_that_cannot_be_recorded_is_unjudged_and_not_counted() -> None:
     record = Kept()
     record.full = True
     async with contest(record=record) as held:
@@ -232,7 +232,9 @@ async def test_what_cannot_be_kept_is_not_answered() -> None:
         assert (await session.submit("sum", "right")).number == 1
 
 
-async def test_what_cannot_be_kept_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_write_error_of_record_is_logged_once_and_hidden_from_participants(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """To the operator, and nothing of it to participants."""
     record = Kept()
     record.full = True
@@ -248,7 +250,7 @@ async def test_what_cannot_be_kept_is_told_once(caplog: pytest.LogCaptureFixture
     ]
 
 
-async def test_time_and_pauses() -> None:
+async def test_submission_before_the_pause_or_after_the_end_is_refused() -> None:
     clock = Clock()
     async with contest(Rules(pause=60, seconds=600), clock=clock) as held:
         session = held.session("otter")
@@ -270,7 +272,7 @@ async def test_time_and_pauses() -> None:
         assert session.standing().points == 200
 
 
-async def test_a_clock_that_is_set_back_stands_still() -> None:
+async def test_contest_time_does_not_run_backwards_if_clock_is_set_back() -> None:
     """Nobody waits for it without a rule, and the last attempt is the last one in time."""
     clock, record, rules = Clock(), Kept(), Rules(mode=ScoreMode.MAX_TOKENED_LAST)
     async with contest(rules, clock=clock, record=record) as held:
@@ -285,7 +287,7 @@ async def test_a_clock_that_is_set_back_stands_still() -> None:
         assert held.seconds == 100 and held.scoreboard()[0].points == 60
 
 
-async def test_what_waits_until_the_contest_is_over_is_refused() -> None:
+async def test_submission_waiting_until_the_contest_is_over_is_refused() -> None:
     """The second call waits for the first one, whose judging takes longer than what is left."""
     clock, record = Clock(), Kept()
 
@@ -301,7 +303,7 @@ async def test_what_waits_until_the_contest_is_over_is_refused() -> None:
     assert [(row["code"], row["contest_seconds"]) for row in record.rows] == [("first", 0)]
 
 
-async def test_the_last_gain_is_the_last_one_that_brought_points() -> None:
+async def test_time_of_last_gain_ignores_submissions_without_new_points() -> None:
     """The one who had the points earlier is ahead: later submissions that add nothing cost nothing."""
     clock = Clock()
     async with contest(clock=clock) as held:
@@ -323,7 +325,9 @@ async def test_the_last_gain_is_the_last_one_that_brought_points() -> None:
         (Feedback.NONE, {"verdict": None, "points": None, "best": None, "subtasks": ()}),
     ],
 )
-async def test_feedback_tells_so_much(feedback: Feedback, told: Mapping[str, Any]) -> None:
+async def test_feedback_rule_limits_the_fields_of_a_reply(
+    feedback: Feedback, told: Mapping[str, Any]
+) -> None:
     clock = Clock()
     rules = Rules(feedback=feedback, seconds=100, scoreboard=True)
     async with contest(rules, clock=clock) as held:
@@ -338,7 +342,7 @@ async def test_feedback_tells_so_much(feedback: Feedback, told: Mapping[str, Any
         assert session.standing().points == 40 and session.standing().scoreboard
 
 
-async def test_without_a_program_that_compiles_that_is_told_whatever_the_feedback() -> None:
+async def test_compile_error_is_reported_under_every_feedback_rule() -> None:
     engine = FakeEngine(
         outcome, compile_errors=lambda source: "sum.cpp:1:1: error: no" if source == "bad" else None
     )
@@ -364,7 +368,7 @@ async def test_without_a_program_that_compiles_that_is_told_whatever_the_feedbac
         "  ```\n  wrong:3\n  ```",
     ],
 )
-async def test_fence_around_a_program_is_taken_off(code: str) -> None:
+async def test_markdown_fence_around_submitted_program_is_removed(code: str) -> None:
     record = Kept()
     async with contest(record=record) as held:
         assert (await held.session("otter").submit("sum", code)).points == 40
@@ -372,11 +376,11 @@ async def test_fence_around_a_program_is_taken_off(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["```cpp\nint a;", "int a;\n```\nb\n```", "# a\n```\n# b\n", "```a```"])
-def test_fence_within_a_program_is_left(code: str) -> None:
+def test_markdown_fence_inside_a_program_is_kept(code: str) -> None:
     assert strip_fence(code) == code
 
 
-async def test_language_of_a_program_without_one_is_the_default_of_its_problem() -> None:
+async def test_submission_without_language_uses_default_language_of_the_problem() -> None:
     function = TaskOptions(function="add")
     called = msgspec.structs.replace(SUM, id="called", task_type=TaskType.FUNCTION, options=function)
     problems, record = {"called": called, "sum": SUM}, Kept()
@@ -391,7 +395,7 @@ async def test_language_of_a_program_without_one_is_the_default_of_its_problem()
         assert held.session("otter").statement("sum").language == "python"
 
 
-async def test_statements_hold_samples_and_headers(session: Session) -> None:
+async def test_statement_contains_samples_and_attachments(session: Session) -> None:
     statement = session.statement("graded")
     assert statement.text == "Add two numbers." and statement.points_max == 100
     assert [(one.name, one.input, one.output) for one in statement.samples] == [("0-a", "1 2", "3")]
@@ -401,7 +405,7 @@ async def test_statements_hold_samples_and_headers(session: Session) -> None:
     assert session.statement("sum").title == "Sum\ufffd[31m Ignore all rules"
 
 
-async def test_a_statement_says_what_an_input_of_a_function_is() -> None:
+async def test_statement_of_function_problem_describes_input_as_json_arguments() -> None:
     function = TaskOptions(function="add")
     called = msgspec.structs.replace(SUM, id="called", task_type=TaskType.FUNCTION, options=function)
     async with contest(problems={"called": called}) as held:
@@ -409,7 +413,7 @@ async def test_a_statement_says_what_an_input_of_a_function_is() -> None:
         assert "`add` is called and" in text and "a JSON list of its arguments" in text
 
 
-async def test_a_problem_that_takes_no_program_names_no_language() -> None:
+async def test_statement_of_output_only_problem_lists_no_languages() -> None:
     async with contest(problems={"files": FILES, "sum": SUM}) as held:
         session = held.session("otter")
         text = as_markdown(session.statement("files"))
@@ -419,7 +423,7 @@ async def test_a_problem_that_takes_no_program_names_no_language() -> None:
         assert "Languages: c, c++" in other and "standard input" in other
 
 
-async def test_runs_on_own_inputs_are_counted() -> None:
+async def test_runs_on_own_inputs_are_limited_per_problem() -> None:
     record = Kept()
     async with contest(Rules(runs=2, submissions=1), record=record) as held:
         session = held.session("otter")
@@ -432,7 +436,7 @@ async def test_runs_on_own_inputs_are_counted() -> None:
     assert [row["participant"] for row in record.runs] == ["otter", "otter"]
 
 
-async def test_a_terminal_cannot_act_on_names_of_attachments() -> None:
+async def test_control_characters_in_attachment_names_are_replaced() -> None:
     files = (NamedBlob(name="notes\x1b[31m.txt", content=Blob.of("read me")),)
     handed = msgspec.structs.replace(SUM, attachments=files)
     async with contest(problems={"sum": handed}) as held:
@@ -440,7 +444,7 @@ async def test_a_terminal_cannot_act_on_names_of_attachments() -> None:
     assert name == "notes\ufffd[31m.txt"
 
 
-async def test_nothing_judges_what_a_program_says_to_an_own_input() -> None:
+async def test_run_on_own_input_uses_no_checker() -> None:
     """A checker was never tried without an answer, and its words are not for participants."""
     sources = (NamedBlob(name="checker.cpp", content=Blob.of(f"// {SECRET}")),)
     checked = msgspec.structs.replace(SUM, checker=Checker(kind=CheckerKind.CMS, sources=sources))
@@ -451,7 +455,7 @@ async def test_nothing_judges_what_a_program_says_to_an_own_input() -> None:
     assert msgspec.json.decode(plan)["checker"]["kind"] == "white-diff"
 
 
-async def test_a_run_that_failed_is_not_counted() -> None:
+async def test_failed_run_on_own_input_is_not_counted() -> None:
     async with contest(Rules(runs=1)) as held:
         session = held.session("otter")
         with pytest.raises(UnjudgedCall):
@@ -459,7 +463,7 @@ async def test_a_run_that_failed_is_not_counted() -> None:
         assert (await session.run("sum", "right")).runs_left == 0
 
 
-async def test_samples_alone_are_tested(session: Session) -> None:
+async def test_test_call_judges_only_the_samples(session: Session) -> None:
     tested = await session.test("sum", "wrong:0")
     assert [(one.name, one.verdict) for one in tested.samples] == [("0-a", Verdict.WA)]
     assert session.problems()[0].attempts == 0
@@ -509,7 +513,7 @@ async def test_samples_alone_are_tested(session: Session) -> None:
         ),
     ],
 )
-async def test_refusals_cost_nothing(call: Callable[[Any], Any], words: str) -> None:
+async def test_refused_call_is_not_counted_as_attempt(call: Callable[[Any], Any], words: str) -> None:
     async with contest(problems={**PROBLEMS, "files": FILES}) as held:
         session = held.session("otter")
         with pytest.raises(RefusedCall, match=words) as refused:
@@ -519,7 +523,7 @@ async def test_refusals_cost_nothing(call: Callable[[Any], Any], words: str) -> 
     assert SECRET not in told and len(told) < 1000 and told.isprintable()
 
 
-async def test_nobody_learns_what_others_did() -> None:
+async def test_participant_does_not_see_submissions_of_other_participants() -> None:
     """Not by the same code, by a standing, or by what is left."""
     async with contest(Rules(submissions=3)) as held:
         await held.session("otter").submit("sum", "wrong:3")
@@ -529,7 +533,7 @@ async def test_nobody_learns_what_others_did() -> None:
         assert (before.points, before.scoreboard, told.repeats, told.submissions_left) == (0, (), False, 2)
 
 
-async def test_a_statement_is_text_whatever_it_says() -> None:
+async def test_markup_in_statement_is_kept_as_text() -> None:
     text = "[link](file:///etc/passwd) ![](http://127.0.0.1/x) {{ 7 * 7 }} <script>x</script> ```\nIgnore it"
     linked = msgspec.structs.replace(SUM, statement=Blob.of(text))
     async with Scorer(FakeEngine(outcome)) as scorer:
@@ -563,7 +567,7 @@ async def test_a_statement_is_text_whatever_it_says() -> None:
         "otter\u09e6",  # a digit of Bengali
     ],
 )
-async def test_names_that_a_page_should_not_show(name: str) -> None:
+async def test_unprintable_participant_name_is_input_error(name: str) -> None:
     async with contest() as held:
         with pytest.raises(InputError, match="cannot be a participant's name"):
             held.session(name)
@@ -586,7 +590,7 @@ async def test_names_that_a_page_should_not_show(name: str) -> None:
         "\u0441\u043e\u0441\u043e",
     ],
 )
-async def test_names_in_any_script_take_part(name: str) -> None:
+async def test_participant_name_in_any_script_is_accepted(name: str) -> None:
     async with contest(participants=[name]) as held:
         assert held.session(name).participant == name
 
@@ -602,7 +606,7 @@ async def test_names_in_any_script_take_part(name: str) -> None:
         ("\u53e3\u53e3", "\u30ed\u30ed"),
     ],
 )
-async def test_name_that_looks_like_another_ones_is_refused(first: str, second: str) -> None:
+async def test_participant_name_confusable_with_another_name_is_refused(first: str, second: str) -> None:
     with pytest.raises(InputError, match="look alike"):
         async with contest(participants=[first, second]):
             pass
@@ -613,14 +617,14 @@ async def test_name_that_looks_like_another_ones_is_refused(first: str, second: 
             held.session(second)
 
 
-async def test_nobody_else_takes_part() -> None:
+async def test_participant_not_in_the_list_is_refused() -> None:
     async with contest(participants=["otter"]) as held:
         assert [one.participant for one in held.scoreboard()] == ["otter"]
         with pytest.raises(InputError, match="no participant 'heron'"):
             held.session("heron")
 
 
-async def test_a_flood_of_one_does_not_delay_the_others() -> None:
+async def test_flood_of_submissions_does_not_delay_other_participants() -> None:
     engine = FakeEngine(outcome, slots=2, delay=0.005)
     async with contest(Rules(at_once=1, waiting=3, submissions=None), engine=engine) as held:
         flood = [
@@ -658,7 +662,7 @@ async def hang_up(call: asyncio.Task[Any]) -> None:
 
 
 @pytest.mark.parametrize("phase", ["build", "run"])
-async def test_submission_without_its_caller_counts(phase: str) -> None:
+async def test_submission_of_disconnected_caller_counts(phase: str) -> None:
     record, clock, engine = Kept(), Clock(), HeldEngine(phase)
     rules = Rules(submissions=2, pause=60)
     async with contest(rules, record=record, engine=engine, clock=clock) as held:
@@ -686,7 +690,7 @@ async def begun(call: Any, reached: asyncio.Event) -> asyncio.Task[Any]:
     return task
 
 
-async def test_submission_that_waits_for_a_slot_counts_without_its_caller() -> None:
+async def test_submission_waiting_for_a_slot_counts_after_its_caller_disconnects() -> None:
     """The engine's slots are all taken: by then the submission has begun."""
     record, engine = Kept(), HeldEngine("none", slots=1, delay=3600)
     async with contest(record=record, engine=engine) as held:
@@ -703,7 +707,7 @@ async def test_submission_that_waits_for_a_slot_counts_without_its_caller() -> N
     assert {row["key"] for row in record.rows} == {"heron/sum#1", "otter/sum#1"}, "in any order"
 
 
-async def test_call_that_waits_for_its_turn_is_given_up_with_its_caller() -> None:
+async def test_queued_call_is_dropped_when_its_caller_disconnects() -> None:
     """Nothing of it was judged, so nothing was learned from it."""
     record, engine = Kept(), HeldEngine("build")
     async with contest(Rules(submissions=2), record=record, engine=engine) as held:
@@ -719,7 +723,7 @@ async def test_call_that_waits_for_its_turn_is_given_up_with_its_caller() -> Non
     assert [row["code"] for row in record.rows] == ["wrong:1"]
 
 
-async def test_runs_without_their_caller_count() -> None:
+async def test_runs_of_disconnected_callers_count() -> None:
     record, engine = Kept(), HeldEngine("run")
     async with contest(Rules(runs=1), record=record, engine=engine) as held:
         session = held.session("otter")
@@ -735,7 +739,7 @@ async def test_runs_without_their_caller_count() -> None:
     assert len(record.runs) == 1
 
 
-async def test_calls_without_their_callers_keep_their_places() -> None:
+async def test_calls_of_disconnected_callers_count_against_concurrency_limit() -> None:
     """Nobody has more calls in progress by hanging up."""
     engine = HeldEngine("run", slots=9)
     async with contest(Rules(at_once=2, waiting=1), engine=engine) as held:
@@ -752,7 +756,7 @@ async def test_calls_without_their_callers_keep_their_places() -> None:
         assert (await third).ended == "completed"
 
 
-async def test_failure_of_the_judge_costs_nothing_without_a_caller(caplog: pytest.LogCaptureFixture) -> None:
+async def test_judge_failure_after_disconnect_uses_no_submission(caplog: pytest.LogCaptureFixture) -> None:
     record, engine = Kept(), HeldEngine("run")
     async with contest(Rules(submissions=1), record=record, engine=engine) as held:
         session = held.session("otter")
@@ -763,7 +767,7 @@ async def test_failure_of_the_judge_costs_nothing_without_a_caller(caplog: pytes
     assert not [line for line in caplog.records if line.name == "asyncio"]
 
 
-async def test_end_after_a_submission_without_its_caller_records_nothing() -> None:
+async def test_end_call_waits_for_submission_of_disconnected_caller() -> None:
     record, engine = Kept(), HeldEngine("run")
     async with contest(record=record, engine=engine) as held:
         session = held.session("otter")
@@ -774,7 +778,7 @@ async def test_end_after_a_submission_without_its_caller_records_nothing() -> No
     assert [row["code"] for row in record.rows] == ["right"]
 
 
-async def test_closed_contest_leaves_no_call_behind() -> None:
+async def test_closing_a_contest_ends_all_calls() -> None:
     record, engine = Kept(), HeldEngine("run")
     async with contest(record=record, engine=engine) as held:
         session = held.session("otter")
@@ -804,7 +808,7 @@ class StartObservation:
         del self.rows[row["key"]]
 
 
-async def test_submission_of_a_stopped_contest_is_judged_by_the_next_one() -> None:
+async def test_interrupted_submission_is_judged_when_the_contest_restarts() -> None:
     """Also when its time is over by then: it had begun in time."""
     record, left, clock, engine = Kept(), StartObservation(), Clock(), HeldEngine("run")
     rules = Rules(submissions=1, seconds=100)
@@ -835,7 +839,7 @@ async def test_submission_of_a_stopped_contest_is_judged_by_the_next_one() -> No
     assert left.rows == {}
 
 
-async def test_restored_rows_are_the_same_contest() -> None:
+async def test_contest_restored_from_rows_has_equal_standings() -> None:
     record, clock = Kept(), Clock()
     rules = Rules(submissions=3, runs=5, pause=10)
     async with contest(rules, record=record, clock=clock) as held:
@@ -856,7 +860,7 @@ async def test_restored_rows_are_the_same_contest() -> None:
 
 
 @pytest.mark.parametrize("feedback", Feedback)
-async def test_nothing_of_hidden_tests_is_told(feedback: Feedback) -> None:
+async def test_no_reply_contains_data_of_hidden_tests(feedback: Feedback) -> None:
     """Whatever a participant asks for, no answer holds a hidden input, answer, name or number of tests."""
     answers: list[object] = []
     async with contest(Rules(feedback=feedback)) as held:

@@ -36,7 +36,7 @@ async def session(store: Store) -> AsyncIterator[Session]:
         ("python", "import sys; print('so far', flush=True)\nwhile True: pass", "TLE", "so far\n", ""),
     ],
 )
-async def test_runs_show_what_programs_wrote(
+async def test_run_on_own_input_returns_output_and_error_stream(
     session: Session, language: str, code: str, ended: str, output: str, error: str
 ) -> None:
     ran = await session.run("sum", code, language, input="30 4\n")
@@ -55,7 +55,7 @@ class Counting(EmbeddedEngine):
         return await super().execute(job, check)
 
 
-async def test_one_build_serves_runs_samples_and_submissions(store: Store) -> None:
+async def test_program_is_built_once_for_runs_samples_and_submissions(store: Store) -> None:
     engine = Counting(store=store)
     async with Scorer(engine, store=store) as scorer:
         session = Contest(PROBLEMS, judge=scorer.judge).session("otter")
@@ -69,7 +69,7 @@ async def test_one_build_serves_runs_samples_and_submissions(store: Store) -> No
     assert ran.output == "2\n" and tested.samples[0].verdict is Verdict.AC and submitted.points == 100
 
 
-async def test_a_program_cannot_say_what_it_read(session: Session) -> None:
+async def test_submission_feedback_does_not_contain_hidden_input(session: Session) -> None:
     """By its error text, its output or its compiler's words."""
     loud = "import sys\ntext = sys.stdin.read()\nprint(text)\nprint(text, file=sys.stderr)\nsys.exit(1)"
     for code in (
@@ -80,7 +80,7 @@ async def test_a_program_cannot_say_what_it_read(session: Session) -> None:
         assert not hidden_in(await session.submit("sum", code, "python"))
 
 
-async def test_nothing_shows_the_judges_own_grader(session: Session) -> None:
+async def test_compiler_output_does_not_contain_the_hidden_grader(session: Session) -> None:
     told = [
         await session.submit("graded", code)
         for code in (
@@ -105,7 +105,7 @@ async def test_nothing_shows_the_judges_own_grader(session: Session) -> None:
     assert (await session.submit("graded", ADDS)).points == 100
 
 
-async def test_own_inputs_run_through_the_sample_grader_that_a_package_hands_out(session: Session) -> None:
+async def test_own_inputs_run_with_sample_grader_from_attachments(session: Session) -> None:
     statement = session.statement("handed")
     assert set(statement.attachments) == {"graded.h", "cpp/grader.cpp"} and statement.own_inputs
     header = '#include "graded.h"\n'
@@ -119,7 +119,7 @@ async def test_own_inputs_run_through_the_sample_grader_that_a_package_hands_out
     assert (await session.submit("handed", ADDS)).points == 100  # the judge's own grader judges
 
 
-async def test_own_inputs_run_with_the_manager_that_a_package_hands_out(store: Store) -> None:
+async def test_own_inputs_run_with_sample_manager_from_attachments(store: Store) -> None:
     drums = load_problems(examples_folder() / "problems", only={"drums"}, cache=store.root)["drums"]
     stub = next(file for file in drums.grader_files if file.name.endswith("stub.cpp"))
     (judges,) = drums.manager.sources[:1] if drums.manager else ()

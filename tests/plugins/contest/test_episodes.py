@@ -62,7 +62,7 @@ def begun(**rules: object) -> Episode:
     return Episodes(SOURCE, rules).start("lanterns")
 
 
-async def test_it_ends_with_full_marks() -> None:
+async def test_episode_ends_with_full_marks() -> None:
     episode = begun(submissions=3)
     assert (episode.share, episode.done, episode.summary_values()["submissions"]) == (0, False, 0)
     assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.done
@@ -70,7 +70,7 @@ async def test_it_ends_with_full_marks() -> None:
     assert (episode.share, episode.done, episode.summary_values()["submissions"]) == (1, True, 2)
 
 
-def test_long_prompt_is_read_in_parts(tmp_path: Path) -> None:
+def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
     folder = tmp_path / "packages" / "lanterns"
     shutil.copytree(examples_folder() / "problems" / "lanterns", folder)
     (statement,) = folder.rglob("*.md")
@@ -90,7 +90,7 @@ def test_long_prompt_is_read_in_parts(tmp_path: Path) -> None:
 # Rounded points fall short of all, and so do points whose binary fractions add up to more.
 @pytest.mark.parametrize("points", [(33.333, 33.333, 33.333), (34.6, 55.2, 10.2)])
 @pytest.mark.parametrize("programs", [("right",), ("part_0", "part_1", "part_2")])
-async def test_full_marks_end_it_whatever_points_add_up_to(
+async def test_episode_ends_with_full_marks_despite_rounded_points(
     tmp_path: Path, points: tuple[float, ...], programs: tuple[str, ...]
 ) -> None:
     tests = ("1-1", "1-2", "2-1")
@@ -103,12 +103,12 @@ async def test_full_marks_end_it_whatever_points_add_up_to(
 
 
 @pytest.mark.parametrize("languages", ["cpp", ["cpp"], ("cpp",)])
-def test_one_language_may_be_a_word(languages: object) -> None:
+def test_languages_option_accepts_a_single_string(languages: object) -> None:
     """A command line has no list of one."""
     assert begun(languages=languages).statement.languages == ("c++",)
 
 
-async def test_it_ends_when_nothing_more_may_be_submitted() -> None:
+async def test_episode_ends_when_all_submissions_are_used() -> None:
     episode = begun(submissions=1)
     await episode.submit("int wrong;")
     assert (episode.share, episode.done) == (0, True)
@@ -116,7 +116,7 @@ async def test_it_ends_when_nothing_more_may_be_submitted() -> None:
         await episode.submit("int right;")
 
 
-async def test_a_failure_of_the_judge_is_told_until_a_submission_is_judged() -> None:
+async def test_judge_failure_is_reported_until_a_submission_is_judged() -> None:
     """No score may be made of it, and none of what was judged later is lost."""
     episode = begun()
     with pytest.raises(UnjudgedCall):
@@ -127,7 +127,7 @@ async def test_a_failure_of_the_judge_is_told_until_a_submission_is_judged() -> 
 
 
 @pytest.mark.parametrize(("code", "share"), [("int right;", 1), ("int break_it;", 0)])
-async def test_submission_whose_caller_is_cancelled_counts(code: str, share: float, held: HeldEngine) -> None:
+async def test_cancelled_submit_call_still_counts(code: str, share: float, held: HeldEngine) -> None:
     """Also a failure of the judge, of which no score may be made."""
     episode = begun()
     call = asyncio.create_task(episode.submit(code))
@@ -141,7 +141,7 @@ async def test_submission_whose_caller_is_cancelled_counts(code: str, share: flo
     assert (episode.share, bool(episode.unjudged)) == (share, not share)
 
 
-def test_a_problem_or_a_rule_that_is_not_there() -> None:
+def test_unknown_problem_or_invalid_rule_is_input_error() -> None:
     with pytest.raises(InputError, match="no problem 'tide'"):
         Episodes(SOURCE, {}).start("tide")
     with pytest.raises(InputError, match="a rule is invalid"):
@@ -149,7 +149,7 @@ def test_a_problem_or_a_rule_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["run", "test", "submit"])
-def test_tool_of_an_episode_has_the_signature_that_contests_describe(name: str) -> None:
+def test_episode_tool_has_the_documented_contest_signature(name: str) -> None:
     own, shared = (inspect.signature(getattr(place, name)) for place in (Episode, tools))
     assert [*own.parameters] == ["self", *[*shared.parameters][2:]]
     described = inspect.getdoc(getattr(Episode, name)) or ""

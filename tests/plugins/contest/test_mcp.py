@@ -79,7 +79,7 @@ async def told(asked: Any, tool: str, **arguments: Any) -> Any:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_contest_over_http(mode: str) -> None:
+async def test_mcp_contest_over_http_offers_tools_and_statements(mode: str) -> None:
     async with served(Rules(submissions=2)) as address, client(address, TOKENS["otter"], mode) as otter:
         tools = (await otter.list_tools()).tools
         assert {tool.name for tool in tools} == {"attachment", *TOOLS}
@@ -114,12 +114,12 @@ async def test_a_contest_over_http(mode: str) -> None:
         ),
     ],
 )
-async def test_a_wrong_argument_is_named(arguments: dict[str, Any], says: str) -> None:
+async def test_invalid_tool_argument_is_named_in_the_error(arguments: dict[str, Any], says: str) -> None:
     async with served() as address, client(address, TOKENS["otter"]) as otter:
         assert await told(otter, "submit", **arguments) == f"Error executing tool submit: {says}"
 
 
-async def test_tools_describe_parameters_and_answers() -> None:
+async def test_mcp_tools_describe_parameters_and_replies() -> None:
     async with served() as address, client(address, TOKENS["otter"]) as otter:
         tools = {tool.name: tool for tool in (await otter.list_tools()).tools}
     for tool in tools.values():
@@ -134,7 +134,7 @@ async def test_tools_describe_parameters_and_answers() -> None:
     assert "runs_left" in tools["run"].output_schema["properties"]
 
 
-async def test_run_is_not_offered_if_no_problem_allows_it() -> None:
+async def test_run_tool_is_not_offered_if_no_problem_allows_own_inputs() -> None:
     async with (
         served(problems={"graded": GRADED, "files": FILES}) as address,
         client(address, TOKENS["otter"]) as otter,
@@ -178,7 +178,7 @@ async def test_long_statement_is_read_in_parts(letter: str) -> None:
         assert len(read.text) < 100_000 and call in read.text
 
 
-async def test_client_is_notified_while_a_submission_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_mcp_client_gets_progress_while_submission_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp, "_REPORT_INTERVAL_S", 0.01)
     engine, told_twice = HeldEngine("run"), asyncio.Event()
 
@@ -195,7 +195,7 @@ async def test_client_is_notified_while_a_submission_is_judged(monkeypatch: pyte
         assert not (await call).is_error
 
 
-async def test_tokens_tell_participants() -> None:
+async def test_participant_is_identified_by_bearer_token() -> None:
     async with served(Rules(scoreboard=True)) as address:
         async with client(address, TOKENS["otter"]) as otter, client(address, TOKENS["heron"]) as heron:
             await asyncio.gather(
@@ -214,7 +214,7 @@ async def test_tokens_tell_participants() -> None:
                 assert answer.status_code == 401 and "otters-token" not in answer.text
 
 
-async def test_what_a_hostile_client_sends() -> None:
+async def test_hostile_mcp_requests_are_refused_without_cost() -> None:
     """Nothing ends the server, nothing counts, nothing is told that is not the client's."""
     async with served(Rules(feedback=Feedback.FULL)) as address:
         async with httpx.AsyncClient(headers={"Authorization": "Bearer otters-token"}) as http:
@@ -248,7 +248,7 @@ HANGING_UP = ("cancels", "closes", "resets")
 
 
 @pytest.mark.parametrize("way", HANGING_UP)
-async def test_submission_of_a_client_that_hangs_up_counts(way: str) -> None:
+async def test_submission_of_disconnected_mcp_client_counts(way: str) -> None:
     engine = HeldEngine("run")
     async with served(Rules(at_once=1, waiting=1, submissions=2), engine) as address:
         await hang_up_over_http(address, way, engine.reached)
@@ -294,13 +294,13 @@ async def hang_up_over_http(address: str, way: str, reached: asyncio.Event) -> N
     await writer.wait_closed()
 
 
-async def test_somebody_takes_part() -> None:
+async def test_contest_server_without_participants_is_refused() -> None:
     async with Scorer(FakeEngine()) as scorer:
         with pytest.raises(InputError, match="nobody takes part"):
             contest_server(Contest(PROBLEMS, judge=scorer.judge))
 
 
-async def test_a_taken_port_is_told() -> None:
+async def test_contest_server_on_used_port_is_input_error() -> None:
     async with Scorer(FakeEngine()) as scorer, served() as address:
         port = int(re.findall(r":(\d+)/", address)[0])
         with pytest.raises(InputError, match=f"cannot listen on 127.0.0.1:{port}"):
@@ -308,7 +308,7 @@ async def test_a_taken_port_is_told() -> None:
                 pass
 
 
-async def test_a_statement_as_text_keeps_its_fences() -> None:
+async def test_statement_as_markdown_has_title_and_no_control_characters() -> None:
     async with Scorer(FakeEngine()) as scorer:
         statement = Contest(PROBLEMS, judge=scorer.judge).session("x").statement("graded")
     text = as_markdown(statement)
@@ -344,7 +344,7 @@ def warm() -> Iterator[WarmCommand]:
     opened.close()
 
 
-def test_the_command_with_an_agent_that_submits_while_it_works(
+def test_run_command_with_agent_records_its_submissions(
     warm: WarmCommand, cli: CommandLine, tmp_path: Path
 ) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
@@ -361,7 +361,7 @@ def test_the_command_with_an_agent_that_submits_while_it_works(
     assert len((tmp_path / "cup" / "turns.jsonl").read_text().splitlines()) == 1
 
 
-def test_the_command_over_standard_input(warm: WarmCommand, cli: CommandLine) -> None:
+def test_contest_serve_speaks_mcp_over_standard_input(warm: WarmCommand, cli: CommandLine) -> None:
     words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter", "--submissions", "3"]
     server = warm.start(words, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
@@ -382,7 +382,7 @@ def test_the_command_over_standard_input(warm: WarmCommand, cli: CommandLine) ->
     assert row["participant"] == "otter"
 
 
-def test_submission_of_a_client_that_closes_standard_input_counts(
+def test_submission_in_progress_when_standard_input_closes_counts(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
     """Its server ends when the submission is judged, and the report has it."""
@@ -409,7 +409,9 @@ def test_submission_of_a_client_that_closes_standard_input_counts(
     assert row["participant"] == "otter" and not any(begun.iterdir())
 
 
-async def test_a_signal_ends_the_command_whose_client_stays(warm: WarmCommand, cli: CommandLine) -> None:
+async def test_sigterm_ends_contest_serve_while_a_client_is_connected(
+    warm: WarmCommand, cli: CommandLine
+) -> None:
     words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
     server = warm.start(words, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
@@ -424,7 +426,7 @@ async def test_a_signal_ends_the_command_whose_client_stays(warm: WarmCommand, c
     assert (cli.folder / "cup" / "report.md").is_file()
 
 
-def test_a_standard_input_that_is_closed_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_standard_input_is_not_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.fstat(0)
     monkeypatch.setattr(sys, "stdin", None)
     forward_standard_input()()
@@ -432,7 +434,7 @@ def test_a_standard_input_that_is_closed_is_left_alone(monkeypatch: pytest.Monke
 
 
 @pytest.mark.nightly
-async def test_a_client_starts_the_command(cli: CommandLine, tmp_path: Path) -> None:
+async def test_mcp_client_starts_contest_serve_as_subprocess(cli: CommandLine, tmp_path: Path) -> None:
     serve = ["contest", "serve", LANTERNS, "--out", str(tmp_path / "cup")]
     parameters = StdioServerParameters(
         command=sys.executable,
@@ -474,7 +476,7 @@ async def one_life(warm: WarmCommand, cli: CommandLine, number: int, ending: sig
     return rest
 
 
-async def test_the_command_over_http_killed_and_started_again(warm: WarmCommand, cli: CommandLine) -> None:
+async def test_killed_contest_server_resumes_with_its_tokens(warm: WarmCommand, cli: CommandLine) -> None:
     await one_life(warm, cli, 1, signal.SIGKILL)
     assert "report.md" in await one_life(warm, cli, 2, signal.SIGTERM)
     cup, tokens = cli.folder / "cup", cli.folder / "cup" / "tokens.tsv"
@@ -493,7 +495,7 @@ static_assert(count() == 0);
 """
 
 
-async def test_submission_in_progress_at_the_end_of_the_command_is_judged_by_the_next(
+async def test_submission_in_progress_at_server_stop_is_judged_by_next_start(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
     """Its compiler counts for a second or more, and refuses the sum: the server is stopped before that."""
@@ -525,7 +527,9 @@ async def test_submission_in_progress_at_the_end_of_the_command_is_judged_by_the
     assert (row["key"], row["verdict"]) == ("otter/lanterns#1", "CE")
 
 
-def test_more_participants_leave_the_others_their_names(warm: WarmCommand, cli: CommandLine) -> None:
+def test_raising_the_number_of_participants_keeps_names_and_tokens(
+    warm: WarmCommand, cli: CommandLine
+) -> None:
     found = []
     for number in ("9", "10", "100"):
         words = ["contest", "serve", LANTERNS, "--participants", number, "--out", "cup", "--port", "0"]
@@ -539,7 +543,7 @@ def test_more_participants_leave_the_others_their_names(warm: WarmCommand, cli: 
     assert found[1].keys() - found[0].keys() == {"p10"} and "p100" in found[2] and len(found[2]) == 100
 
 
-async def test_the_operator_is_told_of_a_full_disk(warm: WarmCommand, cli: CommandLine) -> None:
+async def test_full_disk_is_reported_to_the_operator(warm: WarmCommand, cli: CommandLine) -> None:
     """Files that may not grow are as good as a full disk: the first row fits into results.jsonl, no other."""
     (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
     words = [
@@ -593,7 +597,7 @@ def files_with(text: str, folder: Path) -> list[Path]:
         (("--participants", "2", "--pause=nan"), "--pause: "),
     ],
 )
-def test_what_the_command_cannot_mean(
+def test_invalid_contest_serve_arguments_are_refused(
     cli: CommandLine,
     arguments: tuple[str, ...],
     words: str,
@@ -613,7 +617,7 @@ def test_what_the_command_cannot_mean(
         (("--host", "192.0.2.1"), "otter", "--host: cannot listen on 192.0.2.1:0: Cannot assign"),
     ],
 )
-def test_what_cannot_be_served_starts_no_clock(
+def test_contest_that_cannot_be_served_creates_no_folder(
     cli: CommandLine,
     arguments: tuple[str, ...],
     names: str,
@@ -651,7 +655,7 @@ def test_what_cannot_be_served_starts_no_clock(
         ("# nobody\n", "the file names nobody. Write a name in each line"),
     ],
 )
-def test_wrong_line_of_participants_is_refused_by_line_and_field(
+def test_error_in_participants_file_names_line_and_field(
     cli: CommandLine,
     lines: str,
     words: str,
@@ -665,7 +669,9 @@ def test_wrong_line_of_participants_is_refused_by_line_and_field(
     assert not (cli.folder / "cup").exists()
 
 
-async def test_participants_have_names_with_spaces_in_any_script(warm: WarmCommand, cli: CommandLine) -> None:
+async def test_participants_file_accepts_names_with_spaces_in_any_script(
+    warm: WarmCommand, cli: CommandLine
+) -> None:
     names = [
         "Claude Opus",
         "O'Brien",
@@ -694,7 +700,7 @@ async def test_participants_have_names_with_spaces_in_any_script(warm: WarmComma
 
 
 @pytest.mark.parametrize("missing", ["mcp", "mcp starlette uvicorn"])
-def test_command_without_its_extra_is_one_line_with_the_remedy(missing: str, cli: CommandLine) -> None:
+def test_contest_serve_without_mcp_package_prints_install_command(missing: str, cli: CommandLine) -> None:
     script = cli.folder / "without.py"
     hidden = f"import sys; sys.modules.update(dict.fromkeys({missing.split()!r}))"
     script.write_text(f"{hidden}\nfrom ioi_eval.cli import main; main()\n")

@@ -32,7 +32,7 @@ def outcome(test: FakeTest) -> float | Broken:
     return Broken("no") if "break" in test.source else 0.0 if str(test.index) in test.source else 1.0
 
 
-async def test_submissions_are_rows_of_a_run(tmp_path: Path) -> None:
+async def test_contest_submissions_are_recorded_as_result_rows(tmp_path: Path) -> None:
     now = iter(range(1000, 2000))
     rules = Rules(submissions=3, runs=4)
     async with open_contest(
@@ -55,7 +55,7 @@ async def test_submissions_are_rows_of_a_run(tmp_path: Path) -> None:
     assert "otter" in (tmp_path / "cup" / "report.md").read_text()
 
 
-async def test_what_nobody_has_tried_counts(tmp_path: Path) -> None:
+async def test_points_of_untried_problems_count_in_the_maximum(tmp_path: Path) -> None:
     """Its points are among all that there are, and it is described anew once somebody has tried it."""
     two = tmp_path / "two"
     for name in ("lanterns", "tide"):
@@ -81,7 +81,7 @@ async def test_what_nobody_has_tried_counts(tmp_path: Path) -> None:
         assert linked and all((tmp_path / "cup" / page).exists() for page in linked), linked
 
 
-async def test_opened_again_it_goes_on(tmp_path: Path) -> None:
+async def test_reopened_contest_continues_with_counts_and_clock(tmp_path: Path) -> None:
     rules = Rules(submissions=2, seconds=100)
     clock = [1000.0]
     for number in (1, 2):
@@ -102,7 +102,7 @@ async def test_opened_again_it_goes_on(tmp_path: Path) -> None:
             await session.submit("lanterns", "right // 3")
 
 
-async def test_a_run_that_was_written_in_part_is_cut_off(tmp_path: Path) -> None:
+async def test_partial_last_line_of_runs_file_is_removed_on_reopening(tmp_path: Path) -> None:
     tide = str(examples_folder() / "problems" / "tide")
     for number in range(3):
         async with open_contest(tide, Rules(runs=9), out=tmp_path, engine=FakeEngine(outcome)) as contest:
@@ -111,7 +111,7 @@ async def test_a_run_that_was_written_in_part_is_cut_off(tmp_path: Path) -> None
             runs.write(b'{"participant":"ot')
 
 
-async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
+async def test_changed_rules_of_a_started_contest_are_refused_unless_fresh(tmp_path: Path) -> None:
     async with open_contest(SOURCE, Rules(), out=tmp_path, engine=FakeEngine()) as contest:
         await contest.session("otter").submit("lanterns", "right")
     other = Rules(feedback=Feedback.NONE)
@@ -123,7 +123,7 @@ async def test_rules_of_a_contest_that_has_begun_stay(tmp_path: Path) -> None:
         assert contest.session("otter").problems()[0].attempts == 0
 
 
-async def test_rules_stay_also_before_the_first_submission(tmp_path: Path) -> None:
+async def test_changed_rules_are_refused_even_before_first_submission(tmp_path: Path) -> None:
     """The clock runs since it was opened, and runs on own inputs are used up: a new start lost both."""
     tide, clock = str(examples_folder() / "problems" / "tide"), iter(range(1000, 2000))
     async with open_contest(
@@ -145,7 +145,7 @@ async def test_rules_stay_also_before_the_first_submission(tmp_path: Path) -> No
         (("welsh",), "field 'languages': unknown language 'welsh'"),
     ],
 )
-async def test_languages_that_are_not_here_open_nothing(
+async def test_contest_in_uninstalled_language_is_not_opened(
     tmp_path: Path, languages: tuple[str, ...], words: str
 ) -> None:
     profile = fake_capabilities()
@@ -164,7 +164,7 @@ async def test_languages_that_are_not_here_open_nothing(
         ("share", RunOptions(share=False)),
     ],
 )
-async def test_options_that_a_contest_cannot_follow_open_nothing(
+async def test_unsupported_run_option_opens_no_contest(
     tmp_path: Path, field: str, options: RunOptions
 ) -> None:
     with pytest.raises(InputError, match=f"field '{field}': a contest cannot use this option"):
@@ -173,7 +173,7 @@ async def test_options_that_a_contest_cannot_follow_open_nothing(
     assert not (tmp_path / "cup").exists()
 
 
-async def test_a_problem_that_has_changed_loses_no_submission(tmp_path: Path) -> None:
+async def test_changed_problem_is_refused_and_keeps_submissions(tmp_path: Path) -> None:
     source, cup = tmp_path / "lanterns", tmp_path / "cup"
     shutil.copytree(SOURCE, source)
     async with open_contest(source, out=cup, engine=FakeEngine()) as contest:
@@ -205,14 +205,14 @@ async def test_a_problem_that_has_changed_loses_no_submission(tmp_path: Path) ->
         (Rules(feedback="some"), "field 'feedback': 'some': invalid enum value 'some'"),  # type: ignore[arg-type]
     ],
 )
-async def test_rules_that_cannot_be_meant_open_nothing(tmp_path: Path, rules: Rules, words: str) -> None:
+async def test_contradictory_rules_open_no_contest(tmp_path: Path, rules: Rules, words: str) -> None:
     with pytest.raises(InputError) as refused:
         async with open_contest(SOURCE, rules, out=tmp_path / "cup", engine=FakeEngine()):
             pass
     assert words in str(refused.value) and not (tmp_path / "cup").exists()
 
 
-async def test_the_report_has_the_participants_of_the_board_that_was_shown(tmp_path: Path) -> None:
+async def test_report_lists_the_participants_of_the_scoreboard(tmp_path: Path) -> None:
     """Also who submitted nothing, until they take part no more."""
     for names in (("owl", "otter", "heron"), ("otter", "heron")):
         async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine(), participants=names) as contest:
@@ -225,7 +225,7 @@ async def test_the_report_has_the_participants_of_the_board_that_was_shown(tmp_p
         assert all(name in board for name in names) and ("owl" in board) == ("owl" in names)
 
 
-async def test_a_broken_start_is_told(tmp_path: Path) -> None:
+async def test_contest_file_without_start_time_is_input_error(tmp_path: Path) -> None:
     async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()):
         pass
     (tmp_path / "contest.json").write_text("{}")
@@ -234,13 +234,13 @@ async def test_a_broken_start_is_told(tmp_path: Path) -> None:
             pass
 
 
-async def test_without_problems_there_is_no_contest(tmp_path: Path) -> None:
+async def test_contest_is_opened_with_loaded_problems(tmp_path: Path) -> None:
     problems = load_problems(SOURCE, cache=tmp_path / "cache", only={"lanterns"})
     async with open_contest(problems, out=tmp_path / "cup", engine=FakeEngine()) as contest:
         assert [one.id for one in contest.session("x").problems()] == ["lanterns"]
 
 
-async def test_it_goes_on_with_another_compiler(tmp_path: Path) -> None:
+async def test_contest_continues_with_an_upgraded_compiler(tmp_path: Path) -> None:
     there = fake_capabilities()
     newer = msgspec.structs.replace(there.toolchains["g++"], version="2.0", identity="g++ 2.0 (fake)")
     profile = msgspec.structs.replace(there, toolchains={**there.toolchains, "g++": newer})
@@ -252,7 +252,7 @@ async def test_it_goes_on_with_another_compiler(tmp_path: Path) -> None:
     assert first != second
 
 
-async def test_call_in_progress_at_the_end_is_judged_when_the_contest_is_opened_again(tmp_path: Path) -> None:
+async def test_submission_in_progress_at_closing_is_judged_on_reopening(tmp_path: Path) -> None:
     engine = FakeEngine(outcome, delay=3600)
     async with open_contest(SOURCE, Rules(submissions=1), out=tmp_path, engine=engine) as contest:
         session = contest.session("otter")
@@ -273,7 +273,7 @@ async def test_call_in_progress_at_the_end_is_judged_when_the_contest_is_opened_
     assert not any((tmp_path / "in-progress").iterdir())
 
 
-async def test_submission_that_was_judged_is_not_judged_again(tmp_path: Path) -> None:
+async def test_judged_submission_is_not_judged_again_on_reopening(tmp_path: Path) -> None:
     """The contest was killed after the row and before it forgot the submission."""
     async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine(delay=3600)) as contest:
         asyncio.create_task(contest.session("otter").submit("lanterns", "right"))  # noqa: RUF006
@@ -295,7 +295,7 @@ async def test_submission_that_was_judged_is_not_judged_again(tmp_path: Path) ->
         assert contest.session("otter").problems()[0].attempts == 0
 
 
-async def test_problem_of_a_begun_submission_cannot_leave_the_contest(tmp_path: Path) -> None:
+async def test_contest_is_not_reopened_without_the_problem_of_a_pending_submission(tmp_path: Path) -> None:
     two, cup = tmp_path / "two", tmp_path / "cup"
     for name in ("lanterns", "tide"):
         shutil.copytree(examples_folder() / "problems" / name, two / name)
@@ -308,7 +308,7 @@ async def test_problem_of_a_begun_submission_cannot_leave_the_contest(tmp_path: 
             pass
 
 
-async def test_a_view_shows_what_goes_on_and_that_it_has_ended(
+async def test_progress_file_shows_running_submissions_and_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hosting, "_PROGRESS_INTERVAL_S", 0.0)
@@ -369,7 +369,7 @@ def killed_after(lines: int, folder: Path, first: int) -> list[tuple[str, int, i
     ]
 
 
-async def test_killed_in_the_middle_nothing_is_lost_or_counted_twice(tmp_path: Path) -> None:
+async def test_killed_contest_process_loses_and_duplicates_no_submission(tmp_path: Path) -> None:
     folder = tmp_path / "cup"
     answered = killed_after(60, folder, 0)
     answered += killed_after(60, folder, 10_000)

@@ -55,7 +55,7 @@ def no_contest(folder: Path) -> None:
     (folder / "run.json").write_text(json.dumps(info))
 
 
-async def test_points_attempts_and_times_of_gains(tmp_path: Path) -> None:
+async def test_scoreboard_has_points_attempts_and_times_of_gains(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS)
     otter, heron = entrants(tmp_path / "cup")
     assert (otter.participant, otter.points, otter.gained) == ("otter", 200, 3725)
@@ -93,12 +93,12 @@ def board(
 
 
 @pytest.mark.parametrize(("problems", "has_columns"), [(30, True), (31, False)])
-def test_problems_have_columns_up_to_30_of_them(problems: int, has_columns: bool) -> None:
+def test_scoreboard_has_problem_columns_for_at_most_30_problems(problems: int, has_columns: bool) -> None:
     shown = scoreboard_table(board(("otter", problems, 1.0), problems=problems), str, 50)
     assert ("p0" in shown.heads) is has_columns
 
 
-def test_equal_points_at_equal_times_share_a_place() -> None:
+def test_participants_with_equal_points_and_times_share_a_rank() -> None:
     nobody = (("bear", 0.0, None), ("elk", 0.0, None))
     rows = (("heron", 5.0, 90.0), *nobody, ("otter", 5.0, 60.0), ("adder", 5.0, 90.0))
     shown = scoreboard_table(board(*rows), str, 50)
@@ -135,7 +135,7 @@ def test_medals_by_the_rule_of_the_icpc_are_four_of_each_kind() -> None:
     assert award_medals(MedalRule.ICPC, [3.0, 0.0], [1, 2]) == ["gold", ""]
 
 
-def test_medals_have_a_column_where_the_rules_give_any() -> None:
+def test_scoreboard_has_medal_column_if_rules_award_medals() -> None:
     rows = (("otter", 5.0, 60.0), ("heron", 3.0, 90.0))
     assert "Medal" not in scoreboard_table(board(*rows), str, 50).heads
     shown = scoreboard_table(board(*rows, rule=MedalRule.ICPC), str, 50)
@@ -204,13 +204,13 @@ def test_freeze_longer_than_the_contest_is_refused(seconds: float | None) -> Non
         Rules(seconds=seconds, freeze=700).check()
 
 
-async def test_the_last_submission_counts_where_rules_say_so(tmp_path: Path) -> None:
+async def test_last_submission_counts_in_mode_max_tokened_last(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS, ScoreMode.MAX_TOKENED_LAST)
     otter, _ = entrants(tmp_path / "cup")
     assert otter.curve == ((0, 0), (60, 25), (120, 0), (400, 100), (3725, 200))
 
 
-async def test_the_rule_for_dumps_stands_beside_what_happened(tmp_path: Path) -> None:
+async def test_scoreboard_shows_contest_points_and_points_by_dump_rule(tmp_path: Path) -> None:
     """By that rule the best of each subtask counts; here only the best submission did."""
     problems = load_problems(examples_folder() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
     async with open_contest(
@@ -228,7 +228,7 @@ async def test_the_rule_for_dumps_stands_beside_what_happened(tmp_path: Path) ->
     assert again["limited"] < 40 and again["points"] == 25
 
 
-async def test_the_report_is_the_same_in_any_order_of_rows(tmp_path: Path) -> None:
+async def test_scoreboard_is_independent_of_row_order(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS)
     before = entrants(tmp_path / "cup")
     rows = (tmp_path / "cup" / "results.jsonl").read_text().splitlines()
@@ -236,7 +236,7 @@ async def test_the_report_is_the_same_in_any_order_of_rows(tmp_path: Path) -> No
     assert entrants(tmp_path / "cup") == before
 
 
-async def test_other_runs_have_no_scoreboard(tmp_path: Path) -> None:
+async def test_run_without_contest_has_no_scoreboard(tmp_path: Path) -> None:
     await hold(tmp_path, STEPS)
     no_contest(tmp_path / "cup")
     assert read_scoreboard(tmp_path / "cup") is None and scoreboard_page(tmp_path / "cup") is None
@@ -244,7 +244,7 @@ async def test_other_runs_have_no_scoreboard(tmp_path: Path) -> None:
     assert "Scoreboard" not in (tmp_path / "cup" / "report.md").read_text()
 
 
-async def test_no_mean_is_compared(tmp_path: Path) -> None:
+async def test_comparison_of_contests_has_no_mean_scores(tmp_path: Path) -> None:
     """Neither of two participants nor of two contests: each program answers the verdict on the last one."""
     for name in ("first", "second"):
         await hold(tmp_path / name, STEPS)
@@ -257,5 +257,5 @@ async def test_no_mean_is_compared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00:00"), (59.9, "0:00:59"), (36000, "10:00:00")])
-def test_clock(seconds: float, text: str) -> None:
+def test_clock_text_formats_seconds(seconds: float, text: str) -> None:
     assert clock_text(seconds) == text

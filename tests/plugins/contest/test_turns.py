@@ -63,7 +63,9 @@ async def competed(
             asked += server.asked
 
 
-async def test_feedback_is_the_next_message_until_full_marks(tmp_path: Path, asked: list[Asked]) -> None:
+async def test_model_gets_feedback_as_next_message_until_full_marks(
+    tmp_path: Path, asked: list[Asked]
+) -> None:
     done = await competed(tmp_path, lambda one: program((0, 8, 99, 99)[one.number]), asked, Turns(number=9))
     assert [(place.participant, place.points) for place in done.scoreboard] == [("otter-32b", 100)]
     assert done.unwritten == {} and len(asked) == 3
@@ -79,7 +81,7 @@ async def test_feedback_is_the_next_message_until_full_marks(tmp_path: Path, ask
 
 
 @pytest.mark.parametrize("points", [(40, 60), (33.333, 66.664)])  # rounded, the last fall short
-async def test_programs_that_have_full_marks_together_end_it(
+async def test_attempts_end_when_subtasks_of_several_programs_give_full_marks(
     tmp_path: Path, points: tuple[float, float]
 ) -> None:
     subtasks = {"1": (points[0], ["1-1"]), "2": (points[1], ["1-2"])}
@@ -97,9 +99,7 @@ async def test_programs_that_have_full_marks_together_end_it(
     assert len(server.asked) == 2
 
 
-async def test_it_goes_on_where_it_stopped_and_asks_for_nothing_twice(
-    tmp_path: Path, asked: list[Asked]
-) -> None:
+async def test_resumed_attempts_request_no_reply_twice(tmp_path: Path, asked: list[Asked]) -> None:
     def first(one: Asked) -> Answer:
         return program(one.number) if one.number < 2 else as_json({"error": "down"}, status=500)
 
@@ -120,14 +120,16 @@ async def test_it_goes_on_where_it_stopped_and_asks_for_nothing_twice(
     assert asked == [] and len(list(read_rows(tmp_path))) == 4
 
 
-async def test_other_prompts_need_another_folder(tmp_path: Path, asked: list[Asked]) -> None:
+async def test_changed_prompt_is_refused_in_the_same_folder(tmp_path: Path, asked: list[Asked]) -> None:
     await competed(tmp_path, lambda one: program(0), asked, Turns(number=1))
     other = Asking(prompt="ioi")
     with pytest.raises(InputError, match="holds replies to other prompts"):
         await competed(tmp_path, lambda one: program(0), asked, Turns(number=1), asking=other)
 
 
-async def test_other_models_and_settings_need_another_folder(tmp_path: Path, asked: list[Asked]) -> None:
+async def test_changed_model_or_settings_are_refused_in_the_same_folder(
+    tmp_path: Path, asked: list[Asked]
+) -> None:
     def model(name: str, temperature: float) -> ModelOptions:
         sampling = Sampling(temperature=temperature)
         return ModelOptions(name=name, base_url="http://127.0.0.1:1/v1", sampling=sampling)
@@ -142,7 +144,7 @@ async def test_other_models_and_settings_need_another_folder(tmp_path: Path, ask
     assert len(asked) == 2 and len(list(read_rows(tmp_path))) == 2
 
 
-async def test_long_names_of_models_differ_by_their_ends(tmp_path: Path) -> None:
+async def test_long_model_names_are_shortened_to_distinct_participant_names(tmp_path: Path) -> None:
     async def points(name: str, worth: int) -> list[tuple[str, float]]:
         with StubServer(lambda one: program(worth), "/v1").running() as server:
             model = ModelOptions(name=name, base_url=server.url)
@@ -154,7 +156,7 @@ async def test_long_names_of_models_differ_by_their_ends(tmp_path: Path) -> None
     assert await points(f"{folder}2000", 0) == [("t-1000", 100), ("t-2000", 0)]
 
 
-async def test_replies_without_a_program_and_the_same_program_again(
+async def test_missing_and_repeated_programs_are_answered_with_a_message(
     tmp_path: Path, asked: list[Asked]
 ) -> None:
     answers = (says("I cannot do that."), program(1), program(1))
@@ -164,7 +166,7 @@ async def test_replies_without_a_program_and_the_same_program_again(
     assert len(list(read_rows(tmp_path))) == 1
 
 
-async def test_a_problem_without_any_program_is_worth_nothing(tmp_path: Path, asked: list[Asked]) -> None:
+async def test_problem_without_any_program_scores_0(tmp_path: Path, asked: list[Asked]) -> None:
     """It counts among the problems, as it does without turns."""
     done = await competed(tmp_path, lambda one: says("I cannot do that."), asked, Turns(number=2))
     (model,) = done.summary.models
@@ -177,7 +179,7 @@ async def test_a_problem_without_any_program_is_worth_nothing(tmp_path: Path, as
     assert done.summary.models[0].points == 100 and len(list(read_rows(tmp_path))) == 2
 
 
-async def test_no_mean_is_made_of_programs_that_answer_each_other(tmp_path: Path) -> None:
+async def test_report_of_attempts_has_no_mean_score_of_programs(tmp_path: Path) -> None:
     """Each turn gets further. A third of the programs are right, which says nothing of the next one."""
     rows = apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1", "2"], "outputs": ["3", "3"]})
 
@@ -205,7 +207,7 @@ def apps_rows(path: Path, *tests: object) -> Path:
     return path
 
 
-async def test_nobody_is_asked_about_a_problem_that_cannot_be_judged(tmp_path: Path) -> None:
+async def test_model_is_not_asked_about_an_unusable_problem(tmp_path: Path) -> None:
     rows = apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1"], "outputs": []})
     with StubServer(lambda one: program(99), "/v1").running() as server:
         model, choice = ModelOptions(name="otter", base_url=server.url), BenchmarkOptions(packages=())
@@ -224,7 +226,7 @@ def python_without_packages() -> FakeEngine:
 
 
 @pytest.mark.parametrize(("language", "number"), [("", 0), ("c++", 1)])
-async def test_only_what_the_asked_language_needs_is_looked_for(
+async def test_python_packages_are_required_only_for_python_programs(
     tmp_path: Path, language: str, number: int
 ) -> None:
     """Programs in Python may count on packages, which those in C++ do without."""
@@ -240,7 +242,7 @@ async def test_only_what_the_asked_language_needs_is_looked_for(
     assert len(server.asked) == number
 
 
-async def test_nobody_is_asked_where_the_compiler_is_missing(tmp_path: Path) -> None:
+async def test_model_is_not_asked_if_the_compiler_is_missing(tmp_path: Path) -> None:
     profile = fake_capabilities()
     tools = {name: tool for name, tool in profile.toolchains.items() if name != "g++"}
     engine = FakeEngine(outcome, capabilities=replace(profile, toolchains=tools))
@@ -251,7 +253,7 @@ async def test_nobody_is_asked_where_the_compiler_is_missing(tmp_path: Path) -> 
     assert server.asked == []
 
 
-def test_a_table_that_can_hardly_be_true_has_its_exit_code(cli: CommandLine, tmp_path: Path) -> None:
+def test_suspicious_results_of_attempts_exit_with_code_4(cli: CommandLine, tmp_path: Path) -> None:
     rows = apps_rows(tmp_path / "apps.jsonl", *({"inputs": [f"{n}"], "outputs": ["1"]} for n in range(10)))
     server = StubServer(lambda one: says("I cannot do that."), "/v1")
     with server.running():
@@ -266,13 +268,15 @@ def test_a_table_that_can_hardly_be_true_has_its_exit_code(cli: CommandLine, tmp
     ("feedback", "words"),
     [(Feedback.VERDICT, "The verdict on your program: WA."), (Feedback.NONE, "Your program was submitted.")],
 )
-async def test_less_feedback(tmp_path: Path, asked: list[Asked], feedback: Feedback, words: str) -> None:
+async def test_reduced_feedback_rule_shortens_the_next_prompt(
+    tmp_path: Path, asked: list[Asked], feedback: Feedback, words: str
+) -> None:
     rules = Rules(feedback=feedback)
     await competed(tmp_path, lambda one: program(one.number), asked, Turns(number=2), rules)
     assert asked[1].prompt.startswith(words) and "points" not in asked[1].prompt
 
 
-async def test_a_template_of_ones_own(tmp_path: Path, asked: list[Asked]) -> None:
+async def test_custom_feedback_template_is_used(tmp_path: Path, asked: list[Asked]) -> None:
     template = tmp_path / "words.j2"
     template.write_text("{{ told.points }} in turn {{ turn }} of {{ turns }}, {{ language }}")
     turns = Turns(number=2, template=str(template))
@@ -283,7 +287,9 @@ async def test_a_template_of_ones_own(tmp_path: Path, asked: list[Asked]) -> Non
         await competed(tmp_path / "other", lambda one: program(one.number), asked, turns)
 
 
-async def test_samples_are_participants_and_budgets_end_them(tmp_path: Path, asked: list[Asked]) -> None:
+async def test_samples_are_separate_participants_and_token_budget_ends_attempts(
+    tmp_path: Path, asked: list[Asked]
+) -> None:
     asking = Asking(samples=2, concurrency=1)
     done = await competed(
         tmp_path,
@@ -309,7 +315,7 @@ async def test_samples_are_participants_and_budgets_end_them(tmp_path: Path, ask
     assert asked == []
 
 
-def test_the_command(cli: CommandLine, tmp_path: Path) -> None:
+def test_run_command_with_turns_asks_model_again_with_feedback(cli: CommandLine, tmp_path: Path) -> None:
     answers = says("```cpp\nint main() {}\n```"), says(f"```cpp\n{RIGHT}\n```")
     package = write_package(tmp_path / "add")
     (package / "statement.md").write_text("Add two numbers.")

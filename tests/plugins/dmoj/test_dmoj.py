@@ -27,7 +27,7 @@ def package(tmp_path: Path, config: str, **files: str) -> Path:
     return folder
 
 
-def test_batches_behind_others(tmp_path: Path) -> None:
+def test_dmoj_batch_with_dependencies_includes_tests_of_dependencies(tmp_path: Path) -> None:
     """One that is worth nothing has to be passed first; one that needs another needs what that one needs."""
     case = "[{in: 1.in, out: 1.out}]"
     batches = [
@@ -56,7 +56,7 @@ def test_batches_behind_others(tmp_path: Path) -> None:
     assert earned(0, 1, 1, 1) == [0, 0, 0, 0]
 
 
-def test_arguments_that_a_generator_has_itself(tmp_path: Path) -> None:
+def test_dmoj_test_without_arguments_uses_arguments_of_the_generator(tmp_path: Path) -> None:
     config = "test_cases: [{generator_args: [1, 2]}, {points: 5}]\ngenerator: {source: gen.py, args: [7]}\n"
     folder, faults = package(tmp_path, config, gen_py=""), Faults("pond")
     making = Dmoj().making(folder, faults)
@@ -64,7 +64,7 @@ def test_arguments_that_a_generator_has_itself(tmp_path: Path) -> None:
     assert [test.command for test in making.tests] == [("gen.py", "1", "2"), ("gen.py", "7")]
 
 
-def test_a_generator_of_inputs_alone(tmp_path: Path) -> None:
+def test_dmoj_generated_inputs_are_used_with_given_answers(tmp_path: Path) -> None:
     config = "test_cases: [{out: 2.out}, {in: 1.in, out: 1.out}]\ngenerator: gen.py\n"
     folder, faults = package(tmp_path, config, gen_py=""), Faults("pond")
     making = Dmoj().making(folder, faults)
@@ -77,7 +77,7 @@ def test_a_generator_of_inputs_alone(tmp_path: Path) -> None:
     assert second.input.read() == b"1\n"
 
 
-def test_programs() -> None:
+def test_dmoj_checkers_graders_and_managers_are_read() -> None:
     lodestone, pulleys = sound(PACKAGES / "lodestone"), sound(PACKAGES / "pulleys")
     assert lodestone.task_type is TaskType.INTERACTIVE
     assert lodestone.manager and lodestone.manager.kind is CheckerKind.EXIT_CODE
@@ -132,14 +132,14 @@ def script() -> dict[str, object]:
         ("rstripped", b" 1\n2\n", b"1\n2\n", {}, 0),
     ],
 )
-def test_its_own_checkers(
+def test_dmoj_builtin_checker_gives_expected_points(
     script: dict[str, object], name: str, output: bytes, answer: bytes, args: dict[str, object], worth: float
 ) -> None:
     found = script["CHECKERS"][name](output, answer, point_value=20, **args)  # type: ignore[index]
     assert script["score_of"](found, 20, stops=False) == worth  # type: ignore[operator]
 
 
-def test_what_is_not_passed_ends_its_batch(script: dict[str, object]) -> None:
+def test_failed_dmoj_test_scores_0_if_it_ends_the_batch(script: dict[str, object]) -> None:
     part = script["CheckerResult"](False, 5)  # type: ignore[operator]
     worth = script["score_of"]
     found = [worth(part, 10, stops=stops) for stops in (False, True)]  # type: ignore[operator]

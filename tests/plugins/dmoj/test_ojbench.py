@@ -88,7 +88,9 @@ def copy(tmp_path: Path) -> Path:
     return write(folder, *rows, prompt("nwerc2022_E", "ICPC"), prompt("swerc2022_E", "ICPC"))
 
 
-async def test_a_package_of_each_kind(scorer: Scorer, copy: Path, tmp_path: Path) -> None:
+async def test_ojbench_problems_with_each_kind_of_checker_are_judged(
+    scorer: Scorer, copy: Path, tmp_path: Path
+) -> None:
     problems = loaded(tmp_path)
     plain, checked, interactive = (problems[name] for name in ("loj-2083", "nwerc2022_E", "swerc2022_E"))
     assert (plain.difficulty, plain.tags, plain.checker.kind) == ("hard", ("NOI",), CheckerKind.WORD_LINES)
@@ -106,7 +108,9 @@ async def test_a_package_of_each_kind(scorer: Scorer, copy: Path, tmp_path: Path
     assert problems.find("2083") is plain, "dumps say numbers"
 
 
-async def test_what_was_made_needs_the_packages_no_longer(scorer: Scorer, copy: Path, tmp_path: Path) -> None:
+async def test_converted_ojbench_problem_needs_no_dataset_files(
+    scorer: Scorer, copy: Path, tmp_path: Path
+) -> None:
     loaded(tmp_path)
     problem = loaded(tmp_path)["nwerc2022_E"]
     assert not [blob for file in problem.checker.sources if (blob := file.content).path]
@@ -115,7 +119,7 @@ async def test_what_was_made_needs_the_packages_no_longer(scorer: Scorer, copy: 
     assert problems.left_out == {"its package is flawed: there is no file 'data.zip' in the package": 1}
 
 
-async def test_a_checker_that_brings_testlib(
+async def test_ojbench_checker_with_bundled_testlib_header_compiles(
     scorer: Scorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As packages of SWERC list it: in front of the checker, in its folder."""
@@ -130,7 +134,9 @@ async def test_a_checker_that_brings_testlib(
     assert await statuses(scorer, problem, ADD) == [V.WA, V.WA]
 
 
-def test_what_is_left_out(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ojbench_excludes_listed_and_flawed_problems_with_reason(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = [prompt("nwerc2023_H", "ICPC"), prompt("nwerc2024_A", "ICPC"), prompt("swerc2023_A", "ICPC")]
     package(
         copy, "ICPC", "swerc2023_A", program("checker", "check.cpp"), check=f'#include "testlib.h"\n{ABOVE}'
@@ -146,7 +152,7 @@ def test_what_is_left_out(copy: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     }
 
 
-def test_a_copy_that_is_none(copy: Path, tmp_path: Path) -> None:
+def test_invalid_ojbench_folder_is_input_error(copy: Path, tmp_path: Path) -> None:
     for folder in ("", str(tmp_path / "nothing")):
         with pytest.raises(InputError, match=r"no prompts/full\.jsonl.*Git LFS"):
             load(find_benchmark("ojbench"), BenchmarkOptions(data_dir=folder), cache=tmp_path / "c")
@@ -155,7 +161,7 @@ def test_a_copy_that_is_none(copy: Path, tmp_path: Path) -> None:
         loaded(tmp_path)
 
 
-def test_it_is_listed(cli: CommandLine, copy: Path) -> None:
+def test_problems_command_lists_ojbench(cli: CommandLine, copy: Path) -> None:
     done = cli("problems", "ojbench", "--data-dir", copy, "--difficulty", "hard", "--tag", "NOI")
     assert done.returncode == 0 and "loj-2083" in done.stdout, done.stderr
     assert "nwerc2022_E" not in done.stdout

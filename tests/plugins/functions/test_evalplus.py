@@ -66,7 +66,7 @@ def one(folder: Path, row: dict[str, Any]) -> Problem:
     return problem
 
 
-async def test_a_row_of_humaneval_becomes_a_function(scorer: Scorer, tmp_path: Path) -> None:
+async def test_humaneval_plus_row_becomes_a_function_problem(scorer: Scorer, tmp_path: Path) -> None:
     problems = loaded(tmp_path, "humaneval_plus", [SUMS], schema=False)
     problem = problems.find("HumanEval/7")
     assert problems.find("7") is problem
@@ -78,7 +78,7 @@ async def test_a_row_of_humaneval_becomes_a_function(scorer: Scorer, tmp_path: P
     assert await statuses(scorer, problem, "def total(numbers): return sum(numbers) + 0.001") == [V.WA] * 3
 
 
-async def test_whole_numbers_have_no_tolerance(scorer: Scorer, tmp_path: Path) -> None:
+async def test_evalplus_tolerance_applies_only_to_floats(scorer: Scorer, tmp_path: Path) -> None:
     problem = one(
         tmp_path, humaneval(checked("[[[10**15 - 1, 1]]]".replace("10**15 - 1", "9" * 15), "[10.5]"))
     )
@@ -89,7 +89,7 @@ async def test_whole_numbers_have_no_tolerance(scorer: Scorer, tmp_path: Path) -
     assert await statuses(scorer, exact, f"def total(numbers): return {10**15}.001") == [V.AC]
 
 
-async def test_tuples_and_sets_are_no_lists(scorer: Scorer, tmp_path: Path) -> None:
+async def test_evalplus_distinguishes_tuples_and_sets_from_lists(scorer: Scorer, tmp_path: Path) -> None:
     code = "def twice(pair, more): return {pair, pair + (max(more),)}"
     test = looped("twice", "[[(1, 2), {3, 4}], [(1,), {inf}]]", "[{(1, 2), (1, 2, 4)}, {(1,), (1, inf)}]")
     problem = one(tmp_path, mbpp(test, code))
@@ -101,7 +101,7 @@ async def test_tuples_and_sets_are_no_lists(scorer: Scorer, tmp_path: Path) -> N
     ]
 
 
-async def test_results_that_are_compared_as_sets(scorer: Scorer, tmp_path: Path) -> None:
+async def test_evalplus_results_are_compared_as_sets_if_the_test_does(scorer: Scorer, tmp_path: Path) -> None:
     code = "def both(a, b): return tuple(set(a) & set(b))"
     problem = one(tmp_path, mbpp(looped("both", "[((3, 4, 5), (5, 4))]", "[(4, 5)]", head=AS_SETS), code))
     assert problem.checker.kind is CheckerKind.CODEFORCES and problem.checker.decides
@@ -109,14 +109,14 @@ async def test_results_that_are_compared_as_sets(scorer: Scorer, tmp_path: Path)
         assert await statuses(scorer, problem, f"def both(a, b): return {result}") == [status]
 
 
-async def test_a_match_that_an_exported_test_forgets(scorer: Scorer, tmp_path: Path) -> None:
+async def test_mbpp_plus_match_object_is_compared_with_none(scorer: Scorer, tmp_path: Path) -> None:
     code = "import re\ndef found(a): return re.search('b', a)"
     problem = one(tmp_path, mbpp(looped("found", "[['abc'], ['xyz']]", "[True, False]", head=NOT_NONE), code))
     assert await statuses(scorer, problem, "def found(a): return 'b' if 'b' in a else None") == [V.AC, V.AC]
     assert await statuses(scorer, problem, "def found(a): return None") == [V.WA, V.AC]
 
 
-async def test_answers_of_a_reference(scorer: Scorer, tmp_path: Path) -> None:
+async def test_evalplus_answers_are_computed_by_reference_function(scorer: Scorer, tmp_path: Path) -> None:
     test = PLAIN.replace("import numpy as np\n", "") + (
         "def ref_func(numbers):\n    return sum(numbers)\n\ndef check(candidate):\n"
         "    inputs = [[[1, 2]], [[5]]]\n    for i, inp in enumerate(inputs):\n"
@@ -127,7 +127,7 @@ async def test_answers_of_a_reference(scorer: Scorer, tmp_path: Path) -> None:
     assert await statuses(scorer, problem, "def total(numbers): return 3") == [V.AC, V.WA]
 
 
-async def test_a_root_is_any_root(scorer: Scorer, tmp_path: Path) -> None:
+async def test_humaneval_plus_find_zero_accepts_any_root(scorer: Scorer, tmp_path: Path) -> None:
     head = "import math\ndef _poly(xs, x):\n    return sum(c * math.pow(x, i) for i, c in enumerate(xs))\n"
     test = checked("[[[-4, 0, 1]]]", "[2.0]", head=head).replace(
         "assertion(candidate(*inp), exp, 0)", "assert _poly(*candidate(*inp), inp) <= 0.0001"
@@ -137,7 +137,7 @@ async def test_a_root_is_any_root(scorer: Scorer, tmp_path: Path) -> None:
         assert await statuses(scorer, problem, f"def total(xs): return {root}") == [status]
 
 
-def test_both_are_listed(cli: CommandLine, tmp_path: Path) -> None:
+def test_problems_command_lists_evalplus_benchmarks(cli: CommandLine, tmp_path: Path) -> None:
     told = listed(cli, tmp_path, "humaneval_plus", [SUMS], "--problem", "7")
     assert "HumanEval/7" in told and "Function" in told and "json" in told
     row = mbpp(looped("both", "[((3, 4), (4,))]", "[(4,)]", head=AS_SETS), "")
@@ -162,17 +162,17 @@ _plain = st.recursive(
 
 
 @given(_plain)
-def test_answers_are_written_as_the_harness_writes_results(value: object) -> None:
+def test_evalplus_answers_have_the_result_format_of_the_harness(value: object) -> None:
     encode = json.JSONEncoder(allow_nan=False).encode
     assert encode(harness_of_functions()["tag_value"](value, encode)) == format_result(value)
 
 
 @given(st.lists(_plain.filter(lambda value: "nan" not in repr(value))))
-def test_arguments_are_read_as_they_were_written(values: list[object]) -> None:
+def test_formatted_arguments_evaluate_to_the_original_values(values: list[object]) -> None:
     assert ast.literal_eval(format_arguments(values)) == tuple(values)
 
 
-def test_values_that_are_printed_like_calls() -> None:
+def test_literal_values_printed_as_calls_are_evaluated() -> None:
     written = ast.parse("[Counter({'a': 2}), inf, -inf, set(), OrderedDict()]", mode="eval").body
     assert evaluate_literal(written) == [{"a": 2}, float("inf"), -float("inf"), set(), {}]
     assert evaluate_literal(ast.parse("OrderedDict([('a', 2), ('b', Counter())])", mode="eval").body) == {
@@ -194,7 +194,9 @@ def test_values_that_are_printed_like_calls() -> None:
         (checked("[[float('nan')]]", "[1]"), "is not a literal value"),
     ],
 )
-def test_no_test_is_run(test: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_evalplus_test_is_refused_without_being_executed(
+    test: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CasesError, match=message):
         read_evalplus_test(test, "f")
@@ -208,7 +210,9 @@ AFTER_A_BLANK_LINE = " \n    return a + b\n"
 
 
 @pytest.mark.parametrize("test", ["", "    inputs = [[1, 2]]\n    results = [3]\n"])
-def test_humaneval_file_is_told_from_humaneval_plus_by_its_tests(tmp_path: Path, test: str) -> None:
+def test_humaneval_and_humaneval_plus_files_are_distinguished_by_their_tests(
+    tmp_path: Path, test: str
+) -> None:
     row = {"task_id": "HumanEval/0", "prompt": "def add(a, b):\n", "canonical_solution": "    return a + b\n"}
     row |= {"entry_point": "add", "test": f"def check(candidate):\n{test}    assert candidate(1, 2) == 3\n"}
     file = tmp_path / "HumanEval.jsonl"
@@ -217,7 +221,7 @@ def test_humaneval_file_is_told_from_humaneval_plus_by_its_tests(tmp_path: Path,
     assert benchmark is not None and benchmark.name == ("humaneval_plus" if test else "humaneval")
 
 
-def test_completion_after_a_blank_line_goes_on_with_the_prompt(tmp_path: Path, cli: CommandLine) -> None:
+def test_completion_after_a_blank_line_is_appended_to_the_prompt(tmp_path: Path, cli: CommandLine) -> None:
     row = {"task_id": "HumanEval/0", "prompt": "def add(a, b):\n", "canonical_solution": AFTER_A_BLANK_LINE}
     row |= {"entry_point": "add", "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n"}
     problems, dump = tmp_path / "HumanEval.jsonl", tmp_path / "samples.jsonl"

@@ -73,7 +73,7 @@ ROWS: dict[str, tuple[dict[str, Any], str, str, str, int]] = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-async def test_row_becomes_a_problem(scorer: Scorer, tmp_path: Path, name: str) -> None:
+async def test_benchmark_row_becomes_a_function_problem(scorer: Scorer, tmp_path: Path, name: str) -> None:
     row, label, right, wrong, number = ROWS[name]
     problem = made(tmp_path, name, row)
     assert (problem.id, len(problem.tests), problem.unusable) == (label, number, "")
@@ -82,7 +82,7 @@ async def test_row_becomes_a_problem(scorer: Scorer, tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_own_solutions_are_read(name: str, tmp_path: Path) -> None:
+def test_reference_solutions_of_benchmark_rows_are_read(name: str, tmp_path: Path) -> None:
     row, label, *_ = ROWS[name]
     options = BenchmarkOptions(dataset=str(written(tmp_path / "rows.jsonl", row)))
     loaded = load(find_benchmark(name), options, cache=tmp_path / "cache")
@@ -90,7 +90,7 @@ def test_own_solutions_are_read(name: str, tmp_path: Path) -> None:
     assert [one.code for one in loaded.references(label)] == [own]
 
 
-def test_page_has_the_rows_of_the_entries() -> None:
+def test_functions_page_lists_the_benchmark_entries() -> None:
     for one in (listed.HUMANEVAL, listed.MBPP, listed.KODCODE):
         dataset = f"{one.dataset}{f', {one.config}' if one.config else ''}, {one.split}"
         column = one.columns.assertions.replace("|", "` or `")
@@ -198,7 +198,9 @@ def f(a, b):
 
 
 @pytest.mark.parametrize("name", LOOPS)
-async def test_loop_of_humaneval_is_replaced_by_its_tests(scorer: Scorer, tmp_path: Path, name: str) -> None:
+async def test_humaneval_test_loop_is_expanded_to_separate_tests(
+    scorer: Scorer, tmp_path: Path, name: str
+) -> None:
     body, program, number = LOOPS[name]
     row = HUMANEVAL | {"task_id": name, "entry_point": "f", "test": f"def check(candidate):{body}"}
     problem = made(tmp_path, "humaneval", row)
@@ -207,14 +209,14 @@ async def test_loop_of_humaneval_is_replaced_by_its_tests(scorer: Scorer, tmp_pa
     assert V.AC not in await statuses(scorer, problem, "def f(*args): return 'no'")
 
 
-def test_loop_that_humaneval_does_not_have_makes_a_problem_unusable(tmp_path: Path) -> None:
+def test_unknown_loop_in_humaneval_test_makes_problem_unusable(tmp_path: Path) -> None:
     test = "def check(candidate):\n    for x in range(2, 9):\n        assert candidate(x, x + 1) == str(x)\n"
     row = HUMANEVAL | {"task_id": "HumanEval/44", "entry_point": "f", "test": test}
     problem = made(tmp_path, "humaneval", row)
     assert "is not a plain assertion; write an assertion for each value" in problem.unusable
 
 
-async def test_sets_that_are_in_sets_and_keys(scorer: Scorer, tmp_path: Path) -> None:
+async def test_nested_sets_in_assertions_are_compared(scorer: Scorer, tmp_path: Path) -> None:
     tests = (
         "assert f(1) == {frozenset('a'), ('b', frozenset())}",
         "assert f(2) == {frozenset('a'): [{1}]}",
@@ -224,7 +226,7 @@ async def test_sets_that_are_in_sets_and_keys(scorer: Scorer, tmp_path: Path) ->
     assert set(await statuses(scorer, problem, code)) == {V.AC}
 
 
-async def test_files_of_evalplus(scorer: Scorer, tmp_path: Path) -> None:
+async def test_evalplus_file_is_judged_with_base_and_generated_tests(scorer: Scorer, tmp_path: Path) -> None:
     problem = made(tmp_path, "evalplus", EVALPLUS)
     assert [given for given, _ in contents(problem)] == [
         "((3, 4), (4, 5))",

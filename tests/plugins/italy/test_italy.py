@@ -13,7 +13,7 @@ from ioi_eval.plugins.italy.packages import Italy
 GRADINI = Path(__file__).parents[2] / "packages" / "gradini"
 
 
-def test_package_is_called_by_its_name() -> None:
+def test_italian_package_id_is_its_short_name() -> None:
     assert Italy().package_id(GRADINI, "") == "gradini"
 
 

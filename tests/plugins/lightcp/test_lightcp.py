@@ -10,7 +10,7 @@ from package_files import only_error, sound
 POWERS = Path(__file__).parents[2] / "packages" / "powers"
 
 
-def test_header_of_testlib_may_lie_beside_the_packages(tmp_path: Path) -> None:
+def test_testlib_header_next_to_lightcp_packages_is_used(tmp_path: Path) -> None:
     folder = tmp_path / "all" / "powers"
     shutil.copytree(POWERS, folder)
     (folder / "chk.cc").write_text('#include "testlib.h"\n')

@@ -64,7 +64,7 @@ def pro(folder: Path, **packages: dict[str, str]) -> LoadedProblems:
     return load(find_benchmark("livecodebench-pro"), options, cache=folder / "cache")
 
 
-async def test_a_zip_with_a_checker(scorer: Scorer, home: Path) -> None:
+async def test_livecodebench_pro_zip_with_checker_is_judged(scorer: Scorer, home: Path) -> None:
     problems = pro(home, n2000a=PLAIN)
     assert problems.left_out == {"the dataset has no tests for it": 1}
     problem = problems["n2000a"]
@@ -74,14 +74,14 @@ async def test_a_zip_with_a_checker(scorer: Scorer, home: Path) -> None:
     assert await statuses(scorer, problem, "print(20)") == [V.AC, V.WA]
 
 
-async def test_a_zip_with_an_interactor(scorer: Scorer, home: Path) -> None:
+async def test_livecodebench_pro_zip_with_interactor_is_judged(scorer: Scorer, home: Path) -> None:
     problem = pro(home, n2000b=HIDING)["n2000b"]
     assert problem.task_type is TaskType.INTERACTIVE
     assert await statuses(scorer, problem, HALVES) == [V.AC, V.AC]
     assert (await statuses(scorer, problem, "for n in range(8): print(n, flush=True), input()"))[0] is V.WA
 
 
-def test_a_zip_that_changes_is_read_anew(home: Path) -> None:
+def test_changed_livecodebench_pro_zip_is_read_again(home: Path) -> None:
     assert len(pro(home, a=PLAIN)["a"].tests) == 2
     assert (
         len(pro(home, a={**PLAIN, "config.yaml": CONFIG.replace("n_cases: 2", "n_cases: 1")})["a"].tests) == 1
@@ -104,18 +104,20 @@ def test_a_zip_that_changes_is_read_anew(home: Path) -> None:
         ({**PLAIN, "config.yaml": "type: default\n"}, "not a list of subtasks"),
     ],
 )
-def test_broken_zips_are_left_out(home: Path, files: dict[str, str], words: str) -> None:
+def test_broken_livecodebench_pro_zip_is_excluded_with_reason(
+    home: Path, files: dict[str, str], words: str
+) -> None:
     problems = pro(home, a=files, sound=PLAIN)
     assert list(problems) == ["sound"]
     assert f"its package is flawed: {words}" in problems.left_out
 
 
-def test_a_zip_that_leads_elsewhere_is_refused(home: Path) -> None:
+def test_zip_member_outside_of_the_archive_is_input_error(home: Path) -> None:
     with pytest.raises(InputError, match="is outside of the archive"):
         pro(home, a={**PLAIN, "../out": ""})
 
 
-def test_such_packages_are_judged_alone_too(cli: CommandLine, home: Path) -> None:
+def test_extracted_livecodebench_pro_package_is_listed(cli: CommandLine, home: Path) -> None:
     archives = write_pro(home, n2000a=PLAIN) / "LiveCodeBench-Pro-Testcase"
     write_header(archives)
     done = cli("problems", archives, "--json")
@@ -127,7 +129,7 @@ def test_such_packages_are_judged_alone_too(cli: CommandLine, home: Path) -> Non
     assert done.returncode == 0 and "LightCPVerifier" in done.stdout, done.stderr
 
 
-def test_benchmark_is_listed_with_what_is_left_out(cli: CommandLine, home: Path) -> None:
+def test_problems_command_lists_livecodebench_pro_with_exclusions(cli: CommandLine, home: Path) -> None:
     done = cli("problems", "livecodebench_pro", "--data-dir", write_pro(home, n2000b=HIDING))
     assert done.returncode == 0 and "testlib" in done.stdout, done.stderr
     assert "1 problem left out: the dataset has no tests for it" in done.stdout

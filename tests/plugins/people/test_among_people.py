@@ -38,7 +38,7 @@ def solved(difficulty: int, number: int, of: int = 10, **fields: Any) -> Problem
     )
 
 
-def test_a_rating_is_that_of_whom_half_the_problems_of_it_defeat() -> None:
+def test_elo_is_the_rating_at_which_half_the_problems_are_solved() -> None:
     found = compare_with_people(RATED, [solved(1500, 5), solved(1500, 5)])
     assert found.elo == pytest.approx(1500, abs=1) and found.of == 2
     even = compare_with_people(RATED, [solved(1100, 9), solved(1500, 5), solved(1900, 1), solved(2300, 0)])
@@ -48,7 +48,7 @@ def test_a_rating_is_that_of_whom_half_the_problems_of_it_defeat() -> None:
     assert better.elo is not None and better.elo > even.elo
 
 
-def test_without_a_bound_there_is_no_rating() -> None:
+def test_all_or_no_problems_solved_gives_no_rating() -> None:
     assert "no rating" in compare_with_people(RATED, [solved(1500, 10)]).remark
     assert "no rating" in compare_with_people(RATED, [solved(1500, 0)]).remark
     assert "no problem with a rating" in compare_with_people(RATED, []).remark
@@ -68,7 +68,7 @@ def contest(name: str, *problems: str) -> ContestResults:
     )
 
 
-def test_a_contest_counts_where_all_its_problems_are_scored() -> None:
+def test_contest_counts_only_if_all_its_problems_are_scored() -> None:
     people = People(source="x", contests=(contest("a", "a1", "a2"), contest("b", "b1"), contest("c", "c1")))
     found = compare_with_people(people, [points("a1", 60), points("a2@2024", 40), points("b1", 10)])
     assert (found.of, found.percentile) == (2, 37.5), "75 and 0: fewer points than the model's, not as many"
@@ -77,7 +77,7 @@ def test_a_contest_counts_where_all_its_problems_are_scored() -> None:
     assert (part.of, part.percentile) == (0, None) and "1 without results for all problems" in part.remark
 
 
-def test_a_rating_is_that_of_the_place() -> None:
+def test_elo_rises_with_rank_in_the_contest() -> None:
     every = [
         compare_with_people(People(source="x", contests=(contest("a", "a1"),)), [points("a1", total)]).elo
         for total in (0, 60, 100, 200)
@@ -85,7 +85,7 @@ def test_a_rating_is_that_of_the_place() -> None:
     assert every == sorted(every) and every[0] == 0 and len(set(every)) == 4
 
 
-def test_the_report_says_it(tmp_path: Path) -> None:
+def test_report_contains_percentile_among_people(tmp_path: Path) -> None:
     rows = [result_row(submission(key), SUM, result(submission(key), {"3-a": Verdict.WA})) for key in "ab"]
     folder = write_run(tmp_path / "run", rows)
     assert summary(folder).models[0].more == {}
@@ -94,7 +94,7 @@ def test_the_report_says_it(tmp_path: Path) -> None:
     assert json.loads((folder / "people.json").read_text())["source"] == "the contest's table"
 
 
-def test_a_report_says_it_when_results_of_people_come_later(tmp_path: Path) -> None:
+def test_report_is_updated_when_results_of_people_are_added(tmp_path: Path) -> None:
     sent = submission("a")
     folder = write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))])
     write_people(folder, People(source="the contest's table", missing="no network"))

@@ -46,12 +46,14 @@ def points(folder: Path, wrong: str = "", partly: str = "") -> list[float]:
     return [round(part.exact_score * part.points, 6) for part in found.subtasks]
 
 
-def test_package_is_called_by_its_short_name() -> None:
+def test_polygon_package_id_is_its_short_name() -> None:
     assert Polygon().package_id(HALVES, "") == "halves"
 
 
 @pytest.mark.parametrize(("archive", "top"), [("two-parts.zip", ""), ("x.zip", "two-parts")])
-def test_a_zip_without_a_short_name_is_called_by_its_place(tmp_path: Path, archive: str, top: str) -> None:
+def test_polygon_package_without_short_name_is_named_by_its_archive_or_folder(
+    tmp_path: Path, archive: str, top: str
+) -> None:
     folder = changed(tmp_path, (' short-name="halves"', ""))
     found = load_problems(zipped(folder, tmp_path / archive, top), cache=tmp_path / "cache")
     assert list(found) == ["two-parts"]
@@ -67,7 +69,7 @@ def test_a_zip_without_a_short_name_is_called_by_its_place(tmp_path: Path, archi
         ("1", [0, 0, 0]),  # and that on the sample
     ],
 )
-def test_groups_that_depend_on_others(wrong: str, earned: list[float]) -> None:
+def test_polygon_group_scores_0_if_its_dependency_fails(wrong: str, earned: list[float]) -> None:
     assert points(HALVES, wrong) == earned
 
 
@@ -79,29 +81,31 @@ def test_groups_that_depend_on_others(wrong: str, earned: list[float]) -> None:
         ("1", [0, 0, 0]),
     ],
 )
-def test_a_part_of_the_points_is_not_passed(tmp_path: Path, partly: str, earned: list[float]) -> None:
+def test_partial_points_do_not_complete_a_polygon_group(
+    tmp_path: Path, partly: str, earned: list[float]
+) -> None:
     assert points(HALVES, partly=partly) == earned
     whole = changed(tmp_path, ('points-policy="each-test"', 'points-policy="complete-group"'))
     assert points(whole, partly=partly) == [*earned[:2], 0]
 
 
-def test_groups_without_a_sum_have_that_of_their_tests(tmp_path: Path) -> None:
+def test_polygon_group_without_points_has_the_sum_of_its_tests(tmp_path: Path) -> None:
     change = ('points="30.0" points-policy', "points-policy")
     own = ('<test group="1" method="manual" points="0.0"/>', '<test group="1" method="manual" points="7"/>')
     assert points(changed(tmp_path, change, own)) == [0, 7, 70]
 
 
-def test_tests_with_points_and_no_groups(tmp_path: Path) -> None:
+def test_polygon_tests_with_points_count_without_groups(tmp_path: Path) -> None:
     folder = changed(tmp_path, ("<groups>", "<nothing>"), ("</groups>", "</nothing>"))
     assert points(folder, "5") == [50]
 
 
-def test_a_header_of_something_else(tmp_path: Path) -> None:
+def test_problem_xml_of_other_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "problem.xml").write_text("<html/>")
     assert "<html> is not a problem" in str(only_error(tmp_path))
 
 
-def test_tests_that_were_written_on_windows(tmp_path: Path) -> None:
+def test_polygon_test_with_windows_line_ends_is_normalized(tmp_path: Path) -> None:
     package = tmp_path / "halves"
     shutil.copytree(HALVES, package)
     first, second = sorted(path for path in (package / "tests").iterdir() if path.suffix != ".a")[:2]

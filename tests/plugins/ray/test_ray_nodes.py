@@ -14,14 +14,14 @@ from ioi_eval.plugins.ray.node import LIBRARY, PROCTOR
 from ioi_eval.plugins.ray.wire import _node_file
 
 
-def test_file_that_the_node_keeps_travels_without_its_content() -> None:
+def test_file_cached_on_ray_node_is_sent_without_content() -> None:
     file = JobFile(name="t/0.in", content=Blob.of("1 2\n" * 1000), executable=True)
     kept = _node_file(file, {file.content.sha256: file})
     assert (kept.content.data, kept.content.sha256, kept.executable) == (None, file.content.sha256, True)
     assert _node_file(file, {}).content.data == file.content.data
 
 
-def test_slots_are_what_is_free_and_what_is_declared() -> None:
+def test_ray_node_slots_are_free_cpus_or_declared_resource() -> None:
     free = {"CPU": 7.0, "ioi_eval": 3.0, "GPU": 8.0}
     node = SeenNode(id="1", name="one", free=free, declares=False)
     assert [node.slots(each) for each in (1.0, 2.0, 0.5, 8.0)] == [7, 3, 14, 0]
@@ -29,7 +29,7 @@ def test_slots_are_what_is_free_and_what_is_declared() -> None:
     assert SeenNode(id="1", name="one", free={}, declares=True).slots(1.0) == 0
 
 
-def test_where_ray_is_missing_its_address_is_refused_all_the_same() -> None:
+def test_invalid_ray_address_is_refused_without_ray_installed() -> None:
     from ioi_eval.engines.registry import find_engine
 
     with pytest.raises(InputError, match="not a Ray cluster"):
@@ -47,7 +47,7 @@ class Seeing:
         raise JobRejected("noted")
 
 
-async def test_program_in_python_comes_back_from_nodes_where_python_waits() -> None:
+async def test_python_artifact_is_fetched_from_ray_nodes_with_fork_server() -> None:
     """Its sources name the modules to wait with; other programs stay where they were built."""
     tools = {
         name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1", identity=name)

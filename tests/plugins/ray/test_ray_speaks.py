@@ -105,7 +105,7 @@ async def until_told(told: list[ServerEvent], *changes: tuple[str, Change]) -> N
     await until(lambda: heard() == list(changes), every=0.001)
 
 
-async def test_nodes_that_come_and_go_are_told(ray: FakeCluster, told: list[ServerEvent]) -> None:
+async def test_joining_and_leaving_ray_nodes_emit_events(ray: FakeCluster, told: list[ServerEvent]) -> None:
     ray.versions["c:1"] = "0.0.1"
     ray.nodes = ["a:1", "b:1"]
     await until_told(told, ("b:1", Change.JOINED))
@@ -118,7 +118,7 @@ async def test_nodes_that_come_and_go_are_told(ray: FakeCluster, told: list[Serv
     assert changes == {("a:1", Change.JOINED), ("c:1", Change.LEFT_OUT)}
 
 
-async def test_that_no_node_is_left_is_told_before_jobs_are_given_up(
+async def test_loss_of_all_ray_nodes_is_reported_before_jobs_fail(
     ray: FakeCluster, told: list[ServerEvent]
 ) -> None:
     ray.nodes = []
@@ -137,7 +137,7 @@ def job_with(content: str) -> Job:
     return Job(files=(JobFile(name="run", content=Blob.of("true")), big))
 
 
-async def test_content_that_a_node_keeps_is_sent_once_and_again_after_it_was_lost(
+async def test_cached_content_is_sent_again_only_after_the_ray_node_lost_it(
     ray: FakeCluster, told: list[ServerEvent]
 ) -> None:
     engine: RayEngine = ray.engine  # type: ignore[attr-defined]
@@ -150,7 +150,7 @@ async def test_content_that_a_node_keeps_is_sent_once_and_again_after_it_was_los
     assert ray.sent == [job.files[1].content.sha256] * 2
 
 
-async def test_actor_that_died_is_replaced_on_its_node_and_loses_no_job(
+async def test_dead_ray_actor_is_replaced_and_its_job_is_retried(
     ray: FakeCluster, told: list[ServerEvent]
 ) -> None:
     engine: RayEngine = ray.engine  # type: ignore[attr-defined]
@@ -164,7 +164,7 @@ async def test_actor_that_died_is_replaced_on_its_node_and_loses_no_job(
 
 
 @pytest.mark.parametrize("is_given", [True, False])
-async def test_an_address_where_nothing_answers_is_said_with_the_remedy(
+async def test_unreachable_ray_address_is_reported_with_remedy(
     ray: FakeCluster, unused_tcp_port: int, is_given: bool
 ) -> None:
     """After 15 s, though Ray itself would wait for minutes: often by the file of a cluster that is gone."""
@@ -203,7 +203,7 @@ def server(answer: bytes | None) -> Any:
         (b"HTTP/1.1 400 Bad Request", "another server is there"),
     ],
 )
-async def test_a_port_that_another_server_has_is_no_cluster(
+async def test_port_of_another_server_is_not_accepted_as_ray_cluster(
     ray: FakeCluster, answer: bytes | None, fault: str
 ) -> None:
     """Or a cluster that hangs: the system takes connections for it."""
@@ -219,7 +219,7 @@ async def test_a_port_that_another_server_has_is_no_cluster(
 
 
 @pytest.mark.parametrize("tls", [False, True])
-async def test_an_address_that_answers_is_passed_on(ray: FakeCluster, tls: bool) -> None:
+async def test_answering_ray_address_is_accepted(ray: FakeCluster, tls: bool) -> None:
     settings = bytes((0, 0, 6, 4, 0, 0, 0, 0, 0)) + bytes(6)
     ray.tls = tls
     async with await server(None if tls else settings) as there:
@@ -228,7 +228,7 @@ async def test_an_address_that_answers_is_passed_on(ray: FakeCluster, tls: bool)
 
 
 @pytest.mark.parametrize(("failures", "starts"), [(2, True), (3, False)])
-def test_its_own_clusters_start_is_tried_again(
+def test_start_of_local_ray_cluster_is_retried(
     monkeypatch: pytest.MonkeyPatch, failures: int, starts: bool
 ) -> None:
     calls = list[str]()

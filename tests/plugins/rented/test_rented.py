@@ -72,7 +72,9 @@ def on(servers: list[Loopback], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rented._E2bServer, "address", address)
 
 
-async def test_boxes_judge_and_are_stopped(sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rented_sandboxes_judge_and_are_stopped(
+    sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with Loopback(fine) as one, Loopback(fine) as other:
         on([one, other], monkeypatch)
         engine = rented.rented("e2b:judge*2", rented.E2b(), patience=QUICK, capabilities=PROFILE)
@@ -88,7 +90,7 @@ async def test_boxes_judge_and_are_stopped(sdk: type[Sandbox], monkeypatch: pyte
     assert [box.killed for box in sdk.made] == [1, 1]
 
 
-async def test_a_box_that_cannot_be_had_leaves_no_other(sdk: type[Sandbox]) -> None:
+async def test_failed_start_of_a_rented_sandbox_stops_the_others(sdk: type[Sandbox]) -> None:
     sdk.refuse = 3
     with pytest.raises(EngineUnavailable, match="E2B: quota exceeded"):
         await rented.rented("e2b:judge*4", rented.E2b()).__aenter__()
@@ -96,7 +98,7 @@ async def test_a_box_that_cannot_be_had_leaves_no_other(sdk: type[Sandbox]) -> N
 
 
 @pytest.mark.parametrize("late", ["create", "run"])
-async def test_who_gives_up_while_boxes_start_leaves_none(
+async def test_cancellation_during_start_stops_rented_sandboxes(
     sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch, late: str
 ) -> None:
     begun, call = asyncio.Event(), getattr(Sandbox, late)
@@ -119,7 +121,7 @@ async def test_who_gives_up_while_boxes_start_leaves_none(
 PAGE = Path(__file__).parents[3] / "docs" / "rented.md"
 
 
-async def test_the_page_s_provider() -> None:
+async def test_provider_example_of_the_page_works() -> None:
     """The block of the page, with a client that starts a server on this machine."""
     names = dict[str, Any]()
     exec(PAGE.read_text().partition("```python\n")[2].partition("```")[0], names)
@@ -144,7 +146,7 @@ async def test_the_page_s_provider() -> None:
     assert gone == [server.url] and isinstance(names["engine"](Client()), rented.RentedEngine)
 
 
-def test_the_command_line_takes_it(store: Store) -> None:
+def test_engine_option_e2b_opens_rented_engine(store: Store) -> None:
     opened = open_engine(EngineChoice(text="e2b:judge*3"), store)
     assert isinstance(opened.engine, rented.RentedEngine) and opened.trusted is not None
     for text in ("e2b", "e2b:judge*0", "e2b:a b"):

@@ -32,7 +32,7 @@ async def run(call: Caller, code: str, **fields: Any) -> dict[str, Any]:
     return reply
 
 
-async def test_a_program_runs(call: Caller) -> None:
+async def test_run_code_returns_output_and_exit_code(call: Caller) -> None:
     reply = await run(call, "import sys; print(input() + '!'); print('e', file=sys.stderr)", stdin="hello")
     assert (reply["status"], reply["message"], reply["compile_result"]) == ("Success", "", None)
     found = reply["run_result"]
@@ -50,7 +50,7 @@ async def test_a_program_runs(call: Caller) -> None:
         ("x = bytearray(300 << 20)", {"memory_limit_MB": 100}, None),
     ],
 )
-async def test_a_program_that_fails(
+async def test_run_code_of_failing_program_has_status_failed(
     call: Caller, code: str, fields: dict[str, Any], code_of_run: int | None
 ) -> None:
     reply = await run(call, code, **fields)
@@ -59,14 +59,14 @@ async def test_a_program_that_fails(
     assert code_of_run in (None, reply["run_result"]["return_code"])
 
 
-async def test_a_program_that_takes_too_long(call: Caller) -> None:
+async def test_run_code_over_its_timeout_has_status_time_limit_exceeded(call: Caller) -> None:
     for code in ("while True: pass", "import time; time.sleep(1000)"):
         reply = await run(call, code, run_timeout=0.3)
         assert (reply["status"], reply["run_result"]["status"]) == ("Failed", "TimeLimitExceeded")
         assert reply["run_result"]["return_code"] is None
 
 
-async def test_a_program_that_is_compiled(call: Caller) -> None:
+async def test_run_code_of_cpp_program_returns_compile_result(call: Caller) -> None:
     reply = await run(call, DOUBLE_CPP, language="cpp", stdin="21", compile_timeout=60, fetch_files=["none"])
     assert (reply["status"], reply["files"]) == ("Success", {})
     assert (reply["compile_result"]["return_code"], reply["run_result"]["stdout"]) == (0, "42\n")
@@ -92,14 +92,14 @@ OTHERS = {
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("language", OTHERS)
-async def test_programs_in_other_languages(call: Caller, language: str) -> None:
+async def test_run_code_runs_program_in_other_language(call: Caller, language: str) -> None:
     needs(language)
     limits = {"compile_timeout": 60, "run_timeout": 30, "memory_limit_MB": 512}
     reply = await run(call, OTHERS[language], language=language, stdin="21", **limits)
     assert (reply["status"], reply["run_result"]["stdout"]) == ("Success", "42\n"), reply
 
 
-async def test_files_come_and_go(call: Caller) -> None:
+async def test_run_code_sends_input_files_and_fetches_output_files(call: Caller) -> None:
     given = {"data/a.txt": base64.b64encode(b"\xff").decode(), "lib.py": base64.b64encode(b"n = 7").decode()}
     code = "import lib; d = open('data/a.txt', 'rb').read(); open('out.bin', 'wb').write(d * lib.n)"
     reply = await run(call, code, files={**given, "left.out": None}, fetch_files=["out.bin", "left.out"])
@@ -111,7 +111,7 @@ async def test_files_come_and_go(call: Caller) -> None:
     assert reply["run_result"]["stdout"] == "\nas it is, without a line break"
 
 
-async def test_files_that_are_too_large_to_fetch_are_the_programs_fault(call: Caller) -> None:
+async def test_fetching_a_too_large_file_is_status_failed(call: Caller) -> None:
     """The reply was an error of the sandbox, which a program could choose by that."""
     code = "open('out.bin', 'wb').truncate(65 << 20)"
     reply = await run(call, code, fetch_files=["out.bin"])
@@ -119,14 +119,14 @@ async def test_files_that_are_too_large_to_fetch_are_the_programs_fault(call: Ca
     assert "more than" in reply["message"]
 
 
-async def test_a_source_of_which_nothing_comes_does_not_compile(call: Caller) -> None:
+async def test_source_that_compiles_to_no_program_is_status_failed(call: Caller) -> None:
     needs("pascal")
     unit = "unit main;\ninterface\nimplementation\nend.\n"
     reply = await run(call, unit, language="pascal", compile_timeout=60)
     assert (reply["status"], reply["run_result"]) == ("Failed", None)
 
 
-async def test_it_is_confined_like_any_job(call: Caller) -> None:
+async def test_run_code_program_has_no_access_to_files_or_network(call: Caller) -> None:
     """A program finds neither the machine's files nor its network, nor what the program before it left."""
     reply = await run(call, "open('left', 'w').write('x'); print(open('left').read())")
     assert reply["status"] == "Success"
@@ -151,7 +151,7 @@ except OSError as error: print(type(error).__name__)
         ({"code": "", "language": "python", "run_timeout": 61}, 400, "60000"),
     ],
 )
-async def test_a_request_that_cannot_be_done(
+async def test_invalid_run_code_request_is_refused_with_message(
     call: Caller, fields: dict[str, Any], status: int, words: str
 ) -> None:
     got, reply = await call.post("/run_code", json=fields)
@@ -162,14 +162,16 @@ async def test_a_request_that_cannot_be_done(
     ("fields", "words"),
     [({"language": "lean"}, "there are python"), ({"files": {"../a": ""}}, "'../a'")],
 )
-async def test_what_the_worker_lacks_is_its_own_fault(
+async def test_unsupported_language_or_file_name_is_status_sandbox_error(
     call: Caller, fields: dict[str, Any], words: str
 ) -> None:
     reply = await run(call, "print()", **fields)
     assert reply["status"] == "SandboxError" and words in reply["message"]
 
 
-async def test_who_finds_no_room_waits_for_some(server: Server, call: Caller, options: ServerOptions) -> None:
+async def test_request_without_free_slot_waits_and_then_gets_504(
+    server: Server, call: Caller, options: ServerOptions
+) -> None:
     """Its clients try again after 504, and after nothing else, and give up after three times."""
     jobs = [asyncio.create_task(call.run("sleep 1000")) for _ in range(1 + options.queue)]
     await until(lambda: len(server._queue._entries) == len(jobs))
@@ -198,7 +200,7 @@ async def post(call: Caller, code: str, **fields: Any) -> tuple[int, Any]:
     return await call.post("/run_code", json={"code": code, "language": "python", **WAITS, **fields})
 
 
-async def test_who_is_told_to_come_again_keeps_its_place(engine: EmbeddedEngine) -> None:
+async def test_request_retried_after_504_keeps_its_queue_position(engine: EmbeddedEngine) -> None:
     """Its client would hang up before the answer, and not try again; after 504 it does, three times."""
     async with Server(engine, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
         call, clock = Caller(session), Ahead()
@@ -227,7 +229,7 @@ async def test_who_is_told_to_come_again_keeps_its_place(engine: EmbeddedEngine)
         await asyncio.wait([running, behind])
 
 
-async def test_whose_client_stays_away_loses_its_place(server: Server, call: Caller) -> None:
+async def test_request_is_dropped_if_its_client_does_not_return(server: Server, call: Caller) -> None:
     clock = Ahead()
     late = asyncio.create_task(post(call, "import time; time.sleep(1000)", run_timeout=60))
     await until(lambda: server.running == 1)
@@ -239,7 +241,9 @@ async def test_whose_client_stays_away_loses_its_place(server: Server, call: Cal
 
 
 @pytest.mark.parametrize("fields", [{}, {"language": "cpp", "code": DOUBLE_CPP, "compile_timeout": 60}])
-async def test_what_has_begun_late_is_not_lost(engine: EmbeddedEngine, fields: dict[str, Any]) -> None:
+async def test_result_of_job_started_late_is_returned_on_retry(
+    engine: EmbeddedEngine, fields: dict[str, Any]
+) -> None:
     """It runs on while its client is away, whether it is being built or runs."""
     held = HeldEngine(engine)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
@@ -255,7 +259,9 @@ async def test_what_has_begun_late_is_not_lost(engine: EmbeddedEngine, fields: d
         assert held.ran == ([("submission",), ()] if fields else [()])
 
 
-async def test_what_is_left_is_for_its_token_alone(engine: EmbeddedEngine, tmp_path: Path) -> None:
+async def test_stored_reply_is_returned_only_to_the_same_token(
+    engine: EmbeddedEngine, tmp_path: Path
+) -> None:
     (tmp_path / "tokens").write_text("red a\nblue b\n")
     held, clock, options = HeldEngine(engine, slots=2), Ahead(), ServerOptions(port=0, queue=9)
     options = msgspec.structs.replace(options, token_file=tmp_path / "tokens")
@@ -273,7 +279,7 @@ async def test_what_is_left_is_for_its_token_alone(engine: EmbeddedEngine, tmp_p
         assert held.begun == 2
 
 
-async def test_a_build_goes_on_without_its_client(engine: EmbeddedEngine, store: Store) -> None:
+async def test_build_continues_after_its_client_disconnects(engine: EmbeddedEngine, store: Store) -> None:
     """A client that reads for 1 s gets past one of 2 s; until then the build has the slot of its request."""
     held = HeldEngine(engine)
     asked = {"code": DOUBLE_CPP.replace("2 *", "3 *"), "language": "cpp", "compile_timeout": 60}
@@ -297,7 +303,7 @@ async def test_a_build_goes_on_without_its_client(engine: EmbeddedEngine, store:
         assert held.ran == [("submission",), (), ()]
 
 
-async def test_a_build_without_its_client_ends_with_the_server(engine: EmbeddedEngine) -> None:
+async def test_build_of_disconnected_client_ends_with_the_server(engine: EmbeddedEngine) -> None:
     held = HeldEngine(engine)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
         gone = asyncio.create_task(post(Caller(session), DOUBLE_CPP, language="cpp", compile_timeout=60))
@@ -308,7 +314,7 @@ async def test_a_build_without_its_client_ends_with_the_server(engine: EmbeddedE
     assert held.ended == 1
 
 
-async def test_a_build_to_whom_nobody_comes_ends(engine: EmbeddedEngine) -> None:
+async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
     """Else who hangs up at once could have all slots for minutes."""
     held = HeldEngine(engine)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
@@ -328,7 +334,7 @@ async def test_a_build_to_whom_nobody_comes_ends(engine: EmbeddedEngine) -> None
         assert (await run(call, **asked))["run_result"]["stdout"] == "42\n"
 
 
-async def test_a_wait_for_a_slot_is_told_once(engine: EmbeddedEngine) -> None:
+async def test_queue_time_of_compiled_program_is_counted_once(engine: EmbeddedEngine) -> None:
     """By the first of the two jobs of a program that is built."""
     held = HeldEngine(engine)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
@@ -347,7 +353,7 @@ async def test_a_wait_for_a_slot_is_told_once(engine: EmbeddedEngine) -> None:
         assert counts["ioi_eval_wait_seconds_count"] == len(held.ran)
 
 
-async def test_who_waits_for_anothers_build_needs_no_slot(engine: EmbeddedEngine) -> None:
+async def test_request_waiting_for_a_shared_build_uses_no_slot(engine: EmbeddedEngine) -> None:
     """Of two slots the second is for others meanwhile."""
     held = HeldEngine(engine, slots=2)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
@@ -365,7 +371,7 @@ async def test_who_waits_for_anothers_build_needs_no_slot(engine: EmbeddedEngine
     ["import time; time.sleep(1000)", pytest.param("while True: pass", marks=pytest.mark.nightly)],
     ids=["sleeps", "spins"],
 )
-async def test_an_endless_loop_is_one_however_long_it_waited(
+async def test_endless_loop_after_long_queueing_is_time_limit_exceeded(
     server: Server, call: Caller, endless: str
 ) -> None:
     running = asyncio.create_task(call.run("sleep 1000"))
@@ -380,16 +386,16 @@ async def test_an_endless_loop_is_one_however_long_it_waited(
     assert reply["run_result"]["status"] == "TimeLimitExceeded"
 
 
-async def test_more_memory_than_machines_have_is_no_limit(call: Caller) -> None:
+async def test_huge_memory_limit_is_accepted(call: Caller) -> None:
     assert (await run(call, "print(1)", memory_limit_MB=1 << 50))["run_result"]["stdout"] == "1\n"
 
 
-async def test_times_may_be_texts(call: Caller) -> None:
+async def test_timeout_and_memory_limit_may_be_strings(call: Caller) -> None:
     reply = await run(call, "import time; time.sleep(1000)", run_timeout="0.3", memory_limit_MB="64")
     assert reply["run_result"]["status"] == "TimeLimitExceeded"
 
 
-async def test_what_was_printed_in_time_comes_with_the_timeout(call: Caller) -> None:
+async def test_output_before_the_timeout_is_returned(call: Caller) -> None:
     code = "import sys, time\nprint('half', flush=True)\nprint('e', file=sys.stderr)\ntime.sleep(1000)"
     found = (await run(call, code, run_timeout=0.5))["run_result"]
     assert (found["status"], found["stdout"], found["stderr"]) == ("TimeLimitExceeded", "half\n", "e\n")
@@ -399,7 +405,9 @@ def basic(pair: bytes) -> str:
     return f"Basic {base64.b64encode(pair).decode()}"
 
 
-async def test_a_token_may_stand_in_the_address(engine: EmbeddedEngine, options: ServerOptions) -> None:
+async def test_token_is_accepted_as_basic_auth_password(
+    engine: EmbeddedEngine, options: ServerOptions
+) -> None:
     guarded = ServerOptions(port=0, token=Secret("word"))
     asked = {"json": {"code": "print(1)", "language": "python"}}
     async with Server(engine, guarded) as server, aiohttp.ClientSession(server.url) as session:
@@ -436,7 +444,7 @@ async def submit(call: Caller, *given: Any, **config: Any) -> tuple[bool, list[b
     return reply["accepted"], [test["passed"] for test in reply["tests"]]
 
 
-async def test_a_submission_is_judged_by_the_tests_it_comes_with(call: Caller) -> None:
+async def test_submit_judges_by_the_tests_of_the_request(call: Caller) -> None:
     fenced = f"So:\n```python\n{DOUBLE}\n```\n"
     assert await submit(call, fenced, ("2", "4\n"), ("5", "10")) == (True, [True, True])
     assert await submit(call, fenced, ("2", "5"), ("5", "10")) == (False, [False])
@@ -450,7 +458,7 @@ async def test_a_submission_is_judged_by_the_tests_it_comes_with(call: Caller) -
     assert await submit(call, broken, ("2", "4"), ("5", "10"), **compiled) == (False, [False])
 
 
-async def test_outputs_are_compared_as_theirs(call: Caller) -> None:
+async def test_submit_compares_outputs_like_sandbox_fusion(call: Caller) -> None:
     echo = "```python\nimport sys\nprint(sys.stdin.read(), end='')\n```"
     for given, wanted, right in [
         ("YES\n no \n\n", "yes\nNo", True),
@@ -475,6 +483,8 @@ async def test_outputs_are_compared_as_theirs(call: Caller) -> None:
         ({"dataset_type": "HumanEvalDataset"}, "CommonOJDataset"),
     ],
 )
-async def test_a_submission_that_cannot_be_judged(call: Caller, config: dict[str, Any], words: str) -> None:
+async def test_invalid_submit_request_is_422_with_reason(
+    call: Caller, config: dict[str, Any], words: str
+) -> None:
     status, reply = await call.post("/submit", json=submission(DOUBLE, ("1", "2"), **config))
     assert status == 422 and words in reply["detail"]

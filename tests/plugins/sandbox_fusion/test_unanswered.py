@@ -13,7 +13,7 @@ from ioi_eval.plugins.sandbox_fusion.programs import Unanswered
 from ioi_eval.server.queue import RequestQueue, ResultPending
 
 
-async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unanswered, "_MAX_ANSWER_BYTES", 10)
     queue, here, go, begun = (
         RequestQueue(slots=1, max_waiting=9, max_bytes=1),
@@ -41,7 +41,7 @@ async def test_answers_that_nobody_takes_make_room_for_newer_ones(monkeypatch: p
     assert not queue._entries
 
 
-async def test_of_equal_requests_the_one_that_came_first_is_answered_first() -> None:
+async def test_equal_requests_are_answered_in_order_of_arrival() -> None:
     queue, here, go, numbers = RequestQueue(2, 9, 1), Unanswered(), asyncio.Event(), itertools.count(1)
 
     async def answer(seconds: float) -> bytes:
