@@ -80,7 +80,7 @@ def tools(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.nightly
-def test_strict_type_checkers_take_programs_that_use_the_wheel(tools: Path, tmp_path: Path) -> None:
+def test_program_using_the_wheel_passes_mypy_strict(tools: Path, tmp_path: Path) -> None:
     """The page on the library, checked in a project that has only the wheel."""
     page = (ROOT / "docs" / "library.md").read_text()
     project = tmp_path / "project"
@@ -119,7 +119,7 @@ def compiled(machine: str, folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.nightly
-def test_a_wheel_brings_what_its_sources_give(
+def test_wheel_binaries_equal_a_build_of_the_sources(
     wheel: Path, tools: Path, proctor: Path, library: bytes, tmp_path: Path
 ) -> None:
     """For both machines, byte for byte what is built elsewhere; and with it Python needs no compiler."""
@@ -143,7 +143,7 @@ def test_a_wheel_brings_what_its_sources_give(
 
 
 @pytest.mark.nightly
-def test_wheel_scores_its_examples_without_the_checkout(tools: Path, tmp_path: Path) -> None:
+def test_installed_wheel_scores_the_examples_without_a_checkout(tools: Path, tmp_path: Path) -> None:
     """By the commands that README.md shows."""
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -216,7 +216,7 @@ async def test_submissions_on_faulty_servers_are_scored_once_like_on_quiet_serve
     assert len({tuple(row["tests"]) for row in expected.values()}) > 40  # there is something to get wrong
 
 
-async def test_submission_failing_on_all_servers_is_failure_and_run_goes_on(scratch: Path) -> None:
+async def test_submission_failing_on_all_servers_is_recorded_and_run_continues(scratch: Path) -> None:
     """One submission that no server can answer; the others are scored."""
 
     class Poisoned(Server):
@@ -246,7 +246,7 @@ async def test_submission_failing_on_all_servers_is_failure_and_run_goes_on(scra
     ],
     ids=lambda fault: fault.__name__,
 )
-async def test_server_failing_every_job_rests_and_all_submissions_are_scored(
+async def test_server_failing_every_job_is_paused_and_all_submissions_are_scored(
     scratch: Path, fault: Fault
 ) -> None:
     """A server that fails at once would otherwise get most of the jobs."""

@@ -37,7 +37,7 @@ def limits() -> dict[str, str]:
 # --- the official image ------------------------------------------------------------------------------
 
 
-def test_the_limits_are_all_that_the_doctor_asks_for() -> None:
+def test_limits_env_satisfies_all_limits_that_doctor_requires() -> None:
     """A report of nothing but ones lacks everything; each remedy names a variable and a value."""
     numbers = {
         field: 1
@@ -79,13 +79,15 @@ def started(folder: Path, index: str, *, entrypoint: bool) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(("entrypoint", "word"), [(True, "entrypoint"), (False, "node src")])
-def test_the_official_server_starts_with_a_larger_body(tmp_path: Path, entrypoint: bool, word: str) -> None:
+def test_official_piston_starts_with_raised_request_body_limit(
+    tmp_path: Path, entrypoint: bool, word: str
+) -> None:
     said, index = started(tmp_path, _INDEX, entrypoint=entrypoint)
     assert (said, index) == (word, _RAISED)
     assert started(tmp_path, index, entrypoint=entrypoint) == (word, _RAISED)  # a container that starts again
 
 
-def test_a_server_that_reads_its_limit_is_left_alone_and_an_unknown_one_is_named(tmp_path: Path) -> None:
+def test_start_script_leaves_configurable_server_and_warns_of_unknown_server(tmp_path: Path) -> None:
     new = "app.use(body_parser.json({ limit: config.request_body_limit }));\n"
     assert started(tmp_path, new, entrypoint=False) == ("node src", new)
     said, _ = started(tmp_path, "app.use(express.json());\n", entrypoint=False)
@@ -93,7 +95,7 @@ def test_a_server_that_reads_its_limit_is_left_alone_and_an_unknown_one_is_named
 
 
 @pytest.mark.parametrize(("kind", "starter"), [("pyxis", "srun"), ("apptainer", "apptainer")])
-def test_a_slurm_job_starts_the_official_image(tmp_path: Path, kind: str, starter: str) -> None:
+def test_slurm_job_starts_official_image_with_limits(tmp_path: Path, kind: str, starter: str) -> None:
     """The plug-ins are not here: a script tells what would be started, and with which limits."""
     program = tmp_path / starter
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nenv\n')
@@ -119,7 +121,7 @@ def test_a_slurm_job_starts_the_official_image(tmp_path: Path, kind: str, starte
 @pytest.mark.parametrize(
     "command", [["stop"], ["stop", "2000"], ["launch", "--ioi-eval", "/bin/true", "--open-to-all", "1"]]
 )
-def test_no_worker_is_started_or_stopped_where_slurm_does_not_answer(
+def test_slurm_scripts_start_and_stop_no_worker_if_slurm_does_not_answer(
     tmp_path: Path, command: list[str], answers: int
 ) -> None:
     """A real one takes minutes to say so. `answers`: to so many questions, then no more."""
@@ -145,7 +147,7 @@ def test_no_worker_is_started_or_stopped_where_slurm_does_not_answer(
 # --- docker ------------------------------------------------------------------------------------------
 
 
-def test_the_compose_file_agrees_with_its_neighbours() -> None:
+def test_compose_file_paths_ports_and_capabilities_are_correct() -> None:
     folder = PISTON / "docker"
     services = yaml.safe_load((folder / "compose.yaml").read_text())["services"]
     official, worker = services["official"], services["worker"]
@@ -161,7 +163,7 @@ def test_the_compose_file_agrees_with_its_neighbours() -> None:
     assert worker["cap_drop"] == ["ALL"]
 
 
-def test_what_is_deployed_is_known_to_the_worker() -> None:
+def test_worker_options_in_deployment_files_exist() -> None:
     known = {option for each in load_command("worker").params for option in each.opts}
     container = _KINDS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
     services = yaml.safe_load((PISTON / "docker" / "compose.yaml").read_text())["services"]
@@ -179,7 +181,7 @@ def commands(text: str) -> list[list[str]]:
     return [line.split() for line in lines if line.startswith("ioi-eval ")]
 
 
-def test_the_page_gives_commands_that_there_are() -> None:
+def test_deployment_readme_uses_existing_commands_and_options() -> None:
     found = commands((PISTON / "README.md").read_text())
     assert {words[1] for words in found} == {"doctor", "score", "package"}
     for _, name, *words in found:
@@ -197,17 +199,17 @@ def test_the_page_gives_commands_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-def test_kubernetes_knows_every_field(kind: str) -> None:
+def test_kubernetes_manifest_is_valid(kind: str) -> None:
     assert kubernetes_validate.validate(_KINDS[kind], "1.34", strict=True)
 
 
-def test_a_field_that_is_none_is_found() -> None:
+def test_kubernetes_validation_detects_invalid_field() -> None:
     broken = {**_KINDS["Service"], "spec": {**_KINDS["Service"]["spec"], "clusterIp": "None"}}
     with pytest.raises(kubernetes_validate.ValidationError, match="clusterIp"):
         kubernetes_validate.validate(broken, "1.30", strict=True)
 
 
-def test_the_parts_of_the_cluster_fit_together() -> None:
+def test_kubernetes_manifests_refer_to_each_other_correctly() -> None:
     deployment, service = _KINDS["Deployment"], _KINDS["Service"]
     pod: dict[str, Any] = deployment["spec"]["template"]
     labels = pod["metadata"]["labels"]
@@ -228,7 +230,7 @@ def test_the_parts_of_the_cluster_fit_together() -> None:
 
 
 @pytest.mark.parametrize("file", ["base/worker.yaml", "client/job.yaml"])
-def test_a_pod_can_keep_its_cache_in_a_folder_of_the_kubelets(tmp_path: Path, file: str) -> None:
+def test_pod_cache_is_a_folder_inside_its_volume_mount(tmp_path: Path, file: str) -> None:
     """That one is root's and open to all, whoever the pod is: it must be a folder in it."""
     every = yaml.safe_load_all((KUBERNETES / file).read_text())
     [pod] = [each["spec"]["template"]["spec"] for each in every if each["kind"] in ("Deployment", "Job")]
@@ -240,7 +242,7 @@ def test_a_pod_can_keep_its_cache_in_a_folder_of_the_kubelets(tmp_path: Path, fi
     assert store.root.stat().st_uid == os.geteuid()
 
 
-def test_a_pod_is_looked_after_and_has_nothing_to_steal() -> None:
+def test_pod_has_probes_and_restricted_security_context() -> None:
     pod = _KINDS["Deployment"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     for probe in ("startupProbe", "readinessProbe"):
@@ -254,7 +256,7 @@ def test_a_pod_is_looked_after_and_has_nothing_to_steal() -> None:
     assert container["resources"]["requests"] == container["resources"]["limits"]
 
 
-def test_a_client_reaches_the_workers_and_keeps_its_run() -> None:
+def test_client_job_may_reach_workers_and_stores_runs_on_its_volume() -> None:
     every = list(yaml.safe_load_all((KUBERNETES / "client" / "job.yaml").read_text()))
     claim, job = every
     pod = job["spec"]["template"]
@@ -277,7 +279,7 @@ def _bytes(text: str) -> int:
 
 
 @pytest.mark.parametrize("file", ["base/worker.yaml", "client/job.yaml"])
-def test_pod_asks_for_the_disk_of_its_volumes(file: str) -> None:
+def test_pod_requests_ephemeral_storage_for_its_volumes(file: str) -> None:
     every = yaml.safe_load_all((KUBERNETES / file).read_text())
     [pod] = [each["spec"]["template"]["spec"] for each in every if each["kind"] in ("Deployment", "Job")]
     volumes = (each["emptyDir"] for each in pod["volumes"] if "emptyDir" in each)
@@ -287,7 +289,7 @@ def test_pod_asks_for_the_disk_of_its_volumes(file: str) -> None:
         assert _bytes(resources[part]["ephemeral-storage"]) >= on_disk
 
 
-def test_client_is_not_tried_again_after_an_exit_code_that_stays() -> None:
+def test_client_job_is_not_retried_after_permanent_exit_codes() -> None:
     [job] = [each for each in yaml.safe_load_all((KUBERNETES / "client" / "job.yaml").read_text())
              if each["kind"] == "Job"]  # fmt: skip
     [failed] = [
@@ -301,7 +303,7 @@ def test_client_is_not_tried_again_after_an_exit_code_that_stays() -> None:
     assert pod["restartPolicy"] == "Never"  # the policy is refused with another one
 
 
-def test_probes_ask_by_https_where_workers_have_a_certificate() -> None:
+def test_probes_use_https_if_workers_have_a_certificate() -> None:
     pod = rendered("tls")["Deployment"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     probes = ("startupProbe", "readinessProbe", "livenessProbe")
@@ -314,7 +316,7 @@ def test_probes_ask_by_https_where_workers_have_a_certificate() -> None:
     }
 
 
-def test_the_operator_gets_the_same_alerts_about_the_job_that_it_scrapes() -> None:
+def test_prometheus_operator_alerts_equal_alerts_file_and_name_scraped_job() -> None:
     rules = yaml.safe_load((KUBERNETES / "many" / "prometheusrule.yaml").read_text())
     alerts = yaml.safe_load((PISTON / "monitoring" / "alerts.yaml").read_text())
     assert rules["spec"] == alerts
@@ -325,7 +327,7 @@ def test_the_operator_gets_the_same_alerts_about_the_job_that_it_scrapes() -> No
     assert jobs == {named["replacement"]}
 
 
-def test_no_more_workers_leave_at_once_than_the_budget_lets() -> None:
+def test_rolling_update_respects_pod_disruption_budget() -> None:
     budget, deployment = _KINDS["PodDisruptionBudget"], _KINDS["Deployment"]
     assert budget["spec"]["selector"] == deployment["spec"]["selector"]
     most = deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"]
@@ -345,13 +347,13 @@ def rendered(overlay: str, folder: Path = KUBERNETES) -> dict[str, Any]:
 @pytest.mark.nightly(unless="1.34|base-1.25")
 @pytest.mark.parametrize("of", ["1.25", "1.30", "1.34"])
 @pytest.mark.parametrize("overlay", ["base", "many", "tls", "client"])
-def test_kubernetes_knows_every_field_of_what_is_sent(overlay: str, of: str) -> None:
+def test_rendered_kubernetes_overlay_is_valid(overlay: str, of: str) -> None:
     own = [each for each in rendered(overlay).values() if not each["apiVersion"].startswith(_OPERATOR)]
     assert len(own) > 1
     assert all(kubernetes_validate.validate(each, of, strict=True) for each in own)
 
 
-def test_images_come_from_where_one_file_says(tmp_path: Path) -> None:
+def test_image_registry_is_set_in_one_file(tmp_path: Path) -> None:
     """Which the page's own command edits."""
     page = (PISTON / "README.md").read_text()
     [edit] = re.findall(r"^sed -i .*image/kustomization\.yaml$", page, re.MULTILINE)
@@ -372,7 +374,7 @@ def test_images_come_from_where_one_file_says(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["PodMonitor", "PrometheusRule"])
-def test_the_operator_knows_every_field(kind: str) -> None:
+def test_prometheus_operator_models_know_every_field(kind: str) -> None:
     """By the package's models of its definitions, which drop what they do not know."""
     try:
         from cloudcoil.models.prometheus_operator import v1
@@ -395,7 +397,7 @@ def many() -> dict[str, Any]:
     return rendered("many")
 
 
-def test_many_workers_are_the_same_objects(many: dict[str, Any]) -> None:
+def test_overlay_for_many_workers_keeps_base_objects(many: dict[str, Any]) -> None:
     assert many.keys() == {*_KINDS, "PodMonitor", "PrometheusRule"}
     pod = many["Deployment"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
@@ -410,7 +412,7 @@ def test_many_workers_are_the_same_objects(many: dict[str, Any]) -> None:
     assert {*pod["securityContext"]} >= {"runAsNonRoot", "seccompProfile"}
 
 
-def test_many_workers_scale_by_numbers_that_workers_tell(many: dict[str, Any]) -> None:
+def test_autoscaler_metric_is_exported_by_workers(many: dict[str, Any]) -> None:
     (metric,) = many["HorizontalPodAutoscaler"]["spec"]["metrics"]
     adapter = yaml.safe_load((KUBERNETES / "many" / "adapter.yaml").read_text())
     (rule,) = adapter["rules"]["custom"]

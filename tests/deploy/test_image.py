@@ -94,11 +94,11 @@ def judges(url: str) -> bool:
     return accepted
 
 
-def test_the_named_packages_are_the_projects_own() -> None:
+def test_image_packages_are_dependencies_of_the_project() -> None:
     assert NAMED and set(NAMED) < set(PROJECT["dependencies"])
 
 
-def test_a_worker_needs_no_other_packages(small: CommandLine) -> None:
+def test_worker_runs_with_only_the_image_packages(small: CommandLine) -> None:
     with serving(small.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
         assert judges(url)
     (small.folder / "dump.jsonl").touch()
@@ -108,13 +108,13 @@ def test_a_worker_needs_no_other_packages(small: CommandLine) -> None:
 
 
 @pytest.mark.nightly
-def test_a_doctor_needs_no_other_packages(small: CommandLine) -> None:
+def test_doctor_runs_with_only_the_image_packages(small: CommandLine) -> None:
     with serving(small.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
         looked = small("doctor", "--engine", url)
     assert looked.returncode == 0, looked.stdout + looked.stderr
 
 
-def test_the_worker_is_what_is_built_where_nothing_is_said() -> None:
+def test_dockerfile_builds_worker_by_default() -> None:
     stages = re.findall(r"^FROM (\S+) AS (\S+)$", DOCKERFILE, re.MULTILINE)
     assert stages[-1] == ("base", "worker") and ("base", "client") in stages
     sources = {source for source, _ in stages} | set(re.findall(r"--from=(\S+)", DOCKERFILE))
@@ -123,7 +123,7 @@ def test_the_worker_is_what_is_built_where_nothing_is_said() -> None:
 
 
 @pytest.mark.nightly
-def test_what_the_image_installs_is_small_and_begins_at_once(tmp_path: Path) -> None:
+def test_image_install_is_small_and_starts_without_compiling(tmp_path: Path) -> None:
     """By the file's own commands, elsewhere. They fetch packages."""
     [built] = re.findall(r"^RUN (python3 -m venv (?:.*\\\n)*.*)$", DOCKERFILE, re.MULTILINE)
     places = {

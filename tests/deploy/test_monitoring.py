@@ -38,7 +38,7 @@ def check(*command: str, folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_metric_is_one_of_a_workers() -> None:
+def test_metrics_in_monitoring_files_are_exported_by_workers() -> None:
     metrics = Metrics()
     metrics.count_job("failed", 1.0)
     metrics.refusals[503] += 1
@@ -52,7 +52,7 @@ def test_every_metric_is_one_of_a_workers() -> None:
     assert '{status="503"}' in text
 
 
-def test_panels_have_their_own_numbers_and_places() -> None:
+def test_dashboard_panels_have_unique_ids_and_positions() -> None:
     panels = BOARD["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}) == len(panels)
@@ -60,7 +60,7 @@ def test_panels_have_their_own_numbers_and_places() -> None:
     assert [each["name"] for each in BOARD["templating"]["list"]] == ["source"]
 
 
-def test_alerts_fire_when_they_should(promtool: str) -> None:
+def test_promtool_accepts_alert_rules_and_their_tests(promtool: str) -> None:
     for command in (["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
         done = subprocess.run(
             [promtool, *command], cwd=MONITORING, capture_output=True, text=True, check=False
@@ -68,7 +68,7 @@ def test_alerts_fire_when_they_should(promtool: str) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_dashboards_expressions_are_prometheus_own(promtool: str, tmp_path: Path) -> None:
+def test_promtool_accepts_dashboard_expressions(promtool: str, tmp_path: Path) -> None:
     rules = [
         {"record": f"panel:{number}", "expr": each.replace("$__rate_interval", "5m")}
         for number, each in enumerate(expressions())

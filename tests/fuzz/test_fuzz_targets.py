@@ -41,7 +41,7 @@ def inputs(corpus: Path) -> dict[str, bytes]:
         return {member.name: archive.extractfile(member).read() for member in files}  # type: ignore[union-attr]
 
 
-def test_corpus_has_inputs_for_every_target() -> None:
+def test_fuzz_corpus_has_inputs_for_every_target() -> None:
     found = inputs(CORPUS)
     assert {name.partition("/")[0] for name in found} == TARGETS
     assert all(name.endswith(f"/{hashlib.sha1(content).hexdigest()}") for name, content in found.items())
@@ -59,7 +59,7 @@ def corpus(tmp_path: Path) -> Path:
     return place
 
 
-def test_input_is_added_to_the_corpus(tmp_path: Path, corpus: Path) -> None:
+def test_new_input_is_added_to_the_fuzz_corpus(tmp_path: Path, corpus: Path) -> None:
     before = inputs(corpus)
     (tmp_path / "crash").write_bytes(b"not yet known")
     assert fuzz("--add", "plan", "crash", corpus=corpus, cwd=tmp_path).returncode == 0
@@ -72,21 +72,23 @@ def test_input_is_added_to_the_corpus(tmp_path: Path, corpus: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["--add plans crash", "--add plan", "--ad"])
-def test_wrong_call_changes_nothing(tmp_path: Path, corpus: Path, arguments: str) -> None:
+def test_invalid_fuzz_arguments_leave_the_corpus_unchanged(
+    tmp_path: Path, corpus: Path, arguments: str
+) -> None:
     before = corpus.read_bytes()
     assert fuzz(*arguments.split(), corpus=corpus, cwd=tmp_path).returncode == 2
     assert corpus.read_bytes() == before
 
 
 @pytest.mark.nightly
-def test_targets_compile_with_the_sources(tmp_path: Path) -> None:
+def test_fuzz_targets_compile_with_the_proctor_sources(tmp_path: Path) -> None:
     """Only the long run fuzzes; this tells at once where the proctor's functions have changed."""
     checked = fuzz("--syntax", cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
 
 
 @pytest.mark.nightly
-def test_every_target_passes(tmp_path: Path) -> None:
+def test_every_fuzz_target_passes(tmp_path: Path) -> None:
     if not has_clang():
         lacks("without clang and libFuzzer nothing is fuzzed")
     done = fuzz("--runs", RUNS, cwd=tmp_path)

@@ -111,7 +111,9 @@ def until(holds: Callable[[], bool], logs: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_cluster_of_workers(cli: CommandLine, token: Path, ports: list[int]) -> None:
+def test_slurm_workers_judge_a_dump_despite_a_lost_worker(
+    cli: CommandLine, token: Path, ports: list[int]
+) -> None:
     told = json.loads(cli("doctor", "--engine", "slurm", "--token-file", token, "--json").stdout)
     assert told["ok"]
     assert told["good"] == [f"http://localhost:{port}" for port in ports]
@@ -159,7 +161,7 @@ def test_a_cluster_of_workers(cli: CommandLine, token: Path, ports: list[int]) -
     assert "no such worker" in slurm(cli, _DEPLOY / "stop")
 
 
-def test_launch_says_what_it_lacks(tmp_path: Path) -> None:
+def test_launch_script_reports_missing_arguments(tmp_path: Path) -> None:
     """Before it asks Slurm for anything."""
 
     def said(*options: str) -> str:
@@ -180,7 +182,7 @@ def test_launch_says_what_it_lacks(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_launch_fails_where_sbatch_does(tmp_path: Path) -> None:
+def test_launch_script_fails_if_sbatch_fails(tmp_path: Path) -> None:
     for name, status in (("squeue", 0), ("sbatch", 1)):
         program = tmp_path / "bin" / name
         program.parent.mkdir(exist_ok=True)
