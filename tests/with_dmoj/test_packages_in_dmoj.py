@@ -31,7 +31,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_submission_gets_what_the_package_says(said: str, name: str) -> None:
+def test_dmoj_verdicts_of_submissions_equal_package_expectations(said: str, name: str) -> None:
     """tests/conformance/test_packages.py asks the same of ours."""
     assert f"Problem {name} passed with flying colours." in said
     judged = re.findall(rf"Result of case (\S+) for {name}: Success", said)

@@ -102,7 +102,7 @@ def of_ours(of_theirs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [plain(result) for result in asyncio.run(all_of_them())]
 
 
-def test_there_are_enough_cases_and_all_kinds_of_results(of_theirs: list[dict[str, Any]]) -> None:
+def test_apps_cases_cover_all_kinds_of_results(of_theirs: list[dict[str, Any]]) -> None:
     assert len(CASES) >= 300
     raw = [
         found["metrics"]["raw_results"]["reason"] for found in of_theirs if "raw_results" in found["metrics"]
@@ -116,7 +116,9 @@ def test_there_are_enough_cases_and_all_kinds_of_results(of_theirs: list[dict[st
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
-def test_same(number: int, of_theirs: list[dict[str, Any]], of_ours: list[dict[str, Any]]) -> None:
+def test_apps_evaluation_equals_that_of_eval_protocol(
+    number: int, of_theirs: list[dict[str, Any]], of_ours: list[dict[str, Any]]
+) -> None:
     found, wanted = of_ours[number], of_theirs[number]
     if CASES[number].name in WORDS_OF_A_BUILD and not boxes_see_this_python():
         found, wanted = without_words(found), without_words(wanted)
@@ -136,7 +138,7 @@ def without_words(result: dict[str, Any]) -> dict[str, Any]:
 # --- the other names ---------------------------------------------------------------------------------
 
 
-def test_every_name_of_theirs_is_one_of_ours() -> None:
+def test_module_exports_all_names_of_eval_protocol() -> None:
     """All that their module has for whoever imports from it, but for the standard library's."""
     names = {
         name
@@ -150,7 +152,7 @@ def test_every_name_of_theirs_is_one_of_ours() -> None:
 REPLIES = sorted({case.reply for case in CASES})
 
 
-def test_the_same_code_is_found() -> None:
+def test_extracted_code_equals_that_of_eval_protocol() -> None:
     more = [
         "",
         " ",
@@ -177,7 +179,7 @@ def test_the_same_code_is_found() -> None:
         (None, SUM),
     ],
 )
-def test_tests_alone_have_the_same_results(tests: dict[str, Any] | None, code: str) -> None:
+def test_check_correctness_equals_that_of_eval_protocol(tests: dict[str, Any] | None, code: str) -> None:
     close_all()
     found = []
     for module in (apps_coding_reward, ours):
@@ -200,13 +202,13 @@ def both(code: str, truth: Any, **options: Any) -> tuple[Any, Any]:
     )
 
 
-def test_no_test_finds_what_another_left() -> None:
+def test_apps_tests_do_not_share_interpreter_state() -> None:
     code = "math.seen = getattr(math, 'seen', 0) + 1\nprint(math.seen)"
     leaking, apart = both(code, {"inputs": ["a", "b"], "outputs": ["1", "1"]}, execution_timeout=PATIENCE)
     assert (leaking.score, apart.score) == (0.5, 1.0)
 
 
-def test_files_of_the_machine_are_out_of_reach() -> None:
+def test_apps_program_cannot_read_files_of_the_machine() -> None:
     code = f"print(open({__file__!r}).readline().strip())"
     first = Path(__file__).read_text().splitlines()[0]
     open_to_all, closed = both(code, {"inputs": [""], "outputs": [first]}, execution_timeout=PATIENCE)
@@ -214,7 +216,7 @@ def test_files_of_the_machine_are_out_of_reach() -> None:
     assert "FileNotFoundError" in closed.reason
 
 
-def test_memory_has_a_limit() -> None:
+def test_apps_program_has_a_memory_limit() -> None:
     code = "x = b'x' * (200 << 20)\nprint(len(x) >> 20)"
     free, bound = both(
         code, {"inputs": [""], "outputs": ["200"]}, memory_limit=64 << 20, execution_timeout=PATIENCE
@@ -224,12 +226,12 @@ def test_memory_has_a_limit() -> None:
     assert told["details"].startswith("Memory limit exceeded")
 
 
-def test_a_time_limit_may_have_fractions() -> None:
+def test_execution_timeout_may_be_fractional() -> None:
     failing, right = both(SUM, SUMS, execution_timeout=PATIENCE + 0.5)
     assert (failing.score, right.score) == (0.0, 1.0)
 
 
-def test_all_of_a_solution_counts_as_killed_where_one_test_takes_too_long() -> None:
+def test_timeout_of_one_test_marks_all_tests_as_killed() -> None:
     """The same at last: for a program that never ends no limit is near."""
     endless = "a, b = map(int, input().split())\nwhile a == 3: pass\nprint(a + b)"
     ended, same = both(endless, SUMS, execution_timeout=1)

@@ -52,7 +52,7 @@ def model() -> Iterator[None]:
         yield
 
 
-def test_the_types_are_the_packages_own() -> None:
+def test_exported_types_are_those_of_eval_protocol() -> None:
     assert (EvaluateResult, EvaluationRow, Message) == (
         models.EvaluateResult,
         models.EvaluationRow,
@@ -76,6 +76,6 @@ def test_apps_code_evaluation(row: EvaluationRow) -> EvaluationRow:
     return row
 
 
-def test_every_row_was_rolled_out_and_judged() -> None:
+def test_eval_protocol_rollouts_are_requested_and_judged() -> None:
     assert sorted(request["messages"][-1]["content"] for request in asked) == sorted(ANSWERS)
     assert scores == {"Double it.": 1.0, "Half of them.": 0.5, "Nothing right.": 0.0}

@@ -24,7 +24,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> ExportResult:
     return write_tasks(str(PACKAGES), place / "tasks", store=Store(place / "cache"))
 
 
-def test_every_task_is_one_of_harbors(exported: ExportResult) -> None:
+def test_exported_tasks_are_valid_harbor_tasks(exported: ExportResult) -> None:
     assert len(exported.tasks) >= 20 and set(exported.left_out) == {"postman", "scales"}  # they ask for files
     for folder in exported.tasks:
         task = Task(folder)
@@ -34,7 +34,7 @@ def test_every_task_is_one_of_harbors(exported: ExportResult) -> None:
         assert task.instruction.startswith("# ")
 
 
-def test_the_tests_have_an_image_of_their_own(exported: ExportResult) -> None:
+def test_tests_of_harbor_task_are_in_a_separate_verifier_image(exported: ExportResult) -> None:
     """The agent's image is made of `environment` alone, which has none of the package's tests."""
     for folder in exported.tasks:
         task = Task(folder)
@@ -44,7 +44,7 @@ def test_the_tests_have_an_image_of_their_own(exported: ExportResult) -> None:
         assert task.paths.test_path.stat().st_mode & 0o111
 
 
-def test_what_the_oracle_copies_is_collected(exported: ExportResult) -> None:
+def test_solution_copied_by_harbor_oracle_is_an_artifact(exported: ExportResult) -> None:
     with_solutions = [one for one in map(Task, exported.tasks) if one.paths.discovered_solve_path]
     assert len(with_solutions) >= 20
     for task in with_solutions:

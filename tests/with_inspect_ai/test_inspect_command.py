@@ -74,7 +74,7 @@ def wait_until(happened: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def test_what_cannot_be_judged_is_unscored(folder: Path) -> None:
+def test_unjudgeable_sample_is_unscored(folder: Path) -> None:
     done = command(*EVAL, folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     log = log_of(folder)
@@ -98,7 +98,7 @@ def test_what_cannot_be_judged_is_unscored(folder: Path) -> None:
     assert len((folder / "asked").read_text().splitlines()) == 2, "no model was asked again"
 
 
-def test_a_run_that_failed_goes_on_with_what_is_missing(folder: Path) -> None:
+def test_eval_retry_judges_only_failed_samples(folder: Path) -> None:
     done = command(*EVAL, "-T", "unscored=error", "--continue-on-fail", "--epochs", "2", folder=folder)
     assert done.returncode != 0 or log_of(folder).status == "error"
     log = log_of(folder)
@@ -114,7 +114,7 @@ def test_a_run_that_failed_goes_on_with_what_is_missing(folder: Path) -> None:
     assert sorted(asked) == ["garland#1", "garland#2", *["threes#1"] * 2, *["threes#2"] * 2]
 
 
-def test_a_run_that_was_interrupted_goes_on_with_the_rest(folder: Path) -> None:
+def test_eval_retry_after_interruption_judges_remaining_samples(folder: Path) -> None:
     mend(folder)
     (folder / "wait").touch()
     asked, words = folder / "asked", ("-T", "problems=garland", "--epochs", "2", "--max-samples", "1")
@@ -138,7 +138,7 @@ def test_a_run_that_was_interrupted_goes_on_with_the_rest(folder: Path) -> None:
     assert asked.read_text().split() == ["garland#1", "garland#2", "garland#2"]
 
 
-def test_a_word_that_no_option_is_called_is_told_in_one_line(folder: Path) -> None:
+def test_unknown_task_option_is_reported_without_traceback(folder: Path) -> None:
     done = command(*EVAL, "-T", "problem=garland", folder=folder, INSPECT_DISPLAY="plain")
     assert done.returncode != 0
     assert "no such option: 'problem'" in done.stdout and "Traceback" not in done.stdout + done.stderr

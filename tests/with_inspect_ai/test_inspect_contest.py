@@ -47,7 +47,7 @@ def contest(tmp_path: Path, model: Model, source: Path = PACKAGES, **options: An
     return run("ioi_eval/contest", model, tmp_path, **told)
 
 
-def test_an_agent_tries_submits_and_ends_with_full_marks(tmp_path: Path) -> None:
+def test_contest_sample_ends_when_agent_has_full_marks(tmp_path: Path) -> None:
     model = scripted(
         ("run", {"code": NOTHING, "input": "1"}),
         ("submit", {"code": NOTHING}),
@@ -68,7 +68,7 @@ def test_an_agent_tries_submits_and_ends_with_full_marks(tmp_path: Path) -> None
     assert (sample.scores or {})["contest_points"].explanation == "100 points by 2 submissions"
 
 
-def test_limits_of_both_sides_end_a_sample_with_what_it_reached(tmp_path: Path) -> None:
+def test_submission_and_message_limits_end_a_sample_with_its_score(tmp_path: Path) -> None:
     endless = [("submit", {"code": f"{NOTHING} // {number}"}) for number in range(40)]
     ours = contest(tmp_path / "ours", scripted(*endless), T_submissions=2, T_feedback="points")
     assert len(answers(ours)) == 2 and '"subtasks"' not in answers(ours)[0] and metrics(ours)["mean"] == 0
@@ -78,7 +78,7 @@ def test_limits_of_both_sides_end_a_sample_with_what_it_reached(tmp_path: Path) 
     assert (sample.scores or {})["contest_points"].metadata["submissions"] == len(answers(theirs))
 
 
-def test_a_failure_of_the_judge_is_no_score(tmp_path: Path) -> None:
+def test_judge_failure_in_contest_is_an_unscored_sample(tmp_path: Path) -> None:
     shutil.copytree(PACKAGES / "threes", tmp_path / "packages" / "threes")
     [checker] = (tmp_path / "packages" / "threes" / "checker").glob("checker.cpp")
     checker.write_text("no program\n")
@@ -89,6 +89,6 @@ def test_a_failure_of_the_judge_is_no_score(tmp_path: Path) -> None:
     assert math.isnan((sample.scores or {})["contest_points"].as_float())
 
 
-def test_a_rule_that_is_none_is_told(tmp_path: Path) -> None:
+def test_invalid_contest_rule_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="a rule is invalid"):
         contest(tmp_path, scripted(), T_feedback="everything")

@@ -51,7 +51,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
     return read_eval_log(done.location)
 
 
-def test_a_reply_without_a_program_says_so(log: EvalLog) -> None:
+def test_reply_without_a_program_scores_0_with_explanation(log: EvalLog) -> None:
     scores = [(sample.scores or {})["judged"] for sample in log.samples or ()]
     without = [score for score in scores if (score.metadata or {}).get("reason") == "no program"]
     [score] = without
@@ -59,7 +59,7 @@ def test_a_reply_without_a_program_says_so(log: EvalLog) -> None:
     assert sum("no program" in (score.explanation or "") for score in scores) == 1
 
 
-def test_a_score_has_what_the_library_says(log: EvalLog) -> None:
+def test_inspect_score_equals_score_of_the_library(log: EvalLog) -> None:
     problems = load_problems(PACKAGES, only=frozenset(CHOSEN))
     assert log.status == "success" and log.samples is not None and len(log.samples) == 8
     for sample in log.samples:
@@ -82,7 +82,7 @@ def test_a_score_has_what_the_library_says(log: EvalLog) -> None:
         ]
 
 
-def test_verdicts_are_told_in_words(log: EvalLog) -> None:
+def test_score_explanation_has_verdict_and_subtask_table(log: EvalLog) -> None:
     garland = [sample for sample in log.samples or () if sample.id == "garland"]
     for sample, (_, verdict, points) in zip(garland, REPLIES["Garland"], strict=True):
         score = (sample.scores or {})["judged"]
@@ -94,7 +94,7 @@ def test_verdicts_are_told_in_words(log: EvalLog) -> None:
     assert "The compiler:\n\n```\n" in broken and "error" in broken
 
 
-async def test_the_metrics_are_those_of_our_reports(log: EvalLog, tmp_path: Path) -> None:
+async def test_inspect_metrics_equal_metrics_of_the_report(log: EvalLog, tmp_path: Path) -> None:
     """The log read as a dump, scored anew."""
     own = await score_dump([log.location], PACKAGES, out=tmp_path / "run", options=RunOptions())
     [model] = own.summary.models
@@ -108,13 +108,13 @@ async def test_the_metrics_are_those_of_our_reports(log: EvalLog, tmp_path: Path
     assert {one.k: one.value for one in model.pass_at}[1] == pytest.approx(found["pass@1"])
 
 
-def test_every_benchmark_has_a_task() -> None:
+def test_every_benchmark_is_an_inspect_task() -> None:
     names = [benchmark.name for benchmark in benchmarks()]
     assert "ioi" in names
     assert [name for name in names if registry_lookup("task", f"ioi_eval/{name}") is None] == []
 
 
-def test_a_benchmark_is_asked_and_judged(tmp_path: Path) -> None:
+def test_benchmark_task_prompts_the_model_and_is_judged(tmp_path: Path) -> None:
     from benchmark_tables import write_ioi
 
     tables = write_ioi(tmp_path / "tables", {"garland": 2024, "threes": 2025})
@@ -128,7 +128,7 @@ def test_a_benchmark_is_asked_and_judged(tmp_path: Path) -> None:
     assert log.eval.task == "ioi_eval/ioi" and log.eval.dataset.name == "ioi"
 
 
-def test_options_that_cannot_be_used_are_told_at_once(tmp_path: Path) -> None:
+def test_invalid_task_option_is_a_prerequisite_error(tmp_path: Path) -> None:
     model = replying({"": [""]})
     for options, words in [
         ({"T_problem": "garland"}, "Did you mean 'problems'"),
@@ -142,7 +142,7 @@ def test_options_that_cannot_be_used_are_told_at_once(tmp_path: Path) -> None:
         assert words in str(error.value.message)
 
 
-def test_no_more_are_judged_at_a_time_than_there_are_slots(
+def test_concurrent_judging_is_limited_to_the_engine_slots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     under_way: list[int] = []
@@ -167,7 +167,7 @@ def test_no_more_are_judged_at_a_time_than_there_are_slots(
     assert max(under_way) == 2
 
 
-def test_reducers_of_the_package_work(tmp_path: Path) -> None:
+def test_inspect_epoch_reducers_reduce_scores(tmp_path: Path) -> None:
     from inspect_ai import Epochs
 
     replies = [solution("garland", name) for name in ("correct/doubling.cpp", "compile_error/no_headers.cpp")]
@@ -184,13 +184,13 @@ def test_reducers_of_the_package_work(tmp_path: Path) -> None:
     assert means == {"max": 1.0, "pass_at_1": 0.5}
 
 
-def test_metrics_of_nothing_are_no_zeros() -> None:
+def test_metrics_of_no_samples_are_empty() -> None:
     from ioi_eval.integrations.inspect_ai import pass_at, points
 
     assert points()([]) == {} and pass_at()([]) == {}
 
 
-def test_our_part_of_the_import_is_light() -> None:
+def test_inspect_integration_import_loads_no_heavy_packages() -> None:
     code = (
         "import sys, inspect_ai, inspect_ai.scorer, inspect_ai.util; before = set(sys.modules)\n"
         "import ioi_eval.integrations.inspect_ai; print(*set(sys.modules) - before)"
@@ -203,7 +203,7 @@ def test_our_part_of_the_import_is_light() -> None:
     assert not {f"ioi_eval.{room}" for room in ("engines.embedded", "judge", "reports", "runs")} & loaded
 
 
-def test_a_task_of_ones_own_takes_the_scorer(tmp_path: Path) -> None:
+def test_custom_task_can_use_the_judged_scorer(tmp_path: Path) -> None:
     """As docs/inspect_ai.md shows it: problems are known by the ids of samples."""
     from inspect_ai import Task, eval
     from inspect_ai.dataset import Sample

@@ -84,20 +84,20 @@ def evaluated(folder: Path, task: str, model: LM) -> dict[str, Any]:
     return dict(found["results"][task])
 
 
-def test_its_humaneval_is_judged_here(tmp_path: Path) -> None:
+def test_lm_eval_humaneval_task_is_judged_by_ioi_eval(tmp_path: Path) -> None:
     task_of(tmp_path, "humaneval", HUMANEVAL)
     replies = {"sum": "    return a + b\n", "product": "    return a\n", "difference": "    return a - b\n"}
     found = evaluated(tmp_path, "humaneval_here", Writer(replies))
     assert found["pass@1,create_test"] == pytest.approx(2 / 3)
 
 
-def test_its_mbpp_is_judged_here(tmp_path: Path) -> None:
+def test_lm_eval_mbpp_task_is_judged_by_ioi_eval(tmp_path: Path) -> None:
     task_of(tmp_path, "mbpp", MBPP)
     found = evaluated(tmp_path, "mbpp_here", Writer({"twice": "def twice(n):\n    return n + n\n"}))
     assert found["pass_at_1,none"] == 1
 
 
-def test_its_command_runs_with_ours(tmp_path: Path) -> None:
+def test_lm_eval_command_uses_ioi_eval_metric(tmp_path: Path) -> None:
     """The package's dummy model writes nothing that passes; what counts is that nothing else is loaded."""
     task_of(tmp_path, "humaneval", HUMANEVAL)
     words = ["--model", "dummy", "--tasks", "humaneval_here", "--include_path", str(tmp_path)]
@@ -145,14 +145,18 @@ def judged() -> tuple[dict[str, float], dict[int, Any]]:
 
 
 @pytest.mark.parametrize("name", [*PASSING, *FAILING])
-def test_a_candidate_passes_if_it_comes_to_the_end(name: str, judged: tuple[Any, dict[int, Any]]) -> None:
+def test_code_eval_candidate_passes_if_it_ends_normally(
+    name: str, judged: tuple[Any, dict[int, Any]]
+) -> None:
     [(number, found)] = judged[1][[*PASSING, *FAILING].index(name)]
     expected = "passed" if name in PASSING else FAILING[name][1]
     assert number == 0 and found["passed"] is (name in PASSING)
     assert found["result"].startswith(expected)
 
 
-def test_pass_at_k_is_the_metrics_own(judged: tuple[dict[str, float], Any]) -> None:
+def test_code_eval_pass_at_k_equals_the_estimate_of_the_original_metric(
+    judged: tuple[dict[str, float], Any],
+) -> None:
     """The example of the metric's own page, and its rule for k: every task must have as many candidates."""
     assert judged[0] == {"pass@1": len(PASSING) / (len(PASSING) + len(FAILING))}
     estimates, results = code_eval.compute(references=[TEST], predictions=[[WRONG, RIGHT]], k=[1, 2, 5])
@@ -161,7 +165,7 @@ def test_pass_at_k_is_the_metrics_own(judged: tuple[dict[str, float], Any]) -> N
     assert code_eval.compute(references=[TEST, TEST], predictions=[[WRONG, RIGHT], [RIGHT]], k=[2])[0] == {}
 
 
-def test_what_cannot_be_judged_is_no_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unjudged_candidate_makes_pass_at_k_undefined(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = Runtime.score
 
     async def score(self: Runtime, problem: Any, submission: Any) -> Any:
@@ -180,7 +184,7 @@ def test_what_cannot_be_judged_is_no_zero(monkeypatch: pytest.MonkeyPatch) -> No
     }
 
 
-def test_nothing_large_is_loaded_before_it_is_used() -> None:
+def test_lm_eval_integration_import_loads_no_heavy_packages() -> None:
     code = "import sys, ioi_eval.integrations.lm_eval; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"aiohttp", "datasets", "evaluate", "lm_eval", "numpy", "pyarrow", "torch"} & set(

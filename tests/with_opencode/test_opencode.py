@@ -60,7 +60,7 @@ def model() -> Iterator[str]:
         yield server.url
 
 
-async def test_it_finds_the_tools_submits_and_gets_points(model: str, tmp_path: Path) -> None:
+async def test_opencode_agent_submits_with_contest_tools_and_earns_points(model: str, tmp_path: Path) -> None:
     engine = FakeEngine(lambda test: float("whole" in test.source or test.index < 7))
     async with Scorer(engine) as scorer:
         contest = Contest(load_problems(TIDE), judge=scorer.judge, participants=["otter"])

@@ -54,7 +54,7 @@ async def step(environment: Any, tool: str, **arguments: Any) -> Any:
     return await environment.step(CallToolAction(tool_name=tool, arguments=arguments))
 
 
-async def test_an_episode(address: str) -> None:
+async def test_openenv_episode_is_played_to_full_marks(address: str) -> None:
     async with MCPToolClient(base_url=address, message_timeout_s=LONGEST) as environment:
         begun = await environment.reset(problem="tide")
         assert "Problem `tide`, 100 points." in str(begun.observation) and begun.reward == 0
@@ -72,7 +72,7 @@ async def test_an_episode(address: str) -> None:
         assert not again.done and (await step(environment, "submit", code=NOTHING)).reward == 0
 
 
-async def test_a_seed_chooses_the_problem_and_sessions_are_apart(address: str) -> None:
+async def test_seed_selects_the_problem_and_sessions_are_independent(address: str) -> None:
     async def chosen(seed: int) -> tuple[str, float]:
         async with MCPToolClient(base_url=address, message_timeout_s=LONGEST) as environment:
             begun = await environment.reset(seed=seed)
@@ -83,7 +83,7 @@ async def test_a_seed_chooses_the_problem_and_sessions_are_apart(address: str) -
     assert first == second != other and first[1] == 2
 
 
-async def test_a_failure_of_the_judge_is_no_reward(tmp_path: Path) -> None:
+async def test_judge_failure_gives_no_reward_in_openenv(tmp_path: Path) -> None:
     shutil.copytree(PACKAGES / "threes", tmp_path / "threes")
     [checker] = (tmp_path / "threes" / "checker").glob("checker.cpp")
     checker.write_text("no program\n")
@@ -97,14 +97,14 @@ async def test_a_failure_of_the_judge_is_no_reward(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "target", ["url", str(ROOT / "examples" / "openenv")], ids=["a server", "the folder of the image"]
 )
-def test_its_validation_passes(address: str, target: str) -> None:
+def test_openenv_validate_accepts_the_environment(address: str, target: str) -> None:
     words = ["--url", address] if target == "url" else ["--level", "static", target]
     command = [str(Path(sys.executable).with_name("openenv")), "validate", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
     assert done.returncode == 0 and "Verdict: PASS" in done.stdout, done.stdout + done.stderr
 
 
-def test_no_source_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_problem_source_is_input_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IOI_EVAL_SOURCE", raising=False)
     with pytest.raises(InputError, match="no source of problems"):
         app()

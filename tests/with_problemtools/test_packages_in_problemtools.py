@@ -47,7 +47,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_submissions_get_the_same(name: str, tmp_path: Path, store: Store) -> None:
+async def test_verdicts_of_package_submissions_equal_those_of_problemtools(
+    name: str, tmp_path: Path, store: Store
+) -> None:
     lines = re.findall(r"^(?:ERROR|  ) \w+/(\S+) \(.*?\) (?:OK: |got )(\w+)(?: \((\d+)\))?", told(name), re.M)
     there = {solution: (verdict, points) for solution, verdict, points in lines}
     package = tmp_path / name
@@ -69,5 +71,5 @@ async def test_submissions_get_the_same(name: str, tmp_path: Path, store: Store)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_packages_that_it_does_not_judge(name: str) -> None:
+def test_problemtools_refuses_package_with_expected_message(name: str) -> None:
     assert REFUSED[name] in told(name)

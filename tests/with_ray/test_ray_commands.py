@@ -58,7 +58,7 @@ def own_rig(dying: int) -> Iterator[Rig]:
 
 
 @pytest.mark.parametrize("dying", [1], indirect=True)
-def test_a_head_that_cannot_start_a_client_at_once_is_asked_again(dying: int, own_rig: Rig) -> None:
+def test_connection_to_ray_head_is_retried(dying: int, own_rig: Rig) -> None:
     own_rig.node()
     doctor = command("doctor", "--json", engine=own_rig.outside)
     assert doctor.returncode == 0, doctor.stderr
@@ -66,14 +66,14 @@ def test_a_head_that_cannot_start_a_client_at_once_is_asked_again(dying: int, ow
 
 
 @pytest.mark.parametrize("dying", [1000], indirect=True)
-def test_a_head_that_can_start_no_client_is_given_up(own_rig: Rig) -> None:
+def test_ray_head_that_never_accepts_a_client_is_an_error(own_rig: Rig) -> None:
     refused = command("doctor", engine=own_rig.outside)
     assert refused.returncode == 2
     assert refused.stderr.count("did not let us in") == _EVER - 1
     assert re.search("Starting Ray client server failed|Proxy failed to Connect to backend", refused.stderr)
 
 
-def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None:
+def test_commands_score_on_a_ray_cluster_by_client_address(rig: Rig, tmp_path: Path) -> None:
     rig.node(), rig.node()
     doctor = command("doctor", "--json", engine=rig.outside)
     assert doctor.returncode == 0, doctor.stderr
@@ -83,7 +83,7 @@ def test_commands_reach_a_cluster_from_outside(rig: Rig, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("listens", [False, True])
-def test_a_file_of_a_cluster_that_is_gone(
+def test_stale_address_file_of_a_ray_cluster_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listens: bool
 ) -> None:
     """Nobody is there, or a server that is none of Ray's, with which Ray would wait for minutes."""
@@ -101,7 +101,7 @@ def test_a_file_of_a_cluster_that_is_gone(
     assert f"nothing answers as Ray at {address}" in refused.stderr and "remove it then" in refused.stderr
 
 
-def test_a_package_that_forks(rig: Rig, tmp_path: Path) -> None:
+def test_package_with_forking_submissions_validates_on_ray(rig: Rig, tmp_path: Path) -> None:
     """Nodes count its processes as this machine does."""
     rig.node()
     done = command("validate", str(COURIERS), "--out", str(tmp_path / "run"), engine=rig.outside)
@@ -110,7 +110,7 @@ def test_a_package_that_forks(rig: Rig, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("patient_ray")
-def test_a_command_makes_a_cluster_of_this_machine_and_ends_it(
+def test_engine_ray_without_a_cluster_starts_and_stops_a_local_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
@@ -180,7 +180,7 @@ def node_with_another_compiler(rig: Rig, folder: Path) -> Iterator[subprocess.Po
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a node another compiler")
-async def test_nodes_with_other_compilers_judge_what_either_has_built(
+async def test_ray_nodes_with_different_compilers_run_programs_of_each_other(
     rig: Rig,
     store: Store,
     problems: Mapping[str, Problem],

@@ -29,7 +29,7 @@ pytest_plugins = ["ray_rig"]
 # --- nodes that come and go --------------------------------------------------------------------------
 
 
-async def test_rows_are_equal_whatever_nodes_leave_and_join(
+async def test_rows_are_equal_while_ray_nodes_leave_and_join(
     rig: Rig,
     store: Store,
     problems: Mapping[str, Problem],
@@ -74,7 +74,7 @@ class _Losing(RayEngine):
         return await super().execute(job, check)
 
 
-async def test_what_a_lost_node_had_built_is_built_again(
+async def test_programs_built_on_a_lost_ray_node_are_rebuilt(
     rig: Rig,
     store: Store,
     problems: Mapping[str, Problem],
@@ -91,7 +91,7 @@ async def test_what_a_lost_node_had_built_is_built_again(
     assert rows == expected(one)
 
 
-async def test_an_actor_that_is_killed_is_started_again_on_its_node(
+async def test_killed_ray_actor_is_restarted_on_its_node(
     rig: Rig,
     store: Store,
     problems: Mapping[str, Problem],
@@ -114,7 +114,7 @@ async def test_an_actor_that_is_killed_is_started_again_on_its_node(
 # --- contents ----------------------------------------------------------------------------------------
 
 
-async def test_contents_go_to_a_node_once(
+async def test_content_is_sent_to_a_ray_node_once(
     rig: Rig, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     rig.node(), rig.node()
@@ -158,7 +158,7 @@ async def test_contents_go_to_a_node_once(
 # --- what is asked of Ray ----------------------------------------------------------------------------
 
 
-async def test_no_more_is_taken_than_was_asked_for(rig: Rig) -> None:
+async def test_ray_engine_reserves_only_the_requested_cpus(rig: Rig) -> None:
     rig.node(cpus=4), rig.node(cpus=4)
     await until(lambda: rig.free().get("CPU") == 8)
     for how, slots, left in (({"slots": 3}, 3, 5), ({"cpus_per_slot": 2.0}, 4, None), ({}, 8, None)):
@@ -168,7 +168,7 @@ async def test_no_more_is_taken_than_was_asked_for(rig: Rig) -> None:
         await until(lambda: rig.free().get("CPU") == 8)
 
 
-async def test_nodes_that_declare_the_resource_are_the_only_ones(rig: Rig) -> None:
+async def test_only_ray_nodes_with_the_ioi_eval_resource_are_used(rig: Rig) -> None:
     rig.node(cpus=4), rig.node(cpus=4, ioi_eval=3)
     await until(lambda: rig.free().get("CPU") == 8)
     async with RayEngine(patience=PATIENT) as on_ray:
@@ -177,7 +177,7 @@ async def test_nodes_that_declare_the_resource_are_the_only_ones(rig: Rig) -> No
         assert "ioi_eval" not in rig.free()
 
 
-async def test_a_training_that_has_all_cpus_is_not_disturbed(rig: Rig) -> None:
+async def test_ray_engine_without_free_cpus_is_unavailable_and_leaves_actors_alone(rig: Rig) -> None:
     rig.node(cpus=2)
 
     @ray.remote(num_cpus=2)
@@ -197,7 +197,7 @@ async def test_a_training_that_has_all_cpus_is_not_disturbed(rig: Rig) -> None:
 # --- who asks ----------------------------------------------------------------------------------------
 
 
-def test_rewards_inside_ray_workers_share_the_nodes(rig: Rig) -> None:
+def test_rewards_in_ray_tasks_are_judged_on_the_cluster(rig: Rig) -> None:
     """As verl calls them: functions in processes that are Ray's own."""
     rig.node(cpus=2)
     truth = {"inputs": ["1 2\n"], "outputs": ["3\n"]}

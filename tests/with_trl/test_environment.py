@@ -30,7 +30,7 @@ def own_runtime() -> Iterator[None]:
     close_all()
 
 
-def test_tools_are_described_and_an_episode_has_its_reward() -> None:
+def test_trl_environment_describes_its_tools_and_returns_episode_reward() -> None:
     environment = make_environment(str(PACKAGES), submissions=2)()
     assert "Problem `tide`" in environment.reset(problem_id="tide", prompt="a column")
     for tool in (environment.run, environment.test, environment.submit):
@@ -45,7 +45,7 @@ def test_tools_are_described_and_an_episode_has_its_reward() -> None:
     assert asyncio.run(environment.submit(TIDE))["points"] == 100 and environment.get_reward() == 1
 
 
-def test_a_failure_of_the_judge_is_no_reward(tmp_path: Path) -> None:
+def test_judge_failure_gives_no_reward_in_trl_environment(tmp_path: Path) -> None:
     shutil.copytree(PACKAGES / "threes", tmp_path / "threes")
     [checker] = (tmp_path / "threes" / "checker").glob("checker.cpp")
     checker.write_text("no program\n")
@@ -67,7 +67,7 @@ class Submitting(ContestEnvironment):
         return super().get_reward()
 
 
-def test_a_step_of_the_trainer(tmp_path: Path) -> None:
+def test_grpo_trainer_steps_with_contest_environment(tmp_path: Path) -> None:
     words = tokenizer()
     words.chat_template = qwen3_chat_template  # one that the trainer reads calls of
     tiny = model(len(words))

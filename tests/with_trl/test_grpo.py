@@ -81,7 +81,7 @@ def with_programs(give: Callable[..., Any], conversational: bool = False) -> Cal
     return programs
 
 
-def test_steps_with_rewards_of_what_a_model_writes(tmp_path: Path) -> None:
+def test_grpo_steps_with_model_replies_without_programs_log_reward_0(tmp_path: Path) -> None:
     """Both kinds at once; what a random model writes is no program."""
     trainer = trained([reward, reward_async], dataset(4, ground_truth=TESTS), tmp_path)
     assert trainer.state.global_step == 2
@@ -91,7 +91,7 @@ def test_steps_with_rewards_of_what_a_model_writes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("conversational", [False, True])
-def test_rewards_reach_the_advantages_and_the_logs(tmp_path: Path, conversational: bool) -> None:
+def test_rewards_determine_grpo_advantages_and_are_logged(tmp_path: Path, conversational: bool) -> None:
     give = with_programs(make_reward(name="code"), conversational)
     rows = dataset(4, conversational=conversational, input_output=TESTS)
     trainer = trained(give, rows, tmp_path)
@@ -103,7 +103,7 @@ def test_rewards_reach_the_advantages_and_the_logs(tmp_path: Path, conversationa
     assert advantages[0] > advantages[1] > advantages[2] == advantages[3]
 
 
-def test_a_coroutine_is_awaited(tmp_path: Path) -> None:
+def test_async_reward_is_awaited_by_grpo(tmp_path: Path) -> None:
     inner = make_async_reward(RewardOptions(mode=RewardMode.PASS_FAIL), name="code")
 
     async def programs(completions: list[Any], **columns: Any) -> Any:
@@ -116,7 +116,7 @@ def test_a_coroutine_is_awaited(tmp_path: Path) -> None:
     assert logged(trainer, "code/solved") == [0.25] * 2
 
 
-def test_rows_that_cannot_be_judged_stop_nothing(tmp_path: Path) -> None:
+def test_unjudgeable_rows_do_not_stop_grpo_training(tmp_path: Path) -> None:
     """They have no reward and no advantage."""
     trainer = trained(with_programs(make_reward(name="code")), dataset(4, tests="{"), tmp_path)
     assert trainer.state.global_step == 2
@@ -124,7 +124,7 @@ def test_rows_that_cannot_be_judged_stop_nothing(tmp_path: Path) -> None:
     assert all(math.isfinite(loss) for loss in logged(trainer, "loss"))
 
 
-def test_several_processes_share_the_machine(tmp_path: Path) -> None:
+def test_grpo_processes_judge_their_own_completions(tmp_path: Path) -> None:
     """Each judges its own completions; rewards, logs and gradients meet."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", HERE / "two_processes.py"]
     place = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])

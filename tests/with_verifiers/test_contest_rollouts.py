@@ -137,7 +137,7 @@ def message_of(asked: list[dict[str, Any]], number: int) -> str:
     raise AssertionError(f"call {number} was not answered")
 
 
-def test_a_model_runs_tests_and_submits_until_full_marks(
+def test_verifiers_rollout_runs_tests_and_submits_until_full_marks(
     tmp_path: Path, model: tuple[str, list[dict[str, Any]]]
 ) -> None:
     url, seen = model

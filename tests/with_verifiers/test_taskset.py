@@ -107,7 +107,7 @@ def evaluate(folder: Path, model: str, packages: Path, **options: Any) -> subpro
     )
 
 
-def test_rewards_are_our_points(tmp_path: Path, model: str, packages: Path) -> None:
+def test_verifiers_rewards_equal_scores_of_the_library(tmp_path: Path, model: str, packages: Path) -> None:
     done = evaluate(tmp_path, model, packages)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     lines = (tmp_path / "out" / "run" / "traces.jsonl").read_text().splitlines()
@@ -127,13 +127,13 @@ def test_rewards_are_our_points(tmp_path: Path, model: str, packages: Path) -> N
     assert "1 not judged: 1 because of" in done.stderr + done.stdout
 
 
-def test_a_word_that_no_option_is_called_is_told(tmp_path: Path, model: str, packages: Path) -> None:
+def test_unknown_taskset_option_is_reported(tmp_path: Path, model: str, packages: Path) -> None:
     done = evaluate(tmp_path, model, packages, problem="garland")
     assert done.returncode != 0
     assert "no such option: 'problem'" in done.stderr + done.stdout
 
 
-def test_our_part_of_the_import_is_light() -> None:
+def test_verifiers_integration_import_loads_no_heavy_packages() -> None:
     code = (
         "import sys, verifiers.v1; before = set(sys.modules)\n"
         "import ioi_eval.integrations.verifiers; print(*set(sys.modules) - before)"

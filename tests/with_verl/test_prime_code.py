@@ -37,7 +37,7 @@ def pairs() -> Iterator[tuple[str, str]]:
         yield "".join(parts), "".join(other)
 
 
-def test_generated_pairs() -> None:
+def test_output_comparison_equals_prime_code_on_generated_pairs() -> None:
     found = list(pairs())
     tests = [{"inputs": [printed], "outputs": [expected]} for expected, printed in found]
     wanted = [

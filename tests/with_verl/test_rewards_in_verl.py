@@ -110,7 +110,7 @@ def run_all(manager: Any, data: DataProto) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["compute_score", "compute_score_async"])
-def test_its_manager_calls_our_functions(words: tuple[Any, Path], name: str) -> None:
+def test_verl_reward_manager_calls_custom_reward_function(words: tuple[Any, Path], name: str) -> None:
     tokenizer, folder = words
     own = [FUNCTION, f"reward.custom_reward_function.name={name}"]
     config = configured(folder, *own, "+reward.custom_reward_function.reward_kwargs.mode=pass_fail")
@@ -118,14 +118,14 @@ def test_its_manager_calls_our_functions(words: tuple[Any, Path], name: str) -> 
     assert [one["reward_score"] for one in found] == [1, 0, 0, 0]
 
 
-def test_its_manager_for_batches_calls_ours(words: tuple[Any, Path]) -> None:
+def test_verl_batch_reward_manager_calls_compute_score_batch(words: tuple[Any, Path]) -> None:
     tokenizer, _ = words
     manager = BatchRewardManager(tokenizer, 0, compute_score_batch, mode="partial")
     data = rollouts(tokenizer, truths=[TESTS, TESTS, "{", TESTS])
     assert manager(data).sum(dim=1).tolist() == [1, 0.5, 0, 0]
 
 
-def test_our_manager_is_loaded_and_raises_for_no_row(words: tuple[Any, Path]) -> None:
+def test_own_reward_manager_is_loaded_by_verl_and_raises_for_no_row(words: tuple[Any, Path]) -> None:
     tokenizer, folder = words
     options = ["+reward.reward_kwargs.on_failure=-2", "+reward.reward_kwargs.no_code=-1"]
     config = configured(folder, *MANAGER, *options)
@@ -141,14 +141,14 @@ def test_our_manager_is_loaded_and_raises_for_no_row(words: tuple[Any, Path]) ->
     assert [one["judged"] for one in extra] == [True] * 4 + [False] * 2
 
 
-def test_an_option_that_does_not_exist_is_refused_before_the_first_row(words: tuple[Any, Path]) -> None:
+def test_unknown_reward_option_is_refused_when_manager_is_loaded(words: tuple[Any, Path]) -> None:
     tokenizer, folder = words
     config = configured(folder, *MANAGER, "+reward.reward_kwargs.mod=partial")
     with pytest.raises(Exception, match="rewards have no such option"):
         load_reward_manager(config, tokenizer)
 
 
-def test_a_step_of_grpo(words: tuple[Any, Path]) -> None:
+def test_verl_grpo_step_uses_rewards_of_workers(words: tuple[Any, Path]) -> None:
     """Rewards from its workers, each a process of its own; its advantages and loss move the model."""
     tokenizer, folder = words
     # A cluster of its own, in a folder of its own whose path is short enough for sockets.

@@ -58,7 +58,7 @@ def results(url: str, code: str, timeout: int = SLOW, **options: Any) -> list[An
     return found
 
 
-def test_each_result_that_it_knows(url: str) -> None:
+def test_verl_sandbox_client_gets_every_result_code(url: str) -> None:
     assert results(url, RIGHT) == [True, True]
     assert results(url, "print(4)") == [True, False]
     assert results(url, "print(") == [-2, -2]
@@ -70,7 +70,7 @@ def test_each_result_that_it_knows(url: str) -> None:
     assert results(url, "main = 1", language="lean") == [-1, -1]
 
 
-def test_functions_and_assertions(url: str) -> None:
+def test_verl_sandbox_client_judges_functions_and_assertions(url: str) -> None:
     called = {"inputs": ["2", "21"], "outputs": ["4", "42"], "fn_name": "f"}
     assert results(url, "def f(n): return 2 * n", tests=called) == [True, True]
     asserted = {
@@ -81,7 +81,7 @@ def test_functions_and_assertions(url: str) -> None:
     assert results(url, "def f(n): return 2 * n", tests=asserted) == [True, -2]
 
 
-def test_the_score_of_a_completion(url: str) -> None:
+def test_verl_score_of_completion_with_more_tests_than_slots(url: str) -> None:
     """More requests at once than there are slots."""
     many = {"inputs": [f"{n}\n" for n in range(40)], "outputs": [f"{2 * n}\n" for n in range(40)]}
     fenced = f"Here:\n```python\n{RIGHT}\n```"
@@ -104,7 +104,7 @@ def test_the_score_of_a_completion(url: str) -> None:
         (2, 1.0, DEFAULT_TIMEOUT, "cpp"),
     ],
 )
-def test_right_programs_behind_a_queue_are_right(
+def test_correct_programs_waiting_in_queue_pass(
     slots: int, seconds: float, timeout: int, language: str
 ) -> None:
     """40 at once of some CPU time each, for a machine that is idle."""
@@ -127,5 +127,5 @@ int main() {{
         assert results(url, codes[language], tests=many, timeout=timeout, language=language) == [True] * 40
 
 
-def test_without_the_token_nothing_is_judged(url: str) -> None:
+def test_request_without_token_is_not_judged(url: str) -> None:
     assert results(url.replace("any:word@", ""), RIGHT) == [-1, -1]
