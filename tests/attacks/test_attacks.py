@@ -99,7 +99,7 @@ def faults(found: Round) -> list[str]:
 @pytest.mark.usefixtures("built")
 @pytest.mark.nightly(unless="everything-(c[+][+] (two|into|and)|python)")
 @pytest.mark.parametrize("part", PARTS)
-async def test_attacking_program_fails(scorer: Scorer, ground: Ground, part: str) -> None:
+async def test_attacking_program_does_not_succeed(scorer: Scorer, ground: Ground, part: str) -> None:
     if part == "java" and not HERE:
         lacks("without java")
     assert not faults(await programs(scorer, ground, PARTS[part]))
@@ -190,7 +190,7 @@ async def test_attacking_submitted_file_fails(scorer: Scorer, ground: Ground) ->
 
 @pytest.mark.nightly(unless="everything-two")  # it has some of every chapter
 @pytest.mark.parametrize("third", THIRDS)
-async def test_attacking_source_fails(
+async def test_attacking_source_does_not_succeed(
     layers: tuple[str, ...], third: str, store: Store, tmp_path: Path, ground: Ground
 ) -> None:
     """With a store of its own: what another mixture has built, or refused, is built again."""
@@ -228,7 +228,7 @@ async def test_attacking_source_fails_on_unconfined_server(
 
 
 @pytest.mark.nightly(unless="everything")
-async def test_attacking_script_fails(
+async def test_attacking_job_script_does_not_succeed(
     layers: tuple[str, ...], store: Store, workshop: Path, ground: Ground
 ) -> None:
     boxes = workshop / f"boxes-{ground.mark}"
@@ -239,7 +239,7 @@ async def test_attacking_script_fails(
     assert not list(boxes.iterdir())
 
 
-async def test_attacking_siege_fails(store: Store) -> None:
+async def test_flooding_a_worker_with_requests_does_not_succeed(store: Store) -> None:
     async with EmbeddedEngine(store=store, slots=1) as engine:
         assert not faults(await sieges(engine, WORKER, listens=True))
 
@@ -257,7 +257,7 @@ def test_catalogue_has_unique_names_and_all_documented_attacks() -> None:
         assert attack.layers, f"what stops {attack.name} is said"
 
 
-def test_table_has_outcomes_of_both_users() -> None:
+def test_attack_table_has_outcomes_as_root_and_as_ordinary_user() -> None:
     one, other = ATTACKS[0].name, ATTACKS[1].name
     halves = [
         Half("root", {"here": {one: [Found("RE")], other: [Found("WA")]}}),
@@ -272,7 +272,7 @@ def test_table_has_outcomes_of_both_users() -> None:
     assert table.faults == [f"as an ordinary user: here: {other}: it won"]
 
 
-def test_documented_table_lists_these_attacks() -> None:
+def test_attack_table_in_docs_lists_all_attacks() -> None:
     """scripts/attacks writes it. What a layer is called is said there, too."""
     rows = rows_of(SECURITY)
     assert sorted(rows) == sorted(attack.name for attack in ATTACKS), "run scripts/attacks table"

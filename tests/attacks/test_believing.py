@@ -45,7 +45,7 @@ def test_file_scores_only_with_right_content(shipped: Bench) -> None:
     assert scores(files_with(shipped, contents, **with_belief())) == [1, 0, 0]
 
 
-def test_silent_program_has_verdict_of_its_ending() -> None:
+def test_program_without_output_gets_the_verdict_of_its_exit_code() -> None:
     line = TestReport(v=1, nonce="n", test=0, end="exit", code=1, feedback="KeyError: 7")
     with words_are_believed():
         assert verdict_of(line, Limits()) == "RE"

@@ -217,7 +217,7 @@ async def test_unreadable_output_is_never_unscored(scorer: Scorer) -> None:
         assert await verdict(scorer, code, "python", problem=problem) is expected
 
 
-async def test_a_checker_that_fails_on_the_answer_too_is_a_judge_failure(scorer: Scorer) -> None:
+async def test_checker_that_also_fails_on_the_answer_is_a_judge_failure(scorer: Scorer) -> None:
     source = '#include <cstdio>\nint main() { fputs("FAIL no such file", stderr); return 3; }\n'
     sources = (NamedBlob(name="checker.cpp", content=Blob.of(source)),)
     problem = msgspec.structs.replace(PROBLEM, checker=Checker(kind=CheckerKind.TESTLIB, sources=sources))
@@ -291,7 +291,7 @@ async def test_deadlock_with_manager_exceeds_time_limit(scorer: Scorer) -> None:
 
 
 @pytest.mark.nightly
-async def test_two_steps_programs_never_stall(scorer: Scorer) -> None:
+async def test_hostile_two_steps_program_never_stalls(scorer: Scorer) -> None:
     problem = msgspec.structs.replace(load_problems(FLOCK)["flock"], limits=Limits.contest(0.5, 256 << 20))
     for way, (first, second, before, expected) in STEPS.items():
         code = STEPPING.replace("BEFORE", before).replace("FIRST", first).replace("SECOND", second)
@@ -302,7 +302,7 @@ async def test_two_steps_programs_never_stall(scorer: Scorer) -> None:
 
 
 @pytest.mark.nightly
-async def test_hostile_program_cannot_use_disk_space_of_others(scorer: Scorer) -> None:
+async def test_concurrent_large_programs_get_the_verdict_of_a_single_one(scorer: Scorer) -> None:
     codes = [LARGE.replace("NUMBER", str(number)) for number in range(3)]
     alone = await verdict(scorer, codes[0], "c++")
     both = await asyncio.gather(*(verdict(scorer, code, "c++") for code in codes[1:]))

@@ -135,7 +135,7 @@ async def _fault(door: Door, attack: Knocking) -> str:
     return "" if len(answer.content) < 4_000 else f"{len(answer.content)} bytes for an answer"
 
 
-async def test_participant_cannot_cancel_calls_of_others(shared_cache: Path) -> None:
+async def test_participant_cannot_cancel_calls_of_another_participant(shared_cache: Path) -> None:
     """By their number, which is the same for both."""
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
     async with opened(shared_cache) as door:
@@ -147,7 +147,7 @@ async def test_participant_cannot_cancel_calls_of_others(shared_cache: Path) -> 
 
 @pytest.mark.nightly(unless="^(?!submissions$)")  # equal ones are judged once, and keep the door as busy
 @pytest.mark.parametrize("flood", FLOODS, ids=lambda one: one.name)
-async def test_floods_do_not_starve_others(flood: Flood, shared_cache: Path) -> None:
+async def test_flood_of_calls_does_not_starve_another_participant(flood: Flood, shared_cache: Path) -> None:
     """Heron, by a connection of its own, is judged while not one of otter's programs is answered."""
     go = asyncio.Event()
     async with (
@@ -206,7 +206,7 @@ async def test_closed_connections_count_as_submissions(shared_cache: Path) -> No
         await door.check_heron()
 
 
-async def test_incomplete_requests_do_not_starve_others(shared_cache: Path) -> None:
+async def test_incomplete_http_requests_do_not_starve_another_participant(shared_cache: Path) -> None:
     async with opened(shared_cache) as door:
         port = httpx.URL(door.address).port or 0
         halves = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
@@ -220,7 +220,7 @@ async def test_incomplete_requests_do_not_starve_others(shared_cache: Path) -> N
                 writer.close()
 
 
-async def test_requests_of_one_participant_are_bounded(
+async def test_concurrent_http_requests_of_a_participant_are_limited(
     shared_cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The next one waits until one of them is gone; others' requests do not. Those that leave are not logged."""
@@ -246,7 +246,7 @@ async def test_requests_of_one_participant_are_bounded(
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
 
 
-async def test_connections_of_one_do_not_starve_others(shared_cache: Path) -> None:
+async def test_idle_connections_do_not_starve_another_participant(shared_cache: Path) -> None:
     """Of 90, two participants and strangers have 30 each."""
     head = "{} /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\nContent-Length: 9\r\n\r\n"
     async with opened(shared_cache, connections=90) as door:

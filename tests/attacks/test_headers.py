@@ -246,7 +246,7 @@ _STREAMS = (
 @pytest.mark.parametrize(
     "how", ['#include "{}"\n', 'asm(".incbin \\"{}\\"");\n'], ids=["included", "assembled"]
 )
-async def test_source_that_names_a_stream_is_built_once(
+async def test_source_that_includes_a_stream_is_built_once(
     tmp_path: Path, store: Store, layers: Sequence[str] | None, how: str
 ) -> None:
     """Each idled for 3 s, and was then built again with all else stopped."""

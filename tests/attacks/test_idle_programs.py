@@ -47,7 +47,7 @@ def recorded() -> Iterator[list[int]]:
 
 @pytest.mark.parametrize("slots", [1, 2])
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-async def test_job_starts_only_when_another_has_ended(store: Store, program: str, slots: int) -> None:
+async def test_embedded_engine_runs_no_more_jobs_than_slots(store: Store, program: str, slots: int) -> None:
     job = Job(files=(JobFile(name="run", content=Blob.of(program)),))
     async with EmbeddedEngine(store=store, slots=slots) as engine:
         with recorded() as events:
@@ -56,7 +56,7 @@ async def test_job_starts_only_when_another_has_ended(store: Store, program: str
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-async def test_job_of_worker_starts_only_when_another_has_ended(store: Store, program: str) -> None:
+async def test_worker_runs_no_more_jobs_than_slots(store: Store, program: str) -> None:
     job = {"language": "bash", "version": "*", "files": [{"name": "run", "content": program}]}
     async with (
         EmbeddedEngine(store=store, slots=2) as engine,

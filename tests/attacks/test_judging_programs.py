@@ -182,7 +182,7 @@ def test_unconfined_validator_can_access_the_machine(home: Path, tmp_path: Path)
 
 
 @pytest.mark.nightly
-async def test_validator_over_its_limits_is_a_judge_failure(judge: tuple[Scorer, int]) -> None:
+async def test_output_validator_over_its_limits_is_a_judge_failure(judge: tuple[Scorer, int]) -> None:
     scorer, _ = judge
     checker = validators(["won();", *WASTEFUL.values()])
     for number, way in enumerate(WASTEFUL, start=1):

@@ -92,7 +92,9 @@ async def test_mono_program_cannot_see_other_priorities(scorer: Scorer, code: st
 
 
 @pytest.mark.usefixtures("mono")
-async def test_source_that_names_files_as_keys_cannot_read_them(scorer: Scorer, tmp_path: Path) -> None:
+async def test_csharp_source_with_key_file_paths_cannot_read_the_files(
+    scorer: Scorer, tmp_path: Path
+) -> None:
     """The one way in which a source names a file: what stands there is in no words of the compiler."""
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
@@ -111,6 +113,6 @@ async def test_mono_without_namespaces_is_a_judge_failure(store: Store, tmp_path
             await judged(scorer, KEY.replace("PATH", "/proc/1/environ"))
 
 
-async def test_other_compilers_cannot_see_sandbox_processes() -> None:
+async def test_only_the_csharp_compiler_may_read_proc() -> None:
     assert {name for name, tool in toolchains_once().items() if "/proc" in tool.read} <= {"mcs"}
     assert find("c#").command == "mcs"

@@ -40,7 +40,7 @@ def jar_of(code: str, binaries: Path) -> Path:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", dict.fromkeys(trial.attack.name for trial in trials()))
-def test_only_the_named_layers_stop_an_attack(weakened: Bench, name: str) -> None:
+def test_attack_succeeds_if_the_layers_named_for_it_are_removed(weakened: Bench, name: str) -> None:
     found = list(trials([name]))
     assert any(trial.succeeds for trial in found)
     assert not [why for trial in found if (why := _told(trial, weakened))]
@@ -54,13 +54,13 @@ def _told(trial: Trial, bench: Bench) -> str:
 
 
 @pytest.mark.parametrize("layer", REPLACED)
-def test_every_mutation_finds_what_it_replaces(layer: str) -> None:
+def test_every_mutation_finds_the_code_it_replaces(layer: str) -> None:
     """Most of these attacks are tried in the long run alone, and names move."""
     with REPLACED[layer]():
         pass
 
 
-def test_every_layer_stops_an_attack() -> None:
+def test_every_optional_layer_stops_an_attack() -> None:
     """All that the proctor can do without is in the table, and all in the table can be done without."""
     sources = "".join(path.read_text() for path in sorted(SOURCES.glob("*.cpp")))
     known = set(re.findall(r'\bis_on\("([a-z-]+)"\)', sources)) | {"landlock", "namespaces", "seccomp"}

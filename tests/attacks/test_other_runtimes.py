@@ -112,7 +112,7 @@ async def test_program_of_other_runtime_has_no_access(
         ),
     ],
 )
-async def test_haskell_template_that_breaks_its_build_is_a_compile_error(scorer: Scorer, body: str) -> None:
+async def test_haskell_template_that_kills_its_build_is_a_compile_error(scorer: Scorer, body: str) -> None:
     needs("haskell")
     code = f"""{{-# LANGUAGE TemplateHaskell #-}}
 import Language.Haskell.TH

@@ -46,7 +46,7 @@ async def rows(engine: EmbeddedEngine, store: Store, problems: Mapping[str, Prob
 
 
 @pytest.mark.nightly
-async def test_verdicts_on_busy_machine_equal_those_on_quiet_one(
+async def test_verdicts_on_busy_machine_equal_verdicts_on_idle_machine(
     engine: EmbeddedEngine, store: Store, cache: Path
 ) -> None:
     problems = load_problems(examples_folder() / "problems", cache=cache, only=set(SOLUTIONS))

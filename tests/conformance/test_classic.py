@@ -292,7 +292,7 @@ def communication(user_io: str, processes: int, **changes: object) -> Problem:
         ("#include <unistd.h>\nint twice(int n) { sleep(60); return 0; }", 0.0, V.TLE),
     ],
 )
-async def test_communication(
+async def test_classic_communication_problem_is_scored_for_each_process_count(
     engine: EmbeddedEngine, user_io: str, processes: int, code: str, score: float | None, status: V | None
 ) -> None:
     result = await classic(engine, communication(user_io, processes), code)
@@ -316,7 +316,7 @@ async def test_communication(
 @pytest.mark.parametrize(
     ("user_io", "processes"), [("std_io", 1), ("std_io", 3), ("fifo_io", 1), ("fifo_io", 3)]
 )
-async def test_both_paths_agree_on_communication(
+async def test_classic_and_batched_jobs_agree_on_communication(
     classics: ClassicJobEngine, store: Store, user_io: str, processes: int, body: str, status: V
 ) -> None:
     code = f"#include <cstdlib>\nint twice(int n) {{ {body} }}\n"
@@ -339,7 +339,7 @@ async def test_submission_exiting_before_opening_pipe_does_not_hang(
     assert result.status is (V.RE if end == "3" else V.WA), result
 
 
-async def test_classic_manager_gets_its_arguments(engine: EmbeddedEngine) -> None:
+async def test_classic_manager_gets_its_configured_arguments(engine: EmbeddedEngine) -> None:
     problem = communication("std_io", 1, options=TaskOptions(with_grader=True, manager_args=("loud",)))
     assert (await classic(engine, problem, "int twice(int n) { return 2 * n; }")).feedback.strip() == "loud"
 

@@ -68,7 +68,7 @@ def rows(**files: str) -> list[dict[str, object]]:
     ]
 
 
-async def test_pipeline_functions_score_on_this_machine(engine: EmbeddedEngine) -> None:
+async def test_score_subtasks_of_pipeline_scores_on_embedded_engine(engine: EmbeddedEngine) -> None:
     results = await score_subtasks(EngineClient(engine), rows(), CODE)
     assert [(result.weighted_score, result.status) for result in results] == [(30.0, "AC"), (0.0, "WA")]
     assert [test.status for test in results[1].test_results] == ["AC", "WA", "SKIPPED"]
@@ -83,7 +83,7 @@ async def test_pipeline_functions_score_on_cluster(store: Store, monkeypatch: py
     assert [(result.weighted_score, result.status) for result in results] == [(30.0, "AC")]
 
 
-async def test_rewards_of_codeforces_over_this_machine(engine: EmbeddedEngine) -> None:
+async def test_codeforces_reward_is_judged_on_embedded_engine(engine: EmbeddedEngine) -> None:
     row = {
         "time_limit": 1.0,
         "memory_limit": 256.0,
@@ -101,13 +101,13 @@ async def test_rewards_of_codeforces_over_this_machine(engine: EmbeddedEngine) -
     assert await score_submission(client, row, "print(", submission_language="python") == -0.1
 
 
-async def test_checker_that_does_not_compile_is_judge_failure(engine: EmbeddedEngine) -> None:
+async def test_uncompilable_checker_is_judge_failure(engine: EmbeddedEngine) -> None:
     broken = rows(**{"checker/checker.cpp": "int main() { return nonsense; }"})
     with pytest.raises(JudgeFailure, match="The checker does not compile"):
         await score_subtasks(EngineClient(engine), broken, CODE)
 
 
-async def test_grader_that_does_not_compile_is_judge_failure(engine: EmbeddedEngine) -> None:
+async def test_uncompilable_grader_is_judge_failure(engine: EmbeddedEngine) -> None:
     broken = rows(**{"graders/grader.cpp": "int main() { return nonsense; }"})
     with pytest.raises(JudgeFailure, match=r"(?s)nonsense.*graders/grader\.cpp does not compile"):
         await score_subtasks(EngineClient(engine), broken, CODE)

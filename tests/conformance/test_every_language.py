@@ -411,7 +411,7 @@ async def test_java_main_class_may_have_any_name(scorer: Scorer, code: str) -> N
 
 
 @pytest.mark.nightly
-async def test_java_without_main_does_not_compile(scorer: Scorer) -> None:
+async def test_java_source_without_main_is_a_compile_error(scorer: Scorer) -> None:
     needs("java")
     result = await score(scorer, "public class Main { static void main(int x) {} }", "java")
     assert not result.compiles and "no class has a public static void main" in result.compile_output

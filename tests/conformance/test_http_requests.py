@@ -10,7 +10,7 @@ import pytest
 from http_calls import JSON, PistonServer
 
 
-def test_arguments_and_input_arrive_as_they_were(piston: PistonServer) -> None:
+def test_job_gets_arguments_and_input_unchanged(piston: PistonServer) -> None:
     run = piston.bash('printf "<%s>" "$@"; cat', args=["a b", "", "ä'\"$x"], stdin="one\ntwo\n")
     assert run["stdout"] == "<a b><><ä'\"$x>one\ntwo\n"
 
@@ -28,7 +28,7 @@ def test_unnamed_http_files_are_numbered(piston: PistonServer) -> None:
     assert run["stdout"] == "second"
 
 
-def test_job_may_run_files_it_wrote(piston: PistonServer) -> None:
+def test_job_can_execute_a_file_that_it_wrote(piston: PistonServer) -> None:
     script = "mkdir -p d; printf '#!/bin/sh\\necho ran' > d/x; chmod +x d/x; ./d/x; touch /usr/x /etc/x"
     run = piston.bash(script)
     assert run["stdout"] == "ran\n"
@@ -76,7 +76,7 @@ def test_unset_limits_are_accepted_as_zero_minus_one_or_null(piston: PistonServe
     assert piston.bash("echo ok", run_timeout=0, run_memory_limit=-1, compile_timeout=None)["code"] == 0
 
 
-def test_files_and_processes_of_job_are_gone_for_next_job(piston: PistonServer) -> None:
+def test_files_and_processes_of_a_job_are_removed_before_the_next_job(piston: PistonServer) -> None:
     piston.bash("echo here > /tmp/left; echo here > left; (setsid sleep 5 &) ; true")
     run = piston.bash("cat /tmp/left left; ps -eo args 2> /dev/null | grep -c '[s]leep 5'")
     if not piston.ours and not piston.is_current:
@@ -84,7 +84,7 @@ def test_files_and_processes_of_job_are_gone_for_next_job(piston: PistonServer) 
     assert "here" not in run["stdout"]
 
 
-def test_concurrent_jobs_return_own_output(piston: PistonServer) -> None:
+def test_each_concurrent_job_returns_its_own_output(piston: PistonServer) -> None:
     with ThreadPoolExecutor(8) as threads:
         outputs = list(threads.map(lambda n: piston.bash(f"echo {n}")["stdout"], range(24)))
     assert outputs == [f"{n}\n" for n in range(24)]

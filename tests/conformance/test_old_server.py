@@ -86,7 +86,7 @@ async def judged(
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("somebody_elses")
-async def test_server_verdicts_equal_local_ones(store: Store, tmp_path: Path) -> None:
+async def test_verdicts_on_old_piston_equal_verdicts_of_embedded_engine(store: Store, tmp_path: Path) -> None:
     here = await judged(EmbeddedEngine(store=store), store)
     async with OldServer() as server:
         engine = PistonEngine(Fixed([server.url]), per_endpoint=2)

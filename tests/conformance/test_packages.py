@@ -386,7 +386,9 @@ async def test_interactor_writes_generated_answers(tmp_path: Path, store: Store)
         await generate(package, tmp_path / "more", store=store)
 
 
-async def test_interactor_in_both_runs_validates(tmp_path: Path, shared_cache: Path) -> None:
+async def test_polygon_package_with_interactor_in_both_runs_validates(
+    tmp_path: Path, shared_cache: Path
+) -> None:
     package = tmp_path / "relics"
     shutil.copytree(FOLDER / "relics", package)
     header = (package / "problem.xml").read_text()
@@ -411,7 +413,7 @@ chmod +x run
     ("name", "validator"),
     [("berries", "output_validators"), ("cairns", "output_validator"), ("gauges", "output_validator")],
 )
-async def test_validators_with_scripts_of_their_own(
+async def test_output_validator_with_build_script_is_built_by_the_script(
     name: str, validator: str, tmp_path: Path, shared_cache: Path
 ) -> None:
     package = tmp_path / name
@@ -429,7 +431,7 @@ async def test_validators_with_scripts_of_their_own(
         await validated(package, tmp_path / "broken", shared_cache)
 
 
-async def test_points_of_polygon_s_checkers_count_as_they_are(tmp_path: Path, store: Store) -> None:
+async def test_points_of_polygon_checker_are_absolute(tmp_path: Path, store: Store) -> None:
     package = tmp_path / "halves"
     shutil.copytree(FOLDER / "halves", package)
     checker = package / "files/check.cpp"

@@ -121,7 +121,7 @@ def ground(
 
 
 @pytest.mark.nightly
-async def test_every_task_type_over_http(ground: Ground) -> None:
+async def test_every_task_type_is_judged_by_a_worker_over_http(ground: Ground) -> None:
     """Through our own runtime, with its two stages."""
     async with (
         Server(ground.engine, ServerOptions(port=0)) as server,
@@ -131,7 +131,7 @@ async def test_every_task_type_over_http(ground: Ground) -> None:
 
 
 @pytest.mark.nightly
-async def test_all_task_types_are_judged_by_server_with_bash_only(ground: Ground) -> None:
+async def test_every_task_type_is_judged_by_a_server_with_bash_only(ground: Ground) -> None:
     tools = other((await ground.engine.capabilities()).toolchains, "bash")
     server = Pathless(ground.engine, "bash", toolchains=tools)
     await ground.compare(server)

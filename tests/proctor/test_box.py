@@ -68,7 +68,7 @@ def test_memory_limit_kills_all_processes_of_a_compiler(bench: Bench) -> None:
     assert (report["killed"], report["code"]) == ("", 137)
 
 
-def test_compiler_cannot_read_devices_or_its_output_pipes(bench: Bench) -> None:
+def test_sandbox_cannot_read_devices_or_its_own_output_pipes(bench: Bench) -> None:
     files = "/dev/stdout /dev/stderr /proc/self/fd/1 /dev/zero /dev/urandom /dev/random /dev/full /dev/tty"
     script = f"for file in {files}; do head -c 1 $file > got 2> why; [ -s got ] && echo $file; done; head -c 1 /dev/stdin; echo end"
     assert bench.box(script, limits={"wall_ms": 5000}).stdout == "end\n"
@@ -143,7 +143,7 @@ def test_fork_bomb_leaves_free_pids(bench: Bench) -> None:
 
 
 @pytest.mark.nightly(unless="everything")  # it is a matter of users
-def test_start_waits_for_ending_processes_of_same_user(bench: Bench) -> None:
+def test_program_start_waits_while_the_user_process_limit_is_reached(bench: Bench) -> None:
     """The judge can start nothing until it is gone, and fails nobody for that."""
     crowded = "(for i in $(seq 80); do sleep 2 & done); ulimit -u 40; exec ./proctor run plan.json"
     line = bench.one('#include <cstdio>\nint main() { puts("7"); }', answer="7", script=crowded)
@@ -173,7 +173,7 @@ def test_closed_kill_switch_kills_the_program(bench: Bench) -> None:
     assert report["killed"] == "leash"
 
 
-def test_environment_is_that_of_the_spec(bench: Bench) -> None:
+def test_sandbox_environment_equals_the_spec(bench: Bench) -> None:
     os.environ["SECRET_KEY"] = "canary"
     assert "canary" not in bench.box("env").stdout
 
@@ -207,7 +207,7 @@ def test_tool_cannot_make_namespaces_or_sockets(bench: Bench) -> None:
     assert boxed.stdout == ""
 
 
-def test_sandboxes_nest(bench: Bench) -> None:
+def test_sandbox_can_be_started_inside_a_sandbox(bench: Bench) -> None:
     if tuple(bench.layers) not in (EVERYTHING, LANDLOCK_ALONE):
         return
     boxed = bench.box("./proctor probe", files={"proctor": bench.proctor}, profile="stage")
@@ -243,7 +243,7 @@ def test_writes_below_the_limits_succeed(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
-def test_all_landlock_rights_are_refused(bench: Bench) -> None:
+def test_landlock_refuses_every_access_to_world_writable_file(bench: Bench) -> None:
     """On a file that everybody may write, in a folder that everybody may write: no mode stands in the way.
 
     In namespaces there is no such file.

@@ -134,7 +134,7 @@ def fragile(bench: Bench, name: str, kind: str = "cms", limits: PlanLimits = LIM
 
 
 @pytest.mark.parametrize("name", TO_BLAME)
-def test_output_that_breaks_a_checker_is_wrong(bench: Bench, name: str) -> None:
+def test_output_that_crashes_a_checker_is_wrong(bench: Bench, name: str) -> None:
     """Otherwise a program that is not sure could choose not to be scored."""
     _, limits, reason = TO_BLAME[name]
     line = fragile(bench, name, limits=limits)
@@ -144,12 +144,12 @@ def test_output_that_breaks_a_checker_is_wrong(bench: Bench, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OWN_FAULTS)
-def test_failure_not_caused_by_output_stays_a_failure(bench: Bench, name: str) -> None:
+def test_checker_failure_not_caused_by_the_output_is_a_judge_failure(bench: Bench, name: str) -> None:
     line = fragile(bench, name, OWN_FAULTS[name][0])
     assert line.failure is not None and "the checker" in line.failure
 
 
-def test_checker_that_rejects_the_answer_has_failed(bench: Bench) -> None:
+def test_checker_that_rejects_the_reference_answer_is_a_failure(bench: Bench) -> None:
     line = fragile(bench, "takes nothing")
     assert line.failure == "the checker exited with code 1: looked at x"
     assert line.provoked, "a right solution of the package may show who is to blame"
@@ -176,20 +176,20 @@ def test_reported_failure_depends_on_result_for_answer(
         assert (line.failure, line.provoked) == (words, True)
 
 
-def test_result_of_second_run_counts_after_one_failure(bench: Bench) -> None:
+def test_checker_result_of_second_run_counts_after_a_failed_run(bench: Bench) -> None:
     line = fragile(bench, "fails once")
     assert (line.end, line.score, line.failure) == ("ok", 0.5, None), line
     line = fragile(bench, "fails once and is killed")
     assert line.failure is not None and "killed by signal 9" in line.failure and not line.provoked, line
 
 
-def test_slow_checker_is_not_the_outputs_fault(bench: Bench) -> None:
+def test_slow_checker_does_not_make_the_output_wrong(bench: Bench) -> None:
     """On a busy machine the same work takes up to 1.6 times as much."""
     line = fragile(bench, "takes its time", limits=SPINNING)
     assert (line.end, line.score, line.failure) == ("ok", 0.5, None), line
 
 
-def test_feedback_of_failed_validator_is_removed_before_its_trial(bench: Bench) -> None:
+def test_feedback_files_of_failed_validator_are_removed_before_its_rerun(bench: Bench) -> None:
     source = """#include <cstdio>
 #include <unistd.h>
 int main(int, char** argv) {
@@ -216,7 +216,7 @@ int main(int, char** argv) {
     assert [judged.tests[i].failure is None for i in range(3)] == [True, False, True], judged
 
 
-def test_python_checker_that_needs_numbers_makes_other_output_wrong(bench: Bench) -> None:
+def test_output_without_numbers_is_wrong_for_python_checker_that_parses_numbers(bench: Bench) -> None:
     script = "import sys\nprint(int(int(open(sys.argv[3]).read()) == int(open(sys.argv[2]).read())))"
     checker = PlanChecker(kind="codeforces", argv=PYTHON, limits=LIMITS)
     tests = [(given, "5") for given in ("5", "4", "x", "", "five")]

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     ("answer", "score"),
     [("1", 1), ("0.5", 0.5), (" 1e-1 ", 0.1), ("0", 0), ("+.25", 0.25), ("1.0000000000000002", 1)],
 )
-def test_scores(bench: Bench, answer: str, score: float) -> None:
+def test_cms_checker_score_is_parsed(bench: Bench, answer: str, score: float) -> None:
     line = bench.one(ECHO, "hello", answer, checker=CMS, checker_source=SAYS)
     assert (line.end, line.score, line.feedback) == ("ok", score, "Output is partially correct")
 
@@ -78,14 +78,16 @@ int main() { while (clock() < CLOCKS_PER_SEC / 200); puts("1"); }
 BRIEF = PlanLimits(cpu_ms=2, wall_ms=30_000)
 
 
-def test_short_checker_over_its_limit_is_detected(bench: Bench) -> None:
+def test_checker_over_its_cpu_limit_between_supervisor_polls_is_a_failure(bench: Bench) -> None:
     checker = PlanChecker(kind="cms", argv=("checker",), limits=BRIEF)
     line = bench.one(ECHO, "x", "x", checker=checker, checker_source=BETWEEN_LOOKS)
     assert line.failure is not None and "the checker ran out of CPU time" in line.failure
 
 
 @pytest.mark.parametrize("is_checked", [False, True])
-def test_short_manager_over_its_limit_is_detected(bench: Bench, is_checked: bool) -> None:
+def test_manager_over_its_cpu_limit_between_supervisor_polls_is_a_failure(
+    bench: Bench, is_checked: bool
+) -> None:
     checked = {"checker": CMS, "checker_source": 'int main() { return __builtin_puts("1") < 0; }'}
     line = bench.one(
         "int main() {}", "x", "x", task_type="Communication", **(checked if is_checked else {}),
@@ -116,12 +118,12 @@ def test_testlib_exit_codes_and_messages_give_scores(
 
 
 @pytest.mark.parametrize("code", [3, 5, 7, 42])
-def test_other_testlib_exit_codes_are_failures(bench: Bench, code: int) -> None:
+def test_unknown_testlib_exit_code_is_a_checker_failure(bench: Bench, code: int) -> None:
     line = bench.one(ECHO, "x", "x", **saying("testlib", code))
     assert line.failure is not None and "the checker" in line.failure
 
 
-def test_checker_does_not_run_for_failed_submission(bench: Bench) -> None:
+def test_checker_is_not_run_if_the_submission_crashed(bench: Bench) -> None:
     line = bench.one("int main(){return 1;}", "x", "x", **saying("cms", 1))
     assert (line.end, line.failure) == ("exit", None)
 
@@ -201,7 +203,7 @@ int main(int argc, char** argv) {
 """
 
 
-def test_icpc_validators(bench: Bench) -> None:
+def test_icpc_validator_exit_codes_give_scores_and_failures(bench: Bench) -> None:
     icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS)
     judged = bench.judge(
         ECHO, [("x", "x"), ("x", "y"), ("crash", "y"), ("x", "x")], checker=icpc, checker_source=VALIDATOR
@@ -212,7 +214,7 @@ def test_icpc_validators(bench: Bench) -> None:
     assert "it accepts the reference answer" in judged.tests[2].feedback
 
 
-def test_icpc_scores(bench: Bench) -> None:
+def test_icpc_validator_points_are_divided_by_full_points(bench: Bench) -> None:
     icpc = PlanChecker(kind="icpc", argv=("checker", "15"), limits=LIMITS, full=60)
     assert bench.one(ECHO, "x", "x", checker=icpc, checker_source=VALIDATOR).score == 0.25
     over = PlanChecker(kind="icpc", argv=("checker", "61"), limits=LIMITS, full=60)
@@ -230,7 +232,9 @@ def written(bench: Bench, writes: dict[str, str]) -> TestReport:
     ("writes", "score"),
     [({"score.txt": "30"}, 0.5), ({"score_multiplier.txt": "0.25"}, 0.25), ({}, 1)],
 )
-def test_scores_in_points_or_as_a_part(bench: Bench, writes: dict[str, str], score: float) -> None:
+def test_icpc_score_files_give_points_or_a_fraction(
+    bench: Bench, writes: dict[str, str], score: float
+) -> None:
     line = written(bench, writes)
     assert (line.score, line.part) == (score, "score_multiplier.txt" in writes)
 
@@ -244,7 +248,7 @@ def test_scores_in_points_or_as_a_part(bench: Bench, writes: dict[str, str], sco
         ({"score_multiplier.txt": ""}, "printed no score between 0 and 1"),
     ],
 )
-def test_invalid_scores_are_failures(bench: Bench, writes: dict[str, str], words: str) -> None:
+def test_invalid_icpc_score_files_are_failures(bench: Bench, writes: dict[str, str], words: str) -> None:
     assert words in (written(bench, writes).failure or "")
 
 
@@ -307,7 +311,7 @@ def test_several_passes_report_largest_usage_of_a_pass(bench: Bench) -> None:
         ("9", "", 0, "the checker exited with code 9"),
     ],
 )
-def test_last_pass_gives_end_score_and_failure(
+def test_last_pass_of_multi_pass_problem_determines_the_result(
     bench: Bench, says: str, end: str, score: float, failure: str
 ) -> None:
     source = "#include <cstdio>\nint main(int, char** argv) { puts(argv[1]); }"

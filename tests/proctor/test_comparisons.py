@@ -91,7 +91,7 @@ _BLANKS = b" \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
 )
 @FEW
 @given(pairs=_pairs)
-def test_bytes(
+def test_byte_comparison_equals_its_python_version(
     one_bench: Bench, kind: str, equal: Callable[[bytes, bytes], bool], pairs: list[tuple[bytes, bytes]]
 ) -> None:
     assert verdicts(one_bench, PlanChecker(kind=kind), pairs) == [equal(a, b) for a, b in pairs]
@@ -138,7 +138,9 @@ def pairs_of(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[Any
 
 @FEW
 @given(pairs=pairs_of(_values))
-def test_json(one_bench: Bench, pairs: list[tuple[Any, Any]]) -> None:
+def test_json_comparison_equals_python_comparison_of_values(
+    one_bench: Bench, pairs: list[tuple[Any, Any]]
+) -> None:
     """As Python compares, of what a way through JSON leaves."""
     written = [(json.dumps(a).encode(), json.dumps(b, indent=1).encode()) for a, b in pairs]
     expected = [json.loads(a) == json.loads(b) for a, b in written]
@@ -193,7 +195,7 @@ def test_json_distinguishes_tuples_and_sets_from_lists(
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded(written)) == [a == b for a, b in pairs]
 
 
-def test_json_with_a_tolerance(one_bench: Bench) -> None:
+def test_json_comparison_with_tolerance_applies_to_floats_only(one_bench: Bench) -> None:
     """Of numbers wherever they are, but not of two that are whole."""
     near = {"absolute": 1e-6, "relative": 1e-7}
     told = {
@@ -208,7 +210,7 @@ def test_json_with_a_tolerance(one_bench: Bench) -> None:
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded(told)) == [False] * len(told)
 
 
-def test_json_at_the_edge_of_a_tolerance(one_bench: Bench) -> None:
+def test_json_comparison_at_the_tolerance_equals_python_float_arithmetic(one_bench: Bench) -> None:
     """As floats of Python: exactly, the first two are more than a tenth apart."""
     told = {("6.82", "6.2"): True, ("6.83", "6.2"): False, ("0.0", "0"): True}
     assert [abs(float(a) - float(b)) <= 0.1 * float(b) for a, b in told] == list(told.values())
@@ -242,7 +244,7 @@ _written = st.lists(
 
 @FEW
 @given(pairs=st.lists(st.tuples(_written, _written), min_size=20, max_size=60))
-def test_lines(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
+def test_line_comparison_equals_its_python_version(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
     assert verdicts(one_bench, PlanChecker(kind="lines"), encoded(pairs)) == [
         as_lines(a, b) for a, b in pairs
     ]
@@ -250,7 +252,9 @@ def test_lines(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
 
 @FEW
 @given(pairs=_pairs | st.lists(st.tuples(_written, _written), min_size=20).map(encoded))
-def test_stripped_lines(one_bench: Bench, pairs: list[tuple[bytes, bytes]]) -> None:
+def test_stripped_line_comparison_equals_its_python_version(
+    one_bench: Bench, pairs: list[tuple[bytes, bytes]]
+) -> None:
     def stripped(data: bytes) -> list[bytes]:
         return [line.strip(_BLANKS) for line in data.strip(_BLANKS).split(b"\n")]
 
@@ -308,7 +312,9 @@ _more_blank_lines = st.lists(_floats, max_size=3).map(lambda xs: ("\n".join(xs),
 
 @FEW
 @given(pairs=st.lists(_two_floats, min_size=20, max_size=60))
-def test_float_lines(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
+def test_float_line_comparison_equals_its_python_version(
+    one_bench: Bench, pairs: list[tuple[str, str]]
+) -> None:
     expected = [as_float_lines(a, b) for a, b in pairs]
     assert verdicts(one_bench, PlanChecker(kind="float-lines"), encoded(pairs)) == expected
 
@@ -396,7 +402,7 @@ def as_sets(ours: list[str], theirs: list[str], read: Callable[[str], object]) -
         max_size=60,
     )
 )
-def test_apps(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
+def test_apps_comparison_equals_its_python_version(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
     assert verdicts(one_bench, PlanChecker(kind="apps"), encoded(pairs)) == [as_apps(a, b) for a, b in pairs]
 
 
@@ -468,7 +474,9 @@ _near = st.lists(
         max_size=60,
     )
 )
-def test_prime_code(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
+def test_prime_code_comparison_equals_its_python_version(
+    one_bench: Bench, pairs: list[tuple[str, str]]
+) -> None:
     expected = [as_prime_code(a, b) for a, b in pairs]
     assert verdicts(one_bench, PlanChecker(kind="prime-code"), encoded(pairs)) == expected
 
@@ -483,7 +491,7 @@ def test_prime_code(one_bench: Bench, pairs: list[tuple[str, str]]) -> None:
     ],
     ids=["lines", "float-lines", "apps", "prime-code"],
 )
-def test_comparisons_of_chosen_outputs(
+def test_comparison_of_output_and_answer_gives_expected_verdict(
     one_bench: Bench, kind: str, equal: Callable[[str, str], bool], told: list[tuple[str, str, bool]]
 ) -> None:
     pairs = [(output, answer) for output, answer, _ in told]
@@ -548,6 +556,8 @@ def test_json_accepts_huge_numbers_and_rejects_invalid_json(one_bench: Bench) ->
         ({"space_sensitive": True}, " a", "a", False),
     ],
 )
-def test_tokens(one_bench: Bench, rules: dict[str, float], output: str, answer: str, same: bool) -> None:
+def test_token_comparison_follows_case_and_tolerance_rules(
+    one_bench: Bench, rules: dict[str, float], output: str, answer: str, same: bool
+) -> None:
     checker = PlanChecker(kind="tokens", **rules)  # type: ignore[arg-type]
     assert verdicts(one_bench, checker, encoded([(output, answer)])) == [same]

@@ -64,13 +64,13 @@ def family(processes: int, threads: int = 1, *words: str) -> PlanSubmission:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_runner_starts_two_phases_of_a_solution(bench: Bench, threads: int) -> None:
+def test_runner_process_may_start_two_phases_of_a_solution(bench: Bench, threads: int) -> None:
     submission = family(2, threads)
     line = bench.one(TWO_PHASES, given="21\n", answer="42", submission=submission, limits=LIMITS)
     assert (line.end, line.score, line.processes) == ("ok", 1, 2)
 
 
-def test_each_process_may_have_threads(bench: Bench) -> None:
+def test_each_forked_process_may_start_threads(bench: Bench) -> None:
     """They last for several looks."""
     source = """
     #include <pthread.h>
@@ -108,7 +108,7 @@ def told(source: str, answer: str, bench: Bench, processes: int = 3) -> None:
     assert (line.end, line.output, line.score) == ("ok", "", 1)
 
 
-def test_ended_processes_count_against_permission(bench: Bench) -> None:
+def test_exited_processes_count_against_the_process_limit(bench: Bench) -> None:
     source = """
     int main() {
       int made = 0;
@@ -124,7 +124,7 @@ def test_ended_processes_count_against_permission(bench: Bench) -> None:
     told(source, "2", bench)
 
 
-def test_grandchildren_count_against_permission(bench: Bench) -> None:
+def test_grandchild_processes_count_against_the_process_limit(bench: Bench) -> None:
     source = """
     int main() {
       if (fork() == 0) {
@@ -139,7 +139,7 @@ def test_grandchildren_count_against_permission(bench: Bench) -> None:
     told(source, "0 1", bench)
 
 
-def test_fork_bomb_with_permission_is_killed(bench: Bench) -> None:
+def test_fork_bomb_with_fork_permission_is_killed(bench: Bench) -> None:
     line = bench.one(START + "int main() { for (;;) fork(); }", submission=family(3), limits=LIMITS)
     assert (line.end, line.score, line.processes) == ("threads", 0, 3)
 
@@ -240,7 +240,7 @@ def test_memory_of_all_processes_counts(bench: Bench) -> None:
     assert (line.end, line.score) == ("memory", 0)
 
 
-def test_shared_memory_counts_once(bench: Bench) -> None:
+def test_memory_shared_by_forked_processes_counts_once(bench: Bench) -> None:
     source = (
         FILL
         + """
@@ -259,7 +259,7 @@ def test_shared_memory_counts_once(bench: Bench) -> None:
     assert line.memory < 64 << 20
 
 
-def test_all_processes_end_with_the_first(bench: Bench) -> None:
+def test_forked_processes_are_killed_when_the_first_process_exits(bench: Bench) -> None:
     """What a child still would have written is not in the output."""
     source = (
         START + 'int main() { if (fork() == 0) { usleep(300000); puts("late"); _exit(0); } puts("ended"); }'

@@ -96,7 +96,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_jobs_cannot_use_disk_space_of_others(workshop: Path, store: Store) -> None:
+async def test_job_starts_only_if_disk_has_space_for_its_limit(workshop: Path, store: Store) -> None:
     """Two programs of 120 MB, where there is room for one at a time."""
     codes = [LARGE_PROGRAM.replace("NUMBER", str(number)) for number in (1, 2)]
     problem = Problem(id="large", tests=(Test(name="1", input=Blob.of("1"), answer=Blob.of("")),))
@@ -132,7 +132,7 @@ async def what_an_engine_builds_first(cache: Path) -> dict[str, Path]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("uid", [0, 65534])
-def test_engines_cannot_use_disk_space_of_others(workshop: Path, shared_cache: Path, uid: int) -> None:
+def test_engines_on_one_disk_reserve_their_space(workshop: Path, shared_cache: Path, uid: int) -> None:
     """The same from two processes: each has a slot, or is told that it has none. A killed one holds nothing."""
     with tempfile.TemporaryDirectory() as name, mounted(workshop / "engines", "320m") as disk:
         home, built = Path(name), asyncio.run(what_an_engine_builds_first(shared_cache))

@@ -43,7 +43,7 @@ def test_unreachable_host_file_keeps_all_layers(bench: Bench, tmp_path: Path) ->
     assert (boxed.stdout, boxed.report["confinement"]["missing"]) == ("as it was", [])
 
 
-def test_only_writable_descriptors_can_truncate(bench: Bench) -> None:
+def test_only_writable_descriptor_can_truncate_file(bench: Bench) -> None:
     """By the filter, because Landlock does not ask before ABI 3."""
     python = "import os; os.open('mine', os.O_TRUNC | os.{})"
     tries = [python.format("O_RDONLY"), "import os; os.truncate('mine', 0)", python.format("O_WRONLY")]

@@ -85,7 +85,7 @@ def test_process_is_not_idle_while_sibling_waits_for_processor(bench: Bench) -> 
 
 
 @pytest.mark.nightly
-def test_step_is_not_idle_while_other_waits_for_processor(bench: Bench) -> None:
+def test_two_steps_process_is_not_idle_while_the_other_waits_for_a_processor(bench: Bench) -> None:
     source = (
         HEAD
         + f"""int main(int, char** argv) {{
@@ -136,7 +136,7 @@ def test_interactor_with_enough_input_decides(bench: Bench) -> None:
 
 @pytest.mark.nightly(unless="own numbers-at once")
 @pytest.mark.parametrize("first", ["", BURN], ids=["at once", "when it has computed"])
-def test_interactor_that_waits_for_input_does_not_decide(bench: Bench, first: str) -> None:
+def test_interactor_still_waiting_for_input_does_not_decide_the_verdict(bench: Bench, first: str) -> None:
     line = fail_with(bench, first + " getchar(); while (getchar() != EOF);")
     assert (line.end, line.signal, line.score) == ("signal", 6, 0), line
 
@@ -520,7 +520,7 @@ def test_summed_processes_use_crowded_cpu_limit(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_sleep_does_not_mean_crowded(bench: Bench) -> None:
+def test_sleeping_time_is_not_counted_as_waiting_for_a_processor(bench: Bench) -> None:
     line = bench.one(HEAD + f'int main() {{ usleep(400000); {BURN} puts("7"); }}', answer="7", limits=CROWDED)
     # Others may be busy here, and then it really waits.
     assert line.end == "cpu" or line.waited_us > 20_000, line
@@ -529,7 +529,7 @@ def test_sleep_does_not_mean_crowded(bench: Bench) -> None:
 # --- the hard stop ---
 
 
-def test_test_is_stalled_at_its_hard_limit(bench: Bench) -> None:
+def test_test_at_its_hard_time_limit_ends_as_stalled(bench: Bench) -> None:
     """What it had done by then is no verdict yet: whoever sent the job asks once more."""
     limits = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=400)
     line = bench.one("int main() { for (;;) {} }", limits=limits)
@@ -555,6 +555,6 @@ def test_sleeping_sandbox_is_killed(bench: Bench) -> None:
     assert bench.box("sleep 60", limits=limits).report["killed"] == "wall"
 
 
-def test_sandbox_is_killed_at_its_hard_limit(bench: Bench) -> None:
+def test_sandbox_is_killed_at_its_hard_time_limit(bench: Bench) -> None:
     limits = {"cpu_ms": 60_000, "wall_ms": 200, "hard_ms": 400}
     assert bench.box("while :; do :; done", limits=limits).report["killed"] == "hard"

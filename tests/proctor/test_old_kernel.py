@@ -41,7 +41,7 @@ def old(workshop: Path, proctor: Path, compiled: Callable[[str], Path]) -> Calla
     return lambda *given, **more: bench.judge(*given, extra=extra, script=SCRIPT, **more)
 
 
-def test_old_kernel_reports_missing_layers_and_uses_others(old: Callable[..., Judged]) -> None:
+def test_kernel_without_landlock_reports_the_missing_layer_and_judges(old: Callable[..., Judged]) -> None:
     judged = old(LOOKING, [("", "0\n"), ("", "1\n")])
     start = judged.lines[0].start
     assert start is not None
@@ -50,7 +50,7 @@ def test_old_kernel_reports_missing_layers_and_uses_others(old: Callable[..., Ju
     assert [judged.tests[index].score for index in (0, 1)] == [1, 0], judged
 
 
-def test_no_other_process_has_the_pipe_open(old: Callable[..., Judged]) -> None:
+def test_communication_pipe_is_open_in_its_two_processes_only(old: Callable[..., Judged]) -> None:
     limits = PlanLimits(cpu_ms=5000, wall_ms=20000, memory=1 << 30)
     manager = PlanManager(argv=("manager",), limits=limits)
     judged = old(

@@ -50,10 +50,10 @@ def test_per_process_limits_can_be_set(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_python_can_set_its_limits(bench: Bench) -> None:
+def test_python_program_can_set_its_memory_and_file_limits(bench: Bench) -> None:
     line = bench.one(IN_PYTHON, answer="NPROC\nSIGPENDING", language="python")
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_harmless_madvise_succeeds(bench: Bench) -> None:
+def test_madvise_with_harmless_advice_succeeds(bench: Bench) -> None:
     assert bench.one(ADVICE, answer="").end == "ok"

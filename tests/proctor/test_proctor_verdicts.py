@@ -147,7 +147,7 @@ def test_kill_from_outside_is_a_failure(
     assert (found[1].end, found[1].score, found[1].outside) == ("ok", 1, False)
 
 
-def test_untouched_memory_does_not_count(bench: Bench) -> None:
+def test_allocated_but_untouched_memory_is_not_counted(bench: Bench) -> None:
     line = bench.one(
         "#include <cstdlib>\nint main(){char* p=(char*)malloc(2000ull<<20); p[5]=1; return p[5]-1;}"
     )
@@ -180,14 +180,14 @@ def test_output_of_exactly_the_limit_is_accepted(bench: Bench) -> None:
     assert bench.one(code % (size + 1), answer="x" * size).end == "output"
 
 
-def test_files_instead_of_standard_streams(bench: Bench) -> None:
+def test_program_reads_and_writes_named_files(bench: Bench) -> None:
     source = '#include <cstdio>\nint main(){int a,b; fscanf(fopen("sum.in","r"),"%d %d",&a,&b); fprintf(fopen("sum.out","w"),"%d",a+b);}'
     judged = bench.judge(source, [("1 2", "3"), ("5 6", "11")], input_file="sum.in", output_file="sum.out")
     assert [judged.tests[i].score for i in range(2)] == [1, 1]
     assert bench.one("int main(){}", "1 2", "3", input_file="sum.in", output_file="sum.out").score == 0
 
 
-def test_missing_output_file_is_not_an_empty_one(bench: Bench) -> None:
+def test_missing_output_file_scores_0_even_if_the_answer_is_empty(bench: Bench) -> None:
     files = {"input_file": "sum.in", "output_file": "sum.out"}
     missing = bench.one("int main(){}", "", "", **files)
     assert (missing.end, missing.score, missing.feedback) == ("ok", 0, "The program wrote no file sum.out")
@@ -215,7 +215,7 @@ int main(int, char** argv) {
         assert ended.end == "output", (wait, ended)
 
 
-def test_last_error_line_is_the_feedback(bench: Bench) -> None:
+def test_last_line_of_error_stream_is_the_feedback(bench: Bench) -> None:
     line = bench.one("raise ValueError('no\\x1b[31m luck')", language="python")
     assert (line.end, line.code) == ("exit", 1)
     assert line.feedback == "ValueError: no [31m luck"
@@ -321,7 +321,7 @@ def test_program_that_ignores_sigterm_is_killed(bench: Bench) -> None:
 
 @pytest.mark.nightly(unless="everything-100$")
 @pytest.mark.parametrize("number", [100, 500])
-def test_hundreds_of_tests_run_in_one_job(bench: Bench, number: int, request: pytest.FixtureRequest) -> None:
+def test_job_runs_hundreds_of_tests(bench: Bench, number: int, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--sanitize"):
         number = 100  # starting a program takes five times as long
     judged = bench.judge(SUM, [(f"{i} 1", str(i + 1)) for i in range(number)])
@@ -349,7 +349,7 @@ def test_partial_output_is_echoed_too(bench: Bench) -> None:
     assert (line.score, line.output) == (0.5, "nearly")
 
 
-def test_processor_wait_does_not_count_as_time(bench: Bench) -> None:
+def test_waiting_for_a_processor_is_not_counted_as_run_time(bench: Bench) -> None:
     """Five at once on one processor: each needs 0.12 s of it, and gets them in much more than its wall time."""
     busy = "#include <ctime>\nint main() { while (clock() < 0.12 * CLOCKS_PER_SEC); }"
     limits = PlanLimits(cpu_ms=10_000, wall_ms=220)

@@ -25,7 +25,7 @@ def rows(proctor: Path) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in said.splitlines()]
 
 
-def test_each_rule_has_calls_and_a_reason(rows: list[list[str]]) -> None:
+def test_each_seccomp_rule_has_system_calls_and_a_reason(rows: list[list[str]]) -> None:
     titles, _, *lines = rows
     assert titles == ["calls", *PROFILES, "on condition", "why"]
     assert len(lines) > 40
@@ -34,13 +34,13 @@ def test_each_rule_has_calls_and_a_reason(rows: list[list[str]]) -> None:
         assert "yes" in whose and set(whose) <= {"yes", ""}
 
 
-def test_call_is_in_one_rule_of_a_profile(rows: list[list[str]]) -> None:
+def test_system_call_is_in_one_rule_of_a_seccomp_profile(rows: list[list[str]]) -> None:
     for place, profile in enumerate(PROFILES, start=1):
         calls = Counter(call for line in rows[2:] if line[place] for call in line[0].split())
         assert [call for call, times in calls.items() if times > 1] == [], profile
 
 
-def test_no_profile_allows_outside_communication(rows: list[list[str]]) -> None:
+def test_no_seccomp_profile_allows_networking_or_tracing(rows: list[list[str]]) -> None:
     allowed = {call for line in rows[2:] for call in line[0].split()}
     assert not allowed & {
         "socket",

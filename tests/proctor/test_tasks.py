@@ -74,7 +74,7 @@ def test_communication_over_named_pipes(bench: Bench, processes: int) -> None:
     assert (line.end, line.score) == ("ok", 1), line
 
 
-def test_communication_tells_each_process_its_index(bench: Bench) -> None:
+def test_communication_process_gets_its_index_as_argument(bench: Bench) -> None:
     source = '#include <cstdio>\n#include <cstdlib>\nint main(int c,char**v){int x;scanf("%d",&x);printf("%d\\n",c==2?(atoi(v[1])?4:0)*x:2*x);}'
     assert talk(bench, source, processes=2).tests[0].score == 1
     assert talk(bench, source, processes=1).tests[0].score == 1
@@ -106,7 +106,7 @@ def test_cpu_time_of_the_processes_is_summed(bench: Bench) -> None:
     assert line.cpu_us >= 200_000
 
 
-def test_limit_of_one_process_precedes_exit_code_of_another(bench: Bench) -> None:
+def test_exceeded_limit_of_a_process_precedes_exit_code_of_another_process(bench: Bench) -> None:
     source = """#include <cstdio>
 int main(int, char** argv) {
   static char many[5000];
@@ -355,7 +355,7 @@ int main(int, char** argv) {
     assert [judged.tests[i].score for i in range(2)] == [1, 1], judged
 
 
-def test_interactor_score_uses_its_full_points(bench: Bench) -> None:
+def test_icpc_interactor_points_are_divided_by_full_points(bench: Bench) -> None:
     manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits, full=40)
     scoring = """#include <cstdio>
 int main(int, char** argv) {
@@ -387,7 +387,7 @@ def test_interactor_may_write_to_ended_submission(bench: Bench) -> None:
     assert (judged.tests[0].end, judged.tests[0].score) == ("ok", 0), judged
 
 
-def test_interactive_submission_failure_keeps_its_end(bench: Bench) -> None:
+def test_failed_submission_of_interactive_task_reports_its_own_ending(bench: Bench) -> None:
     for source, end in (("int main(){return 9;}", "exit"), ("int main(){for(;;);}", "cpu")):
         assert bench.one(source, "37", None, limits=SPINNER, **guessing("icpc", 42, 43)).end == end
 
@@ -401,7 +401,7 @@ with os.fdopen(int(sys.argv[3]), "w") as result:
 """
 
 
-def test_a_function_is_called_and_its_result_compared_as_json(bench: Bench) -> None:
+def test_function_task_compares_the_returned_value_as_json(bench: Bench) -> None:
     submission = PlanSubmission(
         argv=("/usr/bin/python3", "harness.py", "submission.py", "double"),
         files=("harness.py", "submission.py"),

@@ -239,7 +239,7 @@ def test_input_is_an_ordinary_file(bench: Bench) -> None:
     assert [judged.tests[index].score for index in range(3)] == [1] * 3, judged
 
 
-def test_longer_earlier_input_or_output_leaves_nothing(bench: Bench) -> None:
+def test_bytes_of_longer_earlier_input_are_not_readable_in_later_test(bench: Bench) -> None:
     """Not behind its end either, where a page in memory goes on."""
     source = r"""#include <cstdio>
 #include <sys/mman.h>
@@ -283,7 +283,7 @@ def test_test_without_output_is_judged_by_empty_output(bench: Bench) -> None:
     assert judged.tests[1].feedback == "Output isn't correct"
 
 
-def test_output_file_of_earlier_test_does_not_count(bench: Bench) -> None:
+def test_output_file_of_earlier_test_is_removed(bench: Bench) -> None:
     source = '#include <cstdio>\nint main(){int n; scanf("%d",&n); if(n==1) fputs("1",fopen("out.txt","w")); if(n==3) fopen("out.txt","w");}'
     judged = bench.judge(source, [(f"{n}", f"{n}") for n in (1, 2, 3)], output_file="out.txt")
     assert [judged.tests[index].score for index in range(3)] == [1, 0, 0], judged

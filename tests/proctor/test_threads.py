@@ -76,7 +76,7 @@ def threaded(threads: int) -> PlanSubmission:
     return PlanSubmission(argv=("submission",), threads=threads)
 
 
-def test_too_many_threads_have_their_own_end(bench: Bench) -> None:
+def test_starting_too_many_threads_ends_the_program_as_threads(bench: Bench) -> None:
     line = bench.one(BOMB, submission=threaded(4), limits=LIMITS)
     assert (line.end, line.score, line.signal) == ("threads", 0, 9)
 
@@ -159,7 +159,7 @@ def test_held_thread_does_not_count_as_blocked_on_disk(
     assert (line.end, line.score, line.stalled) == (end, score, False), line
 
 
-def test_supervisor_does_not_poll_closed_listener(bench: Bench) -> None:
+def test_supervisor_uses_no_cpu_after_the_seccomp_listener_closed(bench: Bench) -> None:
     """Its memory is what takes long then, and nobody is left who could ask."""
     source = """
     #include <cstdio>
@@ -183,7 +183,7 @@ def test_supervisor_does_not_poll_closed_listener(bench: Bench) -> None:
     assert own_us(4) < 2 * own_us(1) + 25_000
 
 
-def test_limit_of_one_thread_allows_no_further_thread(bench: Bench) -> None:
+def test_program_with_limit_of_one_thread_cannot_start_another_thread(bench: Bench) -> None:
     source = START + 'int main() { printf(start(body) ? "started" : "refused"); }'
     line = bench.one(source, answer="refused", submission=threaded(1), limits=LIMITS)
     assert (line.end, line.score) == ("ok", 1)
@@ -227,7 +227,7 @@ def test_socketpair_denies_addresses(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
-def test_thread_bomb_takes_no_threads_of_others(bench: Bench) -> None:
+def test_thread_bomb_does_not_use_up_threads_of_other_tests(bench: Bench) -> None:
     """Where the kernel counts all that one user runs: none may grow between two looks."""
 
     def explode(_: object) -> str | None:
@@ -252,13 +252,13 @@ def test_threads_are_counted_without_listener(bench: Bench) -> None:
     assert (bench.one(SOME, answer="ran", **more).end, bench.one(BOMB, **more).end) == ("ok", "threads")
 
 
-def test_thread_permission_does_not_permit_processes(bench: Bench) -> None:
+def test_program_with_thread_permission_cannot_fork(bench: Bench) -> None:
     source = START + 'int main() { printf(fork() < 0 ? "refused" : "forked"); }'
     line = bench.one(source, answer="refused", submission=threaded(4), limits=LIMITS)
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_threads_share_descriptors(bench: Bench) -> None:
+def test_thread_with_its_own_descriptor_table_is_refused(bench: Bench) -> None:
     """With descriptors of its own, each of 64 would hold 13 MB in sockets, where no look finds them."""
     source = (
         START

@@ -107,16 +107,18 @@ EACH = [
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_forked_program_ends_like_started_one(room: Bench, library: bytes, name: str) -> None:
+def test_forked_python_program_ends_like_a_started_program(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, BATCH[name], GIVEN)
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_forked_function_returns_like_started_one(room: Bench, library: bytes, name: str) -> None:
+def test_forked_python_function_returns_like_a_started_program(
+    room: Bench, library: bytes, name: str
+) -> None:
     compare(room, library, SOURCES[name], json.dumps(ARGUMENTS), function="solve")
 
 
-def test_forked_functions_of_one_source_return_like_started_ones(room: Bench, library: bytes) -> None:
+def test_forked_functions_of_one_source_return_like_started_programs(room: Bench, library: bytes) -> None:
     given = [json.dumps([name, *ARGUMENTS]) for name in BODIES]
     ends = dict(zip(BODIES, compare(room, library, of_bodies(), *given, function="solve"), strict=True))
     assert "[1, 2, 3]" in str(ends["a list"]) and len({*ends.values()}) > 20, ends
@@ -151,11 +153,11 @@ ARCHIVES = {
 
 
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_forked_archive_ends_like_started_one(room: Bench, library: bytes, name: str) -> None:
+def test_forked_python_archive_ends_like_a_started_archive(room: Bench, library: bytes, name: str) -> None:
     compare(room, library, archive(**ARCHIVES[name]), GIVEN)
 
 
-def test_forked_program_reads_and_writes_files(room: Bench, library: bytes) -> None:
+def test_forked_python_program_reads_and_writes_files(room: Bench, library: bytes) -> None:
     source = (
         "open('out.txt', 'w').write(open('in.txt').read())\nf = open('out.txt', 'a')\nf.write('unclosed')"
     )
@@ -288,7 +290,9 @@ def marks() -> list[str]:
     return [f"seen-{secrets.token_hex(4)}" for _ in range(2)]
 
 
-def test_proc_shows_the_same_for_forked_process(room: Bench, library: bytes, marks: list[str]) -> None:
+def test_proc_files_of_forked_and_started_process_are_equal(
+    room: Bench, library: bytes, marks: list[str]
+) -> None:
     _, started = looked_at(room, None, marks, seen)
     _, forked = looked_at(room, library, marks, seen)
     # A started one asks for its threads, by a filter more.
@@ -301,7 +305,9 @@ def test_proc_shows_the_same_for_forked_process(room: Bench, library: bytes, mar
     assert forked["memory that others see"] == []
 
 
-def test_forked_process_memory_has_no_data_of_others(room: Bench, library: bytes, marks: list[str]) -> None:
+def test_memory_of_forked_process_has_no_data_of_other_tests(
+    room: Bench, library: bytes, marks: list[str]
+) -> None:
     """No other test's input, no answer, and not where the judge keeps its files."""
     memories = looked_at(room, library, marks, written)
     for memory, own, other in zip(memories, marks, reversed(marks), strict=True):
@@ -313,7 +319,7 @@ def test_forked_process_memory_has_no_data_of_others(room: Bench, library: bytes
 # --- where it cannot be had --------------------------------------------------------------------------
 
 
-def test_every_test_starts_without_namespaces(workshop: Path, proctor: Path, library: bytes) -> None:
+def test_fork_server_is_not_used_without_namespaces(workshop: Path, proctor: Path, library: bytes) -> None:
     bench = Bench(workshop=workshop, proctor=proctor, compiled=lambda _: Path(), layers=LANDLOCK_ALONE)
     found = judged(bench, library, b"print(5)", ["", ""], answer="5")
     assert found.interpreter == "started: forking needs namespaces"

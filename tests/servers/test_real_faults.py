@@ -70,7 +70,7 @@ def check_points(run: Path, programs: Mapping[str, str]) -> None:
         assert (found["all_subtasks_points"], found["code_compiles"]) == (worth, key != "broken")
 
 
-def test_restarted_server_loses_no_submission(
+def test_restart_of_a_piston_server_loses_no_submission(
     desk: Any, programs: Mapping[str, str], real: dict[str, str], spare: Any
 ) -> None:
     """It starts with the boxes of the jobs that it had: it answers HTTP 500 once for each."""
@@ -83,7 +83,7 @@ def test_restarted_server_loses_no_submission(
     check_points(desk.folder / "there", programs)
 
 
-def test_suspended_server_loses_no_submission(
+def test_suspended_piston_server_loses_no_submission(
     desk: Any, programs: Mapping[str, str], real: dict[str, str], spare: Any
 ) -> None:
     spare.start()

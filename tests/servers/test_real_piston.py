@@ -48,7 +48,9 @@ def verdicts(run: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
-def test_server_verdicts_equal_local_ones(desk: Any, real: dict[str, str], kind: str) -> None:
+def test_verdicts_on_piston_server_equal_verdicts_of_embedded_engine(
+    desk: Any, real: dict[str, str], kind: str
+) -> None:
     for engine, run in ((real[kind], "there"), ("embedded", "here")):
         done = desk.cli(*desk.words(PROGRAMS, engine, out=run), "--all-tests")
         assert done.returncode == 0, done.stderr
@@ -67,7 +69,7 @@ def test_forking_package_validates_on_server(desk: Any, real: dict[str, str], ki
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
-def test_c_sharp_is_no_verdict(desk: Any, real: dict[str, str], kind: str) -> None:
+def test_csharp_submission_is_unjudged_on_piston_server(desk: Any, real: dict[str, str], kind: str) -> None:
     """Neither without Mono, nor with it: its compiler needs a `/proc` that these boxes do not have."""
     (desk.folder / "sum.cs").write_text(SHARP)
     words = ("judge", "sum.cs", "--problem", "add", "--problems", "problems")
