@@ -131,7 +131,7 @@ def test_explicit_slots_ignore_local_world_size(
 
 
 @pytest.mark.parametrize("door", EVERY)
-def test_checkers_for_servers_are_built_here(door: Door, store: Store) -> None:
+def test_engine_of_servers_comes_with_a_local_engine_for_checkers(door: Door, store: Store) -> None:
     there, trusted = door(store, "http://a:2000")
     assert isinstance(there, PistonEngine) and isinstance(trusted, EmbeddedEngine)
 
@@ -155,6 +155,6 @@ def test_engine_choice_ignores_environment_variables(store: Store, monkeypatch: 
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_servers_judge_with_their_own_interpreter(door: Door, store: Store) -> None:
+def test_python_option_with_servers_is_refused(door: Door, store: Store) -> None:
     with pytest.raises(InputError, match="their own interpreter"):
         door(store, "http://a:2000", python="/opt/other")

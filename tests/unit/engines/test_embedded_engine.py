@@ -93,7 +93,7 @@ def ending(stage: Ending) -> tuple[Any, ...]:
         ("head -c 100000 /dev/zero", {}, (0, None, None, None)),
     ],
 )
-async def test_endings(
+async def test_job_script_ends_with_expected_code_signal_and_status(
     engine: EmbeddedEngine, text: str, fields: dict[str, Any], expected: tuple[Any, ...]
 ) -> None:
     assert ending(await run(engine, text, **fields)) == expected
@@ -182,7 +182,7 @@ async def test_failed_compile_stage_is_repeated_as_run_stage(
     assert result.run == result.compile
 
 
-async def test_program_is_compiled_kept_and_run(engine: EmbeddedEngine) -> None:
+async def test_compile_script_builds_and_fetches_the_program(engine: EmbeddedEngine) -> None:
     source = '#include <cstdio>\nint main() { puts("compiled"); }\n'
     build = "g++ -O2 -static -o program main.cpp"
     job = Job(files=(file("main.cpp", source), file("compile", build)), keep=("program", "nothing"))
@@ -244,7 +244,7 @@ async def test_background_processes_end_with_job(engine: EmbeddedEngine) -> None
     assert alive(marked) == []
 
 
-async def test_boxes_of_root_have_their_own_uids(engine: EmbeddedEngine) -> None:
+async def test_sandboxes_of_root_have_distinct_uids(engine: EmbeddedEngine) -> None:
     stages = await asyncio.gather(run(engine, "id -u; cat", stdin="x"), run(engine, "id -u; cat", stdin="x"))
     uids = {int(stage.stdout.splitlines()[0]) for stage in stages}
     if os.geteuid() == 0:
@@ -253,7 +253,9 @@ async def test_boxes_of_root_have_their_own_uids(engine: EmbeddedEngine) -> None
         assert uids == {os.geteuid()}
 
 
-async def test_other_boxes_cannot_be_seen(engine: EmbeddedEngine, place: Path) -> None:
+async def test_job_cannot_see_sandboxes_or_processes_of_other_jobs(
+    engine: EmbeddedEngine, place: Path
+) -> None:
     marked, secret = mark(), mark()  # command lines of others may have any other word
     task = asyncio.create_task(run(engine, f"echo {secret} > s; sleep {marked}"))
     await until(lambda: bool(alive(marked)))
@@ -295,7 +297,7 @@ async def test_embedded_capabilities_describe_machine(engine: EmbeddedEngine) ->
 # --- coming and going --------------------------------------------------------------------------------
 
 
-async def test_works_inside_async_with_only(store: Store, base: Path) -> None:
+async def test_embedded_engine_works_only_inside_async_with(store: Store, base: Path) -> None:
     engine = EmbeddedEngine(store=store, sandboxes=base)
     for _ in range(2):
         with pytest.raises(EngineUnavailable, match="async with"):
@@ -334,7 +336,7 @@ async def test_default_slots_equal_usable_cores(store: Store) -> None:
         EmbeddedEngine(store=store, slots=0)
 
 
-async def test_shell_limits_are_warned_of_once(
+async def test_low_shell_resource_limits_are_warned_of_once(
     store: Store, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Programs have them, too: a right one that recurses deeply would crash, and nobody would know why."""

@@ -55,7 +55,7 @@ def test_duplicate_file_name_is_rejected() -> None:
         check_names(["a", "b", "a"])
 
 
-def test_data_is_written_with_its_modes(box: Path) -> None:
+def test_job_files_are_written_with_their_modes(box: Path) -> None:
     files = [file("a/b/text", "hi"), file("tool", b"\xff\x00", executable=True), file("empty", "")]
     assert fill(box, files, None, Lock()) == ()
     assert (box / "a/b/text").read_text() == "hi"

@@ -61,7 +61,9 @@ async def test_proctor_sources_with_error_are_engine_unavailable(
     assert own_store.size() == 0
 
 
-async def test_built_once_per_source_and_compiler(sources: Path, own_store: Store, tmp_path: Path) -> None:
+async def test_proctor_is_built_once_per_source_and_compiler(
+    sources: Path, own_store: Store, tmp_path: Path
+) -> None:
     counting = compiler_in_shell(
         tmp_path,
         f'echo x >> {tmp_path}/count; while [ "$1" != -o ]; do shift; done; echo binary > "$2"',

@@ -25,7 +25,9 @@ from ioi_eval.errors import BrokenReply
         ({"failure": "no room"}, "", (None, None, "XX", "no room")),
     ],
 )
-def test_endings(report: dict[str, Any], overflow: str, expected: tuple[Any, ...]) -> None:
+def test_sandbox_report_becomes_job_ending(
+    report: dict[str, Any], overflow: str, expected: tuple[Any, ...]
+) -> None:
     ending = ending_of(SandboxReport(v=1, **report), b"", b"", overflow)
     assert (ending.code, ending.signal, ending.status, ending.message) == expected
 

@@ -20,7 +20,7 @@ async def test_to_its_end_raises_error_of_thread() -> None:
 
 
 @pytest.mark.parametrize("cancellations", [1, 3])
-async def test_cancelled_it_hurries_waits_and_undoes(cancellations: int) -> None:
+async def test_cancelled_to_its_end_waits_for_the_thread_and_undoes_its_result(cancellations: int) -> None:
     begun, go = threading.Event(), threading.Event()
     undone: list[int] = []
 

@@ -72,7 +72,7 @@ def test_uids_are_reserved_on_new_machine(tmp_path: Path, monkeypatch: pytest.Mo
     uids.release()
 
 
-def test_another_user_cannot_stop_root() -> None:
+def test_lock_held_by_another_user_does_not_block_uid_reservation_of_root() -> None:
     Uids().reserve(0)  # so that there is something to lock
     with running(HOSTILE) as (_, said):
         assert said == "ready"
@@ -81,7 +81,9 @@ def test_another_user_cannot_stop_root() -> None:
         uids.release()
 
 
-def test_no_uid_is_given_twice_while_somebody_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uid_is_not_reserved_twice_by_several_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # other tests reserve some, too
     with running(RESERVING, str(tmp_path)) as (other, said):
         theirs = set(map(int, said.split()))

@@ -68,7 +68,7 @@ async def test_health_check_reports_compiler_invisible_to_sandbox(
     assert other.detail.endswith(f"; {tmp_path}/g++ is no GCC that starts")
 
 
-async def test_which_binaries_are_in_use(
+async def test_health_check_names_origin_of_proctor_binaries(
     here: dict[str, HealthCheck], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Here they are built: nothing came with a checkout."""
@@ -84,7 +84,7 @@ async def test_which_binaries_are_in_use(
     assert "each test starts Python" in lines["waiting Python"].detail
 
 
-def test_other_languages_and_how_to_get_them() -> None:
+def test_doctor_lists_missing_languages_with_install_commands() -> None:
     gcc = Toolchain(command="gcc", path="/usr/bin/gcc", version="12.2.0", identity="")
     [some] = doctor.other_languages({"gcc": gcc, "g++": gcc})
     assert some.ok is True and some.detail.startswith("gcc 12.2.0; not here: pypy (apt-get install pypy3), ")
@@ -102,7 +102,7 @@ def test_health_check_reports_java_without_class_data(tmp_path: Path, code: int,
     assert found.remedy == ("" if ok else f"{path} -Xshare:dump, as root")
 
 
-def test_this_machine_s_java_shares_its_classes() -> None:
+def test_java_class_data_sharing_check_passes_on_this_machine() -> None:
     needs("java")
     [found] = doctor.class_data(toolchains_once()["java"])
     assert found.ok
@@ -149,14 +149,14 @@ def test_confinement_check_lists_refused_layers() -> None:
     assert alone.remedy.startswith("Judging works without it; a kernel of 5.13")
 
 
-def test_covered_proc_has_own_remedy() -> None:
+def test_doctor_has_a_remedy_for_covered_proc() -> None:
     missing = ["namespaces: own /proc: Operation not permitted"]
     whole, lacking = described({**WHOLE, "namespaces": [], "proc": "self", "missing": missing})
     assert whole.ok is True and "/proc self" in whole.detail
     assert "procMount: Unmasked" in lacking.remedy
 
 
-def test_namespaces_or_landlock_alone_is_enough() -> None:
+def test_confinement_check_passes_with_namespaces_or_landlock_alone() -> None:
     assert described({**WHOLE, "namespaces": [], "missing": ["namespaces: refused"]})[0].ok is True
     assert described({**WHOLE, "landlock": 0})[0].ok is True
 

@@ -154,7 +154,7 @@ async def test_persistent_proctor_leaves_nothing_for_next_submission(desk: Desk)
     assert left == [box / "own"] and not list(left[0].iterdir())
 
 
-async def test_more_sets_of_modules_than_interpreters_wait(desk: Desk) -> None:
+async def test_least_recently_used_fork_server_is_replaced_for_another_module_set(desk: Desk) -> None:
     """Each set has an interpreter of its own; the ninth takes the place of the one that waited longest."""
     sets = ("abc", "ast", "bisect", "calendar", "cmath", "copy", "csv", "enum", "heapq")
     for name in (*sets, *reversed(sets)):

@@ -65,7 +65,7 @@ def test_misspelt_engine_name_is_not_taken_for_host(
     find_engine(f"http://{text}:2000")
 
 
-def test_bare_word_is_host_only_if_it_resolves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_name_without_scheme_is_a_host_only_if_it_resolves(monkeypatch: pytest.MonkeyPatch) -> None:
     def known(name: str, *_: object) -> list[str]:
         if name == "judge-1":
             return ["an address"]

@@ -91,7 +91,7 @@ CODE = "import sys, math\nprint(sum(map(int, sys.stdin.read().split())))\n"
 
 
 @pytest.mark.parametrize("wait", [True, False])
-async def test_confinement_of_row_says_forked_or_started(store: Store, wait: bool) -> None:
+async def test_confinement_of_row_records_forked_or_started_interpreter(store: Store, wait: bool) -> None:
     async with Scorer(EmbeddedEngine(store=store, slots=1, waiting=wait), store=store) as scorer:
         submission = Submission(key="a", problem_id="sum", code=CODE, language="python")
         result = await scorer.score(PROBLEM, submission)

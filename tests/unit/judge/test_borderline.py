@@ -65,14 +65,14 @@ async def judged(share: float, cache: Path, *, says: str = "done", band: Borderl
 
 
 @pytest.mark.nightly
-async def test_over_limit_in_every_run_is_tle(shared_cache: Path) -> None:
+async def test_cpu_time_over_limit_in_every_run_is_tle(shared_cache: Path) -> None:
     test = await judged(1.05, shared_cache, band=Borderline(high=10))
     assert test.status is Verdict.TLE and test.score == 0
     assert len(test.cpu_times) == 4 and test.cpu_time == min(test.cpu_times)
     assert "s of 0.200 s, the least of 4 runs)" in test.feedback
 
 
-async def test_beyond_borderline_band_is_not_repeated(shared_cache: Path) -> None:
+async def test_cpu_time_beyond_borderline_band_is_not_repeated(shared_cache: Path) -> None:
     test = await judged(3.0, shared_cache, band=Borderline())
     assert test.status is Verdict.TLE and test.cpu_times == ()
     assert test.cpu_time is not None and test.cpu_time < 2 * LIMIT and "s of 0.200 s)" in test.feedback
@@ -83,12 +83,12 @@ async def test_wrong_answer_in_borderline_band_is_not_repeated(shared_cache: Pat
     assert (test.status, test.cpu_times) == (Verdict.TLE, ())
 
 
-async def test_within_limit_is_not_repeated(shared_cache: Path) -> None:
+async def test_cpu_time_within_limit_is_not_repeated(shared_cache: Path) -> None:
     test = await judged(0.5, shared_cache, band=Borderline())
     assert (test.status, test.cpu_times) == (Verdict.AC, ())
 
 
-async def test_over_limit_is_tle_without_repeats_if_band_is_off(shared_cache: Path) -> None:
+async def test_cpu_time_over_limit_is_tle_if_borderline_band_is_off(shared_cache: Path) -> None:
     test = await judged(1.05, shared_cache, band=None)
     assert (test.status, test.cpu_times) == (Verdict.TLE, ())
 
@@ -224,7 +224,7 @@ async def test_borderline_tests_on_busy_machine_are_repeated_in_one_batch(shared
     assert "1.150 s of" not in tests[2].feedback and "the least of 2 runs" in tests[2].feedback
 
 
-async def test_busy_machine_does_not_raise_limit_if_band_is_off(shared_cache: Path) -> None:
+async def test_borderline_repeats_can_be_disabled_on_a_busy_machine(shared_cache: Path) -> None:
     (test,), batches = await measured(Store(shared_cache), {"1": [(1.1, BUSY)]}, band=None)
     assert (test.status, batches) == (Verdict.TLE, [(False, "1")])
 

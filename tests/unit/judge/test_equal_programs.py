@@ -48,7 +48,7 @@ async def test_equal_programs_run_once_and_rows_name_first_key() -> None:
     assert re.fullmatch("2:[0-9a-f]{64}", found[0]["program_sha256"]), "the rule, and a hash"
 
 
-def test_same_artifact_of_other_compiler_is_another_program() -> None:
+def test_equal_artifacts_of_different_compilers_are_judged_separately() -> None:
     """As classes of Java, which another version runs in another time."""
     program = Program(
         proctor=Blob.of("p"),
@@ -62,14 +62,14 @@ def test_same_artifact_of_other_compiler_is_another_program() -> None:
     assert first == same != other
 
 
-async def test_repeated_program_keeps_its_own_repairs() -> None:
+async def test_deduplicated_program_keeps_its_own_repairs() -> None:
     repairs = (), ("add_imports",), ("extract:first",)
     several = [submission(CODE, key=str(n), repairs=own) for n, own in enumerate(repairs)]
     found = await results(FakeEngine(), several, problem())
     assert [one.repairs for one in found if isinstance(one, SubmissionResult)] == list(repairs)
 
 
-async def test_other_limits_tests_files_or_arguments_are_another_program() -> None:
+async def test_program_with_different_limits_or_tests_is_judged_separately() -> None:
     base = problem()
     others = [
         msgspec.structs.replace(base, limits=Limits.contest(9.0, 1 << 30)),
@@ -97,7 +97,7 @@ async def test_judge_failure_is_not_shared_with_equal_programs() -> None:
     assert isinstance(third, SubmissionResult) and third.repeats == "b"
 
 
-async def test_cancelled_program_hands_judging_to_the_next_one() -> None:
+async def test_cancelled_judging_continues_with_the_next_equal_program() -> None:
     deduplication, started = Deduplication(), asyncio.Event()
     result = SubmissionResult(key="b", problem_id="p", compiles=True)
 

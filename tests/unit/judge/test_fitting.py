@@ -85,7 +85,7 @@ async def test_tests_per_job_fit_request_size() -> None:
     assert await number(shrinking, server(max_body=10_000)) == 1
 
 
-async def test_too_large_for_request_is_judge_failure_naming_limit() -> None:
+async def test_test_larger_than_a_request_is_judge_failure_naming_limit() -> None:
     with pytest.raises(
         JudgeFailure, match=r"on test t0: .* request of \d+ bytes.*100000.*body_parser.*--max-body.*512mb"
     ):
@@ -93,7 +93,7 @@ async def test_too_large_for_request_is_judge_failure_naming_limit() -> None:
 
 
 @pytest.mark.parametrize("size", [10, 10_000])
-async def test_fits_request_regardless_of_program_size(size: int) -> None:
+async def test_number_of_tests_per_job_is_independent_of_program_size(size: int) -> None:
     program = JobFile(name="submission", content=Blob.of(random.Random(1).randbytes(size)), executable=True)
     own = msgspec.structs.replace(PROGRAM, files=(program,))
     assert await number(large(1, 30_000), server(max_body=100_000), own) == 1
@@ -120,7 +120,7 @@ async def test_server_with_too_short_run_time_is_judge_failure_naming_variable(
         await number(problem(1), server(**limits))
 
 
-async def test_refused_request_is_a_judge_failure() -> None:
+async def test_job_refused_as_too_large_is_a_judge_failure() -> None:
     engine = FakeEngine(faults=[None, JobTooLarge("the body is too large")])
     async with Scorer(engine) as scorer:
         with pytest.raises(JudgeFailure, match="the body is too large"):

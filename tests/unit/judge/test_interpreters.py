@@ -160,7 +160,7 @@ def rewards_of(own: Runtime, codes: list[str]) -> list[float | None]:
     return [one.reward for one in found]
 
 
-def test_no_import_earns_no_reward_at_all(own: Runtime) -> None:
+def test_program_with_failing_import_earns_no_reward(own: Runtime) -> None:
     codes = ["import networkx\nprint(networkx.WORD)", "import numpy", "raise SystemExit(1)\nimport z3"]
     assert rewards_of(own, codes) == [1.0, 0.0, 0.0]
 
@@ -314,7 +314,7 @@ def test_interpreter_identity_changes_with_package_version(python: Path) -> None
     assert other is not None and other.identity == found[2], "no program is known to import it"
 
 
-def test_linked_interpreter_does_not_show_folder_of_link(python: Path, outside: Path) -> None:
+def test_folder_of_interpreter_symlink_is_not_readable_in_sandbox(python: Path, outside: Path) -> None:
     (outside / "bin").mkdir()
     link = outside / "bin" / "python3"
     link.symlink_to(python)

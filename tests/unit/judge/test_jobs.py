@@ -74,7 +74,7 @@ def test_plan_has_limits_and_options_of_problem() -> None:
     assert plan.groups == (PlanGroup(rule="zero"),)
 
 
-def test_no_limit_stays_no_limit() -> None:
+def test_plan_of_unlimited_problem_has_no_limits() -> None:
     plan = plan_of(job_of(problem(1, limits=Limits(output=None))))
     assert (plan.limits.cpu_ms, plan.limits.wall_ms, plan.limits.memory, plan.limits.output) == (None,) * 4
 

@@ -167,7 +167,7 @@ async def test_judge_with_other_options_uses_its_own_schedule() -> None:
             assert [test.status for test in result.tests] == [V.WA, V.AC if all_tests else V.SKIPPED]
 
 
-async def test_tests_in_memory_go_with_their_problems() -> None:
+async def test_tests_held_in_memory_are_freed_with_their_problem() -> None:
     """A trainer's rows bring them, megabytes each, and hardly a row comes again."""
     size, most, engine = 4 << 20, 20, FakeEngine()
     async with scoring(engine) as scorer:

@@ -135,7 +135,7 @@ async def test_source_including_files_of_machine_is_compile_error(scorer: Scorer
         '#include "sum.cpp"\nint main() {}',
     ],
 )
-async def test_compile_bomb_is_compile_error_and_judge_goes_on(store: Store, code: str) -> None:
+async def test_compile_bomb_is_compile_error_and_next_submission_is_judged(store: Store, code: str) -> None:
     builds = BuildOptions(limits=BuildLimits(wall_time=5, cpu_time=5, memory=256 << 20))
     async with Scorer(EmbeddedEngine(store=store), store=store, builds=builds) as scorer:
         assert await statuses(scorer, code) == {V.CE}

@@ -64,7 +64,7 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
     assert {name for name, number in counted.items() if number == 2} == every_language
 
 
-async def test_setup_is_created_for_each_set_of_options() -> None:
+async def test_prepared_problem_caches_setup_for_each_set_of_options() -> None:
     prepared = (await opened()).prepared(problem())
     usual = prepared.setup(None, JudgeOptions())
     assert prepared.setup(None, JudgeOptions()) is usual

@@ -130,7 +130,7 @@ async def test_sources_differing_in_apparent_comments_are_built_separately(
     assert (len(engine.builds), len(made)) == (2, 2)
 
 
-async def test_small_store_accepts_ordinary_programs(tmp_path: Path) -> None:
+async def test_store_smaller_than_a_program_still_builds_it(tmp_path: Path) -> None:
     """Its limit is the judge's own. Whoever gave 10 MB had CE for each program in C++."""
     store = Store(tmp_path / "store", limit=10)
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
@@ -287,7 +287,7 @@ TEMPLATE = "{-# LANGUAGE TemplateHaskell #-}\nmain = $(undefined)\n"
 
 
 @pytest.mark.parametrize("stages", [[FAULTY], [KILLED, KILLED]])
-async def test_source_that_breaks_its_build_is_compile_error_if_empty_one_builds(
+async def test_haskell_source_that_kills_its_build_is_a_compile_error(
     tmp_path: Path, stages: list[Ending]
 ) -> None:
     """It may kill all that is in its box, or close the folder, and was unscored by that."""

@@ -61,7 +61,7 @@ def test_submission_file_named_like_problem_renames_main_source() -> None:
 
 
 @pytest.mark.parametrize("name", ["../b.cpp", "/b.cpp", ""])
-def test_sources_stay_in_their_folder(name: str) -> None:
+def test_submission_file_outside_the_source_folder_is_rejected(name: str) -> None:
     with pytest.raises(JobRejected, match="is not a valid name of a source"):
         submission_recipe(plain_problem(), msgspec.structs.replace(SEVERAL, files=(named(name),)), LIMITS)
 

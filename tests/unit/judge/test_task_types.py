@@ -254,14 +254,14 @@ async def test_script_checker_is_not_built() -> None:
         await score(engine, problem(checker=msgspec.structs.replace(checker, language="java")))
 
 
-async def test_layers_are_for_tests_to_choose() -> None:
+async def test_layers_option_is_passed_to_the_proctor_plan() -> None:
     engine = FakeEngine()
     await score(engine, problem(), layers=("landlock",))
     await score(engine, problem())
     assert [plan_of(run).layers for run in engine.runs] == [("landlock",), None]
 
 
-async def test_only_programs_can_be_started() -> None:
+async def test_only_proctor_submission_and_manager_files_are_executable() -> None:
     engine = FakeEngine()
     await score(engine, communication())
     executable = {file.name for file in engine.runs[0].files if file.executable}

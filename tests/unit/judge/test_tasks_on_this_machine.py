@@ -396,7 +396,7 @@ async def test_testlib_partial_points_are_relative_to_test_points(scorer: Scorer
     assert [test.score for test in result.tests] == [0.25, 0.5], result
 
 
-async def test_layers_can_be_left_out(store: Store) -> None:
+async def test_judging_works_with_confinement_layers_disabled(store: Store) -> None:
     layers = ("landlock", "seccomp")
     options = JudgeOptions(layers=layers)
     async with Scorer(

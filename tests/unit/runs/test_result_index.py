@@ -96,7 +96,7 @@ def test_rows_after_the_index_are_read(folder: Path, read: list[str]) -> None:
     check(folder, "a1", "a2", "a3", "a4", "a5")
 
 
-def test_key_both_in_and_after_the_index_is_a_duplicate(folder: Path) -> None:
+def test_key_stored_in_index_and_appended_row_is_a_duplicate_error(folder: Path) -> None:
     write(folder, "a1", "a2")
     with (folder / "results.jsonl").open("ab") as stream:
         stream.write(msgspec.json.encode(of("a1")) + b"\n")
@@ -190,7 +190,7 @@ PROBLEMS = [{"sum": "b" * 64}, {"sum": "d" * 64}]
 
 
 @given(STEPS)
-def test_any_history_reads_the_same_without_an_index(
+def test_result_log_reads_the_same_with_and_without_its_index(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path_factory.mktemp("history") / "run"

@@ -243,7 +243,7 @@ def test_second_process_in_the_same_folder_is_refused(scored: Path) -> None:
         assert "a4" in journal.done
 
 
-def test_lock_on_a_removed_file_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_on_a_removed_lock_file_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The holder removes the file and lets go between our open and our lock."""
     path = tmp_path / "lock"
     flock, calls = journal_files.fcntl.flock, []
@@ -272,7 +272,9 @@ def test_lock_on_a_removed_file_does_not_count(tmp_path: Path, monkeypatch: pyte
         ({"versions": {"g++": "13.1.0"}}, "version of g++: 12.2.0 -> 13.1.0"),
     ],
 )
-def test_another_fingerprint_is_refused_by_name(scored: Path, changed: dict[str, Any], expected: str) -> None:
+def test_changed_run_setting_is_refused_and_named(
+    scored: Path, changed: dict[str, Any], expected: str
+) -> None:
     other = msgspec.structs.replace(MADE_OF, **changed)
     assert fingerprint_changes(MADE_OF, other) == (expected,)
     before = (scored / "run.json").read_bytes()
@@ -292,7 +294,7 @@ def test_all_changed_settings_are_named(scored: Path) -> None:
         assert part in caught.value.problem
 
 
-def test_run_may_gain_problems(folder: Path) -> None:
+def test_run_accepts_additional_problems(folder: Path) -> None:
     for problems in ({"sum": "1"}, {"tree": "2"}, {"sum": "1", "tree": "2"}):
         with ResultLog.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
             journal.record(row(f"a{len(journal.done)}"))

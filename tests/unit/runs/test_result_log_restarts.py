@@ -123,7 +123,7 @@ def test_fresh_discards_the_old_run_with_the_first_new_row(scored: Path) -> None
     assert not (scored / "report.md").exists() and (scored / "notes.txt").exists()
 
 
-def test_fresh_takes_over_no_results_of_its_own(scored: Path, tmp_path: Path) -> None:
+def test_fresh_run_cannot_reuse_its_own_results(scored: Path, tmp_path: Path) -> None:
     """They would count again under another name. Beside others they are told before anything is changed."""
     before = (scored / "results.jsonl").read_bytes()
     (tmp_path / "link").symlink_to(scored)
@@ -163,7 +163,7 @@ def steps_until_killed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr(Path, "unlink", dying(Path.unlink))
 
 
-def test_drafts_of_a_killed_writer_are_removed(scored: Path) -> None:
+def test_temporary_files_of_a_killed_writer_are_removed(scored: Path) -> None:
     (scored / ".failures.jsonl.123.tmp").write_text("half")
     (scored / ".own.tmp").write_text("the user's own")
     with ResultLog.open(scored, MADE_OF):

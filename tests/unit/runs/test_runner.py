@@ -172,7 +172,7 @@ async def test_equal_submissions_are_judged_each_without_sharing(tmp_path: Path,
     assert {row["repeats"] for row in rows(tmp_path / "run").values()} == {None}
 
 
-async def test_other_problem_or_language_is_not_equal(tmp_path: Path) -> None:
+async def test_equal_code_for_another_problem_or_language_is_judged(tmp_path: Path) -> None:
     judge = FakeJudge(lambda s: result(s, problem=PROBLEMS[s.problem_id]))
     different = [
         submission("a", code="same"),

@@ -33,7 +33,7 @@ from ioi_eval.runs.runner import judge_all
         ([*some(3), submission("k001")], "'k001' is there twice"),
     ],
 )
-async def test_unusable_submissions_end_it_before_anything_is_written(
+async def test_run_with_unusable_submissions_writes_nothing(
     tmp_path: Path, submissions: list[Submission], said: str
 ) -> None:
     judge = FakeJudge()
@@ -104,7 +104,7 @@ async def test_input_error_of_first_submission_writes_nothing(tmp_path: Path) ->
     assert not (tmp_path / "run").exists()
 
 
-async def test_unusable_input_found_late_leaves_whole_rows(tmp_path: Path) -> None:
+async def test_input_error_during_a_run_keeps_complete_rows(tmp_path: Path) -> None:
     judge = FakeJudge(lambda s: InputError("broken") if s.key == "k005" else result(s))
     with pytest.raises(InputError, match="broken"):
         await score(tmp_path / "run", judge, iter(some(8)), 2)

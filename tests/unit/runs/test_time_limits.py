@@ -23,7 +23,7 @@ def measured(processes: int, cpu_time: float) -> MeasuredLimit:
     )
 
 
-async def test_first_process_is_not_counted_as_started() -> None:
+async def test_first_process_of_a_submission_does_not_count_as_fork() -> None:
     problem = Problem(id="p", forks_by=(FORKS,), limits=Limits.contest(1.0, None))
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(3, 1.0)}, factor=2.0)
     found = await limits.with_limits(problem)

@@ -90,7 +90,7 @@ async def call(engine: EmbeddedEngine, place: Path) -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
-async def test_uploaded_content_is_file_of_job_naming_it(call: Client, pack: Any) -> None:
+async def test_job_can_use_uploaded_content_by_name(call: Client, pack: Any) -> None:
     assert await call.has(NAME) == 404
     packed = pack(TEXT)
     encoding = {"Content-Encoding": "gzip"} if packed != TEXT else {}
@@ -133,7 +133,7 @@ async def test_job_with_missing_contents_gets_409_with_list(call: Client) -> Non
     assert (await call.counts())['ioi_eval_contents_total{event="lacking"}'] == 2
 
 
-async def test_contents_used_longest_ago_go_first(call: Client) -> None:
+async def test_least_recently_used_contents_are_evicted_first(call: Client) -> None:
     contents = [bytes([65 + number]) * (ROOM // 3) for number in range(4)]
     for content in contents[:3]:
         assert (await call.put(content, name_of(content)))[0] == 201
@@ -241,7 +241,7 @@ async def test_kept_file_is_moved_into_cache_or_deleted(place: Path, tmp_path: P
     assert (kept.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
 
 
-async def test_programs_are_looked_through_now_and_then(
+async def test_list_of_kept_programs_is_cleaned_up_only_after_many_additions(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each program that came after ten thousand looked at all that are kept, in a worker's one process."""
@@ -307,7 +307,7 @@ async def test_worker_without_content_cache_ignores_keep(
         assert (status, "kept" in reply) == (200, False)
 
 
-async def test_no_content_is_read_or_removed_by_its_name(call: Client) -> None:
+async def test_uploaded_content_cannot_be_read_or_deleted_over_http(call: Client) -> None:
     await call.put(TEXT, NAME)
     assert (await call.get(at(NAME)))[0] == 404
     assert (await call.delete(at(NAME), headers={"Content-Type": "application/json"}))[0] == 404
@@ -382,7 +382,9 @@ async def test_slow_upload_is_refused_with_408(call: Client, monkeypatch: pytest
     assert posted[0] == 408
 
 
-async def test_only_so_many_are_on_their_way(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_uploads_of_contents_are_limited(
+    call: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(contents_module, "_MAX_UPLOADS", 0)
     assert (await call.put(TEXT, NAME))[0] == 503
 

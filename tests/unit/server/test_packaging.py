@@ -47,7 +47,7 @@ def compiler(tmp_path: Path) -> Path:
     return folder
 
 
-def test_installed_package_folder_looks_like_one_of_server(tmp_path: Path) -> None:
+def test_installed_package_folder_has_the_layout_of_piston(tmp_path: Path) -> None:
     place = install_package(tmp_path / "packages")
     assert place == tmp_path / "packages" / "ioi_eval" / "1.0.0"
     assert {path.name for path in place.iterdir()} == FILES | {".env", ".ppman-installed"}

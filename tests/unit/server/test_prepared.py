@@ -106,7 +106,7 @@ async def test_classic_job_programs_are_built_once(watched: Watched, prepared: C
     assert watched.builds[3:] == [()]
 
 
-async def test_another_script_is_another_build(
+async def test_changed_compile_script_causes_a_new_build(
     watched: Watched, prepared: ClassicJobEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As of another version, which shares the store."""
@@ -121,7 +121,7 @@ async def test_another_script_is_another_build(
     assert len(watched.builds) == 2 * before > 0
 
 
-async def test_another_grader_is_another_build(watched: Watched, prepared: ClassicJobEngine) -> None:
+async def test_changed_grader_causes_a_new_build(watched: Watched, prepared: ClassicJobEngine) -> None:
     for grader, score in ((GRADER, "1\n"), (GRADER.replace("add(a, b)", "add(a, b) + 1"), "0\n")):
         job = olympiad(RIGHT, checker="white-diff")
         files = (file for file in job.files if file.name not in ("graders/grader.cpp", "checker/checker.cpp"))

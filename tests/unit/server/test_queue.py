@@ -198,7 +198,7 @@ async def test_request_that_waits_too_long_to_enter_is_refused() -> None:
     check_empty(doors.queue)
 
 
-async def test_entry_of_returning_client_does_not_count() -> None:
+async def test_queue_entry_of_returning_client_is_not_counted_as_waiting() -> None:
     full = queue(max_waiting=0)
     with full.enter() as entry:
         waiting = Doors(full)

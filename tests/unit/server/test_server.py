@@ -46,7 +46,7 @@ async def test_minimal_reply_omits_combined_output(call: Caller) -> None:
     assert minimal["run"]["code"] == 3
 
 
-async def test_worker_describes_itself_and_its_runtimes(call: Caller) -> None:
+async def test_worker_reports_version_health_and_runtimes(call: Caller) -> None:
     status, hello = await call.get("/")
     assert status == 200 and hello["message"].startswith("Piston v3.")
     assert await call.get("/healthz") == (200, {"status": "ok", "slots": 1, "exclusive": True})
@@ -252,7 +252,7 @@ async def test_disconnected_client_cancels_its_job(
     assert (await call.run("echo next"))[1]["run"]["stdout"] == "next\n"
 
 
-async def test_draining_finishes_what_runs_and_refuses_the_rest(
+async def test_draining_worker_finishes_running_jobs_and_refuses_waiting_jobs(
     engine: EmbeddedEngine, options: ServerOptions
 ) -> None:
     held = HeldEngine(engine)
@@ -421,7 +421,7 @@ async def test_connections_with_unfinished_headers_do_not_block_others(server: S
             writer.close()
 
 
-async def test_other_limits_are_another_worker(engine: EmbeddedEngine) -> None:
+async def test_worker_identity_changes_with_its_limits(engine: EmbeddedEngine) -> None:
     """Clients that named contents, or were told of limits, have to notice."""
     usual = ServerOptions(port=0)
     changes: list[dict[str, int]] = [{}, {}, {"run_timeout": 1234}, {"max_body": 1 << 20}, {"max_output": 99}]

@@ -69,7 +69,7 @@ class Clock:
 # --- what is counted ---------------------------------------------------------------------------------
 
 
-def test_rows_are_counted_as_they_come(folder: Path) -> None:
+def test_run_monitor_counts_new_rows(folder: Path) -> None:
     write_progress(folder, Progress(total=10, engine="embedded", servers=2, slots=8))
     watch = RunMonitor(folder, clock := Clock())
     first = watch.poll()
@@ -452,7 +452,7 @@ async def test_live_page_policy_allows_only_its_own_script(address: str) -> None
 
 
 @pytest.mark.parametrize("path", ["/", "/events", "/metrics", "/report.html", "/report/submissions.html"])
-async def test_view_with_token_refuses_others(folder: Path, path: str) -> None:
+async def test_live_page_refuses_requests_without_its_token(folder: Path, path: str) -> None:
     options = ServerOptions(port=0, token=Secret("a-long-token"))
     async with serve_live_page(folder, options) as address, aiohttp.ClientSession() as client:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": "ioi_eval_view=wrong"}):

@@ -78,7 +78,7 @@ async def test_non_ascii_token_is_refused_with_401(engine: EmbeddedEngine) -> No
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
-def test_this_machine_needs_no_token(host: str) -> None:
+def test_loopback_address_needs_no_token(host: str) -> None:
     check_address(host, token="", open_to_all=False)
 
 
@@ -98,7 +98,7 @@ NAMES = ("localhost", "LOCALHOST:80", "localhost.", "127.0.0.1:2000", "127.9.9.9
 
 
 @pytest.mark.parametrize("listens", ["127.0.0.1", "localhost"])
-async def test_on_loopback_only_names_of_this_machine_are_answered(
+async def test_loopback_worker_answers_only_host_names_of_this_machine(
     engine: EmbeddedEngine, listens: str
 ) -> None:
     async with (
@@ -119,7 +119,9 @@ async def test_on_loopback_only_names_of_this_machine_are_answered(
             assert status == 403 and "allow_hosts=NAME" in reply["message"], origin
 
 
-async def test_elsewhere_names_must_be_allowed_and_addresses_need_not(engine: EmbeddedEngine) -> None:
+async def test_public_worker_requires_allowed_host_names_but_accepts_ip_addresses(
+    engine: EmbeddedEngine,
+) -> None:
     options = ServerOptions(port=0, host="0.0.0.0", allow_hosts=("node7", "node8"))
     async with (
         Server(engine, options) as server,

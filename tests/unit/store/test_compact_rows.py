@@ -69,7 +69,7 @@ def test_rows_with_repeated_tests_and_other_judges_expand() -> None:
     assert compact_row(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], "left as it is"
 
 
-def test_points_of_only_some_tests_are_kept() -> None:
+def test_compact_row_keeps_points_of_single_tests() -> None:
     first = row("a")
     first["all_subtasks_results"][2]["test_results"][3]["points"] = 0.0
     short, confinements = compact_row(first)

@@ -202,7 +202,7 @@ def test_value_stored_twice_counts_once() -> None:
 # --- notes -------------------------------------------------------------------------------------------
 
 
-def test_notes_are_shared_and_the_newest_one_wins(tmp_path: Path) -> None:
+def test_note_file_returns_newest_value_of_any_writer(tmp_path: Path) -> None:
     mine, theirs = (NoteFile(tmp_path / "notes", list[int]) for _ in range(2))
     assert mine.get("a") is None
     mine.put("a", [1])

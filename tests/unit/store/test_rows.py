@@ -265,5 +265,5 @@ def test_values_without_a_json_form_are_converted(value: object, expected: objec
 
 
 @given(columns | st.lists(columns))
-def test_plain_values_stay_as_they_are(value: object) -> None:
+def test_as_json_value_is_idempotent(value: object) -> None:
     assert as_json_value(as_json_value(value)) == as_json_value(value)

@@ -134,7 +134,7 @@ def test_removed_entry_can_be_stored_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "abc", "../../x", "a/bcd", ".hidden", "key\n", "key\0", "k" * 129])
-def test_keys_must_be_plain_names(tmp_path: Path, key: str) -> None:
+def test_store_key_must_be_a_plain_name(tmp_path: Path, key: str) -> None:
     store = Store(tmp_path)
     for use in (store.get, store.pin, store.remove, lambda key: store.put(key, b"x")):
         with pytest.raises(ValueError, match="cannot be a key"):

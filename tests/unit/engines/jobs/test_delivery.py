@@ -45,7 +45,7 @@ def test_delivered_artifact_equals_built_file(tmp_path: Path) -> None:
     assert stage.stdout.isascii()
 
 
-def test_one_stage_build_separates_compiler_failure_from_its_own(tmp_path: Path) -> None:
+def test_one_stage_build_delivers_artifact_or_compiler_output(tmp_path: Path) -> None:
     good = read_delivery(built(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
     assert (good.stage, good.artifact) == (Ending(code=0, stdout="warned\nbadly\n"), Blob.of("artifact"))
     bad = read_delivery(built(tmp_path, "echo wrong; exit 1"))

@@ -362,7 +362,7 @@ def offers(there: Mapping[str, Mapping[str, Toolchain]]) -> Mapping[str, tuple[T
     return {"g++": tuple(tools["g++"] for tools in there.values())}
 
 
-async def test_build_records_compiler_of_endpoint_that_built_it(tmp_path: Path) -> None:
+async def test_build_records_the_compiler_of_its_endpoint(tmp_path: Path) -> None:
     there = {"http://a": tools("8.3"), "http://b": tools("12.2")}
     server = Server(msgspec.structs.replace(GOOD, toolchains=there["http://b"]), offers=offers(there))
     async with opened(tmp_path, server) as artifacts:

@@ -356,7 +356,7 @@ def test_request_limit_above_configured_limit_is_refused(name: str) -> None:
         ("YQ==", "latin1", b"YQ=="),
     ],
 )
-def test_encodings_as_node_reads_them(content: str, encoding: str, data: bytes) -> None:
+def test_file_encoding_is_decoded_like_nodejs_does(content: str, encoding: str, data: bytes) -> None:
     files = [{"content": "x"}, {"name": "f", "content": content, "encoding": encoding}]
     body = {"language": "a", "version": "1", "files": files}
     assert decode_request(json.dumps(body).encode()).files[1].content.read() == data

@@ -113,7 +113,7 @@ def test_source_that_may_use_up_locations_has_no_head(rest: str) -> None:
     assert find_head(recipe(f"#include <cstdio>\n{rest}")) == ()
 
 
-def test_head_is_of_the_one_source_that_is_compiled() -> None:
+def test_include_head_is_read_only_from_a_single_cpp_source() -> None:
     source = "#include <cstdio>\n"
     assert find_head(recipe(source, graded(GRADER))) == ("cstdio",)
     many = msgspec.structs.replace(submitted(source), files=(named("graders/b.h", ""),))
@@ -122,7 +122,7 @@ def test_head_is_of_the_one_source_that_is_compiled() -> None:
         assert find_head(recipe(source, language=language)) == ()
 
 
-def test_demand_is_due_after_required_number_of_sightings() -> None:
+def test_precompiled_header_is_due_after_required_number_of_sightings() -> None:
     demand = Demand()
     assert [demand.is_due(key, 2) for key in "aabab"] == [False, True, False, True, True]
     assert Demand().is_due("a", 1)

@@ -147,7 +147,7 @@ def test_compiler_exit_maps_to_build_ending_if_control_builds(
     ("code", "end"),
     [(1, BuildEnding.REFUSED), (2, BuildEnding.REFUSED), (3, BuildEnding.CRASHED), (0, BuildEnding.BUILT)],
 )
-def test_go_exit_code_1_or_2_is_refusal(tmp_path: Path, code: int, end: BuildEnding) -> None:
+def test_go_compiler_exit_code_1_or_2_is_a_compile_error(tmp_path: Path, code: int, end: BuildEnding) -> None:
     """Before version 1.20 with 2, since then with 1: neither is worth a second build."""
     recipe = recipe_of("package main", language="go")
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n: > submission\nexit {code}")
@@ -223,7 +223,7 @@ def test_compile_log_is_printable_and_truncated() -> None:
     assert format_build_log(stage, BuildLimits(log=20)) == "\ufffd[31mred\ufffd\ttab\nüñxxxx"
 
 
-def test_no_compilers_own_code_is_ours() -> None:
+def test_machine_at_fault_exit_code_differs_from_compiler_exit_codes() -> None:
     assert MACHINE_AT_FAULT not in {0, 1, 2, 4, 126, 127, *range(129, 166)}
 
 

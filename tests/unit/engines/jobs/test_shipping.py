@@ -45,7 +45,7 @@ def test_file_edited_after_hashing_is_judge_failure(tmp_path: Path) -> None:
     assert pack_content(content).content.read() == b"3\n"
 
 
-def test_weight_of_content_is_its_encoded_size_in_request() -> None:
+def test_weight_of_packed_content_is_its_size_in_the_request() -> None:
     assert pack_content(Blob.of("a\n\x00")).weight == len('"a\\n\\u0000"')
     assert pack_content(Blob.of(b"\xff" * 300)).weight == 400
 

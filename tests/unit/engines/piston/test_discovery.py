@@ -64,12 +64,12 @@ def test_invalid_address_is_input_error(written: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["::1", "2001:db8::1", "http://2001:db8::1", "http://fe80::1:2000"])
-def test_ipv6_address_without_brackets_is_shown_how_to_write_it(written: str) -> None:
+def test_ipv6_address_without_brackets_is_input_error_with_remedy(written: str) -> None:
     with pytest.raises(InputError, match="brackets"):
         endpoint_url(written)
 
 
-def test_secrets_do_not_go_into_addresses() -> None:
+def test_password_in_endpoint_url_is_refused() -> None:
     with pytest.raises(InputError, match="IOI_EVAL_TOKEN") as caught:
         endpoint_url("http://me:hunter2@node:2000")
     assert "hunter2" not in str(caught.value)
@@ -108,7 +108,7 @@ def test_invalid_discovery_text_is_input_error(written: str) -> None:
         discovery(written)
 
 
-async def test_fixed_list_is_never_polled() -> None:
+async def test_fixed_server_list_is_never_polled() -> None:
     found = Fixed(["b:1", "http://b:1/api/v2", "a:1"])
     assert found.every is None
     assert await found.find() == {"http://a:1", "http://b:1"}
@@ -148,7 +148,7 @@ _HOSTS = """[ "$*" = "show hostnames rack[3-4],Login" ] || exit 1
 printf '%s\\n' rack3 rack4 Login"""
 
 
-async def test_jobs_are_workers_by_their_names(cluster: Path) -> None:
+async def test_slurm_workers_are_found_by_job_name(cluster: Path) -> None:
     command(cluster, "squeue", _QUEUE)
     command(cluster, "scontrol", _HOSTS)
     assert await Slurm().find() == {
@@ -160,7 +160,7 @@ async def test_jobs_are_workers_by_their_names(cluster: Path) -> None:
     }
 
 
-async def test_squeue_is_asked_for_running_jobs_of_user(cluster: Path) -> None:
+async def test_squeue_is_called_for_running_jobs_of_the_user(cluster: Path) -> None:
     command(cluster, "squeue", f'echo "$*" > {cluster}/asked')
     assert await Slurm("ada").find() == frozenset()
     asked = (cluster / "asked").read_text()

@@ -143,7 +143,7 @@ def test_jobs_run_alone_only_if_all_servers_can_do_that() -> None:
     assert why_not(profile, ours) == "" and "cannot run a job alone" in why_not(profile, stock)
 
 
-async def test_worker_says_that_it_runs_exclusive_jobs(store: Store) -> None:
+async def test_health_reply_of_worker_reports_exclusive_job_support(store: Store) -> None:
     async with EmbeddedEngine(store=store, slots=1) as engine:
         for can in (True, False):
             async with (

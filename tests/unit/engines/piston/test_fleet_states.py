@@ -23,7 +23,7 @@ def test_state_diagram_in_docs_equals_transition_table() -> None:
     assert page.partition("```mermaid\n")[2].partition("\n```")[0] == state_diagram()
 
 
-def test_every_state_is_reached_from_every_other() -> None:
+def test_every_endpoint_state_is_reachable_from_every_state() -> None:
     for start in State:
         for end in State:
             path(start, end)

@@ -152,7 +152,7 @@ async def test_attempts_are_bounded_and_error_quotes_last_reason() -> None:
         assert len(server.executed) == 3 and fleet_of(engine).busy == 0
 
 
-async def test_being_turned_away_does_not_use_attempts_up() -> None:
+async def test_http_503_replies_do_not_count_as_attempts() -> None:
     busy = in_turn(*[always(503)] * 9, fine)
     async with Loopback(busy) as server, engine_on(server, attempts=2) as engine:
         assert (await engine.execute(job("late"))).run.stdout == "late"
@@ -285,7 +285,7 @@ def test_request_timeout_includes_hard_stop_of_non_strict_server() -> None:
     assert time_for(both, 0, times, patience) == pytest.approx(53 + 60)
 
 
-def test_strict_server_is_asked_for_longer_timeouts() -> None:
+def test_job_timeouts_are_extended_to_limits_of_strict_server() -> None:
     times = ServerTimes(compile=10_000, run=900_000, strict=True)
     given = job(compile_timeout=5000, run_timeout=30_000)
     sent = extend_limits(given, times)

@@ -226,7 +226,7 @@ async def test_jobs_are_spread_over_servers_within_slots() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"per_endpoint": 0}, {"total": 0}, {"attempts": 0}])
-def test_engine_numbers_below_one_are_refused(wrong: dict[str, int]) -> None:
+def test_piston_engine_options_below_one_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="must be at least 1"):
         PistonEngine(Found("http://a"), **wrong)  # type: ignore[arg-type]
 

@@ -291,7 +291,7 @@ async def test_gateway_refusal_is_retried_and_no_replacement(on: Opening, status
     assert f"HTTP {status}" in engine.servers().standings[0].why
 
 
-async def test_reply_with_request_id_of_another_is_refused(on: Opening) -> None:
+async def test_reply_with_id_of_another_request_is_refused(on: Opening) -> None:
     """Something between that repeats or mixes replies would give a program the build of another one."""
     machine = Machine(worker="one")
     engine, _ = await on(machine, attempts=2)
@@ -376,7 +376,7 @@ async def test_job_runs_only_on_server_with_accepted_toolchain(on: Opening) -> N
         await engine.execute(made)
 
 
-async def test_each_server_is_used_in_its_best_runtime(on: Opening) -> None:
+async def test_each_server_runs_jobs_in_its_best_runtime(on: Opening) -> None:
     """A package may bring a compiler of its own, which jobs in another one do not see."""
     whole, small = Machine(), Machine()
     small.shells = ("bash",)

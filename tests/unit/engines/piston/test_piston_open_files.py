@@ -29,7 +29,7 @@ def open_files() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
-async def test_low_soft_limit_loses_no_server(limits: tuple[int, int]) -> None:
+async def test_soft_open_file_limit_is_raised_for_many_servers(limits: tuple[int, int]) -> None:
     async with AsyncExitStack() as stack:
         there = [await stack.enter_async_context(Loopback()) for _ in range(40)]
         all_at_once = asyncio.Event()

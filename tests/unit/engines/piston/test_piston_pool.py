@@ -82,7 +82,7 @@ async def test_preferred_endpoint_with_a_free_slot_is_taken() -> None:
     assert await fleet.take(prefer=a) is b, "it has no slot now: nobody waits for it"
 
 
-async def test_job_with_busy_preferred_endpoint_keeps_its_turn() -> None:
+async def test_job_with_busy_preferred_endpoint_keeps_its_queue_position() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     assert {await fleet.take(), await fleet.take()} == {a, b}
     first, second = asyncio.create_task(fleet.take(prefer=a)), asyncio.create_task(fleet.take())
@@ -145,7 +145,7 @@ async def test_job_without_fitting_endpoint_fails_after_drought() -> None:
     assert await patient is a
 
 
-async def test_endpoint_that_comes_back_unfit_lets_the_job_look_again() -> None:
+async def test_recovered_endpoint_that_does_not_fit_raises_fit_changed() -> None:
     fleet, [a] = fleet_with(1)
     fleet.put(a, State.DOWN)
     waiting = asyncio.create_task(fleet.take(fits=lambda each: False))
@@ -211,7 +211,7 @@ async def test_waiting_job_fails_if_no_endpoint_is_usable() -> None:
     assert await fleet.take() is a
 
 
-async def test_jobs_share_one_drought_and_fail_together() -> None:
+async def test_jobs_waiting_without_healthy_endpoint_fail_at_the_same_time() -> None:
     """Those that came late fail with the first, those that come then at once, until a server is back."""
     fleet, [a] = fleet_with(1, patience=0.05)
     fleet.put(a, State.DOWN)
@@ -288,7 +288,7 @@ async def test_failed_trials_do_not_restart_drought() -> None:
     assert isinstance(later.exception(), EngineUnavailable)
 
 
-async def test_drought_does_not_start_while_healthy_endpoint_works() -> None:
+async def test_wait_for_endpoints_has_no_timeout_while_a_healthy_one_is_busy() -> None:
     clock = Ahead()
     fleet, [a] = fleet_with(1, patience=300.0)
     await fleet.take()
@@ -399,7 +399,7 @@ async def test_overloaded_replies_end_job_after_drought() -> None:
         tries.check(full)
 
 
-async def test_second_server_replacement_uses_up_attempts() -> None:
+async def test_second_server_replacement_counts_as_an_attempt() -> None:
     tries, endpoint = JobAttempts(1, Waits()), Endpoint("http://a")
     replaced = ServerReplaced(endpoint.url)
     tries.failed(endpoint, replaced)

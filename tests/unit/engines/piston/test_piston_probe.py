@@ -271,7 +271,7 @@ async def test_server_that_runs_no_script_is_unusable() -> None:
     assert "server's log" in remedy
 
 
-async def test_broken_servers_do_not_outvote_working_one() -> None:
+async def test_capabilities_come_from_the_working_server_among_broken_servers() -> None:
     broken = always_told(NOTHING)
     async with (
         Loopback(broken) as a,

@@ -33,7 +33,7 @@ async def check(result: JobResult) -> JobResult:
     return result
 
 
-async def test_failed_job_moves_to_another_server_and_first_rests() -> None:
+async def test_job_failed_by_full_disk_is_retried_on_another_server() -> None:
     async with Loopback(full_disk) as full, Loopback() as good:
         heard: list[ServerEvent] = []
         async with engine_on(full, good, patience=LONG_REST) as engine:
@@ -71,7 +71,7 @@ async def test_server_that_fails_one_job_of_many_does_not_rest() -> None:
         assert endpoints_of(engine)[one.url].state is State.HEALTHY
 
 
-async def test_job_failed_by_all_servers_is_tried_once_each_and_none_rests() -> None:
+async def test_job_failed_by_all_servers_is_tried_once_on_each() -> None:
     """It tells nothing about them, and their other jobs go on. The error names them."""
     async with (
         Loopback(full_disk) as a,
@@ -111,7 +111,7 @@ async def test_truncated_reply_is_retried_on_another_server() -> None:
             await engine.execute(job("3"), whole)
 
 
-async def test_server_on_trial_rests_again_after_one_useless_answer() -> None:
+async def test_server_on_trial_is_paused_again_after_one_useless_reply() -> None:
     async with Loopback(full_disk) as full, Loopback() as good, engine_on(full, good) as engine:
         for number in range(6):
             await engine.execute(job(str(number)), check)
