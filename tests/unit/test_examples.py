@@ -102,7 +102,7 @@ def test_example_packages_load_without_notes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BATCH)
 class TestBatch:
-    def test_points_and_tests(self, problems: Problems, name: str) -> None:
+    def test_batch_example_has_points_tests_and_answers(self, problems: Problems, name: str) -> None:
         problem = problems.find(name)
         assert 8 <= len(problem.tests) <= 25
         assert 2 <= len(problem.subtasks) <= 5
@@ -111,11 +111,11 @@ class TestBatch:
         assert listed == {test.name for test in problem.tests}
         assert all(test.answer and test.answer.size for test in problem.tests)
 
-    def test_tests_are_shared_by_subtasks(self, problems: Problems, name: str) -> None:
+    def test_batch_example_subtasks_share_tests(self, problems: Problems, name: str) -> None:
         uses = Counter(test for subtask in problems.find(name).subtasks for test in subtask.tests)
         assert max(uses.values()) > 1
 
-    def test_solutions_for_every_verdict(self, problems: Problems, name: str) -> None:
+    def test_batch_example_has_solutions_for_every_verdict(self, problems: Problems, name: str) -> None:
         solutions = problems.find(name).solutions
         partial = {"partially_correct"} if name in PARTIAL else set()
         assert {solution.expected for solution in solutions} == EVERYWHERE | partial
@@ -126,7 +126,7 @@ class TestBatch:
 
 @pytest.mark.parametrize("name", OTHERS)
 class TestOther:
-    def test_points_and_tests(self, problems: Problems, name: str) -> None:
+    def test_other_example_has_points_and_tests(self, problems: Problems, name: str) -> None:
         problem = problems.find(name)
         assert 4 <= len(problem.tests) <= 10
         if problem.subtasks:
@@ -272,7 +272,7 @@ def test_example_rows_target_existing_subtasks(rows: list[dict[str, Any]], probl
     assert {row["problem_id"] for row in rows} == set(BATCH)
 
 
-def test_texts_are_of_many_kinds(rows: list[dict[str, Any]]) -> None:
+def test_example_replies_cover_many_reply_formats(rows: list[dict[str, Any]]) -> None:
     texts = [row["generation"] for row in rows]
     assert len(set(texts)) == len(texts)
     assert any("~~~" in text for text in texts)

@@ -40,7 +40,7 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_arrive_as_they_are(kind: str) -> None:
+def test_dataframe_rows_are_read_unchanged(kind: str) -> None:
     with dump_paths(KINDS[kind](ROWS)) as [place]:
         assert [row.columns for row in read_rows(place.path)] == ROWS  # type: ignore[union-attr]
     assert not place.path.exists()  # type: ignore[union-attr]
@@ -55,7 +55,7 @@ def test_frame_bytes_are_read_as_text(kind: str) -> None:
     assert row.columns == {"problem_id": "sum", "code": "// ä", "generations": ["x"], "image": "/w=="}
 
 
-def test_gaps_in_frames_are_null() -> None:
+def test_missing_values_in_dataframe_are_null() -> None:
     frame = pandas.DataFrame(
         {
             "problem_id": ["a", "b"],

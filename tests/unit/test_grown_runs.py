@@ -252,7 +252,7 @@ async def test_rows_without_program_are_not_matched(session: Session) -> None:
         await session.score()
 
 
-async def test_selection_of_dump_is_same_dump(session: Session) -> None:
+async def test_selected_rows_do_not_change_the_identity_of_the_dump(session: Session) -> None:
     session.rows = programs(range(20))
     await session.score()
     call = await session.score(selection=Selection(limit=2))

@@ -224,7 +224,7 @@ RULES = [
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: module_name(path) or "ioi_eval")
-def test_module_keeps_layer_rules(path: Path) -> None:
+def test_module_imports_follow_layer_rules(path: Path) -> None:
     module, tree = module_name(path), ast.parse(path.read_text(), str(path))
     assert module == SURFACE or module.split(".")[0] in LEVELS, "not in pyproject's list of layers"
     offences = [f"{path.relative_to(ROOT)}, {offence}" for rule in RULES for offence in rule(module, tree)]

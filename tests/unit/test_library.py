@@ -127,7 +127,7 @@ def test_function_returning_no_string_is_input_error(tmp_path: Path, rows: Path)
 
 
 @pytest.mark.parametrize("author", ["otter", None, 3])
-def test_invalid_author_is_input_error(tmp_path: Path, rows: Path, author: Any) -> None:
+def test_run_with_invalid_author_is_input_error(tmp_path: Path, rows: Path, author: Any) -> None:
     with pytest.raises(InputError, match=r"is no author. Give ModelOptions\(...\), Agent"):
         run_sync(rows, author, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

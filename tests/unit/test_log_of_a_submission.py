@@ -125,7 +125,7 @@ async def test_submission_on_a_worker_logs_the_server_and_the_number_of_each_req
 
 
 @pytest.mark.usefixtures("no_waiting")
-async def test_retried_job_names_its_rule(
+async def test_log_of_a_retried_job_names_its_retry_rule(
     store: Store, story: pytest.LogCaptureFixture, submission: Submission
 ) -> None:
     engine = FakeEngine(faults=[EngineUnavailable("it went away")])
@@ -153,7 +153,7 @@ async def test_log_without_debug_has_no_step(
     assert [line for line in caplog.messages if "row-7" in line] == []
 
 
-def test_work_without_debug_reads_no_names(caplog: pytest.LogCaptureFixture) -> None:
+def test_work_log_below_debug_level_does_not_read_submission_names(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "ioi_eval")
     names = iter(["01", "02"])
     with name_work_in_log(logging.getLogger("ioi_eval.some"), "tests", names):

@@ -117,7 +117,7 @@ def test_all_is_sorted_and_equals_dir() -> None:
     assert dir(ioi_eval) == ioi_eval.__all__
 
 
-def test_other_names_are_not_public() -> None:
+def test_unknown_public_name_is_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         ioi_eval.nonsense  # noqa: B018
 

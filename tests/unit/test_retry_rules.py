@@ -95,7 +95,7 @@ def numbers_of(path: Path) -> list[str]:
     return [name for name in (*names, *imports) if WAITING.search(name)]
 
 
-def test_no_module_has_numbers_of_its_own() -> None:
+def test_retry_limits_are_defined_in_one_module() -> None:
     """Constants with such names, and libraries that retry, are for `model/retry.py` alone."""
     found = {path: numbers_of(path) for path in sorted(PACKAGE.rglob("*.py"))}
     assert {path: names for path, names in found.items() if names} == {}

@@ -51,7 +51,7 @@ def dump(folder: Path, *codes: str) -> Path:
     return folder / "dump.jsonl"
 
 
-async def test_sync_functions_in_event_loop_name_async_ones(tmp_path: Path) -> None:
+async def test_sync_function_in_event_loop_suggests_the_async_function(tmp_path: Path) -> None:
     problem = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")["lanterns"]
     with pytest.raises(IoiEvalError, match=r"as in a notebook: write `await score_dump\(\.\.\.\)`"):
         score_dump_sync(dump(tmp_path, "a"), {"lanterns": problem}, out=tmp_path / "run")
@@ -111,7 +111,7 @@ async def test_run_keeps_problem_descriptions_with_limits(tmp_path: Path) -> Non
         (tmp_path / "run" / TASKS).unlink()
 
 
-async def test_loaded_problems_refuse_choice(tmp_path: Path) -> None:
+async def test_problem_selection_with_loaded_problems_is_input_error(tmp_path: Path) -> None:
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     with pytest.raises(InputError, match="loaded problems take no further choice"):
         await score_dump(
@@ -138,7 +138,7 @@ async def test_invalid_problem_source_is_input_error(tmp_path: Path, make: Calla
     assert not (tmp_path / "run").exists()
 
 
-async def test_messages_name_arguments_and_no_flags(tmp_path: Path) -> None:
+async def test_library_messages_name_arguments_instead_of_options(tmp_path: Path) -> None:
     problems, store = examples_folder() / "problems" / "lanterns", Store(tmp_path / "store")
     first, second = RunOptions(), RunOptions(all_tests=True)
     where: Any = {"out": tmp_path / "run", "engine": FakeEngine(), "store": store}

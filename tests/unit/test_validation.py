@@ -408,7 +408,7 @@ async def test_solutions_accepted_by_rules_set_time_limit() -> None:
     assert (await TimeLimits(Timed()).with_limits(problem)).limits.cpu_time == 3.0
 
 
-async def test_known_time_limit_is_not_measured_again(tmp_path: Path) -> None:
+async def test_recorded_time_limit_is_not_measured_again(tmp_path: Path) -> None:
     problem, first = unlimited(TIMES), dict[str, MeasuredLimit]()
     await TimeLimits(Timed(), on_measured=first.__setitem__).with_limits(problem)
     write_limits(tmp_path, first)
@@ -540,7 +540,7 @@ async def test_processes_are_counted_on_accepted_solutions(tmp_path: Path) -> No
     assert judge.asked == []
 
 
-async def test_both_are_measured_at_once() -> None:
+async def test_time_limit_and_process_count_are_measured_together() -> None:
     problem = forking("1", limits=Limits(memory=1 << 28), time_from_solutions=5)
     limited = await TimeLimits(Forking()).with_limits(problem)
     assert (limited.options.forks, limited.limits.cpu_time) == (3, 5.0)

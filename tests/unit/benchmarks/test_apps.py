@@ -20,7 +20,7 @@ MEAN = {"inputs": [[[1, 2]], [[]]], "outputs": [[1.5], [None]], "fn_name": "mean
 SOLVED = "class Solution:\n    def mean(self, xs: List[int]): return sum(xs) / len(xs) if xs else None\n"
 
 
-def test_row_becomes_problem(tmp_path: Path) -> None:
+def test_apps_row_becomes_a_problem(tmp_path: Path) -> None:
     problem = loaded(tmp_path, "apps", [apps(7, starter_code="def add(): ...")])["apps_0"]
     assert problem.statement is not None and problem.statement.read() == b"Add two numbers."
     assert (problem.difficulty, problem.starter_code) == ("introductory", "def add(): ...")
@@ -125,7 +125,9 @@ def test_null_columns_are_accepted(tmp_path: Path) -> None:
         ([apps(1, problem_id=1.5)], "1.5 is not a text or a whole number"),
     ],
 )
-def test_another_schema_is_bad_input(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
+def test_apps_row_of_wrong_schema_is_input_error(
+    tmp_path: Path, rows: list[dict[str, Any]], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         loaded(tmp_path, "apps", rows, schema=False)
 
@@ -142,7 +144,7 @@ def test_tests_may_be_an_object_instead_of_a_json_string(tmp_path: Path) -> None
 # --- its own solutions -------------------------------------------------------------------------------
 
 
-def test_own_solutions_are_read_on_demand(tmp_path: Path) -> None:
+def test_apps_reference_solutions_are_read_on_demand(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(0), apps(1, solutions="")])
     first, second = problems.references("apps_0")
     assert (first.code, first.language, first.expected) == (ADD, "python", "correct")

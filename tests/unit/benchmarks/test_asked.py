@@ -74,7 +74,7 @@ OF_OTHERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", OF_OTHERS)
-def test_rows_with_statement_find_their_problem(tmp_path: Path, name: str) -> None:
+def test_dump_row_is_matched_to_problem_by_its_statement(tmp_path: Path, name: str) -> None:
     own = (
         {"code_column": "deepseek_solution", "always_extract": True}
         if "deepseek_solution" in OF_OTHERS[name]
@@ -95,7 +95,7 @@ def test_named_column_with_the_statement_leaves_out_other_rows(tmp_path: Path) -
         read(path, prompt_column="asks")
 
 
-def test_statement_is_found_word_for_word_only(tmp_path: Path) -> None:
+def test_paraphrased_statement_is_not_matched_to_a_problem(tmp_path: Path) -> None:
     path = rows(tmp_path, {"prompt": PROMPT.replace("sum", "product"), "generation": ANSWER})
     with pytest.raises(
         InputError, match="missing column `problem_id`, and no problem's statement is in `prompt`"
@@ -103,7 +103,7 @@ def test_statement_is_found_word_for_word_only(tmp_path: Path) -> None:
         read(path)
 
 
-def test_longer_statement_counts_and_several_count_for_none(tmp_path: Path) -> None:
+def test_longest_statement_in_prompt_is_matched_and_several_are_refused(tmp_path: Path) -> None:
     (found,) = read(rows(tmp_path, {"prompt": f"Solve: {SUMS}", "generation": ANSWER}))
     assert found.problem_id == "sums"
     path = rows(tmp_path, {"prompt": f"{TREE} Now: {SUM}", "generation": ANSWER})
@@ -164,7 +164,7 @@ def test_codeforces_loads_the_split_that_has_most_of_the_problems(tmp_path: Path
     assert ids("1234/A", split="test") == []
 
 
-def test_number_in_id_is_no_problem(tmp_path: Path) -> None:
+def test_numeric_row_id_is_not_taken_as_problem_id(tmp_path: Path) -> None:
     path = rows(tmp_path, {"id": "7", "generation": ANSWER})
     with pytest.raises(InputError, match="missing column `problem_id`"):
         read(path, Problems([one("7", SUM)]))
@@ -183,12 +183,14 @@ def test_number_in_id_is_no_problem(tmp_path: Path) -> None:
         ({"problem_id": "1234/A", "prompt_code": ANSWER, "final": "import sys\n"}, "code_column=final"),
     ],
 )
-def test_column_that_is_meant_is_told_by_values(tmp_path: Path, columns: dict[str, Any], meant: str) -> None:
+def test_missing_column_error_suggests_column_by_its_values(
+    tmp_path: Path, columns: dict[str, Any], meant: str
+) -> None:
     with pytest.raises(InputError, match=rf"Did you mean {meant}\?"):
         read(rows(tmp_path, columns))
 
 
-def test_paths_lead_into_texts_of_json(tmp_path: Path) -> None:
+def test_column_paths_lead_into_json_encoded_strings(tmp_path: Path) -> None:
     held = json.dumps({"task": json.dumps({"id": "sum"}), "by": ["m"]})
     path = rows(tmp_path, {"extra": held, "out": json.dumps({"text": ANSWER})})
     named = {"problem_column": "extra.task.id", "code_column": "out.text", "model_column": "extra.by.0"}
@@ -200,6 +202,6 @@ def test_paths_lead_into_texts_of_json(tmp_path: Path) -> None:
         read(broken, **named)
 
 
-def test_row_ids_may_be_in_texts_of_json(tmp_path: Path) -> None:
+def test_row_id_is_read_from_json_encoded_column(tmp_path: Path) -> None:
     held = ({"meta": json.dumps({"key": key}), "problem_id": "sum", "code": CODE} for key in "ab")
     assert [each.key for each in read(rows(tmp_path, *held), id_column="meta.key")] == ["a", "b"]

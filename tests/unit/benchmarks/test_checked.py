@@ -85,7 +85,7 @@ async def test_aethercode_without_checker_compares_tokens(scorer: Scorer, home: 
     assert await statuses(scorer, problem, "print(3)") == [V.AC, V.WA]
 
 
-def test_contests_by_day_and_difficulty(home: Path) -> None:
+def test_aethercode_problems_are_selected_by_date_and_difficulty(home: Path) -> None:
     rows = [aethercode(), aethercode(60174, date="2025/05/11", year=2025, difficulty="Hard")]
     assert list(loaded(home, "aethercode", rows, schema=False, date_from="2025-01-01")) == ["60174"]
     assert list(loaded(home, "aethercode", rows, schema=False, difficulty=frozenset({"easy"}))) == ["60173"]

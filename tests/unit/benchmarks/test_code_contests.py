@@ -25,7 +25,7 @@ def io(*pairs: tuple[str, str]) -> dict[str, list[str]]:
     return {"input": [given for given, _ in pairs], "output": [wanted for _, wanted in pairs]}
 
 
-def test_row_becomes_problem(tmp_path: Path) -> None:
+def test_code_contests_row_becomes_a_problem(tmp_path: Path) -> None:
     problem = one(tmp_path)
     assert problem.statement is not None and problem.statement.read() == b"Add two numbers."
     assert (problem.difficulty, problem.tags) == ("A", ("CODEFORCES", "math"))
@@ -47,7 +47,7 @@ def test_missing_limits_default_to_those_of_dataset_runner(tmp_path: Path, nothi
     assert (limits.cpu_time, limits.memory) == (10, 256 << 20)
 
 
-async def test_words_are_compared_ignoring_case(scorer: Scorer, tmp_path: Path) -> None:
+async def test_code_contests_words_are_compared_case_insensitively(scorer: Scorer, tmp_path: Path) -> None:
     problem = one(tmp_path, public_tests=io(("1 2\n", "YES 3\n")), private_tests=io(("0 3", "Yes\n3")))
     assert problem.checker.absolute is None
     code = "print('yes'); print(sum(map(int, input().split())))"
@@ -55,7 +55,9 @@ async def test_words_are_compared_ignoring_case(scorer: Scorer, tmp_path: Path) 
     assert await statuses(scorer, problem, "print('yes 3.0')") == [V.WA, V.WA, V.WA]
 
 
-async def test_decimal_answers_are_compared_with_tolerance(scorer: Scorer, tmp_path: Path) -> None:
+async def test_code_contests_decimal_answers_are_compared_with_tolerance(
+    scorer: Scorer, tmp_path: Path
+) -> None:
     problem = one(tmp_path, private_tests=io(("30 4\n", "34.00000\n")))
     assert problem.checker.absolute == 1e-5
     code = "print(sum(map(int, input().split())) + 0.000004)"
@@ -63,7 +65,9 @@ async def test_decimal_answers_are_compared_with_tolerance(scorer: Scorer, tmp_p
     assert await statuses(scorer, problem, code.replace("4)", "4 * 5)")) == [V.WA, V.WA, V.WA]
 
 
-async def test_input_and_output_in_files(scorer: Scorer, tmp_path: Path) -> None:
+async def test_code_contests_problem_with_file_input_and_output_is_judged(
+    scorer: Scorer, tmp_path: Path
+) -> None:
     problem = one(tmp_path, input_file="add.in", output_file="add.out")
     assert (problem.options.input_file, problem.options.output_file) == ("add.in", "add.out")
     code = "a = open('add.in').read().split()\nopen('add.out', 'w').write(str(int(a[0]) + int(a[1])))"
@@ -74,7 +78,7 @@ async def test_input_and_output_in_files(scorer: Scorer, tmp_path: Path) -> None
 # --- which problem -----------------------------------------------------------------------------------
 
 
-def test_problem_ids_are_names_or_codeforces_contests(tmp_path: Path) -> None:
+def test_code_contests_problem_ids_are_names_or_codeforces_ids(tmp_path: Path) -> None:
     rows = [
         code_contests(NAME),
         code_contests("p00001 Sum", source=6, difficulty=0, cf_contest_id=0, cf_index="", cf_tags=None),
@@ -95,7 +99,7 @@ def test_problem_ids_are_names_or_codeforces_contests(tmp_path: Path) -> None:
     assert list(chosen) == ["sum [CODECHEF 2]"]
 
 
-def test_enumeration_columns_accept_words(tmp_path: Path) -> None:
+def test_code_contests_enumeration_columns_accept_names(tmp_path: Path) -> None:
     words = {"source": "ATCODER", "difficulty": "UNKNOWN_DIFFICULTY", "cf_tags": ["dp"]}
     row = code_contests(NAME, **words, solutions=[{"language": "CPP", "solution": "int main() {}"}])
     problems = loaded(tmp_path, "code_contests", [row], schema=False)
@@ -106,7 +110,7 @@ def test_enumeration_columns_accept_words(tmp_path: Path) -> None:
 # --- its own solutions -------------------------------------------------------------------------------
 
 
-def test_solutions_are_right_or_wrong_and_in_their_languages(tmp_path: Path) -> None:
+def test_code_contests_solutions_have_expected_verdict_and_language(tmp_path: Path) -> None:
     solutions = {"language": [0, 1, 2, 3, 4], "solution": list("abcde")}
     row = code_contests(NAME, solutions=solutions, incorrect_solutions={"language": [2], "solution": ["f"]})
     found = loaded(tmp_path, "code_contests", [row]).references(NAME)
@@ -121,7 +125,7 @@ def test_solutions_are_right_or_wrong_and_in_their_languages(tmp_path: Path) -> 
     assert len({one.name for one in found}) == 6
 
 
-def test_problem_without_solutions_has_no_references(tmp_path: Path) -> None:
+def test_code_contests_problem_without_solutions_has_no_references(tmp_path: Path) -> None:
     row = code_contests(NAME, solutions=None, incorrect_solutions={"language": [], "solution": []})
     assert loaded(tmp_path, "code_contests", [row]).references(NAME) == ()
 
@@ -141,7 +145,7 @@ UNUSABLE: dict[str, dict[str, Any]] = {
 }
 
 
-async def test_problem_with_broken_tests_is_unusable_with_the_reason(scorer: Scorer, tmp_path: Path) -> None:
+async def test_code_contests_problem_with_broken_tests_is_unusable(scorer: Scorer, tmp_path: Path) -> None:
     rows = [code_contests(str(number), **columns) for number, columns in enumerate(UNUSABLE.values())]
     problems = loaded(tmp_path, "code_contests", [*rows, code_contests("sound")])
     for number, reason in enumerate(UNUSABLE):
@@ -161,12 +165,14 @@ async def test_problem_with_broken_tests_is_unusable_with_the_reason(scorer: Sco
         ({"cf_tags": "math"}, "'math' is not a list of texts"),
     ],
 )
-def test_wrong_types_are_bad_input(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
+def test_code_contests_row_with_wrong_types_is_input_error(
+    tmp_path: Path, columns: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         loaded(tmp_path, "code_contests", [code_contests(NAME, **columns)], schema=False)
 
 
-def test_missing_columns_are_bad_input(tmp_path: Path) -> None:
+def test_code_contests_row_without_required_columns_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="missing column description, public_tests, private_tests"):
         loaded(tmp_path, "code_contests", [{"name": NAME}], schema=False)
     few = {"name": NAME, "description": "", "public_tests": io(("1 2", "3")), "private_tests": io()}

@@ -35,7 +35,7 @@ async def judged(scorer: Scorer, problem: Problem, code: str) -> tuple[list[V], 
     return [test.status for test in result.tests], result.checker
 
 
-def test_row_becomes_problem(tmp_path: Path) -> None:
+def test_codeforces_row_becomes_a_problem(tmp_path: Path) -> None:
     problem = loaded(tmp_path, codeforces())["1/A"]
     assert (problem.name, problem.year, problem.difficulty) == ("Sum", 2023, "800")
     assert problem.tags == ("math", "implementation")
@@ -99,7 +99,7 @@ def test_unjudgeable_problems_are_excluded_and_counted(tmp_path: Path) -> None:
     assert info.left_out == problems.left_out
 
 
-def test_ratings_tags_and_days_are_chosen(tmp_path: Path) -> None:
+def test_codeforces_problems_are_selected_by_rating_tag_and_date(tmp_path: Path) -> None:
     later = 1_710_000_000  # 2024-03-09
     rows = [codeforces(), codeforces("2/A", rating=1900, tags=["dp"], contest_start=later)]
     assert set(loaded(tmp_path, *rows, difficulty=frozenset({"1900"}))) == {"2/A"}
@@ -123,7 +123,9 @@ async def test_generated_checker_judges_codeforces_problem(scorer: Scorer, tmp_p
     assert checker.startswith("codeforces")
 
 
-async def test_files_instead_of_standard_streams(scorer: Scorer, tmp_path: Path) -> None:
+async def test_codeforces_problem_with_file_input_and_output_is_judged(
+    scorer: Scorer, tmp_path: Path
+) -> None:
     problem = loaded(tmp_path, codeforces(input_mode="file"))["1/A"]
     files = "a, b = map(int, open('input.txt').read().split())\nprint(a + b, file=open('output.txt', 'w'))\n"
     assert (await judged(scorer, problem, files))[0] == [V.AC, V.AC]

@@ -38,7 +38,7 @@ CHAT = {"role": "assistant", "content": ANSWER}
 SERVED = {"object": "chat.completion", "choices": [{"index": 0, "message": CHAT, "finish_reason": "stop"}]}
 
 
-def test_code_of_many_opening_brackets_is_program(tmp_path: Path) -> None:
+def test_code_column_starting_with_many_brackets_is_a_program(tmp_path: Path) -> None:
     text = '{"id": ' + "[" * 100_000
     (one,) = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": text}]))
     assert one.code == text
@@ -87,7 +87,7 @@ LISTS = {
         ({"task_id": "sum", "question": "Add.", "generation": ANSWER}, ""),
     ],
 )
-def test_dump_notes_how_rows_are_read(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+def test_dump_notes_name_the_columns_that_are_read(tmp_path: Path, row: dict[str, Any], told: str) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [row])
     asked = Problems([problem(row.get("task_id", "sum"))])
     noted = open_dump([path], problems=asked).info.noted
@@ -146,7 +146,7 @@ def test_non_utf8_row_spoils_no_other_row(tmp_path: Path) -> None:
     assert [error.row for error in dump.rejected] == [2]
 
 
-def test_reading_rows_otherwise_is_no_other_run() -> None:
+def test_changed_column_options_do_not_change_the_run_fingerprint() -> None:
     """What it changes are programs, and each of them is looked at."""
     read = [fields(), fields(code_column="x"), fields(language="python"), fields(always_extract=True)]
     usual, *others = (Fingerprint(dump="d", options=options) for options in read)
@@ -183,7 +183,9 @@ GUESSES = json.dumps([f"```cpp\n{CODE}// {n}\n```\n" for n in range(12)])
 
 @pytest.mark.parametrize("column", ["completion", "response", "generation", "output", "solution", "answer"])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "parquet"])
-def test_reply_of_a_list_of_guesses_is_one_try(tmp_path: Path, suffix: str, column: str) -> None:
+def test_reply_containing_a_list_of_guesses_is_one_submission(
+    tmp_path: Path, suffix: str, column: str
+) -> None:
     """Also if every reply of the dump is such a list."""
     path, rows = tmp_path / f"x.{suffix}", [{"problem_id": "sum", "id": n, column: GUESSES} for n in range(2)]
     if suffix == "json":
@@ -199,7 +201,7 @@ def test_reply_of_a_list_of_guesses_is_one_try(tmp_path: Path, suffix: str, colu
     assert split[0].code == CODE + "// 0\n"
 
 
-def test_answer_of_a_server_in_a_column_of_lists_is_one_try(tmp_path: Path) -> None:
+def test_server_reply_in_a_column_of_lists_is_one_submission(tmp_path: Path) -> None:
     """The first hundred rows tell that a column holds lists."""
     texts = [json.dumps(SEVERAL)] * 100 + [json.dumps(SERVED_TWICE)]
     rows = [{"problem_id": "sum", "id": n, "responses": text} for n, text in enumerate(texts)]

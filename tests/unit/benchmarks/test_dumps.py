@@ -62,7 +62,7 @@ def test_lone_surrogate_in_row_is_replaced(tmp_path: Path) -> None:
 # --- keys --------------------------------------------------------------------------------------------
 
 
-def test_other_keys_are_content_and_place(tmp_path: Path) -> None:
+def test_key_of_row_without_id_depends_on_content_and_position(tmp_path: Path) -> None:
     rows = [row(uuid="a"), row(uuid="b"), row(uuid="b")]
     path = write_jsonl(tmp_path / "x.jsonl", rows)
     keys = [submission.key for submission in read(path, id_column="")]
@@ -215,7 +215,7 @@ def selected(tmp_path: Path, **selection: Any) -> list[str]:
     return keys
 
 
-def test_selection_filters_rows(tmp_path: Path) -> None:
+def test_selection_filters_dump_rows_by_problem_key_and_limit(tmp_path: Path) -> None:
     assert selected(tmp_path) == ["a", "c", "d"]
     assert selected(tmp_path, problems=frozenset({"sum"})) == ["a", "d"]
     assert selected(tmp_path, limit=2) == ["a", "c"]

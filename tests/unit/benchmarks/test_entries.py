@@ -109,7 +109,7 @@ def made(folder: Path, name: str, row: dict[str, Any], **options: Any) -> Proble
 
 
 @pytest.mark.parametrize("name", ROWS)
-async def test_row_becomes_problem(scorer: Scorer, tmp_path: Path, name: str) -> None:
+async def test_benchmark_entry_row_becomes_a_problem(scorer: Scorer, tmp_path: Path, name: str) -> None:
     row, label, right, wrong, number = ROWS[name]
     problem = made(tmp_path, name, row)
     assert (problem.id, len(problem.tests), problem.unusable) == (label, number, "")

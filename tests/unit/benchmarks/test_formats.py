@@ -53,7 +53,7 @@ def failing(path: Path) -> InputError:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_rows_arrive_as_they_were_written(tmp_path: Path, name: str) -> None:
+def test_rows_of_every_file_format_are_read_unchanged(tmp_path: Path, name: str) -> None:
     path = WRITERS[name](tmp_path / name, ROWS)
     assert scan(path) == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [row.columns for row in read_rows(path)] == ROWS
@@ -108,7 +108,7 @@ def test_json_lines_with_json_suffix_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv"])
-def test_byte_order_marks_and_windows_line_ends(tmp_path: Path, name: str) -> None:
+def test_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path: Path, name: str) -> None:
     rows = [{"id": "a", "text": "b"}, {"id": "c", "text": "d"}]
     path = WRITERS[name](tmp_path / name, rows)
     text = path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
@@ -145,7 +145,7 @@ def test_broken_json_line_is_input_error_with_line(tmp_path: Path, text: str) ->
     assert "broken JSON" in str(error)
 
 
-def test_nesting_without_end_is_refused(tmp_path: Path) -> None:
+def test_deeply_nested_json_row_is_refused_with_line(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1}\n{"a": ' + "[" * 200_000 + "\n")
     assert failing(path).row == 2
@@ -320,7 +320,7 @@ OBJECTS = st.lists(st.dictionaries(TEXTS, VALUES, max_size=3), max_size=4)
 
 @settings(deadline=None)
 @given(rows=OBJECTS, chunk=st.integers(1, 30), indent=st.sampled_from([None, 0, 3]), ascii_only=st.booleans())
-def test_any_list_in_any_pieces(
+def test_any_json_list_is_read_in_chunks_of_any_size(
     tmp_path_factory: pytest.TempPathFactory, rows: Any, chunk: int, indent: int | None, ascii_only: bool
 ) -> None:
     path = tmp_path_factory.mktemp("list") / "x.json"
@@ -332,7 +332,7 @@ def test_any_list_in_any_pieces(
 
 @settings(deadline=None)
 @given(rows=OBJECTS.filter(bool), chunk=st.integers(1, 30), cut=st.integers(1, 40))
-def test_any_cut_off_list_is_refused(
+def test_any_truncated_json_list_is_refused(
     tmp_path_factory: pytest.TempPathFactory, rows: Any, chunk: int, cut: int
 ) -> None:
     path = tmp_path_factory.mktemp("list") / "x.json"

@@ -64,7 +64,7 @@ def test_ioi_rows_give_standard_checker_and_statement(hub: Path) -> None:
     assert problems["cairn"].task_type is TaskType.COMMUNICATION
 
 
-def test_years_splits_and_problems_are_chosen(hub: Path) -> None:
+def test_ioi_problems_are_selected_by_year_split_and_name(hub: Path) -> None:
     assert set(loaded(hub, years=frozenset({2023}))) == {"garland"}
     assert set(loaded(hub, split="test")) == {"lanterns", "relay", "cairn"}
     assert set(loaded(hub, problems=frozenset({"relay", "garland"}))) == {"relay", "garland"}
@@ -111,7 +111,7 @@ def test_dump_rows_find_ioi_subtask(hub: Path, tmp_path: Path) -> None:
 # --- kept on disk ------------------------------------------------------------------------------------
 
 
-def test_tests_lie_on_disk_under_their_hash_and_are_made_once(tmp_path: Path) -> None:
+def test_large_ioi_tests_are_stored_once_on_disk_by_hash(tmp_path: Path) -> None:
     rows = ioi_rows(EXAMPLES / "garland", 2024)
     tests = ioi_tests(EXAMPLES / "garland", 2024)
     large = "7" * 5000

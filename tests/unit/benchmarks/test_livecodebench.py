@@ -38,7 +38,7 @@ def functional(name: str, **columns: Any) -> dict[str, Any]:
     return livecodebench(name, **{**FUNCTION, "private": private, **columns})
 
 
-def test_row_becomes_program_problem(tmp_path: Path) -> None:
+def test_livecodebench_row_becomes_a_program_problem(tmp_path: Path) -> None:
     problem = loaded(tmp_path, "livecodebench", [livecodebench("abc301_a")])["abc301_a"]
     assert problem.statement is not None and problem.statement.read() == b"Add two numbers."
     assert (problem.difficulty, problem.tags, problem.year) == ("easy", ("atcoder",), 2024)
@@ -82,7 +82,7 @@ def test_uncompressed_or_missing_private_tests_are_accepted(tmp_path: Path) -> N
     assert [len(problem.tests) for problem in problems.values()] == [2, 1, 1]
 
 
-def test_problems_by_date_platform_and_difficulty(tmp_path: Path) -> None:
+def test_livecodebench_problems_are_selected_by_date_platform_and_difficulty(tmp_path: Path) -> None:
     rows = [livecodebench("a"), functional("2727"), livecodebench("b", contest_date=None)]
 
     def names(**options: Any) -> list[str]:
@@ -134,7 +134,7 @@ UNUSABLE: dict[str, dict[str, Any]] = {
 }
 
 
-async def test_problem_with_broken_tests_is_unusable_with_the_reason(scorer: Scorer, tmp_path: Path) -> None:
+async def test_livecodebench_problem_with_broken_tests_is_unusable(scorer: Scorer, tmp_path: Path) -> None:
     rows = [livecodebench(str(number), **columns) for number, columns in enumerate(UNUSABLE.values())]
     problems = loaded(tmp_path, "livecodebench", [*rows, livecodebench("sound")])
     for number, reason in enumerate(UNUSABLE):
@@ -152,12 +152,14 @@ async def test_problem_with_broken_tests_is_unusable_with_the_reason(scorer: Sco
         (livecodebench("a", private=[1]), r"field 'private_test_cases': \[1\] is not a text"),  # type: ignore[arg-type]
     ],
 )
-def test_another_schema_is_bad_input(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+def test_livecodebench_row_of_wrong_schema_is_input_error(
+    tmp_path: Path, row: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         loaded(tmp_path, "livecodebench", [row], schema=False)
 
 
-def test_duplicate_problem_is_input_error(tmp_path: Path) -> None:
+def test_duplicate_livecodebench_problem_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a second problem 'a'"):
         loaded(tmp_path, "livecodebench", [livecodebench("a"), livecodebench("a")])
 

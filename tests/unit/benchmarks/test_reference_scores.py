@@ -60,7 +60,7 @@ def test_score_and_label_columns_are_read(tmp_path: Path) -> None:
     assert first.key != second.key
 
 
-def test_scores_up_to_one_are_fractions_unless_said_otherwise(tmp_path: Path) -> None:
+def test_scores_up_to_one_are_fractions_unless_scale_is_points(tmp_path: Path) -> None:
     rows = ({"score": 0.125}, {"score": 1})
     found = official(tmp_path, *rows)
     assert found.kind == "fractions"
@@ -80,7 +80,7 @@ def test_score_scale_is_decided_by_whole_column(tmp_path: Path) -> None:
     assert found.kind == "points"
 
 
-def test_verdicts_are_expected_results(tmp_path: Path) -> None:
+def test_verdict_column_gives_expected_results(tmp_path: Path) -> None:
     words = ["OK", "WRONG_ANSWER", "time-limit-exceeded", "AC", "PA", "RE", "incorrect"]
     found = official(tmp_path, *({"verdict": word} for word in words))
     assert found.kind == "verdicts"
@@ -102,7 +102,7 @@ def test_label_is_the_expected_result_if_there_is_no_score(tmp_path: Path) -> No
     assert (found.column, found.cases[0].solution) == ("label", "solutions.jsonl:1")
 
 
-def test_numbers_as_texts_are_numbers(tmp_path: Path) -> None:
+def test_numeric_string_in_score_column_is_a_score(tmp_path: Path) -> None:
     assert official(tmp_path, {"score": "37.5"}).cases[0].score is not None
 
 
@@ -119,7 +119,7 @@ def test_numbers_as_texts_are_numbers(tmp_path: Path) -> None:
         ({"score": 60, "problem_id": "plain"}, None, "60 is no score between 0 and 1"),
     ],
 )
-def test_unusable_value_is_an_input_error(
+def test_invalid_reference_score_is_an_input_error(
     tmp_path: Path, row: dict[str, Any], column: str | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

@@ -39,7 +39,7 @@ PROGRAMS = {"sum": [CODE, CODE + "\n"], "tree": [CODE, None]}
 
 
 @pytest.mark.parametrize("name", ["x.json", "indented.json"])
-def test_lists_of_programs_by_problem(tmp_path: Path, name: str) -> None:
+def test_json_object_of_program_lists_by_problem_is_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(json.dumps(PROGRAMS, indent=1 if name.startswith("indented") else None))
     found = read(path)

@@ -37,7 +37,7 @@ def taco(**columns: Any) -> dict[str, Any]:
     return {**row, **more, **columns}
 
 
-async def test_row_becomes_program_problem(scorer: Scorer, tmp_path: Path) -> None:
+async def test_taco_row_becomes_a_program_problem(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, "taco", [taco()], schema=False).find("0")
     assert (problem.id, problem.difficulty, problem.year) == ("taco_0", "MEDIUM_HARD", 2019)
     assert problem.tags == ("codeforces", "Mathematics", "Greedy algorithms")
@@ -56,23 +56,23 @@ async def test_taco_function_problem_is_judged(scorer: Scorer, tmp_path: Path) -
     assert await statuses(scorer, problem, "def add(a, b): return a - b") == [V.WA]
 
 
-def test_problems_are_selected_by_tag_and_by_date(tmp_path: Path) -> None:
+def test_taco_problems_are_selected_by_tag_and_date(tmp_path: Path) -> None:
     rows = [taco(), taco(skill_types="['Sorting']", date="2021-01-01")]
     assert list(loaded(tmp_path, "taco", rows, schema=False, tags=frozenset({"sorting"}))) == ["taco_1"]
     assert list(loaded(tmp_path, "taco", rows, schema=False, date_to="2020-12-31")) == ["taco_0"]
 
 
-def test_tags_are_read_and_not_run(tmp_path: Path) -> None:
+def test_taco_tag_text_is_parsed_without_evaluation(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is not a list.*damaged") as caught:
         loaded(tmp_path, "taco", [taco(tags="__import__('os').getcwd()")], schema=False)
     assert (caught.value.row, caught.value.field) == (1, "tags")
 
 
-def test_problems_command_lists_benchmark(cli: CommandLine, tmp_path: Path) -> None:
+def test_problems_command_lists_taco(cli: CommandLine, tmp_path: Path) -> None:
     told = listed(cli, tmp_path, "taco", [taco(), taco(difficulty="EASY")], "--difficulty", "easy")
     assert "taco_1" in told and "stripped" in told and "taco_0" not in told
 
 
-def test_columns_tell_it_from_apps() -> None:
+def test_taco_is_distinguished_from_apps_by_its_columns() -> None:
     assert benchmark_of_columns(taco(), where="rows").name == "taco"
     assert benchmark_of_columns(apps(0), where="rows").name == "apps"

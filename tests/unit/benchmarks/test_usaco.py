@@ -48,7 +48,7 @@ def loaded(folder: Path, **columns: Any) -> LoadedProblems:
     return load(find_benchmark("usaco"), options, cache=folder / "cache")
 
 
-async def test_files_of_both_names_are_tests(scorer: Scorer, tmp_path: Path) -> None:
+async def test_usaco_test_files_of_both_naming_schemes_are_read(scorer: Scorer, tmp_path: Path) -> None:
     problems = loaded(tmp_path)
     problem = problems[NAME]
     assert (problem.name, problem.difficulty, problem.checker.kind) == ("Add", "bronze", CheckerKind.STRIPPED)
@@ -61,7 +61,7 @@ async def test_files_of_both_names_are_tests(scorer: Scorer, tmp_path: Path) -> 
         assert [test.status for test in result.tests] == [verdict, verdict]
 
 
-def test_missing_file_is_an_input_error(tmp_path: Path) -> None:
+def test_missing_usaco_files_are_reported(tmp_path: Path) -> None:
     assert loaded(tmp_path / "a", num_tests=3)[NAME].unusable.endswith("test 3 has no files")
     for name in ("3.in", "3.out"):
         (tmp_path / "a" / "data" / "datasets" / "usaco_v3" / "tests" / NAME / name).write_text("7\n")
@@ -79,6 +79,6 @@ def test_usaco_file_of_wrong_shape_is_input_error(tmp_path: Path) -> None:
         load(find_benchmark("usaco"), BenchmarkOptions(data_dir=str(tmp_path)), cache=tmp_path / "c")
 
 
-def test_problems_command_lists_benchmark(cli: CommandLine, tmp_path: Path) -> None:
+def test_problems_command_lists_usaco(cli: CommandLine, tmp_path: Path) -> None:
     done = cli("problems", "usaco", "--data-dir", write(tmp_path), "--difficulty", "bronze")
     assert done.returncode == 0 and NAME in done.stdout, done.stderr

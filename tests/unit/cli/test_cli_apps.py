@@ -40,7 +40,7 @@ def write_apps(folder: Path) -> Path:
     return folder
 
 
-def test_apps_from_rows_to_verdicts(cli: CommandLine, tmp_path: Path) -> None:
+def test_score_command_judges_apps_rows(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_apps(tmp_path / "copies")
     rows = [
         {"uuid": "text", "problem_id": "apps_0", "generation": TEXT},
@@ -79,7 +79,7 @@ def test_apps_from_rows_to_verdicts(cli: CommandLine, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_outputs_may_be_compared_otherwise(cli: CommandLine, tmp_path: Path) -> None:
+def test_checker_option_of_score_command_changes_output_comparison(cli: CommandLine, tmp_path: Path) -> None:
     """Functions are not concerned. What was compared otherwise is judged again."""
     copies = write_apps(tmp_path / "copies")
     as_floats = {"uuid": "floats", "problem_id": 100, "code": ADD.replace("print(", "print(0.0 + ")}
@@ -104,7 +104,7 @@ def test_outputs_may_be_compared_otherwise(cli: CommandLine, tmp_path: Path) -> 
     assert "There are white-diff, stripped," in wrong.stderr
 
 
-def test_its_own_solutions_are_judged_first(cli: CommandLine, tmp_path: Path) -> None:
+def test_validate_references_judges_benchmark_solutions_first(cli: CommandLine, tmp_path: Path) -> None:
     copies = tmp_path / "copies"
     rows = [problem(0), problem(1, solutions=json.dumps([ADD, "print(3)"])), problem(2, solutions="")]
     (copies / "apps").mkdir(parents=True)

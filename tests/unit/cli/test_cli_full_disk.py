@@ -48,7 +48,7 @@ done
 cd /tmp; exec "$@\""""
 
 
-def test_no_folder_for_temporary_files() -> None:
+def test_missing_temporary_folder_is_reported() -> None:
     space = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _NOWHERE, "-")
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/proc", "PYTHONPATH": ":".join(sys.path)}
     command = (*space, sys.executable, "-m", "ioi_eval", "doctor")

@@ -12,7 +12,7 @@ from ioi_eval.cli.new import StarterType
 PACKAGE_TYPES = [kind for kind in StarterType if kind not in (StarterType.EXAMPLES, StarterType.CONFIG)]
 
 
-def test_packages_of_every_type_can_be_used(cli: CommandLine) -> None:
+def test_new_command_writes_loadable_packages_of_every_type(cli: CommandLine) -> None:
     for kind in PACKAGE_TYPES:
         written = cli("new", f"packages/my-{kind}", "--type", kind)
         assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout

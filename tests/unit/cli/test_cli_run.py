@@ -223,7 +223,7 @@ def numbers(run: Path) -> dict[str, Any]:
 
 
 @pytest.mark.nightly
-def test_outputs_may_be_compared_otherwise(cli: CommandLine, copies: Path) -> None:
+def test_checker_option_of_run_command_changes_output_comparison(cli: CommandLine, copies: Path) -> None:
     with model_server(lambda _: fenced("print(2.0 * int(input()))\n")) as server:
         config = write_config(cli, copies, server.url)
         for options, resolved in ((), False), (("--checker", "apps"), True):
@@ -432,7 +432,7 @@ def test_run_command_runs_agents(cli: CommandLine, copies: Path) -> None:
 # --- interruption --------------------------------------------------------------------------------------
 
 
-def test_interrupted_no_agent_is_left(cli: CommandLine, copies: Path) -> None:
+def test_interrupted_run_leaves_no_agent_process(cli: CommandLine, copies: Path) -> None:
     adopt_orphans()
     before = children()
     endless = "while :; do sleep 9; done"

@@ -114,7 +114,7 @@ def test_result_rows_have_verdicts_and_measurements(cli: CommandLine, problems: 
     assert rows["right"]["model"] == "m"
 
 
-def test_outputs_in_livecodebenchs_form_over_packages_are_python(cli: CommandLine, problems: Path) -> None:
+def test_programs_in_livecodebench_output_files_are_python(cli: CommandLine, problems: Path) -> None:
     """The seen case: 4 CE and 0 points, with exit code 0."""
     outputs = [{"question_id": "add", "output_list": ["Sure."] * 2, "code_list": [PYTHON] * 2}]
     (cli.folder / "d.json").write_text(json.dumps(outputs))
@@ -141,7 +141,7 @@ def test_next_call_extends_selection_of_rows(cli: CommandLine, problems: Path) -
     assert results(cli.folder / "run").keys() == {"right", "small", "wrong", "broken", "python"}
 
 
-def test_changes_refuse_to_go_on_unless_fresh(cli: CommandLine, problems: Path) -> None:
+def test_changed_options_of_a_run_are_refused_unless_fresh(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [ROWS[4]])
     base = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*base).returncode == 0

@@ -41,7 +41,7 @@ def loaded_by(commands: str, cache: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("arguments", ["--help", "doctor + problems examples/problems/lanterns"])
-def test_little_is_loaded_before_it_is_needed(arguments: str, shared_cache: Path) -> None:
+def test_command_does_not_import_heavy_modules(arguments: str, shared_cache: Path) -> None:
     modules = loaded_by(arguments, cache=shared_cache)
     assert "ioi_eval.cli" in modules
     assert HEAVY & modules == set()

@@ -265,7 +265,7 @@ logging.getLogger("ioi_eval.store").info("ours")
     assert first == "first\nline" and "UserWarning: old" in second and third == "ours"
 
 
-def test_its_python_is_chosen_as_for_judging(cli: CommandLine) -> None:
+def test_worker_uses_python_from_option_or_environment_variable(cli: CommandLine) -> None:
     """By the option, else by the variable."""
     refused = cli("worker", "--port", "0", "--python", "/no/python")
     assert refused.returncode == 2 and "/no/python" in refused.stderr

@@ -200,7 +200,9 @@ def test_report_of_result_file_equals_report_of_run(cli: CommandLine) -> None:
         ({"name": "a", "passed": True, "generation": "\ud800"}, 1),
     ],
 )
-def test_rows_from_elsewhere_need_little(cli: CommandLine, row: dict[str, Any], points: float) -> None:
+def test_report_reads_foreign_rows_with_few_columns(
+    cli: CommandLine, row: dict[str, Any], points: float
+) -> None:
     (cli.folder / "rows.jsonl").write_text(json.dumps(row) + "\n")
     done = cli("report", "rows.jsonl", "--json")
     assert done.returncode == 0, done.stderr
@@ -221,7 +223,7 @@ def test_report_rounds_incomplete_share_below_100_percent(cli: CommandLine) -> N
     assert "99.9 %" in report and report.count("100.0 %") == 1, "all compile"
 
 
-def test_problems_of_two_years_from_elsewhere_are_two(cli: CommandLine) -> None:
+def test_foreign_rows_of_a_problem_in_two_years_are_two_problems(cli: CommandLine) -> None:
     made = [{"problem_id": "a", "year": 2023, "passed": True}, {"problem_id": "a", "year": 2024, "points": 0}]
     made[1]["max_points"] = 100
     (cli.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))

@@ -28,7 +28,7 @@ def script(cli: CommandLine, *arguments: str | Path) -> subprocess.CompletedProc
     return cli.script("score_generations.py", *arguments)
 
 
-def test_it_loads_scores_aggregates_and_reports(cli: CommandLine, problems: Path) -> None:
+def test_score_script_scores_a_dump_and_resumes(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("a", SMALL), row("b", RIGHT)])
     base = (dump, "--problems", problems, "--out", "run")
     first = script(cli, *base, "--limit", "1")

@@ -42,7 +42,7 @@ def test_settings_file_key_is_refused_as_option(cli: CommandLine, typed: tuple[s
     )
 
 
-def test_words_after_double_dash_are_arguments(cli: CommandLine) -> None:
+def test_words_after_double_dash_are_not_options(cli: CommandLine) -> None:
     (cli.folder / "--revision").touch()
     refused = cli("score", "--problems", "p", "--", "--revision")
     assert "no folder or file 'p'" in refused.stderr

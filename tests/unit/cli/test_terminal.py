@@ -120,7 +120,9 @@ def is_of(line: str, model: str) -> bool:
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_scores_fit_and_are_whole(capsys: pytest.CaptureFixture[str], width: int | None, run: str) -> None:
+def test_score_table_fits_the_terminal_width(
+    capsys: pytest.CaptureFixture[str], width: int | None, run: str
+) -> None:
     print_scores(RUNS[run])
     said = capsys.readouterr().out
     assert matches(said, f"{run}-{width or 'piped'}")

@@ -47,7 +47,7 @@ def printed(cli: CommandLine, command: str) -> Iterator[str]:
 
 @pytest.mark.usefixtures("packages")
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.txt")))
-def test_commands_print_what_the_transcript_has(
+def test_command_output_equals_the_recorded_transcript(
     cli: CommandLine, name: str, request: pytest.FixtureRequest
 ) -> None:
     path = FOLDER / f"{name}.txt"

@@ -54,7 +54,7 @@ async def test_chat_request_is_sent_and_reply_read() -> None:
     assert (text.settings, text.usage) == (chosen, {"prompt_tokens": 3})
 
 
-async def test_unset_options_are_not_sent() -> None:
+async def test_unset_model_options_are_not_sent() -> None:
     with model_server(RIGHT) as server:
         await written(server)
     assert set(server.asked[0].body) == {"model", "messages", "stream"}

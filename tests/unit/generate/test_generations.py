@@ -66,7 +66,7 @@ def test_generations_file_is_continued(tmp_path: Path) -> None:
 
 @settings(max_examples=30)
 @given(st.data())
-def test_cut_off_anywhere_it_keeps_all_whole_lines(
+def test_truncated_generations_file_keeps_all_complete_lines(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("cut")

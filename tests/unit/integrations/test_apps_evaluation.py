@@ -278,7 +278,7 @@ def test_deep_recursion_and_harness_imports_work() -> None:
     assert evaluate(code, {"inputs": ["100000"], "outputs": ["100000 2"]}, temperature=0.7).score == 1
 
 
-def test_many_at_once_and_messages_of_any_kind() -> None:
+def test_concurrent_apps_evaluations_accept_messages_of_any_type() -> None:
     said = f"```python\n{SOLVED}\n```"
     forms: list[Any] = [
         {"role": "assistant", "content": said},
@@ -310,6 +310,6 @@ def test_python_code_is_extracted_from_all_answer_forms(said: str, code: str) ->
 
 
 @pytest.mark.parametrize("part", ["<think>", "```python\n", "```", " ", "def "])
-def test_long_replies_take_no_longer_than_they_are_long(part: str) -> None:
+def test_code_is_extracted_from_a_million_repetitions_in_linear_time(part: str) -> None:
     """A million of each: what looks again and again from each place never comes to an end."""
     _extract_python_code(part * 1_000_000)

@@ -18,6 +18,6 @@ log.close()
 """
 
 
-def test_closed_log_at_exit_causes_no_error() -> None:
+def test_logging_to_closed_stream_at_exit_causes_no_error() -> None:
     done = subprocess.run([sys.executable, "-c", NOTING], capture_output=True, text=True, check=True)
     assert done.stderr == ""

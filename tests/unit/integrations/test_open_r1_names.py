@@ -248,7 +248,7 @@ def test_code_format_reward_checks_answer(text: str, language: str, reward: floa
     assert open_r1.get_code_format_reward("none")(completions, language=[language]) == [reward]
 
 
-def test_batched_splits_into_batches() -> None:
+def test_open_r1_batched_splits_a_list_into_batches() -> None:
     """All at once where the size is not at least one: theirs would run no test at all."""
     found = [list(open_r1.batched("abcde", size)) for size in (2, 9, -1, 0)]
     assert found == [[["a", "b"], ["c", "d"], ["e"]], *[[list("abcde")]] * 3]
@@ -352,7 +352,7 @@ def package_server(asked: Asked) -> Answer:
     return as_json({"message": "no such package"}, 500)
 
 
-async def test_runtimes_and_packages_of_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_piston_client_lists_runtimes_and_installs_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     with StubServer(package_server).running() as server:
         url = server.url
         client = open_r1.PistonClient(f"{url}/api/v2")

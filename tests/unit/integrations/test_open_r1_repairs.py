@@ -28,7 +28,7 @@ def test_missing_includes_are_added() -> None:
 @pytest.mark.parametrize(
     ("text", "lang"), [("", "python"), ("class A {}", "java"), ("x", "nonsense"), ("x", "")]
 )
-def test_other_code_stays_as_it_is(text: str, lang: str) -> None:
+def test_patch_code_leaves_other_code_unchanged(text: str, lang: str) -> None:
     assert patch_code(text, lang) == text
 
 
@@ -43,7 +43,7 @@ print(gcd(12, 18), isinstance({}, collections.Mapping), Fraction(1, 2), len(str(
 
 
 @pytest.mark.parametrize("text", [OLD, OLD.partition("\n")[2], OLD.split("\n", 2)[2]])
-def test_code_for_older_pythons_runs(text: str) -> None:
+def test_patched_code_for_older_python_versions_runs(text: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", patch_code(text, "python")], capture_output=True, text=True, check=False
     )

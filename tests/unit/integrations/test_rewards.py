@@ -64,7 +64,7 @@ def test_each_mode_computes_its_rewards() -> None:
     assert rewards(RewardMode.WEIGHTED_SUM, **column) == [1.1, pytest.approx(0.2 / 3), 0, -0.1, -1]
 
 
-def test_without_shaping_rewards_are_shares() -> None:
+def test_reward_without_shaping_is_the_share_of_passed_tests() -> None:
     found = reward(completions=EVERYTHING, tests=[TESTS] * 5)
     assert found == [1, pytest.approx(2 / 3), 0, 0, 0]
     assert [compute_score("apps", text, TESTS) for text in EVERYTHING] == found
@@ -76,7 +76,7 @@ def test_reward_penalties_are_options() -> None:
     assert give(completions=EVERYTHING, tests=[TESTS] * 5) == [1.5, pytest.approx(1 / 3), 0, -8, -7]
 
 
-def test_outputs_may_be_compared_otherwise() -> None:
+def test_checker_option_of_rewards_changes_output_comparison() -> None:
     floats = fenced("print(2.0 * int(input()))")
     close = make_reward(RewardOptions(mode=RewardMode.PASS_FAIL, checker="float-lines"))
     assert close(completions=[floats], tests=[TESTS]) == [1]
@@ -257,7 +257,7 @@ def test_invalid_column_values_of_row_give_none() -> None:
 
 
 @pytest.mark.parametrize("gap", [numpy.array([]), [], math.nan, ""], ids=["array", "list", "nan", "text"])
-def test_gaps_of_tables_name_no_language_and_no_subtask(gap: Any) -> None:
+def test_missing_values_in_reward_columns_are_ignored(gap: Any) -> None:
     columns = {name: [gap] for name in ("language", "subtask", "target_subtask")}
     assert rewards(RewardMode.PARTIAL, [RIGHT], tests=[TESTS], **columns) == [1]
     info = {"language": gap, "test_cases": [{"input": "1", "output": "2", "type": "stdin_stdout"}]}
@@ -382,7 +382,7 @@ def problem_with_subtasks() -> Problem:
     return Problem(id="twice", tests=tests, subtasks=halves)
 
 
-def test_problems_by_id_and_their_subtasks() -> None:
+def test_reward_uses_problem_id_and_target_subtask_columns() -> None:
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem_with_subtasks()]))
     found = give(completions=[PARTLY] * 3, problem_id=["twice"] * 3, target_subtask=["small", "large", None])
     assert found == [1, 0, pytest.approx(0.3)]
@@ -456,7 +456,7 @@ def test_invalid_compute_score_option_is_input_error(options: dict[str, Any]) ->
         compute_score("apps", RIGHT, TESTS, **options)
 
 
-def test_verl_may_give_messages_too() -> None:
+def test_compute_score_accepts_chat_messages() -> None:
     assert compute_score("apps", [ANSWER], TESTS) == 1
     assert compute_score("apps", None, TESTS) == 0
     with pytest.raises(InputError, match="is not a completion"):

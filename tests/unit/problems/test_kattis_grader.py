@@ -34,7 +34,7 @@ def test_custom_graded_groups_use_package_grader(tmp_path: Path) -> None:
     assert (problem.grader.sources[0].name, problem.grader.language) == ("graders/grade.py", "python")
 
 
-def test_outer_grader_is_asked_for_all_groups(tmp_path: Path) -> None:
+def test_kattis_grader_of_outer_group_gets_results_of_all_groups(tmp_path: Path) -> None:
     whole = {"data/testdata.yaml": CUSTOM.format("all", 100), "data/secret/testdata.yaml": None}
     files = {
         **GROUPS,
@@ -112,7 +112,7 @@ def test_points_of_package_grader_are_unbounded(tmp_path: Path) -> None:
     ]
 
 
-def test_group_with_range_zero_is_worth_nothing(tmp_path: Path) -> None:
+def test_kattis_group_with_range_zero_has_no_points(tmp_path: Path) -> None:
     files = {**GROUPS, **SCORED, "data/secret/group1/testdata.yaml": "range: 0 0\ngrading: custom\n"}
     assert described(sound(write(tmp_path / "p", files)))[1] == ("group1", 0, SUM, 2)
     files["data/secret/group1/testdata.yaml"] = "range: -5 -1\ngrading: custom\n"

@@ -107,7 +107,9 @@ def test_kattis_points_equal_reference_implementation(data: dict[str, Any], draw
 
 
 @given(data=packages(), draw=st.data())
-def test_whether_all_is_accepted_without_points(data: dict[str, Any], draw: st.DataObject) -> None:
+def test_kattis_verdict_without_scoring_equals_reference_implementation(
+    data: dict[str, Any], draw: st.DataObject
+) -> None:
     problem = problem_of(data, scoring=False)
     said, judged = results(problem, draw)
     result = score_submission(problem, SUBMISSION, judged)

@@ -69,7 +69,7 @@ def test_min_aggregation_of_groups_gives_expected_share(
         ("sum", ("sample/1", "secret/group2/b"), [0, 40, 37.5]),
     ],
 )
-def test_scores_count_in_sums_and_minima_only(
+def test_kattis_partial_scores_count_only_in_sum_and_min_aggregation(
     tmp_path: Path, mode: str, partly: tuple[str, ...], earned: list[float]
 ) -> None:
     needs = f"max_score: 60\nscore_aggregation: {mode}\nrequire_pass: [sample, secret/group1]\n"

@@ -42,7 +42,7 @@ def house(**values: Any) -> tuple[_House, Faults]:
     return _House(values, "house.yaml", faults), faults
 
 
-def test_key_attributes_return_values() -> None:
+def test_package_key_attribute_returns_the_value() -> None:
     keys, faults = house(name="hut", time_limit=2, window={"width": 90})
     assert (keys.title, keys.height, keys.time_limit, keys.window.width) == ("hut", 2.5, 2.0, 90)
     assert _House.height.read(keys, 7.5) == 7.5

@@ -171,7 +171,7 @@ def test_model_filter_hides_curves_in_figures(folder: Path, browser: Any) -> Non
     assert [row[0] for row in shown(browser, BOARD)] == data["models"][1:]
 
 
-def test_board_compares_models_as_runs_are_compared(browser: Any, folder: Path) -> None:
+def test_interactive_board_compares_models_like_report_comparison(browser: Any, folder: Path) -> None:
     """The same words and numbers, whatever the differences are."""
     dice = random.Random(7)
     cases = [[0.0] * 9, [0.25] * 6, [0.0004] * 20, [-1.0]]
@@ -192,7 +192,7 @@ def test_board_compares_models_as_runs_are_compared(browser: Any, folder: Path) 
     assert {"The difference is real", "No difference is shown", "There is no difference"} <= begins
 
 
-def test_board_ranks_models_as_tables_do(browser: Any, folder: Path) -> None:
+def test_interactive_board_ranks_models_like_report_tables(browser: Any, folder: Path) -> None:
     dice = random.Random(5)
     for problems in (5, 8, 30):
         models = [
@@ -216,7 +216,9 @@ def compared_models(browser: Any, folder: Path, solved: list[str]) -> str:
 
 
 @pytest.mark.parametrize(("problems", "words"), [(5, "No difference is"), (6, "The difference is real")])
-def test_few_problems_show_no_difference(tmp_path: Path, browser: Any, problems: int, words: str) -> None:
+def test_comparison_of_fewer_than_six_problems_shows_no_difference(
+    tmp_path: Path, browser: Any, problems: int, words: str
+) -> None:
     """Five differences of one sign come by chance more often than once in twenty times."""
     answer = compared_models(browser, tmp_path / "run", [f"p{place}" for place in range(problems)])
     assert answer.startswith(words)
@@ -250,7 +252,7 @@ def test_long_column_names_are_shortened_distinctly(named_alike: Path, browser: 
     assert table[0][2:] == names and len(names[0]) > 50 and len(table) == 61
 
 
-def test_all_parts_are_whole_on_paper(named_alike: Path, browser: Any) -> None:
+def test_printed_report_fits_the_paper_width(named_alike: Path, browser: Any) -> None:
     right = """
         const every = [...document.querySelectorAll(arguments[0])].filter((one) => one.checkVisibility());
         return Math.max(...every.map((one) => one.getBoundingClientRect().right));
@@ -268,7 +270,7 @@ def test_all_parts_are_whole_on_paper(named_alike: Path, browser: Any) -> None:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_lists_sort_and_filter(folder: Path, browser: Any) -> None:
+def test_submission_list_can_be_sorted_and_filtered(folder: Path, browser: Any) -> None:
     browser.get((folder / "report" / ALL).as_uri())
     assert len(column(browser, 0)) == 18
     find(browser, "th.number button").click()

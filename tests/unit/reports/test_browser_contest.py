@@ -191,7 +191,9 @@ def test_printed_long_board_shows_all_rows(tmp_path: Path, browser: Any, scripts
 
 
 @pytest.mark.parametrize("of", ["cup", "hostile"])
-def test_its_pages_have_no_faults(of: str, browser: Any, request: pytest.FixtureRequest) -> None:
+def test_contest_pages_have_no_accessibility_violations(
+    of: str, browser: Any, request: pytest.FixtureRequest
+) -> None:
     folder: Path = request.getfixturevalue(of)
     pages = [folder / "report.html", *sorted((folder / "report").glob("problem-*.html"))]
     for page in pages:

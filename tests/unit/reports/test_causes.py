@@ -105,7 +105,7 @@ def test_contest_date_is_read_as_day(value: object, expected: str) -> None:
     assert read_traits({"contest_date": value}).date == expected
 
 
-def test_points_by_language_count_only_its_submissions(tmp_path: Path) -> None:
+def test_points_by_language_count_only_submissions_in_that_language(tmp_path: Path) -> None:
     rows = []
     for language, statuses in (("c++", {"3-a": Verdict.WA}), ("python", {"1-a": Verdict.WA})):
         one = submission(language, language=language, row={"model": "m"})

@@ -78,7 +78,7 @@ def ranked(folder: Path, solved: dict[str, int], problems: int = 7) -> Path:
     return write_run(folder, rows)
 
 
-def test_ranks_of_models_in_both_runs(tmp_path: Path) -> None:
+def test_comparison_lists_changed_ranks_of_models(tmp_path: Path) -> None:
     folders = [
         ranked(tmp_path / "old", {"m1": 7, "m2": 0, "m0": 0}),
         ranked(tmp_path / "new", {"m1": 0, "m2": 7}),
@@ -102,7 +102,7 @@ def test_models_within_interval_share_rank(tmp_path: Path) -> None:
     assert cells(found)[1:] == [["m3", "1", "1", "0"], ["m2", "1", "1", "0"], ["m1", "1", "2", "down 1"]]
 
 
-def test_no_run_is_no_comparison(tmp_path: Path) -> None:
+def test_comparison_of_no_runs_is_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run is named"):
         report_sync([], out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -135,7 +135,7 @@ def from_elsewhere(folder: Path, first: list[Any], second: list[Any]) -> Differe
     return done.differences
 
 
-def test_places_of_rows_from_elsewhere_are_no_keys(tmp_path: Path) -> None:
+def test_foreign_rows_without_keys_are_compared_by_problem_only(tmp_path: Path) -> None:
     rows = [{"problem_id": name, "model": "m", "passed": name == "a"} for name in "abc"]
     found = from_elsewhere(tmp_path, rows, rows[::-1])
     assert (found.shared, found.only_before, found.only_after, found.models) == (0, 3, 3, ())

@@ -165,7 +165,7 @@ def test_figure_names_drop_common_parts() -> None:
     assert shorten_names(["a long name"] * 2, 7) == ["a lo…me"] * 2 and shorten_names([]) == []
 
 
-def test_no_name_lies_on_another() -> None:
+def test_curve_labels_do_not_overlap() -> None:
     assert spread_labels([100, 20], 0, 300) == [100, 20]
     found = spread_labels([50, 51, 49, 290, 300], 0, 300)
     assert [found[place] for place in (2, 0, 1)] == [49, 64, 79] and found[3:] == [285, 300]

@@ -172,7 +172,7 @@ def test_text_from_rows_is_escaped(text: str) -> None:
     assert page.rows == [2] * 6
 
 
-def test_heads_of_numbers_sort_by_size_however_long_they_are() -> None:
+def test_long_heading_of_number_column_keeps_numeric_class() -> None:
     heads, rows = ["a", "b", "a long name of a model"], [["x", "1", "2"]]
     page = html(
         Document(
@@ -200,7 +200,7 @@ def test_page_policy_allows_only_own_style_and_script() -> None:
     assert not any(word in page for word in ("@import", "url(", "http:", "https:", " src=", "eval("))
 
 
-def test_css_classes_come_from_fixed_words() -> None:
+def test_css_class_of_a_cell_comes_from_a_fixed_list() -> None:
     assert style_of("AC", "l") == "status ac"
     assert style_of("600 gold", "r") == "number word gold"
     assert style_of("yes", "l") == "word good"

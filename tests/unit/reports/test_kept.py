@@ -272,7 +272,7 @@ def test_doubtful_report_cache_is_rebuilt(tmp_path: Path, read: list[int], doubt
     assert read == [14, 17, 17]
 
 
-def test_other_sources_make_everything_anew(
+def test_changed_report_sources_cause_a_full_rebuild(
     tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(tmp_path / "run")

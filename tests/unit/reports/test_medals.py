@@ -27,7 +27,7 @@ KNOWN = known_contests()
         (2025, 438.29, None),
     ],
 )
-def test_known_cut_offs_give_medal(year: int, points: float, medal: str | None) -> None:
+def test_points_above_known_cut_off_give_a_medal(year: int, points: float, medal: str | None) -> None:
     assert award(year, KNOWN[year], SIX, points).medal == medal
 
 
@@ -35,7 +35,7 @@ def test_rounding_error_costs_no_medal() -> None:
     assert award(2024, KNOWN[2024], SIX, sum([59.95] * 5) + 59.96 - 1e-12).medal == "gold"
 
 
-def test_other_cut_offs_are_not_guessed() -> None:
+def test_unknown_medal_cut_offs_give_no_medal_with_reason() -> None:
     found = award(2025, KNOWN[2025], SIX, 400)
     assert (found.medal, found.reason) == (None, "below gold, and the other cut-offs are not known")
 
@@ -49,7 +49,9 @@ def test_other_cut_offs_are_not_guessed() -> None:
         ({**SIX, "p5": 50.0}, "the contest's problems are worth 600 points, the run's 550"),
     ],
 )
-def test_part_of_contest_wins_no_medal(problems: dict[str, float | None], reason: str) -> None:
+def test_incomplete_problem_set_wins_no_medal_with_reason(
+    problems: dict[str, float | None], reason: str
+) -> None:
     found = award(2024, KNOWN[2024], problems, 600)
     assert (found.medal, found.reason) == (None, reason)
 

@@ -115,7 +115,7 @@ def test_pass_at_k_interval_is_over_problems(tmp_path: Path) -> None:
         ({"difficulty": "v2.0"}, Traits(difficulty="v2.0")),
     ],
 )
-def test_traits_ignore_invalid_columns(columns: dict[str, Any], traits: Traits) -> None:
+def test_problem_traits_ignore_invalid_columns(columns: dict[str, Any], traits: Traits) -> None:
     assert read_traits(columns) == traits
 
 

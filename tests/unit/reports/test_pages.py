@@ -192,7 +192,7 @@ def test_submission_page_folds_reply_and_shows_code_once(tmp_path: Path) -> None
     assert "Thus I think.\n```cpp\n[the code above]\n```\nThat is all." in reply
 
 
-def test_subtasks_are_bars_of_their_points(tmp_path: Path) -> None:
+def test_submission_page_draws_subtask_points_as_bars(tmp_path: Path) -> None:
     page = (run(tmp_path / "run") / "report" / submission_page("sum-1-0")).read_text()
     [table] = re.findall(r"<h2>Subtasks</h2>(.*?)</section>", page, re.S)
     assert (
@@ -383,7 +383,7 @@ def test_long_table_hides_rows_after_200() -> None:
     assert "<tbody" not in str(rows_of(TableBlock(heads=["A"], rows=[["1"]] * 200, align="l")))
 
 
-def test_pages_of_other_rows_are_made_anew(tmp_path: Path) -> None:
+def test_page_of_a_replaced_row_is_rebuilt(tmp_path: Path) -> None:
     """A row that was replaced has another place, or other ends, though its key is the same."""
     folder = run(tmp_path / "run")
     lines = (folder / "results.jsonl").read_bytes().splitlines(keepends=True)

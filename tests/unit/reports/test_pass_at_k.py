@@ -155,7 +155,7 @@ def test_pass_at_k_never_falls_with_k(one: list[dict[str, Any]], two: list[dict[
     never_fall(columns_of_terminal(terminal.getvalue()))
 
 
-def test_every_way_of_showing_it_is_looked_at(tmp_path: Path) -> None:
+def test_every_output_format_shows_pass_at_k_values(tmp_path: Path) -> None:
     """Each reader of this file finds numbers, and one that falls."""
     made = [
         result_row(sent, SUM, result(sent, {} if number else {"1-a": Verdict.WA}))

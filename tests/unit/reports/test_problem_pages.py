@@ -82,7 +82,7 @@ def test_problem_page_lists_solving_models_with_share(tmp_path: Path) -> None:
     assert re.findall(r'<td class="number">([\d.]+)</td>', solved) == ["1", "4", "100"]
 
 
-def test_scores_and_times_are_counted(tmp_path: Path) -> None:
+def test_problem_page_has_histograms_of_scores_and_times(tmp_path: Path) -> None:
     page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
     scores, times = [
         dict(line.split(",", 1) for line in unescape(numbers).splitlines()[1:])
@@ -129,7 +129,7 @@ def test_binary_statement_is_omitted() -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_text_of_packages_stays_text(tmp_path: Path, text: str) -> None:
+def test_markup_in_package_text_is_escaped_on_problem_page(tmp_path: Path, text: str) -> None:
     folder = run(tmp_path, text)
     page = (folder / "report" / problem_page("sum")).read_text()
     assert page.count("<script") == 1 and "<img" not in page

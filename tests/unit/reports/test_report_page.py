@@ -90,7 +90,7 @@ def test_text_from_rows_is_escaped(text: str) -> None:
 
 
 @given(st.lists(st.tuples(texts, texts), max_size=3))
-def test_any_text_stays_in_its_cell(rows: list[tuple[str, str]]) -> None:
+def test_markdown_table_cell_keeps_any_text(rows: list[tuple[str, str]]) -> None:
     found = cells(table(["A", "B"], rows, "lr"))[0]
     assert found == [["A", "B"], *[[visible(a), visible(b)] for a, b in rows]]
 
@@ -152,7 +152,7 @@ def test_markdown_is_not_escaped_twice() -> None:
         (bar(1e9, 1, 4), "████"),
     ],
 )
-def test_numbers_are_formatted(made: str, shown: str) -> None:
+def test_number_is_formatted_for_reports(made: str, shown: str) -> None:
     assert made == shown
 
 

@@ -135,7 +135,7 @@ def test_max_subtask_mode_sums_rounded_maxima(earned: Sequence[Sequence[float]])
     assert scoring.collect_best_subtasks(made)["p"].points == pytest.approx(expected, abs=1e-9)
 
 
-def test_no_submissions_give_no_bests() -> None:
+def test_best_submissions_of_no_submissions_are_empty() -> None:
     assert not scoring.collect_best_subtasks([])
     assert not scoring.select_best_submissions([])
     assert not scoring.select_best_tokened_or_last([], ())

@@ -91,7 +91,7 @@ def test_expectation_word_agrees_with_score_and_statuses(
     assert agrees_with_keyword(word, score, statuses, share=score) is expected
 
 
-def test_unknown_words_are_no_expectations() -> None:
+def test_unknown_expectation_keyword_is_listed_and_ignored() -> None:
     said = Solution(name="a", code="x", expected="slow", exceptions={"one": "AC", "two": "WA, oddly"})
     assert list_unknown_keywords(said) == ("slow", "WA, oddly")
     subtasks = tuple(Subtask(name=name, points=1, tests=("t",)) for name in ("one", "two"))
@@ -140,7 +140,7 @@ def test_one_expectation_covers_all_counting_tests() -> None:
     assert list_counting_tests(problem(TWO)) == ("a", "b")
 
 
-def test_each_subtask_expectation_has_exceptions() -> None:
+def test_expectation_for_each_subtask_may_have_exceptions() -> None:
     solution = Solution(name="x", expected="incorrect", exceptions={"one": "correct"}, each_subtask=True)
     assert scopes(problem(ONE, TWO), solution) == [
         ("one", "correct", ("c", "a")),
@@ -177,7 +177,7 @@ def test_worst_test_of_scope_decides_expectation() -> None:
 
 
 @pytest.mark.parametrize(("slowest", "limit"), [(0.01, 1.0), (0.29, 1.0), (0.31, 2.0), (1.0, 5.0)])
-def test_measured_limit_is_whole_seconds(slowest: float, limit: float) -> None:
+def test_time_limit_from_solutions_is_rounded_to_whole_seconds(slowest: float, limit: float) -> None:
     assert compute_time_limit(slowest, 5) == limit
 
 

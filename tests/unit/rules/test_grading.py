@@ -66,7 +66,7 @@ def test_partial_test_score_earns_part_of_points() -> None:
     assert compute_share(group, judged(AC, PA, part=0.25)) == 25 / 40
 
 
-def test_group_without_points_has_share_zero_or_one() -> None:
+def test_grading_group_without_points_has_share_0_or_1() -> None:
     group = Grading(parts=("a",), accept_score=0)
     assert (max_group_points(group), compute_share(group, judged(AC)), compute_share(group, judged(WA))) == (
         0,

@@ -28,13 +28,13 @@ def written(inputs: Any, outputs: Any, **more: Any) -> str:
     return json.dumps({"inputs": inputs, "outputs": outputs, **more})
 
 
-def test_programs_read_and_write_texts_or_lists_of_lines() -> None:
+def test_program_cases_accept_strings_or_lists_of_lines() -> None:
     cases = read_cases(written(["3\n", ["1 2", "3"], 7], [["6", ""], "x\n", -1.5], fn_name=None))
     assert cases.cases == (Case("3\n", "6\n"), Case("1 2\n3", "x\n"), Case("7", "-1.5"))
     assert (cases.function, cases.wrapped) == ("", False)
 
 
-def test_functions_have_arguments_and_results() -> None:
+def test_function_cases_have_arguments_and_results() -> None:
     cases = read_cases(written([[[1, 2], "a"], [[], ""]], [3, [4]], fn_name=" f "))
     assert cases.cases == (Case('[[1, 2], "a"]', "3"), Case('[[], ""]', "[4]"))
     assert (cases.function, cases.wrapped) == ("f", False)
@@ -64,7 +64,7 @@ def test_function_arguments_are_read_from_list_lines_or_single_value(
 
 
 @pytest.mark.parametrize("outputs", [["[3]", "[[4, 5]]"], [[3], [[4, 5]]], [["x"], [None]]])
-def test_results_in_texts_may_be_wrapped_too(outputs: list[Any]) -> None:
+def test_function_results_in_strings_may_be_wrapped_in_lists(outputs: list[Any]) -> None:
     assert read_cases(written(["1", "2"], outputs, fn_name="f")).wrapped is True
 
 
@@ -76,7 +76,7 @@ def test_results_are_wrapped_only_if_each_is_single_element_list(outputs: list[A
     assert read_cases(written([[0]] * len(outputs), outputs, fn_name="f")).wrapped is wrapped
 
 
-def test_numbers_stay_as_they_are_written() -> None:
+def test_numbers_in_json_tests_keep_their_digits() -> None:
     huge = "1" * 6000
     cases = read_cases(f'{{"inputs": [[{huge}]], "outputs": [1.50], "fn_name": "f"}}')
     assert cases.cases == (Case(f"[{huge}]", "1.50"),)

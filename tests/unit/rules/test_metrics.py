@@ -48,7 +48,7 @@ def test_pass_at_k_equals_product_formula(scored: int, data: st.DataObject) -> N
 
 
 @given(st.integers(1, 60), st.data())
-def test_it_rises_with_passes_and_with_draws(scored: int, data: st.DataObject) -> None:
+def test_pass_at_k_rises_with_passes_and_with_k(scored: int, data: st.DataObject) -> None:
     passed, k = data.draw(st.integers(0, scored)), data.draw(st.integers(1, scored))
     value = pass_at_k(scored, passed, k)
     assert value is not None and 0 <= value <= 1
@@ -95,7 +95,7 @@ def test_pass_at_k_is_none_if_problem_has_fewer_submissions() -> None:
     assert (found[2].low, found[2].high) == (None, None)
 
 
-def test_targets_of_one_problem_count_as_one_problem() -> None:
+def test_subtask_targets_of_a_problem_count_as_one_problem_in_pass_at_k() -> None:
     asked = [Trials(problem="p", scored=2, passed=passed) for passed in (2, 0)]
     found = only(estimate_pass_at([*asked, Trials(problem="q", scored=1, passed=1)], [1]))
     assert (found.value, found.problems) == (0.75, 2)

@@ -35,7 +35,7 @@ def names(tests: Iterable[plan.PlannedTest]) -> str:
         (THRESHOLD, PlanGroup(rule="threshold", threshold=0.5)),
     ],
 )
-def test_rule_of_each_score_type(kind: ScoreType, rule: PlanGroup) -> None:
+def test_early_stop_rule_of_group_follows_score_type(kind: ScoreType, rule: PlanGroup) -> None:
     asked = make_problem("a", make_subtask("a", kind))
     assert plan.make_plan_groups(asked) == (rule,)
     assert plan.make_plan_groups(asked, all_tests=True) == (PlanGroup(rule="never"),)
@@ -145,7 +145,7 @@ def test_subtask_naming_unknown_test_is_input_error() -> None:
         ([1, 0, 1], [("a",), (), ("a10",)]),
     ],
 )
-def test_groups_by_list_by_expression_and_by_count(
+def test_group_tests_are_selected_by_list_expression_or_count(
     selectors: list[plan.Selector], groups: list[tuple[str, ...]]
 ) -> None:
     assert list(plan.select_group_tests(["c", "b", "a2", "a10", "a"], selectors)) == groups
@@ -219,7 +219,7 @@ def test_live_tests_exclude_judged_and_decided_ones() -> None:
     assert names(plan.Schedule(asked).live(results(b=0))) == "e"
 
 
-def test_live_tests_omit_decided_groups() -> None:
+def test_pending_tests_omit_decided_groups() -> None:
     asked = make_problem("abc", make_subtask("abc"), make_subtask("bc"))
     assert [planned.groups for planned in plan.Schedule(asked).live(results(a=0))] == [(1,), (1,)]
 
@@ -236,7 +236,7 @@ def test_grading_tree_may_name_duplicate_test() -> None:
     ]
 
 
-def test_skipped_test_is_still_live() -> None:
+def test_skipped_test_is_still_pending() -> None:
     asked = make_problem("ab", make_subtask("ab"))
     assert names(plan.Schedule(asked).live(results(a=1) | {"b": verdicts.skipped_result("b")})) == "b"
 

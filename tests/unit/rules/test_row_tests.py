@@ -84,7 +84,7 @@ FORMS = [(form, PROGRAM) for form in OF_STDIN.values()] + [(form, FUNCTION) for 
 NAMES = [*OF_STDIN, *OF_FUNCTIONS]
 
 
-def test_every_reward_reads_every_form() -> None:
+def test_every_reward_function_reads_every_test_schema() -> None:
     forms = [form for form, _ in FORMS]
     replies = [reply for _, reply in FORMS]
     wrong = [reply.replace("2 *", "3 *") for reply in replies]
@@ -97,12 +97,12 @@ def test_every_reward_reads_every_form() -> None:
 
 
 @pytest.mark.parametrize("form", ["packed", "LiveCodeBench"])
-def test_score_of_verl_reads_packed_tests(form: str) -> None:
+def test_compute_score_reads_packed_tests(form: str) -> None:
     assert compute_score("x", PROGRAM, OF_STDIN[form]) == 1
     assert compute_score("x", FUNCTION, OF_FUNCTIONS["check"]) == 1
 
 
-def test_columns_of_datasets_are_tests() -> None:
+def test_reward_reads_tests_from_humaneval_and_mbpp_columns() -> None:
     humaneval = {
         "task_id": ["HumanEval/0"],
         "entry_point": ["twice"],
@@ -131,7 +131,7 @@ def test_equal_tests_of_two_functions_are_two_problems() -> None:
     assert found == [1, 0]
 
 
-def test_numbers_stay_as_they_are_written() -> None:
+def test_numbers_in_row_tests_keep_their_digits() -> None:
     found = read_tests('{"inputs": [1.10, 1e400], "outputs": [' + "9" * 5000 + ", 2]}")
     assert not isinstance(found, Asserted)
     assert found.cases == (("1.10", "9" * 5000), ("1e400", "2"))

@@ -54,7 +54,9 @@ def submission(key: str = "k", code: str | None = "int main(){}") -> Submission:
         (THRESHOLD, 1.0, [1.0, 1e-9], 1.0),
     ],
 )
-def test_subtask_score(kind: ScoreType, threshold: float, scores: list[float], share: float) -> None:
+def test_subtask_score_follows_its_score_type(
+    kind: ScoreType, threshold: float, scores: list[float], share: float
+) -> None:
     assert scoring.compute_subtask_score(subtask(kind, threshold=threshold), scores) == share
 
 
@@ -208,7 +210,7 @@ def test_missing_test_that_matters_is_judge_failure(kind: ScoreType, scores: dic
         scoring.score_subtask(problem(group), group, {"a": result("a", 1)} | skipped)
 
 
-def test_without_subtasks_every_test_matters() -> None:
+def test_missing_test_result_without_subtasks_is_judge_failure() -> None:
     with pytest.raises(JudgeFailure, match="test d"):
         scoring.score_submission(problem(), submission(), results(a=0, b=0, c=0))
 
@@ -243,7 +245,7 @@ def test_points_without_subtasks_are_mean_of_tests() -> None:
     assert (passes.passed, passes.total, passes.pass_rate, passes.resolved) == (2, 4, 0.5, False)
 
 
-def test_resolved_is_every_test_passed() -> None:
+def test_result_is_resolved_if_every_test_passed() -> None:
     made = scoring.score_submission(problem(tests="a"), submission(), results(a=1))
     assert scoring.pass_rate(made).resolved
     empty = SubmissionResult(key="k", problem_id="p", compiles=True)

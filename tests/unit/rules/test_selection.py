@@ -273,7 +273,7 @@ def test_larger_budget_never_scores_less(made: list[Attempt]) -> None:
     assert worth == sorted(worth)
 
 
-def test_pool_memory_is_bounded_and_has_no_tests() -> None:
+def test_submission_pool_keeps_bounded_candidates_without_tests() -> None:
     pool = SubmissionPool(3)
     for n in range(500):
         pool.add(candidate(f"k{n}", (1, 0, 0), "02-full", length=n))

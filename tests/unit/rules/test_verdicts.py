@@ -32,7 +32,7 @@ def test_status_order_is_classic_with_ole_before_mle() -> None:
     assert " ".join(STATUS_ORDER) == "CE RE WA OLE MLE TLE PA AC SKIPPED"
 
 
-def test_every_verdict_has_its_place() -> None:
+def test_every_verdict_is_in_the_status_order() -> None:
     assert sorted(STATUS_ORDER) == sorted(Verdict)
 
 
@@ -40,7 +40,7 @@ def test_every_verdict_has_its_place() -> None:
     ("worse", "better"),
     [*itertools.combinations(["CE", "RE", "WA", "OLE", "MLE", "TLE", "PA", "AC", "SKIPPED"], 2)],
 )
-def test_worse_of_two_verdicts_wins(worse: str, better: str) -> None:
+def test_worst_verdict_is_selected(worse: str, better: str) -> None:
     assert worst([Verdict(better), Verdict(worse)]) is Verdict(worse)
 
 
@@ -91,7 +91,9 @@ def test_worst_of_no_verdicts_is_skipped() -> None:
         ({"end": "signal", "signal": 40}, 0, "RE", "Runtime error (signal 40)"),
     ],
 )
-def test_line(fields: dict[str, Any], score: float, status: str, feedback: str) -> None:
+def test_test_report_becomes_result_with_score_and_verdict(
+    fields: dict[str, Any], score: float, status: str, feedback: str
+) -> None:
     result = verdicts.result_of_report("a", line(**fields), limits=LIMITS)
     assert (result.test_name, result.score, result.status, result.feedback) == ("a", score, status, feedback)
     assert math.copysign(1, result.score) == 1
@@ -258,7 +260,9 @@ COMPILED = Ending(code=0, stdout="Compiled\n")
         (COMPILED, Ending(code=0), ("0", "Unknown error")),
     ],
 )
-def test_classic_outcome(compile_stage: Ending | None, run: Ending, outcome: tuple[str, str]) -> None:
+def test_classic_job_result_has_expected_outcome(
+    compile_stage: Ending | None, run: Ending, outcome: tuple[str, str]
+) -> None:
     assert verdicts.classic_outcome(JobResult(compile=compile_stage, run=run)) == outcome
 
 
@@ -290,7 +294,9 @@ def test_failed_sandbox_in_classic_job_is_judge_failure(phase: str) -> None:
         ("-0.0", "", 0, "RE"),
     ],
 )
-def test_classic_result(score: str, feedback: str, number: float, status: str) -> None:
+def test_classic_score_and_feedback_become_a_test_result(
+    score: str, feedback: str, number: float, status: str
+) -> None:
     result = verdicts.classic_result("a", score, feedback)
     assert (result.test_name, result.score, result.status) == ("a", number, status)
 
