@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 from attack import SECRET
-from building import build_proctor, build_program, built_once, waiting_library
+from attack_environment import prepared
+from built_programs import build_proctor, build_program, built_once, waiting_library
 from campaign import ENGINES, MIXTURES, Half, Table, column, is_server, put_into, table_of
 from catalogue import ATTACKS
-from ground import prepared
 from harness import EVERYTHING, Bench
 from leftovers import adopt_orphans
 from mutation import TEST_BUILD, Trial, trials

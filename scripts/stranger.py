@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.pages import PAGES, ROOT, Block, blocks, matches  # scripts/stranger sets the path
-from support.registry import for_uv, pip_settings
+from support.pip_registry import for_uv, pip_settings
 
 UID = 1000
 HOME = "/home/stranger"

@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 
 import leftovers  # these imports need the path above
-from building import SOURCES, built_once
+from built_programs import SOURCES, built_once
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
-from support.once import ask_for_all, ask_once
-from support.places import with_usual_cache
+from support.cached_lookups import ask_for_all, ask_once
+from support.folders import with_usual_cache
 from support.warm_command import end_warm_command
 
 from ioi_eval import EmbeddedEngine, Store, private_folder

@@ -15,8 +15,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from building import SOURCES, built_once
-from missing import lacks
+from built_programs import SOURCES, built_once
+from requirements import lacks
 
 from ioi_eval.store.compiling import (
     BINARIES,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from support.contests import SECRET
+from support.contest_problems import SECRET
 
 OTTER, HERON = "otters-token-5f", "herons-token-a1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from attack import attack_program
-from pairs import pair
+from attacking_pairs import pair
 
 _cpp = partial(attack_program, "talking")
 _python = partial(attack_program, "talking", language="python")

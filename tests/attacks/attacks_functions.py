@@ -1,6 +1,6 @@
 """Attacks on the harness that calls a function: a submission shares its process with it, but not with the expected result.
 
-They know the harnesses of others, where it does (see believing.py): what these call it, how they compare, how they tell.
+They know the harnesses of others, where it does (see trusting_judges.py): what these call it, how they compare, how they tell.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from attack import MLE, PLANTED, RE, TLE, Win, attack_program
 from support.engines import find
-from support.places import graders_folder
-from support.plans import PlanSubmission
+from support.folders import graders_folder
+from support.proctor_protocol import PlanSubmission
 
 CPU_TIME = 1.5  # seconds: starting it takes a tenth of one
 MEMORY = 96 << 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from attack import attack_program
+from attacking_pairs import pair
 from attacks_java import in_java
-from pairs import pair
 
 _cpp = partial(attack_program, "talking")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attack import ANY, RE, TLE, WA, Win
-from pairs import pair
+from attacking_pairs import pair
 
 _ADDRESS = "int s = socket(AF_UNIX, SOCK_STREAM, 0); sockaddr_un a = {}; a.sun_family = AF_UNIX; string n = string(mark) + char(48 + digit); strcpy(a.sun_path + 1, n.c_str());"
 _PLACES = 'for (string d : {"/dev/shm/", "/tmp/", "./"})'

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from attack import SECRET, Way
+from attack_environment import Ground
+from attack_rounds import Found, files, functions, pairs, programs, scripts, sources
 from attacks_java import HERE
 from catalogue import ATTACKS, COMPILING, FUNCTIONS, PAIRS, PROGRAMS, SCRIPTS, WORKER
-from ground import Ground
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
-from rounds import Found, files, functions, pairs, programs, scripts, sources
-from sieges import sieges
 from support.servers import Server, ServerOptions
+from worker_attacks import sieges
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, PistonEngine, Scorer, Store, discovery
 from ioi_eval.models import BuildLimits, BuildOptions, CheckerLimits, TaskType

@@ -12,15 +12,15 @@ from attacks_forked import FORKED
 from attacks_functions import FUNCTIONS
 from attacks_java import JAVAS
 from attacks_kernel import KERNEL, KERNEL_PAIRS
+from attacks_leftover_state import NEXT
 from attacks_machine import MACHINE, MACHINE_PAIRS
 from attacks_memory import MEMORY
-from attacks_more import MORE
-from attacks_next import NEXT
-from attacks_others import CONFUSING, PYTHONS, TALKING, TIME
 from attacks_scripts import SCRIPTS
 from attacks_stealing import STEALING
 from attacks_stopping import STOPPING
 from attacks_tasks import TALKS
+from attacks_time_and_output import CONFUSING, PYTHONS, TALKING, TIME
+from attacks_uncounted import MORE
 from attacks_worker import WORKER
 
 # Attacks by programs on a Batch task. The other names: on all tasks with two processes, on a Function task,

@@ -29,22 +29,22 @@ from attack import (
     in_one_process,
     seconds_of_work,
 )
+from attack_environment import called, lost
+from attacking_pairs import INTERACTOR, MANAGER, Pair, pairs_program
 from attacks_compiling import DEEP, EMBEDS, MILD, SourceAttack
 from attacks_files import HandedIn
 from attacks_functions import Call
 from attacks_java import CPU_TIME, HERE, started
 from attacks_scripts import Script
 from attacks_worker import Siege
-from believing import ECHO, QUOTING, attempt_call, attempt_file, attempt_program, is_unclean
 from catalogue import ATTACKS, PAIRS, PROGRAMS
-from ground import called, lost
+from end_to_end_trials import attempt_whole
 from harness import Bench, Judged
 from leftovers import children
-from naive_words import verdict_of, words_are_believed
-from pairs import INTERACTOR, MANAGER, Pair, pairs_program
-from sieges import REPLACED, attempt_siege
-from support.plans import PlanLimits, PlanManager, TestReport
-from whole import attempt_whole
+from message_verdicts import verdict_of, words_are_believed
+from support.proctor_protocol import PlanLimits, PlanManager, TestReport
+from trusting_judges import ECHO, QUOTING, attempt_call, attempt_file, attempt_program, is_unclean
+from worker_attacks import REPLACED, attempt_siege
 
 from ioi_eval.models import Limits
 

@@ -12,16 +12,16 @@ from typing import Any
 import msgspec
 import pytest
 from attack import HEADINGS, SECRET, Way, cpp_program
+from attack_environment import Ground, prepared
+from attack_rounds import Found, Round, files, functions, pairs, programs, scripts, sources
 from attacks_java import HERE
-from building import built_once
+from built_programs import built_once
 from campaign import BEGIN, BUILDS, CHECKING, END, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
 from catalogue import ATTACKS, COMPILING, FUNCTIONS, PROGRAMS, SCRIPTS, WORKER
-from ground import Ground, prepared
+from engine_without_paths import Pathless
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
-from missing import lacks
-from pathless import Pathless
-from rounds import Found, Round, files, functions, pairs, programs, scripts, sources
-from sieges import sieges
+from requirements import lacks
+from worker_attacks import sieges
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded.persistent_proctor import PersistentProctor

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from attack import SECRET
-from believing import TELLINGS, call_with, calling, files_with, judged_there, run_with, with_belief
-from ground import prepared
+from attack_environment import prepared
 from harness import EVERYTHING, Bench, Judged
-from naive_words import verdict_of, words_are_believed
-from support.plans import TestReport
+from message_verdicts import verdict_of, words_are_believed
+from support.proctor_protocol import TestReport
+from trusting_judges import TELLINGS, call_with, calling, files_with, judged_there, run_with, with_belief
 
 from ioi_eval.models import Limits
 

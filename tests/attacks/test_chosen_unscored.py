@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 import pytest_asyncio
-from lent import Lent
-from missing import needs
+from borrowed_engine import Lent
+from requirements import needs
 from support.servers import Fixed
 
 from ioi_eval import EmbeddedEngine, Engine, PistonEngine, Scorer, Store, load_problems

@@ -18,9 +18,9 @@ import httpx
 import msgspec
 import pytest
 from attacks_contest import FLOODS, HERON, LINKS, NAMES, OTTER, REQUESTS, SHOWN, Flood, Knocking, asked, call
-from missing import lacks
-from support.contests import PROBLEMS, RIGHT, SUM, hidden_in
-from support.waits import until
+from requirements import lacks
+from support.contest_problems import PROBLEMS, RIGHT, SUM, hidden_in
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store
 from ioi_eval.models import Blob, Limits, Problem, Submission, SubmissionResult

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from attacks_contest import ASKING, Asking
-from support.contests import PROBLEMS, SECRET, hidden_in
+from support.contest_problems import PROBLEMS, SECRET, hidden_in
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.plugins.contest import Contest, RefusedCall, Rules, Session, UnjudgedCall

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from lent import Lent, artifacts_on
+from borrowed_engine import Lent, artifacts_on
 from support.builds import graded_problem, named, plain_problem, submitted
 
 from ioi_eval import EmbeddedEngine, Store

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ground import prepared
-from hostile import hostile, normal
+from attack_environment import prepared
+from hostile_jobs import hostile, normal
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 

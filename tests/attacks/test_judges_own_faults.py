@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from harness import EVERYTHING, LANDLOCK_ALONE, LIMITS, NAMESPACES_ALONE, Bench
-from support.plans import PlanChecker, PlanLimits, PlanManager
+from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager
 
 JSON = PlanChecker(kind="json")
 ROOMY = msgspec.structs.replace(LIMITS, output=32 << 20, cpu_ms=5000, wall_ms=20000)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from attack import SECRET
-from missing import needs
+from requirements import needs
+from support.cached_lookups import toolchains_once
 from support.engines import find
-from support.once import toolchains_once
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.errors import JudgeFailure

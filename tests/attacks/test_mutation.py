@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from attack import java_program
 from attacks_java import HERE, build
-from building import SOURCES, build_proctor, built_once, of_these_sources, waiting_library
+from built_programs import SOURCES, build_proctor, built_once, of_these_sources, waiting_library
 from catalogue import ATTACKS, PROGRAMS
 from harness import EVERYTHING, Bench
 from mutation import OF_JUDGE, TEST_BUILD, Trial, trials
-from sieges import REPLACED
+from worker_attacks import REPLACED
 
 
 @pytest.fixture

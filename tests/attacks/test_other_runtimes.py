@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from attack import SECRET
-from missing import needs
+from requirements import needs
 from support.engines import LANGUAGES
 
 from ioi_eval import EmbeddedEngine, Scorer, Store

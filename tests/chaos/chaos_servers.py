@@ -17,7 +17,7 @@ from typing import Self
 
 import msgspec
 from aiohttp import web
-from support.wire import ServerRuntime, decode_request, encode_result, encode_runtimes
+from support.piston_protocol import ServerRuntime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import Engine
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult

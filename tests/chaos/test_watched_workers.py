@@ -13,7 +13,7 @@ import pytest
 from leftovers import command_lines
 from support.command_line import CommandLine
 from support.servers import Fixed, Patience
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import Change, JobsWait, ServerChanged, ServerEvent

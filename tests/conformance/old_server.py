@@ -21,7 +21,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
-from support.wire import RefusedRequest, ServerRuntime, check_limits, decode_request, encode_runtimes
+from support.piston_protocol import (
+    RefusedRequest,
+    ServerRuntime,
+    check_limits,
+    decode_request,
+    encode_runtimes,
+)
 
 from ioi_eval.models import Job
 

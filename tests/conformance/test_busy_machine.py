@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from crowd import crowd, one_processor
-from lent import judge_on
-from support.places import examples_folder, graders_folder
+from borrowed_engine import judge_on
+from cpu_load import crowd, one_processor
+from support.folders import examples_folder, graders_folder
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Store, load_problems
 from ioi_eval.classic import run_classic

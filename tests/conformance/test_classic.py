@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from borrowed_engine import judge_on
 from both_paths import KEPT, OWN, compare, compare_with, has_classic_job, one_of_each, submitted
-from lent import judge_on
+from support.folders import graders_folder
 from support.judged_examples import PLACE, judged
-from support.places import graders_folder
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, Store, load_problems
 from ioi_eval.classic import run_classic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lent import judge_on
+from borrowed_engine import judge_on
 from support.servers import ServerOptions, serve
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Store

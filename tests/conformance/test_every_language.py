@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from missing import needs
+from requirements import needs
+from support.cached_lookups import toolchains_once
 from support.engines import LANGUAGES, Language, find
-from support.once import toolchains_once
-from support.places import examples_folder
+from support.folders import examples_folder
 from threaded_programs import BRACES, THREADED, THREADS
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store

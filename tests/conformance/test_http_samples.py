@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from http_calls import JSON, PistonServer, Reply, lacks
-from support.wire import decode_reply
+from support.piston_protocol import decode_reply
 
 from ioi_eval.rules.verdicts import classic_outcome, classic_result
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from lent import judge_on
-from pathless import Pathless
-from support.places import examples_folder
+from borrowed_engine import judge_on
+from engine_without_paths import Pathless
+from support.folders import examples_folder
 from support.servers import Fixed, Server, ServerOptions
 
 from ioi_eval import EmbeddedEngine, Engine, JudgeOptions, PistonEngine, Store, load_problems

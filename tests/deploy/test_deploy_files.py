@@ -14,7 +14,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from missing import lacks
+from requirements import lacks
 from support.servers import EndpointReport, findings
 
 from ioi_eval import Store, discovery

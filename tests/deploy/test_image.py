@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from missing import lacks
 from packaging.requirements import Requirement
+from requirements import lacks
 from support.command_line import CommandLine
 
 ROOT = Path(__file__).parents[2]

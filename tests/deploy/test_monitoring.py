@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from missing import lacks
+from requirements import lacks
 
 from ioi_eval.server.log import Metrics
 

@@ -13,8 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.datasets import Problems, check_problems, open_dump
-from support.plans import decode_lines
-from support.wire import RefusedRequest, decode_package, decode_reply, decode_request, decode_runtimes
+from support.piston_protocol import (
+    RefusedRequest,
+    decode_package,
+    decode_reply,
+    decode_request,
+    decode_runtimes,
+)
+from support.proctor_protocol import decode_lines
 
 from ioi_eval import Store
 from ioi_eval.engines.jobs.http_delivery import read_delivery

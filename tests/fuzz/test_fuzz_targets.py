@@ -11,7 +11,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from missing import lacks
+from requirements import lacks
 
 TOP = Path(__file__).parents[2]
 CORPUS = TOP / "tests" / "fuzz" / "corpus.tar.gz"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.plans import PlanChecker, PlanLimits
+from support.proctor_protocol import PlanChecker, PlanLimits
 
 ECHO = "#include <cstdio>\nint main(){int c; while((c=getchar())!=EOF) putchar(c);}"
 # A program that is not a checker runs until it reaches one of these limits, and the test waits for it.

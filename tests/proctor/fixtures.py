@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from building import (
+from built_programs import (
     SOURCES,
     build_counted,
     build_program,

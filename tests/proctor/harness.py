@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from support.plans import Plan, PlanChecker, PlanLimits, PlanSubmission, PlanTest, TestReport, decode_lines
+from support.proctor_protocol import (
+    Plan,
+    PlanChecker,
+    PlanLimits,
+    PlanSubmission,
+    PlanTest,
+    TestReport,
+    decode_lines,
+)
 
 from ioi_eval.engines.contract import Capabilities, Program
 from ioi_eval.engines.jobs.run import add_fork_server

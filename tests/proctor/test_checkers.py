@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from building import by_word
+from built_programs import by_word
 from checker_plans import CMS, ECHO, LIMITS, SPINNING, TESTLIB, saying
 from harness import Bench
-from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission, TestReport
+from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission, TestReport
 
 # How an answer is read does not hang on the layers; what a checker needs from its box does.
 pytestmark = pytest.mark.nightly(unless="everything")

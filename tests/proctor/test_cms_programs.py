@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from building import by_word
+from built_programs import by_word
 from harness import Bench
-from support.plans import PlanLimits, PlanSubmission
+from support.proctor_protocol import PlanLimits, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
 pytestmark = pytest.mark.nightly(unless="everything")

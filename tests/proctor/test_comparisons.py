@@ -15,8 +15,8 @@ from harness import EVERYTHING, Bench
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.datasets import format_result
-from support.harnesses import harness_of_functions
-from support.plans import PlanChecker, PlanSubmission
+from support.function_harness import harness_of_functions
+from support.proctor_protocol import PlanChecker, PlanSubmission
 
 # A fourth of the usual ones: each has dozens of pairs.
 FEW = settings(

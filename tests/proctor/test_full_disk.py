@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from borrowed_engine import Lent
 from harness import LIMITS, Bench
-from lent import Lent
 
 from ioi_eval import EmbeddedEngine, Problem, Scorer, Store, Submission, Test
 from ioi_eval.models import Blob

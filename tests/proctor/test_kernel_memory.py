@@ -6,7 +6,7 @@ import resource
 
 import pytest
 from harness import EVERYTHING, Bench
-from support.plans import PlanLimits, PlanSubmission
+from support.proctor_protocol import PlanLimits, PlanSubmission
 
 READER = """#include <sys/mman.h>
 #include <unistd.h>

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from crowd import crowd, one_processor, stopped_meanwhile
+from cpu_load import crowd, one_processor, stopped_meanwhile
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
-from support.plans import PlanLimits, PlanManager, PlanSubmission, TestReport
+from support.proctor_protocol import PlanLimits, PlanManager, PlanSubmission, TestReport
 
 # One and the same rule looks at both; that each is found is tried once for tests and once for boxes.
 pytestmark = pytest.mark.nightly(unless="own")

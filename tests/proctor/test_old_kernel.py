@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from harness import EVERYTHING, Bench, Judged
-from support.plans import PlanLimits, PlanManager
+from support.proctor_protocol import PlanLimits, PlanManager
 
 OLD_KERNEL = (Path(__file__).parent / "old_kernel.cpp").read_text()
 SCRIPT = "chmod +x old_kernel; exec ./old_kernel ./proctor run plan.json"

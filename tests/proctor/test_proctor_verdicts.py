@@ -10,12 +10,12 @@ from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 
 import msgspec
 import pytest
-from building import by_word
+from built_programs import by_word
 from checker_plans import CMS, ECHO
-from crowd import one_processor
+from cpu_load import one_processor
 from harness import LIMITS, SLEEPER, SPINNER, Bench
 from leftovers import named
-from support.plans import PlanGroup, PlanLimits, PlanManager, PlanSubmission
+from support.proctor_protocol import PlanGroup, PlanLimits, PlanManager, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
 pytestmark = pytest.mark.nightly(unless="everything")

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from harness import LIMITS, SLEEPER, SPINNER, Bench, Judged
-from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
 pytestmark = pytest.mark.nightly(unless="everything")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from harness import EVERYTHING, LANDLOCK_ALONE, LIMITS, NAMESPACES_ALONE, PYTHON, Bench
-from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval.store.resources import graders_folder
 

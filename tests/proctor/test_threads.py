@@ -8,7 +8,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 
 import pytest
 from harness import LANDLOCK_ALONE, Bench
-from support.plans import PlanLimits, PlanSubmission
+from support.proctor_protocol import PlanLimits, PlanSubmission
 
 # What becomes of a program does not hang on which layers confine it; the long run tries every mixture.
 pytestmark = pytest.mark.nightly(unless="everything")

@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 
 import msgspec
 import pytest
+from fork_server_functions import BODIES, SOURCES, of_bodies
+from fork_server_functions import GIVEN as ARGUMENTS
+from fork_server_programs import ALONE, BATCH, GIVEN
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE, PYTHON, Bench, Judged, waited_for
 from leftovers import named
-from waiting_functions import BODIES, SOURCES, of_bodies
-from waiting_functions import GIVEN as ARGUMENTS
-from waiting_programs import ALONE, BATCH, GIVEN
 
 from ioi_eval.model.protocol import PlanLimits, PlanSubmission, PlanWarm, TestReport
 from ioi_eval.store.resources import graders_folder

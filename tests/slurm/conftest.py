@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from missing import lacks
+from requirements import lacks
 
 _NEEDED = ("slurmctld", "slurmd", "munged", "sbatch")
 _SYSTEM = "/usr/sbin"  # not on everybody's PATH

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from missing import lacks
+from requirements import lacks
 
 
 @contextmanager

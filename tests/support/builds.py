@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from building import built_once
-from lent import artifacts_on
+from borrowed_engine import artifacts_on
+from built_programs import built_once
 
 from ioi_eval import Store
 from ioi_eval.engines.jobs.headers import header_spec

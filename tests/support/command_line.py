@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.store.folder import read_rows
-from support.once import all_tools
-from support.places import with_usual_cache
+from support.cached_lookups import all_tools
+from support.folders import with_usual_cache
 from support.warm_command import Started, warm_command
 
 ROOT = Path(__file__).parents[2]
-_LONE = str(Path(__file__).with_name("lone_command.py"))
+_LONE = str(Path(__file__).with_name("isolated_command.py"))
 # <iostream> takes five times as long to compile.
 RIGHT = '#include <cstdio>\nint main() { long a, b; scanf("%ld %ld", &a, &b); printf("%ld", a + b); }\n'
 SMALL = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d", a + b); }\n'

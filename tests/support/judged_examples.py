@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from building import built_once
+from built_programs import built_once
 
 import ioi_eval
 from ioi_eval import Store, validate

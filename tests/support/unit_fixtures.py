@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from building import built_once
+from built_programs import built_once
 
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.model.retry import RetryRule

@@ -60,7 +60,7 @@ class WarmCommand:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(number), *(loaded or usual)], pass_fds=[number]
             )
-        self._requests.send(import_module("support.once").all_tools())
+        self._requests.send(import_module("support.cached_lookups").all_tools())
         self._requests.recv(_LARGEST)  # wait until it is ready, so that no later test pays for its start
 
     def run(
@@ -240,7 +240,7 @@ def _become(
 
 def _ask_once(told: bytes) -> None:
     """Cache the slow lookups before the first call."""
-    once, resources = import_module("once"), import_module("ioi_eval.store.resources")
+    once, resources = import_module("cached_lookups"), import_module("ioi_eval.store.resources")
     registries = import_module("ioi_eval.registries")
     once.ask_once(told=told)
     for registry in registries.Registry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from support.places import graders_folder
+from support.folders import graders_folder
 
 from ioi_eval.models import CheckerKind
 

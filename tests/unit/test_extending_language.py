@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from missing import lacks
-from support.once import toolchains_once
+from requirements import lacks
+from support.cached_lookups import toolchains_once
 
 from ioi_eval import EmbeddedEngine, JudgeFailure, Scorer, Store, Submission
 from ioi_eval.engines.embedded import toolchains

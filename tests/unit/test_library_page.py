@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.places import with_usual_cache
+from support.folders import with_usual_cache
 
 import ioi_eval
 

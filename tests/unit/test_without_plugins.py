@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from building import built_once
+from built_programs import built_once
 from support.warm_command import Started, WarmCommand
 
 ROOT = Path(__file__).parents[2]

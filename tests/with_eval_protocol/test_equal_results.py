@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.once import toolchains_once
+from support.cached_lookups import toolchains_once
 
 pytest.importorskip("eval_protocol.models", reason="eval-protocol is not installed")
 

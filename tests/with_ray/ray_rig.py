@@ -18,9 +18,9 @@ import pytest
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
-from patient import SlowClock  # noqa: E402
 from ray._private.services import wait_for_node  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
+from slow_ray_start import SlowClock  # noqa: E402
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems  # noqa: E402
 from ioi_eval.models import Problem, Submission, SubmissionResult  # noqa: E402
@@ -38,7 +38,7 @@ _PATIENCE = {
     "RAY_CLIENT_MAX_CONNECTION_TIMEOUT_S": 600,
     "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": 300,
 }
-PATIENTLY = (sys.executable, str(Path(__file__).with_name("patient.py")))
+PATIENTLY = (sys.executable, str(Path(__file__).with_name("slow_ray_start.py")))
 # A grader that is compiled in, a checker that is compiled, files instead of streams, and scores in parts.
 NAMES = ("lanterns", "pumpkins", "tide", "relay")
 

@@ -11,7 +11,7 @@ import pytest
 
 trl = pytest.importorskip("trl", reason="TRL is not installed")
 
-from tiny import dataset, model, tokenizer  # noqa: E402
+from tiny_model import dataset, model, tokenizer  # noqa: E402
 from transformers.utils import get_json_schema  # noqa: E402
 from trl.chat_template_utils import qwen3_chat_template  # noqa: E402
 

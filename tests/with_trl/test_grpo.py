@@ -19,7 +19,7 @@ import pytest
 
 trl = pytest.importorskip("trl", reason="TRL is not installed")
 
-from tiny import TESTS, dataset, model, tokenizer  # noqa: E402
+from tiny_model import TESTS, dataset, model, tokenizer  # noqa: E402
 
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions  # noqa: E402
 from ioi_eval.integrations.runtime import close_all  # noqa: E402

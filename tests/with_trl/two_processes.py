@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from test_grpo import PROGRAMS, logged, trained
-from tiny import TESTS, dataset
+from tiny_model import TESTS, dataset
 
 from ioi_eval.engines.environment import Launch
 from ioi_eval.integrations.trl import make_reward

@@ -23,10 +23,10 @@ from typing import Any
 
 import msgspec
 from attack import SECRET
+from attack_environment import Ground, prepared
+from attack_rounds import Found, Round, files, functions, pairs, programs, scripts
 from campaign import FILED, MIXTURES
 from catalogue import PROGRAMS, SCRIPTS
-from ground import Ground, prepared
-from rounds import Found, Round, files, functions, pairs, programs, scripts
 
 import ioi_eval.engines.embedded.engine as embedded
 from ioi_eval import EmbeddedEngine, JudgeFailure, JudgeOptions, Scorer, Store

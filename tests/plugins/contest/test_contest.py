@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from support.clocks import Ahead, Clock
-from support.waits import settle
+from support.waiting import settle
 
 from ioi_eval import InputError, Scorer
 from ioi_eval.errors import EngineUnavailable

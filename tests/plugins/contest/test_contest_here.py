@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
-from support.contests import PROBLEMS, RIGHT, hidden_in
+from support.contest_problems import PROBLEMS, RIGHT, hidden_in
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
 from ioi_eval.engines import Check

@@ -19,10 +19,10 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from missing import lacks
+from requirements import lacks
 from support.clocks import Clock
 from support.command_line import CommandLine
-from support.waits import until
+from support.waiting import until
 from support.warm_command import WarmCommand
 from test_contest import FILES, GRADED, PROBLEMS, SECRET, SUM, HeldEngine, outcome
 

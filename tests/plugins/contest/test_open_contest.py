@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 from support.engines import fake_capabilities
-from support.waits import until
+from support.waiting import until
 from support.warm_command import warm_command
 
 from ioi_eval import InputError, Results, load_problems

@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import msgspec
 import pytest
-from support.cups import hold, outcome
+from support.contest_runs import hold, outcome
 
 from ioi_eval import load_problems, report
 from ioi_eval.errors import InputError

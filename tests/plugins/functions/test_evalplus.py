@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import CasesError
-from support.harnesses import harness_of_functions
+from support.function_harness import harness_of_functions
 
 from ioi_eval import Scorer
 from ioi_eval.models import CheckerKind, Problem

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.clocks import Ahead
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval.engines.contract import Capabilities, Change, JobsWait, ServerChanged, ServerEvent
 from ioi_eval.errors import EngineUnavailable

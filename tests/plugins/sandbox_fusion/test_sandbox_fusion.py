@@ -12,10 +12,10 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
-from missing import needs
+from requirements import needs
 from server_helpers import API, Caller, HeldEngine, job
 from support.clocks import Ahead
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.model.secret import Secret

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 
 import pytest
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval.plugins.sandbox_fusion import programs as unanswered
 from ioi_eval.plugins.sandbox_fusion.programs import Unanswered

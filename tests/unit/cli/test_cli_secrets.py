@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import leftovers
 import pytest
-from repeating_server import repeating
+from secret_echo_server import repeating
 from support.command_line import RIGHT, CommandLine, results, row, wait_for_rows, write_dump
 from support.stub_server import Answer, Asked, as_json, fenced, model_server
 from support.warm_command import warm_command

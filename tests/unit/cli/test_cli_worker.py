@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import SOURCES
+from built_programs import SOURCES
+from support.cached_lookups import toolchains_once
 from support.command_line import CommandLine, adopt_orphans, children, wait_until_gone
-from support.once import toolchains_once
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded.proctor import proctor_key

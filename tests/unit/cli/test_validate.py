@@ -22,7 +22,7 @@ from support.command_line import (
     write_dump,
     write_package,
 )
-from support.places import with_usual_cache
+from support.folders import with_usual_cache
 
 from ioi_eval.model.languages import LANGUAGES
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, script, stays
+from support.cached_lookups import all_tools, toolchains_once
 from support.engines import toolchains
-from support.once import all_tools, toolchains_once
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.models import Job, Toolchain

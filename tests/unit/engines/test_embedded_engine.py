@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from borrowed_engine import artifacts_on
 from engine_helpers import alive, boxes, file, folder_for_boxes, inside, mark, mode, path_file, script, stays
-from lent import artifacts_on
 from support.builds import plain_problem, submitted
 from support.engines import BuildSuccess, CompileError
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import engine as engine_module

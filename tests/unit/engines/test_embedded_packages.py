@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import file
-from missing import lacks
+from requirements import lacks
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package, load_packages

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from engine_helpers import alive, mark
 from support.engines import compiler_in_shell
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import Store
 from ioi_eval.engines.embedded import EmbeddedEngine, engine

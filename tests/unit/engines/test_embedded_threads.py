@@ -5,7 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval.engines.threads import to_its_end
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.cached_lookups import toolchains_once
 from support.engines import LANGUAGES
-from support.once import toolchains_once
 
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.toolchains import (

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from missing import needs
+from requirements import needs
+from support.cached_lookups import toolchains_once
 from support.engines import compiler_in_shell
-from support.once import toolchains_once
 
 from ioi_eval import Store
 from ioi_eval.engines import health_checks as doctor

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 from support.clocks import Ahead
-from support.waits import settle
+from support.waiting import settle
 
 from ioi_eval.engines.embedded.engine import Slots
 from ioi_eval.engines.embedded.job import Slot

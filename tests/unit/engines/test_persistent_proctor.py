@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from engine_helpers import boxes
 from leftovers import named
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
 from ioi_eval.engines.embedded import persistent_proctor

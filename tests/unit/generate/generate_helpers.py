@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.asks import ModelRequest
+from support.model_requests import ModelRequest
 
 
 def ask(key: str = "p#0", **fields: object) -> ModelRequest:

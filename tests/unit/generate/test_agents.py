@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from generate_helpers import ask
-from support.asks import GeneratedReply, GenerationFailed
 from support.clocks import Ahead
+from support.model_requests import GeneratedReply, GenerationFailed
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import Agent, AgentOptions

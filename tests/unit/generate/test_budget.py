@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.asks import OutOfBudget
+from support.model_requests import OutOfBudget
 
 from ioi_eval.generate import BudgetOptions, BudgetTracker
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from generate_helpers import ask
-from support.asks import GeneratedReply, GenerationFailed, OutOfBudget
 from support.clocks import Ahead
+from support.model_requests import GeneratedReply, GenerationFailed, OutOfBudget
 from support.stub_server import Answer, Asked, StubServer, as_json, model_server, page, says
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import BudgetOptions, BudgetTracker, ModelOptions, Sampling

@@ -9,7 +9,7 @@ import pytest
 from generate_helpers import ask
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.asks import GeneratedReply, Generations
+from support.model_requests import GeneratedReply, Generations
 
 from ioi_eval.errors import InputError
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from generate_helpers import ask
-from support.asks import GeneratedReply, GenerationFailed, Generations, ModelRequest, OutOfBudget
+from support.model_requests import GeneratedReply, GenerationFailed, Generations, ModelRequest, OutOfBudget
 from support.runs import Fingerprint, ResultLog, judge_all
-from support.waits import settle
+from support.waiting import settle
 
 from ioi_eval.errors import InputError
 from ioi_eval.generate import FailedRequestEvent, RequestRunner, StoredReplyEvent

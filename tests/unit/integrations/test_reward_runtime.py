@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from reward_answers import RIGHT, TESTS, WRONG, fenced
-from support.once import knowing_tools
+from support.cached_lookups import knowing_tools
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import JudgeFailure

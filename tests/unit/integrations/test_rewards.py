@@ -18,8 +18,8 @@ import msgspec
 import numpy
 import pytest
 from reward_answers import RIGHT, TESTS, WRONG, fenced
+from support.cached_lookups import knowing_tools
 from support.datasets import CasesError, Problems
-from support.once import knowing_tools
 
 from ioi_eval.errors import InputError, IoiEvalError
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.engines import fake_capabilities
-from support.plans import VERSION, Plan, TestReport
+from support.proctor_protocol import VERSION, Plan, TestReport
 
 from ioi_eval import (
     EmbeddedEngine,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from judge_samples import problem, submission
-from missing import needs
+from requirements import needs
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded.sandboxes import remove_tree

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_samples import problem, scored, submission
 from support.engines import BuildSuccess, Program
-from support.plans import PlanChecker, PlanSubmission
-from support.waits import settle
+from support.proctor_protocol import PlanChecker, PlanSubmission
+from support.waiting import settle
 
 from ioi_eval import Scorer, Store
 from ioi_eval.engines.fake import FakeTest, Outcome

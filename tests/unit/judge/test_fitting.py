@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from judge_samples import problem, subtask
 from support.engines import Batch, Program, fake_capabilities
-from support.plans import PlanChecker, PlanLimits, PlanManager, PlanSubmission
+from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
 from ioi_eval.engines.jobs.http_delivery import HttpDelivery, JobPacker

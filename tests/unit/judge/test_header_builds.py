@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.builds import HELLO, graded_problem, opened, plain_problem, submitted
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import Store
 from ioi_eval.engines.health_checks import headers

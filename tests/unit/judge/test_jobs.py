@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from judge_samples import problem
 from support.engines import Batch, Program, fake_capabilities
-from support.plans import Plan, PlanChecker, PlanGroup, PlanLimits, PlanSubmission
+from support.proctor_protocol import Plan, PlanChecker, PlanGroup, PlanLimits, PlanSubmission
 
 from ioi_eval import JudgeOptions
 from ioi_eval.engines.jobs.run import Frame, run_job

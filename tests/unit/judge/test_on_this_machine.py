@@ -7,13 +7,13 @@ import os
 from pathlib import Path
 
 import pytest
+from borrowed_engine import artifacts_on
 from judge_samples import problem, submission, subtask
 from leftovers import named
-from lent import artifacts_on
-from missing import needs
 from msgspec.structs import replace
+from requirements import needs
 from support.engines import BuildSuccess
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store, score_sync
 from ioi_eval.engines import Check

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from borrowed_engine import judge_on
 from judge_samples import problem, submission
-from lent import judge_on
 from support.engines import CPU_LIMIT, fake_capabilities
 
 from ioi_eval import JudgeOptions, Store

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
-from missing import needs
+from requirements import needs
 from support.engines import submission_recipe
-from support.plans import Plan
+from support.proctor_protocol import Plan
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.models import Blob, BuildLimits, Limits, Problem, Submission, TaskOptions, Test

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from lent import artifacts_on
+from borrowed_engine import artifacts_on
 from support.builds import HELLO, checked_problem, graded_problem, opened, plain_problem, submitted
 from support.engines import CPU_LIMIT, HARD_STOP, IDLED, BuildSuccess, CompileError, Fault, fake_capabilities
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from judge_samples import problem, some_tests, submission, subtask
 from support.builds import named
-from support.plans import Plan, PlanLimits
+from support.proctor_protocol import Plan, PlanLimits
 
 from ioi_eval import JudgeOptions, Scorer
 from ioi_eval.errors import InputError, JudgeFailure, ManagerBroken

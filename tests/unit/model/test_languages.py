@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.places import examples_folder
+from support.folders import examples_folder
 
 from ioi_eval.errors import InputError
 from ioi_eval.model.languages import LANGUAGES, Language, find, find_language_by_suffix, install_remedy

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import huggingface_hub.constants
 import pytest
-from repeating_server import HOW, repeating
-from support.asks import BudgetTracker, ChatModel, GenerationFailed, ModelOptions, ModelRequest
+from secret_echo_server import HOW, repeating
+from support.model_requests import BudgetTracker, ChatModel, GenerationFailed, ModelOptions, ModelRequest
 from support.servers import ServerOptions
 from support.stub_server import StubServer
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from missing import lacks
+from requirements import lacks
 
 from ioi_eval.reports.document import ALL
 

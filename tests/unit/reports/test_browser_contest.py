@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browsing import TAB, check_tabs, column, find, media, press, reach, violations
-from support.cups import hold
+from support.contest_runs import hold
 from test_browser_live import serving
 from test_html_page import HOSTILE
 

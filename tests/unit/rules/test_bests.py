@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planned import result
+from scoring_samples import result
 
 from ioi_eval.models import SubmissionResult, SubtaskResult
 from ioi_eval.rules import scoring, verdicts

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
-from planned import make_subtask, make_test, results, scores
-from support.plans import PlanGroup
+from scoring_samples import make_subtask, make_test, results, scores
+from support.proctor_protocol import PlanGroup
 
 from ioi_eval.models import Problem, ScoreType, Submission, SubmissionResult, Test, TestResult, Verdict
 from ioi_eval.rules import plan, scoring, verdicts

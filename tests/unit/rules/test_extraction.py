@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written import ADD, CPP, PYTHON, fenced
+from model_programs import ADD, CPP, PYTHON, fenced
 
 from ioi_eval.model.languages import find
 from ioi_eval.rules.extraction import extract

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planned import MIN, MUL, SUM, THRESHOLD, make_subtask, make_test, results
-from support.plans import PlanGroup
+from scoring_samples import MIN, MUL, SUM, THRESHOLD, make_subtask, make_test, results
+from support.proctor_protocol import PlanGroup
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import Grading, Problem, ScoreType, Subtask, TaskType, Test

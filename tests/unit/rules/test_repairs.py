@@ -9,7 +9,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from written import ADD, CPP, DRAFT, PYTHON, SCRIPT, fenced
+from model_programs import ADD, CPP, DRAFT, PYTHON, SCRIPT, fenced
 
 from ioi_eval.models import Blob, NamedBlob, Problem, TaskType
 from ioi_eval.rules.extraction import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planned import result, results
+from scoring_samples import result, results
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Blob, Problem, ScoreType, Submission, SubmissionResult, Subtask, Test, Verdict

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.plans import VERSION, TestReport, decode_lines
+from support.proctor_protocol import VERSION, TestReport, decode_lines
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.values import RAW_POINTS, STATUS_ORDER, worst

@@ -16,7 +16,7 @@ from run_samples import result, submission
 from runner_judges import MADE_OF, PROBLEMS, FakeJudge, rows, score, some
 from support.properties import few
 from support.runs import ResultLog, read_failures, read_rows
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval.errors import CheckerBroken, EngineUnavailable, InputError
 from ioi_eval.models import Problem, Submission

@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 from server_helpers import API, Caller
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import InputError

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from server_helpers import API, Caller
 from support.clocks import Ahead
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine
 from ioi_eval.server import Event, Server, ServerOptions

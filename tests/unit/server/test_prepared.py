@@ -11,10 +11,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from missing import needs
+from requirements import needs
 from server_helpers import API, Caller
-from support.places import graders_folder
-from support.waits import until
+from support.folders import graders_folder
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.packages import LanguagePackage

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 from support.clocks import Ahead
-from support.waits import settle
+from support.waiting import settle
 
 from ioi_eval.errors import EngineOverloaded
 from ioi_eval.server.queue import Draining, QueueEntry, RequestQueue, hold_current_entry

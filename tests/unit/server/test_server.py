@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 import pytest
 from server_helpers import API, Caller, HeldEngine, job
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded import job as embedded_job

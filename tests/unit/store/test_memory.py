@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.clocks import Ahead
-from support.waits import settle
+from support.waiting import settle
 
 from ioi_eval import Store
 from ioi_eval.models import Blob

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import msgspec
 import pytest
-from lent import artifacts_on
+from borrowed_engine import artifacts_on
 from msgspec.json import decode
 from support.builds import checked_problem, plain_problem, submitted
 from support.engines import CPU_LIMIT, BuildSuccess, CompileError, fake_capabilities

@@ -18,8 +18,8 @@ from support.builds import (
     recipe,
     submitted,
 )
+from support.cached_lookups import seen_tool
 from support.engines import BuildSpec, submission_recipe
-from support.once import seen_tool
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Capabilities
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, object_spec, secret_path

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from missing import needs
+from requirements import needs
 from support.builds import HELLO, lay_out, named, plain_problem, submitted
+from support.cached_lookups import seen_tool
 from support.engines import CPU_LIMIT, BuildSpec, compiler_in_shell, find, submission_recipe
-from support.once import seen_tool
 
 from ioi_eval.engines.jobs.build import compile_script, control_command
 from ioi_eval.models import Blob, BuildLimits, Ending, NamedBlob, StageStatus, Toolchain

@@ -9,8 +9,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from support.piston_protocol import (
+    RefusedRequest,
+    ServerRuntime,
+    decode_request,
+    encode_result,
+    encode_runtimes,
+)
 from support.servers import EndpointReport, Patience
-from support.wire import RefusedRequest, ServerRuntime, decode_request, encode_result, encode_runtimes
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.fleet import State

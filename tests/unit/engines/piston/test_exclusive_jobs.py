@@ -12,7 +12,7 @@ from unittest import mock
 import aiohttp
 import msgspec
 import pytest
-from lent import Lent
+from borrowed_engine import Lent
 from support.servers import Server, ServerOptions
 
 from ioi_eval import (

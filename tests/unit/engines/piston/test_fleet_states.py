@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 
 import pytest
-from fleets import StillFleet, path
+from still_fleets import StillFleet, path
 from support.pages import ROOT
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.engines.fleet import Cause, EndpointUnfit, State, Waits, state_diagram

@@ -21,7 +21,7 @@ from piston_loopback import (
 )
 from support.clocks import Ahead
 from support.servers import Patience
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import PistonEngine
 from ioi_eval.engines.contract import JobsWait, ServerEvent

@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 from piston_loopback import PROFILE, Found, Loopback, always, endpoints_of, engine_on, in_turn, job, told
 from support.servers import EndpointReport, Server, ServerOptions
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store, discovery
 from ioi_eval.engines.contract import OWN, Change, ServerChanged

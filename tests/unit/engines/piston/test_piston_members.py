@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 from aiohttp import web
-from fleets import StillFleet
 from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, fleet_of, job
-from support.waits import settle, until
+from still_fleets import StillFleet
+from support.waiting import settle, until
 
 from ioi_eval.engines.fleet import State, Waits
 from ioi_eval.errors import BrokenReply, EngineUnavailable, InputError, ToolchainGone

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from piston_loopback import Found, Loopback, endpoints_of, engine_on, fine, job
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval.errors import InputError
 from ioi_eval.models import Job

@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from fleets import StillFleet
+from still_fleets import StillFleet
 from support.clocks import Ahead
-from support.waits import settle
+from support.waiting import settle
 
 from ioi_eval.engines.fleet import Endpoint, FitChanged, JobAttempts, State, Waits
 from ioi_eval.errors import EngineOverloaded, EngineUnavailable

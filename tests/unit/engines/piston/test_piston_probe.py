@@ -17,7 +17,7 @@ import pytest
 from aiohttp import web
 from piston_loopback import Answer, Loopback, always, engine_on, silence, told
 from support.servers import Server, ServerOptions
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.contract import Change

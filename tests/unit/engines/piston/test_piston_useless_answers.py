@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from piston_loopback import QUICK, Loopback, always, endpoints_of, engine_on, fine, in_turn, job, told
 from support.servers import Patience
-from support.waits import until
+from support.waiting import until
 
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.engines.fleet import State

@@ -13,7 +13,7 @@ from unittest import mock
 
 import msgspec
 from support.engines import BuildEnding
-from support.plans import TestReport
+from support.proctor_protocol import TestReport
 
 from ioi_eval.engines.jobs import build as builds
 from ioi_eval.engines.jobs import http_delivery

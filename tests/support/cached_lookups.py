@@ -70,7 +70,7 @@ def knowing_tools(file: Path) -> str:
     file.write_bytes(all_tools())
     tests = str(Path(__file__).parents[1])
     return (
-        f"import sys\nsys.path.append({tests!r})\nfrom support.once import ask_once\n"
+        f"import sys\nsys.path.append({tests!r})\nfrom support.cached_lookups import ask_once\n"
         f"ask_once(told=open({str(file)!r}, 'rb').read())\n"
     )
 

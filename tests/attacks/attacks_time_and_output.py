@@ -178,7 +178,7 @@ CONFUSING = (
     ),
 )  # fmt: skip
 
-# A judge that runs them in its own process, and looks at what they printed, would be theirs. See believing.py.
+# A judge that runs them in its own process, and looks at what they printed, would be theirs. See trusting_judges.py.
 PYTHONS = tuple(
     Attack(name=name, heading="python", language="python", body=body, verdicts=verdicts, layers=("apart",))
     for name, verdicts, body in (

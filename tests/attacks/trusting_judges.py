@@ -16,12 +16,12 @@ from types import MappingProxyType
 from typing import Any
 
 from attack import CHECKER, SECRET, Attack, Outcome, cpp_program, is_clean, python_program, seconds_of_work
+from attack_environment import lost
 from attacks_files import HandedIn
 from attacks_functions import Call, functions_program
 from catalogue import PROGRAMS
-from ground import lost
 from harness import PYTHON, Bench, Judged
-from support.plans import PlanChecker, PlanLimits, PlanSubmission
+from support.proctor_protocol import PlanChecker, PlanLimits, PlanSubmission
 
 ECHO = 1000
 _LIMITS = PlanLimits(cpu_ms=400, wall_ms=10000, memory=96 << 20, output=4 << 20)

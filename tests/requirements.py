@@ -6,8 +6,8 @@ import os
 from typing import NoReturn
 
 import pytest
+from support.cached_lookups import toolchains_once
 from support.engines import find
-from support.once import toolchains_once
 
 # Languages whose toolchains are optional in CI, too.
 _SELDOM = {"pascal", "haskell", "javascript", "kotlin", "c#"}

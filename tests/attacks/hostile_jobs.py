@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 
 from attack import Attack
+from attack_environment import Ground
+from attack_rounds import programs
 from catalogue import PROGRAMS
-from ground import Ground
-from rounds import programs
 
 from ioi_eval import Scorer
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test

@@ -20,15 +20,15 @@ from unittest import mock
 
 import msgspec
 from attack import SECRET
+from attack_environment import Ground, lost
+from attack_rounds import WHITE_DIFF, Round, scripts, sources
 from attacks_compiling import SourceAttack
 from attacks_scripts import Script
-from believing import CHECKING
 from campaign import BUILDS, engine_of
-from ground import Ground, lost
 from harness import Bench
-from naive_words import words_are_believed
-from rounds import WHITE_DIFF, Round, scripts, sources
+from message_verdicts import words_are_believed
 from support.engines import BuildSpec, compile_script
+from trusting_judges import CHECKING
 
 from ioi_eval import Engine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded import engine as embedded_engine

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import msgspec
 from attack import CHECKER, FRAGILE, OUT_FILE, PROGRAM_IN, SECRET, Attack, Way, is_clean
+from attack_environment import Ground, called
+from attacking_pairs import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
 from attacks_compiling import DEEP, SourceAttack
 from attacks_functions import Call, functions_program
 from attacks_java import CPU_TIME, MEMORY
 from attacks_scripts import Script
 from catalogue import FILES, FUNCTIONS, PAIRS, PROGRAMS
-from ground import Ground, called
-from pairs import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
 
 from ioi_eval import Engine, Scorer
 from ioi_eval.models import (

@@ -14,9 +14,9 @@ from pathlib import Path
 from unittest import mock
 
 from attack import Outcome
+from attack_rounds import Found, Round
 from attacks_worker import Siege, Site
 from harness import Bench
-from rounds import Found, Round
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.sandboxes import Uids

@@ -1,6 +1,6 @@
 """The package registry of pip's settings, as environment variables for pip and uv.
 
-`python -m support.registry` prints the variables for uv as shell exports.
+`python -m support.pip_registry` prints the variables for uv as shell exports.
 """
 
 from __future__ import annotations
