@@ -348,7 +348,7 @@ class Benchmark(ABC):
 
     def read_problem_id(self, row: Row) -> str:
         """Return the id of a row's problem."""
-        return row.name(self.named.id) if self.named.id else f"{self.name}_{row.index}"
+        return row.read_name(self.named.id) if self.named.id else f"{self.name}_{row.index}"
 
     def read_tags(self, row: Row) -> tuple[str, ...]:
         """Return the tags of a row's problem."""
@@ -356,11 +356,11 @@ class Benchmark(ABC):
 
     def read_string(self, row: Row, column: str, default: str = "") -> str:
         """Return a column's string in a row."""
-        return row.text(column, default)
+        return row.read_text(column, default)
 
     def read_value(self, row: Row, column: str) -> Any:
         """Return a column's value in a row."""
-        return row.value(column)
+        return row.raw_value(column)
 
     @abstractmethod
     def problem(

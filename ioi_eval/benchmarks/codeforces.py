@@ -59,20 +59,20 @@ class Codeforces(Benchmark):
 
     def candidate(self, row: Row) -> Candidate:
         start, is_interactive = (
-            row.whole("contest_start", 0),
-            bool(row.text("interaction_format", "").strip()),
+            row.read_integer("contest_start", 0),
+            bool(row.read_text("interaction_format", "").strip()),
         )
         return Candidate(
-            id=row.name("id"),
+            id=row.read_name("id"),
             rows=(row.index,),
-            year=row.whole("contest_start_year", 0) or None,
-            difficulty=str(row.whole("rating")) if row.has("rating") else "",
-            tags=row.texts("tags"),
+            year=row.read_integer("contest_start_year", 0) or None,
+            difficulty=str(row.read_integer("rating")) if row.has_field("rating") else "",
+            tags=row.read_texts("tags"),
             date=datetime.datetime.fromtimestamp(start, datetime.UTC).date().isoformat() if start else "",
             unusable=INTERACTIVE
             if is_interactive
             else ""
-            if row.flag("executable", True)
+            if row.read_flag("executable", True)
             else NOT_EXECUTABLE,
         )
 
@@ -87,7 +87,7 @@ class Codeforces(Benchmark):
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
-        if not row.has("time_limit"):
+        if not row.has_field("time_limit"):
             raise Unusable(NO_LIMITS)
         tests: dict[str, Test] = {}  # by the hash of the input
         numbers = Counter[str]()  # number of tests by kind
@@ -101,26 +101,26 @@ class Codeforces(Benchmark):
                 tests[blob.sha256] = Test(name=name, input=blob, answer=contents.store(expected))
 
         for kind, field in (("example", "examples"), ("official", "official_tests")):
-            for item in row.items(field):
+            for item in row.read_objects(field):
                 add(
                     kind,
                     _read_test_side(row, field, item, "input"),
                     _read_test_side(row, field, item, "output"),
                 )
-        if options.generated_tests and row.whole("generated_tests", 0):
+        if options.generated_tests and row.read_integer("generated_tests", 0):
             table = tables.other(
                 self.dataset, path=_generated_file(row), columns=("problem_id", "input", "output")
             )
-            for index in table.groups("problem_id").get(row.name("id"), ()):
-                add("generated", table[index].content("input"), table[index].content("output"))
+            for index in table.groups("problem_id").get(row.read_name("id"), ()):
+                add("generated", table[index].read_content("input"), table[index].read_content("output"))
         if not tests:
             raise Unusable(NO_TESTS)
-        uses_files = row.text("input_mode", "stdio") == "file"
-        checker = row.text("generated_checker", "")  # the site's checkers are not public
-        memory = int(row.number("memory_limit", 0.0) * _MEBIBYTE) or None
+        uses_files = row.read_text("input_mode", "stdio") == "file"
+        checker = row.read_text("generated_checker", "")  # the site's checkers are not public
+        memory = int(row.read_number("memory_limit", 0.0) * _MEBIBYTE) or None
         return Problem(
             id=candidate.id,
-            name=row.text("title", candidate.id),
+            name=row.read_text("title", candidate.id),
             year=candidate.year,
             source=row.table.where,
             options=TaskOptions(
@@ -128,7 +128,7 @@ class Codeforces(Benchmark):
                 output_file="output.txt" if uses_files else "",
                 online_judge=True,
             ),
-            limits=Limits.contest(row.number("time_limit", above=0), memory),
+            limits=Limits.contest(row.read_number("time_limit", above=0), memory),
             # Problems without a checker have one answer, so tokens are compared.
             checker=make_python_checker(checker) if checker.strip() else Checker(kind=CheckerKind.TOKENS),
             tests=tuple(tests.values()),
@@ -143,22 +143,22 @@ def _read_test_side(row: Row, field: str, item: dict[str, object], side: str) ->
     value = item.get(side)
     if isinstance(value, str):
         return value
-    raise row.wrong(field, f"a test without a text as its {side}")
+    raise row.make_error(field, f"a test without a text as its {side}")
 
 
 def _generated_file(row: Row) -> str:
     """Return the path of the file with the generated tests of the row's contest."""
-    contest = row.name("contest_id")
+    contest = row.read_name("contest_id")
     return f"generated_tests/test_cases_{contest:0>4}.parquet"
 
 
 def _make_statement(row: Row) -> str:
     """Return the statement in Markdown, with the examples."""
-    parts = [f"# {row.text('title', row.name('id'))}"]
+    parts = [f"# {row.read_text('title', row.read_name('id'))}"]
     for heading, field in _STATEMENT_PARTS:
-        if text := row.text(field, "").strip():
+        if text := row.read_text(field, "").strip():
             parts.append(f"## {heading}\n\n{text}" if heading else text)
-    for item in row.items("examples") if row.has("examples") else ():
+    for item in row.read_objects("examples") if row.has_field("examples") else ():
         parts.append(f"## Example\n\n```\n{item.get('input')}\n```\n\n```\n{item.get('output')}\n```")
     return "\n\n".join(parts) + "\n"
 
@@ -198,16 +198,16 @@ class CodeContests(Benchmark):
     named = ColumnNames(id="name", title="name", statement="description")
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
-        names = Counter(row.name("name") for row in main)
+        names = Counter(row.read_name("name") for row in main)
         for row in main:
-            name, source = row.name("name"), _enum_member_name(row, "source", _SOURCES)
-            contest, index = row.whole("cf_contest_id", 0), row.text("cf_index", "")
+            name, source = row.read_name("name"), _enum_member_name(row, "source", _SOURCES)
+            contest, index = row.read_integer("cf_contest_id", 0), row.read_text("cf_index", "")
             yield Candidate(
                 id=name if names[name] == 1 else f"{name} [{source or 'row'} {row.index}]",
                 rows=(row.index,),
                 alias=f"{contest}/{index}" if contest and index else "",  # id on Codeforces
                 difficulty=_enum_member_name(row, "difficulty", _DIFFICULTIES),
-                tags=tuple(tag for tag in (source, *row.texts("cf_tags")) if tag),
+                tags=tuple(tag for tag in (source, *row.read_texts("cf_tags")) if tag),
             )
 
     def problem(
@@ -232,7 +232,7 @@ class CodeContests(Benchmark):
             candidate,
             finish,
             limits=Limits.contest(
-                _read_time_limit(row) or TIME_LIMIT, row.whole("memory_limit_bytes", 0) or MEMORY_LIMIT
+                _read_time_limit(row) or TIME_LIMIT, row.read_integer("memory_limit_bytes", 0) or MEMORY_LIMIT
             ),
             cpp_standard=_CPP_STANDARD,
         )
@@ -250,26 +250,26 @@ def _enum_member_name(row: Row, field: str, names: Sequence[str]) -> str:
 
     Rows contain the member's number or its name.
     """
-    value = row.value(field)
+    value = row.raw_value(field)
     if isinstance(value, str):
         return "" if value.startswith("UNKNOWN") else value
-    number = row.whole(field, 0)
+    number = row.read_integer(field, 0)
     return names[number] if 0 <= number < len(names) else ""
 
 
 def _read_time_limit(row: Row) -> float:
     """Return the time limit in seconds, or 0 if there is none."""
-    value = row.value("time_limit") or {}
+    value = row.raw_value("time_limit") or {}
     parts = [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
     if len(parts) != 2 or not all(isinstance(part, int) and part >= 0 for part in parts):
-        raise row.wrong("time_limit", f"{value!r} is not a time")
+        raise row.make_error("time_limit", f"{value!r} is not a time")
     seconds, nanos = parts
     return float(seconds + nanos / 1e9)
 
 
 def _file_options(row: Row) -> TaskOptions:
     """Return the options with the names of the program's input and output files."""
-    names = [row.text(field, "").strip() for field in ("input_file", "output_file")]
+    names = [row.read_text(field, "").strip() for field in ("input_file", "output_file")]
     for name in names:
         if "/" in name or name in (".", ".."):
             raise unparsable_tests(f"{name!r} is not a file name")
@@ -281,7 +281,7 @@ def _file_options(row: Row) -> TaskOptions:
 
 def _read_cases(row: Row, field: str) -> Iterator[Case]:
     """Yield the tests in a column. Raise CasesError if inputs and outputs do not match."""
-    inputs, outputs = _read_columns(row.value(field), ("input", "output"))
+    inputs, outputs = _read_columns(row.raw_value(field), ("input", "output"))
     if len(inputs) != len(outputs):
         raise unparsable_tests(f"{field}: {len(inputs)} inputs and {len(outputs)} outputs")
     for input_text, output_text in zip(inputs, outputs, strict=True):
@@ -302,7 +302,7 @@ def _read_columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
 
 def _solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
     """Yield the dataset's own solutions in a column."""
-    languages, codes = _read_columns(row.value(field), ("language", "solution"))
+    languages, codes = _read_columns(row.raw_value(field), ("language", "solution"))
     for number, (language, code) in enumerate(zip(languages, codes, strict=False)):
         if isinstance(code, str):
             is_number = isinstance(language, int) and 0 <= language < len(_LANGUAGES)

@@ -95,14 +95,14 @@ class DumpRow(Fields):
             self._usual = self._usual if other_column is None else {**self._usual, "generation": other_column}
         for field, path in named.items():
             if value_at(row.columns, path) is ABSENT:
-                raise self.missing(f"`{path}`", field, (path,))
+                raise self.missing_column_error(f"`{path}`", field, (path,))
 
-    def place(self, name: str) -> str:
+    def full_name(self, name: str) -> str:
         """Return the column that messages name for a field: the dump's own column, if there is one."""
         origin = self._origins.get(name, "")  # a description with spaces if it is not a column
-        return origin if origin and " " not in origin else self.find(name) or name
+        return origin if origin and " " not in origin else self.find_column(name) or name
 
-    def missing(
+    def missing_column_error(
         self,
         column: str,
         missing_field: str,
@@ -157,28 +157,28 @@ class DumpRow(Fields):
         remedy = f"The columns are: {', '.join(columns) or 'none'}{suggestion}"
         return MissingColumn(f"missing column {column}", where=self.where, row=self.line, remedy=remedy)
 
-    def find(self, field: str) -> str | None:
+    def find_column(self, field: str) -> str | None:
         """Return the column or path that holds a field, or None if the row has none."""
         if field in self._named:
             return self._named[field]
         is_column = field not in USUAL and value_at(self.columns, field) is not ABSENT
         return self._usual.get(field) or (field if is_column else None)
 
-    def origin(self, field: str) -> str:
+    def original_column(self, field: str) -> str:
         """Return the dump's original column of a field, or an empty string if there is none."""
-        return self._origins.get(field) or self.find(field) or ""
+        return self._origins.get(field) or self.find_column(field) or ""
 
-    def value(self, column: str) -> Any:
+    def raw_value(self, column: str) -> Any:
         """Return a field's value, or None if it is missing.
 
         Strings that contain a list of answers are returned as lists if the column may hold lists.
         """
-        path = self.find(column)
+        path = self.find_column(column)
         raw = ABSENT if path is None else value_at(self.columns, path)
         if column in _STRING_COLUMNS:
             raw = decode_bytes(raw)
             if any(isinstance(part, bytes) for part in (raw if isinstance(raw, list) else [raw])):
-                raise self.wrong(column, "bytes that are no text in UTF-8")
+                raise self.make_error(column, "bytes that are no text in UTF-8")
         value = None if raw is ABSENT else as_json_value(raw)
         if column not in _ANSWER_COLUMNS:
             return value
@@ -197,21 +197,23 @@ class DumpRow(Fields):
 
     def read_string(self, column: str) -> str | None:
         """Return a field's string, or None if it is missing or blank."""
-        value = self.value(column)
-        if isinstance(value, list) and isinstance(text := self.columns.get(self.find(column) or ""), str):
+        value = self.raw_value(column)
+        if isinstance(value, list) and isinstance(
+            text := self.columns.get(self.find_column(column) or ""), str
+        ):
             value = text  # the string looks like a chat, but the field cannot be a chat
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
-        raise self.misfit(column, "a text")
+        raise self.mismatch_error(column, "a text")
 
     def read_program(self, column: str) -> str | None:
         """Return a field's program. A blank program is an empty string, a missing program is None."""
         code = self.read_string(column)
-        return "" if code is None and isinstance(self.value(column), str) else code
+        return "" if code is None and isinstance(self.raw_value(column), str) else code
 
     def read_reply(self, column: str) -> str | None:
         """Return the model's reply: a string, or the last answer in a list of chat messages."""
-        messages = self.value(column)
+        messages = self.raw_value(column)
         if not isinstance(messages, list):
             return self.read_string(column)
         answers = [self._assistant_text(message, column) for message in messages]
@@ -220,7 +222,9 @@ class DumpRow(Fields):
     def _assistant_text(self, message: Any, column: str) -> str | None:
         """Return the text of an assistant's message, which may be in parts. None for other messages."""
         if not _is_message(message):
-            raise self.wrong(column, f"{self.shown(message)} is not a message", "Expected {role, content}")
+            raise self.make_error(
+                column, f"{self.format_value(message)} is not a message", "Expected {role, content}"
+            )
         content = _message_content(message)
         text = join_answer_text(content) if isinstance(content, list) else content or ""
         return (
@@ -229,26 +233,26 @@ class DumpRow(Fields):
             else None
         )
 
-    def name(self, column: str, *, or_else: str = "") -> str:
+    def read_name(self, column: str, *, or_else: str = "") -> str:
         """Return the field's name or number as a string.
 
         Raises:
             MissingColumn: The field is missing. `or_else` is the remedy if no column can be named.
             InputError: The value is not a name.
         """
-        if self.find(column) is None:
-            raise self.missing(f"`{column}`", column, USUAL.get(column, (column,)), or_else)
-        value = self.value(column)
+        if self.find_column(column) is None:
+            raise self.missing_column_error(f"`{column}`", column, USUAL.get(column, (column,)), or_else)
+        value = self.raw_value(column)
         if (name := parse_name(value)) is not None:
             return name
         expected = "Expected a text or a whole number"
         if isinstance(value, dict | list):  # pandas writes data frames in this form by default
             expected += "; a table by columns has to be written by rows (to_json(orient='records'))"
-        raise self.wrong(column, f"{self.shown(value)} is not a name", expected + or_else)
+        raise self.make_error(column, f"{self.format_value(value)} is not a name", expected + or_else)
 
     def read_model(self, column: str) -> str | None:
         """Return the model's name, a string or a whole number, or None if it is missing."""
-        value = self.value(column)
+        value = self.raw_value(column)
         return parse_name(value) if isinstance(value, int) else self.read_string(column)
 
     def check_model(self) -> None:
@@ -258,25 +262,25 @@ class DumpRow(Fields):
         """
         option = _COLUMN_OPTIONS[MODEL_COLUMNS[0]]
         for name in MODEL_COLUMNS:
-            value = self.value(name) if name in self.columns else None
+            value = self.raw_value(name) if name in self.columns else None
             if value not in (None, "", [], {}):
-                raise self.wrong(
+                raise self.make_error(
                     name,
-                    f"{self.shown(value)} is not the name of a model",
+                    f"{self.format_value(value)} is not the name of a model",
                     f"Expected a text or a whole number; {option}PATH names another column, or a part of one",
                 )
 
     def read_year(self) -> int | None:
         """Return the year, or None if it is missing."""
-        value = self.value("year")
+        value = self.raw_value("year")
         if value is None or value == "":
             return None
         digits = re.fullmatch(
             r"([0-9]{4})(\.0)?", str(value)
         )  # columns with missing values turn years into floats
         if digits is None:
-            problem = f"{self.shown(value)} is not a year"
-            raise self.wrong("year", problem, "Expected a number such as 2024, or null")
+            problem = f"{self.format_value(value)} is not a year"
+            raise self.make_error("year", problem, "Expected a number such as 2024, or null")
         return int(digits[1])
 
     def read_subtask(self, problem: Problem) -> str | None:
@@ -292,7 +296,7 @@ class DumpRow(Fields):
         if name_in_row not in names and len(matching) != 1:
             available = ", ".join(names) or "none"
             message = f"problem {problem.id!r} has no subtask {name_in_row!r}"
-            raise self.wrong("subtask", message, f"There are: {available}")
+            raise self.make_error("subtask", message, f"There are: {available}")
         return name_in_row if name_in_row in names else matching[0]
 
 
@@ -788,9 +792,9 @@ class DumpReader:
         origins = {field: column for field, column in derived.items() if field not in given_fields}
         columns = DumpRow(row, policy, named, origins, list_columns)
         field_values = {
-            field: (column, columns.value(field))
+            field: (column, columns.raw_value(field))
             for field in _ANSWER_COLUMNS
-            if (column := columns.find(field))
+            if (column := columns.find_column(field))
         }
         answers = {
             field: (column, value)
@@ -930,7 +934,7 @@ class DumpReader:
             if row_file.model:
                 columns.columns[MODEL_COLUMNS[0]] = row_file.model
         if id_column:
-            key = columns.name(id_column, or_else=f". {OTHER_IDS}") + identity[1]
+            key = columns.read_name(id_column, or_else=f". {OTHER_IDS}") + identity[1]
         elif identity[0]:
             key = "".join(identity)
         else:  # hash of the content, and a number for equal rows; rows that are added do not change it
@@ -942,7 +946,7 @@ class DumpReader:
         problem, left_out, named_by = self._find_problem(columns, unsplit_columns, year, schema)
         code, generation = self._read_code_and_reply(columns)
         has_reply_column = (
-            generation is not None or columns.find("code") is None
+            generation is not None or columns.find_column("code") is None
         )  # True also if the reply is blank
         is_reply = code is None and has_reply_column and self._options.code_column is None
         return UsableRow(
@@ -956,7 +960,9 @@ class DumpReader:
             format=schema.language if schema else "",
             read_from={
                 "problem": named_by,
-                "reply" if is_reply else "program": columns.origin("generation" if is_reply else "code"),
+                "reply" if is_reply else "program": columns.original_column(
+                    "generation" if is_reply else "code"
+                ),
             },
             code=code,
             generation=generation,
@@ -978,10 +984,10 @@ class DumpReader:
         path = self._options.prompt_column
         if path is not None:
             if value_at(unsplit_columns, path) is ABSENT:
-                raise columns.missing(f"`{path}`", "prompt", (path,))
+                raise columns.missing_column_error(f"`{path}`", "prompt", (path,))
             return self._find_problem_by_statement(unsplit_columns, (path,))
-        column, source_column = columns.find("problem_id"), columns.origin("problem_id")
-        name = parse_name(columns.value("problem_id")) if column else None
+        column, source_column = columns.find_column("problem_id"), columns.original_column("problem_id")
+        name = parse_name(columns.raw_value("problem_id")) if column else None
         if column is None and self._is_problem_name(row_id := columns.columns.get("id")):
             column, source_column, name = "id", "id", str(row_id).strip()
         if name is None or not self._is_known_problem(name):
@@ -994,7 +1000,7 @@ class DumpReader:
                 return located
             if column is None:
                 raise self._missing_problem_error(columns, located[1] if statement_columns else "")
-        name = name or columns.name("problem_id")  # raises an error because there is no name
+        name = name or columns.read_name("problem_id")  # raises an error because there is no name
         if self._wanted and not self._wanted & {name, *_canonical_id(self._problems, name)}:
             return None, _OTHER_PROBLEM, source_column
         try:
@@ -1004,7 +1010,7 @@ class DumpReader:
         except InputError as error:
             suggestion = self._suggest_option(columns) if not self._is_known_problem(name) else ""
             remedy = f"Did you mean {suggestion}? {error.remedy}" if suggestion else error.remedy
-            raise columns.wrong(error.field, error.problem, remedy) from error
+            raise columns.make_error(error.field, error.problem, remedy) from error
 
     def _is_known_problem(self, name: str) -> bool:
         """Return True if a problem has this name, even if it is excluded or needs a year."""
@@ -1052,7 +1058,9 @@ class DumpReader:
     def _missing_problem_error(self, columns: DumpRow, reason: str) -> MissingColumn:
         """Return the error for a row without a problem. `reason`: why its statements name no problem."""
         suggestion = self._suggest_option(columns)
-        fault = columns.missing("`problem_id`", "problem_id", PROBLEM_COLUMNS, suggestion=suggestion)
+        fault = columns.missing_column_error(
+            "`problem_id`", "problem_id", PROBLEM_COLUMNS, suggestion=suggestion
+        )
         if not reason:
             return fault
         remedy = f"{fault.remedy}; prompt_column=NAME leaves out rows without a statement"
@@ -1064,13 +1072,13 @@ class DumpReader:
         """Return the language that the row names, or None. `lang` may be the language of the statement."""
         language = columns.read_string("language")
         if language is None:
-            if not self._options.language and columns.find("language") is None:
+            if not self._options.language and columns.find_column("language") is None:
                 self.noted.update(_notes_on_unread_languages(columns.columns))
             return None
         try:
             find_language(language, where=columns.where, row=columns.line)
         except InputError:
-            if columns.find("language") != _AMBIGUOUS_LANGUAGE_COLUMN:
+            if columns.find_column("language") != _AMBIGUOUS_LANGUAGE_COLUMN:
                 raise
             self.noted[
                 f"whose `{_AMBIGUOUS_LANGUAGE_COLUMN}` names no language of programs: it does not count"
@@ -1085,12 +1093,12 @@ class DumpReader:
             return (
                 (None, columns.read_reply("code")) if is_extracted else (columns.read_program("code"), None)
             )
-        has_reply_column = columns.find("generation") is not None
-        if not has_reply_column and (is_extracted or columns.find("code") is None):
+        has_reply_column = columns.find_column("generation") is not None
+        if not has_reply_column and (is_extracted or columns.find_column("code") is None):
             code_names = () if is_extracted else ("code",)
             names = (*code_names, "generation", "messages")
             alternatives = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
-            raise columns.missing(
+            raise columns.missing_column_error(
                 alternatives, "code", (*(USUAL["code"] if code_names else ()), *USUAL["generation"])
             )
         if not has_reply_column:

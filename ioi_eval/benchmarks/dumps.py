@@ -910,7 +910,7 @@ def dump_paths(dumps: Dumps) -> Iterator[Sequence[str | Path | RowFile]]:
                     row = {name: decode_bytes(value) for name, value in row.items()}
                     columns = DumpRow(FileRow(number, row), StrictFaults(_IN_MEMORY), {})
                     for field in ("code", "generation"):  # raises an InputError if it is not a string
-                        columns.value(field)
+                        columns.raw_value(field)
                 file.write(msgspec.json.encode(as_json_value(row)) + b"\n")
         yield [RowFile(path, _IN_MEMORY)]
 

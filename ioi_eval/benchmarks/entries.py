@@ -314,7 +314,7 @@ class ListedBenchmark(Benchmark):
 
     def candidate(self, row: Row) -> Candidate:
         candidate = super().candidate(row)
-        year = row.whole(self._columns.year, 0) if self._columns.year else 0
+        year = row.read_integer(self._columns.year, 0) if self._columns.year else 0
         return replace(
             candidate,
             alias=self._read_alias(row, candidate.id),
@@ -325,7 +325,7 @@ class ListedBenchmark(Benchmark):
         """Return another id of the row's problem, or an empty string."""
         alias, slash, prefix = self._columns.alias, self._entry.slash, self._entry.prefix
         if alias in row.table.names:
-            return row.name(alias) if row.has(alias) else ""
+            return row.read_name(alias) if row.has_field(alias) else ""
         if not self._columns.id:
             return str(row.index)
         if slash and slash in problem_id:
@@ -345,21 +345,21 @@ class ListedBenchmark(Benchmark):
             return f"{self.name}_{row.index}"
         problem_id = self.read_string(row, column)
         if not problem_id:
-            raise row.wrong(column, "nothing there, and it is the problem's id")
+            raise row.make_error(column, "nothing there, and it is the problem's id")
         return f"{prefix}{problem_id.removeprefix(prefix)}"
 
     def read_string(self, row: Row, column: str, default: str = "") -> str:
         value = self.read_value(row, column)
         if isinstance(value, list | dict):
-            raise row.wrong(column, f"{str(value)[:60]} is not a text")
+            raise row.make_error(column, f"{str(value)[:60]} is not a text")
         return default if value is None else str(value) or default
 
     def read_value(self, row: Row, column: str) -> Any:
         """Return the value at a path, or None if it is missing."""
         for choice in column.split("|"):
             name, _, rest = choice.partition(".")
-            if name and row.has(name):
-                value = row.value(name)
+            if name and row.has_field(name):
+                value = row.raw_value(name)
                 for key in rest.split(".") if rest else ():
                     value = _decoded(value)
                     value = value.get(key) if isinstance(value, dict) else None
@@ -369,12 +369,12 @@ class ListedBenchmark(Benchmark):
     def read_items(self, row: Row, column: str) -> list[Any]:
         """Return the items of the list in a column `a.*`, which may be JSON or a Python literal."""
         name = column.removesuffix(_ITEMS)
-        value = row.value(name)
+        value = row.raw_value(name)
         with suppress(CasesError):
             items = _decoded(value)
             if items is None or isinstance(items, list):
                 return items or []
-        raise row.wrong(name, f"{str(value)[:40]} is not a list")
+        raise row.make_error(name, f"{str(value)[:40]} is not a list")
 
     def options_fingerprint(self, options: BenchmarkOptions) -> str:
         return f"{self._entry} {super().options_fingerprint(options)}"
@@ -407,7 +407,7 @@ class ListedBenchmark(Benchmark):
         """Return the problem with the row's tests. Raises CasesError if they cannot be read."""
         names = self._columns
         if names.tests.endswith(_ITEMS):
-            pairs = enumerate(row.contents(names.tests.removesuffix(_ITEMS), "input", "output"), 1)
+            pairs = enumerate(row.read_contents(names.tests.removesuffix(_ITEMS), "input", "output"), 1)
             tests = tuple(
                 Test(name=str(number), input=contents.store(input_text), answer=contents.store(output_text))
                 for number, (input_text, output_text) in pairs
@@ -420,11 +420,11 @@ class ListedBenchmark(Benchmark):
         if names.inputs:
             value = {side: self.read_value(row, getattr(names, side)) for side in ("inputs", "outputs")}
         elif "+" in path:
-            value = {column: row.text(column, "") for column in path.split("+")}
+            value = {column: row.read_text(column, "") for column in path.split("+")}
         else:
             value = self.read_value(row, path)
         if value is not None and not isinstance(value, str | list | dict):
-            raise row.wrong(path, f"{value!r} is not a text")
+            raise row.make_error(path, f"{value!r} is not a text")
         function, setup = "", "\n".join(_strings(self.read_value(row, names.setup)))
         with suppress(CasesError):  # a damaged `metadata` names no function
             function = self.read_string(row, names.function)
@@ -452,7 +452,7 @@ class ListedBenchmark(Benchmark):
                 with suppress(InputError):  # an unknown language keeps the dataset's name
                     language_name = find_language(language_name).name
             if not isinstance(code, str):
-                raise row.wrong(column, "not a list of texts")
+                raise row.make_error(column, "not a list of texts")
             yield Solution(name=name, language=language_name, code=code, expected=expected)
 
     def _programs(self, row: Row, path: str) -> list[Any]:
@@ -491,11 +491,11 @@ class ListedBenchmark(Benchmark):
             return default
         number = as_number(value)
         if number is None or number <= 0:
-            raise row.wrong(path, f"{value!r} is not a number above 0")
+            raise row.make_error(path, f"{value!r} is not a number above 0")
         if number >= milliseconds_from:
             return number / 1000
         if number >= too_large:
-            raise row.wrong(path, f"{value} is too much; it counts {unit}")
+            raise row.make_error(path, f"{value} is too much; it counts {unit}")
         return number
 
 

@@ -68,7 +68,7 @@ class Ioi(Benchmark):
     def candidates(self, main: Table) -> Iterator[Candidate]:
         rows: dict[tuple[str, int], list[int]] = {}
         for row in main:
-            rows.setdefault((row.name("id"), row.whole("year")), []).append(row.index)
+            rows.setdefault((row.read_name("id"), row.read_integer("year")), []).append(row.index)
         return (Candidate(id=name, year=year, rows=tuple(indexes)) for (name, year), indexes in rows.items())
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
@@ -83,7 +83,7 @@ class Ioi(Benchmark):
         subtasks = _make_subtasks(rows)
         indexes = _row_indexes(tests, candidate)
         # If each subtask has a statement, the last one is complete.
-        statements = [rows[-1].text(field, "") for field in ("statement", "problem")]
+        statements = [rows[-1].read_text(field, "") for field in ("statement", "problem")]
         return replace(
             problem,
             tests=tuple(
@@ -108,7 +108,7 @@ def _problem_without_tests(row: Row, candidate: Candidate) -> Problem:
     faults = Faults(f"{row.table.where}, row {row.index + 1}")
     files = _read_files(row)
     header = _read_header(row, files, faults)
-    task = header.word("task_type", TaskType, TaskType.BATCH)
+    task = header.read_enum("task_type", TaskType, TaskType.BATCH)
     params = cms.read_params(header, task, faults)
     graders = tuple(file for file in files if file.name.startswith("graders/") and file.name != CONFIG)
     options = cms.read_options(params, task, find_first_by_stem(graders, [grader_name(task)]) is not None)
@@ -116,20 +116,22 @@ def _problem_without_tests(row: Row, candidate: Candidate) -> Problem:
     checkers = tuple(file for file in files if file.name.startswith("checker/"))
     problem = Problem(
         id=candidate.id,
-        name=row.text("name", candidate.id),
+        name=row.read_text("name", candidate.id),
         year=candidate.year,
         source=row.table.where,
         task_type=task,
         options=options,
         limits=Limits()  # no program runs
         if task is TaskType.OUTPUT_ONLY
-        else Limits.contest(row.number("time_limit", above=0), row.whole("memory_limit", 0) or None),
+        else Limits.contest(
+            row.read_number("time_limit", above=0), row.read_integer("memory_limit", 0) or None
+        ),
         grader_files=graders,
         checker=cms.find_checker(header, params, task, checkers),
         manager=cms.find_manager(header, task, graders, faults),
-        score_precision=row.whole("score_precision", 2),
+        score_precision=row.read_integer("score_precision", 2),
         cpp_standard=cms.cpp_standard(header, candidate.year),
-        starter_code=row.text("starting_code", ""),
+        starter_code=row.read_text("starting_code", ""),
     )
     if faults.errors:
         raise faults.errors[0]
@@ -138,10 +140,10 @@ def _problem_without_tests(row: Row, candidate: Candidate) -> Problem:
 
 def _read_files(row: Row) -> tuple[NamedBlob, ...]:
     """Return the grader files of a row. Files without content are ignored, as in pipelines in use."""
-    pairs = row.value("grader_files") or []
+    pairs = row.raw_value("grader_files") or []
     for pair in pairs:
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and pair[0]):
-            raise row.wrong("grader_files", f"{str(pair)[:60]!r} is not a pair of path and content")
+            raise row.make_error("grader_files", f"{str(pair)[:60]!r} is not a pair of path and content")
     return tuple(NamedBlob(name=path, content=Blob.of(content)) for path, content in pairs if content)
 
 
@@ -151,9 +153,12 @@ def _read_header(row: Row, files: Sequence[NamedBlob], faults: Faults) -> Fields
     try:
         config = msgspec.json.decode(shallow(content), type=dict[str, Any])
     except ValueError as error:
-        raise row.wrong("grader_files", f"{CONFIG} is not a JSON object ({error})") from error
+        raise row.make_error("grader_files", f"{CONFIG} is not a JSON object ({error})") from error
     params = {name: value for name, value in config.items() if name.startswith(_PARAMETER_PREFIX)}
-    values = {"task_type_params": params, "task_type": row.text("task_type", "") or config.get("task_type")}
+    values = {
+        "task_type_params": params,
+        "task_type": row.read_text("task_type", "") or config.get("task_type"),
+    }
     return Fields({name: value for name, value in values.items() if value}, CONFIG, faults)
 
 
@@ -164,19 +169,19 @@ def _make_subtasks(rows: Sequence[Row]) -> tuple[Subtask, ...]:
     """Return the subtasks in the order of the rows. The subtask of the examples has 0 points."""
     subtasks: dict[str, Subtask] = {}
     for row in rows:
-        name, tests = row.name("subtask"), row.texts("test_names")
+        name, tests = row.read_name("subtask"), row.read_texts("test_names")
         if name in subtasks:
-            raise row.wrong("subtask", f"a second subtask {name!r}", "Is a file there twice?")
+            raise row.make_error("subtask", f"a second subtask {name!r}", "Is a file there twice?")
         if not tests:
-            raise row.wrong("test_names", "a subtask without tests")
-        subtasks[name] = Subtask(name=name, points=row.number("score"), tests=tests)
+            raise row.make_error("test_names", "a subtask without tests")
+        subtasks[name] = Subtask(name=name, points=row.read_number("score"), tests=tests)
     return tuple(subtasks.values())
 
 
 def _row_indexes(tests: Table, candidate: Candidate) -> dict[str, int]:
     """Return the indexes of the rows with the problem's tests, by the tests' names."""
     rows = tests.groups("problem_id").get(candidate.id, ())
-    names = {tests[index].name("test_name"): index for index in rows}
+    names = {tests[index].read_name("test_name"): index for index in rows}
     if len(names) != len(rows):
         problem = f"tests of problem {candidate.id!r} with the same name"
         raise InputError(problem, where=tests.where, field="test_name", remedy="Is a file there twice?")
@@ -186,22 +191,24 @@ def _row_indexes(tests: Table, candidate: Candidate) -> dict[str, int]:
 def _test_names(rows: Sequence[Row], existing: Mapping[str, int]) -> tuple[str, ...]:
     """Return the sorted names of all tests in subtasks. Raise an InputError if a test does not exist."""
     for row in rows:
-        for name in row.texts("test_names"):
+        for name in row.read_texts("test_names"):
             if name not in existing:
                 problem = f"names the test {name!r}, which is not among the tests"
-                raise row.wrong("test_names", problem, suggest_names(name, tuple(existing)))
-    return tuple(sorted({name for row in rows for name in row.texts("test_names")}))
+                raise row.make_error("test_names", problem, suggest_names(name, tuple(existing)))
+    return tuple(sorted({name for row in rows for name in row.read_texts("test_names")}))
 
 
 def _make_test(row: Row, problem: Problem, contents: ContentStore) -> Test:
     """Return a test. An empty expected output counts as missing if a checker or a manager decides."""
-    answer = contents.store(row.content("test_output")) if row.has("test_output") else None
+    answer = contents.store(row.read_content("test_output")) if row.has_field("test_output") else None
     is_needed = needs_answers(problem.task_type, problem.checker)
     if answer is None and is_needed:
-        raise row.wrong("test_output", "no expected output to compare with")
+        raise row.make_error("test_output", "no expected output to compare with")
     if answer is not None and not answer.size and not is_needed:
         answer = None
-    return Test(name=row.name("test_name"), input=contents.store(row.content("test_input")), answer=answer)
+    return Test(
+        name=row.read_name("test_name"), input=contents.store(row.read_content("test_input")), answer=answer
+    )
 
 
 # --- LiveOIBench: tasks of 14 olympiads; the tests of a task are one JSON string ----------------------------
@@ -249,11 +256,11 @@ class LiveOIBench(Benchmark):
     uses_testlib: ClassVar = True
 
     def candidate(self, row: Row) -> Candidate:
-        difficulty = row.number("difficulty", 0)
-        name = row.name("problem_id")
+        difficulty = row.read_number("difficulty", 0)
+        name = row.read_name("problem_id")
         match = re.match(r"([^-]+)-([0-9]{4})-[^-]+-.", name)  # IOI-2024-contest-nile
         if match is None:
-            raise row.wrong("problem_id", f"{name!r} is not contest, year, round and task")
+            raise row.make_error("problem_id", f"{name!r} is not contest, year, round and task")
         return Candidate(
             id=name,
             rows=(row.index,),
@@ -274,7 +281,7 @@ class LiveOIBench(Benchmark):
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         row, tests = tables.main[candidate.rows[0]], _tests_of_year(candidate, tables)
-        folders, is_interactive = header_folders(options), row.text("task_type") != "batch"
+        folders, is_interactive = header_folders(options), row.read_text("task_type") != "batch"
         fields = _interactive_fields(row, tests, folders) if is_interactive else _grader_fields(row, folders)
         return self.problem_of_row(
             row,
@@ -282,11 +289,11 @@ class LiveOIBench(Benchmark):
             lambda problem: _add_tests(problem, tests, contents),
             **fields,
             limits=Limits.contest(
-                round(_LIMIT_FACTOR * row.number("time_limit", above=0), 6),
-                int(_LIMIT_FACTOR * row.number("memory_limit", above=0) * _MEBIBYTE),
+                round(_LIMIT_FACTOR * row.read_number("time_limit", above=0), 6),
+                int(_LIMIT_FACTOR * row.read_number("memory_limit", above=0) * _MEBIBYTE),
             ),
             cpp_standard=_CPP_STANDARD,
-            starter_code=_read_source_files(row, "starter_code").get(f"{row.text('task_name')}.cpp", ""),
+            starter_code=_read_source_files(row, "starter_code").get(f"{row.read_text('task_name')}.cpp", ""),
         )
 
 
@@ -306,10 +313,10 @@ _UNRATED = (0, -1000)  # values of contestants without a rating
 
 def _contest_results(row: Row) -> ContestResults | None:
     """Return the contestants' totals, or None if results of one of the contest's problems are missing."""
-    name, problems = row.name("contest_id"), row.json("problems") or []
+    name, problems = row.read_name("contest_id"), row.read_json("problems") or []
     rankings = [
         {_normalize_key(key): value for key, value in ranking.items()}
-        for ranking in row.json("contestants_ranking") or []
+        for ranking in row.read_json("contestants_ranking") or []
     ]
     # USACO's combined results are of divisions with different contestants.
     if not rankings or not problems or name.endswith("-combined"):
@@ -363,7 +370,7 @@ def _interactive_fields(row: Row, tests: Table, folders: Sequence[Path]) -> dict
         Unusable: There is no interactor.
     """
     sources = {**_read_source_files(row, "starter_code"), **_read_source_files(row, "grader_code")}
-    for index in tests.groups("problem_id").get(row.name("problem_id"), ()):
+    for index in tests.groups("problem_id").get(row.read_name("problem_id"), ()):
         for field in ("starter_codes", "grader_codes"):
             sources |= _read_source_files(tests[index], field)
     headers = [
@@ -381,10 +388,10 @@ def _interactive_fields(row: Row, tests: Table, folders: Sequence[Path]) -> dict
 
 def _read_source_files(row: Row, field: str) -> Mapping[str, str]:
     """Return the contents of the files in a JSON field, by name."""
-    contents: Any = row.json(field) or {}
+    contents: Any = row.read_json(field) or {}
     if isinstance(contents, dict) and all(isinstance(content, str) for content in contents.values()):
         return contents
-    raise row.wrong(field, "not an object of texts")
+    raise row.make_error(field, "not an object of texts")
 
 
 # --- tests -------------------------------------------------------------------------------------------
@@ -396,9 +403,9 @@ def _add_tests(problem: Problem, table: Table, contents: ContentStore) -> Proble
     if len(indexes) != 1:
         raise CasesError(NO_CASES)
     row = table[indexes[0]]
-    subtasks = _decode_json(row.text("subtasks", "{}").encode(), dict[str, _SubtaskRow])
+    subtasks = _decode_json(row.read_text("subtasks", "{}").encode(), dict[str, _SubtaskRow])
     used = {name for subtask in subtasks.values() for name in subtask.testcases}
-    cases = _decode_json(row.content("tests"), dict[str, msgspec.Raw])
+    cases = _decode_json(row.read_content("tests"), dict[str, msgspec.Raw])
     for name in sorted(used - cases.keys()):
         raise unparsable_tests(f"a subtask names the test {name!r}, which is not there")
     if not all(subtask.testcases for subtask in subtasks.values()):

@@ -73,7 +73,7 @@ class Table:
         if name not in self._groups:
             rows_by_value: dict[str, list[int]] = {}
             for row in self:
-                rows_by_value.setdefault(row.name(name), []).append(row.index)
+                rows_by_value.setdefault(row.read_name(name), []).append(row.index)
             self._groups[name] = {value: tuple(rows) for value, rows in rows_by_value.items()}
         return self._groups[name]
 
@@ -110,89 +110,89 @@ class Row(Fields):
         super().__init__({}, "", StrictFaults(table.where, index + 1))
         self.table, self.index = table, index
 
-    def has(self, field: str) -> bool:
+    def has_field(self, field: str) -> bool:
         """Return True if the column exists and the row's value is not null."""
         return field in self.table.names and bool(self.table.scalar(field, self.index).is_valid)
 
-    def value(self, field: str) -> Any:
+    def raw_value(self, field: str) -> Any:
         """Return the field as a Python value, or None if it is missing."""
-        return self.table.scalar(field, self.index).as_py() if self.has(field) else None
+        return self.table.scalar(field, self.index).as_py() if self.has_field(field) else None
 
-    def lacking(self, field: str, expected: str) -> NoReturn:
-        raise self.misfit(field, expected)
+    def report_missing(self, field: str, expected: str) -> NoReturn:
+        raise self.mismatch_error(field, expected)
 
-    def number(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
+    def read_number(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
         """Return a finite number, greater than `above` if it is given. Strings may contain a number."""
-        value = self.value(field)
+        value = self.raw_value(field)
         if value is None and default is not None:
             return default
         number = as_number(value)
         if number is None or (above is not None and number <= above):
-            raise self.misfit(field, "a number" + ("" if above is None else f" above {above:g}"))
+            raise self.mismatch_error(field, "a number" + ("" if above is None else f" above {above:g}"))
         return number
 
-    def whole(self, field: str, default: int | None = None) -> int:  # type: ignore[override]
-        number = self.number(field, default)
+    def read_integer(self, field: str, default: int | None = None) -> int:  # type: ignore[override]
+        number = self.read_number(field, default)
         if number != int(number):
-            raise self.misfit(field, "a whole number")
+            raise self.mismatch_error(field, "a whole number")
         return int(number)
 
-    def texts(self, field: str, default: tuple[str, ...] | None = ()) -> tuple[str, ...]:
-        return super().texts(field, default)
+    def read_texts(self, field: str, default: tuple[str, ...] | None = ()) -> tuple[str, ...]:
+        return super().read_texts(field, default)
 
-    def items(self, field: str) -> tuple[dict[str, Any], ...]:
+    def read_objects(self, field: str) -> tuple[dict[str, Any], ...]:
         """Return a list of objects. Some tables store it as an object of lists."""
-        value = self.value(field)
+        value = self.raw_value(field)
         if isinstance(value, dict) and value and all(isinstance(part, list) for part in value.values()):
             value = [dict(zip(value, parts, strict=True)) for parts in zip(*value.values(), strict=True)]
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            raise self.misfit(field, "a list of objects")
+            raise self.mismatch_error(field, "a list of objects")
         return tuple(value)
 
-    def json(self, field: str) -> Any:
+    def read_json(self, field: str) -> Any:
         """Return the parsed JSON in a field, or None if the field is blank."""
-        text = self.text(field, "")
+        text = self.read_text(field, "")
         if not text.strip():
             return None
         try:
             return json.loads(shallow(text))
         except ValueError as error:
-            raise self.wrong(field, f"broken JSON: {error}") from error
+            raise self.make_error(field, f"broken JSON: {error}") from error
 
-    def content(self, field: str) -> memoryview:
+    def read_content(self, field: str) -> memoryview:
         """Return the bytes of a string without copying them."""
-        scalar: Any = self.table.scalar(field, self.index) if self.has(field) else None
+        scalar: Any = self.table.scalar(field, self.index) if self.has_field(field) else None
         buffer = _buffer(scalar)
         if buffer is None:
-            raise self.misfit(field, "a text")
+            raise self.mismatch_error(field, "a text")
         self.table.count_read_bytes(len(buffer))
         return memoryview(buffer)
 
-    def contents(self, field: str, *names: str) -> Iterator[tuple[memoryview, ...]]:
+    def read_contents(self, field: str, *names: str) -> Iterator[tuple[memoryview, ...]]:
         """Yield the named strings of each object in a list, without copying. A missing list is empty."""
-        scalar: Any = self.table.scalar(field, self.index) if self.has(field) else None
+        scalar: Any = self.table.scalar(field, self.index) if self.has_field(field) else None
         objects = getattr(scalar, "values", None)
         if scalar is None or objects is None:
             return
         try:
             columns = [objects.field(name) for name in names]
         except (AttributeError, KeyError) as error:
-            raise self.misfit(field, f"a list of objects with {', '.join(names)}") from error
+            raise self.mismatch_error(field, f"a list of objects with {', '.join(names)}") from error
         for index in range(len(objects)):
             buffers = [_buffer(column[index]) for column in columns]
             views = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
             if len(views) != len(names):
-                raise self.wrong(field, f"item {index + 1} lacks a text")
+                raise self.make_error(field, f"item {index + 1} lacks a text")
             self.table.count_read_bytes(sum(map(len, views)))
             yield views
 
-    def misfit(self, field: str, expected: str) -> InputError:
+    def mismatch_error(self, field: str, expected: str) -> InputError:
         if field not in self.table.names:
             remedy = f"Is it the right dataset? The columns are: {', '.join(self.table.names)}"
-            return self.wrong(field, "missing column", remedy)
-        return super().misfit(field, expected)
+            return self.make_error(field, "missing column", remedy)
+        return super().mismatch_error(field, expected)
 
 
 def _buffer(scalar: Any) -> Any:

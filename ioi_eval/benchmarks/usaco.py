@@ -68,13 +68,14 @@ class Usaco(Benchmark):
             candidate,
             lambda problem: replace(problem, tests=tuple(_read_test_files(row, contents))),
             limits=Limits.contest(
-                row.number("runtime_limit", above=0), int(row.number("memory_limit", above=0) * _MEGABYTE)
+                row.read_number("runtime_limit", above=0),
+                int(row.read_number("memory_limit", above=0) * _MEGABYTE),
             ),
             checker=Checker(kind=CheckerKind.STRIPPED),
         )
 
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
-        code = tables.main[candidate.rows[0]].text(_SOLUTION, "")
+        code = tables.main[candidate.rows[0]].read_text(_SOLUTION, "")
         return (Solution(name=_SOLUTION, language="python", code=code, expected="correct"),) if code else ()
 
 
@@ -92,15 +93,19 @@ def _read_problems(file: Path) -> Iterator[dict[str, Any]]:
 
 def _test_folder(row: Row) -> Path:
     """Return the folder with a problem's tests."""
-    return Path(row.text(_TESTS_FOLDER)) / row.name("problem_id")
+    return Path(row.read_text(_TESTS_FOLDER)) / row.read_name("problem_id")
 
 
 def _read_test_files(row: Row, contents: ContentStore) -> Iterator[Test]:
     """Yield the tests of a problem, numbered from 1. Raise CasesError if a file is missing."""
     folder = _test_folder(row)
-    if not is_plain_name(row.name("problem_id")) or not folder.is_dir() or not row.whole("num_tests", 0):
+    if (
+        not is_plain_name(row.read_name("problem_id"))
+        or not folder.is_dir()
+        or not row.read_integer("num_tests", 0)
+    ):
         raise CasesError(NO_CASES)
-    for number in range(1, row.whole("num_tests") + 1):
+    for number in range(1, row.read_integer("num_tests") + 1):
         pairs = [[folder / name.format(number) for name in pair] for pair in _TEST_FILES]
         files = next((pair for pair in pairs if all(path.is_file() for path in pair)), None)
         if files is None:

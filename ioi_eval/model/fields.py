@@ -75,88 +75,90 @@ class Fields:
     ) -> None:
         self.values, self.file, self._policy, self._prefix, self._row = values, file, policy, prefix, row
 
-    def has(self, name: str) -> bool:
+    def has_field(self, name: str) -> bool:
         """Return True if the object has this field."""
         return name in self.values
 
-    def value(self, name: str) -> Any:
+    def raw_value(self, name: str) -> Any:
         """Return the field's raw value, or None if it is missing."""
         return self.values.get(name)
 
-    def shown(self, value: Any) -> str:
+    def format_value(self, value: Any) -> str:
         """Return a value in the form that messages use."""
         return format_value(value, self.form)
 
-    def lacking(self, name: str, expected: str) -> None:
+    def report_missing(self, name: str, expected: str) -> None:
         """Handle the fault that a required field is missing."""
-        self.fault(name, "missing", f"Add it: {expected}")
+        self.report_fault(name, "missing", f"Add it: {expected}")
 
-    def place(self, name: str) -> str:
+    def full_name(self, name: str) -> str:
         """Return a field's full name for messages."""
         return self._prefix + name
 
-    def fault(self, name: str, problem: str, remedy: str = "") -> None:
+    def report_fault(self, name: str, problem: str, remedy: str = "") -> None:
         """Handle a fault of a field."""
-        self._policy.add(problem, self.file, row=self._row, field=self.place(name), remedy=remedy)
+        self._policy.add(problem, self.file, row=self._row, field=self.full_name(name), remedy=remedy)
 
-    def wrong(self, name: str, problem: str, remedy: str = "") -> InputError:
+    def make_error(self, name: str, problem: str, remedy: str = "") -> InputError:
         """Return a fault for callers that raise it under any policy."""
-        about = {"field": self.place(name), "remedy": remedy or self.remedy}
+        about = {"field": self.full_name(name), "remedy": remedy or self.remedy}
         return self._policy.error(problem, self.file, row=self._row, **about)
 
-    def misfit(self, name: str, expected: str) -> InputError:
+    def mismatch_error(self, name: str, expected: str) -> InputError:
         """Return the fault that a field is not what `expected` describes, for callers that raise it."""
-        return self.wrong(name, f"{self.shown(self.value(name))} is not {expected}")
+        return self.make_error(name, f"{self.format_value(self.raw_value(name))} is not {expected}")
 
-    def name(self, name: str) -> str:
+    def read_name(self, name: str) -> str:
         """Return a name: a string or an integer. Raise a fault for anything else, under any policy."""
-        if (valid_name := parse_name(self.value(name))) is None:
-            raise self.misfit(name, "a text or a whole number")
+        if (valid_name := parse_name(self.raw_value(name))) is None:
+            raise self.mismatch_error(name, "a text or a whole number")
         return valid_name
 
-    def text(self, name: str, default: str | None = None) -> str:
+    def read_text(self, name: str, default: str | None = None) -> str:
         """Return a string."""
-        return self._read(name, str, "a text", default, "")
+        return self._read_value(name, str, "a text", default, "")
 
-    def number(self, name: str, default: float | None = None, *, above: float | None = None) -> float:
+    def read_number(self, name: str, default: float | None = None, *, above: float | None = None) -> float:
         """Return a finite number: greater than `above` or, without `above`, at least 0."""
         bounds = Meta(ge=0, le=_MAX_NUMBER) if above is None else Meta(gt=above, le=_MAX_NUMBER)
         expected = "a number of at least 0" if above is None else f"a number above {above:g}"
-        return self._read(name, Annotated[float, bounds], expected, default, 0.0)
+        return self._read_value(name, Annotated[float, bounds], expected, default, 0.0)
 
-    def whole(self, name: str, default: int | None = None, *, least: int = 0, most: int = 2**62) -> int:
+    def read_integer(
+        self, name: str, default: int | None = None, *, least: int = 0, most: int = 2**62
+    ) -> int:
         """Return an integer between `least` and `most`. After a fault return `default`, or 0."""
         expected = f"a whole number from {least}" + (f" to {most}" if most < 2**62 else "")
-        return self._read(name, Annotated[int, Meta(ge=least, le=most)], expected, default, 0)
+        return self._read_value(name, Annotated[int, Meta(ge=least, le=most)], expected, default, 0)
 
-    def word(self, name: str, words: type[Word], default: Word | None = None) -> Word:
+    def read_enum(self, name: str, words: type[Word], default: Word | None = None) -> Word:
         """Return a member of an enum by its value."""
-        return words(self.choice(name, [word.value for word in words], default))
+        return words(self.read_choice(name, [word.value for word in words], default))
 
-    def choice(self, name: str, words: Sequence[str], default: str | None = None) -> str:
+    def read_choice(self, name: str, words: Sequence[str], default: str | None = None) -> str:
         """Return one of the allowed strings."""
-        return self._read(name, Literal[tuple(words)], f"one of {', '.join(words)}", default, words[0])
+        return self._read_value(name, Literal[tuple(words)], f"one of {', '.join(words)}", default, words[0])
 
-    def flag(self, name: str, default: bool = False) -> bool:
+    def read_flag(self, name: str, default: bool = False) -> bool:
         """Return True or False."""
-        return self._read(name, bool, "true or false", default, default)
+        return self._read_value(name, bool, "true or false", default, default)
 
-    def optional_number(self, name: str) -> float | None:
+    def read_optional_number(self, name: str) -> float | None:
         """Return a number as `number` does, or None if the field is missing or null."""
-        return None if self.value(name) is None else self.number(name)
+        return None if self.raw_value(name) is None else self.read_number(name)
 
-    def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    def read_texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
         """Return a list of strings."""
-        return self._read(name, tuple[str, ...], "a list of texts", default, ())
+        return self._read_value(name, tuple[str, ...], "a list of texts", default, ())
 
-    def inner(self, name: str) -> Fields:
+    def read_object(self, name: str) -> Fields:
         """Return a reader of the object in a field; the object is empty if the field is missing or null."""
         values: dict[str, Any] = {}
-        if self.value(name) is not None:
-            values = self._read(name, dict, "an object", None, values)
-        return self.under(name, values)
+        if self.raw_value(name) is not None:
+            values = self._read_value(name, dict, "an object", None, values)
+        return self.fields_under(name, values)
 
-    def under(self, name: str, values: Mapping[str, Any]) -> Fields:
+    def fields_under(self, name: str, values: Mapping[str, Any]) -> Fields:
         """Return a reader of values that belong to the object in a field."""
         return Fields(values, self.file, self._policy, f"{self._prefix}{name}.", self._row)
 
@@ -164,22 +166,22 @@ class Fields:
         """Return a reader of other values for the same object."""
         return Fields(values, self.file, self._policy, self._prefix, self._row)
 
-    def _read(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
+    def _read_value(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
         """Return the field as a value of a type.
 
         After a fault return `default`, or `empty` if there is no default.
         """
-        value = self.value(name)
-        if value is None and not self.has(name):
+        value = self.raw_value(name)
+        if value is None and not self.has_field(name):
             if default is None:
-                self.lacking(name, expected)
+                self.report_missing(name, expected)
             return empty if default is None else default
         if isinstance(value, float) and value.is_integer() and getattr(kind, "__origin__", None) is int:
             value = int(value)
         try:
             read: T = msgspec.convert(value, kind)
         except msgspec.ValidationError:
-            self.fault(name, f"{self.shown(value)} is not {expected}", self.remedy)
+            self.report_fault(name, f"{self.format_value(value)} is not {expected}", self.remedy)
             return empty if default is None else default
         return read
 

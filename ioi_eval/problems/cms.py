@@ -33,21 +33,21 @@ from ioi_eval.model.values import (
 from ioi_eval.problems.keys import (
     Keys,
     UnknownKeyPolicy,
-    choice,
-    file_name,
-    flag,
+    choice_key,
+    enum_key,
+    file_name_key,
+    flag_key,
     format_choices,
-    memory_limit,
-    number,
-    optional_number,
-    optional_whole,
-    raw,
-    seconds,
-    text,
-    text_list,
-    texts,
-    whole,
-    word,
+    integer_key,
+    number_key,
+    optional_integer_key,
+    optional_number_key,
+    raw_key,
+    read_memory_limit,
+    seconds_key,
+    split_text_key,
+    text_key,
+    text_list_key,
 )
 from ioi_eval.problems.names import is_plain_name
 from ioi_eval.problems.package import (
@@ -103,9 +103,9 @@ def _split_at_commas(value: str) -> list[str]:
 class ScoringKeys(Keys):
     """The keys of a header that describe subtasks."""
 
-    score_type = word(ScoreType, "", default=ScoreType.GROUP_MIN)
-    threshold = number("for GroupThreshold", default=1.0, above=0)
-    score_type_parameters = raw(
+    score_type = enum_key(ScoreType, "", default=ScoreType.GROUP_MIN)
+    threshold = number_key("for GroupThreshold", default=1.0, above=0)
+    score_type_parameters = raw_key(
         "instead of files in `subtasks/`: `[[points, tests], ...]`, with a threshold as a third value, or a"
         " name, which is ignored; each group may be an object instead, below; or the points of each test of a"
         " Sum",
@@ -116,7 +116,7 @@ class ScoringKeys(Keys):
 class ManagerKeys(Keys):
     """The keys of a header that describe the manager."""
 
-    manager = word(
+    manager = enum_key(
         CheckerKind,
         "how a manager or an interactor reports the score",
         "`cms` for Communication, `testlib` for Interactive",
@@ -129,72 +129,76 @@ class CmsHeader(ScoringKeys, ManagerKeys):
     """The keys of problem.json."""
 
     ignored = ("managers",)
-    id = text("the id, of letters, digits, `_`, `-` and `.`", name="code")
-    title = text("a title", "the id", name="name")
-    year = optional_whole("year of the contest", "no year", least=1950, most=2200)
-    time_limit = seconds(if_missing="refused, except in OutputOnly tasks")
-    memory_limit = raw("bytes, at least 1 MiB; `null` means no limit", "refused, except in OutputOnly tasks")
-    task_type = word(TaskType, "", default=TaskType.BATCH)
-    task_type_params = raw(
+    id = text_key("the id, of letters, digits, `_`, `-` and `.`", name="code")
+    title = text_key("a title", "the id", name="name")
+    year = optional_integer_key("year of the contest", "no year", least=1950, most=2200)
+    time_limit = seconds_key(if_missing="refused, except in OutputOnly tasks")
+    memory_limit = raw_key(
+        "bytes, at least 1 MiB; `null` means no limit", "refused, except in OutputOnly tasks"
+    )
+    task_type = enum_key(TaskType, "", default=TaskType.BATCH)
+    task_type_params = raw_key(
         "an object with the keys below, a list in the contest system's order, or a string with one of these",
         "nothing is set",
     )
-    task_type_parameters = raw("the same key, as the contest system calls it", "`task_type_params`")
-    checker = raw(
+    task_type_parameters = raw_key("the same key, as the contest system calls it", "`task_type_params`")
+    checker = raw_key(
         f"{format_choices(list(CheckerKind))}, or an object, below",
         "`cms` with a folder `checker/`, else `white-diff`",
     )
-    submission_format = text_list(
+    submission_format = split_text_key(
         _split_at_commas,
         "the names of a submission's files, as a list or separated by commas: `user1.%l, user2.%l`. The first"
         " is the code, the others lie next to it; graders and stubs may import or include all by these names."
         " Names without `.%l` are ignored",
         "one file, called as the id",
     )
-    score_precision = whole("digits of a subtask's score", default=2, most=9)
-    cpp_standard = text("such as `gnu++17` or `c++20`", "`gnu++20`, before 2024 `gnu++17`")
+    score_precision = integer_key("digits of a subtask's score", default=2, most=9)
+    cpp_standard = text_key("such as `gnu++17` or `c++20`", "`gnu++20`, before 2024 `gnu++17`")
 
 
 class TaskTypeParams(Keys):
     """The keys of `task_type_params`."""
 
-    compilation = raw(
+    compilation = raw_key(
         "Batch, BatchAndOutput: `alone` or `grader`; Communication: `alone` or `stub`",
         "`grader` or `stub` if there is one",
     )
-    inputfile = file_name("Batch, BatchAndOutput: the file that submissions read", "standard input")
-    outputfile = file_name("Batch, BatchAndOutput: the file that submissions write", "standard output")
-    output_eval = choice(
+    inputfile = file_name_key("Batch, BatchAndOutput: the file that submissions read", "standard input")
+    outputfile = file_name_key("Batch, BatchAndOutput: the file that submissions write", "standard output")
+    output_eval = choice_key(
         _OUTPUT_EVALS, "Batch, BatchAndOutput, OutputOnly, TwoSteps", "as `checker` says", default=DIFF
     )
-    output_only_testcases = text_list(
+    output_only_testcases = split_text_key(
         _split_at_commas, "BatchAndOutput: names of tests, as a list or separated by commas"
     )
-    num_processes = whole("Communication", default=1, least=1, most=100)
-    user_io = choice(
+    num_processes = integer_key("Communication", default=1, least=1, most=100)
+    user_io = choice_key(
         USER_IO,
         "Communication",
         f"`{STD_IO}`, as in the contest system; a note says so if there is a stub",
         default=STD_IO,
     )
-    manager_args = text_list(
+    manager_args = split_text_key(
         shlex.split,
         "Communication, Interactive: arguments, as a list or a string that is split as by a shell",
     )
-    function = text("Function: a name, or `Class.method`")
+    function = text_key("Function: a name, or `Class.method`")
 
 
 class CheckerKeys(Keys):
     """The keys of `checker` if it is an object."""
 
     unknown = UnknownKeyPolicy.REFUSED
-    kind = word(CheckerKind, "", "`cms` with a folder `checker/`, else `tokens`", default=CheckerKind.TOKENS)
-    arguments = texts("a list of strings, after those of the kind")
-    case_sensitive = flag("for `tokens`", default=True)
-    space_sensitive = flag("for `tokens`")
-    absolute = optional_number("tolerance of numbers, for `tokens` and `json`", "none")
-    relative = optional_number("tolerance of numbers, for `tokens` and `json`", "none")
-    full = number(
+    kind = enum_key(
+        CheckerKind, "", "`cms` with a folder `checker/`, else `tokens`", default=CheckerKind.TOKENS
+    )
+    arguments = text_list_key("a list of strings, after those of the kind")
+    case_sensitive = flag_key("for `tokens`", default=True)
+    space_sensitive = flag_key("for `tokens`")
+    absolute = optional_number_key("tolerance of numbers, for `tokens` and `json`", "none")
+    relative = optional_number_key("tolerance of numbers, for `tokens` and `json`", "none")
+    full = number_key(
         "the number that means full marks, for `icpc` in `score.txt`, for `testlib` after `points`",
         default=1.0,
         above=0,
@@ -210,10 +214,10 @@ _TESTS_MEANING = (
 class SubtaskKeys(Keys):
     """The keys of a file in subtasks/."""
 
-    score = number("points")
-    testcases = raw(_TESTS_MEANING, "refused")
-    score_type = word(ScoreType, "", "as in `problem.json`", default=ScoreType.GROUP_MIN)
-    threshold = number("for GroupThreshold", "as in `problem.json`", default=1.0, above=0)
+    score = number_key("points")
+    testcases = raw_key(_TESTS_MEANING, "refused")
+    score_type = enum_key(ScoreType, "", "as in `problem.json`", default=ScoreType.GROUP_MIN)
+    threshold = number_key("for GroupThreshold", "as in `problem.json`", default=1.0, above=0)
 
 
 class GroupKeys(Keys):
@@ -221,17 +225,17 @@ class GroupKeys(Keys):
 
     unknown = UnknownKeyPolicy.REFUSED
     ignored = ("always_show_testcases", "name", "key")
-    score = number("points", name="max_score")
-    testcases = raw(_TESTS_MEANING, "refused")
-    score_type = word(ScoreType, "", "as in `problem.json`", default=ScoreType.GROUP_MIN)
-    threshold = number("for GroupThreshold", "as in `problem.json`", default=1.0, above=0)
+    score = number_key("points", name="max_score")
+    testcases = raw_key(_TESTS_MEANING, "refused")
+    score_type = enum_key(ScoreType, "", "as in `problem.json`", default=ScoreType.GROUP_MIN)
+    threshold = number_key("for GroupThreshold", "as in `problem.json`", default=1.0, above=0)
 
 
 class _GroupRow(GroupKeys):
     """A group in `score_type_parameters` that is a list: its values by position."""
 
-    score = number("points", name="points")
-    testcases = raw(_TESTS_MEANING, "refused", name="tests")
+    score = number_key("points", name="points")
+    testcases = raw_key(_TESTS_MEANING, "refused", name="tests")
 
 
 # --- the format --------------------------------------------------------------------------------------
@@ -259,7 +263,7 @@ class Cms(DeclaredFormat[CmsHeader]):
         checker = find_checker(header, params, task, list_files(folder, "checker"))
         options = read_options(params, task, find_first_by_stem(graders, [grader_name(task)]) is not None)
         check_grader(task, options, graders, faults)
-        if options.with_grader and task is TaskType.COMMUNICATION and not params.has("user_io"):
+        if options.with_grader and task is TaskType.COMMUNICATION and not params.has_field("user_io"):
             faults.note(DEFAULT_IO_NOTE, self.header)
         source_names = _source_names(header, problem_id)
         if options.with_grader:
@@ -271,7 +275,7 @@ class Cms(DeclaredFormat[CmsHeader]):
         for name in options.output_tests:
             if name not in test_names:
                 sentence = f"names the test {name!r}, which is not in tests/"
-                params.fault("output_only_testcases", sentence, suggest_names(name, test_names))
+                params.report_fault("output_only_testcases", sentence, suggest_names(name, test_names))
         subtasks = read_subtasks(folder, header, test_names, faults)
         if not subtasks:
             sentence = "no subtasks, so there are no points; a submission must pass all tests"
@@ -302,8 +306,8 @@ def _read_limits(header: CmsHeader, task: TaskType) -> Limits:
     """Return the limits. Output-only tasks run no programs, so they have none."""
     if task is TaskType.OUTPUT_ONLY:
         return Limits()
-    is_limited = not header.has("memory_limit") or header.memory_limit is not None
-    memory = memory_limit(header, "memory_limit", "bytes", 1) if is_limited else None
+    is_limited = not header.has_field("memory_limit") or header.memory_limit is not None
+    memory = read_memory_limit(header, "memory_limit", "bytes", 1) if is_limited else None
     return Limits.contest(header.time_limit, memory)
 
 
@@ -317,7 +321,7 @@ def _source_names(header: CmsHeader, problem_id: str) -> tuple[str, ...]:
     stems = tuple(name.removesuffix(_SOURCE_SUFFIX) for name in names)
     for stem in stems:
         if not is_plain_name(stem):
-            header.fault(
+            header.report_fault(
                 field,
                 f"{stem + _SOURCE_SUFFIX!r} is not the name of a source",
                 f"Write it as name{_SOURCE_SUFFIX}",
@@ -330,7 +334,9 @@ def cpp_standard(header: Fields, year: int | None) -> str:
     default = "gnu++17" if year is not None and year < _GNU20_SINCE else "gnu++20"
     standard = CmsHeader.cpp_standard.read(header, default)
     if not re.fullmatch(r"(gnu|c)\+\+[0-9][0-9a-z]", standard):
-        header.fault("cpp_standard", f"{standard!r} is not a C++ standard", "Write it as gnu++17 or c++20")
+        header.report_fault(
+            "cpp_standard", f"{standard!r} is not a C++ standard", "Write it as gnu++17 or c++20"
+        )
     return standard
 
 
@@ -346,7 +352,7 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PA
         faults: Receives faults and notes.
         field: The header's key for the parameters.
     """
-    field = _LONG_PARAMS_KEY if header.has(_LONG_PARAMS_KEY) else field
+    field = _LONG_PARAMS_KEY if header.has_field(_LONG_PARAMS_KEY) else field
     value = _parse_json_field(header, field)
     named: dict[str, Any] = {}
     if isinstance(value, list):
@@ -361,7 +367,9 @@ def read_params(header: Fields, task: TaskType, faults: Faults, field: str = _PA
         unprefixed = {name.removeprefix(prefix): param for name, param in value.items()}
         named = {_ALIASES.get(name, name): param for name, param in unprefixed.items()}
     elif value is not None:
-        header.fault(field, "neither an object nor a list", "Write it as the contest system exports it")
+        header.report_fault(
+            field, "neither an object nor a list", "Write it as the contest system exports it"
+        )
     params = TaskTypeParams(named, header.file, faults, prefix=f"{field}.")
     params.check_keys()
     return params
@@ -393,7 +401,7 @@ def read_options(params: TaskTypeParams, task: TaskType, has_grader: bool) -> Ta
             name = params.function
             if name and not all(part.isidentifier() for part in name.split(".")):
                 problem = f"{name!r} is not the name of a function"
-                params.fault("function", problem, "Set a name, or Class.method")
+                params.report_fault("function", problem, "Set a name, or Class.method")
             return TaskOptions(function=name)
     return TaskOptions()
 
@@ -401,7 +409,7 @@ def read_options(params: TaskTypeParams, task: TaskType, has_grader: bool) -> Ta
 def _needs_compilation(params: Fields, together: str, has_grader: bool) -> bool:
     """Return True if submissions are compiled with the grader. `together` is the value that means so."""
     default = together if has_grader else "alone"
-    return params.choice("compilation", ("alone", together), default) == together
+    return params.read_choice("compilation", ("alone", together), default) == together
 
 
 def _parse_json_field(header: Fields, field: str) -> Any:
@@ -412,7 +420,7 @@ def _parse_json_field(header: Fields, field: str) -> Any:
     try:
         return parse_json(value) if value.strip() else None
     except ValueError as error:
-        header.fault(field, f"broken JSON in the string: {error}", "Correct it in the file")
+        header.report_fault(field, f"broken JSON in the string: {error}", "Correct it in the file")
         return None
 
 
@@ -479,7 +487,7 @@ def find_manager(
     kind = ManagerKeys.manager.read(header, default)
     if kind is CheckerKind.CMS and task is TaskType.INTERACTIVE:
         problem = f"an interactor cannot print a score for {kind}: its output goes to the submission"
-        header.fault("manager", problem, f"Set it to {', '.join(_MANAGER_KINDS[1:])}")
+        header.report_fault("manager", problem, f"Set it to {', '.join(_MANAGER_KINDS[1:])}")
     source = find_first_by_stem(graders, names)
     if source is None:
         missing = f"{folder}/{Path(names[0]).name}.cpp"
@@ -493,8 +501,8 @@ def find_checker(
 ) -> Checker:
     """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files."""
     # The fields are empty if `checker` is missing or is only a kind.
-    values = header.value("checker")
-    checker_keys = CheckerKeys.of(header.under("checker", values if isinstance(values, dict) else {}))
+    values = header.raw_value("checker")
+    checker_keys = CheckerKeys.of(header.fields_under("checker", values if isinstance(values, dict) else {}))
     checker_keys.check_keys()
     kind = _checker_kind(header, checker_keys, params, bool(sources), task)
     checker = Checker(
@@ -530,7 +538,7 @@ def add_sources(
     programs = [file for file in sources if find_language_by_suffix(Path(file.name).suffix)]
     source = find_first_by_stem(sources, _CHECKERS) or (programs[0] if len(programs) == 1 else None)
     if source is None:
-        header.fault(field, "missing file checker/checker.cpp", f"Add it, or set this to {without}")
+        header.report_fault(field, "missing file checker/checker.cpp", f"Add it, or set this to {without}")
         return checker
     language = language_of(source.name) or "c++"
     return replace(checker, sources=put_first(source, sources), language=language)
@@ -540,11 +548,11 @@ def _checker_kind(
     header: Fields, checker_keys: CheckerKeys, params: TaskTypeParams, has_sources: bool, task: TaskType
 ) -> CheckerKind:
     """Return the kind of the checker."""
-    output_eval = params.output_eval if params.has("output_eval") else None
+    output_eval = params.output_eval if params.has_field("output_eval") else None
     if checker_keys.values:
         return CheckerKeys.kind.read(checker_keys, CheckerKind.CMS if has_sources else CheckerKind.TOKENS)
-    if header.has("checker"):
-        return header.word("checker", CheckerKind, CheckerKind.CMS)
+    if header.has_field("checker"):
+        return header.read_enum("checker", CheckerKind, CheckerKind.CMS)
     if output_eval is not None:
         return CheckerKind.CMS if output_eval == COMPARATOR else CheckerKind.WHITE_DIFF
     if has_sources:
@@ -569,7 +577,7 @@ class _Group(NamedTuple):
     @property
     def tests(self) -> Any:
         """Return the value that selects the tests: names, a regular expression or a number of tests."""
-        return self.fields.value(self.tests_field)
+        return self.fields.raw_value(self.tests_field)
 
 
 def read_subtasks(
@@ -590,9 +598,11 @@ def read_subtasks(
             subtask_keys = SubtaskKeys(values, file, faults)
             subtask_keys.check_keys()
             groups.append(_make_group(path.stem, subtask_keys, defaults))
-    if header.has(_SUBTASK_PARAMETERS):
+    if header.has_field(_SUBTASK_PARAMETERS):
         if groups:
-            header.fault(_SUBTASK_PARAMETERS, "there are also subtasks in files", "Remove one of the two")
+            header.report_fault(
+                _SUBTASK_PARAMETERS, "there are also subtasks in files", "Remove one of the two"
+            )
         groups = _read_group_parameters(header, defaults, len(tests), faults)
     has_counts = any(_is_count(group.tests) for group in groups)
     if has_counts:
@@ -631,14 +641,14 @@ def _read_group_parameters(
     """
     value = _parse_json_field(header, _SUBTASK_PARAMETERS)
     if defaults.score_type is ScoreType.SUM and isinstance(value, int | float):
-        parameters = header.under(_SUBTASK_PARAMETERS, {"tests": ".*"} if test_count else {})
-        points = Fields({_SUBTASK_PARAMETERS: value}, header.file, faults).number(_SUBTASK_PARAMETERS)
+        parameters = header.fields_under(_SUBTASK_PARAMETERS, {"tests": ".*"} if test_count else {})
+        points = Fields({_SUBTASK_PARAMETERS: value}, header.file, faults).read_number(_SUBTASK_PARAMETERS)
         return [_Group(replace(defaults, points=points * test_count), parameters, "tests")]
     if value is None:
         return []
     if not isinstance(value, list) or not all(map(_is_group_row, value)):
         problem = "neither a list of [points, tests] nor one of objects"
-        header.fault(_SUBTASK_PARAMETERS, problem, "Write it as the contest system does")
+        header.report_fault(_SUBTASK_PARAMETERS, problem, "Write it as the contest system does")
         return []
     return [_read_group_row(str(index), row, header, defaults) for index, row in enumerate(value, 1)]
 
@@ -653,20 +663,20 @@ def _read_group_row(name: str, row: dict[str, Any] | list[Any], header: Fields, 
     prefix = f"{_SUBTASK_PARAMETERS}.{name}"
     if isinstance(row, dict):
         values = {str(key): value for key, value in row.items() if value is not None}
-        group_keys = GroupKeys.of(header.under(prefix, values))
+        group_keys = GroupKeys.of(header.fields_under(prefix, values))
         group_keys.check_keys()
         return _make_group(name, group_keys, defaults)
     if defaults.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(row[-1], str):
         row = row[:2]  # the third value is a name, which has no effect
     values = dict(zip(("points", "tests", "threshold"), row, strict=False))
-    return _make_group(name, _GroupRow.of(header.under(prefix, values)), defaults)
+    return _make_group(name, _GroupRow.of(header.fields_under(prefix, values)), defaults)
 
 
 def _make_group(name: str, keys: SubtaskKeys | GroupKeys, defaults: Subtask) -> _Group:
     """Return a group that is described by these keys."""
     kind = type(keys)
     if keys.testcases is None:
-        keys.fault(kind.testcases.name, "missing", _TESTS_REMEDY)
+        keys.report_fault(kind.testcases.name, "missing", _TESTS_REMEDY)
     subtask = replace(
         defaults,
         name=name,
@@ -685,7 +695,7 @@ def _tests_by_count(groups: Sequence[_Group], tests: tuple[str, ...]) -> list[tu
     """Return each group's tests if all groups have numbers of tests. They are consecutive in `tests`."""
     for group in groups:
         if not _is_count(group.tests) or group.tests < 1:
-            group.fields.fault(
+            group.fields.report_fault(
                 group.tests_field,
                 "must be a number of at least 1, as other subtasks have numbers of tests",
                 _TESTS_REMEDY,
@@ -695,7 +705,7 @@ def _tests_by_count(groups: Sequence[_Group], tests: tuple[str, ...]) -> list[tu
     try:
         return list(select_group_tests(tests, counts))
     except InputError as error:
-        groups[-1].fields.fault(groups[-1].tests_field, error.problem, "Correct the numbers of tests")
+        groups[-1].fields.report_fault(groups[-1].tests_field, error.problem, "Correct the numbers of tests")
         return [() for _ in groups]
 
 
@@ -705,25 +715,29 @@ def _tests_by_name(group: _Group, tests: tuple[str, ...]) -> tuple[str, ...]:
         try:
             return select_group_tests(tests, [group.tests])[0]
         except InputError as error:
-            group.fields.fault(
+            group.fields.report_fault(
                 group.tests_field, error.problem, "It must match from the start of the tests' names"
             )
             return ()
     if group.tests is None:
         return ()  # already reported
-    names = group.fields.texts(group.tests_field)
+    names = group.fields.read_texts(group.tests_field)
     if not names and group.tests == []:
-        group.fields.fault(group.tests_field, "no tests", "List the subtask's tests, or remove this file")
+        group.fields.report_fault(
+            group.tests_field, "no tests", "List the subtask's tests, or remove this file"
+        )
     listed = set(tests)
     for name in dict.fromkeys(names):
         if name not in listed:
-            group.fields.fault(
+            group.fields.report_fault(
                 group.tests_field,
                 f"names the test {name!r}, which is not in tests/",
                 suggest_names(name, tests),
             )
         elif names.count(name) > 1:
-            group.fields.fault(group.tests_field, f"names the test {name!r} more than once", "Name it once")
+            group.fields.report_fault(
+                group.tests_field, f"names the test {name!r} more than once", "Name it once"
+            )
     return names
 
 

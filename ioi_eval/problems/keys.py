@@ -120,19 +120,19 @@ class Keys(Fields):
         for name in names:
             if name in declared:
                 refusal = declared[name].refusal
-                if refusal and self.value(name):
-                    self.fault(name, *refusal)
+                if refusal and self.raw_value(name):
+                    self.report_fault(name, *refusal)
                 continue
             if name in self.ignored:
                 continue
             if name in meant:
-                self.fault(name, "unknown key", f"Did you mean {meant[name]!r}?")
+                self.report_fault(name, "unknown key", f"Did you mean {meant[name]!r}?")
             elif unknown is UnknownKeyPolicy.REFUSED:
-                self.fault(name, "unknown key", suggest_names(name, tuple(declared)))
+                self.report_fault(name, "unknown key", suggest_names(name, tuple(declared)))
             elif is_misspelt(name, missing):
-                self.fault(name, "unknown key", suggest_names(name, missing))
+                self.report_fault(name, "unknown key", suggest_names(name, missing))
             elif unknown is UnknownKeyPolicy.NOTED:
-                self._policy.note(f"{self.place(name)}: unknown key, so it is ignored", self.file)
+                self._policy.note(f"{self.full_name(name)}: unknown key, so it is ignored", self.file)
 
 
 def format_key_table(keys: type[Keys]) -> str:
@@ -144,60 +144,60 @@ def format_key_table(keys: type[Keys]) -> str:
 # --- kinds of values ---------------------------------------------------------------------------------
 
 
-def raw(meaning: str, if_missing: str, **more: Any) -> Key[Any]:
+def raw_key(meaning: str, if_missing: str, **more: Any) -> Key[Any]:
     """Declare a key of any type. Its value is None if it is missing."""
-    return Key(lambda fields, name, _: fields.value(name), None, meaning, if_missing, **more)
+    return Key(lambda fields, name, _: fields.raw_value(name), None, meaning, if_missing, **more)
 
 
-def refused(problem: str, remedy: str) -> Key[Any]:
+def refused_key(problem: str, remedy: str) -> Key[Any]:
     """Declare a key of the format that is refused unless its value is empty."""
     meaning = f"refused: {problem}. {remedy}"
-    return Key(lambda fields, name, _: fields.value(name), None, meaning, "-", refusal=(problem, remedy))
+    return Key(lambda fields, name, _: fields.raw_value(name), None, meaning, "-", refusal=(problem, remedy))
 
 
-def text(meaning: str, if_missing: str = "", *, default: str | None = None, **more: Any) -> Key[str]:
+def text_key(meaning: str, if_missing: str = "", *, default: str | None = None, **more: Any) -> Key[str]:
     """Declare a string."""
-    return Key(Fields.text, default, meaning, if_missing, **more)
+    return Key(Fields.read_text, default, meaning, if_missing, **more)
 
 
-def texts(meaning: str, if_missing: str = "none", **more: Any) -> Key[tuple[str, ...]]:
+def text_list_key(meaning: str, if_missing: str = "none", **more: Any) -> Key[tuple[str, ...]]:
     """Declare a list of strings."""
-    return Key(Fields.texts, (), meaning, if_missing, **more)
+    return Key(Fields.read_texts, (), meaning, if_missing, **more)
 
 
-def text_list(
+def split_text_key(
     split: Callable[[str], Sequence[str]], meaning: str, if_missing: str = "none", **more: Any
 ) -> Key[tuple[str, ...]]:
     """Declare a list of strings that may also be a single string, which `split` divides."""
 
     def read(fields: Fields, name: str, _: object) -> tuple[str, ...]:
-        if isinstance(fields.value(name), list):
-            return fields.texts(name)
-        value = fields.text(name, "")
+        if isinstance(fields.raw_value(name), list):
+            return fields.read_texts(name)
+        value = fields.read_text(name, "")
         try:
             return tuple(split(value))
         except ValueError as error:
-            fields.fault(name, f"{value!r} is not a list of arguments ({error})", "Close the quotes")
+            fields.report_fault(name, f"{value!r} is not a list of arguments ({error})", "Close the quotes")
             return ()
 
     return Key(read, (), meaning, if_missing, **more)
 
 
-def file_name(meaning: str, if_missing: str = "", *, default: str = "", **more: Any) -> Key[str]:
+def file_name_key(meaning: str, if_missing: str = "", *, default: str = "", **more: Any) -> Key[str]:
     """Declare the name of a file without a path, or an empty string."""
 
     def read(fields: Fields, name: str, default: str | None) -> str:
-        value = fields.text(name, default)
+        value = fields.read_text(name, default)
         if not value or is_plain_name(value):
             return value
         remedy = "Set a name such as input.txt, or leave it empty"
-        fields.fault(name, f"{value!r} is not a plain file name", remedy)
+        fields.report_fault(name, f"{value!r} is not a plain file name", remedy)
         return ""
 
     return Key(read, default, meaning, if_missing, **more)
 
 
-def number(
+def number_key(
     meaning: str,
     if_missing: str = "",
     *,
@@ -208,7 +208,7 @@ def number(
     """Declare a number: greater than `above` or, without `above`, at least 0."""
     bounds = "at least 0" if above is None else f"above {above:g}"
     return Key(
-        lambda fields, name, default: fields.number(name, default, above=above),
+        lambda fields, name, default: fields.read_number(name, default, above=above),
         default,
         _join_bounds(meaning, bounds),
         if_missing,
@@ -216,10 +216,10 @@ def number(
     )
 
 
-def optional_number(meaning: str, if_missing: str, **more: Any) -> Key[float | None]:
+def optional_number_key(meaning: str, if_missing: str, **more: Any) -> Key[float | None]:
     """Declare a number of at least 0. Its value is None if it is missing or null."""
     return Key(
-        lambda fields, name, _: fields.optional_number(name),
+        lambda fields, name, _: fields.read_optional_number(name),
         None,
         _join_bounds(meaning, "at least 0"),
         if_missing,
@@ -227,7 +227,7 @@ def optional_number(meaning: str, if_missing: str, **more: Any) -> Key[float | N
     )
 
 
-def whole(
+def integer_key(
     meaning: str,
     if_missing: str = "",
     *,
@@ -238,7 +238,7 @@ def whole(
 ) -> Key[int]:
     """Declare an integer from `least` to `most`."""
     return Key(
-        lambda fields, name, default: fields.whole(name, default, least=least, most=most),
+        lambda fields, name, default: fields.read_integer(name, default, least=least, most=most),
         default,
         _join_bounds(meaning, f"{least} to {most}" if most < 2**62 else f"at least {least}"),
         if_missing,
@@ -246,10 +246,14 @@ def whole(
     )
 
 
-def optional_whole(meaning: str, if_missing: str, *, least: int, most: int, **more: Any) -> Key[int | None]:
+def optional_integer_key(
+    meaning: str, if_missing: str, *, least: int, most: int, **more: Any
+) -> Key[int | None]:
     """Declare an integer from `least` to `most`. Its value is None if it is missing."""
     return Key(
-        lambda fields, name, _: fields.whole(name, least=least, most=most) if fields.has(name) else None,
+        lambda fields, name, _: (
+            fields.read_integer(name, least=least, most=most) if fields.has_field(name) else None
+        ),
         None,
         _join_bounds(meaning, f"{least} to {most}"),
         if_missing,
@@ -257,10 +261,10 @@ def optional_whole(meaning: str, if_missing: str, *, least: int, most: int, **mo
     )
 
 
-def flag(meaning: str, if_missing: str = "", *, default: bool = False, **more: Any) -> Key[bool]:
+def flag_key(meaning: str, if_missing: str = "", *, default: bool = False, **more: Any) -> Key[bool]:
     """Declare True or False."""
     return Key(
-        lambda fields, name, default: fields.flag(name, bool(default)),
+        lambda fields, name, default: fields.read_flag(name, bool(default)),
         default,
         _join_bounds(meaning, "true or false"),
         if_missing,
@@ -268,7 +272,7 @@ def flag(meaning: str, if_missing: str = "", *, default: bool = False, **more: A
     )
 
 
-def word(
+def enum_key(
     kind: type[W],
     meaning: str,
     if_missing: str = "",
@@ -280,7 +284,7 @@ def word(
     """Declare a member of an enum, by its value: any member, or one of `members`."""
     words = [member.value for member in members or kind]
     return Key(
-        lambda fields, name, default: kind(fields.choice(name, words, default)),
+        lambda fields, name, default: kind(fields.read_choice(name, words, default)),
         default,
         _join_bounds(meaning, format_choices(words)),
         if_missing,
@@ -288,12 +292,12 @@ def word(
     )
 
 
-def choice(
+def choice_key(
     words: Sequence[str], meaning: str, if_missing: str = "", *, default: str | None = None, **more: Any
 ) -> Key[str]:
     """Declare one of these strings."""
     return Key(
-        lambda fields, name, default: fields.choice(name, words, default),
+        lambda fields, name, default: fields.read_choice(name, words, default),
         default,
         _join_bounds(meaning, format_choices(words)),
         if_missing,
@@ -301,18 +305,18 @@ def choice(
     )
 
 
-def inner(kind: type[K], meaning: str, if_missing: str = "no such settings", **more: Any) -> Key[K]:
+def object_key(kind: type[K], meaning: str, if_missing: str = "no such settings", **more: Any) -> Key[K]:
     """Declare an object with declared keys. It is empty if it is missing."""
-    return Key(lambda fields, name, _: kind.of(fields.inner(name)), None, meaning, if_missing, **more)
+    return Key(lambda fields, name, _: kind.of(fields.read_object(name)), None, meaning, if_missing, **more)
 
 
 # --- limits ------------------------------------------------------------------------------------------
 
 
-def seconds(meaning: str = "", if_missing: str = _REFUSED, **more: Any) -> Key[float]:
+def seconds_key(meaning: str = "", if_missing: str = _REFUSED, **more: Any) -> Key[float]:
     """Declare a time limit in seconds. A number that must be in milliseconds is a fault."""
     return Key(
-        lambda fields, name, _: time_limit(fields, name),
+        lambda fields, name, _: read_time_limit(fields, name),
         None,
         _join_bounds(meaning, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
         if_missing,
@@ -320,16 +324,16 @@ def seconds(meaning: str = "", if_missing: str = _REFUSED, **more: Any) -> Key[f
     )
 
 
-def time_limit(fields: Fields, name: str) -> float:
+def read_time_limit(fields: Fields, name: str) -> float:
     """Return a time limit in seconds. A number that must be in milliseconds is a fault."""
-    limit = fields.number(name, above=0)
+    limit = fields.read_number(name, above=0)
     if limit >= _MAX_TIME_S:
         problem = f"{limit:g} seconds is more than any contest gives"
-        fields.fault(name, problem, "The unit is seconds, not milliseconds")
+        fields.report_fault(name, problem, "The unit is seconds, not milliseconds")
     return limit
 
 
-def memory(
+def memory_key(
     unit: str,
     unit_bytes: int,
     meaning: str = "",
@@ -340,20 +344,22 @@ def memory(
     """Declare a memory limit in this unit, of which the value is in bytes."""
 
     def read(fields: Fields, name: str, default: int | None) -> int:
-        return memory_limit(fields, name, unit, unit_bytes, default)
+        return read_memory_limit(fields, name, unit, unit_bytes, default)
 
     return Key(read, default, _join_bounds(meaning, unit), if_missing, **more)
 
 
-def memory_limit(fields: Fields, name: str, unit: str, unit_bytes: int, default: int | None = None) -> int:
+def read_memory_limit(
+    fields: Fields, name: str, unit: str, unit_bytes: int, default: int | None = None
+) -> int:
     """Return a memory limit in bytes. A number that must be in another unit is a fault."""
-    limit = fields.whole(name, default, least=1)
+    limit = fields.read_integer(name, default, least=1)
     if unit_bytes > 1 and limit * unit_bytes > _MAX_MEMORY_BYTES:
         problem = f"{limit} {unit} is more than any machine has"
-        fields.fault(name, problem, f"The unit is {unit}, not bytes")
+        fields.report_fault(name, problem, f"The unit is {unit}, not bytes")
     elif 0 < limit * unit_bytes < MIB:
         problem = f"{limit} {unit} is too little for any program"
-        fields.fault(name, problem, f"The unit is {unit}, not MB")
+        fields.report_fault(name, problem, f"The unit is {unit}, not MB")
     return limit * unit_bytes
 
 

@@ -169,11 +169,11 @@ class DeclaredFormat(PackageFormat, Generic[K]):
     def checked_id(self, folder: Path, where: str, header: K, faults: Faults) -> str:
         """Return the problem's id. An invalid id is a fault."""
         field = self.id_field
-        name = header.text(field) if field else name_of_location(folder, where)
+        name = header.read_text(field) if field else name_of_location(folder, where)
         if is_plain_name(name) or (field and not name):
             return name
         if field:
-            header.fault(
+            header.report_fault(
                 field, f"{name!r} is not an id", "Use letters, digits, '_', '-' and '.': it names files"
             )
         else:

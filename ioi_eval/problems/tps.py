@@ -34,7 +34,19 @@ from ioi_eval.problems.cms import (
     read_options,
     read_params,
 )
-from ioi_eval.problems.keys import MIB, Keys, choice, flag, memory, number, raw, seconds, text, whole, word
+from ioi_eval.problems.keys import (
+    MIB,
+    Keys,
+    choice_key,
+    enum_key,
+    flag_key,
+    integer_key,
+    memory_key,
+    number_key,
+    raw_key,
+    seconds_key,
+    text_key,
+)
 from ioi_eval.problems.names import stays_in_folder
 from ioi_eval.problems.package import (
     DeclaredFormat,
@@ -60,38 +72,38 @@ _NO_CHECKER = frozenset({TaskType.COMMUNICATION})
 class TpsHeader(ManagerKeys):
     """The keys of problem.json."""
 
-    id = text("the id, of letters, digits, `_`, `-` and `.`", name="name")
-    title = text("a title", "the id")
-    type = word(TaskType, "", members=_TASK_TYPES)
-    time_limit = seconds(if_missing="refused, except in OutputOnly tasks")
-    memory_limit = memory("MB", MIB, "", "refused, except in OutputOnly tasks")
-    has_grader = flag("submissions are compiled with a grader", "true, except in OutputOnly tasks")
-    grader_name = text("the grader's name without suffix", "`grader`, or `stub` if there is a `stub.cpp`")
-    has_checker = flag(
+    id = text_key("the id, of letters, digits, `_`, `-` and `.`", name="name")
+    title = text_key("a title", "the id")
+    type = enum_key(TaskType, "", members=_TASK_TYPES)
+    time_limit = seconds_key(if_missing="refused, except in OutputOnly tasks")
+    memory_limit = memory_key("MB", MIB, "", "refused, except in OutputOnly tasks")
+    has_grader = flag_key("submissions are compiled with a grader", "true, except in OutputOnly tasks")
+    grader_name = text_key("the grader's name without suffix", "`grader`, or `stub` if there is a `stub.cpp`")
+    has_checker = flag_key(
         "outputs are compared by a checker", "true if there is one, except in Communication tasks"
     )
-    has_manager = raw("not used: Communication tasks have a manager", "-")
-    type_params = raw("the parameters of the task type, as in `problem.json` of CMS", "nothing is set")
-    task_type_params = raw("the same key", "`type_params`")
-    task_type_parameters = raw("the same key, as the contest system calls it", "`type_params`")
-    num_processes = whole("Communication", "as in `type_params`", default=1, least=1, most=100)
-    user_io = choice(USER_IO, "Communication", "as in `type_params`", default=STD_IO)
-    score_precision = whole("digits of a subtask's score", default=2, most=9)
+    has_manager = raw_key("not used: Communication tasks have a manager", "-")
+    type_params = raw_key("the parameters of the task type, as in `problem.json` of CMS", "nothing is set")
+    task_type_params = raw_key("the same key", "`type_params`")
+    task_type_parameters = raw_key("the same key, as the contest system calls it", "`type_params`")
+    num_processes = integer_key("Communication", "as in `type_params`", default=1, least=1, most=100)
+    user_io = choice_key(USER_IO, "Communication", "as in `type_params`", default=STD_IO)
+    score_precision = integer_key("digits of a subtask's score", default=2, most=9)
 
 
 class SubtaskKeys(Keys):
     """The keys of a subtask in subtasks.json."""
 
     ignored = ("validators",)
-    index = number("position of the subtask", default=0.0)
-    score = number("points")
+    index = number_key("position of the subtask", default=0.0)
+    score = number_key("points")
 
 
 class SolutionKeys(Keys):
     """The keys of a solution in solutions.json."""
 
-    verdict = text("what the solution gets")
-    exceptions = raw("an object: what it gets in single subtasks", "none", name="except")
+    verdict = text_key("what the solution gets")
+    exceptions = raw_key("an object: what it gets in single subtasks", "none", name="except")
 
 
 class Tps(DeclaredFormat[TpsHeader]):
@@ -157,7 +169,7 @@ def _read_options(
     options = replace(read_options(params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:
         return options
-    if with_grader and not params.has("user_io") and not header.has("user_io"):
+    if with_grader and not params.has_field("user_io") and not header.has_field("user_io"):
         faults.note(DEFAULT_IO_NOTE, Tps.header)
     return replace(  # keys of problem.json win over the parameters, as in the export
         options,
@@ -168,9 +180,9 @@ def _read_options(
 
 def _params_key(header: TpsHeader) -> str:
     """Return the key that holds the parameters. Two keys with different values are a fault."""
-    keys = [key for key in _PARAMS if header.has(key)]
+    keys = [key for key in _PARAMS if header.has_field(key)]
     if len(keys) == 2 and header.values[keys[0]] != header.values[keys[1]]:
-        header.fault(keys[1], f"differs from {keys[0]}", f"Remove {keys[0]} or {keys[1]}")
+        header.report_fault(keys[1], f"differs from {keys[0]}", f"Remove {keys[0]} or {keys[1]}")
     return keys[0] if keys else _PARAMS[0]
 
 
@@ -197,7 +209,7 @@ def _read_graders(folder: Path, header: TpsHeader, task: TaskType) -> tuple[Name
         expected_name = f"{grader_name(task)}{suffix}"
         if grader is not None:
             content_by_name[expected_name] = grader
-        elif header.has("grader_name"):
+        elif header.has_field("grader_name"):
             content_by_name.pop(expected_name, None)  # not the grader that the package names
     return tuple(NamedBlob(name=name, content=content_by_name[name]) for name in sorted(content_by_name))
 
@@ -207,7 +219,7 @@ def _find_checker(folder: Path, header: TpsHeader, task: TaskType) -> Checker:
     if not TpsHeader.has_checker.read(header, task not in _NO_CHECKER):
         return Checker()
     sources = list_files(folder, "checker")
-    if not sources and not header.has("has_checker"):
+    if not sources and not header.has_field("has_checker"):
         return Checker()
     return add_sources(Checker(kind=CheckerKind.CMS), sources, header, "has_checker", "false")
 
@@ -220,17 +232,17 @@ def _read_subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tupl
     values = read_mapping(folder, _SUBTASKS, faults)
     if values is None:
         return ()
-    subtask_fields = Fields(values, _SUBTASKS, faults).inner("subtasks")
+    subtask_fields = Fields(values, _SUBTASKS, faults).read_object("subtasks")
     mapping = _read_mapping(folder, tuple(subtask_fields.values), tests, faults)
-    keys_by_name = {name: SubtaskKeys.of(subtask_fields.inner(name)) for name in subtask_fields.values}
+    keys_by_name = {name: SubtaskKeys.of(subtask_fields.read_object(name)) for name in subtask_fields.values}
     for keys in keys_by_name.values():
         keys.check_keys()
     subtasks = list[Subtask]()
     for name, keys in sorted(keys_by_name.items(), key=lambda pair: pair[1].index):
         subtask_tests = () if mapping is None else mapping.get(name, ())
         points = keys.score
-        if mapping is not None and not subtask_tests and keys.value("score"):
-            keys.fault("score", "a subtask with points has no tests", f"List its tests in {_MAPPING}")
+        if mapping is not None and not subtask_tests and keys.raw_value("score"):
+            keys.report_fault("score", "a subtask with points has no tests", f"List its tests in {_MAPPING}")
         subtasks.append(Subtask(name=name, points=points, tests=subtask_tests))
     return tuple(subtasks)
 
@@ -285,8 +297,8 @@ def _read_solutions(
     for item in solutions:
         for subtask in item.exceptions:
             if subtask not in subtasks:
-                exceptions = solution_fields.inner(item.name).inner("except")
-                exceptions.fault(subtask, "unknown subtask", suggest_names(subtask, subtasks))
+                exceptions = solution_fields.read_object(item.name).read_object("except")
+                exceptions.report_fault(subtask, "unknown subtask", suggest_names(subtask, subtasks))
     return tuple(solutions)
 
 
@@ -294,7 +306,7 @@ def _read_solution(
     folder: Path, name: str, solution_fields: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
 ) -> Solution | None:
     """Return a solution, or None after a fault or a note."""
-    keys = SolutionKeys.of(solution_fields.inner(name))
+    keys = SolutionKeys.of(solution_fields.read_object(name))
     if not isinstance(solution_fields.values[name], dict | None):
         return None  # already reported
     if not name.isprintable() or not stays_in_folder(name):
@@ -314,12 +326,12 @@ def _read_solution(
         return None
     else:
         source, outputs = path, ()
-    exceptions = keys.inner("except")
+    exceptions = keys.read_object("except")
     return make_solution(
         source,
         name=name,
         expected=keys.verdict,
-        exceptions={subtask: exceptions.text(subtask) for subtask in exceptions.values},
+        exceptions={subtask: exceptions.read_text(subtask) for subtask in exceptions.values},
         each_subtask=True,
         outputs=outputs,
     )

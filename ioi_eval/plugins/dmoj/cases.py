@@ -23,7 +23,7 @@ from ioi_eval.plugins.dmoj.keys import (
     InheritedKeys,
 )
 from ioi_eval.plugins.dmoj.programs import check_program_keys, read_program
-from ioi_eval.problems.keys import time_limit
+from ioi_eval.problems.keys import read_time_limit
 from ioi_eval.problems.package import Executable, GeneratedTest
 from ioi_eval.rules.grading import award_each_if_passed, award_minimum_if_passed
 
@@ -65,33 +65,33 @@ class CaseReader:
 
     def read(self) -> tuple[Subtask, ...]:
         """Read all cases, and return the subtasks."""
-        pretests = self._parts(PRETESTS) if self._header.has(PRETESTS) else []
+        pretests = self._parts(PRETESTS) if self._header.has_field(PRETESTS) else []
         parts = [*(part._replace(points=0.0) for part in pretests), *self._parts(CASES)]
         if not parts:
-            self._header.fault(CASES, "no cases", CASE_EXAMPLE)
+            self._header.report_fault(CASES, "no cases", CASE_EXAMPLE)
         elif not any(part.points for part in parts):
-            self._header.fault("points", "no case or batch has points", "Give cases or batches points")
+            self._header.report_fault("points", "no case or batch has points", "Give cases or batches points")
         if self._unanswered:
             problem = f"missing in {len(self._unanswered)} cases, and outputs are compared with it"
             remedy = "Name the answer, or an empty file if the output must be empty"
-            self._unanswered[0].fault("out", problem, remedy)
+            self._unanswered[0].report_fault("out", problem, remedy)
         if len(self.limits) > 1:
-            self._header.fault(CASES, "limits differ between cases", "Give all of them the same")
+            self._header.report_fault(CASES, "limits differ between cases", "Give all of them the same")
         return tuple(_make_subtasks(parts, [part for part in parts if part.name]))
 
     # --- listed cases ------------------------------------------------------------------------------------
 
     def _parts(self, key: str) -> list[_Part]:
         """Return the cases and batches in a key of init.yml."""
-        cases = self._header.value(key)
+        cases = self._header.raw_value(key)
         if cases is None or isinstance(cases, Mapping):
             cases = list(_find_archive_cases(self._header, self._files, cases or {}))
         if not isinstance(cases, list) or not all(isinstance(case, Mapping) for case in cases):
-            self._header.fault(key, f"{format_value(cases)} is not a list of cases", CASE_EXAMPLE)
+            self._header.report_fault(key, f"{format_value(cases)} is not a list of cases", CASE_EXAMPLE)
             return []
-        inherited = {name: self._header.value(name) for name in _list_inherited_names(self._header)}
+        inherited = {name: self._header.raw_value(name) for name in _list_inherited_names(self._header)}
         return [
-            self._part(self._header.under(f"{key}.{index}", {"points": 1, **inherited, **case}), case)
+            self._part(self._header.fields_under(f"{key}.{index}", {"points": 1, **inherited, **case}), case)
             for index, case in enumerate(cases)
         ]
 
@@ -104,19 +104,19 @@ class CaseReader:
         CaseKeys.of(fields).check_keys(list(own))
         number, cases = self._batch_count, own["batched"]
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Mapping) for case in cases):
-            fields.fault("batched", "not a list of cases", CASE_EXAMPLE)
+            fields.report_fault("batched", "not a list of cases", CASE_EXAMPLE)
             cases = []
         # DMOJ's site takes a batch's points from its cases, which inherit the batch's points.
-        own_fields = (fields.under(f"batched.{index}", case) for index, case in enumerate(cases))
+        own_fields = (fields.fields_under(f"batched.{index}", case) for index, case in enumerate(cases))
         points_of_cases = {CaseKeys.points.read(case, points) for case in own_fields} or {points}
         if len(points_of_cases) > 1:
             problem = "the cases of a batch have different points"
-            fields.fault("points", problem, "Give the batch points, and its cases none")
+            fields.report_fault("points", problem, "Give the batch points, and its cases none")
         points = max(points_of_cases)
-        inherited = {name: fields.value(name) for name in _list_inherited_names(fields)}
+        inherited = {name: fields.raw_value(name) for name in _list_inherited_names(fields)}
         tests = [
             self._case(
-                fields.under(f"batched.{index}", {**inherited, **case}),
+                fields.fields_under(f"batched.{index}", {**inherited, **case}),
                 points,
                 case,
                 batch=number,
@@ -128,13 +128,13 @@ class CaseReader:
 
     def _dependencies(self, fields: Fields, number: int) -> tuple[int, ...]:
         """Return the numbers of the batches that must pass before the batch with this number counts."""
-        dependencies = fields.value("dependencies") or []
+        dependencies = fields.raw_value("dependencies") or []
         if isinstance(dependencies, list) and all(
             type(dependency) is int and 0 < dependency < number for dependency in dependencies
         ):
             return tuple(dependencies)
         problem = f"{format_value(dependencies)} are not numbers of earlier batches"
-        fields.fault("dependencies", problem, "Count from 1")
+        fields.report_fault("dependencies", problem, "Count from 1")
         return ()
 
     def _case(self, fields: Fields, points: float, own: Mapping[str, Any], *, batch: int, stops: bool) -> str:
@@ -149,18 +149,22 @@ class CaseReader:
         """
         CaseKeys.of(fields).check_keys(list(own))
         if "batched" in own:
-            fields.fault("batched", "a batch in a batch", "Move it to the top of the file")
+            fields.report_fault("batched", "a batch in a batch", "Move it to the top of the file")
         position = len(self.tests)
         name = str(position + 1)
-        if fields.has("generator"):
+        if fields.has_field("generator"):
             fields = self._generated(fields, name)
         keys = CaseKeys.of(fields)
-        memory_kib = keys.memory_limit if keys.has("memory_limit") else None
-        self.limits.add((None if keys.time_limit is None else time_limit(keys, "time_limit"), memory_kib))
+        memory_kib = keys.memory_limit if keys.has_field("memory_limit") else None
+        self.limits.add(
+            (None if keys.time_limit is None else read_time_limit(keys, "time_limit"), memory_kib)
+        )
         binary = keys.binary_data
         blobs = [self._content(keys, key, binary=binary) for key in ("in", "out")]
         checker = read_case_checker(keys)
-        has_answer = keys.has("out") or keys.has("generator") or self._header.has("interactive")
+        has_answer = (
+            keys.has_field("out") or keys.has_field("generator") or self._header.has_field("interactive")
+        )
         if not has_answer and checker.name in CHECKERS:
             self._unanswered.append(keys)
         values = {"points": points, "position": position, "batch": batch, "stops": stops, "binary": binary}
@@ -171,18 +175,18 @@ class CaseReader:
 
     def _generated(self, fields: Fields, name: str) -> Fields:
         """Return a case's fields with the files that its generator wrote, if the case names no files."""
-        if fields.has("in"):  # with `out` too, the generator is not needed
-            if not fields.has("out"):
+        if fields.has_field("in"):  # with `out` too, the generator is not needed
+            if not fields.has_field("out"):
                 problem = "a generator that reads `in` and writes another input is not supported"
-                fields.fault("generator", problem, "Set `out` too, or remove `in`")
+                fields.report_fault("generator", problem, "Set `out` too, or remove `in`")
             return fields
         paths = {key: f"{_GENERATED}/{name}.{key}" for key in ("in", "out")}
-        generator = fields.value("generator")
+        generator = fields.raw_value("generator")
         values = generator if isinstance(generator, Mapping) else {"files": generator}
-        keys = GeneratorKeys.of(fields.under("generator", values))
+        keys = GeneratorKeys.of(fields.fields_under("generator", values))
         check_program_keys(keys)
         if self._folder is not None:
-            args = fields.value("generator_args") or keys.args or []
+            args = fields.raw_value("generator_args") or keys.args or []
             arguments = tuple(map(str, args)) if isinstance(args, list) else (str(args),)
             command = (self._add_generator(keys, self._folder), *arguments)
             self.generated_tests.append(GeneratedTest(paths["in"], paths["out"], command))
@@ -190,18 +194,18 @@ class CaseReader:
         if any(self._files.path(path) is None for path in paths.values()):
             problem = f"there is no {paths['in']} or {paths['out']}, which a program writes"
             remedy = "Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR)"
-            fields.fault("generator", problem, remedy)
+            fields.report_fault("generator", problem, remedy)
             return fields
-        missing = {key: path for key, path in paths.items() if not fields.has(key)}
+        missing = {key: path for key, path in paths.items() if not fields.has_field(key)}
         return fields.with_values({**fields.values, **missing})
 
     def _add_generator(self, keys: GeneratorKeys, folder: Path) -> str:
         """Add a generator if it is new, and return its name."""
-        files = keys.source if keys.has("source") else keys.files
+        files = keys.source if keys.has_field("source") else keys.files
         name = " ".join(map(str, files)) if isinstance(files, list) else str(files)
         if name not in self.generators:
             values = {"files": files, "lang": keys.language}
-            fields = Fields.under(
+            fields = Fields.fields_under(
                 keys, "", {key: value for key, value in values.items() if value is not None}
             )
             if (program := read_program(folder, fields)) is not None:
@@ -210,18 +214,20 @@ class CaseReader:
 
     def _content(self, fields: Fields, key: str, *, binary: bool) -> Blob:
         """Return the content of a case's input or answer; empty if the case names no file."""
-        if not fields.has(key):
+        if not fields.has_field(key):
             return Blob.of(b"")
-        name = fields.text(key)
+        name = fields.read_text(key)
         content = self._files.content(name, binary=binary)
         if content is None:
-            fields.fault(key, f"there is no file {name!r} in the package", "Add it, or correct the name")
+            fields.report_fault(
+                key, f"there is no file {name!r} in the package", "Add it, or correct the name"
+            )
         return content or Blob.of(b"")
 
 
 def _list_inherited_names(fields: Fields) -> list[str]:
     """Return the keys in the fields that cases inherit."""
-    return [name for name in InheritedKeys.declared() if fields.has(name)]
+    return [name for name in InheritedKeys.declared() if fields.has_field(name)]
 
 
 # --- cases by the names of files ---------------------------------------------------------------------
@@ -231,11 +237,11 @@ def _find_archive_cases(
     header: DmojHeader, files: PackageFiles, values: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield the cases that the names of the archive's files describe, in the order of their numbers."""
-    keys = ArchiveKeys.of(header.under(CASES, values))
+    keys = ArchiveKeys.of(header.fields_under(CASES, values))
     keys.check_keys()
-    if not header.value("archive"):
+    if not header.raw_value("archive"):
         remedy = "Name the archive whose files are the cases, or list the cases"
-        header.fault("archive", "missing", remedy)
+        header.report_fault("archive", "missing", remedy)
         return
     groups: dict[Any, dict[Any, dict[str, str]]] = {}
     batches = set[Any]()
@@ -249,10 +255,10 @@ def _find_archive_cases(
             batches |= set() if batch is None else {batch}
             group = groups.setdefault(case if batch is None else batch, {}).setdefault(case, {})
             if case is None:
-                keys.fault(key, f"it finds no case in {name!r}", "Name a group: (?P<case>\\d+)")
+                keys.report_fault(key, f"it finds no case in {name!r}", "Name a group: (?P<case>\\d+)")
             elif side in group:
                 problem = f"{group[side]!r} and {name!r} are one case, {case}"
-                keys.fault(key, problem, "Rename one, or list the cases")
+                keys.report_fault(key, problem, "Rename one, or list the cases")
             group[side] = name
     points = keys.case_points
     remaining = iter(points) if isinstance(points, list) else itertools.repeat(header.values.get("points", 1))
@@ -260,15 +266,15 @@ def _find_archive_cases(
         cases = [groups[number][case] for case in sorted(groups[number], key=_sort_key)]
         points_of_group = next(remaining, None)
         if points_of_group is None:
-            keys.fault("case_points", "fewer points than cases")
+            keys.report_fault("case_points", "fewer points than cases")
             return
         if number not in batches and len(cases) > 1:
-            keys.fault("input_format", f"several cases are called {number}")
+            keys.report_fault("input_format", f"several cases are called {number}")
             return
         yield {"points": points_of_group, **({"batched": cases} if number in batches else cases[0])}
     if isinstance(points, list) and len(points) > len(groups):
         problem = "more points than cases"
-        keys.fault("case_points", problem, "Correct it, or add the files of the other cases")
+        keys.report_fault("case_points", problem, "Correct it, or add the files of the other cases")
 
 
 def _sort_key(number: Any) -> tuple[bool, Any]:
@@ -287,7 +293,7 @@ def _compile_pattern(keys: ArchiveKeys, key: str, expression: str) -> re.Pattern
     try:
         return re.compile(expression, re.IGNORECASE)
     except re.error as error:
-        keys.fault(key, f"not a regular expression: {error}", "Correct it in the file")
+        keys.report_fault(key, f"not a regular expression: {error}", "Correct it in the file")
         return None
 
 

@@ -53,20 +53,20 @@ class CaseChecker(NamedTuple):
 
 def read_case_checker(fields: Fields) -> CaseChecker:
     """Return the checker that a case's fields choose."""
-    checker = fields.value("checker") or STANDARD
+    checker = fields.raw_value("checker") or STANDARD
     if isinstance(checker, str):
         return CaseChecker(checker, {})
-    keys = CheckerKeys.of(fields.inner("checker"))
+    keys = CheckerKeys.of(fields.read_object("checker"))
     keys.check_keys()
     args = keys.args or {}
     if not isinstance(args, Mapping):
-        keys.fault("args", f"{format_value(args)} is not an object", "Write `args: {precision: 6}`")
+        keys.report_fault("args", f"{format_value(args)} is not an object", "Write `args: {precision: 6}`")
         args = {}
     name = keys.checker
     for key in args if name in CHECKERS else ():
         if key not in CHECKERS[name]:
             problem = f"{name} has no such argument"
-            keys.under("args", args).fault(key, problem, suggest_names(key, CHECKERS[name]))
+            keys.fields_under("args", args).report_fault(key, problem, suggest_names(key, CHECKERS[name]))
     return CaseChecker(name, args)
 
 
@@ -78,7 +78,7 @@ def checker_module_name(name: str) -> str:
 def uses_percentages(header: DmojHeader, checkers: Mapping[str, CaseChecker]) -> bool:
     """Return True if the points that the interactor or the bridged checker prints are parts of 100."""
     bridged_args = (checker.args for checker in checkers.values() if checker.name == BRIDGED)
-    args = header.interactive.values if header.has("interactive") else next(bridged_args, {})
+    args = header.interactive.values if header.has_field("interactive") else next(bridged_args, {})
     return args.get(ProgramKeys.treat_checker_points_as_percentage.name) is True
 
 
@@ -108,11 +108,11 @@ def read_checker(
         return Checker(kind=CheckerKind.CMS, sources=(script, *modules), language="python")
     arguments = {json.dumps(checker.args, sort_keys=True, default=str) for checker in checkers.values()}
     if len(names) > 1 or len(arguments) > 1:
-        header.fault(
+        header.report_fault(
             "checker", "cases have different programs as checkers", "Give all cases the same checker"
         )
     args = next(checker.args for checker in checkers.values() if checker.name == BRIDGED)
-    program = read_program(folder, header.under("checker.args", args))
+    program = read_program(folder, header.fields_under("checker.args", args))
     if program is None:
         return Checker()
     return Checker(
@@ -128,19 +128,21 @@ def _check_name(folder: Path, header: DmojHeader, name: str) -> None:
     """Report a checker's name that is unknown, or a Python file that cannot be used."""
     if "." not in name:
         if name not in (*CHECKERS, BRIDGED):
-            header.fault("checker", f"unknown checker {name!r}", suggest_names(name, (*CHECKERS, BRIDGED)))
+            header.report_fault(
+                "checker", f"unknown checker {name!r}", suggest_names(name, (*CHECKERS, BRIDGED))
+            )
         return
     path = folder / name
     if not name.endswith(".py") or not is_plain_name(name) or not path.is_file():
-        header.fault("checker", f"there is no file {name!r} in the package", "Name a Python file")
+        header.report_fault("checker", f"there is no file {name!r} in the package", "Name a Python file")
         return
     source = read_source_text(path)
     file = NamedBlob(name=name, content=Blob.of_file(path))
     failing = next((finding for finding in find_problems_in_file(file) if finding.fails), None)
     if failing is not None:
-        header.fault("checker", f"{name}: {failing.problem}", failing.remedy)
+        header.report_fault("checker", f"{name}: {failing.problem}", failing.remedy)
     elif match := _UNSUPPORTED_ARGUMENT.search(source):
         problem = f"{name} uses {match[1]}, which checkers do not get here"
-        header.fault(
+        header.report_fault(
             "checker", problem, "Let it judge by the output alone, of programs that ended without error"
         )

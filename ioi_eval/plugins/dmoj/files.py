@@ -27,12 +27,12 @@ class PackageFiles:
         path = self._folder / name
         if not stays_in_folder(name) or not path.is_file():
             if name:
-                self._header.fault("archive", f"there is no file {name!r} in the package", "Add it")
+                self._header.report_fault("archive", f"there is no file {name!r} in the package", "Add it")
             return None
         try:
             return extract_archive(path, open_cache(private_folder() / "packages")).folder
         except InputError as error:
-            self._header.fault("archive", error.problem, error.remedy)
+            self._header.report_fault("archive", error.problem, error.remedy)
             return None
 
     def names_in_archive(self) -> list[str]:

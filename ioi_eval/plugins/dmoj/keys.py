@@ -7,15 +7,15 @@ from collections.abc import Collection
 from ioi_eval.problems.keys import (
     Keys,
     UnknownKeyPolicy,
-    choice,
-    file_name,
-    flag,
-    inner,
-    number,
-    raw,
-    refused,
-    text,
-    whole,
+    choice_key,
+    file_name_key,
+    flag_key,
+    integer_key,
+    number_key,
+    object_key,
+    raw_key,
+    refused_key,
+    text_key,
 )
 
 HEADER = "init.yml"
@@ -39,17 +39,17 @@ class ProgramKeys(Keys):
 
     unknown = UnknownKeyPolicy.REFUSED
     ignored = ("flags", "time_limit", "memory_limit", "compiler_time_limit", "feedback", "preprocessing_time")
-    files = raw("a source in C++, C or Python, or a list of one source and other files", "refused")
-    lang = text("DMOJ's name of the language", "by the source's suffix", default="")
-    type = choice(
+    files = raw_key("a source in C++, C or Python, or a list of one source and other files", "refused")
+    lang = text_key("DMOJ's name of the language", "by the source's suffix", default="")
+    type = choice_key(
         KINDS_OF_PROGRAMS, "how the program reports: by its exit code or as in testlib", default="default"
     )
-    args_format_string = text(
+    args_format_string = text_key(
         "the order of the arguments `{input_file}`, `{output_file}`, `{answer_file}`",
         "this order",
         default="",
     )
-    treat_checker_points_as_percentage = flag("`points X` is X of 100, not of the case's points")
+    treat_checker_points_as_percentage = flag_key("`points X` is X of 100, not of the case's points")
 
 
 class GeneratorKeys(Keys):
@@ -57,35 +57,35 @@ class GeneratorKeys(Keys):
 
     unknown = UnknownKeyPolicy.REFUSED
     ignored = ("flags", "time_limit", "memory_limit", "compiler_time_limit")
-    source = raw("the source, or a list of it and other files", "`files`")
-    files = raw("the same key", "refused")
-    language = raw("DMOJ's name of the language", "by the source's suffix")
-    args = raw("the arguments", "none")
+    source = raw_key("the source, or a list of it and other files", "`files`")
+    files = raw_key("the same key", "refused")
+    language = raw_key("DMOJ's name of the language", "by the source's suffix")
+    args = raw_key("the arguments", "none")
 
 
 class CheckerKeys(Keys):
     """The keys of `checker` if it is an object."""
 
     unknown = UnknownKeyPolicy.REFUSED
-    checker = text("the name of a checker", default=STANDARD, name="name")
-    args = raw("an object with the checker's arguments; for `bridged`, the keys of a program", "none")
+    checker = text_key("the name of a checker", default=STANDARD, name="name")
+    args = raw_key("an object with the checker's arguments; for `bridged`, the keys of a program", "none")
 
 
 class SignatureKeys(Keys):
     """The keys of `signature_grader`."""
 
     unknown = UnknownKeyPolicy.REFUSED
-    entry = text("the grader's source in C or C++")
-    grader_header = text("the header that is included before the submission", name="header")
-    allow_main = flag("submissions may have a function `main`, which the grader then is without")
+    entry = text_key("the grader's source in C or C++")
+    grader_header = text_key("the header that is included before the submission", name="header")
+    allow_main = flag_key("submissions may have a function `main`, which the grader then is without")
 
 
 class FileKeys(Keys):
     """The keys of `file_io`."""
 
     unknown = UnknownKeyPolicy.REFUSED
-    input = file_name("the file that submissions read", "standard input")
-    output = file_name("the file that submissions write", "standard output")
+    input = file_name_key("the file that submissions read", "standard input")
+    output = file_name_key("the file that submissions write", "standard output")
 
 
 # --- cases -------------------------------------------------------------------------------------------
@@ -95,38 +95,40 @@ class ArchiveKeys(Keys):
     """The keys of `test_cases` if the cases are found by the names of the archive's files."""
 
     unknown = UnknownKeyPolicy.REFUSED
-    input_format = text(
+    input_format = text_key(
         "a regular expression with the group `case`, and maybe `batch`, for inputs",
         "names that end with `.in` or begin with `in`, with numbers",
         default=r"^(?=.*?\.in|in)" + _CASE_NAME,
     )
-    output_format = text(
+    output_format = text_key(
         "the same for answers",
         "names that end with `.out` or begin with `out`, with numbers",
         default=r"^(?=.*?\.out|out)" + _CASE_NAME,
     )
-    case_points = raw("the points of each case or batch, in order", "`points` for each")
+    case_points = raw_key("the points of each case or batch, in order", "`points` for each")
 
 
 class InheritedKeys(Keys):
     """The keys that a case takes from its batch, and a batch from init.yml, if it lacks them."""
 
-    input = text("the input, in the package or its archive", "no input", name="in", mistaken=("input",))
-    output = text(
+    input = text_key("the input, in the package or its archive", "no input", name="in", mistaken=("input",))
+    output = text_key(
         "the answer", "refused if outputs are compared with it", name="out", mistaken=("output", "answer")
     )
-    points = number("points of the case or batch", "1")
-    checker = raw(
+    points = number_key("points of the case or batch", "1")
+    checker = raw_key(
         "`standard`, `easy`, `floats`, `floatsabs`, `floatsrel`, `identical`, `linecount`, `linematches`,"
         " `rstripped`, `sorted`, `unordered`; a Python file with a function `check`; `bridged`; or an object,"
         " below",
         f"`{STANDARD}`",
     )
-    binary_data = flag("line ends of tests are not changed")
-    generator = raw("a source that writes the input and, to standard error, the answer, or an object", "none")
-    generator_args = raw("arguments of the generator", "`args` of the generator")
-    time_limit = raw("seconds; the same for all cases", "as below", mistaken=("time",))
-    memory_limit = whole("KiB; the same for all cases", "as below", least=1, mistaken=("memory",))
+    binary_data = flag_key("line ends of tests are not changed")
+    generator = raw_key(
+        "a source that writes the input and, to standard error, the answer, or an object", "none"
+    )
+    generator_args = raw_key("arguments of the generator", "`args` of the generator")
+    time_limit = raw_key("seconds; the same for all cases", "as below", mistaken=("time",))
+    memory_limit = integer_key("KiB; the same for all cases", "as below", least=1, mistaken=("memory",))
 
 
 class CaseKeys(InheritedKeys):
@@ -134,8 +136,8 @@ class CaseKeys(InheritedKeys):
 
     unknown = UnknownKeyPolicy.REFUSED
     ignored = ("output_prefix_length", "short_circuit", "meta")
-    batched = raw("a list of cases: a batch, which is worth its worst case", "a single case")
-    dependencies = raw("numbers from 1 of earlier batches that must pass", "none")
+    batched = raw_key("a list of cases: a batch, which is worth its worst case", "a single case")
+    dependencies = raw_key("numbers from 1 of earlier batches that must pass", "none")
 
     def check_keys(
         self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
@@ -144,7 +146,7 @@ class CaseKeys(InheritedKeys):
         names = tuple(map(str, self.values)) if names is None else names
         misplaced = [name for name in names if name in PackageKeys.declared()]
         for name in misplaced:
-            self.fault(name, "it has no effect in a case", "Move it to the top of the file")
+            self.report_fault(name, "it has no effect in a case", "Move it to the top of the file")
         super().check_keys([name for name in names if name not in misplaced], unknown)
 
 
@@ -154,15 +156,15 @@ class CaseKeys(InheritedKeys):
 class PackageKeys(Keys):
     """The keys that only the top of init.yml may have."""
 
-    output_limit_length = whole("bytes", default=DEFAULT_OUTPUT_BYTES, least=1)
-    wall_time_factor = number(
+    output_limit_length = integer_key("bytes", default=DEFAULT_OUTPUT_BYTES, least=1)
+    wall_time_factor = number_key(
         "the limit of the wall clock, as a multiple of the time limit",
         default=DEFAULT_WALL_TIME_FACTOR,
         above=0,
     )
-    file_io = inner(FileKeys, "an object with the names of files, below", "standard input and output")
-    symlinks = refused("submissions get no further files", "Remove it")
-    io_redirects = refused("files instead of descriptors are not supported", "Use file_io")
+    file_io = object_key(FileKeys, "an object with the names of files, below", "standard input and output")
+    symlinks = refused_key("submissions get no further files", "Remove it")
+    io_redirects = refused_key("files instead of descriptors are not supported", "Use file_io")
 
 
 class DmojHeader(InheritedKeys, PackageKeys):
@@ -170,22 +172,24 @@ class DmojHeader(InheritedKeys, PackageKeys):
 
     unknown = UnknownKeyPolicy.NOTED
     ignored = (*CaseKeys.ignored, "batched", "dependencies", "hints")
-    archive = text("a zip in the package with files that are not in its folder", "none", default="")
-    test_cases = raw(
+    archive = text_key("a zip in the package with files that are not in its folder", "none", default="")
+    test_cases = raw_key(
         "a list of cases and batches, or an object, below", "by the names of the archive's files"
     )
-    pretest_test_cases = raw("cases that must pass before all others, without points", "none")
-    interactive = inner(ProgramKeys, "an interactor, below", "none")
-    unbuffered = flag("next to `interactive`: programs in C, C++ and Python write each line at once")
-    signature_grader = inner(SignatureKeys, "what submissions in C and C++ are compiled with, below", "none")
-    custom_judge = refused(
+    pretest_test_cases = raw_key("cases that must pass before all others, without points", "none")
+    interactive = object_key(ProgramKeys, "an interactor, below", "none")
+    unbuffered = flag_key("next to `interactive`: programs in C, C++ and Python write each line at once")
+    signature_grader = object_key(
+        SignatureKeys, "what submissions in C and C++ are compiled with, below", "none"
+    )
+    custom_judge = refused_key(
         "graders for DMOJ's own judge are not supported", "Use interactive, or signature_grader"
     )
     # Keys of judges that descend from DMOJ's. Packages with them are other problems without these keys.
-    communication = refused(
+    communication = refused_key(
         "managers are not supported in this format", "Write it as a Communication task of CMS"
     )
-    output_only = refused(
+    output_only = refused_key(
         "output files are not supported in this format", "Write it as an OutputOnly task of CMS"
     )
 
@@ -196,7 +200,7 @@ class DmojHeader(InheritedKeys, PackageKeys):
         names = tuple(map(str, self.values)) if names is None else names
         python_keys = [name for name in names if name.endswith(("++", "="))]
         for name in python_keys:
-            self.fault(name, "Python code in a package is not run", "Write the values out")
+            self.report_fault(name, "Python code in a package is not run", "Write the values out")
         super().check_keys([name for name in names if name not in python_keys], unknown)
 
 
@@ -206,12 +210,12 @@ class DmojHeader(InheritedKeys, PackageKeys):
 class SuiteKeys(Keys):
     """The keys of tests/NAME/test.yml."""
 
-    source = raw("the solution's source, or a list of sources", "refused")
-    language = raw("DMOJ's name of the language", "by the source's suffix")
-    time = number("seconds", above=0)
-    memory = whole("KiB", least=1)
-    expect = raw("what each case gets: `AC`, `WA`, `TLE` and the like, or a list", "`AC`")
-    cases = raw("what single cases get, by number or as a list", "`expect`")
-    score = raw("not compared, as a note says", "-")
-    score_cases = raw("not compared, as a note says", "-")
-    skip = raw("true: the test is ignored", "false")
+    source = raw_key("the solution's source, or a list of sources", "refused")
+    language = raw_key("DMOJ's name of the language", "by the source's suffix")
+    time = number_key("seconds", above=0)
+    memory = integer_key("KiB", least=1)
+    expect = raw_key("what each case gets: `AC`, `WA`, `TLE` and the like, or a list", "`AC`")
+    cases = raw_key("what single cases get, by number or as a list", "`expect`")
+    score = raw_key("not compared, as a note says", "-")
+    score_cases = raw_key("not compared, as a note says", "-")
+    skip = raw_key("true: the test is ignored", "false")

@@ -72,7 +72,7 @@ class OJBench(Benchmark):
         return replace(candidate, alias=alias, unusable=LEFT_OUT if candidate.id in _EXCLUDED else "")
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        folder = Path(tables.main[candidate.rows[0]].text(_FOLDER))
+        folder = Path(tables.main[candidate.rows[0]].read_text(_FOLDER))
         stats = ((path, path.stat()) for path in sorted(folder.rglob("*")))
         files = (f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats)
         return " ".join((tables.main.fingerprint, *files))
@@ -82,7 +82,7 @@ class OJBench(Benchmark):
     ) -> Problem:
         """Return the problem. As in OJBench's judge, all tests must pass, whatever points they have."""
         row = tables.main[candidate.rows[0]]
-        folder = row.text(_FOLDER)
+        folder = row.read_text(_FOLDER)
         problem = problem_of_package(Dmoj().read_package(Path(folder), folder), contents)
         limits = problem.limits
         wall_time_factor = (limits.wall_time or 0) / (limits.cpu_time or 1)
@@ -99,5 +99,5 @@ class OJBench(Benchmark):
             difficulty=candidate.difficulty,
             tags=candidate.tags,
             cpp_standard="c++17",
-            statement=statement_blob(row.text("prompt").partition(_FORMAT_HEADING)[0]),
+            statement=statement_blob(row.read_text("prompt").partition(_FORMAT_HEADING)[0]),
         )

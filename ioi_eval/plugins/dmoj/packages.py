@@ -34,9 +34,9 @@ class Dmoj(DeclaredFormat[DmojHeader]):
 
     def problem(self, folder: Path, where: str, header: DmojHeader, faults: Faults) -> Problem:
         problem_id = self.checked_id(folder, where, header, faults)
-        if header.has("interactive") and header.has("signature_grader"):
-            header.fault("interactive", "there is also a signature_grader", "Remove one of the two")
-        is_interactive = header.has("interactive")
+        if header.has_field("interactive") and header.has_field("signature_grader"):
+            header.report_fault("interactive", "there is also a signature_grader", "Remove one of the two")
+        is_interactive = header.has_field("interactive")
         line_buffered = is_interactive and header.unbuffered
         if line_buffered:
             faults.note("unbuffered: programs in C, C++ and Python write lines at once, others flush", HEADER)

@@ -43,13 +43,15 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
         if isinstance(name, str) and stays_in_folder(name) and (folder / name).is_file()
     ]
     if not names or existing != names:
-        keys.fault(
+        keys.report_fault(
             "files", f"{format_value(files)} is not in the package", "Name its source, then its other files"
         )
         return None
     sources = [name for name in existing if language_of(name)]
     if len(sources) != 1:
-        keys.fault("files", f"{len(sources)} sources", "Name one source; it may include the other files")
+        keys.report_fault(
+            "files", f"{len(sources)} sources", "Name one source; it may include the other files"
+        )
         return None
     language = _find_language(keys, sources[0])
     try:
@@ -58,7 +60,7 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
             sources[0], read_source_text(source), source.parent, folder, folder.parent
         )
     except InputError as error:
-        keys.fault("files", error.problem, TESTLIB_REMEDY)
+        keys.report_fault("files", error.problem, TESTLIB_REMEDY)
         return None
     other_names = (name for name in existing if name not in (sources[0], TESTLIB))
     other_files = tuple(NamedBlob(name=name, content=Blob.of_file(folder / name)) for name in other_names)
@@ -69,8 +71,8 @@ def read_program(folder: Path, fields: Fields) -> Manager | None:
 
 def check_program_keys(keys: Keys) -> None:
     """Report flags for the compiler, which are not supported, and unknown keys."""
-    if keys.value("flags"):
-        keys.fault("flags", "programs of a package are built without own flags", "Remove it")
+    if keys.raw_value("flags"):
+        keys.report_fault("flags", "programs of a package are built without own flags", "Remove it")
     keys.check_keys()
 
 
@@ -86,7 +88,7 @@ def _read_arguments(keys: ProgramKeys) -> tuple[str, ...]:
     unknown = next((argument for argument in arguments if re.search("[{}]", argument)), None)
     if unknown is not None:
         remedy = "Use {input_file}, {output_file} and {answer_file}"
-        keys.fault("args_format_string", f"{unknown!r} is not supported", remedy)
+        keys.report_fault("args_format_string", f"{unknown!r} is not supported", remedy)
     return tuple(arguments)
 
 
@@ -96,7 +98,7 @@ def _find_language(keys: ProgramKeys, source: str) -> str:
     language = find_language_name(name)
     if language in ("c++", "c", "python"):
         return language
-    keys.fault("lang", f"it is in {name}", "Expected C++, C or Python")
+    keys.report_fault("lang", f"it is in {name}", "Expected C++, C or Python")
     return "c++"
 
 
@@ -110,7 +112,7 @@ def find_language_name(name: str) -> str:
 
 def read_graders(header: DmojHeader, files: PackageFiles) -> tuple[tuple[NamedBlob, ...], str]:
     """Return the files that submissions are compiled with, and the lines before the submission's code."""
-    if not header.has("signature_grader"):
+    if not header.has_field("signature_grader"):
         return (), ""
     keys = header.signature_grader
     keys.check_keys()
@@ -118,7 +120,7 @@ def read_graders(header: DmojHeader, files: PackageFiles) -> tuple[tuple[NamedBl
     for key, name in (("entry", keys.entry), ("header", keys.grader_header)):
         content = files.content(name) if name else None
         if name and (content is None or not is_plain_name(name)):
-            keys.fault(key, f"there is no file {name!r} in the package", "Add it, or correct the name")
+            keys.report_fault(key, f"there is no file {name!r} in the package", "Add it, or correct the name")
         content_by_key[key] = content.read() if content is not None else b""
     header_name = keys.grader_header or "header.h"
     suffixes = (".c", ".cpp") if keys.entry.endswith(".c") else (".cpp",)

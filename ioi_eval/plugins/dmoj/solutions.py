@@ -46,7 +46,7 @@ def read_solutions(
         for source in sources:
             path = folder / PurePosixPath(keys.file).parent / str(source)
             if not stays_in_folder(str(source)) or not path.is_file():
-                keys.fault("source", f"there is no file {source!r}", "Name a file next to it")
+                keys.report_fault("source", f"there is no file {source!r}", "Name a file next to it")
                 continue
             read = _read_solution(keys, path, test_names, faults)
             if read is not None:
@@ -56,9 +56,9 @@ def read_solutions(
 def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], faults: Faults) -> Solution | None:
     """Return a solution with its expected results, or None if it asks for a failure of the judge."""
     language = find_language_name(str(keys.language)) if keys.language else language_of(path.name) or ""
-    codes = _read_codes(keys.expect if keys.has("expect") else "AC", keys, "expect")
+    codes = _read_codes(keys.expect if keys.has_field("expect") else "AC", keys, "expect")
     for key in ("score", "score_cases"):
-        if keys.has(key):
+        if keys.has_field(key):
             faults.note(f"{key} is not compared", keys.file)
     if codes == {_COMPILE_ERROR}:
         expected, rules = "compile_error", list[KeywordForTests]()
@@ -68,7 +68,9 @@ def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], fault
     else:
         codes_by_test = dict(_read_case_codes(keys, test_names, faults))
         other_tests = tuple(name for name in test_names if name not in codes_by_test)
-        has_score = keys.has("score") or keys.has("score_cases")  # AC then means any number of points
+        has_score = keys.has_field("score") or keys.has_field(
+            "score_cases"
+        )  # AC then means any number of points
         expected = "accepted" if codes == {"AC"} and not codes_by_test and not has_score else ""
         rules = [] if expected else list(_make_rules("", codes, other_tests))
         for name, case_codes in codes_by_test.items():
@@ -98,7 +100,9 @@ def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
     known = {*_VERDICTS, _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR}
     if codes and all(isinstance(code, str) and code in known for code in codes):
         return set(codes)
-    keys.fault(key, f"{format_value(value)} is not a status of DMOJ", f"Expected {', '.join(sorted(known))}")
+    keys.report_fault(
+        key, f"{format_value(value)} is not a status of DMOJ", f"Expected {', '.join(sorted(known))}"
+    )
     return {_ANY}
 
 

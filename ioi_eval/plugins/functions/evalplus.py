@@ -39,7 +39,7 @@ class _EvalPlusBenchmark(Benchmark):
         return not isinstance(test, str) or INPUTS.search(test) is not None
 
     def candidate(self, row: Row) -> Candidate:
-        number = row.name("task_id").rpartition("/")[2]
+        number = row.read_name("task_id").rpartition("/")[2]
         return Candidate(id=f"{self._prefix}/{number}", rows=(row.index,), alias=number)
 
     def problem(
@@ -48,7 +48,7 @@ class _EvalPlusBenchmark(Benchmark):
         row = tables.main[candidate.rows[0]]
 
         def finish(problem: Problem) -> Problem:
-            return read_evalplus_test(row.text("test"), row.text("entry_point", "")).of(
+            return read_evalplus_test(row.read_text("test"), row.read_text("entry_point", "")).of(
                 problem, contents.store
             )
 
@@ -107,7 +107,7 @@ class EvalPlus(_EvalPlusBenchmark):
     relevant_options: ClassVar = ("generated_tests",)
 
     def candidate(self, row: Row) -> Candidate:
-        name = row.name("task_id")
+        name = row.read_name("task_id")
         return Candidate(id=name, rows=(row.index,), alias=name.rpartition("/")[2])
 
     def problem(
@@ -121,7 +121,7 @@ class EvalPlus(_EvalPlusBenchmark):
             inputs = [arguments for column in columns for arguments in _read_inputs(row, column)]
             if not inputs:
                 raise CasesError(NO_CASES)
-            if is_mbpp and (types := _ARGUMENT_TYPES.get(int(row.name("task_id").rpartition("/")[2]))):
+            if is_mbpp and (types := _ARGUMENT_TYPES.get(int(row.read_name("task_id").rpartition("/")[2]))):
                 inputs = [
                     [
                         _CONVERT[types[min(n, len(types) - 1)]](argument)
@@ -129,7 +129,7 @@ class EvalPlus(_EvalPlusBenchmark):
                     ]
                     for arguments in inputs
                 ]
-            function = row.text("entry_point")
+            function = row.read_text("entry_point")
             cases = tuple(Case(format_arguments(arguments), "null") for arguments in inputs)
             comparison = (_MBPP_COMPARISONS if is_mbpp else _HUMANEVAL_COMPARISONS).get(
                 function, "out == exp"
@@ -137,7 +137,7 @@ class EvalPlus(_EvalPlusBenchmark):
             source = _CHECKER.format(
                 reference=_join_columns(row, ("prompt", "canonical_solution")),
                 function=function,
-                absolute=row.number("atol", 0.0),
+                absolute=row.read_number("atol", 0.0),
                 comparison=comparison,
             )
             checker = make_python_checker(READ_VALUES + source, decides=True)
@@ -148,7 +148,7 @@ class EvalPlus(_EvalPlusBenchmark):
             candidate,
             finish,
             limits=Limits.contest(TIME_LIMIT, MEMORY_LIMIT),
-            starter_code="" if is_mbpp else row.text("prompt"),
+            starter_code="" if is_mbpp else row.read_text("prompt"),
         )
 
     _solution: ClassVar = ("prompt", "canonical_solution")
@@ -156,11 +156,11 @@ class EvalPlus(_EvalPlusBenchmark):
 
 def _read_inputs(row: Row, column: str) -> list[list[Any]]:
     """Return the lists of arguments in a column, which is a JSON string."""
-    inputs = json.loads(shallow(row.text(column, "") or "[]"))  # the JSON may contain Infinity
+    inputs = json.loads(shallow(row.read_text(column, "") or "[]"))  # the JSON may contain Infinity
     if inputs == {}:  # EvalPlus's form of an empty list
         return []
     if not isinstance(inputs, list) or not all(isinstance(item, list) for item in inputs):
-        raise row.wrong(column, "not a list of lists of arguments")
+        raise row.make_error(column, "not a list of lists of arguments")
     return inputs
 
 
@@ -245,4 +245,4 @@ except Exception:  # as in EvalPlus: what cannot be compared is wrong
 
 def _join_columns(row: Row, columns: Sequence[str]) -> str:
     """Return the texts of these columns, joined."""
-    return "".join(map(row.text, columns))
+    return "".join(map(row.read_text, columns))

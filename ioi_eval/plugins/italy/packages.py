@@ -35,7 +35,17 @@ from ioi_eval.problems.cms import (
     exclude_unusable_python,
     read_subtasks,
 )
-from ioi_eval.problems.keys import MIB, choice, file_name, flag, memory, number, seconds, text, whole
+from ioi_eval.problems.keys import (
+    MIB,
+    choice_key,
+    file_name_key,
+    flag_key,
+    integer_key,
+    memory_key,
+    number_key,
+    seconds_key,
+    text_key,
+)
 from ioi_eval.problems.names import stays_in_folder
 from ioi_eval.problems.package import (
     DeclaredFormat,
@@ -79,29 +89,31 @@ class ItalyHeader(ScoringKeys):
     """The keys of task.yaml."""
 
     ignored = tuple(_OLD_NAMES.values())
-    id = text("the id, of letters, digits, `_`, `-` and `.`; or `nome_breve`", name="name")
-    title = text("a title; or `nome`", "the id")
-    time_limit = seconds("or `timeout`", "refused, except in OutputOnly tasks")
-    memory_limit = memory("MiB", MIB, "or `memlimit`", "refused, except in OutputOnly tasks")
-    infile = file_name("the file that submissions read; empty: standard input", default="input.txt")
-    outfile = file_name("the file that submissions write; empty: standard output", default="output.txt")
-    n_input = whole("number of tests", "as many as `gen/GEN` has")
-    total_value = number("points of all tests if `gen/GEN` has no subtasks", default=float(_TOTAL_POINTS))
-    num_processes = whole("Communication", default=1, least=1, most=100)
-    user_io = choice(USER_IO, "Communication", f"`{FIFO_IO}` with a stub, else `{STD_IO}`", default=STD_IO)
-    output_only = flag("an OutputOnly task, without limits")
-    output_only_testcases = text(
+    id = text_key("the id, of letters, digits, `_`, `-` and `.`; or `nome_breve`", name="name")
+    title = text_key("a title; or `nome`", "the id")
+    time_limit = seconds_key("or `timeout`", "refused, except in OutputOnly tasks")
+    memory_limit = memory_key("MiB", MIB, "or `memlimit`", "refused, except in OutputOnly tasks")
+    infile = file_name_key("the file that submissions read; empty: standard input", default="input.txt")
+    outfile = file_name_key("the file that submissions write; empty: standard output", default="output.txt")
+    n_input = integer_key("number of tests", "as many as `gen/GEN` has")
+    total_value = number_key("points of all tests if `gen/GEN` has no subtasks", default=float(_TOTAL_POINTS))
+    num_processes = integer_key("Communication", default=1, least=1, most=100)
+    user_io = choice_key(
+        USER_IO, "Communication", f"`{FIFO_IO}` with a stub, else `{STD_IO}`", default=STD_IO
+    )
+    output_only = flag_key("an OutputOnly task, without limits")
+    output_only_testcases = text_key(
         "numbers of tests that are judged by a submitted file alone, separated by commas; the task is"
         " BatchAndOutput",
         "none",
         default="",
     )
-    output_optional_testcases = text(
+    output_optional_testcases = text_key(
         "numbers of tests that are judged by a submitted file or a program; the task is BatchAndOutput",
         "none",
         default="",
     )
-    score_precision = whole("digits of a subtask's score", default=2, most=9)
+    score_precision = integer_key("digits of a subtask's score", default=2, most=9)
 
 
 class Italy(DeclaredFormat[ItalyHeader]):
@@ -239,7 +251,7 @@ def _read_numbered_tests(
         if item.isdecimal() and f"{int(item):03}" in test_names:
             names.append(f"{int(item):03}")
         elif test_names:  # otherwise it is already reported that there are no tests
-            header.fault(key, f"there is no test {item!r}", "Give numbers from 0, separated by commas")
+            header.report_fault(key, f"there is no test {item!r}", "Give numbers from 0, separated by commas")
     return tuple(names)
 
 
@@ -381,10 +393,10 @@ def _read_subtasks(
     faults: Faults,
 ) -> tuple[Subtask, ...]:
     """Return the subtasks: from the header's score type, else from gen/GEN, else one with all tests."""
-    has_count = header.has("n_input") and listed_subtasks and test_names
+    has_count = header.has_field("n_input") and listed_subtasks and test_names
     if has_count and header.n_input != len(test_names):
-        header.fault("n_input", f"{_GEN} has {len(test_names)} tests", "Correct one of the two")
-    key_count = sum(map(header.has, _SCORE_TYPE_KEYS))
+        header.report_fault("n_input", f"{_GEN} has {len(test_names)} tests", "Correct one of the two")
+    key_count = sum(map(header.has_field, _SCORE_TYPE_KEYS))
     if key_count == len(_SCORE_TYPE_KEYS):
         return read_subtasks(folder, header, tuple(test_names), faults)
     if key_count:

@@ -64,10 +64,10 @@ class LiveCodeBenchPro(Benchmark):
         return replace(
             problem,
             id=candidate.id,
-            name=row.text("problem_title", candidate.id),
+            name=row.read_text("problem_title", candidate.id),
             difficulty=candidate.difficulty,
             tags=candidate.tags,
-            statement=statement_blob(row.text("problem_statement", "")),
+            statement=statement_blob(row.read_text("problem_statement", "")),
         )
 
 

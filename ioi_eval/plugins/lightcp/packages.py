@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, format_value
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Manager, NamedBlob, Problem, TaskType, Test
-from ioi_eval.problems.keys import Key, Keys, raw, text, whole
+from ioi_eval.problems.keys import Key, Keys, integer_key, raw_key, text_key
 from ioi_eval.problems.names import is_plain_name
 from ioi_eval.problems.package import (
     TESTLIB_REMEDY,
@@ -46,12 +46,12 @@ def _duration_key(meaning: str, if_missing: str) -> Key[float | None]:
     """
 
     def read(fields: Fields, name: str, _: object) -> float | None:
-        if not fields.has(name):
+        if not fields.has_field(name):
             return None
-        amount = _parse_amount(fields.value(name), "ms|s")
+        amount = _parse_amount(fields.raw_value(name), "ms|s")
         if amount is None or not amount[0]:
-            problem = f"{format_value(fields.value(name))} is not a time such as 2s or 500ms"
-            fields.fault(name, problem, _UNIT_REMEDY)
+            problem = f"{format_value(fields.raw_value(name))} is not a time such as 2s or 500ms"
+            fields.report_fault(name, problem, _UNIT_REMEDY)
             return _DEFAULT_TIME_S
         return amount[0] / (1000 if amount[1] == "ms" else 1)
 
@@ -62,15 +62,15 @@ def _size_key(meaning: str, if_missing: str) -> Key[int | None]:
     """Declare a size, which is read in bytes, or None if it is missing."""
 
     def read(fields: Fields, name: str, _: object) -> int | None:
-        if not fields.has(name):
+        if not fields.has_field(name):
             return None
-        value = fields.value(name)
+        value = fields.raw_value(name)
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MAX_MEMORY_BYTES:
             return value
         amount = _parse_amount(value, "[kmg]")
         size = round(amount[0] * _UNIT_BYTES[amount[1]]) if amount else 0
         if not size:
-            fields.fault(name, f"{format_value(value)} is not a size such as 256m", _UNIT_REMEDY)
+            fields.report_fault(name, f"{format_value(value)} is not a size such as 256m", _UNIT_REMEDY)
         return size or _DEFAULT_MEMORY_BYTES
 
     return Key(read, None, meaning, if_missing)
@@ -79,8 +79,8 @@ def _size_key(meaning: str, if_missing: str) -> Key[int | None]:
 class CaseKeys(Keys):
     """The keys of a case in `subtasks[].cases`."""
 
-    input = text("the input's file in `testdata/`")
-    output = text("the answer's file in `testdata/`; `X.ans` is used before `X.out` if both are there")
+    input = text_key("the input's file in `testdata/`")
+    output = text_key("the answer's file in `testdata/`; `X.ans` is used before `X.out` if both are there")
     time = _duration_key("as in the header", "as in the subtask")
     memory = _size_key("as in the header", "as in the subtask")
 
@@ -88,10 +88,10 @@ class CaseKeys(Keys):
 class SubtaskKeys(Keys):
     """The keys of a subtask in `subtasks`."""
 
-    n_cases = whole(
+    n_cases = integer_key(
         "number of cases, which continue the numbers of earlier subtasks", "`cases`", most=100_000
     )
-    cases = raw("a list of cases, below; a case of several subtasks is one test", "`n_cases`")
+    cases = raw_key("a list of cases, below; a case of several subtasks is one test", "`n_cases`")
     time_limit = _duration_key("as in the header", "as in the header")
     time = _duration_key("the same, used if `time_limit` is missing", "as in the header")
     memory_limit = _size_key("as in the header", "as in the header")
@@ -101,18 +101,18 @@ class SubtaskKeys(Keys):
 class LightCpHeader(Keys):
     """The keys of config.yaml."""
 
-    type = text("`default`, with a checker, or `interactive`, with an interactor", default="default")
+    type = text_key("`default`, with a checker, or `interactive`, with an interactor", default="default")
     time_limit = _duration_key("a time with its unit, such as `2s` or `500ms`; the same for all tests", "1s")
     time = _duration_key("the same, used if `time_limit` is missing", "1s")
     memory_limit = _size_key("a size such as `256m`, or bytes; the same for all tests", "256m")
     memory = _size_key("the same, used if `memory_limit` is missing", "256m")
-    subtasks = raw("a list of subtasks, below", "refused")
-    input_prefix = text("what comes before a case's number in the name of its input", default="")
-    input_suffix = text("what comes after it", default=".in")
-    output_prefix = text("what comes before a case's number in the name of its answer", default="")
-    output_suffix = text("what comes after it", default=".ans")
-    checker = text("the checker's source, for testlib", default="chk.cc")
-    interactor = text("the interactor's source, for testlib", default="interactor.cc")
+    subtasks = raw_key("a list of subtasks, below", "refused")
+    input_prefix = text_key("what comes before a case's number in the name of its input", default="")
+    input_suffix = text_key("what comes after it", default=".in")
+    output_prefix = text_key("what comes before a case's number in the name of its answer", default="")
+    output_suffix = text_key("what comes after it", default=".ans")
+    checker = text_key("the checker's source, for testlib", default="chk.cc")
+    interactor = text_key("the interactor's source, for testlib", default="interactor.cc")
 
 
 class _Case(NamedTuple):
@@ -145,14 +145,18 @@ class LightCp(DeclaredFormat[LightCpHeader]):
     def problem(self, folder: Path, where: str, header: LightCpHeader, faults: Faults) -> Problem:
         is_interactive = header.type == "interactive"
         if header.type not in ("default", "interactive"):
-            header.fault("type", f"{header.type!r} is not supported", "Expected default or interactive")
+            header.report_fault(
+                "type", f"{header.type!r} is not supported", "Expected default or interactive"
+            )
         role, source = ("interactor", header.interactor) if is_interactive else ("checker", header.checker)
         program = self._program(folder, header, role, source)
         problem_id = self.checked_id(folder, where, header, faults)
         cases = list(dict.fromkeys(_list_cases(header)))  # several subtasks may have the same case
         limits = {(case.time_s, case.memory_bytes) for case in cases}
         if len(limits) > 1:
-            header.fault("subtasks", "limits differ between tests", "Give all tests the same time and memory")
+            header.report_fault(
+                "subtasks", "limits differ between tests", "Give all tests the same time and memory"
+            )
         time_s, memory_bytes = next(iter(limits), (_DEFAULT_TIME_S, 1))
         return Problem(
             id=problem_id,
@@ -171,15 +175,17 @@ class LightCp(DeclaredFormat[LightCpHeader]):
         """Return the checker or the interactor with testlib.h, or nothing after a fault."""
         path = folder / source
         if not is_plain_name(source) or not path.is_file():
-            header.fault(role, f"there is no file {source!r} in the package", "Add it, or correct the name")
+            header.report_fault(
+                role, f"there is no file {source!r} in the package", "Add it, or correct the name"
+            )
             return ()
         if language_of(source) != "c++":
-            header.fault(role, f"{source!r} is not C++", "Expected a program that uses testlib")
+            header.report_fault(role, f"{source!r} is not C++", "Expected a program that uses testlib")
         try:
             folders = (folder, folder.resolve().parent, *self._header_folders)
             return collect_program_files(source, read_source_text(path), *folders)
         except InputError as error:
-            header.fault(role, error.problem, TESTLIB_REMEDY)
+            header.report_fault(role, error.problem, TESTLIB_REMEDY)
             return ()
 
 
@@ -190,13 +196,15 @@ def _list_cases(header: LightCpHeader) -> Iterator[_Case]:
     """Yield the cases of all subtasks."""
     subtasks = header.subtasks
     if not isinstance(subtasks, list) or not subtasks or not all(isinstance(each, dict) for each in subtasks):
-        header.fault("subtasks", "not a list of subtasks", "Give it a list of `n_cases: 3` or of `cases`")
+        header.report_fault(
+            "subtasks", "not a list of subtasks", "Give it a list of `n_cases: 3` or of `cases`"
+        )
         return
     first_number = 1
     for index, values in enumerate(subtasks):
-        subtask = SubtaskKeys.of(header.under(f"subtasks.{index}", values))
+        subtask = SubtaskKeys.of(header.fields_under(f"subtasks.{index}", values))
         subtask.check_keys()
-        if not subtask.has("n_cases"):
+        if not subtask.has_field("n_cases"):
             yield from _read_listed_cases(header, subtask)
             continue
         for number in range(first_number, first_number + subtask.n_cases):
@@ -211,10 +219,10 @@ def _read_listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[
     cases = subtask.cases
     if not isinstance(cases, list) or not all(isinstance(each, dict) for each in cases):
         remedy = "Write `cases: [{input: 1.in, output: 1.out}]`"
-        subtask.fault("cases", "neither n_cases nor a list of cases", remedy)
+        subtask.report_fault("cases", "neither n_cases nor a list of cases", remedy)
         return
     for index, values in enumerate(cases):
-        case = CaseKeys.of(subtask.under(f"cases.{index}", values))
+        case = CaseKeys.of(subtask.fields_under(f"cases.{index}", values))
         case.check_keys()
         yield _Case(case.input, case.output, *_read_limits(header, subtask, case))
 

@@ -7,7 +7,7 @@ import re
 from xml.etree.ElementTree import Element
 
 from ioi_eval.model.fields import Faults, Fields
-from ioi_eval.problems.keys import MIB, K, Key, Keys, choice, raw, text
+from ioi_eval.problems.keys import MIB, K, Key, Keys, choice_key, raw_key, text_key
 from ioi_eval.problems.names import is_plain_name, stays_in_folder
 
 HEADER = "problem.xml"
@@ -27,12 +27,12 @@ def _count_key(unit: str, least: int, name: str) -> Key[int]:
     """Declare a required whole number, which is in this unit."""
 
     def read(fields: Fields, name: str, _: object) -> int:
-        value = (fields.value(name) or "").strip()
+        value = (fields.raw_value(name) or "").strip()
         if not value.isdecimal() or not 0 < int(value) < _MAX_COUNT:
-            fields.fault(name, f"{value[:40]!r} is not a number of {unit}", "Correct it in the file")
+            fields.report_fault(name, f"{value[:40]!r} is not a number of {unit}", "Correct it in the file")
             return 1
         if int(value) < least:
-            fields.fault(name, f"{value} {unit} is too little for any program", f"The unit is {unit}")
+            fields.report_fault(name, f"{value} {unit} is too little for any program", f"The unit is {unit}")
         return int(value)
 
     return Key(read, None, unit, "refused", name)
@@ -42,14 +42,14 @@ def _points_key(meaning: str, if_missing: str) -> Key[float | None]:
     """Declare a number of points, or None if it is missing."""
 
     def read(fields: Fields, name: str, _: object) -> float | None:
-        value = fields.value(name)
+        value = fields.raw_value(name)
         try:
             points = None if value is None else float(value)
         except ValueError:
             points = math.nan
         if points is None or 0 <= points < math.inf:
             return points
-        fields.fault(name, f"{value!r} is not a number of points", "Correct it in the file")
+        fields.report_fault(name, f"{value!r} is not a number of points", "Correct it in the file")
         return None
 
     return Key(read, None, meaning, if_missing)
@@ -59,11 +59,11 @@ def _file_key(meaning: str, name: str) -> Key[str]:
     """Declare the name of a file. It is empty for a standard stream."""
 
     def read(fields: Fields, name: str, _: object) -> str:
-        file: str = fields.value(name) or ""
+        file: str = fields.raw_value(name) or ""
         if file in _STANDARD_FILES:
             return ""
         if not is_plain_name(file):
-            fields.fault(name, f"{file!r} is not a plain file name", "Leave it empty")
+            fields.report_fault(name, f"{file!r} is not a plain file name", "Leave it empty")
         return file
 
     return Key(
@@ -75,10 +75,10 @@ def _pattern_key(meaning: str, name: str) -> Key[str]:
     """Declare a pattern of paths with a number, such as tests/%02d. It is empty after a fault."""
 
     def read(fields: Fields, name: str, _: object) -> str:
-        value = (fields.value(name) or "").strip()
+        value = (fields.raw_value(name) or "").strip()
         if re.fullmatch(r"[^%]*%(0\d)?d[^%]*", value) and stays_in_folder(value):
             return value
-        fields.fault(name, f"{value[:40]!r} is not a pattern", "Expected one such as tests/%02d")
+        fields.report_fault(name, f"{value[:40]!r} is not a pattern", "Expected one such as tests/%02d")
         return ""
 
     return Key(read, None, meaning, "refused", name)
@@ -90,8 +90,10 @@ class JudgingKeys(Keys):
     ignored = ("testset", "cpu-name", "cpu-speed")
     input_file = _file_key("the file that submissions read", "input-file")
     output_file = _file_key("the file that submissions write", "output-file")
-    run_count = text("how often a solution runs: 1, or 2 with an interactor", default="1", name="run-count")
-    points_are_percentages = raw(
+    run_count = text_key(
+        "how often a solution runs: 1, or 2 with an interactor", default="1", name="run-count"
+    )
+    points_are_percentages = raw_key(
         "`true`: `points X` of a program is X of 100, not of the test's points",
         "false",
         name="treat-points-from-checker-as-percent",
@@ -102,10 +104,10 @@ class TestsetKeys(Keys):
     """The keys of `judging/testset`."""
 
     ignored = ("output-path-pattern", "tests", "groups")
-    testset = raw("the testset `tests` is judged, else the first one", "no name", name="name")
+    testset = raw_key("the testset `tests` is judged, else the first one", "no name", name="name")
     time_limit = _count_key("milliseconds", _MIN_TIME_MS, "time-limit")
     memory_limit = _count_key("bytes", MIB, "memory-limit")
-    test_count = raw("number of tests, which must be that of `tests`", "not compared", name="test-count")
+    test_count = raw_key("number of tests, which must be that of `tests`", "not compared", name="test-count")
     input_pattern = _pattern_key("path of an input by its number, such as `tests/%02d`", "input-path-pattern")
     answer_pattern = _pattern_key("path of an answer by its number", "answer-path-pattern")
 
@@ -115,18 +117,20 @@ class TestKeys(Keys):
 
     ignored = ("method", "sample", "description", "verdict")
     points = _points_key("points of the test; without any points, a submission must pass all tests", "0")
-    group = text("the name of its group", "no group", default="")
-    cmd = text("the command that generates the input", "the input is in the package", default="")
-    from_file = raw("refused if tests are generated: one command writes several tests", "-", name="from-file")
+    group = text_key("the name of its group", "no group", default="")
+    cmd = text_key("the command that generates the input", "the input is in the package", default="")
+    from_file = raw_key(
+        "refused if tests are generated: one command writes several tests", "-", name="from-file"
+    )
 
 
 class GroupKeys(Keys):
     """The keys of `testset/groups/group`."""
 
     ignored = ("feedback-policy", "dependencies")
-    group = text("the name of the group", default="", name="name")
+    group = text_key("the name of the group", default="", name="name")
     points = _points_key("points of the group, for `complete-group`", "the sum of its tests' points")
-    points_policy = choice(
+    points_policy = choice_key(
         POINTS_POLICIES,
         "points for the whole group if all its tests pass, or for each test that passes",
         default=COMPLETE_GROUP,

@@ -268,8 +268,10 @@ class _Reader:
     def _second_run(self, keys: JudgingKeys) -> str:
         """Return how solutions run again: `alone` or `together` with the interactor, or empty for one run."""
         runs, interactor = keys.run_count, self._root.find("assets/interactor")
-        if self._root.find("tags/tag[@value='run-twice']") is not None and not keys.has("run-count"):
-            keys.fault("run-count", "missing, and it is tagged run-twice", "Set how often solutions run")
+        if self._root.find("tags/tag[@value='run-twice']") is not None and not keys.has_field("run-count"):
+            keys.report_fault(
+                "run-count", "missing, and it is tagged run-twice", "Set how often solutions run"
+            )
         if runs == "1":
             return ""
         if runs != "2" or interactor is None:
@@ -277,7 +279,7 @@ class _Reader:
                 f"solutions run {runs} times" if runs != "2" else "solutions run twice without an interactor"
             )
             remedy = "Expected 1, or 2 with an interactor, which alone defines what the second run reads"
-            keys.fault("run-count", problem, remedy)
+            keys.report_fault("run-count", problem, remedy)
             return ""
         return "alone" if interactor.find("runs") is None else "together"
 
@@ -353,7 +355,7 @@ class _Reader:
             self._fault("testset.tests", "no tests", "Export the package again")
         elif count not in (None, str(len(elements))):
             problem = f"{count!r} is not the number of tests, which is {len(elements)}"
-            judging.testset.fault("test-count", problem, "Export the package again")
+            judging.testset.report_fault("test-count", problem, "Export the package again")
         paths = self._paths(judging)
         missing = [
             (element, path)
@@ -421,7 +423,9 @@ class _Reader:
         for name in sorted(element_by_name.keys() - used_names):
             group_keys = read_keys(element_by_name[name], GroupKeys, f"testset.groups.{name}.", self._faults)
             if group_keys.points:
-                group_keys.fault("points", "the group has points and no tests", "Add tests, or remove points")
+                group_keys.report_fault(
+                    "points", "the group has points and no tests", "Add tests, or remove points"
+                )
         return groups
 
     def _group(self, name: str, element: Element | None, points_by_test: Mapping[str, float]) -> _Group:
@@ -432,7 +436,7 @@ class _Reader:
         dependencies = element.iterfind("dependencies/dependency")
         if keys.points_policy == EACH_TEST and keys.points and not any(points_by_test.values()):
             problem = "each test earns its own points, and no test has any"
-            keys.fault("points", problem, f"Give the tests points, or set {COMPLETE_GROUP}")
+            keys.report_fault("points", problem, f"Give the tests points, or set {COMPLETE_GROUP}")
         return _Group(
             name=name,
             is_complete=keys.points_policy == COMPLETE_GROUP,
@@ -468,7 +472,7 @@ class _Reader:
         interactor = self._program("interactor")
         if judging.keys.run_count == "2":
             problem = "generating answers of solutions that run twice is not supported"
-            judging.keys.fault("run-count", problem, "Export it with tests (Full package)")
+            judging.keys.report_fault("run-count", problem, "Export it with tests (Full package)")
         generators = dict(self._generators())
         main = self._root.find("assets/solutions/solution[@tag='main']")
         main_solution = None if main is None else self._main_solution(main)

@@ -25,15 +25,15 @@ class Constants:
             if not isinstance(value, dict):
                 self._add(name, fields, name, value)
                 continue
-            inner = fields.inner(name)
-            if not inner.has(_VALUE):
-                inner.lacking(_VALUE, "the number or string that replaces the name without a variant")
+            inner = fields.read_object(name)
+            if not inner.has_field(_VALUE):
+                inner.report_missing(_VALUE, "the number or string that replaces the name without a variant")
             for variant, variant_value in value.items():
                 self._add(name if variant == _VALUE else f"{name}.{variant}", inner, variant, variant_value)
 
     def _add(self, name: str, fields: Fields, field: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            fields.fault(
+            fields.report_fault(
                 field, f"{format_value(value)} is neither a number nor a string", "Correct it in the file"
             )
         self._values[name.encode()] = str(value).encode()

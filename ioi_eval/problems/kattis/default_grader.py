@@ -124,14 +124,14 @@ class _RuleReader:
         )
         if self._scoring and may_wrong_answer_earn_more(grading):
             problem = f"{points.value} of unequal parts, but judging stops at the first rejected part"
-            group.fields.fault("on_reject", problem, "Set it to continue, so that all parts count")
+            group.fields.report_fault("on_reject", problem, "Set it to continue, so that all parts count")
         return _Node(group.name.removeprefix(f"{SECRET}/"), grading, tuple(inner.values()))
 
     def _check(self, group: DataGroup) -> None:
         """Report unknown values of `grading`, unknown keys and unknown grader flags."""
         grading = group.fields.values.get("grading") or "default"
         if grading not in ("default", CUSTOM) and (not group.name or "grading" in group.own):
-            group.fields.fault(
+            group.fields.report_fault(
                 "grading", f"{format_value(grading)} is not supported", "Expected default or custom"
             )
         LegacyGroupKeys.of(group.fields).check_keys(sorted(group.own))
@@ -141,7 +141,7 @@ class _RuleReader:
             if flag in _FLAGS or "grader_flags" not in group.own:
                 continue
             if is_misspelt(flag, _FLAGS):
-                group.fields.fault(
+                group.fields.report_fault(
                     "grader_flags", f"unknown flag {flag!r}", suggest_names(flag, sorted(_FLAGS))
                 )
             else:
@@ -176,17 +176,17 @@ class _RuleReader:
         total, remedy = score * len(group.tests), "Add `grader_flags: min` if the group earns it once"
         if self._domjudge:
             problem = f"DOMjudge gives it to the group, the format to each test, and there is {DOMJUDGE}"
-            group.fields.fault("accept_score", problem, f"{remedy}, else remove {DOMJUDGE}")
+            group.fields.report_fault("accept_score", problem, f"{remedy}, else remove {DOMJUDGE}")
         elif points is Points.SUM and "range" in group.own and end is not None and end < total * (1 - 1e-9):
             problem = f"{score:g} points for each of {len(group.tests)} tests exceed the range, {end:g}"
-            group.fields.fault("accept_score", problem, f"{remedy}, else correct the range")
+            group.fields.report_fault("accept_score", problem, f"{remedy}, else correct the range")
 
     def _max_points(self, group: DataGroup) -> float:
         """Return the group's maximum points, which are the end of its range. A missing range is a fault."""
         max_points = _range_end(group)
         if max_points is None or max_points < 0:
             remedy = "Add a range to this group, such as `range: 0 20`"
-            group.fields.fault("range", "the group's maximum points are missing", remedy)
+            group.fields.report_fault("range", "the group's maximum points are missing", remedy)
             return 0.0
         return max_points
 
@@ -197,7 +197,7 @@ def _stops(group: DataGroup) -> bool:
     if (not isinstance(action, str) or action not in _STOPS_BY_ACTION) and (
         not group.name or "on_reject" in group.own
     ):
-        group.fields.fault(
+        group.fields.report_fault(
             "on_reject", f"{format_value(action)} is not supported", "Expected break or continue"
         )
     return _STOPS_BY_ACTION.get(action, True) if isinstance(action, str) else True

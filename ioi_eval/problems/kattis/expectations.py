@@ -54,10 +54,10 @@ class PackageRules:
         self._ruled = set[str]()  # folders for which the package replaces the format's rules
         self._by_pattern = dict[str, Expected]()
         for pattern in entries.values:
-            entry = entries.inner(pattern)
-            if pattern == _BRUTE_FORCE or any(map(entry.has, _RULE_KEYS)):
+            entry = entries.read_object(pattern)
+            if pattern == _BRUTE_FORCE or any(map(entry.has_field, _RULE_KEYS)):
                 self._ruled.add(pattern)
-                entry = entries.under(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
+                entry = entries.fields_under(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
             self._by_pattern[pattern] = self._read(entry, faults)
 
     def of(self, place: str) -> Expected:
@@ -82,13 +82,18 @@ class PackageRules:
         verdict_rules = list(self._rules(fields, "", self._tests))
         for key, value in fields.values.items():
             if isinstance(value, dict) and key not in _USED_KEYS:
-                verdict_rules += self._of_tests(fields.inner(key), key, faults)
+                verdict_rules += self._of_tests(fields.read_object(key), key, faults)
             elif key == _MESSAGE:
                 faults.note(f"{key} is not compared", FILE)
             elif key not in {*_USED_KEYS, *ExpectedKeys.ignored}:
-                fields.fault(key, "unknown key", f"Expected {', '.join(sorted(_USED_KEYS))}, or a group")
+                fields.report_fault(
+                    key, "unknown key", f"Expected {', '.join(sorted(_USED_KEYS))}, or a group"
+                )
         return Expected(
-            tuple(verdict_rules), _read_score(fields), _read_language(fields), fields.text("entrypoint", "")
+            tuple(verdict_rules),
+            _read_score(fields),
+            _read_language(fields),
+            fields.read_text("entrypoint", ""),
         )
 
     def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[KeywordForTests]:
@@ -101,17 +106,17 @@ class PackageRules:
             if key in ("score", _MESSAGE):
                 faults.note(f"{key} of {pattern} is not compared", FILE)
             elif key not in (*_RULE_KEYS, *ExpectedKeys.ignored):
-                fields.fault(key, "unknown key", f"Expected {' or '.join(_RULE_KEYS)}")
+                fields.report_fault(key, "unknown key", f"Expected {' or '.join(_RULE_KEYS)}")
         yield from self._rules(fields, pattern, tests)
 
     def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[KeywordForTests]:
         """Yield the rules `permitted` and `required` in the fields, which apply to these tests."""
         for rule in _RULE_KEYS:
-            if fields.has(rule):
-                verdicts = fields.texts(rule)
+            if fields.has_field(rule):
+                verdicts = fields.read_texts(rule)
                 if not verdicts or not set(_VERDICTS).issuperset(verdicts):
                     problem = f"{format_value(fields.values[rule])} is not a list of verdicts"
-                    fields.fault(rule, problem, f"Expected some of {', '.join(_VERDICTS)}")
+                    fields.report_fault(rule, problem, f"Expected some of {', '.join(_VERDICTS)}")
                 yield KeywordForTests(subtask=scope, keyword=" ".join((rule, *verdicts)), tests=tuple(tests))
 
 
@@ -124,17 +129,19 @@ def _read_score(fields: Fields) -> tuple[float, float] | None:
     numbers = [float(end) for end in ends if isinstance(end, int | float) and not isinstance(end, bool)]
     if len(ends) == len(numbers) == 2:
         return numbers[0], numbers[1]
-    fields.fault("score", f"{format_value(score)} is not a score", "Expected a number, or a list of two")
+    fields.report_fault(
+        "score", f"{format_value(score)} is not a score", "Expected a number, or a list of two"
+    )
     return None
 
 
 def _read_language(fields: Fields) -> str:
     """Return the language that the fields name, or an empty string. An unknown language is a fault."""
-    name = fields.text("language", "")
+    name = fields.read_text("language", "")
     try:
         return find(name).name if name else ""
     except InputError as error:
-        fields.fault("language", error.problem, error.remedy)
+        fields.report_fault("language", error.problem, error.remedy)
         return ""
 
 

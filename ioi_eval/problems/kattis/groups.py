@@ -42,7 +42,7 @@ class DataGroup(NamedTuple):
     @property
     def flags_name(self) -> str:
         """Return the key that holds the validator's arguments, which depends on the version."""
-        return _ARGUMENTS if self.fields.has(_ARGUMENTS) else _VALIDATOR_FLAGS
+        return _ARGUMENTS if self.fields.has_field(_ARGUMENTS) else _VALIDATOR_FLAGS
 
     @property
     def grader_flags(self) -> tuple[str, ...]:
@@ -71,7 +71,9 @@ def read_data(
     """
     reader = _DataReader(folder, needs_answers, faults, new, constants)
     header_settings = {
-        name: grading.value(name) for name in GradingKeys.declared() if grading.value(name) is not None
+        name: grading.raw_value(name)
+        for name in GradingKeys.declared()
+        if grading.raw_value(name) is not None
     }
     root_settings = reader.own("data")
     values = {**header_settings, **root_settings}
@@ -175,8 +177,12 @@ class _DataReader:
         if self._is_of_test(file):
             name = file.relative_to(self._folder).as_posix()
             test_fields = Fields(read_mapping(self._folder, name, Faults("")) or {}, name, self._faults)
-            fields = test_fields if test_fields.has(_ARGUMENTS) else group
-        return fields.texts(_ARGUMENTS) if fields.has(_ARGUMENTS) else _read_flags(fields, _VALIDATOR_FLAGS)
+            fields = test_fields if test_fields.has_field(_ARGUMENTS) else group
+        return (
+            fields.read_texts(_ARGUMENTS)
+            if fields.has_field(_ARGUMENTS)
+            else _read_flags(fields, _VALIDATOR_FLAGS)
+        )
 
     def _tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
         """Yield the tests among the files of a group, sorted by name."""
@@ -207,11 +213,11 @@ class _DataReader:
 def _read_flags(fields: Fields, name: str) -> tuple[str, ...]:
     """Return the flags in a setting: a string, or an object with the key `flags` and a validator's name."""
     if isinstance(fields.values.get(name), dict):
-        return tuple(fields.inner(name).text("flags", "").split())
-    return tuple(fields.text(name, "").split()) if fields.values.get(name) is not None else ()
+        return tuple(fields.read_object(name).read_text("flags", "").split())
+    return tuple(fields.read_text(name, "").split()) if fields.values.get(name) is not None else ()
 
 
 def uses_custom_grader(group: DataGroup) -> bool:
     """Return True if the package's grader grades the group."""
-    grading: object = group.fields.value("grading")
+    grading: object = group.fields.raw_value("grading")
     return grading == CUSTOM

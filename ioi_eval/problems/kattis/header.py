@@ -36,16 +36,16 @@ def check_legacy_keys(header: KattisHeader) -> None:
     """Report a version, a type or an objective that is not supported in the legacy format."""
     version = header.problem_format_version
     if version not in LEGACY_VERSIONS:
-        header.fault(
+        header.report_fault(
             "problem_format_version",
             f"{version} is not supported",
             f"Supported: {', '.join(sorted(LEGACY_VERSIONS | NEWER_VERSIONS))}",
         )
-    kind = header.text("type", "pass-fail")
+    kind = header.read_text("type", "pass-fail")
     if kind not in ("pass-fail", "scoring"):
-        header.fault("type", f"{kind!r} is neither pass-fail nor scoring", "Correct it in the file")
+        header.report_fault("type", f"{kind!r} is neither pass-fail nor scoring", "Correct it in the file")
     if header.grading.objective not in (None, "max"):
-        header.fault(
+        header.report_fault(
             "grading.objective",
             "min is not supported",
             "Only problems in which the most points win are judged",
@@ -67,7 +67,7 @@ def read_title(header: KattisHeader) -> str:
 
 def read_types(header: KattisHeader) -> list[object]:
     """Return the problem's types. Only the newer versions can have several."""
-    types = header.type if header.has("type") else "pass-fail"
+    types = header.type if header.has_field("type") else "pass-fail"
     return types if isinstance(types, list) else [types]
 
 
@@ -82,11 +82,11 @@ def find_validators(folder: Path, header: KattisHeader, *, scoring: bool, new: b
         for kind in modes:
             if kind not in ("pass-fail", "scoring", "interactive", "multi-pass"):
                 problem = f"{format_value(kind)} problems are not supported in this version"
-                header.fault("type", problem, "Expected pass-fail, scoring, interactive or multi-pass")
+                header.report_fault("type", problem, "Expected pass-fail, scoring, interactive or multi-pass")
         needs_validator = "interactive" in modes or "multi-pass" in modes
         custom = needs_validator or (folder / NEWER_VALIDATOR).is_dir() or is_draft(folder)
         if header.values.get("validation", "default") not in ("default", CUSTOM if custom else "default"):
-            header.fault(
+            header.report_fault(
                 "validation", "not a key of this version", f"Use `type` and the folder {NEWER_VALIDATOR}/"
             )
     else:
@@ -94,7 +94,7 @@ def find_validators(folder: Path, header: KattisHeader, *, scoring: bool, new: b
         custom = first == CUSTOM
         allowed_modes = {"interactive", "multi-pass"} | ({"score"} if scoring else set())
         if not (custom or (first == "default" and not modes)) or not allowed_modes.issuperset(modes):
-            header.fault(
+            header.report_fault(
                 "validation",
                 f"{' '.join([first, *modes])!r} is not supported",
                 "Expected default, or custom with interactive or multi-pass and, for scoring problems, score",
@@ -116,13 +116,13 @@ def read_time_limit(folder: Path, header: KattisHeader, faults: Faults) -> float
     It is read from problem.yaml, else from .timelimit, else from domjudge-problem.ini.
     """
     limits = header.limits
-    if limits.value("time_limit") is not None:
+    if limits.raw_value("time_limit") is not None:
         seconds = limits.time_limit
-        resolution = limits.time_resolution if limits.has("time_resolution") else 0
+        resolution = limits.time_resolution if limits.has_field("time_resolution") else 0
         if resolution and abs(seconds - round(seconds / resolution) * resolution) > _TIME_TOLERANCE_S:
-            multiple = f"{limits.place('time_resolution')}, {resolution:g} s"
+            multiple = f"{limits.full_name('time_resolution')}, {resolution:g} s"
             problem = f"{seconds:g} s is not a multiple of {multiple}"
-            faults.note(f"{limits.place('time_limit')}: {problem}. The judge uses {seconds:g} s", HEADER)
+            faults.note(f"{limits.full_name('time_limit')}: {problem}. The judge uses {seconds:g} s", HEADER)
         return seconds or None
     for file, parse in ((".timelimit", str.strip), (DOMJUDGE, _find_ini_time_limit)):
         path = folder / file

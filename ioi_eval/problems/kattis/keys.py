@@ -12,14 +12,14 @@ from ioi_eval.problems.keys import (
     Key,
     Keys,
     UnknownKeyPolicy,
-    inner,
-    memory,
-    number,
-    raw,
-    refused,
-    seconds,
-    text,
-    whole,
+    integer_key,
+    memory_key,
+    number_key,
+    object_key,
+    raw_key,
+    refused_key,
+    seconds_key,
+    text_key,
 )
 
 HEADER = "problem.yaml"
@@ -43,7 +43,7 @@ _LEGACY = "legacy: "
 class TimeMultiplierKeys(Keys):
     """The keys of `limits.time_multipliers`."""
 
-    ac_to_time_limit = number(
+    ac_to_time_limit = number_key(
         "factor from the slowest accepted solution's time to the time limit",
         default=NEWER_DEFAULT_MULTIPLIER,
         above=0,
@@ -58,31 +58,33 @@ class LimitKeys(Keys):
         *("time_safety_margin", "code", "compilation_time", "compilation_memory", "validation_output"),
         *("generator_time", "generator_memory", "visualizer_time", "visualizer_memory"),
     )
-    time_limit = seconds(if_missing="a multiple of the slowest accepted solution's time", mistaken=("time",))
-    time_multiplier = number(
+    time_limit = seconds_key(
+        if_missing="a multiple of the slowest accepted solution's time", mistaken=("time",)
+    )
+    time_multiplier = number_key(
         f"{_LEGACY}factor from the slowest accepted solution's time to the time limit",
         default=DEFAULT_MULTIPLIER,
         above=0,
     )
-    time_multipliers = inner(TimeMultiplierKeys, f"{_NEWER}an object with `ac_to_time_limit`", "2")
-    time_resolution = number(
+    time_multipliers = object_key(TimeMultiplierKeys, f"{_NEWER}an object with `ac_to_time_limit`", "2")
+    time_resolution = number_key(
         f"{_NEWER}seconds; a time limit from solutions is a multiple of it", default=1.0, above=0
     )
-    memory_limit = memory("MiB", MIB, default=2048, name="memory", mistaken=("memory_limit",))
-    output = number("MiB", default=8.0, above=0)
-    validation_time = seconds("for the validator on each test", "as for other checkers")
-    validation_memory = memory("MiB", MIB, "for the validator", "as for other checkers")
-    validation_passes = whole("passes of a multi-pass problem", default=2, least=2, most=_MAX_PASSES)
+    memory_limit = memory_key("MiB", MIB, default=2048, name="memory", mistaken=("memory_limit",))
+    output = number_key("MiB", default=8.0, above=0)
+    validation_time = seconds_key("for the validator on each test", "as for other checkers")
+    validation_memory = memory_key("MiB", MIB, "for the validator", "as for other checkers")
+    validation_passes = integer_key("passes of a multi-pass problem", default=2, least=2, most=_MAX_PASSES)
 
 
-def _score(meaning: str, default: float) -> Key[float]:
+def _score_key(meaning: str, default: float) -> Key[float]:
     """Declare a number of at least 0. YAML reads some numbers as strings, such as 1e3."""
 
     def read(fields: Fields, name: str, default: float | None) -> float:
-        value = fields.value(name)
+        value = fields.raw_value(name)
         if isinstance(value, str) and re.fullmatch(NUMBER, value, re.ASCII) and 0 <= float(value) < math.inf:
             return float(value)
-        return (default or 0.0) if value is None else fields.number(name, default)
+        return (default or 0.0) if value is None else fields.read_number(name, default)
 
     return Key(read, default, f"{meaning}: at least 0")
 
@@ -90,40 +92,42 @@ def _score(meaning: str, default: float) -> Key[float]:
 class GradingKeys(Keys):
     """The keys that legacy packages have in testdata.yaml, and older ones also in `grading` of the header."""
 
-    accept_score = _score("points of a test that passes", 1.0)
-    reject_score = _score("points of a test that fails", 0.0)
-    range = raw(
+    accept_score = _score_key("points of a test that passes", 1.0)
+    reject_score = _score_key("points of a test that fails", 0.0)
+    range = raw_key(
         "`MIN MAX`: the points of the group; the validator's scores are parts of MAX",
         "the group is worth the points of its tests",
     )
-    on_reject = raw("`break` or `continue` after a part that is not accepted", "`break`")
+    on_reject = raw_key("`break` or `continue` after a part that is not accepted", "`break`")
 
 
 class HeaderGradingKeys(GradingKeys):
     """The keys of `grading` in problem.yaml. Those of groups apply unless data/ sets them."""
 
-    objective = raw("`max`; `min` is refused", "`max`")
+    objective = raw_key("`max`; `min` is refused", "`max`")
 
 
 class KattisHeader(Keys):
     """The keys of problem.yaml."""
 
-    title = raw(
+    title = raw_key(
         "the title, or one for each language, of which the English one is used", "the id", name="name"
     )
-    problem_format_version = text("`legacy`, `2023-07-draft` or `2025-09`", default="legacy")
-    type = raw(
+    problem_format_version = text_key("`legacy`, `2023-07-draft` or `2025-09`", default="legacy")
+    type = raw_key(
         "`pass-fail` or `scoring`; in newer versions also a list with `interactive` or `multi-pass`",
         "`pass-fail`",
     )
-    validation = text(
+    validation = text_key(
         f"{_LEGACY}`default`, or `custom` with `interactive`, `multi-pass` and, for scoring, `score`",
         default="default",
     )
-    validator_flags = text(f"{_LEGACY}arguments of the validator", default="")
-    limits = inner(LimitKeys, "an object, below", "defaults")
-    grading = inner(HeaderGradingKeys, f"{_LEGACY}settings of groups, below, and `objective`", "defaults")
-    constants = raw(f"{_NEWER}values of placeholders, by name", "none")
+    validator_flags = text_key(f"{_LEGACY}arguments of the validator", default="")
+    limits = object_key(LimitKeys, "an object, below", "defaults")
+    grading = object_key(
+        HeaderGradingKeys, f"{_LEGACY}settings of groups, below, and `objective`", "defaults"
+    )
+    constants = raw_key(f"{_NEWER}values of placeholders, by name", "none")
 
     def check_keys(
         self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
@@ -133,7 +137,7 @@ class KattisHeader(Keys):
         names = tuple(map(str, self.values)) if names is None else names
         misplaced = [name for name in names if name in limit_names]
         for name in misplaced:
-            self.fault(name, "it has no effect here", "Move it into limits")
+            self.report_fault(name, "it has no effect here", "Move it into limits")
         super().check_keys([name for name in names if name not in misplaced], unknown)
 
 
@@ -145,9 +149,9 @@ class LegacyGroupKeys(GradingKeys):
 
     unknown = UnknownKeyPolicy.NOTED
     ignored = ("input_validator_flags",)
-    grading = raw("`default` or `custom`, by the program in graders/", "`default`")
-    grader_flags = raw("flags of the default grader, or of the program in graders/", "no flags")
-    output_validator_flags = raw("arguments of the validator", "none")
+    grading = raw_key("`default` or `custom`, by the program in graders/", "`default`")
+    grader_flags = raw_key("flags of the default grader, or of the program in graders/", "no flags")
+    output_validator_flags = raw_key("arguments of the validator", "none")
 
 
 class TestKeys(Keys):
@@ -158,20 +162,22 @@ class TestKeys(Keys):
         *("input_validator_args", "static_validator_args", "input_visualizer_args", "output_visualizer_args"),
         *("full_feedback", "hint", "description", "input_validator_flags"),
     )
-    args = refused("arguments for submissions are not supported", "Submissions can read standard input only")
-    output_validator_args = raw("arguments of the validator, as a list", "those of the group")
-    output_validator_flags = raw("the same in drafts, as a string", "those of the group")
+    args = refused_key(
+        "arguments for submissions are not supported", "Submissions can read standard input only"
+    )
+    output_validator_args = raw_key("arguments of the validator, as a list", "those of the group")
+    output_validator_flags = raw_key("the same in drafts, as a string", "those of the group")
 
 
 class GroupKeys(TestKeys):
     """The keys of test_group.yaml in the newer versions."""
 
-    max_score = raw("points of the group, at least 0", "100 for secret/, refused for groups in it")
-    score_aggregation = raw(
+    max_score = raw_key("points of the group, at least 0", "100 for secret/, refused for groups in it")
+    score_aggregation = raw_key(
         "`pass-fail`, `sum` or `min`, in secret/ and its direct groups",
         "`sum` for secret/, `pass-fail` for groups in it",
     )
-    require_pass = raw("names of earlier pass-fail groups, or `sample`, that must pass", "none")
+    require_pass = raw_key("names of earlier pass-fail groups, or `sample`, that must pass", "none")
 
 
 # --- submissions.yaml --------------------------------------------------------------------------------
@@ -181,9 +187,9 @@ class ExpectedKeys(Keys):
     """The keys of an entry in submissions.yaml. Other keys are patterns of groups and tests."""
 
     ignored = ("authors", "model_solution", "use_for_time_limit")
-    permitted = raw("verdicts that each test may have: `AC`, `WA`, `TLE`, `RTE`", "any")
-    required = raw("verdicts of which one test must have one", "none")
-    score = raw("the points, or a list of the least and the most points", "any")
-    language = text("the language", "by the suffix", default="")
-    entrypoint = text("the source that is started", "by its name", default="")
-    message = raw("not compared, as a note says", "-")
+    permitted = raw_key("verdicts that each test may have: `AC`, `WA`, `TLE`, `RTE`", "any")
+    required = raw_key("verdicts of which one test must have one", "none")
+    score = raw_key("the points, or a list of the least and the most points", "any")
+    language = text_key("the language", "by the suffix", default="")
+    entrypoint = text_key("the source that is started", "by its name", default="")
+    message = raw_key("not compared, as a note says", "-")

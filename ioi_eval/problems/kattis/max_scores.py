@@ -34,10 +34,10 @@ def check_settings(root: DataGroup, faults: Faults, *, scoring: bool) -> None:
             faults.add("tests next to groups", f"data/{SECRET}", remedy="Put them into a group")
         for key in sorted(group.own):
             if key in _STATIC_KEYS:
-                group.fields.fault(key, "static validators are not supported", "Remove it")
+                group.fields.report_fault(key, "static validators are not supported", "Remove it")
             elif key in _SCORE_KEYS and not can_have_score:
                 remedy = "Use it only in scoring problems, in secret/ and its direct groups"
-                group.fields.fault(key, "it has no effect here", remedy)
+                group.fields.report_fault(key, "it has no effect here", remedy)
         GroupKeys.of(group.fields).check_keys(sorted(group.own - _STATIC_KEYS), unknown)
 
 
@@ -88,7 +88,7 @@ class _MaxScores:
             for group in secret.inner:
                 if self._mode(group, _PASS_FAIL) != _PASS_FAIL:
                     problem = "secret/ is passed or failed as a whole"
-                    group.fields.fault("score_aggregation", problem, "Remove one of the two settings")
+                    group.fields.report_fault("score_aggregation", problem, "Remove one of the two settings")
             yield self._subtask(secret, mode, max_score, required)
             return
         earlier: dict[str, tuple[DataGroup, tuple[str, ...]]] = {}
@@ -117,7 +117,7 @@ class _MaxScores:
         total = math.fsum(subtask.points for subtask in subtasks)
         if total > max_score:
             problem = f"{max_score:g} is less than the sum of its groups, {total:g}"
-            secret.fields.fault("max_score", problem, f"Set it to {total:g}")
+            secret.fields.report_fault("max_score", problem, f"Set it to {total:g}")
         yield from subtasks
 
     def _subtask(self, group: DataGroup, mode: str, max_score: float, required: Sequence[str]) -> Subtask:
@@ -149,7 +149,7 @@ class _MaxScores:
         """Return how the group's score is made from its tests: one of `_MODES`."""
         if "score_aggregation" not in group.own:
             return default
-        return group.fields.choice("score_aggregation", _MODES)
+        return group.fields.read_choice("score_aggregation", _MODES)
 
     def _max_score(self, group: DataGroup, default: float | None) -> float:
         """Return the group's maximum score. A missing score without a default is a fault."""
@@ -161,7 +161,7 @@ class _MaxScores:
         ):
             return float(max_score)
         problem = "missing" if max_score is None else f"{format_value(max_score)} is not supported"
-        group.fields.fault("max_score", problem, "Set a number of at least 0, such as `max_score: 20`")
+        group.fields.report_fault("max_score", problem, "Set a number of at least 0, such as `max_score: 20`")
         return 1.0
 
     def _required_tests(
@@ -188,7 +188,7 @@ class _MaxScores:
                 tests += earlier[name][1]
             else:
                 problem = f"{format_value(name)} is not an earlier pass-fail group"
-                group.fields.fault(
+                group.fields.report_fault(
                     "require_pass", problem, suggest_names(str(name), (SAMPLE, *pass_fail_groups))
                 )
         return tuple(tests)

@@ -62,7 +62,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
     folders = ("data", "graders", "include", "output_validator", "output_validators", "submissions")
 
     def problem(self, folder: Path, where: str, header: KattisHeader, faults: Faults) -> Problem:
-        version = header.value("problem_format_version")
+        version = header.raw_value("problem_format_version")
         is_newer = isinstance(version, str) and version in NEWER_VERSIONS
         if not is_newer:
             check_legacy_keys(header)
@@ -70,7 +70,9 @@ class Kattis(DeclaredFormat[KattisHeader]):
         limits.check_keys()
         scoring = "scoring" in read_types(header)
         validation = find_validators(folder, header, scoring=scoring, new=is_newer)
-        constants = Constants(header.inner("constants") if is_newer else Fields({}, self.header, faults))
+        constants = Constants(
+            header.read_object("constants") if is_newer else Fields({}, self.header, faults)
+        )
         data = read_data(
             folder,
             header.grading,
@@ -145,7 +147,7 @@ def _find_validator(folder: Path, validation: Validators, faults: Faults, *, new
 
 def _read_validator_limits(limits: LimitKeys) -> Limits | None:
     """Return the validator's time and memory limits, or None if the package sets none."""
-    has_time, has_memory = limits.has("validation_time"), limits.has("validation_memory")
+    has_time, has_memory = limits.has_field("validation_time"), limits.has_field("validation_memory")
     if not has_time and not has_memory:
         return None
     return Limits(

@@ -74,7 +74,7 @@ def make_default_checker(fields: Fields, field: str, flags: tuple[str, ...]) -> 
         elif flag in ("float_tolerance", "float_absolute_tolerance", "float_relative_tolerance"):
             tolerance[flag] = _parse_tolerance(fields, field, flag, remaining.pop(0) if remaining else "")
         else:
-            fields.fault(field, f"{flag!r} is not a flag of the default validator", "Correct it")
+            fields.report_fault(field, f"{flag!r} is not a flag of the default validator", "Correct it")
     both = tolerance.get("float_tolerance")
     return Checker(
         kind=CheckerKind.TOKENS,
@@ -89,7 +89,7 @@ def _parse_tolerance(fields: Fields, field: str, flag: str, text: str) -> float:
     """Return the tolerance as a number. An invalid tolerance is a fault and counts as 0."""
     if re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?", text, re.ASCII):
         return float(text)
-    fields.fault(field, f"{text!r} is not a tolerance for {flag}", "Expected a number such as 1e-6")
+    fields.report_fault(field, f"{text!r} is not a tolerance for {flag}", "Expected a number such as 1e-6")
     return 0.0
 
 

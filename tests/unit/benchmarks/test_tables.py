@@ -29,26 +29,26 @@ def test_parquet_files_with_different_columns_form_one_table(tmp_path: Path) -> 
     second = write_table(tmp_path / "2.parquet", [{"b": "last", "c": [1.5]}])
     table = opened(tmp_path, first, second)
     assert (len(table), table.names) == (6, ("a", "b", "c"))
-    assert [one.value("a") for one in table] == [0, 1, 2, 3, 4, None]
-    assert [bytes(one.content("b")).decode() for one in table] == ["", "x", "xx", "xxx", "xxxx", "last"]
-    assert table[5].value("c") == [1.5]
+    assert [one.raw_value("a") for one in table] == [0, 1, 2, 3, 4, None]
+    assert [bytes(one.read_content("b")).decode() for one in table] == ["", "x", "xx", "xxx", "xxxx", "last"]
+    assert table[5].raw_value("c") == [1.5]
 
 
 def test_json_lines_become_table(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1, "b": {"c": "d"}}\n{"a": 2, "b": null}\n')
     table = opened(tmp_path, path)
-    assert [(one.value("a"), one.value("b")) for one in table] == [(1, {"c": "d"}), (2, None)]
+    assert [(one.raw_value("a"), one.raw_value("b")) for one in table] == [(1, {"c": "d"}), (2, None)]
 
 
 def test_table_values_survive_release_of_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables_module, "_MAX_MAPPED_BYTES", 5000)
     texts = [str(n) * 3000 for n in range(8)]
     table = opened(tmp_path, write_table(tmp_path / "x.parquet", [{"a": text} for text in texts]))
-    views = [one.content("a") for one in table]  # the first ones were let go by now
+    views = [one.read_content("a") for one in table]  # the first ones were let go by now
     assert [bytes(view).decode() for view in views] == texts
     table.release()
-    assert bytes(views[3]).decode() == table[3].text("a") == texts[3]
+    assert bytes(views[3]).decode() == table[3].read_text("a") == texts[3]
 
 
 def test_table_fingerprint_depends_on_files(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_damaged_cache_of_json_lines_table_is_rebuilt(tmp_path: Path, name: str)
     opened(tmp_path, path)
     (made,) = (tmp_path / "cache" / "tables" / "datasets").rglob(name)
     made.write_bytes(bytes(made.stat().st_size))
-    assert [one.value("a") for one in opened(tmp_path, path)] == [1]
+    assert [one.raw_value("a") for one in opened(tmp_path, path)] == [1]
     assert not [*(tmp_path / "cache" / "tables").glob("tmp*")]
 
 
@@ -79,7 +79,7 @@ def test_damaged_cached_table_is_rebuilt(tmp_path: Path, kept: float) -> None:
     whole = made.read_bytes()
     left = whole[: int(len(whole) * kept) if kept >= 0 else int(kept)]
     made.write_bytes(left + bytes(1000) if kept == -1 else left)
-    assert [one.value("a") for one in opened(tmp_path, path)] == [str(n) * 9000 for n in range(9)]
+    assert [one.raw_value("a") for one in opened(tmp_path, path)] == [str(n) * 9000 for n in range(9)]
     assert made.read_bytes() == whole
 
 
@@ -103,29 +103,37 @@ def test_fields_are_read_with_types(tmp_path: Path) -> None:
             "columns": {"in": ["1", "2"]},
         },
     )
-    assert (one.text("text"), one.name("number"), one.number("written")) == ("x", "3", 2.5)
-    assert (one.whole("float"), one.flag("flag"), one.texts("names")) == (2, True, ("a",))
-    assert one.items("pairs") == ({"in": "1", "out": None},)
-    assert one.items("columns") == ({"in": "1"}, {"in": "2"})
-    assert one.json("json") == {"a": [1]}
-    assert (one.text("no", "d"), one.number("no", 7), one.has("no"), one.value("no")) == ("d", 7, False, None)
+    assert (one.read_text("text"), one.read_name("number"), one.read_number("written")) == ("x", "3", 2.5)
+    assert (one.read_integer("float"), one.read_flag("flag"), one.read_texts("names")) == (2, True, ("a",))
+    assert one.read_objects("pairs") == ({"in": "1", "out": None},)
+    assert one.read_objects("columns") == ({"in": "1"}, {"in": "2"})
+    assert one.read_json("json") == {"a": [1]}
+    assert (one.read_text("no", "d"), one.read_number("no", 7), one.has_field("no"), one.raw_value("no")) == (
+        "d",
+        7,
+        False,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
     ("read", "words"),
     [
-        (lambda one: one.text("number"), "3 is not a text"),
-        (lambda one: one.text("long"), "is not a text"),
-        (lambda one: one.name("blank"), "' ' is not a text or a whole number"),
-        (lambda one: one.number("text"), "'x' is not a number"),
-        (lambda one: one.number("number", above=3), "3 is not a number above 3"),
-        (lambda one: one.whole("half"), "2.5 is not a whole number"),
-        (lambda one: one.flag("text"), "'x' is not true or false"),
-        (lambda one: one.texts("numbers"), "[1] is not a list of texts"),
-        (lambda one: one.items("numbers"), "[1] is not a list of objects"),
-        (lambda one: one.json("text"), "broken JSON"),
-        (lambda one: one.content("number"), "3 is not a text"),
-        (lambda one: one.text("absent"), "missing column. Is it the right dataset? The columns are: number"),
+        (lambda one: one.read_text("number"), "3 is not a text"),
+        (lambda one: one.read_text("long"), "is not a text"),
+        (lambda one: one.read_name("blank"), "' ' is not a text or a whole number"),
+        (lambda one: one.read_number("text"), "'x' is not a number"),
+        (lambda one: one.read_number("number", above=3), "3 is not a number above 3"),
+        (lambda one: one.read_integer("half"), "2.5 is not a whole number"),
+        (lambda one: one.read_flag("text"), "'x' is not true or false"),
+        (lambda one: one.read_texts("numbers"), "[1] is not a list of texts"),
+        (lambda one: one.read_objects("numbers"), "[1] is not a list of objects"),
+        (lambda one: one.read_json("text"), "broken JSON"),
+        (lambda one: one.read_content("number"), "3 is not a text"),
+        (
+            lambda one: one.read_text("absent"),
+            "missing column. Is it the right dataset? The columns are: number",
+        ),
     ],
 )
 def test_wrong_field_type_is_input_error_with_row(tmp_path: Path, read: Any, words: str) -> None:

@@ -19,14 +19,14 @@ VALUES = {
     "choice": "c",
 }
 READ: dict[str, Callable[[Fields], object]] = {
-    "text": lambda fields: fields.text("text"),
-    "number": lambda fields: fields.number("number"),
-    "whole": lambda fields: fields.whole("whole"),
-    "flag": lambda fields: fields.flag("flag", False),
-    "texts": lambda fields: fields.texts("texts"),
-    "inner": lambda fields: fields.inner("inner").values,
-    "choice": lambda fields: fields.choice("choice", ["a", "b"]),
-    "missing": lambda fields: fields.text("missing"),
+    "text": lambda fields: fields.read_text("text"),
+    "number": lambda fields: fields.read_number("number"),
+    "whole": lambda fields: fields.read_integer("whole"),
+    "flag": lambda fields: fields.read_flag("flag", False),
+    "texts": lambda fields: fields.read_texts("texts"),
+    "inner": lambda fields: fields.read_object("inner").values,
+    "choice": lambda fields: fields.read_choice("choice", ["a", "b"]),
+    "missing": lambda fields: fields.read_text("missing"),
 }
 EMPTY = {"text": "", "number": 0.0, "whole": 0, "flag": False, "texts": (), "inner": {}, "choice": "a"}
 
@@ -56,7 +56,7 @@ def test_strict_reader_raises_the_recorded_fault(name: str) -> None:
 def test_error_in_inner_object_names_the_full_field_path() -> None:
     fields = Fields({"limits": {"time": "x"}}, "", StrictFaults("rows.jsonl", row=2))
     with pytest.raises(InputError, match=r"rows\.jsonl, line 2, field 'limits\.time'"):
-        fields.inner("limits").number("time")
+        fields.read_object("limits").read_number("time")
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), -1.0])
@@ -64,5 +64,5 @@ def test_number_that_is_infinite_nan_or_below_bound_is_replaced_by_default(value
     """JSON has none of the first two, and makes one of 1e999; YAML writes both."""
     faults = Faults("package")
     fields = Fields({"limit": value}, "problem.json", faults)
-    assert (fields.number("limit", 2.0), fields.number("limit", 2.0, above=0)) == (2.0, 2.0)
+    assert (fields.read_number("limit", 2.0), fields.read_number("limit", 2.0, above=0)) == (2.0, 2.0)
     assert [error.field for error in faults.errors] == ["limit", "limit"]

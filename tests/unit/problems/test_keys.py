@@ -14,27 +14,27 @@ from ioi_eval.problems.keys import (
     Keys,
     UnknownKeyPolicy,
     format_key_table,
-    inner,
-    number,
-    refused,
-    seconds,
-    text,
-    whole,
+    integer_key,
+    number_key,
+    object_key,
+    refused_key,
+    seconds_key,
+    text_key,
 )
 
 
 class _Window(Keys):
     unknown = UnknownKeyPolicy.REFUSED
-    width = whole("pixels", default=80, least=1, most=1000)
+    width = integer_key("pixels", default=80, least=1, most=1000)
 
 
 class _House(Keys):
     ignored = ("owner",)
-    title = text("a title", name="name")
-    height = number("metres", default=2.5, above=0, mistaken=("metres",))
-    time_limit = seconds()
-    window = inner(_Window, "an object", "no window")
-    cellar = refused("cellars are not supported", "Remove it")
+    title = text_key("a title", name="name")
+    height = number_key("metres", default=2.5, above=0, mistaken=("metres",))
+    time_limit = seconds_key()
+    window = object_key(_Window, "an object", "no window")
+    cellar = refused_key("cellars are not supported", "Remove it")
 
 
 def house(**values: Any) -> tuple[_House, Faults]:
