@@ -5,7 +5,7 @@ from __future__ import annotations
 import nox
 
 # What does not depend on Python's version runs in ./scripts/test alone.
-TESTS = ("tests/unit", "tests/conformance")
+TESTS = ("tests/unit", "tests/docs", "tests/conformance")
 
 nox.options.error_on_missing_interpreters = False
 

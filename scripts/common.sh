@@ -118,11 +118,16 @@ nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups env "$@"; }
 
 starts_pytest() { nobody "$1/bin/python" -c 'import pytest' 2>/dev/null; }
 
+# copy_checkout FOLDER: what the checkout has, but for its history, environments and caches.
+copy_checkout() {
+    tar -C "$top" --exclude=./.git --exclude='./.venv*' --exclude=./runs --exclude='./.*_cache' -cf - . |
+        tar -C "$1" --no-same-owner -xf -
+}
+
 # nobody reads copies, because a checkout may lie where only its owner may look, and writes only its own folder.
 copy_for_nobody() {
     mkdir "$1/tree" "$1/own"
-    tar -C "$top" --exclude=./.git --exclude='./.venv*' --exclude=./runs --exclude='./.*_cache' -cf - . |
-        tar -C "$1/tree" --no-same-owner -xf -
+    copy_checkout "$1/tree"
     starts_pytest "$venv" || cp -a "$venv" "$1/venv"
     "$venv/bin/python" -m compileall -q "$1/tree/ioi_eval" # nobody may not
     chmod -R a+rX "$1"

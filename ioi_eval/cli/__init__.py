@@ -247,6 +247,12 @@ class Command(TyperCommand):
                 formatter.write_dl(keys)
 
 
+def list_commands() -> list[str]:
+    """Return the names of this package's commands, without those of removed plugins."""
+    registered = registered_names(Registry.COMMANDS)
+    return [name for name in COMMANDS if name not in _PLUGINS or name in registered]
+
+
 def _option_names_by_key(command: TyperCommand) -> dict[str, str]:
     """Return the names of a command's parameters by their keys in `ioi-eval.toml`."""
     options = (parameter for parameter in command.params if parameter.param_type_name == "option")
@@ -255,9 +261,7 @@ def _option_names_by_key(command: TyperCommand) -> dict[str, str]:
 
 def _list_option_keys() -> Iterator[str]:
     """Yield the keys of all commands' options. Loads all commands."""
-    registered = registered_names(Registry.COMMANDS)
-    names = [name for name in COMMANDS if name not in _PLUGINS or name in registered]
-    for name in (*names, *_list_plugin_commands()):
+    for name in (*list_commands(), *_list_plugin_commands()):
         yield from _option_names_by_key(load_command(name))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ioi_eval import load_problems
-from ioi_eval.plugins.contest import Rules, open_contest
 from ioi_eval.rules.scoring import ScoreMode
 from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine, FakeTest
@@ -21,6 +20,8 @@ def outcome(test: FakeTest) -> float:
 async def hold(
     folder: Path, steps: Iterable[tuple[float, str, str, str]], mode: ScoreMode = ScoreMode.MAX_SUBTASK
 ) -> None:
+    from ioi_eval.plugins.contest import Rules, open_contest  # a checkout may lack the plugin
+
     problems = load_problems(
         examples_folder() / "problems", only={"lanterns", "tide"}, cache=folder / "cache"
     )

@@ -1,6 +1,6 @@
 """Reads the code blocks of the documentation pages, and by which test each is run.
 
-A block that tests/unit/docs does not run has a comment before it, which readers do not see:
+A block that tests/docs does not run has a comment before it, which readers do not see:
 
     <!-- run by tests/unit/test_library_page.py -->
     <!-- not run: needs a cluster -->

@@ -9,6 +9,7 @@ import pytest
 from dump_rows import write_jsonl
 from hub_rows import ADD, apps, write_rows
 from support.command_line import CommandLine, results
+from support.plugins import needs_plugin
 
 from ioi_eval.benchmarks.dumps import guess_benchmark
 from ioi_eval.errors import InputError
@@ -26,13 +27,15 @@ def dump(folder: Path, *ids: str, column: str = "problem_id", **columns: Any) ->
         (("1575/A", "2043/B2"), {}, "codeforces"),
         (("1575_A. Add",), {}, "code_contests"),
         (("1575_A",), {}, "code_contests_plus"),
-        (("2053B", "2000A"), {}, "livecodebench_pro"),
+        pytest.param(("2053B", "2000A"), {}, "livecodebench_pro", marks=needs_plugin("lightcp")),
         (("abc300_a", "2727"), {"column": "question_id"}, "livecodebench"),
         (("nile", "sphinx"), {"year": 2024, "subtask": "01"}, "ioi"),
-        (("HumanEval/0",), {"column": "task_id"}, "humaneval_plus"),
-        (("Mbpp/2",), {"column": "task_id"}, "mbpp_plus"),
+        pytest.param(
+            ("HumanEval/0",), {"column": "task_id"}, "humaneval_plus", marks=needs_plugin("functions")
+        ),
+        pytest.param(("Mbpp/2",), {"column": "task_id"}, "mbpp_plus", marks=needs_plugin("functions")),
         (("IOI-2024-contest-nile", "CEOI-2023-day1-grading-server"), {}, "liveoibench"),
-        (("loj-2083", "nwerc2022_A"), {}, "ojbench"),
+        pytest.param(("loj-2083", "nwerc2022_A"), {}, "ojbench", marks=needs_plugin("dmoj")),
     ],
 )
 def test_benchmark_is_guessed_from_ids_and_columns(
@@ -82,6 +85,7 @@ def test_dump_is_scored_without_problems_option(cli: CommandLine, tmp_path: Path
     assert not (tmp_path / "other").exists()
 
 
+@needs_plugin("functions")
 def test_guess_names_benchmark_with_same_ids(cli: CommandLine, tmp_path: Path) -> None:
     """Nothing in a dump tells HumanEval from HumanEval+, and numbers of the two differ."""
     (tmp_path / "copies").mkdir()

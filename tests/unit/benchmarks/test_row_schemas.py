@@ -12,6 +12,7 @@ from evalplus_rows import SUMS
 from hub_rows import apps, livecodebench, write_rows
 from support.command_line import CommandLine, results
 from support.datasets import Problems, find_benchmark, load, open_dump
+from support.plugins import needs_plugin
 
 from ioi_eval.benchmarks import BenchmarkOptions, DumpOptions, named_problem_ids
 from ioi_eval.benchmarks.dumps import CONTINUED, guess_benchmark
@@ -275,6 +276,7 @@ def test_page_has_an_example_row_of_every_shape() -> None:
 # --- from the command line -----------------------------------------------------------------------------
 
 
+@needs_plugin("functions")
 def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLine, tmp_path: Path) -> None:
     rows = write_parquet(tmp_path / "humaneval.parquet", [SUMS])
     samples = [
@@ -293,6 +295,7 @@ def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLin
     assert all(row["repairs"] == [CONTINUED] for row in found.values())
 
 
+@needs_plugin("functions")
 def test_failed_batch_requests_are_listed_and_others_scored(cli: CommandLine, tmp_path: Path) -> None:
     rows = write_parquet(tmp_path / "humaneval.parquet", [SUMS])
     reply = "```python\ndef total(numbers):\n    return sum(numbers)\n```"
@@ -322,6 +325,7 @@ def sampled(folder: Path, **programs: str) -> Path:
     return folder
 
 
+@needs_plugin("functions")
 def test_folder_of_programs_of_evalplus_is_a_dump(tmp_path: Path) -> None:
     problems = Problems([Problem(id=f"HumanEval/{number}") for number in (2, 10)])
     files = {"HumanEval_10_0": "a = 1\n", "HumanEval_2_0": "a = 1\n", "HumanEval_2_10": "c(\n"}

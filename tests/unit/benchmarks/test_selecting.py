@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.datasets import Candidate
+from support.plugins import needs_plugin
 
 from ioi_eval.benchmarks import BENCHMARKS, BenchmarkOptions, benchmark_of_columns, find_benchmark
 from ioi_eval.benchmarks.loaded import sample, select
@@ -90,6 +91,7 @@ def test_benchmarks_are_found_by_name_and_by_their_columns() -> None:
         benchmark_of_columns(["problem_id", "code"], where="x.jsonl")
 
 
+@needs_plugin("functions")
 def test_first_row_distinguishes_humaneval_from_humaneval_plus(tmp_path: Path) -> None:
     """Their files have the same columns."""
     check = "\n\nMETADATA = {}\n\n\ndef check(candidate):\n    assert candidate(1) == 2\n"

@@ -25,6 +25,7 @@ from support.command_line import (
     wait_for_rows,
     write_dump,
 )
+from support.plugins import needs_plugin
 from support.runs import read_failures
 from support.servers import EndpointReport, HealthCheck
 from support.stub_server import StubServer, page
@@ -75,9 +76,9 @@ def test_invalid_requests_per_endpoint_is_input_error(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("ray", "Ray is not installed"),
-        ("ray://head:10001", "Ray is not installed"),
-        ("ray:head:10001", "not a Ray cluster"),
+        pytest.param("ray", "Ray is not installed", marks=needs_plugin("ray")),
+        pytest.param("ray://head:10001", "Ray is not installed", marks=needs_plugin("ray")),
+        pytest.param("ray:head:10001", "not a Ray cluster", marks=needs_plugin("ray")),
         ("k8s:", "names no service"),
         ("ftp://node", "not the address of a server"),
         ("", "no address"),
@@ -287,6 +288,7 @@ def test_doctor_checks_servers_of_engine_option(cli: CommandLine, address: str) 
     assert answer["servers"][0]["url"] == nobody
 
 
+@needs_plugin("ray")
 def test_run_without_usable_server_ends_before_writing(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     done = cli("score", dump, "--problems", problems, "--out", "run", "--engine", "http://127.0.0.1:1")

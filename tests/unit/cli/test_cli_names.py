@@ -2,72 +2,22 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import re
 import shutil
-from functools import cache
 from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine, results, row, write_dump
+from support.plugins import needs_plugin
 from support.servers import EndpointReport
 
-import ioi_eval
-from ioi_eval.cli import COMMANDS, console, load_command
+from ioi_eval.cli import console
 from ioi_eval.cli.doctor import combine_reports
 from ioi_eval.cli.progress import describe_servers
 from ioi_eval.models import Toolchain
 from ioi_eval.runs import ServersFound
 
-PACKAGE = Path(ioi_eval.__file__).parent
 PACKAGES = Path(__file__).parents[2] / "packages"
-# As messages write an argument: fresh=True, out=FOLDER, problems=...
-_ARGUMENT = re.compile(r"(?<![\w?])[a-z][a-z_]+=(?:True|False|[A-Z]{2,}\b|\.\.\.)")
-
-
-@cache
-def texts() -> list[tuple[str, str]]:
-    """All texts of the library that can be in a message, each with its file."""
-    found = []
-    for path in PACKAGE.rglob("*.py"):
-        place = path.relative_to(PACKAGE).as_posix()
-        if place.split("/")[0] in ("cli", "integrations", "_data"):
-            continue
-        nodes = [*ast.walk(ast.parse(path.read_text()))]
-        documented = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-        found += [
-            (place, node.value)
-            for node in nodes
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
-        ]
-    return found
-
-
-def test_library_arguments_in_messages_are_translated_to_options() -> None:
-    for name in COMMANDS:
-        load_command(name)
-    left = [
-        (place, word)
-        for place, text in texts()
-        if " " in text and "=" in text
-        for word in _ARGUMENT.findall(re.sub(r"--columns [a-z]+=", "", console.replace_argument_names(text)))
-    ]
-    assert left == []
-
-
-def test_translated_names_occur_in_messages() -> None:
-    said = [text for _, text in texts()]
-    assert [
-        name for name in console._REPLACEMENTS if not any(name.rstrip("/") in text for text in said)
-    ] == []
-
-
-def test_translated_options_exist() -> None:
-    parameters = [one for name in COMMANDS for one in load_command(name).params]
-    known = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
-    shown = " ".join([*console._REPLACEMENTS.values(), *console._FIELDS.values(), *console.FLAGS.values()])
-    assert set(re.findall(r"--[a-z][a-z-]*", shown)) <= known
 
 
 def test_only_whole_names_are_options() -> None:
@@ -77,6 +27,7 @@ def test_only_whole_names_are_options() -> None:
     )
 
 
+@needs_plugin("polygon")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -104,6 +55,7 @@ def write_pond(folder: Path) -> None:
     (folder / "statement.md").write_text("Echo.")
 
 
+@needs_plugin("dmoj")
 def test_notes_of_packages_name_options(cli: CommandLine) -> None:
     write_pond(cli.folder / "pond")
     assert "judge; --time-limit and --memory-limit set others" in cli("problems", "pond").stdout
@@ -124,6 +76,7 @@ def lacking(cli: CommandLine) -> str:
     return write_dump(cli.folder / "d.jsonl", [row("r", LACKING, language="python")]).name
 
 
+@needs_plugin("contest")
 @pytest.mark.usefixtures("lacking")
 @pytest.mark.nightly(unless="judge|run")
 @pytest.mark.parametrize(

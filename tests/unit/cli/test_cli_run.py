@@ -26,6 +26,7 @@ from support.command_line import (
     wait_until_gone,
     write_package,
 )
+from support.plugins import needs_plugin
 from support.stub_server import Answer, Asked, as_json, fenced, model_server, says
 
 
@@ -311,7 +312,7 @@ def test_model_is_not_asked_for_problem_unsolvable_in_language(
 # --- packages ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("turns", [(), ("--turns", "2")])
+@pytest.mark.parametrize("turns", [(), pytest.param(("--turns", "2"), marks=needs_plugin("contest"))])
 def test_model_is_not_asked_for_output_only_problem(cli: CommandLine, turns: tuple[str, ...]) -> None:
     cli("new", "problems/files", "--type", "output-only")
     cli("new", "problems/sum")

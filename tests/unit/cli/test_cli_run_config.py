@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support.plugins import needs_plugin
 from typer.testing import CliRunner, Result
 
 from ioi_eval.cli import app
@@ -231,7 +232,9 @@ def test_invalid_run_flags_exit_with_2(flags: list[str]) -> None:
             ["--filter-difficulty", "introductry"],
             ["--difficulty", "introductry"],
         ),
-        ("{command: my-agent, engine: 'ray:x'}", [], ["'engine'", "Ray"]),
+        pytest.param(
+            "{command: my-agent, engine: 'ray:x'}", [], ["'engine'", "Ray"], marks=needs_plugin("ray")
+        ),
         ("{command: my-agent, engine: 'ray:x'}", ["--engine", "embedded", "-t", "apps_9"], ["apps_9"]),
     ],
 )

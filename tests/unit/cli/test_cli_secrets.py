@@ -23,7 +23,7 @@ from support.warm_command import warm_command
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
 
-from ioi_eval.cli import COMMANDS, load_function
+from ioi_eval.cli import list_commands, load_function
 
 __all__ = ["copies"]  # a fixture
 
@@ -207,7 +207,7 @@ def test_hub_token_is_hidden_from_output(loud: CommandLine, problems: Path) -> N
 
 def options() -> Iterator[tuple[str, Any]]:
     """Of every command: an option's names, and the type of what follows it."""
-    for command in COMMANDS:
+    for command in list_commands():
         for name, parameter in inspect.signature(load_function(command), eval_str=True).parameters.items():
             kind, *more = get_args(parameter.annotation) or (parameter.annotation,)
             written = [word for info in more for word in getattr(info, "param_decls", None) or ()]

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine
+from support.plugins import needs_plugin
 
-from ioi_eval.cli import COMMANDS, console, load_command
+from ioi_eval.cli import COMMANDS, console, list_commands, load_command
 from ioi_eval.store.resources import examples_folder
 
 HEAVY = {"pandas", "pyarrow", "datasets", "aiohttp", "httpx", "rich", "jinja2", "numpy", "huggingface_hub"}
@@ -124,7 +125,7 @@ def test_help_loads_no_command(shared_cache: Path) -> None:
     assert ours <= {f"ioi_eval.{name}" for name in light}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", list_commands())
 def test_overview_repeats_first_line_of_command_help(name: str) -> None:
     command = load_command(name)
     assert command.help is not None
@@ -140,7 +141,7 @@ def test_help_shows_options_in_groups(capsys: pytest.CaptureFixture[str]) -> Non
     assert heads == ["Arguments", "Problems", "Input", "Judging", "Engine", "Output", "Options", keys]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", list_commands())
 def test_help_is_one_screen_without_types(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     command = load_command(name)
     command.main(["--help"], standalone_mode=False)
@@ -213,13 +214,13 @@ def test_bash_completes_command_names(shared_cache: Path) -> None:
         ("new --type in", "interactive"),
         ("score --checker s", "stripped stripped-lines"),
         ("validate p --checker=ap", "apps"),
-        ("score --engine e", "embedded e2b"),
+        pytest.param("score --engine e", "embedded e2b", marks=needs_plugin("rented")),
         ("score --problems code_contests_", "code_contests_o code_contests_plus"),
         ("score --problems pack", "packages/one.zip packages/two/"),
         ("problems ./packages/t", "./packages/two/"),
-        ("audit code_contests_p", "code_contests_plus"),
+        pytest.param("audit code_contests_p", "code_contests_plus", marks=needs_plugin("audit")),
         ("judge a.txt --language py", "python pypy"),
-        ("contest --allow-language ru", "rust"),
+        pytest.param("contest --allow-language ru", "rust", marks=needs_plugin("contest")),
         ("score --repair header,n", "header,namespace"),
         ("score --columns problem=id,c", "problem=id,code="),
         ("score --packages n", "none networkx numba numpy"),

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from ioi_eval.cli import COMMANDS, console, load_command
+from ioi_eval.cli import console, list_commands, load_command
 from ioi_eval.cli.config import KEYS, OPTIONS
 from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.errors import InputError
@@ -18,7 +18,7 @@ from ioi_eval.models import Value
 
 
 def test_replacement_table_repeats_no_option_of_field() -> None:
-    for name in COMMANDS:
+    for name in list_commands():
         load_command(name)
     for argument, words in console._REPLACEMENTS.items():
         name, _, value = argument.partition("=")

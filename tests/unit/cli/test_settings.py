@@ -7,7 +7,7 @@ import json
 import pytest
 from support.command_line import RIGHT, ROOT, CommandLine, row, write_dump
 
-from ioi_eval.cli import COMMANDS, load_command
+from ioi_eval.cli import list_commands, load_command
 
 
 def test_settings_file_gives_options_absent_from_command_line(cli: CommandLine, problems: object) -> None:
@@ -50,7 +50,7 @@ def test_words_after_double_dash_are_not_options(cli: CommandLine) -> None:
 
 def test_settings_keys_are_documented() -> None:
     page = (ROOT / "docs" / "environment.md").read_text()
-    for name in COMMANDS:
+    for name in list_commands():
         for option in load_command(name).params:
             if getattr(option, "hidden", False):
                 assert f"| `{max(option.opts, key=len)[2:]}` |" in page

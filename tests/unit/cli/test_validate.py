@@ -23,6 +23,7 @@ from support.command_line import (
     write_package,
 )
 from support.folders import with_usual_cache
+from support.plugins import needs_plugin
 
 from ioi_eval.model.languages import LANGUAGES
 
@@ -298,6 +299,7 @@ def test_validate_table_command_installs_missing_package(cli: CommandLine, extra
     assert called.stdout.splitlines() == [f"{script}.py", "--table", "--generate", "x"]
 
 
+@needs_plugin("polygon")
 def test_validate_table_generates_missing_tests(cli: CommandLine) -> None:
     made = cli.script("validate_official.py", "--table", "--generate", SPINDLE)
     without = cli.script("validate_official.py", "--table", SPINDLE)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.plugins import needs_plugin
 
 from ioi_eval import Engine, InputError, JudgeOptions, Problem, Scorer, Store, Submission
 from ioi_eval.cli.options import EngineOptions
@@ -44,6 +45,7 @@ async def test_engine_of_the_page_judges_submissions(installed: None, shared_cac
     assert verdicts == ["AC AC", "AC WA", "CE CE"]
 
 
+@needs_plugin("ray")
 def test_unknown_engine_name_is_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="or embedded, ray, slurm"):
         find_engine("coin:heads")

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from package_files import NO_CHECKER, Write, zipped
+from support.plugins import needs_plugin
 
 from ioi_eval import Store
 from ioi_eval.errors import InputError
@@ -485,6 +486,7 @@ def test_hidden_files_are_skipped_in_folders(tmp_path: Path) -> None:
     assert [file.name for file in list_files(tmp_path, "b")] == ["b/c/x.h", "b/x.h"]
 
 
+@needs_plugin("dmoj")
 def test_package_of_two_formats_is_noted(write_package: Write, cache: Path) -> None:
     """Which of them is read decides what tests are worth."""
     folder = write_package(files={"init.yml": "test_cases: [{in: tests/1-01.in, out: tests/1-01.out}]"})

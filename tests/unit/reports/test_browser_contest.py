@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from browsing import TAB, check_tabs, column, find, media, press, reach, violations
 from support.contest_runs import hold
+from support.plugins import needs_plugin
 from test_browser_live import serving
 from test_html_page import HOSTILE
 
@@ -16,7 +17,11 @@ from ioi_eval import report_sync
 from ioi_eval.reports.document import number
 from ioi_eval.runs.work import synchronous
 
-pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.usefixtures("nothing_went_wrong"),
+    needs_plugin("contest"),
+]
 
 STEPS = (
     (60, "otter", "lanterns", "only 12 13 14 15"),

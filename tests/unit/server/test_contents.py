@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 from server_helpers import API, Caller
+from support.plugins import needs_plugin
 from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
@@ -367,6 +368,7 @@ async def test_gzip_bomb_upload_is_refused(call: Client, place: Path, claimed: b
     assert inside(place) == []
 
 
+@needs_plugin("sandbox_fusion")
 async def test_slow_upload_is_refused_with_408(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A content as well as a job."""
     monkeypatch.setattr(routes, "_BODY_TIME_S", 0.0)
@@ -421,6 +423,7 @@ async def test_job_cannot_read_contents_it_does_not_name(call: Client, place: Pa
     assert name_of(secret) not in reply["run"]["stdout"]
 
 
+@needs_plugin("sandbox_fusion")
 async def test_hash_in_text_of_job_names_no_content(call: Client) -> None:
     """A source, an argument or an input is text, whatever is in it; nor does SandboxFusion's API name any."""
     await call.put(TEXT, NAME)

@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 from server_helpers import API, Caller
 from support.clocks import Ahead
+from support.plugins import needs_plugin
 from support.waiting import until
 
 from ioi_eval import EmbeddedEngine
@@ -74,6 +75,7 @@ def test_full_queue_is_logged_once_and_its_end_too() -> None:
     assert told[1].facts == {"refused": 5}
 
 
+@needs_plugin("sandbox_fusion")
 async def test_run_code_refusals_are_logged_like_jobs(engine: EmbeddedEngine) -> None:
     """But nothing of a request that has its place, and is not answered yet."""
     told: list[Event] = []

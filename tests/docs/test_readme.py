@@ -11,7 +11,7 @@ import pytest
 from support.command_line import CommandLine
 from support.pages import matches
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 

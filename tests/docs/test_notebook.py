@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-NOTEBOOK = Path(__file__).parents[3] / "docs" / "tutorials" / "notebook.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "tutorials" / "notebook.ipynb"
 
 
 @pytest.mark.usefixtures("usual_cache")

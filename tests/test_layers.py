@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "ioi_eval"
 _TABLE = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ioi_eval"]
 LEVELS: dict[str, int] = {
