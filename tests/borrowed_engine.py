@@ -15,7 +15,7 @@ from ioi_eval.judge.programs import Artifacts
 from ioi_eval.models import BuildOptions, Capabilities, Job, JobResult
 
 
-class Lent:
+class BorrowedEngine:
     """Wraps an engine so that `async with` neither opens nor closes it."""
 
     def __init__(self, engine: Engine) -> None:
@@ -43,7 +43,7 @@ class Lent:
 async def runner_on(
     engine: Engine, store: Store, builds: BuildOptions | None = None
 ) -> AsyncIterator[TestRunner]:
-    async with open_test_runner(Lent(engine), store, builds) as tests:
+    async with open_test_runner(BorrowedEngine(engine), store, builds) as tests:
         yield tests
 
 

@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent / "proctor"))
 import leftovers  # these imports need the path above
 from built_programs import SOURCES, built_once
 from fixtures import bench, binaries, compiled, kept, library, proctor, shared, workshop
-from support.cached_lookups import ask_for_all, ask_once
-from support.folders import with_usual_cache
+from support.cached_lookups import install_cached_lookups, share_lookups
+from support.folders import default_cache_variables
 from support.warm_command import end_warm_command
 
 from ioi_eval import EmbeddedEngine, Store, private_folder
@@ -41,7 +41,7 @@ settings.load_profile("derandomized")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nothing_is_left() -> Iterator[None]:
+def leak_check() -> Iterator[None]:
     """Fail if the tests leave a process, folder, mount, shared memory or port behind."""
     leftovers.adopt_orphans()
     before = leftovers.all_of_it()
@@ -95,19 +95,19 @@ async def _build_first(store: Store) -> None:
 
 
 @pytest.fixture
-def usual_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def default_cache(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the tests' cache the default of the library, instead of the user's cache."""
-    for name, value in with_usual_cache(shared_cache).items():
+    for name, value in default_cache_variables(shared_cache).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(tempfile, "tempdir", None)  # it caches the variable
     return shared_cache
 
 
 @pytest.fixture(scope="session", autouse=True)
-def what_stays_is_asked_once(shared: Path) -> Iterator[None]:
-    ask_for_all(shared, built_once)
+def use_cached_lookups(shared: Path) -> Iterator[None]:
+    share_lookups(shared, built_once)
     with pytest.MonkeyPatch.context() as patch:
-        ask_once(patch.setattr)
+        install_cached_lookups(patch.setattr)
         yield
 
 

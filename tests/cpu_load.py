@@ -16,7 +16,7 @@ _BUSY = ("setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c", "while :; do :; done
 
 
 @contextlib.contextmanager
-def crowd(count: int) -> Iterator[None]:
+def busy_processes(count: int) -> Iterator[None]:
     """Run busy loops in the background. Each has its own session, because the kernel schedules by session."""
     busy = [subprocess.Popen(_BUSY, start_new_session=True) for _ in range(count)]
     try:
@@ -29,7 +29,7 @@ def crowd(count: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def one_processor() -> Iterator[None]:
+def single_processor() -> Iterator[None]:
     """Pin this process and its new children to one processor."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
@@ -40,7 +40,7 @@ def one_processor() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stopped_meanwhile(program: str, *, after: float, seconds: float) -> Iterator[list[str]]:
+def suspended_descendants(program: str, *, after: float, seconds: float) -> Iterator[list[str]]:
     """Suspend all descendants of this process for some seconds, once `program` runs.
 
     Yields the list of the suspended programs' names, which is filled when they are suspended.

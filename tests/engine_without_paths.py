@@ -13,7 +13,7 @@ from ioi_eval.errors import JobRejected
 from ioi_eval.models import Blob, Capabilities, Job, JobFile, JobResult
 
 
-class Pathless:
+class EngineWithoutPaths:
     """Passes on only what an HTTP request contains: names and contents of files, and one runtime."""
 
     def __init__(self, engine: Engine, runtime: str, **profile: Any) -> None:

@@ -14,7 +14,7 @@ from attack import SECRET
 
 
 @dataclass(frozen=True)
-class Ground:
+class AttackEnvironment:
     """Secrets in files, and a listening socket."""
 
     place: Path
@@ -33,7 +33,7 @@ class Ground:
 
 
 @contextmanager
-def prepared(workshop: Path) -> Iterator[Ground]:
+def prepared(workshop: Path) -> Iterator[AttackEnvironment]:
     with ExitStack() as held:
         mark = f"stay-{secrets.token_hex(4)}"
         place, neighbour, home = (workshop / f"{name}-{mark}" for name in ("tests", "neighbour", "home"))
@@ -46,11 +46,11 @@ def prepared(workshop: Path) -> Iterator[Ground]:
         named = held.enter_context(socket.socket(socket.AF_UNIX))
         named.bind(f"\0{mark}")
         named.listen()
-        yield Ground(place, home / "answer", neighbour / "answer", mark, server.getsockname()[1])
+        yield AttackEnvironment(place, home / "answer", neighbour / "answer", mark, server.getsockname()[1])
 
 
 @contextmanager
-def lost(workshop: Path) -> Iterator[Ground]:
+def lost(workshop: Path) -> Iterator[AttackEnvironment]:
     """For attacks that may succeed because layers are missing: removes what they leave in shared memory."""
     with prepared(workshop) as ground:
         try:

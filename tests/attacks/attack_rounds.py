@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 from attack import CHECKER, FRAGILE, OUT_FILE, PROGRAM_IN, SECRET, Attack, Way, is_clean
-from attack_environment import Ground, called
+from attack_environment import AttackEnvironment, called
 from attacking_pairs import INTERACTOR, MANAGER, STEPS, Pair, pairs_program
 from attacks_compiling import DEEP, SourceAttack
 from attacks_functions import Call, functions_program
@@ -68,7 +68,7 @@ Round = Mapping[str, Found]
 
 async def programs(
     scorer: Scorer,
-    ground: Ground,
+    ground: AttackEnvironment,
     attacks: Sequence[Attack],
     *,
     alone: bool = False,
@@ -105,7 +105,7 @@ async def programs(
 
 
 async def pairs(
-    scorer: Scorer, ground: Ground, task_type: TaskType, attacks: Sequence[Pair] = PAIRS
+    scorer: Scorer, ground: AttackEnvironment, task_type: TaskType, attacks: Sequence[Pair] = PAIRS
 ) -> Round:
     """Try the same pairs of programs on tasks with more than one process."""
     orders = [(name, f"{order} {ground.mark} 7\n") for name, order in _in_turn(attacks)]
@@ -130,7 +130,7 @@ async def pairs(
 
 
 async def functions(
-    scorer: Scorer, ground: Ground, attacks: Sequence[Call] = FUNCTIONS, *, way: Way | None = None
+    scorer: Scorer, ground: AttackEnvironment, attacks: Sequence[Call] = FUNCTIONS, *, way: Way | None = None
 ) -> Round:
     orders = [(name, f'["{order}", true]') for name, order in _in_turn(attacks)]
     right = {call.name: call.right for call in FUNCTIONS}
@@ -145,7 +145,7 @@ async def functions(
     return _round(attacks, await _score(scorer, problem, functions_program(), "python"), ground, way)
 
 
-async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
+async def files(scorer: Scorer, ground: AttackEnvironment, task_type: TaskType) -> Round:
     """Try all attacks as submitted files. For BatchAndOutput these are one half, which a checker quotes."""
     quoted = task_type is TaskType.BATCH_AND_OUTPUT
     orders = [(name, order) for name, order in _in_turn(FILES)]
@@ -169,7 +169,7 @@ async def files(scorer: Scorer, ground: Ground, task_type: TaskType) -> Round:
 
 
 async def sources(
-    scorer: Scorer, ground: Ground, attacks: Iterable[SourceAttack], checker: Checker = WHITE_DIFF
+    scorer: Scorer, ground: AttackEnvironment, attacks: Iterable[SourceAttack], checker: Checker = WHITE_DIFF
 ) -> Round:
     found, deduplication = {}, Deduplication()
     tests = _tests(ground, [("only", "1\n")])
@@ -184,7 +184,7 @@ async def sources(
 
 
 async def scripts(
-    engine: Engine, ground: Ground, attacks: Iterable[Script], boxes: Path, most: int = 256
+    engine: Engine, ground: AttackEnvironment, attacks: Iterable[Script], boxes: Path, most: int = 256
 ) -> Round:
     """Try scripts. Nothing of a job may exist after its end. `boxes` is the engine's folder of sandboxes,
     `most` the permitted number of processes.
@@ -231,7 +231,7 @@ def _in_turn(attacks: Iterable[Attack] | Iterable[Pair]) -> list[tuple[str, str]
 
 
 def _tests(
-    ground: Ground,
+    ground: AttackEnvironment,
     orders: Iterable[tuple[str, str]],
     answer: str | Mapping[str, str] = SECRET,
     fine: str | None = None,
@@ -264,7 +264,7 @@ async def _score(
 def _round(
     attacks: Iterable[Attack] | Iterable[Pair],
     result: SubmissionResult,
-    ground: Ground,
+    ground: AttackEnvironment,
     way: Way | None = None,
 ) -> Round:
     found = {test.test_name: test for test in result.tests}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from attack import SECRET, Way
-from attack_environment import Ground
+from attack_environment import AttackEnvironment
 from attack_rounds import Found, files, functions, pairs, programs, scripts, sources
 from attacks_java import HERE
 from catalogue import ATTACKS, COMPILING, FUNCTIONS, PAIRS, PROGRAMS, SCRIPTS, WORKER
@@ -77,7 +77,7 @@ async def column(
     kind: str,
     layers: tuple[str, ...],
     cache: Path,
-    ground: Ground,
+    ground: AttackEnvironment,
     workshop: Path,
     names: Collection[str] = (),
 ) -> Column:
@@ -116,7 +116,7 @@ def _among(attacks: Iterable[T], names: Collection[str]) -> list[T]:
 
 
 async def _submitted(
-    scorer: Scorer, ground: Ground, names: Collection[str], way: Callable[[str], Way | None]
+    scorer: Scorer, ground: AttackEnvironment, names: Collection[str], way: Callable[[str], Way | None]
 ) -> list[dict[str, Found]]:
     """Try attacks that a submission can contain. `way`: how programs in a language are run."""
     alone, paired = bool(names), _among(PAIRS, names)

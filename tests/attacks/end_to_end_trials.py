@@ -20,7 +20,7 @@ from unittest import mock
 
 import msgspec
 from attack import SECRET
-from attack_environment import Ground, lost
+from attack_environment import AttackEnvironment, lost
 from attack_rounds import WHITE_DIFF, Round, scripts, sources
 from attacks_compiling import SourceAttack
 from attacks_scripts import Script
@@ -52,7 +52,9 @@ def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Coll
             return f"the judge cannot go on: {failure}"
 
 
-async def _attempted(bench: Bench, ground: Ground, attack: SourceAttack | Script, checker: Checker) -> str:
+async def _attempted(
+    bench: Bench, ground: AttackEnvironment, attack: SourceAttack | Script, checker: Checker
+) -> str:
     assert bench.store is not None, "an engine keeps its proctor somewhere"
     layers = tuple(bench.layers)
     boxes = bench.workshop / f"boxes-{ground.mark}"
@@ -67,7 +69,9 @@ async def _attempted(bench: Bench, ground: Ground, attack: SourceAttack | Script
     return found[attack.name].fault
 
 
-async def _compiled(engine: Engine, ground: Ground, attack: SourceAttack, checker: Checker) -> Round:
+async def _compiled(
+    engine: Engine, ground: AttackEnvironment, attack: SourceAttack, checker: Checker
+) -> Round:
     options = JudgeOptions(all_tests=True)
     with tempfile.TemporaryDirectory() as built:
         async with Scorer(engine, store=Store(Path(built)), options=options, builds=BUILDS) as scorer:

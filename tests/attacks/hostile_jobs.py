@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 
 from attack import Attack
-from attack_environment import Ground
+from attack_environment import AttackEnvironment
 from attack_rounds import programs
 from catalogue import PROGRAMS
 
@@ -55,7 +55,9 @@ async def normal(scorer: Scorer, times: int) -> Normal:
     return Normal(points, statistics.median(walls), statistics.median(cpus))
 
 
-async def hostile(scorer: Scorer, ground: Ground, jobs: int, attacks: Sequence[Attack] = QUICK) -> list[str]:
+async def hostile(
+    scorer: Scorer, ground: AttackEnvironment, jobs: int, attacks: Sequence[Attack] = QUICK
+) -> list[str]:
     """Run a number of jobs, each with one attack. Return what was not as expected."""
     wrong = []
     for attack in islice(cycle(attacks), jobs):

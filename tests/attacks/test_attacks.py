@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 import pytest
 from attack import HEADINGS, SECRET, Way, cpp_program
-from attack_environment import Ground, prepared
+from attack_environment import AttackEnvironment, prepared
 from attack_rounds import Found, Round, files, functions, pairs, programs, scripts, sources
 from attacks_java import HERE
 from built_programs import built_once
 from campaign import BEGIN, BUILDS, CHECKING, END, FILED, SUCCEEDED, Half, Table, engine_of, rows_of
 from catalogue import ATTACKS, COMPILING, FUNCTIONS, PROGRAMS, SCRIPTS, WORKER
-from engine_without_paths import Pathless
+from engine_without_paths import EngineWithoutPaths
 from harness import EVERYTHING, LANDLOCK_ALONE, NAMESPACES_ALONE
-from requirements import lacks
+from requirements import skip_or_fail_in_ci
 from worker_attacks import sieges
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
@@ -67,7 +67,7 @@ def way() -> Way | None:
 
 
 @pytest.fixture
-def ground(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Ground]:
+def ground(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AttackEnvironment]:
     monkeypatch.setenv("API_KEY", SECRET)
     with prepared(workshop) as made:
         yield made
@@ -77,7 +77,7 @@ def ground(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gro
 def built(workshop: Path, store: Store, binaries: Path) -> None:
     """All attacks in C++ are one program. Processes that begin together would each build it."""
 
-    async def try_one(ground: Ground) -> None:
+    async def try_one(ground: AttackEnvironment) -> None:
         async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
             assert await programs(scorer, ground, CPP[:1])
 
@@ -99,9 +99,11 @@ def faults(found: Round) -> list[str]:
 @pytest.mark.usefixtures("built")
 @pytest.mark.nightly(unless="everything-(c[+][+] (two|into|and)|python)")
 @pytest.mark.parametrize("part", PARTS)
-async def test_attacking_program_does_not_succeed(scorer: Scorer, ground: Ground, part: str) -> None:
+async def test_attacking_program_does_not_succeed(
+    scorer: Scorer, ground: AttackEnvironment, part: str
+) -> None:
     if part == "java" and not HERE:
-        lacks("without java")
+        skip_or_fail_in_ci("without java")
     assert not faults(await programs(scorer, ground, PARTS[part]))
 
 
@@ -113,7 +115,7 @@ GRANTED = {"numbers-of-inodes", "pipes-that-are-counted"}  # both by pipes, whic
 @pytest.mark.nightly
 @pytest.mark.parametrize("half", ["one", "two"])
 async def test_attacking_program_with_fork_permission_fails(
-    scorer: Scorer, ground: Ground, half: str
+    scorer: Scorer, ground: AttackEnvironment, half: str
 ) -> None:
     attacks = [attack for attack in PARTS[f"c++ {half}"] if attack.name not in GRANTED]
     assert not faults(await programs(scorer, ground, attacks, forks=2))
@@ -121,7 +123,7 @@ async def test_attacking_program_with_fork_permission_fails(
 
 @pytest.mark.nightly(unless="everything")
 async def test_program_with_fork_permission_succeeds_only_in_documented_attacks(
-    scorer: Scorer, ground: Ground
+    scorer: Scorer, ground: AttackEnvironment
 ) -> None:
     attacks = [attack for attack in PROGRAMS if attack.name in GRANTED]
     found = faults(await programs(scorer, ground, attacks, forks=2))
@@ -146,7 +148,7 @@ WAYS = {
 @pytest.mark.parametrize(("layers", "way"), WAYS.values(), indirect=["layers"], ids=WAYS)
 async def test_attacking_python_program_fails(
     scorer: Scorer,
-    ground: Ground,
+    ground: AttackEnvironment,
     layers: tuple[str, ...],
     way: Way,
     third: str,
@@ -178,12 +180,14 @@ async def test_attacking_python_program_fails(
 
 @pytest.mark.nightly(unless="everything-Communication")
 @pytest.mark.parametrize("task_type", [TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS])
-async def test_attacking_pair_of_programs_fails(scorer: Scorer, ground: Ground, task_type: TaskType) -> None:
+async def test_attacking_pair_of_programs_fails(
+    scorer: Scorer, ground: AttackEnvironment, task_type: TaskType
+) -> None:
     assert not faults(await pairs(scorer, ground, task_type))
 
 
 @pytest.mark.nightly(unless="everything")
-async def test_attacking_submitted_file_fails(scorer: Scorer, ground: Ground) -> None:
+async def test_attacking_submitted_file_fails(scorer: Scorer, ground: AttackEnvironment) -> None:
     for task_type in FILED:
         assert not faults(await files(scorer, ground, task_type))
 
@@ -191,7 +195,7 @@ async def test_attacking_submitted_file_fails(scorer: Scorer, ground: Ground) ->
 @pytest.mark.nightly(unless="everything-two")  # it has some of every chapter
 @pytest.mark.parametrize("third", THIRDS)
 async def test_attacking_source_does_not_succeed(
-    layers: tuple[str, ...], third: str, store: Store, tmp_path: Path, ground: Ground
+    layers: tuple[str, ...], third: str, store: Store, tmp_path: Path, ground: AttackEnvironment
 ) -> None:
     """With a store of its own: what another mixture has built, or refused, is built again."""
     engine = EmbeddedEngine(store=store, slots=1, layers=layers)
@@ -211,13 +215,13 @@ WINNING = [attack for attack in STEALING if attack.name in ("include-the-answer"
 @pytest.mark.nightly(unless="bash")
 @pytest.mark.parametrize("runtime", ["bash", "ioi_eval"])
 async def test_attacking_source_fails_on_unconfined_server(
-    store: Store, tmp_path: Path, ground: Ground, runtime: str
+    store: Store, tmp_path: Path, ground: AttackEnvironment, runtime: str
 ) -> None:
     """The build brings the proctor along. Where it believes that the server confines, it does not."""
     async with EmbeddedEngine(store=store, slots=1, layers=("seccomp",), allow_unconfined=True) as open_house:
         proctor = (await open_house.capabilities()).proctor
         for confines, attacks in ((False, STEALING), (True, WINNING)):
-            server = Pathless(open_house, runtime, confines=confines, proctor=proctor)
+            server = EngineWithoutPaths(open_house, runtime, confines=confines, proctor=proctor)
             built = Store(tmp_path / str(confines))
             async with Scorer(
                 server, store=built, options=JudgeOptions(all_tests=True), builds=BUILDS
@@ -229,7 +233,7 @@ async def test_attacking_source_fails_on_unconfined_server(
 
 @pytest.mark.nightly(unless="everything")
 async def test_attacking_job_script_does_not_succeed(
-    layers: tuple[str, ...], store: Store, workshop: Path, ground: Ground
+    layers: tuple[str, ...], store: Store, workshop: Path, ground: AttackEnvironment
 ) -> None:
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)

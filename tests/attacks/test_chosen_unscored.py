@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 import pytest_asyncio
-from borrowed_engine import Lent
-from requirements import needs
+from borrowed_engine import BorrowedEngine
+from requirements import require_language
 from support.servers import Fixed
 
 from ioi_eval import EmbeddedEngine, Engine, PistonEngine, Scorer, Store, load_problems
@@ -182,7 +182,9 @@ async def scorer(
     engines: tuple[Engine, Engine | None], store: Store, builds: BuildOptions
 ) -> AsyncIterator[Scorer]:
     there, trusted = engines
-    async with Scorer(Lent(there), store=store, builds=builds, trusted=trusted and Lent(trusted)) as opened:
+    async with Scorer(
+        BorrowedEngine(there), store=store, builds=builds, trusted=trusted and BorrowedEngine(trusted)
+    ) as opened:
         yield opened
 
 
@@ -270,7 +272,7 @@ async def test_hostile_source_of_other_compiler_is_never_unscored(
     if "=" in place:
         pytest.skip("these servers have no other compiler")
     language, code = OTHERS[tool]
-    needs(language)
+    require_language(language)
     assert await verdict(scorer, code, language) in REFUSED
 
 

@@ -18,8 +18,8 @@ import httpx
 import msgspec
 import pytest
 from attacks_contest import FLOODS, HERON, LINKS, NAMES, OTTER, REQUESTS, SHOWN, Flood, Knocking, asked, call
-from requirements import lacks
-from support.contest_problems import PROBLEMS, RIGHT, SUM, hidden_in
+from requirements import skip_or_fail_in_ci
+from support.contest_problems import PROBLEMS, RIGHT, SUM, find_hidden_strings
 from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, InputError, Scorer, Store
@@ -30,7 +30,7 @@ from ioi_eval.sources import Problems
 try:
     from ioi_eval.plugins.contest.mcp import serving
 except ModuleNotFoundError:
-    lacks("mcp")
+    skip_or_fail_in_ci("mcp")
 
 TOKENS = {"otter": OTTER, "heron": HERON}
 KINDS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -129,7 +129,7 @@ async def _fault(door: Door, attack: Knocking) -> str:
     if attack.statuses != (200,) and '"isError":false' in answer.text.replace(" ", ""):
         return "it is answered"
     named = attack.body.decode(errors="replace")
-    secrets = [one for one in hidden_in(answer.text) if one not in named]
+    secrets = [one for one in find_hidden_strings(answer.text) if one not in named]
     if secrets or HERON in answer.text or "root:" in answer.text:
         return f"it is told a secret: {secrets}"
     return "" if len(answer.content) < 4_000 else f"{len(answer.content)} bytes for an answer"
@@ -177,7 +177,7 @@ async def test_flood_of_calls_does_not_starve_another_participant(flood: Flood, 
         go.set()
         told = await asyncio.gather(*calls)
         assert sum(isinstance(one, dict) for one in told) == judged
-        assert not hidden_in(*told)
+        assert not find_hidden_strings(*told)
 
 
 async def test_closed_connections_count_as_submissions(shared_cache: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from attacks_contest import ASKING, Asking
-from support.contest_problems import PROBLEMS, SECRET, hidden_in
+from support.contest_problems import PROBLEMS, SECRET, find_hidden_strings
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.plugins.contest import Contest, RefusedCall, Rules, Session, UnjudgedCall
@@ -50,7 +50,7 @@ async def test_replies_contain_no_secret(asking: Asking, session: Session, hidde
             except (RefusedCall, UnjudgedCall) as error:
                 words.append(str(error))
     assert not [one for one in words if "judge failed" in one], "it has an answer, or a refusal"
-    assert not hidden_in(*told, *words)
+    assert not find_hidden_strings(*told, *words)
     (submitted,) = [one for one in told if type(one).__name__ == "SubmissionReply"]
     assert submitted.slowest_seconds is None
     assert submitted.points == 0

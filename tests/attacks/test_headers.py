@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from borrowed_engine import Lent, artifacts_on
+from borrowed_engine import BorrowedEngine, artifacts_on
 from support.builds import graded_problem, named, plain_problem, submitted
 
 from ioi_eval import EmbeddedEngine, Store
@@ -28,7 +28,7 @@ BIG = "#include <bits/stdc++.h>\n"
 _MAIN = "int main() { return 0; }\n"
 
 
-class Counting(Lent):
+class Counting(BorrowedEngine):
     """Counts what jobs were, and how they ended."""
 
     def __init__(self, engine: EmbeddedEngine) -> None:

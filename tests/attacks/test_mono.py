@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from attack import SECRET
-from requirements import needs
-from support.cached_lookups import toolchains_once
+from requirements import require_language
+from support.cached_lookups import cached_toolchains
 from support.engines import find
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
@@ -26,7 +26,7 @@ PROBLEM = Problem(
 
 @pytest.fixture
 def mono() -> None:
-    needs("c#")
+    require_language("c#")
 
 
 READS = """using System; using System.IO;
@@ -114,5 +114,5 @@ async def test_mono_without_namespaces_is_a_judge_failure(store: Store, tmp_path
 
 
 async def test_only_the_csharp_compiler_may_read_proc() -> None:
-    assert {name for name, tool in toolchains_once().items() if "/proc" in tool.read} <= {"mcs"}
+    assert {name for name, tool in cached_toolchains().items() if "/proc" in tool.read} <= {"mcs"}
     assert find("c#").command == "mcs"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from attack import SECRET
-from requirements import needs
+from requirements import require_language
 from support.engines import LANGUAGES
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
@@ -90,7 +90,7 @@ async def port() -> AsyncIterator[int]:
 async def test_program_of_other_runtime_has_no_access(
     scorer: Scorer, port: int, name: str, tmp_path: Path
 ) -> None:
-    needs(name)
+    require_language(name)
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
     paths = [secret, "/etc/passwd", f"/proc/{os.getpid()}/environ", "/proc/1/environ", "/proc/net/tcp"]
@@ -113,7 +113,7 @@ async def test_program_of_other_runtime_has_no_access(
     ],
 )
 async def test_haskell_template_that_kills_its_build_is_a_compile_error(scorer: Scorer, body: str) -> None:
-    needs("haskell")
+    require_language("haskell")
     code = f"""{{-# LANGUAGE TemplateHaskell #-}}
 import Language.Haskell.TH
 import System.Process

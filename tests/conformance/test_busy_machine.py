@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from borrowed_engine import judge_on
-from cpu_load import crowd, one_processor
+from cpu_load import busy_processes, single_processor
 from support.folders import examples_folder, graders_folder
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Store, load_problems
@@ -52,7 +52,7 @@ async def test_verdicts_on_busy_machine_equal_verdicts_on_idle_machine(
     problems = load_problems(examples_folder() / "problems", cache=cache, only=set(SOLUTIONS))
     quiet = await rows(engine, store, problems)
     assert len(quiet) == 3 and any(points for points, _ in quiet)
-    with crowd(20):
+    with busy_processes(20):
         assert await rows(engine, store, problems) == quiet
 
 
@@ -75,6 +75,6 @@ async def test_classic_job_script_distinguishes_idling_from_waiting_for_cpu(
     async with EmbeddedEngine(store=store, packages=(graders_folder() / "classic",)) as engine:
         judging = partial(run_classic, ClassicJobEngine(engine, store), problem, test, own, runtime="cms_ioi")
         await judging()  # it is built while there is no crowd
-        with one_processor(), crowd(23):
+        with single_processor(), busy_processes(23):
             result = await judging()
     assert result.status is status, result

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from requirements import needs
-from support.cached_lookups import toolchains_once
+from requirements import require_language
+from support.cached_lookups import cached_toolchains
 from support.engines import LANGUAGES, Language, find
 from support.folders import examples_folder
 from threaded_programs import BRACES, THREADED, THREADS
@@ -166,7 +166,7 @@ def example(language: Language) -> str:
 @pytest.fixture
 async def example_result(scorer: Scorer, language: Language) -> SubmissionResult:
     """Return the judged example of the language."""
-    needs(language.name)
+    require_language(language.name)
     return await score(scorer, example(language), language.name)
 
 
@@ -183,7 +183,7 @@ async def test_language_example_is_ac(example_result: SubmissionResult, language
 async def test_builds_and_runs_with_fewer_layers(
     store: Store, tmp_path: Path, language: Language, layers: tuple[str, ...]
 ) -> None:
-    needs(language.name)
+    require_language(language.name)
     if language.runner == "mono" and "namespaces" not in layers:
         pytest.skip("mono's compiler reads the map of its memory, which only a /proc of the box's own shows")
     engine = EmbeddedEngine(store=store, layers=layers)
@@ -207,7 +207,7 @@ class P {
 
 
 async def test_mono_collects_memory_while_another_thread_waits(scorer: Scorer) -> None:
-    needs("c#")
+    require_language("c#")
     result = await score(scorer, IN_A_DEEPER_STACK, "c#")
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
@@ -236,7 +236,7 @@ BY_NAME = {
 async def test_input_file_is_readable_by_name(
     store: Store, language: str, layers: tuple[str, ...] | None
 ) -> None:
-    needs(language)
+    require_language(language)
     async with Scorer(EmbeddedEngine(store=store, layers=layers), store=store) as scorer:
         result = await score(scorer, BY_NAME[language], language)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
@@ -246,7 +246,7 @@ async def test_input_file_is_readable_by_name(
 @pytest.mark.nightly(unless="^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", [each for each in LANGUAGES if each.name in THREADED], ids=ids)
 async def test_threads_and_large_allocations_are_allowed(scorer: Scorer, language: Language) -> None:
-    needs(language.name)
+    require_language(language.name)
     result = await score(scorer, THREADED[language.name], language.name)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
@@ -325,7 +325,7 @@ SEVERAL["pypy"] = SEVERAL["python"]
 @pytest.mark.nightly(unless="^(c[+][+]|python)$")
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_program_of_several_sources_is_built(scorer: Scorer, language: Language) -> None:
-    needs(language.name)
+    require_language(language.name)
     main, name, other = SEVERAL[language.name]
     whole = Submission(
         key="1",
@@ -345,7 +345,7 @@ async def test_program_of_several_sources_is_built(scorer: Scorer, language: Lan
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_wrong_program_gets_expected_verdict(scorer: Scorer, language: Language, status: V) -> None:
-    needs(language.name)
+    require_language(language.name)
     problem = SHORT if status is V.TLE else PROBLEM
     result = await score(scorer, PROGRAMS[language.name][status], language.name, problem)
     assert result.tests[-1].status is status, result
@@ -358,7 +358,7 @@ async def test_wrong_program_gets_expected_verdict(scorer: Scorer, language: Lan
 
 
 async def test_pypy_complains_of_no_processor(scorer: Scorer) -> None:
-    needs("pypy")
+    require_language("pypy")
     result = await score(scorer, "raise SystemExit(1)", "pypy")
     assert result.tests[0].feedback == "Runtime error (exit code 1)", result
 
@@ -367,7 +367,7 @@ async def test_pypy_complains_of_no_processor(scorer: Scorer) -> None:
 
 
 async def test_csharp_may_use_unsafe_pointers(scorer: Scorer) -> None:
-    needs("c#")
+    require_language("c#")
     code = CSHARP.format("unsafe { int sum = 3; int* at = &sum; Console.WriteLine(*at); }")
     result = await score(scorer, code, "c#")
     assert result.tests[0].status is V.AC, result
@@ -377,7 +377,7 @@ async def test_csharp_may_use_unsafe_pointers(scorer: Scorer) -> None:
 
 
 async def test_rust_crate_name_may_be_changed(scorer: Scorer) -> None:
-    needs("rust")
+    require_language("rust")
     code = '#![crate_name = "sums"]\nfn main() { println!("3"); }'
     result = await score(scorer, code, "rust")
     assert result.tests[0].status is V.AC, result
@@ -405,14 +405,14 @@ ADD = "var in = new java.util.Scanner(System.in); System.out.println(in.nextLong
 @pytest.mark.nightly(unless="in a package")
 @pytest.mark.parametrize("code", JAVA.values(), ids=JAVA.keys())
 async def test_java_main_class_may_have_any_name(scorer: Scorer, code: str) -> None:
-    needs("java")
+    require_language("java")
     result = await score(scorer, code % ADD, "Java 17")
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
 @pytest.mark.nightly
 async def test_java_source_without_main_is_a_compile_error(scorer: Scorer) -> None:
-    needs("java")
+    require_language("java")
     result = await score(scorer, "public class Main { static void main(int x) {} }", "java")
     assert not result.compiles and "no class has a public static void main" in result.compile_output
 
@@ -423,14 +423,14 @@ async def test_java_source_without_main_is_a_compile_error(scorer: Scorer) -> No
 @pytest.mark.nightly(unless="python")
 @pytest.mark.parametrize("name", THREADS)
 async def test_thread_with_deeper_stack_is_allowed(scorer: Scorer, name: str) -> None:
-    needs(name)
+    require_language(name)
     result = await score(scorer, THREADS[name], name)
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
 async def test_reserved_stack_above_memory_limit_is_allowed(scorer: Scorer) -> None:
     """Memory that a program never touches does not count. PyPy reserves far more than the stack."""
-    needs("pypy")
+    require_language("pypy")
     code = (
         "import sys, threading\nsys.setrecursionlimit(10**6)\nthreading.stack_size(512 << 20)\n"
         "def deep(n): return 0 if n == 0 else 1 + deep(n - 1)\n"
@@ -452,7 +452,7 @@ BOMBS = {
 @pytest.mark.nightly(unless="python")
 @pytest.mark.parametrize("name", BOMBS)
 async def test_too_many_threads_are_runtime_error(scorer: Scorer, name: str) -> None:
-    needs(name)
+    require_language(name)
     result = await score(scorer, BOMBS[name], name)
     assert {(test.status, test.feedback) for test in result.tests} == {
         (V.RE, "Runtime error (too many threads)")
@@ -467,7 +467,7 @@ async def test_too_many_threads_are_runtime_error(scorer: Scorer, name: str) -> 
 async def test_missing_toolchain_is_judge_failure_with_remedy(
     store: Store, language: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = {name: tool for name, tool in toolchains_once().items() if name == "g++"}
+    kept = {name: tool for name, tool in cached_toolchains().items() if name == "g++"}
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: kept)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         with pytest.raises(JudgeFailure) as caught:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from borrowed_engine import judge_on
-from engine_without_paths import Pathless
+from engine_without_paths import EngineWithoutPaths
 from support.folders import examples_folder
 from support.servers import Fixed, Server, ServerOptions
 
@@ -133,7 +133,7 @@ async def test_every_task_type_is_judged_by_a_worker_over_http(ground: Ground) -
 @pytest.mark.nightly
 async def test_every_task_type_is_judged_by_a_server_with_bash_only(ground: Ground) -> None:
     tools = other((await ground.engine.capabilities()).toolchains, "bash")
-    server = Pathless(ground.engine, "bash", toolchains=tools)
+    server = EngineWithoutPaths(ground.engine, "bash", toolchains=tools)
     await ground.compare(server)
     assert {job.runtime for job in server.jobs} == {"bash"}
 
@@ -142,7 +142,7 @@ async def test_interpreter_is_started_by_name_if_servers_differ(
     engine: EmbeddedEngine, fresh: Store, problems: Mapping[str, Problem]
 ) -> None:
     python = msgspec.structs.replace((await engine.capabilities()).toolchains["python3"], path="python3")
-    server = Pathless(engine, "bash", toolchains={"python3": python})
+    server = EngineWithoutPaths(engine, "bash", toolchains={"python3": python})
     calm = {"calm": problems["calm"]}
     got = await judged(server, fresh, calm, trusted=engine)
     assert [essence(result)[:4] for result in got] == [
@@ -156,7 +156,7 @@ async def test_checkers_are_built_on_server_without_local_engine(
     engine: EmbeddedEngine, store: Store, tmp_path: Path, problems: Mapping[str, Problem]
 ) -> None:
     postman = {"postman": problems["postman"]}
-    server = Pathless(engine, "bash", proctor=(await engine.capabilities()).proctor)
+    server = EngineWithoutPaths(engine, "bash", proctor=(await engine.capabilities()).proctor)
     expected = await judged(engine, store, postman)
     got = await judged(server, Store(tmp_path), postman)
     assert [essence(result) for result in got] == [essence(result) for result in expected]

@@ -14,7 +14,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from requirements import lacks
+from requirements import skip_or_fail_in_ci
 from support.servers import EndpointReport, findings
 
 from ioi_eval import Store, discovery
@@ -338,7 +338,7 @@ def test_rolling_update_respects_pod_disruption_budget() -> None:
 def rendered(overlay: str, folder: Path = KUBERNETES) -> dict[str, Any]:
     """Return the objects that `kubectl apply -k` would send, by kind."""
     if shutil.which("kubectl") is None:
-        lacks("kubectl")
+        skip_or_fail_in_ci("kubectl")
     made = subprocess.run(["kubectl", "kustomize", folder / overlay], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     return {each["kind"]: each for each in yaml.safe_load_all(made.stdout)}
@@ -379,7 +379,7 @@ def test_prometheus_operator_models_know_every_field(kind: str) -> None:
     try:
         from cloudcoil.models.prometheus_operator import v1
     except ModuleNotFoundError:
-        lacks("cloudcoil-models-prometheus-operator")
+        skip_or_fail_in_ci("cloudcoil-models-prometheus-operator")
 
     def kept(given: dict[str, Any]) -> Any:
         read = getattr(v1, kind).model_validate(given)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from requirements import lacks
+from requirements import skip_or_fail_in_ci
 
 from ioi_eval.server.log import Metrics
 
@@ -29,7 +29,7 @@ def expressions() -> Iterator[str]:
 def promtool() -> str:
     found = shutil.which("promtool")
     if found is None:
-        lacks("promtool (apt-get install prometheus)")
+        skip_or_fail_in_ci("promtool (apt-get install prometheus)")
     return found
 
 

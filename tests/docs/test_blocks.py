@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 from support.pages import PAGES, ROOT, Block, blocks, matches
-from support.runs import recorded_rows
+from support.runs import extract_recorded_rows
 from support.warm_command import warm_command
 
 ALL = [block for page in PAGES for block in blocks(page)]
@@ -55,7 +55,7 @@ def place(alone: bool, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     if alone:
         shutil.copytree(request.getfixturevalue("recorded_run"), tmp_path / "runs" / "demo")
     else:
-        recorded_rows(tmp_path / "runs" / "demo")
+        extract_recorded_rows(tmp_path / "runs" / "demo")
     return tmp_path
 
 

@@ -14,7 +14,7 @@ import pytest
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "tutorials" / "notebook.ipynb"
 
 
-@pytest.mark.usefixtures("usual_cache")
+@pytest.mark.usefixtures("default_cache")
 def test_tutorial_notebook_cells_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)

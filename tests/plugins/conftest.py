@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine
-from support.unit_fixtures import no_authorities, no_waiting, nobody_certified, own_runtimes, recorded_run
+from support.unit_fixtures import (
+    closing_reward_runtimes,
+    empty_certificate_folder,
+    no_certificates,
+    no_retry_waits,
+    recorded_run,
+)
 
 # Pytest adds this folder to sys.path. Its folders `ray` and `dmoj` would hide the packages of these names.
 sys.path.remove(str(Path(__file__).parent))
@@ -23,7 +29,13 @@ from testlib_files import write_header
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.problems import package
 
-__all__ = ["no_authorities", "no_waiting", "nobody_certified", "own_runtimes", "recorded_run"]
+__all__ = [
+    "closing_reward_runtimes",
+    "empty_certificate_folder",
+    "no_certificates",
+    "no_retry_waits",
+    "recorded_run",
+]
 
 
 @pytest.fixture

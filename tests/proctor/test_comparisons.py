@@ -15,7 +15,7 @@ from harness import EVERYTHING, Bench
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.datasets import format_result
-from support.function_harness import harness_of_functions
+from support.function_harness import load_function_harness
 from support.proctor_protocol import PlanChecker, PlanSubmission
 
 # A fourth of the usual ones: each has dozens of pairs.
@@ -189,7 +189,7 @@ def test_json_distinguishes_tuples_and_sets_from_lists(
     one_bench: Bench, pairs: list[tuple[Any, Any]]
 ) -> None:
     """As Python compares, exactly: the harness writes the one and the benchmark the other."""
-    tagged = harness_of_functions()["tag_value"]
+    tagged = load_function_harness()["tag_value"]
     encode = json.JSONEncoder(allow_nan=False).encode
     written = [(encode(tagged(a, encode)), format_result(b)) for a, b in pairs]
     assert verdicts(one_bench, PlanChecker(kind="json"), encoded(written)) == [a == b for a, b in pairs]

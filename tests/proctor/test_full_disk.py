@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from borrowed_engine import Lent
+from borrowed_engine import BorrowedEngine
 from harness import LIMITS, Bench
 
 from ioi_eval import EmbeddedEngine, Problem, Scorer, Store, Submission, Test
@@ -103,7 +103,7 @@ async def test_job_starts_only_if_disk_has_space_for_its_limit(workshop: Path, s
     with mounted(workshop / "neighbours", "320m") as disk:
         async with EmbeddedEngine(store=store, slots=2, sandboxes=disk) as engine:
             assert engine.slots == 1
-            async with Scorer(Lent(engine), store=store) as scorer:
+            async with Scorer(BorrowedEngine(engine), store=store) as scorer:
                 judged = [
                     scorer.score(problem, Submission(key="1", problem_id="large", code=code))
                     for code in codes

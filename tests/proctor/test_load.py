@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from cpu_load import crowd, one_processor, stopped_meanwhile
+from cpu_load import busy_processes, single_processor, suspended_descendants
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
 from support.proctor_protocol import PlanLimits, PlanManager, PlanSubmission, TestReport
 
@@ -78,7 +78,7 @@ def test_process_is_not_idle_while_sibling_computes(bench: Bench) -> None:
 
 
 def test_process_is_not_idle_while_sibling_waits_for_processor(bench: Bench) -> None:
-    with one_processor(), crowd(1):
+    with single_processor(), busy_processes(1):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=1)
     assert (line.end, line.score) == ("ok", 1), line
     assert line.waited_us > SHORT.wall_ms * 1000
@@ -93,7 +93,7 @@ def test_two_steps_process_is_not_idle_while_the_other_waits_for_a_processor(ben
       else putchar(getc(fopen(argv[2], "r")));
     }}"""
     )
-    with one_processor(), crowd(1):
+    with single_processor(), busy_processes(1):
         line = bench.one(source, answer="7", task_type="TwoSteps", limits=SHORT)
     assert (line.end, line.score) == ("ok", 1), line
 
@@ -105,7 +105,7 @@ def test_submission_is_not_idle_while_interactor_computes(bench: Bench) -> None:
         + f'int main() {{ {BURN} puts("21"); fflush(stdout); int x = 0; scanf("%d", &x); return x != 42; }}'
     )
     manager = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
-    with one_processor(), crowd(1):
+    with single_processor(), busy_processes(1):
         line = bench.one(
             HEAD + f"int main() {{ {ANSWER} }}", answer=None, task_type="Interactive", limits=SHORT,
             manager=manager, manager_source=asks,
@@ -121,7 +121,7 @@ ASKED = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
 def fail_with(bench: Bench, interactor: str) -> TestReport:
     """Of a submission that says the wrong word and dies."""
     wrong = HEAD + 'int main() { puts("41"); fflush(stdout); abort(); }'
-    with one_processor(), crowd(1):
+    with single_processor(), busy_processes(1):
         return bench.one(
             wrong, answer=None, task_type="Interactive", limits=SHORT, manager=ASKED,
             manager_source=JUDGING % interactor,
@@ -159,7 +159,7 @@ int main() {{
 def test_short_threads_waiting_for_processor_are_not_idle(bench: Bench) -> None:
     """Once a thread has ended, the kernel tells nobody how long it had waited."""
     submission = PlanSubmission(argv=("submission",), threads=4)
-    with one_processor(), crowd(6):
+    with single_processor(), busy_processes(6):
         line = bench.one(SHORT_THREADS, given="8000", answer="ran", submission=submission, limits=SHORT)
     assert (line.end, line.score) == ("ok", 1), line
 
@@ -169,7 +169,7 @@ def test_wait_for_thread_permission_is_not_idle(bench: Bench) -> None:
     """The supervisor that gives it waits for a processor itself."""
     submission = PlanSubmission(argv=("submission",), threads=4, processes=3)
     limits = PlanLimits(cpu_ms=10_000, wall_ms=100, hard_ms=600_000)
-    with crowd(2):
+    with busy_processes(2):
         judged = bench.judge(SHORT_THREADS, [("4000", "ran")] * 2, submission=submission, limits=limits)
     assert [(line.end, line.score) for line in judged.tests.values()] == [("ok", 1)] * 2, judged
 
@@ -177,7 +177,7 @@ def test_wait_for_thread_permission_is_not_idle(bench: Bench) -> None:
 @pytest.mark.nightly(unless="own numbers-0")
 @pytest.mark.parametrize("busy", [0, 6])
 def test_sleeping_submission_is_killed(bench: Bench, busy: int) -> None:
-    with one_processor(), crowd(busy):
+    with single_processor(), busy_processes(busy):
         line = bench.one("#include <unistd.h>\nint main() { for (;;) sleep(9); }", limits=SLEEPER)
     assert (line.end, line.signal) == ("wall", 9)
 
@@ -360,7 +360,7 @@ int main() {
 def test_suspended_machine_is_not_idle_time(bench: Bench) -> None:
     """A paused container, a suspended job, a virtual machine that moves: the clock goes on, and nobody could do anything."""
     limits = PlanLimits(cpu_ms=10_000, wall_ms=400, hard_ms=600_000)
-    with stopped_meanwhile("submission", after=0.1, seconds=1.2) as stopped:
+    with suspended_descendants("submission", after=0.1, seconds=1.2) as stopped:
         line = bench.one(STOOD_STILL, answer="7", limits=limits)
     assert "submission" in stopped
     assert (line.end, line.score) == ("ok", 1), line
@@ -370,7 +370,7 @@ def test_suspended_machine_is_not_idle_time(bench: Bench) -> None:
 @pytest.mark.nightly
 def test_program_sleeping_during_suspension_is_killed_after(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=1000, wall_ms=2000, hard_ms=600_000)
-    with stopped_meanwhile("submission", after=0.1, seconds=2.5) as stopped:
+    with suspended_descendants("submission", after=0.1, seconds=2.5) as stopped:
         line = bench.one("#include <unistd.h>\nint main() { for (;;) sleep(9); }", limits=limits)
     assert "submission" in stopped
     assert line.end == "wall" and line.wall_us > 4_400_000, line
@@ -498,7 +498,7 @@ BURNS = HEAD + f'int main() {{ {BURN} puts("7"); }}'  # 0.33 s
 
 
 def test_crowded_machine_uses_crowded_cpu_limit(bench: Bench) -> None:
-    with one_processor(), crowd(2):
+    with single_processor(), busy_processes(2):
         line = bench.one(BURNS, answer="7", limits=CROWDED)
         usual = bench.one(BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=None))
     assert (line.end, line.score) == ("ok", 1) and line.cpu_us > 300_000, line
@@ -508,14 +508,14 @@ def test_crowded_machine_uses_crowded_cpu_limit(bench: Bench) -> None:
 
 @pytest.mark.nightly
 def test_program_over_crowded_cpu_limit_is_killed(bench: Bench) -> None:
-    with one_processor(), crowd(2):
+    with single_processor(), busy_processes(2):
         line = bench.one(BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=250))
     assert (line.end, line.score) == ("cpu", 0) and line.cpu_us > 250_000, line
 
 
 @pytest.mark.nightly
 def test_summed_processes_use_crowded_cpu_limit(bench: Bench) -> None:
-    with one_processor(), crowd(2):
+    with single_processor(), busy_processes(2):
         line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", limits=CROWDED)
     assert (line.end, line.score) == ("ok", 1), line
 
@@ -543,7 +543,7 @@ def test_endless_compiler_is_killed_for_cpu_time(bench: Bench) -> None:
 
 def test_sandbox_waiting_for_processor_is_not_killed(bench: Bench) -> None:
     limits = {"cpu_ms": 5000, "wall_ms": 220, "hard_ms": 600_000}
-    with one_processor(), crowd(1):
+    with single_processor(), busy_processes(1):
         boxed = bench.box("for i in 1 2 3; do /bin/sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; done", limits=limits)  # fmt: skip
     assert (boxed.report["killed"], boxed.report["code"]) == ("", 0)
     assert boxed.report["wall_us"] > 220_000

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from built_programs import by_word
 from checker_plans import CMS, ECHO
-from cpu_load import one_processor
+from cpu_load import single_processor
 from harness import LIMITS, SLEEPER, SPINNER, Bench
 from leftovers import named
 from support.proctor_protocol import PlanGroup, PlanLimits, PlanManager, PlanSubmission
@@ -354,7 +354,7 @@ def test_waiting_for_a_processor_is_not_counted_as_run_time(bench: Bench) -> Non
     busy = "#include <ctime>\nint main() { while (clock() < 0.12 * CLOCKS_PER_SEC); }"
     limits = PlanLimits(cpu_ms=10_000, wall_ms=220)
     bench.compiled(busy)
-    with one_processor(), ThreadPoolExecutor(5) as pool:
+    with single_processor(), ThreadPoolExecutor(5) as pool:
         lines = list(pool.map(lambda _: bench.one(busy, limits=limits), range(5)))
     assert [line.end for line in lines] == ["ok"] * 5
     assert max(line.waited_us for line in lines) > limits.wall_ms * 1000

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from requirements import lacks
+from requirements import skip_or_fail_in_ci
 
 _NEEDED = ("slurmctld", "slurmd", "munged", "sbatch")
 _SYSTEM = "/usr/sbin"  # not on everybody's PATH
@@ -28,7 +28,7 @@ def cluster() -> Iterator[dict[str, str]]:
     if os.geteuid() != 0:
         pytest.skip("Slurm's daemons are started by root")
     if reason := _missing():
-        lacks(reason)
+        skip_or_fail_in_ci(reason)
     script = Path(__file__).with_name("cluster")
     with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as place:  # sockets have short paths
         Path(place).chmod(0o711)  # munge wants its socket where everybody gets

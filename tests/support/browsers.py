@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from requirements import lacks
+from requirements import skip_or_fail_in_ci
 
 
 @contextmanager
@@ -16,9 +16,9 @@ def chromium() -> Iterator[Any]:
     try:
         import selenium  # noqa: F401
     except ImportError:
-        lacks("selenium")
+        skip_or_fail_in_ci("selenium")
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        lacks("chromium and chromedriver (apt-get install chromium-driver)")
+        skip_or_fail_in_ci("chromium and chromedriver (apt-get install chromium-driver)")
     with opened() as browser:
         yield browser
 

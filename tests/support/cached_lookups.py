@@ -23,55 +23,57 @@ from ioi_eval.store import resources
 Built = Callable[[Path, Callable[[Path], object]], Path]
 
 
-def ask_once(put: Callable[[object, str, object], None] = setattr, *, told: bytes = b"") -> None:
+def install_cached_lookups(
+    put: Callable[[object, str, object], None] = setattr, *, told: bytes = b""
+) -> None:
     """Replace slow lookups of the package by cached ones.
 
     Args:
         put: sets an attribute, such as `MonkeyPatch.setattr`.
-        told: the toolchains that another process found, from `all_tools`.
+        told: the toolchains that another process found, from `encode_toolchains`.
     """
     if told:
         _asked.know(told)
     for module in (engine, health_checks):
-        put(module, "toolchains", toolchains_once)
-    put(registries, "entry_points", entry_points_once)
+        put(module, "toolchains", cached_toolchains)
+    put(registries, "entry_points", cached_entry_points)
     for name in ("proctor_sources", "sources_digest"):
         put(proctor, name, _once_of_the_checkout(getattr(proctor, name)))
 
 
-def ask_for_all(place: Path, built: Built) -> None:
+def share_lookups(place: Path, built: Built) -> None:
     """Search for compilers once for all processes that share this folder."""
     _asked.built = partial(_built_in, place, built)
 
 
-def toolchains_once(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
+def cached_toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
     return _asked.tools(python, tuple(promised))
 
 
-def seen_tool(command: str = "g++") -> Toolchain:
+def sandbox_tool(command: str = "g++") -> Toolchain:
     """Return the toolchain that sandboxes see, with a constant version and identity.
 
     A shell may find another one first in PATH.
     """
-    path = toolchains_once()[command].path
+    path = cached_toolchains()[command].path
     return Toolchain(command=command, path=path, version="1", identity="1")
 
 
-def entry_points_once(*, group: str) -> EntryPoints:
+def cached_entry_points(*, group: str) -> EntryPoints:
     return _installed(group, _places())
 
 
-def all_tools() -> bytes:
-    return msgspec.json.encode(toolchains_once())
+def encode_toolchains() -> bytes:
+    return msgspec.json.encode(cached_toolchains())
 
 
-def knowing_tools(file: Path) -> str:
+def script_with_known_tools(file: Path) -> str:
     """Return the first lines of a Python script that uses the known compilers, written to `file`."""
-    file.write_bytes(all_tools())
+    file.write_bytes(encode_toolchains())
     tests = str(Path(__file__).parents[1])
     return (
-        f"import sys\nsys.path.append({tests!r})\nfrom support.cached_lookups import ask_once\n"
-        f"ask_once(told=open({str(file)!r}, 'rb').read())\n"
+        f"import sys\nsys.path.append({tests!r})\nfrom support.cached_lookups import install_cached_lookups\n"
+        f"install_cached_lookups(told=open({str(file)!r}, 'rb').read())\n"
     )
 
 

@@ -15,7 +15,7 @@ class Clock:
         return self.now
 
 
-class Ahead:
+class FastForwardClock:
     """Makes the running event loop's clock faster than the real clock.
 
     The real time passes too, by seconds on a busy machine. A test that expects a timer not to fire yet has to
@@ -27,7 +27,7 @@ class Ahead:
         self.ahead, real = 0.0, loop.time
         loop.time = lambda: real() + self.ahead  # type: ignore[method-assign]
 
-    async def turn(self, seconds: float) -> None:
+    async def advance(self, seconds: float) -> None:
         """Advance the clock in 20 steps, and let the event loop run the timers that expire."""
         for _ in range(20):
             self.ahead += seconds / 20

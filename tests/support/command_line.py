@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ioi_eval.store.folder import read_rows
-from support.cached_lookups import all_tools
-from support.folders import with_usual_cache
-from support.warm_command import Started, warm_command
+from support.cached_lookups import encode_toolchains
+from support.folders import default_cache_variables
+from support.warm_command import RunningCommand, warm_command
 
 ROOT = Path(__file__).parents[2]
 _LONE = str(Path(__file__).with_name("isolated_command.py"))
@@ -62,10 +62,10 @@ class CommandLine:
 
     def script(self, name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a Python script of the folder scripts/."""
-        env = {**self.env, **with_usual_cache(self.cache), "PYTHONPATH": str(ROOT)}
+        env = {**self.env, **default_cache_variables(self.cache), "PYTHONPATH": str(ROOT)}
         return warm_command().run(list(map(str, arguments)), self.folder, env, str(ROOT / "scripts" / name))
 
-    def start(self, *arguments: str | Path) -> subprocess.Popen[str] | Started:
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str] | RunningCommand:
         """Start a command as a process that the test can interrupt or kill."""
         if not self.alone:
             return warm_command().start(list(map(str, arguments)), self.folder, self.env)
@@ -73,7 +73,7 @@ class CommandLine:
 
     def _start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         with tempfile.TemporaryFile() as told:
-            told.write(all_tools())
+            told.write(encode_toolchains())
             told.seek(0)
             number = told.fileno()
             return subprocess.Popen(

@@ -52,7 +52,7 @@ HANDED = msgspec.structs.replace(
 PROBLEMS = {one.id: one for one in (SUM, GRADED, HANDED)}
 
 
-def hidden_in(*told: object) -> list[str]:
+def find_hidden_strings(*told: object) -> list[str]:
     """Return the hidden strings that replies contain."""
     text = "".join(msgspec.json.encode(one).decode() for one in told)
     return [one for one in HIDDEN if one in text]

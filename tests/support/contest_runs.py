@@ -17,7 +17,7 @@ def outcome(test: FakeTest) -> float:
     return float(what == "all" or str(test.index) in tests)
 
 
-async def hold(
+async def hold_contest(
     folder: Path, steps: Iterable[tuple[float, str, str, str]], mode: ScoreMode = ScoreMode.MAX_SUBTASK
 ) -> None:
     from ioi_eval.plugins.contest import Rules, open_contest  # a checkout may lack the plugin

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ioi_eval.store.resources import examples_folder, graders_folder
 
-__all__ = ["examples_folder", "graders_folder", "with_usual_cache"]
+__all__ = ["default_cache_variables", "examples_folder", "graders_folder"]
 
 
-def with_usual_cache(cache: Path) -> dict[str, str]:
+def default_cache_variables(cache: Path) -> dict[str, str]:
     """Return the environment variables that make this cache the default of a process.
 
     By default commands and rewards use the user's cache folder, and other calls a private folder next to

@@ -7,7 +7,7 @@ from typing import Any
 from ioi_eval.store.resources import graders_folder
 
 
-def harness_of_functions() -> dict[str, Any]:
+def load_function_harness() -> dict[str, Any]:
     """Return the global names of graders/python/harness.py without running its main function."""
     source = (graders_folder() / "python" / "harness.py").read_text().removesuffix("main()\n")
     names: dict[str, Any] = {}

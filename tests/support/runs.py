@@ -22,27 +22,27 @@ __all__ = [
     "ScoreMode",
     "Summary",
     "as_json_value",
+    "extract_recorded_rows",
+    "extract_recorded_run",
     "failure_row",
     "judge_all",
     "read_failures",
     "read_result",
     "read_rows",
-    "recorded",
-    "recorded_rows",
     "result_row",
     "score_submission",
     "summary",
 ]
 
 
-def recorded_rows(folder: Path) -> Path:
+def extract_recorded_rows(folder: Path) -> Path:
     """Extract the example run of 2,000 rows into a folder, and return the folder."""
     with tarfile.open(examples_folder() / "recorded.tar.xz") as archive:
         archive.extractall(folder)
     return folder
 
 
-def recorded(folder: Path) -> Path:
+def extract_recorded_run(folder: Path) -> Path:
     """Extract the example run into a folder, write its report, and return the folder."""
-    write_reports(recorded_rows(folder))
+    write_reports(extract_recorded_rows(folder))
     return folder

@@ -17,19 +17,19 @@ __all__ = [
     "Patience",
     "Server",
     "ServerOptions",
-    "counted",
-    "counts",
     "findings",
+    "parse_metrics",
+    "read_metrics",
     "serve",
 ]
 
 
-async def counts(server: Server) -> dict[str, float]:
+async def read_metrics(server: Server) -> dict[str, float]:
     """Return a server's metrics by name and labels."""
     async with aiohttp.ClientSession() as session, session.get(f"{server.url}/metrics") as reply:
-        return counted(await reply.text())
+        return parse_metrics(await reply.text())
 
 
-def counted(metrics: str) -> dict[str, float]:
+def parse_metrics(metrics: str) -> dict[str, float]:
     lines = (line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
     return {name: float(value) for name, value in lines}

@@ -16,7 +16,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Asked:
+class StubRequest:
     """A received request. `number` counts from 0."""
 
     number: int
@@ -35,7 +35,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StubReply:
     """A reply.
 
     Args:
@@ -55,16 +55,16 @@ class Answer:
     reset: bool = False
 
 
-def as_json(value: Any, status: int = 200, **headers: str) -> Answer:
-    return Answer(status, json.dumps(value).encode(), {"Content-Type": "application/json", **headers})
+def json_reply(value: Any, status: int = 200, **headers: str) -> StubReply:
+    return StubReply(status, json.dumps(value).encode(), {"Content-Type": "application/json", **headers})
 
 
-def page(status: int = 200, title: str = "Welcome") -> Answer:
+def page(status: int = 200, title: str = "Welcome") -> StubReply:
     text = f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{'x' * 2000}</body></html>"
-    return Answer(status, text.encode(), {"Content-Type": "text/html"})
+    return StubReply(status, text.encode(), {"Content-Type": "text/html"})
 
 
-def says(content: Any, *, stop: str | None = "stop", usage: Any = None, **message: Any) -> Answer:
+def chat_reply(content: Any, *, stop: str | None = "stop", usage: Any = None, **message: Any) -> StubReply:
     """Return a model's chat completion."""
     choice = {
         "index": 0,
@@ -72,16 +72,18 @@ def says(content: Any, *, stop: str | None = "stop", usage: Any = None, **messag
         "finish_reason": stop,
     }
     about = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
-    return as_json({**about, "choices": [choice], **({"usage": usage} if usage else {})})
+    return json_reply({**about, "choices": [choice], **({"usage": usage} if usage else {})})
 
 
-def fenced(code: str) -> Answer:
-    return says(f"Here it is:\n```python\n{code}```\n", usage={"prompt_tokens": 10, "completion_tokens": 5})
+def code_reply(code: str) -> StubReply:
+    return chat_reply(
+        f"Here it is:\n```python\n{code}```\n", usage={"prompt_tokens": 10, "completion_tokens": 5}
+    )
 
 
 class StubServer:
-    def __init__(self, answer: Callable[[Asked], Answer], under: str = "") -> None:
-        self.asked: list[Asked] = []
+    def __init__(self, answer: Callable[[StubRequest], StubReply], under: str = "") -> None:
+        self.asked: list[StubRequest] = []
         self.over = threading.Event()  # for answers that wait: nobody listens any more
         self._answer, self._lock = answer, threading.Lock()
         handler = type("Handler", (_Handler,), {"stub": self})
@@ -89,9 +91,9 @@ class StubServer:
         self._http.daemon_threads, self._http.block_on_close = True, False
         self.url = f"http://127.0.0.1:{self._http.server_port}{under}"
 
-    def answer(self, method: str, path: str, headers: Message, content: bytes) -> Answer:
+    def answer(self, method: str, path: str, headers: Message, content: bytes) -> StubReply:
         with self._lock:
-            asked = Asked(len(self.asked), method, path, headers, content)
+            asked = StubRequest(len(self.asked), method, path, headers, content)
             self.asked.append(asked)
         return self._answer(asked)
 
@@ -109,12 +111,12 @@ class StubServer:
 
 
 @contextmanager
-def model_server(*answers: Answer | Callable[[Asked], Answer]) -> Iterator[StubServer]:
+def model_server(*answers: StubReply | Callable[[StubRequest], StubReply]) -> Iterator[StubServer]:
     """Serve a model's replies in order, and then the last one for all requests. Functions make replies."""
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: StubRequest) -> StubReply:
         chosen = answers[min(asked.number, len(answers) - 1)]
-        return chosen if isinstance(chosen, Answer) else chosen(asked)
+        return chosen if isinstance(chosen, StubReply) else chosen(asked)
 
     with StubServer(answer, "/v1").running() as server:
         yield server

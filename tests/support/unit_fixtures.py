@@ -10,37 +10,37 @@ from built_programs import built_once
 
 from ioi_eval.integrations.runtime import close_all
 from ioi_eval.model.retry import RetryRule
-from support.runs import recorded
+from support.runs import extract_recorded_run
 
 
 @pytest.fixture(scope="session")
 def recorded_run(shared: Path) -> Path:
     """The example run with its report. All test processes share it and only read it."""
-    return built_once(shared / "recorded", recorded)
+    return built_once(shared / "recorded", extract_recorded_run)
 
 
 @pytest.fixture
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_retry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the waits of all retry rules to 0."""
     monkeypatch.setattr(RetryRule, "wait_after", lambda rule, attempt: 0.0)
 
 
 @pytest.fixture(scope="session")
-def no_authorities(own_folder: Path) -> Path:
+def empty_certificate_folder(own_folder: Path) -> Path:
     folder = own_folder / "no-authorities"
     folder.mkdir(exist_ok=True)  # tests of two folders have this fixture
     return folder
 
 
 @pytest.fixture
-def nobody_certified(no_authorities: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_certificates(empty_certificate_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give httpx an empty certificate folder. Reading all certificates for each client is slow."""
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-    monkeypatch.setenv("SSL_CERT_DIR", str(no_authorities))
+    monkeypatch.setenv("SSL_CERT_DIR", str(empty_certificate_folder))
 
 
 @pytest.fixture
-def own_runtimes(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def closing_reward_runtimes(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close the reward runtimes that a test opened when the test ends."""
     monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
     yield

@@ -60,7 +60,7 @@ class WarmCommand:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(number), *(loaded or usual)], pass_fds=[number]
             )
-        self._requests.send(import_module("support.cached_lookups").all_tools())
+        self._requests.send(import_module("support.cached_lookups").encode_toolchains())
         self._requests.recv(_LARGEST)  # wait until it is ready, so that no later test pays for its start
 
     def run(
@@ -98,7 +98,7 @@ class WarmCommand:
         script: str = "",
         *,
         listens: bool = False,
-    ) -> Started:
+    ) -> RunningCommand:
         """Start a call as a child of this process, which must be a subreaper.
 
         With `listens` its standard input is a pipe.
@@ -111,7 +111,7 @@ class WarmCommand:
             for end in theirs:
                 os.close(end)
         stdin = os.fdopen(ours[0], "w") if listens else None
-        return Started(arguments, pid, *map(os.fdopen, ours[-2:]), stdin)
+        return RunningCommand(arguments, pid, *map(os.fdopen, ours[-2:]), stdin)
 
     def _ended(self, descriptors: list[int], *request: object) -> int:
         return self._asked(descriptors, *request, stays=False)
@@ -127,7 +127,7 @@ class WarmCommand:
         self._process.wait()
 
 
-class Started:
+class RunningCommand:
     """A running call, with the part of the interface of subprocess.Popen that tests use."""
 
     def __init__(
@@ -240,11 +240,11 @@ def _become(
 
 def _ask_once(told: bytes) -> None:
     """Cache the slow lookups before the first call."""
-    once, resources = import_module("cached_lookups"), import_module("ioi_eval.store.resources")
+    cached_lookups, resources = import_module("cached_lookups"), import_module("ioi_eval.store.resources")
     registries = import_module("ioi_eval.registries")
-    once.ask_once(told=told)
+    cached_lookups.install_cached_lookups(told=told)
     for registry in registries.Registry:
-        once.entry_points_once(group=registry.value)
+        cached_lookups.cached_entry_points(group=registry.value)
     resources.code_digest(resources.PACKAGE)
     proctor, graders = import_module("ioi_eval.engines.embedded.proctor"), resources.graders_folder()
     proctor.sources_digest(graders)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from support.stub_server import Answer, Asked, StubServer, as_json
+from support.stub_server import StubReply, StubRequest, StubServer, json_reply
 
 HOW = ("200", "400", "401", "500", "redirect", "reset", "cut", "garbage")
 
@@ -16,7 +16,7 @@ HOW = ("200", "400", "401", "500", "redirect", "reset", "cut", "garbage")
 def repeating(how: str) -> Iterator[tuple[StubServer, StubServer]]:
     """A server, and the other one to which it sends those whom it redirects."""
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: StubRequest) -> StubReply:
         return _answer(how, asked, other.url.replace("127.0.0.1", "localhost"))
 
     other = StubServer(lambda asked: _answer("200", asked, ""))
@@ -24,23 +24,23 @@ def repeating(how: str) -> Iterator[tuple[StubServer, StubServer]]:
         yield server, other
 
 
-def _answer(how: str, asked: Asked, elsewhere: str) -> Answer:
+def _answer(how: str, asked: StubRequest, elsewhere: str) -> StubReply:
     secret = asked.headers.get("Authorization", "").removeprefix("Bearer ")
     closed = {"Connection": "close"}
     if how == "reset":
-        return Answer(reset=True)
+        return StubReply(reset=True)
     if how == "garbage":
-        return Answer(raw=f"{secret} HTTP/1.1\r\nX: {secret}\r\n\r\n".encode())
+        return StubReply(raw=f"{secret} HTTP/1.1\r\nX: {secret}\r\n\r\n".encode())
     if how == "redirect":
         repeated = secret if asked.path.endswith(("/completions", "/execute")) else ""
-        return Answer(
+        return StubReply(
             307, headers={"Location": f"{elsewhere}/of/{repeated}", **closed}
         )  # the hub's client follows it
     if how in ("200", "cut"):
-        whole = as_json(_body(secret), **closed)
+        whole = json_reply(_body(secret), **closed)
         return whole if how == "200" else replace(whole, body=whole.body[:-10], cut=10)
     words = f"{'x' * 290} {secret} is wrong"  # cut off in the middle of it by who cuts off at 300
-    return as_json({"error": words, "message": words}, int(how), **closed)
+    return json_reply({"error": words, "message": words}, int(how), **closed)
 
 
 def _body(secret: str) -> dict[str, Any]:

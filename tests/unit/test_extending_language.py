@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from requirements import lacks
-from support.cached_lookups import toolchains_once
+from requirements import skip_or_fail_in_ci
+from support.cached_lookups import cached_toolchains
 
 from ioi_eval import EmbeddedEngine, JudgeFailure, Scorer, Store, Submission
 from ioi_eval.engines.embedded import toolchains
@@ -42,7 +42,7 @@ def perl(monkeypatch: pytest.MonkeyPatch) -> Iterator[languages.Language]:
 
 async def test_language_entry_is_judged(perl: languages.Language, store: Store) -> None:
     if shutil.which("perl", path="/usr/bin:/bin") is None:
-        lacks("without perl")
+        skip_or_fail_in_ci("without perl")
     assert extract(f"So:\n```perl\n{RIGHT}```\n", perl) == RIGHT
     programs = {
         RIGHT: Verdict.AC,
@@ -60,7 +60,7 @@ async def test_language_entry_is_judged(perl: languages.Language, store: Store) 
 async def test_language_missing_on_machine_is_judge_failure(
     perl: languages.Language, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = {name: tool for name, tool in toolchains_once().items() if name != perl.command}
+    kept = {name: tool for name, tool in cached_toolchains().items() if name != perl.command}
     monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: kept)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         with pytest.raises(JudgeFailure, match="apt-get install perl"):

@@ -220,7 +220,7 @@ def test_identity_distinguishes_language_from_row_and_from_fence() -> None:
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 
 
-@pytest.mark.usefixtures("usual_cache")
+@pytest.mark.usefixtures("default_cache")
 def test_prompt_uses_only_admitted_language() -> None:
     """`calm` is a function task; `verse` takes any language."""
     source = str(EXAMPLES)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.folders import with_usual_cache
+from support.folders import default_cache_variables
 
 import ioi_eval
 
@@ -30,7 +30,7 @@ def test_library_page_program_runs(shared_cache: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", PROGRAM],
         cwd=ROOT,
-        env={**os.environ, **with_usual_cache(shared_cache)},
+        env={**os.environ, **default_cache_variables(shared_cache)},
         capture_output=True,
         text=True,
         check=False,

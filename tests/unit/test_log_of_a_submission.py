@@ -124,7 +124,7 @@ async def test_submission_on_a_worker_logs_the_server_and_the_number_of_each_req
     check_secrets(story.messages)
 
 
-@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.usefixtures("no_retry_waits")
 async def test_log_of_a_retried_job_names_its_retry_rule(
     store: Store, story: pytest.LogCaptureFixture, submission: Submission
 ) -> None:
@@ -136,7 +136,7 @@ async def test_log_of_a_retried_job_names_its_retry_rule(
     assert again[0].endswith("(retry rule `reply`) because: EngineUnavailable: it went away")
 
 
-@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.usefixtures("no_retry_waits")
 async def test_judge_failure_names_retry_rule(store: Store, submission: Submission) -> None:
     engine = FakeEngine(faults=itertools.repeat(EngineUnavailable("it went away")))
     async with Scorer(engine, store=store) as scorer:

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from built_programs import built_once
-from support.warm_command import Started, WarmCommand
+from support.warm_command import RunningCommand, WarmCommand
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,7 +43,7 @@ class Command:
             patch.setenv("PYTHONPATH", str(core))
             self.process = WarmCommand("ioi_eval.cli.score", "ioi_eval.cli.problems", "ioi_eval.runs.score")
 
-    def start(self, *arguments: str | Path) -> Started:
+    def start(self, *arguments: str | Path) -> RunningCommand:
         return self.process.start([*map(str, arguments)], self._core, self._environment)
 
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cached_lookups import toolchains_once
+from support.cached_lookups import cached_toolchains
 
 pytest.importorskip("eval_protocol.models", reason="eval-protocol is not installed")
 
@@ -126,7 +126,7 @@ def test_apps_evaluation_equals_that_of_eval_protocol(
 
 
 def boxes_see_this_python() -> bool:
-    seen = toolchains_once(python=SETUP.python)["python3"]
+    seen = cached_toolchains(python=SETUP.python)["python3"]
     return Path(seen.path).samefile(sys.executable)
 
 

@@ -15,7 +15,7 @@ import pytest
 models = pytest.importorskip("eval_protocol.models", reason="eval-protocol is not installed")
 
 from eval_protocol.pytest import SingleTurnRolloutProcessor, evaluation_test  # noqa: E402
-from support.stub_server import Answer, Asked, model_server, says  # noqa: E402
+from support.stub_server import StubReply, StubRequest, chat_reply, model_server  # noqa: E402
 
 from ioi_eval.integrations.eval_protocol import (  # noqa: E402
     EvaluateResult,
@@ -37,9 +37,9 @@ asked: list[dict[str, Any]] = []
 scores: dict[str, float] = {}
 
 
-def reply(request: Asked) -> Answer:
+def reply(request: StubRequest) -> StubReply:
     asked.append(request.body)
-    return says(
+    return chat_reply(
         ANSWERS[request.prompt], usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     )
 

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("mcp", reason="MCP's SDK is not installed")
 
-from support.stub_server import Answer, Asked, model_server
+from support.stub_server import StubReply, StubRequest, model_server
 
 from ioi_eval import Scorer, load_problems
 from ioi_eval.plugins.contest import Contest
@@ -35,7 +35,7 @@ CALLS = (
 ASKED: list[dict[str, Any]] = []
 
 
-def reply(request: Asked) -> Answer:
+def reply(request: StubRequest) -> StubReply:
     """Call the tools of CALLS, one a turn, and end."""
     ASKED.append(request.body)
     turn = sum(message["role"] == "tool" for message in request.body["messages"])
@@ -51,7 +51,7 @@ def reply(request: Asked) -> Answer:
     choices = ({"delta": delta, "finish_reason": None}, {"delta": {}, "finish_reason": ended})
     lines = [json.dumps({**chunk, "choices": [{"index": 0, **choice}], "usage": usage}) for choice in choices]
     events = "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"])
-    return Answer(200, events.encode(), {"Content-Type": "text/event-stream"})
+    return StubReply(200, events.encode(), {"Content-Type": "text/event-stream"})
 
 
 @pytest.fixture

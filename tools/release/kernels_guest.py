@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 from attack import SECRET
-from attack_environment import Ground, prepared
+from attack_environment import AttackEnvironment, prepared
 from attack_rounds import Found, Round, files, functions, pairs, programs, scripts
 from campaign import FILED, MIXTURES
 from catalogue import PROGRAMS, SCRIPTS
@@ -121,7 +121,7 @@ async def _outcome(title: str, start: Callable[[], Awaitable[Round]]) -> Round:
 
 
 def _rounds(
-    scorer: Scorer, engine: EmbeddedEngine, ground: Ground, boxes: Path
+    scorer: Scorer, engine: EmbeddedEngine, ground: AttackEnvironment, boxes: Path
 ) -> Iterator[tuple[str, Callable[[], Awaitable[Round]]]]:
     for language in ("c++", "python"):
         chosen = [attack for attack in PROGRAMS if attack.language == language]

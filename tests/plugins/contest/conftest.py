@@ -14,5 +14,5 @@ def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
 
 
 @pytest.fixture(autouse=True)
-def over_http(nobody_certified: None) -> None:
+def over_http(no_certificates: None) -> None:
     """Nothing here is asked over TLS."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from support.clocks import Ahead, Clock
+from support.clocks import Clock, FastForwardClock
 from support.waiting import settle
 
 from ioi_eval import InputError, Scorer
@@ -701,7 +701,7 @@ async def test_submission_waiting_for_a_slot_counts_after_its_caller_disconnects
         await hang_up(waiting)
         assert [one.number for one in otter.standing().in_progress] == [1] and engine.running == 1
         engine.delay = 0
-        await Ahead().turn(3600)
+        await FastForwardClock().advance(3600)
         assert (await other).number == 1
         await otter.settle()
     assert {row["key"] for row in record.rows} == {"heron/sum#1", "otter/sum#1"}, "in any order"

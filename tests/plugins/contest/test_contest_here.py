@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
-from support.contest_problems import PROBLEMS, RIGHT, hidden_in
+from support.contest_problems import PROBLEMS, RIGHT, find_hidden_strings
 
 from ioi_eval import EmbeddedEngine, Scorer, Store, load_problems
 from ioi_eval.engines import Check
@@ -77,7 +77,7 @@ async def test_submission_feedback_does_not_contain_hidden_input(session: Sessio
         loud.replace("sys.exit(1)", "raise ValueError(text)"),
         loud.replace("sys.exit(1)", ""),
     ):
-        assert not hidden_in(await session.submit("sum", code, "python"))
+        assert not find_hidden_strings(await session.submit("sum", code, "python"))
 
 
 async def test_compiler_output_does_not_contain_the_hidden_grader(session: Session) -> None:
@@ -101,7 +101,7 @@ async def test_compiler_output_does_not_contain_the_hidden_grader(session: Sessi
     with pytest.raises(RefusedCall, match="only the judge has"):
         await session.run("graded", shouting, input="1 2")
     answers = [*told, tested, await session.submit("graded", shouting), session.statement("graded")]
-    assert not hidden_in(*answers)
+    assert not find_hidden_strings(*answers)
     assert (await session.submit("graded", ADDS)).points == 100
 
 
@@ -113,7 +113,7 @@ async def test_own_inputs_run_with_sample_grader_from_attachments(session: Sessi
     assert (ran.ended, ran.output) == ("completed", "the sample grader got 12\n")
     wrong = '#include "grader.cpp"\nextern const char *marker;\nint add(int, int) { puts(marker); return 0; }'
     told = [await session.run("handed", wrong), await session.submit("handed", wrong)]
-    assert not hidden_in(*told)
+    assert not find_hidden_strings(*told)
     with pytest.raises(RefusedCall, match="no language"):
         await session.run("handed", "print(1)", "python")
     assert (await session.submit("handed", ADDS)).points == 100  # the judge's own grader judges

@@ -20,7 +20,7 @@ from ioi_eval.plugins.contest.episodes import Episode, Episodes
 from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import Broken, FakeEngine, FakeTest
 
-pytestmark = pytest.mark.usefixtures("own_runtimes")
+pytestmark = pytest.mark.usefixtures("closing_reward_runtimes")
 
 SOURCE = str(examples_folder() / "problems" / "lanterns")
 

@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
-from requirements import lacks
+from requirements import skip_or_fail_in_ci
 from support.clocks import Clock
 from support.command_line import CommandLine
 from support.waiting import until
@@ -42,7 +42,7 @@ try:
     from ioi_eval.plugins.contest import mcp
     from ioi_eval.plugins.contest.mcp import contest_server, forward_standard_input, serving
 except ModuleNotFoundError:
-    lacks("mcp")
+    skip_or_fail_in_ci("mcp")
 
 TOKENS = {"otter": "otters-token", "heron": "herons-token"}
 CODE = "wrong:3"

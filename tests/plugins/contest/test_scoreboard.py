@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import msgspec
 import pytest
-from support.contest_runs import hold, outcome
+from support.contest_runs import hold_contest, outcome
 
 from ioi_eval import load_problems, report
 from ioi_eval.errors import InputError
@@ -56,7 +56,7 @@ def no_contest(folder: Path) -> None:
 
 
 async def test_scoreboard_has_points_attempts_and_times_of_gains(tmp_path: Path) -> None:
-    await hold(tmp_path, STEPS)
+    await hold_contest(tmp_path, STEPS)
     otter, heron = entrants(tmp_path / "cup")
     assert (otter.participant, otter.points, otter.gained) == ("otter", 200, 3725)
     assert [(one.problem_id, one.points, one.attempts, one.gained) for one in otter.problems] == [
@@ -172,7 +172,7 @@ async def test_frozen_scoreboard_hides_results_until_the_end(tmp_path: Path) -> 
 
 
 async def test_live_view_of_a_contest_has_the_scoreboard_page(tmp_path: Path) -> None:
-    await hold(tmp_path, STEPS)
+    await hold_contest(tmp_path, STEPS)
     async with (
         serve_live_page(tmp_path / "cup", ServerOptions(port=0)) as address,
         aiohttp.ClientSession() as http,
@@ -186,7 +186,7 @@ async def test_live_view_of_a_contest_has_the_scoreboard_page(tmp_path: Path) ->
 
 
 async def test_live_view_of_another_run_has_no_scoreboard_page(tmp_path: Path) -> None:
-    await hold(tmp_path, STEPS)
+    await hold_contest(tmp_path, STEPS)
     no_contest(tmp_path / "cup")
     async with (
         serve_live_page(tmp_path / "cup", ServerOptions(port=0)) as address,
@@ -205,7 +205,7 @@ def test_freeze_longer_than_the_contest_is_refused(seconds: float | None) -> Non
 
 
 async def test_last_submission_counts_in_mode_max_tokened_last(tmp_path: Path) -> None:
-    await hold(tmp_path, STEPS, ScoreMode.MAX_TOKENED_LAST)
+    await hold_contest(tmp_path, STEPS, ScoreMode.MAX_TOKENED_LAST)
     otter, _ = entrants(tmp_path / "cup")
     assert otter.curve == ((0, 0), (60, 25), (120, 0), (400, 100), (3725, 200))
 
@@ -229,7 +229,7 @@ async def test_scoreboard_shows_contest_points_and_points_by_dump_rule(tmp_path:
 
 
 async def test_scoreboard_is_independent_of_row_order(tmp_path: Path) -> None:
-    await hold(tmp_path, STEPS)
+    await hold_contest(tmp_path, STEPS)
     before = entrants(tmp_path / "cup")
     rows = (tmp_path / "cup" / "results.jsonl").read_text().splitlines()
     (tmp_path / "cup" / "results.jsonl").write_text("".join(row + "\n" for row in reversed(rows)))
@@ -237,7 +237,7 @@ async def test_scoreboard_is_independent_of_row_order(tmp_path: Path) -> None:
 
 
 async def test_run_without_contest_has_no_scoreboard(tmp_path: Path) -> None:
-    await hold(tmp_path, STEPS)
+    await hold_contest(tmp_path, STEPS)
     no_contest(tmp_path / "cup")
     assert read_scoreboard(tmp_path / "cup") is None and scoreboard_page(tmp_path / "cup") is None
     await report([tmp_path / "cup"])
@@ -247,7 +247,7 @@ async def test_run_without_contest_has_no_scoreboard(tmp_path: Path) -> None:
 async def test_comparison_of_contests_has_no_mean_scores(tmp_path: Path) -> None:
     """Neither of two participants nor of two contests: each program answers the verdict on the last one."""
     for name in ("first", "second"):
-        await hold(tmp_path / name, STEPS)
+        await hold_contest(tmp_path / name, STEPS)
     cups = [tmp_path / name / "cup" for name in ("first", "second")]
     done = await report(cups, out=tmp_path / "both")
     assert done.differences is not None and done.differences.paired == ()

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from support.command_line import RIGHT, CommandLine, write_package
 from support.engines import fake_capabilities
-from support.stub_server import Answer, Asked, StubServer, as_json, model_server, says
+from support.stub_server import StubReply, StubRequest, StubServer, chat_reply, json_reply, model_server
 
 from ioi_eval import InputError
 from ioi_eval.plugins.contest import ContestOutcome, Feedback, Rules, Turns, compete
@@ -28,20 +28,20 @@ def outcome(test: FakeTest) -> float:
     return float(test.index < int(test.source.split("worth ")[1].split()[0]))
 
 
-def program(worth: int, words: str = "") -> Answer:
+def program(worth: int, words: str = "") -> StubReply:
     usage = {"prompt_tokens": 10, "completion_tokens": 5}
-    return says(f"Here:\n```cpp\nint worth {worth} ; {words}\n```\n", usage=usage)
+    return chat_reply(f"Here:\n```cpp\nint worth {worth} ; {words}\n```\n", usage=usage)
 
 
 @pytest.fixture
-def asked() -> list[Asked]:
+def asked() -> list[StubRequest]:
     return []
 
 
 async def competed(
     folder: Path,
-    answer: Callable[[Asked], Answer],
-    asked: list[Asked],
+    answer: Callable[[StubRequest], StubReply],
+    asked: list[StubRequest],
     turns: Turns | None = None,
     rules: Rules | None = None,
     **more: object,
@@ -64,7 +64,7 @@ async def competed(
 
 
 async def test_model_gets_feedback_as_next_message_until_full_marks(
-    tmp_path: Path, asked: list[Asked]
+    tmp_path: Path, asked: list[StubRequest]
 ) -> None:
     done = await competed(tmp_path, lambda one: program((0, 8, 99, 99)[one.number]), asked, Turns(number=9))
     assert [(place.participant, place.points) for place in done.scoreboard] == [("otter-32b", 100)]
@@ -89,8 +89,8 @@ async def test_attempts_end_when_subtasks_of_several_programs_give_full_marks(
     (package / "statement.md").write_text("Add.")
     engine = FakeEngine(lambda test: float(f"right on {test.index}" in test.source))
 
-    def answer(one: Asked) -> Answer:
-        return says(f"```cpp\nint right on {one.number} ;\n```\n")
+    def answer(one: StubRequest) -> StubReply:
+        return chat_reply(f"```cpp\nint right on {one.number} ;\n```\n")
 
     with StubServer(answer, "/v1").running() as server:
         model = ModelOptions(name="otter", base_url=server.url)
@@ -99,9 +99,9 @@ async def test_attempts_end_when_subtasks_of_several_programs_give_full_marks(
     assert len(server.asked) == 2
 
 
-async def test_resumed_attempts_request_no_reply_twice(tmp_path: Path, asked: list[Asked]) -> None:
-    def first(one: Asked) -> Answer:
-        return program(one.number) if one.number < 2 else as_json({"error": "down"}, status=500)
+async def test_resumed_attempts_request_no_reply_twice(tmp_path: Path, asked: list[StubRequest]) -> None:
+    def first(one: StubRequest) -> StubReply:
+        return program(one.number) if one.number < 2 else json_reply({"error": "down"}, status=500)
 
     done = await competed(tmp_path, first, asked, Turns(number=4))
     assert "otter-32b/lanterns" in done.unwritten and len(asked) == 3
@@ -120,7 +120,7 @@ async def test_resumed_attempts_request_no_reply_twice(tmp_path: Path, asked: li
     assert asked == [] and len(list(read_rows(tmp_path))) == 4
 
 
-async def test_changed_prompt_is_refused_in_the_same_folder(tmp_path: Path, asked: list[Asked]) -> None:
+async def test_changed_prompt_is_refused_in_the_same_folder(tmp_path: Path, asked: list[StubRequest]) -> None:
     await competed(tmp_path, lambda one: program(0), asked, Turns(number=1))
     other = Asking(prompt="ioi")
     with pytest.raises(InputError, match="holds replies to other prompts"):
@@ -128,7 +128,7 @@ async def test_changed_prompt_is_refused_in_the_same_folder(tmp_path: Path, aske
 
 
 async def test_changed_model_or_settings_are_refused_in_the_same_folder(
-    tmp_path: Path, asked: list[Asked]
+    tmp_path: Path, asked: list[StubRequest]
 ) -> None:
     def model(name: str, temperature: float) -> ModelOptions:
         sampling = Sampling(temperature=temperature)
@@ -157,18 +157,18 @@ async def test_long_model_names_are_shortened_to_distinct_participant_names(tmp_
 
 
 async def test_missing_and_repeated_programs_are_answered_with_a_message(
-    tmp_path: Path, asked: list[Asked]
+    tmp_path: Path, asked: list[StubRequest]
 ) -> None:
-    answers = (says("I cannot do that."), program(1), program(1))
+    answers = (chat_reply("I cannot do that."), program(1), program(1))
     await competed(tmp_path, lambda one: answers[one.number], asked, Turns(number=3))
     words = [one.prompt for one in asked]
     assert "holds no program" in words[1] and "gets 0 of 100 points" in words[2]
     assert len(list(read_rows(tmp_path))) == 1
 
 
-async def test_problem_without_any_program_scores_0(tmp_path: Path, asked: list[Asked]) -> None:
+async def test_problem_without_any_program_scores_0(tmp_path: Path, asked: list[StubRequest]) -> None:
     """It counts among the problems, as it does without turns."""
-    done = await competed(tmp_path, lambda one: says("I cannot do that."), asked, Turns(number=2))
+    done = await competed(tmp_path, lambda one: chat_reply("I cannot do that."), asked, Turns(number=2))
     (model,) = done.summary.models
     assert (model.points, model.max_points, model.submissions, model.compiled) == (0, 100, 1, 0)
     (row,) = read_rows(tmp_path)
@@ -183,8 +183,8 @@ async def test_report_of_attempts_has_no_mean_score_of_programs(tmp_path: Path) 
     """Each turn gets further. A third of the programs are right, which says nothing of the next one."""
     rows = apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1", "2"], "outputs": ["3", "3"]})
 
-    def answer(one: Asked) -> Answer:
-        return says(f"```python\nworth {len(one.body['messages']) // 2} tests\n```")
+    def answer(one: StubRequest) -> StubReply:
+        return chat_reply(f"```python\nworth {len(one.body['messages']) // 2} tests\n```")
 
     with StubServer(answer, "/v1").running() as server:
         model, choice = ModelOptions(name="otter", base_url=server.url), BenchmarkOptions(packages=())
@@ -255,7 +255,7 @@ async def test_model_is_not_asked_if_the_compiler_is_missing(tmp_path: Path) -> 
 
 def test_suspicious_results_of_attempts_exit_with_code_4(cli: CommandLine, tmp_path: Path) -> None:
     rows = apps_rows(tmp_path / "apps.jsonl", *({"inputs": [f"{n}"], "outputs": ["1"]} for n in range(10)))
-    server = StubServer(lambda one: says("I cannot do that."), "/v1")
+    server = StubServer(lambda one: chat_reply("I cannot do that."), "/v1")
     with server.running():
         asked = ("run", "--problems", rows, "-m", "otter", "--base-url", server.url, "--turns", "2")
         first = cli(*asked, "--packages", "none", "--out", "run")
@@ -269,14 +269,14 @@ def test_suspicious_results_of_attempts_exit_with_code_4(cli: CommandLine, tmp_p
     [(Feedback.VERDICT, "The verdict on your program: WA."), (Feedback.NONE, "Your program was submitted.")],
 )
 async def test_reduced_feedback_rule_shortens_the_next_prompt(
-    tmp_path: Path, asked: list[Asked], feedback: Feedback, words: str
+    tmp_path: Path, asked: list[StubRequest], feedback: Feedback, words: str
 ) -> None:
     rules = Rules(feedback=feedback)
     await competed(tmp_path, lambda one: program(one.number), asked, Turns(number=2), rules)
     assert asked[1].prompt.startswith(words) and "points" not in asked[1].prompt
 
 
-async def test_custom_feedback_template_is_used(tmp_path: Path, asked: list[Asked]) -> None:
+async def test_custom_feedback_template_is_used(tmp_path: Path, asked: list[StubRequest]) -> None:
     template = tmp_path / "words.j2"
     template.write_text("{{ told.points }} in turn {{ turn }} of {{ turns }}, {{ language }}")
     turns = Turns(number=2, template=str(template))
@@ -288,7 +288,7 @@ async def test_custom_feedback_template_is_used(tmp_path: Path, asked: list[Aske
 
 
 async def test_samples_are_separate_participants_and_token_budget_ends_attempts(
-    tmp_path: Path, asked: list[Asked]
+    tmp_path: Path, asked: list[StubRequest]
 ) -> None:
     asking = Asking(samples=2, concurrency=1)
     done = await competed(
@@ -316,7 +316,7 @@ async def test_samples_are_separate_participants_and_token_budget_ends_attempts(
 
 
 def test_run_command_with_turns_asks_model_again_with_feedback(cli: CommandLine, tmp_path: Path) -> None:
-    answers = says("```cpp\nint main() {}\n```"), says(f"```cpp\n{RIGHT}\n```")
+    answers = chat_reply("```cpp\nint main() {}\n```"), chat_reply(f"```cpp\n{RIGHT}\n```")
     package = write_package(tmp_path / "add")
     (package / "statement.md").write_text("Add two numbers.")
     with model_server(*answers) as server:

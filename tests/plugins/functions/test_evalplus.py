@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import CasesError
-from support.function_harness import harness_of_functions
+from support.function_harness import load_function_harness
 
 from ioi_eval import Scorer
 from ioi_eval.models import CheckerKind, Problem
@@ -164,7 +164,7 @@ _plain = st.recursive(
 @given(_plain)
 def test_evalplus_answers_have_the_result_format_of_the_harness(value: object) -> None:
     encode = json.JSONEncoder(allow_nan=False).encode
-    assert encode(harness_of_functions()["tag_value"](value, encode)) == format_result(value)
+    assert encode(load_function_harness()["tag_value"](value, encode)) == format_result(value)
 
 
 @given(st.lists(_plain.filter(lambda value: "nan" not in repr(value))))

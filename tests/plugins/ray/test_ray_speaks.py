@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.waiting import until
 
 from ioi_eval.engines.contract import Capabilities, Change, JobsWait, ServerChanged, ServerEvent
@@ -124,10 +124,10 @@ async def test_loss_of_all_ray_nodes_is_reported_before_jobs_fail(
     ray.nodes = []
     await until_told(told, ("a:1", Change.GONE))
     fleet = ray.engine._fleet  # type: ignore[attr-defined]
-    clock, job = Ahead(), asyncio.create_task(fleet.take())
-    await clock.turn(290.0)
+    clock, job = FastForwardClock(), asyncio.create_task(fleet.take())
+    await clock.advance(290.0)
     assert told[-1] == JobsWait(seconds=300.0) and not job.done()
-    await clock.turn(11.0)
+    await clock.advance(11.0)
     with pytest.raises(EngineUnavailable, match="300 s; gone: a:1"):
         await job
 
@@ -170,12 +170,12 @@ async def test_unreachable_ray_address_is_reported_with_remedy(
     """After 15 s, though Ray itself would wait for minutes: often by the file of a cluster that is gone."""
     address = f"127.0.0.1:{unused_tcp_port}"
     ray.found = address
-    clock = Ahead()
+    clock = FastForwardClock()
     entering = asyncio.create_task(RayEngine(f"ray://{address}" if is_given else "").__aenter__())
-    await clock.turn(10.0)
+    await clock.advance(10.0)
     await asyncio.sleep(0.05)
     assert not entering.done()
-    await clock.turn(6.0)
+    await clock.advance(6.0)
     with pytest.raises(EngineUnavailable, match=rf"{address}.* for 15 s.*RAY_ADDRESS.*ray_current_cluster"):
         await entering
 
@@ -209,10 +209,10 @@ async def test_port_of_another_server_is_not_accepted_as_ray_cluster(
     """Or a cluster that hangs: the system takes connections for it."""
     async with await server(answer) as there:
         ray.found = f"127.0.0.1:{there.sockets[0].getsockname()[1]}"
-        clock = Ahead()
+        clock = FastForwardClock()
         entering = asyncio.create_task(RayEngine().__aenter__())
         while not entering.done():
-            await clock.turn(4.0)
+            await clock.advance(4.0)
             await asyncio.sleep(0.05)
         with pytest.raises(EngineUnavailable, match=f"as Ray at {ray.found}.* for 15 s.*{fault}"):
             await entering

@@ -12,9 +12,9 @@ from typing import Any
 import aiohttp
 import msgspec
 import pytest
-from requirements import needs
+from requirements import require_language
 from server_helpers import API, Caller, HeldEngine, job
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, Store
@@ -93,7 +93,7 @@ OTHERS = {
 @pytest.mark.nightly
 @pytest.mark.parametrize("language", OTHERS)
 async def test_run_code_runs_program_in_other_language(call: Caller, language: str) -> None:
-    needs(language)
+    require_language(language)
     limits = {"compile_timeout": 60, "run_timeout": 30, "memory_limit_MB": 512}
     reply = await run(call, OTHERS[language], language=language, stdin="21", **limits)
     assert (reply["status"], reply["run_result"]["stdout"]) == ("Success", "42\n"), reply
@@ -120,7 +120,7 @@ async def test_fetching_a_too_large_file_is_status_failed(call: Caller) -> None:
 
 
 async def test_source_that_compiles_to_no_program_is_status_failed(call: Caller) -> None:
-    needs("pascal")
+    require_language("pascal")
     unit = "unit main;\ninterface\nimplementation\nend.\n"
     reply = await run(call, unit, language="pascal", compile_timeout=60)
     assert (reply["status"], reply["run_result"]) == ("Failed", None)
@@ -175,13 +175,13 @@ async def test_request_without_free_slot_waits_and_then_gets_504(
     """Its clients try again after 504, and after nothing else, and give up after three times."""
     jobs = [asyncio.create_task(call.run("sleep 1000")) for _ in range(1 + options.queue)]
     await until(lambda: len(server._queue._entries) == len(jobs))
-    clock = Ahead()
+    clock = FastForwardClock()
     for _ in range(2):
         late = asyncio.create_task(post(call, "print(1)"))
         await until(lambda: server._queue._entry_locks.setdefault("", asyncio.Lock()).locked())
-        await clock.turn(5.0)
+        await clock.advance(5.0)
         assert not late.done()
-        await clock.turn(3.1)
+        await clock.advance(3.1)
         status, reply = await late
         assert status == 504 and "slots are taken" in reply["message"]
     late = asyncio.create_task(post(call, "print(1)"))
@@ -203,7 +203,7 @@ async def post(call: Caller, code: str, **fields: Any) -> tuple[int, Any]:
 async def test_request_retried_after_504_keeps_its_queue_position(engine: EmbeddedEngine) -> None:
     """Its client would hang up before the answer, and not try again; after 504 it does, three times."""
     async with Server(engine, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
-        call, clock = Caller(session), Ahead()
+        call, clock = Caller(session), FastForwardClock()
         running = asyncio.create_task(call.run("sleep 1000"))
         await until(lambda: server.running == 1)
         for _ in range(2):
@@ -213,9 +213,9 @@ async def test_request_retried_after_504_keeps_its_queue_position(engine: Embedd
                     len(server._queue._entries) == 2 + any(entry.is_away for entry in server._queue._entries)
                 )
             )
-            await clock.turn(9.0)
+            await clock.advance(9.0)
             assert not late.done()
-            await clock.turn(3.1)
+            await clock.advance(3.1)
             status, reply = await late
             assert status == 504 and "this request keeps its place" in reply["message"]
         behind = asyncio.create_task(run(call, "import time; time.sleep(1000)"))
@@ -230,12 +230,12 @@ async def test_request_retried_after_504_keeps_its_queue_position(engine: Embedd
 
 
 async def test_request_is_dropped_if_its_client_does_not_return(server: Server, call: Caller) -> None:
-    clock = Ahead()
+    clock = FastForwardClock()
     late = asyncio.create_task(post(call, "import time; time.sleep(1000)", run_timeout=60))
     await until(lambda: server.running == 1)
-    await clock.turn(70.1)
+    await clock.advance(70.1)
     assert (await late)[0] == 504 and server.running == 1
-    await clock.turn(10.0)
+    await clock.advance(10.0)
     await until(lambda: server.running == 0)
     assert not server._queue._entries
 
@@ -247,11 +247,11 @@ async def test_result_of_job_started_late_is_returned_on_retry(
     """It runs on while its client is away, whether it is being built or runs."""
     held = HeldEngine(engine)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
-        call, clock = Caller(session), Ahead()
+        call, clock = Caller(session), FastForwardClock()
         asked = {"code": DOUBLE, "stdin": "21", **fields}
         late = asyncio.create_task(post(call, **asked))
         await until(lambda: held.begun == 1)
-        await clock.turn(72.0)
+        await clock.advance(72.0)
         assert (await late)[0] == 504
         held.let_go.set()
         status, reply = await post(call, **asked)
@@ -263,14 +263,14 @@ async def test_stored_reply_is_returned_only_to_the_same_token(
     engine: EmbeddedEngine, tmp_path: Path
 ) -> None:
     (tmp_path / "tokens").write_text("red a\nblue b\n")
-    held, clock, options = HeldEngine(engine, slots=2), Ahead(), ServerOptions(port=0, queue=9)
+    held, clock, options = HeldEngine(engine, slots=2), FastForwardClock(), ServerOptions(port=0, queue=9)
     options = msgspec.structs.replace(options, token_file=tmp_path / "tokens")
     async with Server(held, options) as server, aiohttp.ClientSession(server.url) as session:
         call, asked = Caller(session), {"json": {"code": "print(1)", "language": "python", **WAITS}}
         red, blue = ({"headers": {"Authorization": f"Bearer {token}"}, **asked} for token in "ab")
         late = asyncio.create_task(call.post("/run_code", **red))
         await until(lambda: held.begun == 1)
-        await clock.turn(12.1)
+        await clock.advance(12.1)
         assert (await late)[0] == 504
         other = asyncio.create_task(call.post("/run_code", **blue))
         await until(lambda: held.begun == 2)
@@ -318,7 +318,7 @@ async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
     """Else who hangs up at once could have all slots for minutes."""
     held = HeldEngine(engine)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
-        call, clock = Caller(session), Ahead()
+        call, clock = Caller(session), FastForwardClock()
         asked = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60, "stdin": "21"}
         for visits in (1, 2):  # the second comes in time
             gone = asyncio.create_task(post(call, **asked))
@@ -326,9 +326,9 @@ async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
             await asyncio.sleep(0)
             gone.cancel()
             await until(lambda: len(server._queue._entries) == 1)
-            await clock.turn(6.0)
+            await clock.advance(6.0)
             assert (held.ended, server.running) == (0, 1)
-        await clock.turn(6.0)
+        await clock.advance(6.0)
         await until(lambda: (held.ended, server.running, len(server._queue._entries)) == (1, 0, 0))
         held.let_go.set()
         assert (await run(call, **asked))["run_result"]["stdout"] == "42\n"
@@ -378,7 +378,7 @@ async def test_endless_loop_after_long_queueing_is_time_limit_exceeded(
     await until(lambda: server.running == 1)
     waiting = asyncio.create_task(post(call, endless, run_timeout=0.3))
     await until(lambda: len(server._queue._entries) == 2)
-    await Ahead().turn(7.0)
+    await FastForwardClock().advance(7.0)
     running.cancel()
     status, reply = await waiting
     while status == 504:  # it began too late for this try

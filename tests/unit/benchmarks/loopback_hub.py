@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from support.stub_server import Answer, Asked, StubServer, as_json
+from support.stub_server import StubReply, StubRequest, StubServer, json_reply
 
 DATE = "2025-01-01T00:00:00.000Z"
 
@@ -32,7 +32,7 @@ class Hub(NamedTuple):
 def serve(root: Path) -> Iterator[Hub]:
     asked: list[str] = []
 
-    def answer(request: Asked) -> Answer:
+    def answer(request: StubRequest) -> StubReply:
         asked.append(f"{request.method} {unquote(urlsplit(request.path).path)}")
         return _Repositories(root, request.headers["Host"]).answer(request)
 
@@ -44,7 +44,7 @@ class _Repositories:
     def __init__(self, folder: Path, host: str) -> None:
         self.folder, self.host = folder, host
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: StubRequest) -> StubReply:
         url = urlsplit(asked.path)
         parts = unquote(url.path).strip("/").split("/")
         if parts[:2] == ["api", "datasets"]:
@@ -52,32 +52,34 @@ class _Repositories:
         if parts == ["api", "repos", "create"]:
             return self._create(asked.body)
         if parts == ["api", "validate-yaml"]:
-            return as_json({"errors": [], "warnings": []})
+            return json_reply({"errors": [], "warnings": []})
         if parts[0] == "datasets" and parts[3] == "resolve":
             return self._file("/".join(parts[1:3]), parts[4], "/".join(parts[5:]))
-        return as_json({"error": "no such thing"}, 404)
+        return json_reply({"error": "no such thing"}, 404)
 
-    def _api(self, parts: list[str], query: dict[str, list[str]], body: bytes) -> Answer:
+    def _api(self, parts: list[str], query: dict[str, list[str]], body: bytes) -> StubReply:
         if len(parts) < 2:
             return self._listing(query)
         repo, rest = "/".join(parts[:2]), parts[2:]
         revision = rest[1] if len(rest) > 1 else "main"
         if not self._place(repo, revision).is_dir():
-            return as_json({"error": "Repository not found"}, 404, **{"X-Error-Code": "RepoNotFound"})
+            return json_reply({"error": "Repository not found"}, 404, **{"X-Error-Code": "RepoNotFound"})
         if not rest or rest[0] == "revision":
-            return as_json(self._info(repo, revision))
+            return json_reply(self._info(repo, revision))
         if rest[0] == "tree":
-            return as_json(self._entries(repo, revision, "/".join(rest[2:])))
+            return json_reply(self._entries(repo, revision, "/".join(rest[2:])))
         if rest[0] == "paths-info":
             paths = parse_qs(body.decode()).get("paths") or json.loads(body or b"{}").get("paths", [])
-            return as_json([entry for entry in self._entries(repo, revision, "") if entry["path"] in paths])
+            return json_reply(
+                [entry for entry in self._entries(repo, revision, "") if entry["path"] in paths]
+            )
         if rest[0] == "preupload":
             files = json.loads(body)["files"]
             regular = [{"path": f["path"], "uploadMode": "regular", "shouldIgnore": False} for f in files]
-            return as_json({"files": regular})
+            return json_reply({"files": regular})
         if rest[0] == "commit":
             return self._commit(repo, revision, body)
-        return as_json({"error": "no such thing"}, 404)
+        return json_reply({"error": "no such thing"}, 404)
 
     # --- what there is ---
 
@@ -87,11 +89,11 @@ class _Repositories:
                 return place
         return self.folder / repo / revision
 
-    def _listing(self, query: dict[str, list[str]]) -> Answer:
+    def _listing(self, query: dict[str, list[str]]) -> StubReply:
         author, search = query.get("author", [""])[0], query.get("search", [""])[0]
         found = sorted(path.parent for path in (self.folder / author).glob("*/main"))
         repos = [f"{author}/{path.name}" for path in found if search.lower() in path.name.lower()]
-        return as_json([self._info(repo, "main") for repo in repos])
+        return json_reply([self._info(repo, "main") for repo in repos])
 
     def _info(self, repo: str, revision: str) -> dict[str, Any]:
         place = self._place(repo, revision)
@@ -111,23 +113,23 @@ class _Repositories:
         content = path.read_bytes()
         return {"type": "file", "oid": hashlib.sha1(content).hexdigest(), "size": len(content), "path": name}
 
-    def _file(self, repo: str, revision: str, name: str) -> Answer:
+    def _file(self, repo: str, revision: str, name: str) -> StubReply:
         place = self._place(repo, revision)
         if not (place / name).is_file():
-            return as_json({"error": "Entry not found"}, 404, **{"X-Error-Code": "EntryNotFound"})
+            return json_reply({"error": "Entry not found"}, 404, **{"X-Error-Code": "EntryNotFound"})
         content = (place / name).read_bytes()
         oid = hashlib.sha1(content).hexdigest()
-        return Answer(200, content, {"ETag": f'"{oid}"', "X-Repo-Commit": _sha(repo, place.name)})
+        return StubReply(200, content, {"ETag": f'"{oid}"', "X-Repo-Commit": _sha(repo, place.name)})
 
     # --- what is pushed ---
 
-    def _create(self, wanted: dict[str, Any]) -> Answer:
+    def _create(self, wanted: dict[str, Any]) -> StubReply:
         repo = f"{wanted.get('organization') or 'me'}/{wanted['name']}"
         (self.folder / repo / "main").mkdir(parents=True, exist_ok=True)
         (self.folder / repo / "created.json").write_text(json.dumps(wanted))
-        return as_json({"url": f"http://{self.host}/datasets/{repo}", "name": repo})
+        return json_reply({"url": f"http://{self.host}/datasets/{repo}", "name": repo})
 
-    def _commit(self, repo: str, revision: str, body: bytes) -> Answer:
+    def _commit(self, repo: str, revision: str, body: bytes) -> StubReply:
         for line in map(json.loads, body.splitlines()):
             if line["key"] == "file":
                 path = self.folder / repo / revision / line["value"]["path"]
@@ -135,7 +137,7 @@ class _Repositories:
                 path.write_bytes(base64.b64decode(line["value"]["content"]))
         url = f"http://{self.host}/datasets/{repo}/commit/{_sha(repo, revision)}"
         done = {"success": True, "commitUrl": url, "commitOid": _sha(repo, revision), "hookOutput": ""}
-        return as_json(done)
+        return json_reply(done)
 
 
 def _sha(repo: str, revision: str) -> str:

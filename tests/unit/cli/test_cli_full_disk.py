@@ -60,7 +60,7 @@ def test_missing_temporary_folder_is_reported() -> None:
     assert done.stderr.endswith(". Make one of them writable, or name a folder in TMPDIR\n")
 
 
-def test_file_size_ulimit_exits_with_2(usual_cache: Path) -> None:
+def test_file_size_ulimit_exits_with_2(default_cache: Path) -> None:
     script = f"ulimit -f 100; exec {sys.executable} -m ioi_eval doctor"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     told = "error: a file would be larger than this shell allows. Start from one where ulimit -f is"

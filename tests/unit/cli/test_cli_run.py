@@ -27,11 +27,11 @@ from support.command_line import (
     write_package,
 )
 from support.plugins import needs_plugin
-from support.stub_server import Answer, Asked, as_json, fenced, model_server, says
+from support.stub_server import StubReply, StubRequest, chat_reply, code_reply, json_reply, model_server
 
 
 @pytest.fixture(autouse=True)
-def over_http(nobody_certified: None) -> None:
+def over_http(no_certificates: None) -> None:
     """Nothing here is asked over TLS."""
 
 
@@ -74,14 +74,14 @@ def write_config(cli: CommandLine, copies: Path, url: str = "", **values: Any) -
     return path
 
 
-def place(asked: Asked) -> int:
+def place(asked: StubRequest) -> int:
     found = re.search(r"Problem number (\d+)", asked.prompt)
     assert found is not None, asked.prompt
     return int(found[1])
 
 
-def right(asked: Asked) -> Answer:
-    return fenced(DOUBLE)
+def right(asked: StubRequest) -> StubReply:
+    return code_reply(DOUBLE)
 
 
 def instances(folder: Path) -> list[dict[str, Any]]:
@@ -101,8 +101,8 @@ def cli(cli: CommandLine) -> CommandLine:
 
 
 def test_run_command_asks_model_and_writes_results(cli: CommandLine, copies: Path) -> None:
-    def answer(asked: Asked) -> Answer:
-        return fenced(HALF if place(asked) == 157 else DOUBLE)
+    def answer(asked: StubRequest) -> StubReply:
+        return code_reply(HALF if place(asked) == 157 else DOUBLE)
 
     with model_server(answer) as server:
         config = write_config(cli, copies, server.url)
@@ -148,13 +148,13 @@ class Unsteady:
 
     broken = True
 
-    def __call__(self, asked: Asked) -> Answer:
+    def __call__(self, asked: StubRequest) -> StubReply:
         if self.broken and work(asked) == (7, 11):
-            return as_json({"error": {"message": f"overloaded, {SECRET}\x1b[31m"}}, 500)
-        return fenced(f"{DOUBLE}# {asked.body['seed']}\n")
+            return json_reply({"error": {"message": f"overloaded, {SECRET}\x1b[31m"}}, 500)
+        return code_reply(f"{DOUBLE}# {asked.body['seed']}\n")
 
 
-def work(asked: Asked) -> tuple[int, int]:
+def work(asked: StubRequest) -> tuple[int, int]:
     return place(asked), asked.body["seed"]
 
 
@@ -225,7 +225,7 @@ def numbers(run: Path) -> dict[str, Any]:
 
 @pytest.mark.nightly
 def test_checker_option_of_run_command_changes_output_comparison(cli: CommandLine, copies: Path) -> None:
-    with model_server(lambda _: fenced("print(2.0 * int(input()))\n")) as server:
+    with model_server(lambda _: code_reply("print(2.0 * int(input()))\n")) as server:
         config = write_config(cli, copies, server.url)
         for options, resolved in ((), False), (("--checker", "apps"), True):
             done = cli("run", "-c", config, *tasks(1), *options, "--rejudge")
@@ -248,11 +248,11 @@ def test_print_prompt_asks_no_model(cli: CommandLine, copies: Path) -> None:
 def test_run_judges_while_model_still_writes(cli: CommandLine, copies: Path) -> None:
     judged = cli.folder / "run" / "results.jsonl"
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: StubRequest) -> StubReply:
         while asked.number and not (judged.exists() and judged.read_bytes().endswith(b"\n")):
             if server.over.wait(0.02):
-                return as_json({}, 500)
-        return fenced(DOUBLE)
+                return json_reply({}, 500)
+        return code_reply(DOUBLE)
 
     with model_server(answer) as server:
         config = write_config(cli, copies, server.url, concurrency=1, timeout_seconds=100)
@@ -265,7 +265,7 @@ def test_run_judges_while_model_still_writes(cli: CommandLine, copies: Path) -> 
 
 
 def test_model_server_refusal_is_one_error_line(cli: CommandLine, copies: Path) -> None:
-    refusal = as_json({"error": {"message": f"Incorrect API key provided: {SECRET}"}}, 401)
+    refusal = json_reply({"error": {"message": f"Incorrect API key provided: {SECRET}"}}, 401)
     with model_server(refusal) as server:
         config = write_config(cli, copies, server.url)
         done = cli("run", "-c", config, "-n", "30")
@@ -296,7 +296,7 @@ def test_model_is_not_asked_for_problem_unsolvable_in_language(
     reason = "problem apps_1 calls a function of a Python submission, not c++"
     mixed = functions(copies, tmp_path / "mixed", 1)
     double = '#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n'
-    with model_server(says(f"```cpp\n{double}```\n")) as server:
+    with model_server(chat_reply(f"```cpp\n{double}```\n")) as server:
         config = write_config(cli, mixed, server.url, language="c++")
         alone = cli("run", "-c", config, *tasks(1))
         assert (alone.returncode, server.asked) == (2, []), alone.stderr
@@ -316,7 +316,7 @@ def test_model_is_not_asked_for_problem_unsolvable_in_language(
 def test_model_is_not_asked_for_output_only_problem(cli: CommandLine, turns: tuple[str, ...]) -> None:
     cli("new", "problems/files", "--type", "output-only")
     cli("new", "problems/sum")
-    with model_server(says(f"```cpp\n{RIGHT}```\n")) as server:
+    with model_server(chat_reply(f"```cpp\n{RIGHT}```\n")) as server:
         words = ("run", "-m", "otter", "--base-url", server.url, "--out", "run", *turns)
         alone = cli(*words, "--problems", "problems/files")
         assert server.asked == [], alone.stderr
@@ -450,9 +450,9 @@ def test_interrupted_run_leaves_no_agent_process(cli: CommandLine, copies: Path)
 
 
 def test_interrupt_during_generation_exits_with_130(cli: CommandLine, copies: Path) -> None:
-    def stall(asked: Asked) -> Answer:
+    def stall(asked: StubRequest) -> StubReply:
         server.over.wait()
-        return fenced(DOUBLE)
+        return code_reply(DOUBLE)
 
     with model_server(stall) as server:
         process = cli.start("run", "-c", write_config(cli, copies, server.url), "-n", "20")
@@ -471,10 +471,10 @@ def test_killed_run_does_not_ask_again_for_stored_replies(cli: CommandLine, copi
     running: list[subprocess.Popen[str]] = []
     deadly = {1, 4}  # at these requests the whole run is killed
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: StubRequest) -> StubReply:
         if asked.number in deadly:
             os.kill(running[-1].pid, signal.SIGKILL)
-        return fenced(DOUBLE)
+        return code_reply(DOUBLE)
 
     with model_server(answer) as server:
         words = (

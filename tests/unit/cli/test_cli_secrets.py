@@ -18,7 +18,7 @@ import leftovers
 import pytest
 from secret_echo_server import repeating
 from support.command_line import RIGHT, CommandLine, results, row, wait_for_rows, write_dump
-from support.stub_server import Answer, Asked, as_json, fenced, model_server
+from support.stub_server import StubReply, StubRequest, code_reply, json_reply, model_server
 from support.warm_command import warm_command
 from test_cli_run import copies, place, tasks, write_config
 from test_cli_worker import working
@@ -165,10 +165,10 @@ def test_worker_token_is_hidden_from_compilers_and_doctor(
 def test_model_key_is_hidden_from_output_and_files(loud: CommandLine, copies: Path) -> None:
     """A server that repeats it, in programs and in refusals; a run to its end and one that is interrupted."""
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: StubRequest) -> StubReply:
         refusal = {"error": {"message": f"{'x' * 290} {KEY} is not good enough"}}
-        cut = Answer(200, KEY.encode(), cut=9)
-        known = {1: fenced(f"print(2 * int(input()))  # {KEY}\n"), 2: as_json(refusal, 500), 3: cut}
+        cut = StubReply(200, KEY.encode(), cut=9)
+        known = {1: code_reply(f"print(2 * int(input()))  # {KEY}\n"), 2: json_reply(refusal, 500), 3: cut}
         return known.get(place(asked)) or hanging(server.over)
 
     shown: list[str] = []
@@ -186,9 +186,9 @@ def test_model_key_is_hidden_from_output_and_files(loud: CommandLine, copies: Pa
     assert seen(loud, shown, ended.stdout, ended.stderr, interrupted) == []
 
 
-def hanging(over: threading.Event) -> Answer:
+def hanging(over: threading.Event) -> StubReply:
     over.wait()
-    return Answer()
+    return StubReply()
 
 
 def test_hub_token_is_hidden_from_output(loud: CommandLine, problems: Path) -> None:

@@ -49,7 +49,7 @@ def test_command_does_not_import_heavy_modules(arguments: str, shared_cache: Pat
 
 
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
-def test_command_runs_with_closed_streams(usual_cache: Path, closed: str) -> None:
+def test_command_runs_with_closed_streams(default_cache: Path, closed: str) -> None:
     script = (
         f"exec {sys.executable} -m ioi_eval problems {examples_folder() / 'problems' / 'lanterns'} {closed}"
     )
@@ -88,7 +88,7 @@ main()
 
 
 @pytest.mark.parametrize("beside", ["", "beside others"])
-def test_thread_limit_error_is_one_line(usual_cache: Path, beside: str) -> None:
+def test_thread_limit_error_is_one_line(default_cache: Path, beside: str) -> None:
     command = [sys.executable, "-c", NO_THREADS, "doctor", beside]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr

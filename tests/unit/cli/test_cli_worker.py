@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from built_programs import SOURCES
-from support.cached_lookups import toolchains_once
+from support.cached_lookups import cached_toolchains
 from support.command_line import CommandLine, adopt_orphans, children, wait_until_gone
 
 from ioi_eval import Store
@@ -184,7 +184,7 @@ def test_json_log_of_worker_contains_only_objects(cli: CommandLine, proctor: Pat
     """Nothing else, on either stream: neither the address nor that something is built for the first time."""
     if first:
         cli = dataclasses.replace(cli, cache=cli.folder / "own")
-        key = proctor_key(toolchains_once()["g++"], SOURCES)  # which takes three times as long to build
+        key = proctor_key(cached_toolchains()["g++"], SOURCES)  # which takes three times as long to build
         Store(cli.cache).put(key, proctor, executable=True)
     process = cli.start("worker", "--port", "0", "--slots", "1", "--log-format", "json")
     try:

@@ -22,7 +22,7 @@ from support.command_line import (
     write_dump,
     write_package,
 )
-from support.folders import with_usual_cache
+from support.folders import default_cache_variables
 from support.plugins import needs_plugin
 
 from ioi_eval.model.languages import LANGUAGES
@@ -291,7 +291,7 @@ def test_validate_table_command_installs_missing_package(cli: CommandLine, extra
     python.chmod(0o755)
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     (environment / f".installed{extras}").write_text(f"{wanted}  - {ROOT}{extras}\n")
-    env = {**cli.env, **with_usual_cache(cli.cache), "IOI_EVAL_VENV": str(environment)}
+    env = {**cli.env, **default_cache_variables(cli.cache), "IOI_EVAL_VENV": str(environment)}
     script = str(ROOT / "scripts" / "validate_official")
     asked = subprocess.run([script], env=env, capture_output=True, text=True, check=False)
     assert (asked.returncode, script.rpartition("/")[2] in asked.stderr) == (2, True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine, write_package
-from support.runs import recorded_rows
+from support.runs import extract_recorded_rows
 from support.terminals import written_to_terminal
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
@@ -29,7 +29,7 @@ COMMANDS = {
 def runs(cli: CommandLine, name: str) -> CommandLine:
     """Keep two of the five models of the run among the examples, with all that is shown of each."""
     for run in {"run", "again"} & {*COMMANDS[name]}:
-        rows = recorded_rows(cli.folder / run) / "results.jsonl"
+        rows = extract_recorded_rows(cli.folder / run) / "results.jsonl"
         lines = rows.read_text().splitlines(keepends=True)
         rows.write_text("".join(line for line in lines if re.search('"model":"invented-(huge|large)"', line)))
     return cli.among_the_systems()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import alive, boxes, file, inside, mark, script, stays
-from support.cached_lookups import all_tools, toolchains_once
+from support.cached_lookups import cached_toolchains, encode_toolchains
 from support.engines import toolchains
 from support.waiting import until
 
@@ -66,7 +66,7 @@ async def test_repeatedly_cancelled_job_leaves_no_process(store: Store, base: Pa
 
 def slowly(*given: Any) -> dict[str, Toolchain]:
     time.sleep(0.07)
-    return toolchains_once(*given)
+    return cached_toolchains(*given)
 
 
 @pytest.mark.parametrize("look", [slowly, pytest.param(toolchains, marks=pytest.mark.nightly)])
@@ -123,7 +123,7 @@ async def test_killed_client_leaves_no_process_and_folder_is_swept(
     store: Store, base: Path, layers: str, kind: signal.Signals
 ) -> None:
     marked = mark()
-    arguments = [str(store.root), str(base), layers, all_tools().decode()]
+    arguments = [str(store.root), str(base), layers, encode_toolchains().decode()]
     client = await asyncio.create_subprocess_exec(
         sys.executable, "-c", CLIENT, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )

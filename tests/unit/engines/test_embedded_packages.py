@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import file
-from requirements import lacks
+from requirements import skip_or_fail_in_ci
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.embedded.packages import LanguagePackage, find_package, load_packages
@@ -141,7 +141,7 @@ def test_package_invisible_to_sandbox_is_copied_or_refused(base: Path, tmp_path:
     with pytest.raises(EngineUnavailable, match=r"a /tmp of their own"):
         load_packages(base, tmp_path / "also in /tmp")
     if not os.access("/dev/shm", os.W_OK):
-        lacks("/dev/shm cannot be written")
+        skip_or_fail_in_ci("/dev/shm cannot be written")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as spare:
         Path(spare).chmod(0o711)
         (found,) = load_packages(base, Path(spare, "copy"))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.cached_lookups import toolchains_once
+from support.cached_lookups import cached_toolchains
 from support.engines import LANGUAGES
 
 from ioi_eval.engines.embedded import toolchains
@@ -43,7 +43,7 @@ def test_toolchains_of_machine_are_found() -> None:
 def test_cached_toolchains_of_tests_equal_fresh_ones() -> None:
     usable = [found.path for found in interpreters() if not found.why_not]
     for asked in ((usable[-1], ()), ("", ("numpy", "pandas"))):
-        assert toolchains.toolchains(*asked) == toolchains_once(*asked)
+        assert toolchains.toolchains(*asked) == cached_toolchains(*asked)
 
 
 def test_only_system_folders_are_visible_in_sandbox(base: Path) -> None:

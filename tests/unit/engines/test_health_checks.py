@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from requirements import needs
-from support.cached_lookups import toolchains_once
+from requirements import require_language
+from support.cached_lookups import cached_toolchains
 from support.engines import compiler_in_shell
 
 from ioi_eval import Store
@@ -103,8 +103,8 @@ def test_health_check_reports_java_without_class_data(tmp_path: Path, code: int,
 
 
 def test_java_class_data_sharing_check_passes_on_this_machine() -> None:
-    needs("java")
-    [found] = doctor.class_data(toolchains_once()["java"])
+    require_language("java")
+    [found] = doctor.class_data(cached_toolchains()["java"])
     assert found.ok
 
 

@@ -7,7 +7,7 @@ import random
 from typing import cast
 
 import pytest
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.waiting import settle
 
 from ioi_eval.engines.embedded.engine import Slots
@@ -137,7 +137,7 @@ async def test_exclusive_task_with_others_first_waits_for_a_limited_time() -> No
     holders = Holders()
     await holders.start("a")
     await holders.start("last", exclusive=True, others_first_s=60.0)
-    await Ahead().turn(60.1)
+    await FastForwardClock().advance(60.1)
     await holders.start("b")
     await holders.end("a")
     assert holders.log == ["a", "last"]

@@ -6,5 +6,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def over_http(nobody_certified: None) -> None:
+def over_http(no_certificates: None) -> None:
     """Nothing here is asked over TLS."""

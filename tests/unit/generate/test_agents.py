@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from generate_helpers import ask
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.model_requests import GeneratedReply, GenerationFailed
 
 from ioi_eval.errors import InputError
@@ -109,9 +109,9 @@ async def test_unreadable_solution_raises_generation_failed(tmp_path: Path) -> N
 
 async def late(folder: Path, command: str) -> GeneratedReply:
     """Return the text that a command leaves when its time, turned once it runs, is over."""
-    clock, writing = Ahead(), asyncio.create_task(left(folder, command))
+    clock, writing = FastForwardClock(), asyncio.create_task(left(folder, command))
     await asyncio.to_thread(wait_for_number, folder / "p#0" / "me")
-    await clock.turn(61.0)
+    await clock.advance(61.0)
     return await writing
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from generate_helpers import ask
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.model_requests import GeneratedReply, GenerationFailed, OutOfBudget
-from support.stub_server import Answer, Asked, StubServer, as_json, model_server, page, says
+from support.stub_server import StubReply, StubRequest, StubServer, chat_reply, json_reply, model_server, page
 from support.waiting import until
 
 from ioi_eval.errors import InputError
@@ -19,8 +19,8 @@ from ioi_eval.generate import BudgetOptions, BudgetTracker, ModelOptions, Sampli
 from ioi_eval.generate.chat import ChatModel
 
 KEY = "sk-very-secret"
-RIGHT = says("the program", usage={"prompt_tokens": 3, "completion_tokens": 2})
-BROKEN = Answer(200, b'{"choices": [', {"Content-Type": "application/json"}, cut=50)
+RIGHT = chat_reply("the program", usage={"prompt_tokens": 3, "completion_tokens": 2})
+BROKEN = StubReply(200, b'{"choices": [', {"Content-Type": "application/json"}, cut=50)
 
 
 def model(
@@ -41,7 +41,7 @@ async def written(server: StubServer | str, **options: Any) -> GeneratedReply:
 
 async def test_chat_request_is_sent_and_reply_read() -> None:
     sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=7, seed=40, extra={"reasoning_effort": "high"})
-    with model_server(says("text", reasoning="thoughts", usage={"prompt_tokens": 3})) as server:
+    with model_server(chat_reply("text", reasoning="thoughts", usage={"prompt_tokens": 3})) as server:
         async with model(server, key=f" {KEY}\n", system="Be brief.", sampling=sampling) as author:
             text = await author.write(ask(number=2))
     sent = server.asked[0]
@@ -94,37 +94,37 @@ def test_invalid_model_key_error_hides_key(key: str) -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        as_json({"error": {"message": "overloaded"}}, 500),
+        json_reply({"error": {"message": "overloaded"}}, 500),
         page(502, "Bad Gateway"),
-        as_json({}, 429),
-        as_json({}, 429, **{"Retry-After": "0.001"}),
-        as_json({}, 503, **{"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}),
-        as_json({"choices": []}),
-        says(None, stop=None),
+        json_reply({}, 429),
+        json_reply({}, 429, **{"Retry-After": "0.001"}),
+        json_reply({}, 503, **{"Retry-After": "Thu, 01 Jan 1970 00:00:00 GMT"}),
+        json_reply({"choices": []}),
+        chat_reply(None, stop=None),
         BROKEN,
-        Answer(200, RIGHT.body, {"Content-Encoding": "gzip"}),
+        StubReply(200, RIGHT.body, {"Content-Encoding": "gzip"}),
     ],
 )
-async def test_temporary_fault_is_tried_again(fault: Answer) -> None:
+async def test_temporary_fault_is_tried_again(fault: StubReply) -> None:
     with model_server(fault, RIGHT) as server:
         assert (await written(server)).generation == "the program"
     assert len(server.asked) == 2
 
 
 async def test_stalled_model_server_is_asked_again() -> None:
-    def stall(asked: Asked) -> Answer:
+    def stall(asked: StubRequest) -> StubReply:
         server.over.wait()
         return RIGHT
 
     with model_server(stall, RIGHT) as server:
-        clock, writing = Ahead(), asyncio.create_task(written(server, timeout=600.0))
+        clock, writing = FastForwardClock(), asyncio.create_task(written(server, timeout=600.0))
         await until(lambda: server.asked)
-        await clock.turn(601.0)
+        await clock.advance(601.0)
         assert (await writing).generation == "the program"
 
 
 async def test_persistent_model_fault_fails_generation() -> None:
-    with model_server(RIGHT, as_json({"error": {"message": "overloaded"}}, 500)) as server:
+    with model_server(RIGHT, json_reply({"error": {"message": "overloaded"}}, 500)) as server:
         async with model(server) as author:
             await author.write(ask())
             with pytest.raises(
@@ -135,7 +135,7 @@ async def test_persistent_model_fault_fails_generation() -> None:
 
 
 async def test_retry_after_pauses_allow_more_attempts() -> None:
-    busy = as_json({}, 429, **{"Retry-After": "0.001"})
+    busy = json_reply({}, 429, **{"Retry-After": "0.001"})
     with model_server(*[busy] * 9, RIGHT) as server:
         assert (await written(server, attempts=1)).generation == "the program"
     with model_server(busy) as server, pytest.raises(GenerationFailed, match="429"):
@@ -146,9 +146,9 @@ async def test_retry_after_pauses_allow_more_attempts() -> None:
 async def test_named_pause_delays_all_requests() -> None:
     times = list[float]()
 
-    def note(asked: Asked) -> Answer:
+    def note(asked: StubRequest) -> StubReply:
         times.append(time.monotonic())
-        return RIGHT if asked.number else as_json({}, 429, **{"Retry-After": "0.2"})
+        return RIGHT if asked.number else json_reply({}, 429, **{"Retry-After": "0.2"})
 
     with model_server(note) as server:
         async with model(server) as author:
@@ -174,14 +174,14 @@ async def test_requests_per_minute_are_limited() -> None:
 @pytest.mark.parametrize(
     "answer, word",
     [
-        (as_json({"error": {"message": f"bad key {KEY}"}}, 401), "bad key"),
-        (as_json({"detail": "Not Found"}, 404), "Not Found"),
-        (as_json({"error": {"message": "unknown field"}}, 400), "unknown field"),
-        (Answer(307, b"", {"Location": "https://elsewhere/v1"}), "https://elsewhere/v1"),
-        (as_json({"error": {"code": "insufficient_quota", "message": "pay"}}, 429), "pay"),
+        (json_reply({"error": {"message": f"bad key {KEY}"}}, 401), "bad key"),
+        (json_reply({"detail": "Not Found"}, 404), "Not Found"),
+        (json_reply({"error": {"message": "unknown field"}}, 400), "unknown field"),
+        (StubReply(307, b"", {"Location": "https://elsewhere/v1"}), "https://elsewhere/v1"),
+        (json_reply({"error": {"code": "insufficient_quota", "message": "pay"}}, 429), "pay"),
     ],
 )
-async def test_permanent_model_refusal_is_input_error(answer: Answer, word: str) -> None:
+async def test_permanent_model_refusal_is_input_error(answer: StubReply, word: str) -> None:
     with model_server(answer) as server, pytest.raises(InputError) as caught:
         await written(server, key=KEY)
     assert word in str(caught.value) and "base_url" in str(caught.value)
@@ -189,8 +189,8 @@ async def test_permanent_model_refusal_is_input_error(answer: Answer, word: str)
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("answer", [page(), as_json(["models"]), Answer(200, b"OK")])
-async def test_server_that_never_answered_like_a_model_is_an_input_error(answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [page(), json_reply(["models"]), StubReply(200, b"OK")])
+async def test_server_that_never_answered_like_a_model_is_an_input_error(answer: StubReply) -> None:
     with model_server(answer) as server, pytest.raises(InputError, match="chat completion"):
         await written(server, attempts=6)
     assert len(server.asked) == 2
@@ -206,8 +206,8 @@ async def test_unreachable_server_is_an_input_error() -> None:
     assert "password" not in str(caught.value) and "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("answer", [page(), as_json({"error": "no"}, 400), as_json({}, 403)])
-async def test_faults_after_first_answer_are_generation_failures(answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [page(), json_reply({"error": "no"}, 400), json_reply({}, 403)])
+async def test_faults_after_first_answer_are_generation_failures(answer: StubReply) -> None:
     with model_server(RIGHT, answer, answer, answer, RIGHT) as server:
         async with model(server, attempts=1) as author:
             await author.write(ask())
@@ -218,7 +218,7 @@ async def test_faults_after_first_answer_are_generation_failures(answer: Answer)
 
 
 async def test_too_long_prompt_fails_only_its_generation() -> None:
-    long = as_json({"error": {"message": "This model's maximum context length is 4096 tokens"}}, 400)
+    long = json_reply({"error": {"message": "This model's maximum context length is 4096 tokens"}}, 400)
     with model_server(long, RIGHT) as server:
         async with model(server) as author:
             with pytest.raises(GenerationFailed, match="4096"):
@@ -229,7 +229,7 @@ async def test_too_long_prompt_fails_only_its_generation() -> None:
 
 async def test_requests_stop_after_too_many_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.generate.chat._MAX_FAILURES", 3)
-    with model_server(as_json({}, 500)) as server:
+    with model_server(json_reply({}, 500)) as server:
         async with model(server, attempts=1) as author:
             for number in range(3):
                 with pytest.raises(GenerationFailed, match="HTTP 500"):
@@ -241,7 +241,7 @@ async def test_requests_stop_after_too_many_failures(monkeypatch: pytest.MonkeyP
 
 async def test_oversized_model_reply_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.generate.chat._MAX_REPLY_BYTES", 1 << 20)
-    with model_server(says("x" * (2 << 20)), RIGHT) as server:
+    with model_server(chat_reply("x" * (2 << 20)), RIGHT) as server:
         assert (await written(server)).generation == "the program"
 
 
@@ -262,7 +262,7 @@ async def test_exhausted_budget_stops_requests() -> None:
 @pytest.mark.parametrize("stop", ["error", None])
 async def test_repeated_replies_count_for_budget(stop: str | None) -> None:
     budget = BudgetTracker(BudgetOptions(tokens=10))
-    broken = says("", stop=stop, usage={"prompt_tokens": 3, "completion_tokens": 7})
+    broken = chat_reply("", stop=stop, usage={"prompt_tokens": 3, "completion_tokens": 7})
     with model_server(broken, RIGHT) as server:
         with pytest.raises(OutOfBudget, match="10 tokens"):
             await written(server, budget=budget)
@@ -271,17 +271,17 @@ async def test_repeated_replies_count_for_budget(stop: str | None) -> None:
 
 async def test_missing_usage_of_reply_is_estimated() -> None:
     budget = BudgetTracker(BudgetOptions(tokens=100))
-    with model_server(says("x" * 30)) as server:
+    with model_server(chat_reply("x" * 30)) as server:
         text = await written(server, budget=budget)
     assert text.usage == {"prompt_tokens": 3, "completion_tokens": 10, "estimated": True}
     assert budget.tokens == 13
-    with model_server(says("x" * 30)) as server:
+    with model_server(chat_reply("x" * 30)) as server:
         text = await written(server, budget=budget, system="Be brief.")
     assert text.usage["prompt_tokens"] == 6, "the system's words are given, too"
 
 
 async def test_cancelled_model_request_raises_cancelled_error() -> None:
-    def stall(asked: Asked) -> Answer:
+    def stall(asked: StubRequest) -> StubReply:
         server.over.wait()
         return RIGHT
 

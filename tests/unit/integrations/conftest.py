@@ -1,5 +1,5 @@
 """Runtimes that end with the test that used them."""
 
-from support.unit_fixtures import own_runtimes
+from support.unit_fixtures import closing_reward_runtimes
 
-__all__ = ["own_runtimes"]
+__all__ = ["closing_reward_runtimes"]

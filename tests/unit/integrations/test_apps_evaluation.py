@@ -65,7 +65,7 @@ ENTRY = {
 
 
 @pytest.fixture(autouse=True, scope="module")
-def own_runtimes(shared_cache: Path) -> Iterator[None]:
+def closing_reward_runtimes(shared_cache: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOI_EVAL_CACHE", str(shared_cache))
         yield
@@ -206,7 +206,7 @@ def test_apps_evaluation_without_messages_scores_zero() -> None:
     assert result.metrics["error"].is_score_valid is False
 
 
-@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.usefixtures("no_retry_waits")
 def test_judge_failure_makes_score_invalid() -> None:
     result = evaluate(
         SOLVED, engine=Setup(engine=lambda _: FakeEngine(faults=itertools.repeat(Broken("no machine"))))

@@ -57,7 +57,7 @@ def test_missing_package_at_a_call_names_the_extra(monkeypatch: pytest.MonkeyPat
         lm_eval.install()
 
 
-@pytest.mark.usefixtures("own_runtimes")
+@pytest.mark.usefixtures("closing_reward_runtimes")
 def test_missing_promised_packages_are_found_before_model_is_asked(tmp_path: Path) -> None:
     rows, tests = tmp_path / "apps.jsonl", json.dumps({"inputs": ["1"], "outputs": ["1"]})
     rows.write_text(json.dumps({"question": "Print it.", "input_output": tests, "difficulty": "easy"}) + "\n")

@@ -361,7 +361,7 @@ async def test_job_brings_its_scripts_to_a_server_that_only_starts_them(
     assert ({"compile", "run"} <= {file.name for file in job.files}) is is_brought
 
 
-@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.usefixtures("no_retry_waits")
 async def test_unavailable_engine_of_client_is_judge_failure() -> None:
     engine = Recorded(EngineUnavailable("gone"))
     assert await run_submission(EngineClient(engine), PROBLEM, "1", "x", "y") == ("1\n", "")

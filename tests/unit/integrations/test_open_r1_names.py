@@ -14,7 +14,7 @@ from pyarrow import table
 from pyarrow.parquet import write_table
 from support.datasets import Problems
 from support.engines import fake_capabilities
-from support.stub_server import Answer, Asked, StubServer, as_json
+from support.stub_server import StubReply, StubRequest, StubServer, json_reply
 
 from ioi_eval import Store
 from ioi_eval.engines.registry import EngineChoice
@@ -343,13 +343,13 @@ async def test_open_r1_subtask_tests_run_concurrently(options: dict[str, int], m
     assert (result.score, client.runs, client.most) == (1, 5, most)
 
 
-def package_server(asked: Asked) -> Answer:
+def package_server(asked: StubRequest) -> StubReply:
     """Speak of runtimes and packages as Piston does."""
     if asked.method == "GET":
-        return as_json([{"language": "cms_ioi", "version": "1.0.0"}] if "runtimes" in asked.path else {})
+        return json_reply([{"language": "cms_ioi", "version": "1.0.0"}] if "runtimes" in asked.path else {})
     if asked.path == "/api/v2/packages" and asked.body["language"] == "cms_ioi":
-        return as_json(asked.body)
-    return as_json({"message": "no such package"}, 500)
+        return json_reply(asked.body)
+    return json_reply({"message": "no such package"}, 500)
 
 
 async def test_piston_client_lists_runtimes_and_installs_packages(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.pages import blocks
-from support.stub_server import Answer, Asked, StubServer, as_json
+from support.stub_server import StubReply, StubRequest, StubServer, json_reply
 
 FILES = {"compile": "true", "run": "cat correct_output.txt", "graders/sum.cpp": "int x;"}
 FINE = {"code": 0, "signal": None, "stdout": "", "stderr": ""}
@@ -44,8 +44,8 @@ def function_of_page() -> Callable[..., tuple[str, str]]:
     ids=["compile error", "memory", "output", "killed", "unknown"],
 )
 def test_reply_is_mapped_to_score_and_feedback(reply: dict[str, Any], expected: tuple[str, str]) -> None:
-    def answer(asked: Asked) -> Answer:
-        return as_json(reply)
+    def answer(asked: StubRequest) -> StubReply:
+        return json_reply(reply)
 
     with StubServer(answer).running() as server:
         assert function_of_page()(server.url, FILES, 4000, 1 << 28) == expected
@@ -55,6 +55,6 @@ def test_reply_is_mapped_to_score_and_feedback(reply: dict[str, Any], expected: 
 
 
 def test_job_that_a_server_refuses_is_an_error_and_no_score() -> None:
-    stub = StubServer(lambda asked: as_json({"message": "no"}, 400))
+    stub = StubServer(lambda asked: json_reply({"message": "no"}, 400))
     with stub.running() as server, pytest.raises(OSError, match="400"):
         function_of_page()(server.url, FILES, 4000, 1 << 28)

@@ -17,7 +17,7 @@ from ioi_eval.integrations.open_r1 import code_reward
 from ioi_eval.integrations.trl import reward
 from ioi_eval.integrations.verl import compute_score, compute_score_batch
 
-pytestmark = pytest.mark.usefixtures("own_runtimes")
+pytestmark = pytest.mark.usefixtures("closing_reward_runtimes")
 
 ECHO = fenced("import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())")
 

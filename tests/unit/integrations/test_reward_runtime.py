@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from reward_answers import RIGHT, TESTS, WRONG, fenced
-from support.cached_lookups import knowing_tools
+from support.cached_lookups import script_with_known_tools
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.errors import JudgeFailure
@@ -27,7 +27,7 @@ from ioi_eval.integrations.trl import make_reward
 from ioi_eval.integrations.verl import compute_score
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.usefixtures("own_runtimes")
+pytestmark = pytest.mark.usefixtures("closing_reward_runtimes")
 
 
 def test_threads_share_reward_runtime() -> None:
@@ -166,7 +166,7 @@ if __name__ == "__main__":
 
 def test_program_that_exits_leaves_no_sandbox(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
-    script.write_text(knowing_tools(tmp_path / "tools.json") + TRAINING)
+    script.write_text(script_with_known_tools(tmp_path / "tools.json") + TRAINING)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     first, second, answers = done.stdout.split(maxsplit=2)

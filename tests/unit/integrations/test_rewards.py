@@ -18,7 +18,7 @@ import msgspec
 import numpy
 import pytest
 from reward_answers import RIGHT, TESTS, WRONG, fenced
-from support.cached_lookups import knowing_tools
+from support.cached_lookups import script_with_known_tools
 from support.datasets import CasesError, Problems
 
 from ioi_eval.errors import InputError, IoiEvalError
@@ -32,7 +32,7 @@ from ioi_eval.testing import FakeEngine, FakeTest, Fatal
 
 
 @pytest.fixture(autouse=True, scope="module")
-def own_runtimes(shared_cache: Path) -> Iterator[None]:
+def closing_reward_runtimes(shared_cache: Path) -> Iterator[None]:
     """One for all tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOI_EVAL_CACHE", str(shared_cache))
@@ -324,7 +324,7 @@ assert compute_score("apps", {RIGHT!r}, {TESTS!r}, {{"language": "klingon"}}) ==
 
 
 def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> None:
-    script = knowing_tools(tmp_path / "tools.json") + MISSES
+    script = script_with_known_tools(tmp_path / "tools.json") + MISSES
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     told = re.findall(r"^not judged because of ([^:]+):", done.stderr, re.M)
@@ -347,7 +347,7 @@ def test_missing_tests_column_is_input_error() -> None:
         rewards(RewardMode.PARTIAL, [RIGHT], answer=["42"])
 
 
-@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.usefixtures("no_retry_waits")
 def test_judge_failure_reward_is_none() -> None:
     broken = Setup(engine=lambda _: FakeEngine(faults=itertools.repeat(Fatal("no machine"))))
     give = make_reward(setup=broken)

@@ -17,7 +17,7 @@ from ioi_eval.integrations.rewards import RewardMode, RewardOptions
 from ioi_eval.integrations.slime import custom_rm, make_custom_rm
 from ioi_eval.integrations.trl import make_reward, reward, reward_async
 
-pytestmark = pytest.mark.usefixtures("own_runtimes")
+pytestmark = pytest.mark.usefixtures("closing_reward_runtimes")
 
 PAGE = (Path(__file__).parents[3] / "docs" / "integrations.md").read_text()
 TESTS = {"inputs": ["2\n", "0\n"], "outputs": ["4\n", "0\n"]}

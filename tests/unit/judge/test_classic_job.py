@@ -208,7 +208,7 @@ async def test_submission_without_code_is_compile_error_without_job() -> None:
     assert (result.status, result.feedback) == (Verdict.CE, "no code found")
 
 
-@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.usefixtures("no_retry_waits")
 async def test_unavailable_engine_is_judge_failure() -> None:
     some = problem(1)
     with pytest.raises(JudgeFailure, match=r"down, after 4 attempts \(retry rule `reply`\)"):

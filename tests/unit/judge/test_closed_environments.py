@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from judge_samples import problem, submission
-from requirements import needs
+from requirements import require_language
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded.sandboxes import remove_tree
@@ -162,7 +162,7 @@ async def test_closed_environment_without_namespaces_is_judge_failure_for_python
 async def test_closed_environment_without_namespaces_still_judges_cpp(
     store: Store, as_the_caller: Path
 ) -> None:
-    needs("c++")
+    require_language("c++")
     code = '#include <cstdio>\nint main() { int n; std::scanf("in %d", &n); std::printf("out %d\\n", n); }\n'
     async with opened(store, "landlock") as scorer:
         result = await scorer.score(COUNTED, submission(code, language="c++"))

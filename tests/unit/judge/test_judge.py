@@ -40,7 +40,7 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import Broken, FakeEngine, Fatal, Killed
 
-pytestmark = pytest.mark.usefixtures("no_waiting")
+pytestmark = pytest.mark.usefixtures("no_retry_waits")
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from borrowed_engine import artifacts_on
 from judge_samples import problem, submission, subtask
 from leftovers import named
 from msgspec.structs import replace
-from requirements import needs
+from requirements import require_language
 from support.engines import BuildSuccess
 from support.waiting import until
 
@@ -191,7 +191,7 @@ class Counting(EmbeddedEngine):
 @pytest.mark.parametrize("language", ["c++", "c", "python", "pypy", "java", "rust", "go"])
 async def test_compiler_over_sandbox_memory_is_compile_error(store: Store, language: str) -> None:
     """Interpreters take a word in less time than lies between two looks at their memory."""
-    needs(language)
+    require_language(language)
     code = "anything\n" * (200_000 if language in ("python", "pypy") else 1)
     builds = BuildOptions(limits=BuildLimits(memory=12 << 20))
     async with Scorer(EmbeddedEngine(store=store, waiting=False), store=store, builds=builds) as scorer:

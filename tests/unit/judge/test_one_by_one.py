@@ -38,7 +38,7 @@ from ioi_eval.models import (
 from ioi_eval.models import Verdict as V
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.usefixtures("no_waiting")
+pytestmark = pytest.mark.usefixtures("no_retry_waits")
 
 CMS = ("cms", "cms_ioi", "cms_checker")
 CODEFORCES = ("c++", "c++17", "cf_c++17", "c++20", "cf_c++20", "python3", "cf_python3")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
-from requirements import needs
+from requirements import require_language
 from support.engines import submission_recipe
 from support.proctor_protocol import Plan
 
@@ -75,7 +75,7 @@ async def test_online_judge_is_set_in_python(engine: Scorer) -> None:
 
 @pytest.mark.nightly
 async def test_online_judge_is_set_in_java(engine: Scorer) -> None:
-    needs("java")
+    require_language("java")
     assert await verdicts(engine, IN_JAVA, "java") == ["AC", "WA"]
 
 

@@ -44,7 +44,7 @@ from ioi_eval.store import contents
 from ioi_eval.store.resources import proctor_sources
 from ioi_eval.testing import FakeEngine, Fatal
 
-pytestmark = pytest.mark.usefixtures("no_waiting")
+pytestmark = pytest.mark.usefixtures("no_retry_waits")
 
 NOTHING_AHEAD = BuildOptions(precompile=False)
 

@@ -98,7 +98,7 @@ async def push_to_the_hub(url: str, folder: Path) -> object:
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_sleep(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The hub's client tries again and again, with pauses."""
     with monkeypatch.context() as patch:
         patch.setattr(time, "sleep", lambda seconds: None)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from support.browsers import opened
-from support.runs import recorded
+from support.runs import extract_recorded_run
 
 from ioi_eval.reports.document import problem_page, submission_page
 
@@ -89,7 +89,7 @@ def unlike(browser: Any, one: bytes, other: bytes) -> float:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as temporary, opened() as browser:
-        folder = recorded(Path(temporary))
+        folder = extract_recorded_run(Path(temporary))
         for name in PICTURES:
             (FOLDER / f"{name}.png").write_bytes(taken(browser, folder, name))
         MADE_WITH.write_text(json.dumps(made_with(browser)) + "\n")

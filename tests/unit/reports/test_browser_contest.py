@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browsing import TAB, check_tabs, column, find, media, press, reach, violations
-from support.contest_runs import hold
+from support.contest_runs import hold_contest
 from support.plugins import needs_plugin
 from test_browser_live import serving
 from test_html_page import HOSTILE
@@ -35,7 +35,7 @@ HOME, END, LEFT = "\ue011", "\ue010", "\ue012"
 @pytest.fixture(scope="module")
 def cup(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("contest")
-    synchronous(hold)(folder, STEPS)
+    synchronous(hold_contest)(folder, STEPS)
     return folder / "cup"
 
 
@@ -43,7 +43,7 @@ def cup(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with names that nobody checked: of a folder that somebody else wrote."""
     folder = tmp_path_factory.mktemp("hostile")
-    synchronous(hold)(folder, STEPS)
+    synchronous(hold_contest)(folder, STEPS)
     path = folder / "cup" / "results.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows:
@@ -123,7 +123,7 @@ def test_place_and_name_columns_are_sticky(cup: Path, browser: Any) -> None:
 
 
 def test_projector_page_updates_itself(tmp_path: Path, browser: Any) -> None:
-    synchronous(hold)(tmp_path, STEPS)
+    synchronous(hold_contest)(tmp_path, STEPS)
     path = tmp_path / "cup" / "results.jsonl"
     *first, last = path.read_text().splitlines(keepends=True)
     path.write_text("".join(first))
@@ -149,7 +149,7 @@ def test_replay_rounds_points_like_board(cup: Path, browser: Any) -> None:
 def test_last_gain_column_sorts_by_time(tmp_path: Path, browser: Any) -> None:
     """Minutes and seconds count, not the hours alone."""
     steps = ((150, "otter"), (20, "heron"), (7300, "lynx"), (90, "crane"))
-    synchronous(hold)(tmp_path, [(at, name, "tide", "all") for at, name in sorted(steps)])
+    synchronous(hold_contest)(tmp_path, [(at, name, "tide", "all") for at, name in sorted(steps)])
     browser.get((tmp_path / "cup" / "report.html").as_uri())
     gained = []
     for _ in range(2):
@@ -180,7 +180,7 @@ def test_printed_or_scriptless_contest_page_shows_final_board(cup: Path, browser
 @pytest.mark.parametrize("scripts", [True, False])
 def test_printed_long_board_shows_all_rows(tmp_path: Path, browser: Any, scripts: bool) -> None:
     """On a screen a part of its rows is there, unless scripts are switched off."""
-    synchronous(hold)(tmp_path, [(at, f"p{at}", "tide", "all") for at in range(1, 206)])
+    synchronous(hold_contest)(tmp_path, [(at, f"p{at}", "tide", "all") for at in range(1, 206)])
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
     try:
         browser.get((tmp_path / "cup" / "report.html").as_uri())

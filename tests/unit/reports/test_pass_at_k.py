@@ -18,7 +18,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from run_samples import SUM, problem, result, submission, write_run
-from support.properties import few
+from support.properties import example_count
 from support.runs import ReportOptions, result_row, summary
 
 from ioi_eval.cli.scores import print_comparison, print_scores
@@ -126,7 +126,7 @@ def never_fall(columns: Iterable[Sequence[str | float]]) -> int:
 
 
 # Each example takes long, and to make one smaller takes minutes.
-@settings(max_examples=few(3, 40), phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=example_count(3, 40), phases=[Phase.explicit, Phase.generate])
 @given(rows(), rows())
 def test_pass_at_k_never_falls_with_k(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()) as terminal:

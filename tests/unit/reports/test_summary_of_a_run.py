@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import SUM, judged, problem, result, submission, write_run
-from support.properties import few
+from support.properties import example_count
 from support.runs import Fingerprint, ResultLog, Summary, failure_row, result_row, summary
 
 from ioi_eval.errors import InputError, JudgeFailure
@@ -137,7 +137,7 @@ def test_mean_points_do_not_depend_on_row_order(tmp_path: Path) -> None:
 
 
 @given(st.lists(judged(), min_size=1, max_size=8, unique_by=lambda case: case[0].key))
-@settings(max_examples=few(6, 40))
+@settings(max_examples=example_count(6, 40))
 def test_summary_points_equal_points_of_scoring(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any]
 ) -> None:

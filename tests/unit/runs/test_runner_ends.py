@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from run_samples import result, submission
 from runner_judges import MADE_OF, PROBLEMS, FakeJudge, rows, score, some
-from support.properties import few
+from support.properties import example_count
 from support.runs import ResultLog, read_failures, read_rows
 from support.waiting import until
 
@@ -132,7 +132,7 @@ async def test_exception_of_the_event_callback_is_raised_unchanged(tmp_path: Pat
 # --- stopping ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=few(6, 150))
+@settings(max_examples=example_count(6, 150))
 @given(moment=st.integers(0, 120), workers=st.integers(1, 5), seed=st.integers(0, 5))
 def test_run_cancelled_at_any_time_is_completed_by_the_next_call(
     tmp_path_factory: pytest.TempPathFactory, moment: int, workers: int, seed: int

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import aiohttp
-from support.servers import counted
+from support.servers import parse_metrics
 
 from ioi_eval.engines.contract import Capabilities
 from ioi_eval.models import Job, JobResult
@@ -37,7 +37,7 @@ class Caller:
     async def counts(self) -> dict[str, float]:
         """The metrics by name and labels."""
         _, text = await self.get("/metrics")
-        return counted(text)
+        return parse_metrics(text)
 
     async def _answer(self, method: str, path: str, options: dict[str, Any]) -> tuple[int, Any]:
         async with self.session.request(method, path, **options) as reply:

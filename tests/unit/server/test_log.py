@@ -7,7 +7,7 @@ import asyncio
 import aiohttp
 import pytest
 from server_helpers import API, Caller
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.plugins import needs_plugin
 from support.waiting import until
 
@@ -84,16 +84,16 @@ async def test_run_code_refusals_are_logged_like_jobs(engine: EmbeddedEngine) ->
         Server(engine, ServerOptions(port=0, queue=0, run_timeout=60_000), emit=told.append) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
-        call, clock = Caller(session), Ahead()
+        call, clock = Caller(session), FastForwardClock()
         inside = asyncio.create_task(call.post("/run_code", **asked))
         await until(lambda: server.running == 1)
-        await clock.turn(80.0)
+        await clock.advance(80.0)
         assert (await inside)[0] == 504 and told == []
         again = asyncio.create_task(call.post("/run_code", **asked))
         await until(lambda: len(server._queue._entries) == 2)
         outside = asyncio.create_task(call.post("/run_code", **asked))
         await until(lambda: server._queue._entry_locks[""].locked())
-        await clock.turn(9.0)
+        await clock.advance(9.0)
         assert (await outside)[0] == 504 and [event.name for event in told] == ["full"]
         again.cancel()
         assert (await call.post("/run_code", json={"code": "print(1)", "language": "python"}))[0] == 200

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from requirements import needs
+from requirements import require_language
 from server_helpers import API, Caller
 from support.folders import graders_folder
 from support.waiting import until
@@ -273,7 +273,7 @@ async def test_codeforces_jobs_are_built_once_and_scored(
     watched: Watched, prepared: ClassicJobEngine, name: str, language: str, code: str, broken: str
 ) -> None:
     if language == "cf_java":
-        needs("java")
+        require_language("java")
     for _ in range(2):
         right = await prepared.execute(contest(name, code, language))
         assert right.compile is not None and right.compile.code == 0, right

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 
 import pytest
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.waiting import settle
 
 from ioi_eval.errors import EngineOverloaded
@@ -191,7 +191,7 @@ async def test_request_that_waits_to_enter_is_refused_when_server_drains() -> No
 async def test_request_that_waits_too_long_to_enter_is_refused() -> None:
     doors = Doors(queue(max_waiting=0))
     await doors.come("a1", "a2")
-    await Ahead().turn(60.1)
+    await FastForwardClock().advance(60.1)
     with pytest.raises(EngineOverloaded, match="slots are taken"):
         await doors.tasks["a2"]
     await doors.next()

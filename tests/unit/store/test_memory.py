@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.waiting import settle
 
 from ioi_eval import Store
@@ -109,26 +109,26 @@ async def test_immediate_failure_is_raised_and_not_cached() -> None:
 
 
 async def test_lasting_call_continues_if_a_caller_returns_in_time() -> None:
-    clock, shared, work = Ahead(), SharedCalls[int](lasting=10.0), Work()
+    clock, shared, work = FastForwardClock(), SharedCalls[int](lasting=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()
     await settle()
     second = asyncio.create_task(shared.call("key", work))
-    await clock.turn(20.0)
+    await clock.advance(20.0)
     work.go.set()
     assert await second == 42
     assert (first.cancelled(), work.begun, work.cancelled, len(shared)) == (True, 1, 0, 0)
 
 
 async def test_lasting_call_is_cancelled_if_no_caller_returns() -> None:
-    clock, shared, work = Ahead(), SharedCalls[int](lasting=10.0), Work()
+    clock, shared, work = FastForwardClock(), SharedCalls[int](lasting=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
     first.cancel()
-    await clock.turn(6.0)
+    await clock.advance(6.0)
     assert (work.cancelled, "key" in shared) == (0, True)
-    await clock.turn(5.0)
+    await clock.advance(5.0)
     assert (work.cancelled, len(shared)) == (1, 0)
 
 

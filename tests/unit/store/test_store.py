@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from store_processes import PATIENCE, hold, write_half, write_many
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 
 from ioi_eval import Store
 from ioi_eval.model.retry import CACHE_ENTRY
@@ -222,12 +222,12 @@ async def test_creation_lock_is_released_after_the_block(tmp_path: Path) -> None
 
 
 async def test_stalled_creator_is_not_waited_for(tmp_path: Path) -> None:
-    clock, made = Ahead(), list[Path]()
+    clock, made = FastForwardClock(), list[Path]()
     async with Store(tmp_path).creation_lock("key1"):
         behind = asyncio.create_task(find_or_make(tmp_path, made))
-        await clock.turn(CACHE_ENTRY.max_seconds - 5)
+        await clock.advance(CACHE_ENTRY.max_seconds - 5)
         assert made == []
-        await clock.turn(10)
+        await clock.advance(10)
         await behind
         assert len(made) == 1
     assert left_over(tmp_path) == []

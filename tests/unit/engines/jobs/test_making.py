@@ -33,7 +33,7 @@ from ioi_eval.models import Blob, BuildLimits, Capabilities, Ending, Job, JobRes
 from ioi_eval.store import contents
 from ioi_eval.testing import FakeEngine
 
-pytestmark = pytest.mark.usefixtures("no_waiting")
+pytestmark = pytest.mark.usefixtures("no_retry_waits")
 
 MADE = b"a program"
 

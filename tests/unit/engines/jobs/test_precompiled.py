@@ -18,7 +18,7 @@ from support.builds import (
     recipe,
     submitted,
 )
-from support.cached_lookups import seen_tool
+from support.cached_lookups import sandbox_tool
 from support.engines import BuildSpec, submission_recipe
 
 from ioi_eval.engines.contract import BROUGHT_HEADERS, BROUGHT_LIBRARY, LIBRARY_HEADER, Capabilities
@@ -133,7 +133,7 @@ def test_precompiled_header_is_due_after_required_number_of_sightings() -> None:
 
 
 def preprocessed(lines: Sequence[str], *options: str) -> list[str]:
-    command = [seen_tool().path, "-std=gnu++20", "-DEVAL", "-O2", "-E", *options, "-x", "c++", "-"]
+    command = [sandbox_tool().path, "-std=gnu++20", "-DEVAL", "-O2", "-E", *options, "-x", "c++", "-"]
     text = "".join(f"{line}\n" for line in lines)
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     return [line for line in done.stdout.splitlines() if line.strip()]
@@ -177,7 +177,7 @@ def test_headers_that_may_be_included_twice_print_no_messages(state: tuple[str, 
 @cache
 def is_taken(name: str) -> bool:
     """Return True if the compiler takes the header, and has no words about it."""
-    command = [seen_tool().path, "-std=gnu++20", "-E", "-o", "/dev/null", "-x", "c++", "-"]
+    command = [sandbox_tool().path, "-std=gnu++20", "-E", "-o", "/dev/null", "-x", "c++", "-"]
     done = subprocess.run(command, input=f"#include <{name}>\n", capture_output=True, text=True, check=False)
     return not done.returncode and not done.stderr
 
@@ -231,7 +231,7 @@ def run_build(
                 place.symlink_to(content)
             else:
                 place.write_bytes(content)
-    script = compile_script(recipe, seen_tool(), prebuilt=True, brought=brought)
+    script = compile_script(recipe, sandbox_tool(), prebuilt=True, brought=brought)
     if not readable:
         script = script.replace("/proc/$$/cmdline", "/nothing")
     done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
@@ -423,7 +423,7 @@ def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
     assert first == second
     assert first.main.name == "graders/grader.cpp"
     other = object_spec(recipe("int a;", graded(GRADER + "// another")))
-    keys = {one.key("x86_64", seen_tool()) for one in (first, other)}
+    keys = {one.key("x86_64", sandbox_tool()) for one in (first, other)}
     assert len(keys) == 2
 
 

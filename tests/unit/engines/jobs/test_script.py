@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from requirements import needs
+from requirements import require_language
 from support.builds import HELLO, lay_out, named, plain_problem, submitted
-from support.cached_lookups import seen_tool
+from support.cached_lookups import sandbox_tool
 from support.engines import CPU_LIMIT, BuildSpec, compiler_in_shell, find, submission_recipe
 
 from ioi_eval.engines.jobs.build import compile_script, control_command
@@ -39,7 +39,7 @@ def build(folder: Path, recipe: BuildSpec, tool: Toolchain) -> Ending:
 
 
 def test_valid_source_is_built_without_output(tmp_path: Path) -> None:
-    stage = build(tmp_path, recipe_of("int main() {}"), seen_tool())
+    stage = build(tmp_path, recipe_of("int main() {}"), sandbox_tool())
     assert (classify_build(stage), stage.stdout) == (BuildEnding.BUILT, "")
     assert (tmp_path / "box/submission").stat().st_size > 0
 
@@ -49,25 +49,25 @@ def test_artifact_over_file_size_limit_fails_build(tmp_path: Path) -> None:
     code = 'asm(".data\\n.fill {size}, 1, 7"); int main() {{}}'
     limits = msgspec.structs.replace(LIMITS, file_size=8 << 20)
     for size, end in ((1 << 20, BuildEnding.BUILT), (9 << 20, BuildEnding.CRASHED)):
-        stage = build(tmp_path / str(size), recipe_of(code.format(size=size), limits), seen_tool())
+        stage = build(tmp_path / str(size), recipe_of(code.format(size=size), limits), sandbox_tool())
         assert classify_build(stage) is end, stage
 
 
 def test_invalid_source_is_refused_with_compiler_message(tmp_path: Path) -> None:
-    stage = build(tmp_path, recipe_of("int main() { return x; }"), seen_tool())
+    stage = build(tmp_path, recipe_of("int main() { return x; }"), sandbox_tool())
     assert classify_build(stage) is BuildEnding.REFUSED
     told = format_build_log(stage, BuildLimits(log=10_000))
     assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", told)
 
 
 def test_undefined_function_is_refused(tmp_path: Path) -> None:
-    stage = build(tmp_path, recipe_of("int f();\nint main() { return f(); }"), seen_tool())
+    stage = build(tmp_path, recipe_of("int f();\nint main() { return f(); }"), sandbox_tool())
     assert classify_build(stage) is BuildEnding.REFUSED
 
 
 def test_unsupported_language_standard_is_machine_fault(tmp_path: Path) -> None:
     recipe = submission_recipe(plain_problem(cpp_standard="gnu++99"), submitted("int main() {}"), LIMITS)
-    stage = build(tmp_path, recipe, seen_tool())
+    stage = build(tmp_path, recipe, sandbox_tool())
     assert classify_build(stage) is BuildEnding.MACHINE
     assert "-std=gnu++99" in stage.stderr
 
@@ -76,7 +76,7 @@ def test_unsupported_language_standard_is_machine_fault(tmp_path: Path) -> None:
 def test_python_source_is_syntax_checked_and_kept_unchanged(
     tmp_path: Path, code: str, end: BuildEnding
 ) -> None:
-    stage = build(tmp_path, recipe_of(code, language="python"), seen_tool("python3"))
+    stage = build(tmp_path, recipe_of(code, language="python"), sandbox_tool("python3"))
     assert classify_build(stage) is end
     if end is BuildEnding.BUILT:
         assert (tmp_path / "box/submission").read_text() == code and stage.stdout == ""
@@ -171,9 +171,9 @@ def test_compiler_without_output_file_has_refused_source(tmp_path: Path) -> None
 def test_source_without_entry_point_is_refused(tmp_path: Path, language: str, code: str) -> None:
     """Of which nobody would hear before it is to be started."""
     recipe = recipe_of(code, language=language)
-    needs(language)
+    require_language(language)
     assert (
-        classify_build(build(tmp_path, recipe, seen_tool(recipe.tool)), recipe.refusals)
+        classify_build(build(tmp_path, recipe, sandbox_tool(recipe.tool)), recipe.refusals)
         is BuildEnding.REFUSED
     )
 
@@ -191,7 +191,7 @@ def test_file_names_are_quoted_in_build_script(tmp_path: Path) -> None:
     recipe = submission_recipe(
         problem, submitted('#include "it\'s; touch owned .h"\nint main() { return x; }'), LIMITS
     )
-    assert classify_build(build(tmp_path, recipe, seen_tool())) is BuildEnding.BUILT
+    assert classify_build(build(tmp_path, recipe, sandbox_tool())) is BuildEnding.BUILT
     assert not list(tmp_path.rglob("owned*"))
 
 

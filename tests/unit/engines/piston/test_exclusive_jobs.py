@@ -12,7 +12,7 @@ from unittest import mock
 import aiohttp
 import msgspec
 import pytest
-from borrowed_engine import Lent
+from borrowed_engine import BorrowedEngine
 from support.servers import Server, ServerOptions
 
 from ioi_eval import (
@@ -118,7 +118,7 @@ async def test_repeat_on_server_is_exclusive_only_if_server_can_run_it_alone(sto
         seen = Seen(engine, exclusive=can)
         async with Server(seen, ServerOptions(port=0)) as server:
             there = PistonEngine(discovery(server.url))
-            async with Scorer(there, store=store, options=options, trusted=Lent(engine)) as scorer:
+            async with Scorer(there, store=store, options=options, trusted=BorrowedEngine(engine)) as scorer:
                 code = Submission(key="1", problem_id="p", code=SEEMS_TO_WAIT, language="c++")
                 result = await scorer.score(problem, code)
     assert [test.status for test in result.tests] == ["TLE"]

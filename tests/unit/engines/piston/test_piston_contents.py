@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from piston_loopback import Loopback, sender
 from piston_loopback import known as known_server
-from support.servers import EndpointReport, counts
+from support.servers import EndpointReport, read_metrics
 
 from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.jobs.http_delivery import JobPacker
@@ -61,7 +61,7 @@ async def worker(
 
 async def received(server: Server) -> tuple[float, float]:
     """Contents that came, and bytes of bodies."""
-    counted = await counts(server)
+    counted = await read_metrics(server)
     contents = counted.get('ioi_eval_contents_total{event="received"}', 0)
     return contents, counted["ioi_eval_received_bytes_total"]
 
@@ -125,7 +125,7 @@ async def test_content_evicted_by_worker_is_sent_again(engine: EmbeddedEngine, p
             async with session.put(path, data=other.read()) as reply:
                 assert reply.status == 201
         assert told(await client.execute(there, await job())) == HASH
-        assert (await counts(server))['ioi_eval_contents_total{event="lacking"}'] == 1
+        assert (await read_metrics(server))['ioi_eval_contents_total{event="lacking"}'] == 1
         assert (await received(server))[0] == 3
 
 

@@ -19,7 +19,7 @@ from piston_loopback import (
     job,
     silence,
 )
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.servers import Patience
 from support.waiting import until
 
@@ -119,12 +119,12 @@ async def test_drought_also_ends_the_job_on_a_server_that_hangs(jobs: int) -> No
         Loopback(silence) as server,
         engine_on(server, patience=USUAL, per_endpoint=1) as engine,
     ):
-        clock, seconds = Ahead(), 0
+        clock, seconds = FastForwardClock(), 0
         tasks = [asyncio.create_task(engine.execute(job(run_timeout=900_000))) for _ in range(jobs)]
         await until(lambda: bool(server.executed), every=0.001)
         server.runtimes_status = 503
         while not all(task.done() for task in tasks):
-            await clock.turn(1.0)
+            await clock.advance(1.0)
             await asyncio.sleep(0.001)
             seconds += 1
             assert seconds < USUAL.silence * 2 + USUAL.drought + USUAL.longest_rest
@@ -141,10 +141,10 @@ async def test_healthy_servers_failing_every_job_end_waiting_jobs_after_drought(
         engine_on(a, b, attempts=1000, patience=USUAL) as engine,
     ):
         engine.tell = told.append
-        clock = Ahead()
+        clock = FastForwardClock()
         jobs = [asyncio.create_task(engine.execute(job())) for _ in range(16)]
         while not all(each.done() for each in jobs):
-            await clock.turn(1.0)
+            await clock.advance(1.0)
             await asyncio.sleep(0.001)
     reasons = {str(each.exception()) for each in jobs}
     assert all(isinstance(each.exception(), AttemptsUsedUp) for each in jobs)
@@ -169,12 +169,12 @@ async def test_job_on_silent_server_is_duplicated_on_idle_slot(runtimes_status: 
         Loopback() as good,
         engine_on(silent, good, patience=USUAL) as engine,
     ):
-        clock = Ahead()
+        clock = FastForwardClock()
         both = [asyncio.create_task(engine.execute(once)) for _ in range(2)]
         await until(lambda: silent.executed != [] and any(each.done() for each in both))
         silent.runtimes_status = runtimes_status
         while not all(each.done() for each in both):
-            await clock.turn(1.0)
+            await clock.advance(1.0)
             await asyncio.sleep(0.001)
         assert [each.result().run.code for each in both] == [0, 0] and len(good.executed) == 2
         assert clock.ahead <= seconds and fleet_of(engine).busy == 0
@@ -182,12 +182,12 @@ async def test_job_on_silent_server_is_duplicated_on_idle_slot(runtimes_status: 
 
 async def test_failed_duplicate_of_job_leaves_first_attempt_running() -> None:
     async with Loopback(held) as slow, Loopback() as other, engine_on(slow, other, patience=USUAL) as engine:
-        clock = Ahead()
+        clock = FastForwardClock()
         both = [asyncio.create_task(engine.execute(job(run_timeout=1000))) for _ in range(2)]
         await until(lambda: slow.executed != [] and any(each.done() for each in both))
         other.answer = always(500)
         while len(other.executed) < 2:
-            await clock.turn(1.0)
+            await clock.advance(1.0)
             await asyncio.sleep(0.001)
         slow.closing.set()
         assert [(await each).run.code for each in both] == [0, 0]

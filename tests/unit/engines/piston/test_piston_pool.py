@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from still_fleets import StillFleet
-from support.clocks import Ahead
+from support.clocks import FastForwardClock
 from support.waiting import settle
 
 from ioi_eval.engines.fleet import Endpoint, FitChanged, JobAttempts, State, Waits
@@ -121,24 +121,24 @@ async def test_endpoint_that_does_not_fit_is_never_taken() -> None:
 
 async def test_job_without_fitting_endpoint_fails_after_drought() -> None:
     """Others work meanwhile, and their jobs go on."""
-    clock, told = Ahead(), list[object]()
+    clock, told = FastForwardClock(), list[object]()
     fleet = StillFleet(Waits(drought=300.0), tell=told.append)
     a, b = fleet.join("http://a", 1), fleet.join("http://b", 1)
     b.why = "HTTP 500"
     fleet.put(b, State.DOWN)
     waiting = [asyncio.create_task(fleet.take(fits=lambda each: each is b)) for _ in range(2)]
-    await clock.turn(290.0)
+    await clock.advance(290.0)
     assert not any(task.done() for task in waiting) and len(told) == 1
     assert await fleet.take() is a
     patient = asyncio.create_task(fleet.take())
-    await clock.turn(11.0)
+    await clock.advance(11.0)
     for task in waiting:
         with pytest.raises(
             EngineUnavailable, match=r"that can do this job .* 300 s; gone: http://b \(HTTP 500"
         ):
             await task
     later = asyncio.create_task(fleet.take(fits=lambda each: each is b))
-    await clock.turn(0.1)
+    await clock.advance(0.1)
     assert isinstance(later.exception(), EngineUnavailable), "one drought is waited for once"
     assert not patient.done()
     fleet.give_back(a)
@@ -263,7 +263,7 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
 
 async def test_failed_trials_do_not_restart_drought() -> None:
     """It is told once, and trials that come to nothing do not begin it anew."""
-    clock, told = Ahead(), list[str]()
+    clock, told = FastForwardClock(), list[str]()
     fleet = StillFleet(Waits(drought=300.0), tell=lambda event: told.append("drought"))
     endpoint = fleet.join("http://host", 4)
     fleet.put(endpoint, State.DOWN)
@@ -271,10 +271,10 @@ async def test_failed_trials_do_not_restart_drought() -> None:
     waiting = [asyncio.create_task(fleet.take()) for _ in range(20)]
     await settle()
     for _ in range(9):
-        await clock.turn(30.0)
+        await clock.advance(30.0)
         await on_trial(fleet, endpoint)
     assert sum(not task.done() for task in waiting) == 11 and told == ["drought"]
-    await clock.turn(31.0)
+    await clock.advance(31.0)
     failed = [task.exception() for task in waiting if task.done() and task.exception()]
     assert len(failed) == 11 and "300 s; gone: http://host (HTTP 500)" in str(failed[0]), failed
     fleet.put(endpoint, State.TRIAL)
@@ -282,30 +282,30 @@ async def test_failed_trials_do_not_restart_drought() -> None:
     fleet.put(endpoint, State.DOWN)
     later = asyncio.create_task(fleet.take())
     await settle()
-    await clock.turn(290.0)
+    await clock.advance(290.0)
     assert not later.done() and told == ["drought"] * 2
-    await clock.turn(11.0)
+    await clock.advance(11.0)
     assert isinstance(later.exception(), EngineUnavailable)
 
 
 async def test_wait_for_endpoints_has_no_timeout_while_a_healthy_one_is_busy() -> None:
-    clock = Ahead()
+    clock = FastForwardClock()
     fleet, [a] = fleet_with(1, patience=300.0)
     await fleet.take()
     waiting = asyncio.create_task(fleet.take())
-    await clock.turn(10_000.0)
+    await clock.advance(10_000.0)
     assert not waiting.done()
     fleet.put(a, State.DOWN)
     fleet.give_back(a)
-    await clock.turn(290.0)
+    await clock.advance(290.0)
     fleet.put(a, State.TRIAL)
     assert await waiting is a
     other = asyncio.create_task(fleet.take())
-    await clock.turn(10_000.0)
+    await clock.advance(10_000.0)
     assert not other.done()
     a.trials += 1
     fleet.put(a, State.DOWN)
-    await clock.turn(11.0)
+    await clock.advance(11.0)
     assert isinstance(other.exception(), EngineUnavailable)
 
 
@@ -386,12 +386,12 @@ async def test_random_pool_operations_lose_or_duplicate_no_slot(seed: int) -> No
 
 
 async def test_overloaded_replies_end_job_after_drought() -> None:
-    clock, tries = Ahead(), JobAttempts(1, Waits(drought=300.0))
+    clock, tries = FastForwardClock(), JobAttempts(1, Waits(drought=300.0))
     full, endpoint = EngineOverloaded("no room"), Endpoint("http://a")
     for _ in range(4):
         tries.failed(endpoint, full)
         tries.check(full)
-        await clock.turn(90.0)
+        await clock.advance(90.0)
     tries.failed(endpoint, full)
     with pytest.raises(
         AttemptsUsedUp, match=r"5 attempts failed \(retry rule `server`\), on http://a, the last one: no room"

@@ -16,7 +16,7 @@ from piston_loopback import known as known_server
 from support.builds import submitted
 from support.command_line import RIGHT
 from support.engines import submission_recipe
-from support.servers import EndpointReport, Fixed, counts
+from support.servers import EndpointReport, Fixed, read_metrics
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
 from ioi_eval.engines.contract import ArtifactsLost, BuildSpec, BuildSuccess, WorkerArtifact
@@ -127,14 +127,14 @@ async def test_built_program_stays_on_worker_for_later_run(workers: Workers, sto
     server, program = await workers.start(), submission()
     async with scorer(store, server) as client:
         await client.score(PROBLEM, submission())  # all that is sent once
-        before = await counts(server)
+        before = await read_metrics(server)
         assert (await client.score(PROBLEM, program)).points == 100
-        after = await counts(server)
+        after = await read_metrics(server)
     ways = ("ioi_eval_sent_bytes_total", "ioi_eval_received_bytes_total")
     assert sum(after[way] - before[way] for way in ways) < 100_000, "the program has more"
     async with scorer(store, server) as client:
         assert (await client.score(PROBLEM, program)).points == 100
-    assert (after[MADE], (await counts(server))[MADE]) == (2, 2)
+    assert (after[MADE], (await read_metrics(server))[MADE]) == (2, 2)
 
 
 @pytest.mark.usefixtures("looked_at_once")
@@ -146,9 +146,9 @@ async def test_program_lost_by_worker_is_built_again(workers: Workers, store: St
     second = await workers.start(port=first.port)
     async with scorer(store, second) as client:
         assert (await client.score(PROBLEM, program)).points == 100
-        assert (await counts(second)).get(MADE, 0) == 0, "what was lost once comes to the client"
+        assert (await read_metrics(second)).get(MADE, 0) == 0, "what was lost once comes to the client"
         assert (await client.score(PROBLEM, submission())).points == 100
-        assert (await counts(second))[MADE] == 1
+        assert (await read_metrics(second))[MADE] == 1
 
 
 @pytest.mark.usefixtures("looked_at_once")
@@ -156,7 +156,7 @@ async def test_program_is_sent_with_job_if_worker_cache_is_too_small(workers: Wo
     server = await workers.start(room=100_000)
     async with scorer(store, server) as client:
         assert (await client.score(PROBLEM, submission())).points == 100
-    assert (await counts(server)).get(MADE, 0) == 0
+    assert (await read_metrics(server)).get(MADE, 0) == 0
 
 
 @pytest.mark.usefixtures("looked_at_once")
@@ -209,8 +209,8 @@ async def test_second_worker_fetches_program_from_builder(workers: Workers) -> N
         job = await built(client, here)
         for server in (here, there, there):
             assert (await client.execute(server, job)).run.stdout == "07\n"
-    assert (await counts(one)).get(RECEIVED, 0) == 0
-    assert (await counts(two))[RECEIVED] == 1
+    assert (await read_metrics(one)).get(RECEIVED, 0) == 0
+    assert (await read_metrics(two))[RECEIVED] == 1
 
 
 async def test_worker_without_cache_gets_program_with_job(workers: Workers, engine: EmbeddedEngine) -> None:
@@ -319,11 +319,11 @@ async def test_precompiled_header_on_worker_leaves_artifact_identical(
                     await until_made(server, 3)
             hashes.append(found)
         if precompiles:
-            assert (await counts(server))[USED] >= 2
+            assert (await read_metrics(server))[USED] >= 2
     assert hashes[0] == hashes[1] and len({*hashes[0]}) == 4
 
 
 async def until_made(server: Server, number: int) -> None:
     async with asyncio.timeout(300):
-        while (await counts(server)).get(MADE, 0) < number:  # noqa: ASYNC110 - the worker tells nobody
+        while (await read_metrics(server)).get(MADE, 0) < number:  # noqa: ASYNC110 - the worker tells nobody
             await asyncio.sleep(0.05)
