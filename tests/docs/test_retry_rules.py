@@ -108,6 +108,6 @@ def test_retry_waits_double_up_to_longest() -> None:
     assert [rule.is_last(attempt) for attempt in (1, 4, 5, 6)] == [False, False, True, True]
 
 
-def test_used_up_message_names_retry_rule() -> None:
+def test_message_after_the_last_retry_names_the_retry_rule() -> None:
     assert retry.REPLY.used_up(4) == "after 4 attempts (retry rule `reply`)"
     assert retry.REPLY.used_up(1) == "after 1 attempt (retry rule `reply`)"

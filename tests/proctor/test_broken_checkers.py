@@ -160,7 +160,7 @@ def test_checker_that_rejects_the_reference_answer_is_a_failure(bench: Bench) ->
     [("{}", True), ("30512 31000", False), ("", False), (None, False)],
     ids=["an output", "a score to compare with", "empty", "none"],
 )
-def test_reported_failure_depends_on_result_for_answer(
+def test_testlib_fail_verdict_counts_only_if_the_reference_answer_passes(
     bench: Bench, answer: str | None, is_blamed: bool
 ) -> None:
     checker = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS)
@@ -204,7 +204,7 @@ int main(int, char** argv) {
     assert (line.end, line.score, line.failure) == ("ok", 0, None), line
 
 
-def test_checker_is_tried_on_each_test_without_answer(bench: Bench) -> None:
+def test_failing_checker_is_tried_on_empty_output_for_each_test(bench: Bench) -> None:
     """The checker's word on an empty output depends on the input."""
     source = """#include <cstdio>
 int main(int, char** argv) {

@@ -152,7 +152,7 @@ def test_stripped_compares_inner_bytes_exactly(bench: Bench) -> None:
     assert [judged.tests[i].score for i in range(4)] == [1, 0, 0, 1]
 
 
-def test_white_diff_on_a_line_of_ten_megabytes(bench: Bench) -> None:
+def test_white_diff_compares_lines_of_ten_megabytes(bench: Bench) -> None:
     line = b"1 " * (5 << 20)
     judged = bench.judge(
         "", [("", line[:-1]), ("", line + b"2")], task_type="OutputOnly", submission=PlanSubmission(),

@@ -144,7 +144,7 @@ def test_fork_bomb_with_fork_permission_is_killed(bench: Bench) -> None:
     assert (line.end, line.score, line.processes) == ("threads", 0, 3)
 
 
-def test_clone_with_other_flags_is_refused(bench: Bench) -> None:
+def test_clone_with_flags_other_than_fork_is_refused(bench: Bench) -> None:
     """No process that shares memory, stops its parent, or is another's child; and nothing that reaches another."""
     source = """
     static long made(unsigned long flags) {
@@ -268,7 +268,7 @@ def test_forked_processes_are_killed_when_the_first_process_exits(bench: Bench) 
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_waiting_processes_are_idle(bench: Bench) -> None:
+def test_forked_processes_that_all_wait_are_killed_as_idle(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=5000, wall_ms=500, hard_ms=5000)
     line = bench.one(START + "int main() { fork(); for (;;) pause(); }", submission=family(2), limits=limits)
     assert line.end == "wall"
@@ -279,7 +279,7 @@ def test_plan_permits_at_most_sixteen_processes(bench: Bench) -> None:
     assert "submission.processes: a number from 1 to 16 expected" in judged.boxed.stdout
 
 
-def test_permission_without_seccomp_is_a_failure(bench: Bench) -> None:
+def test_fork_permission_without_seccomp_is_a_judge_failure(bench: Bench) -> None:
     bare = replace(bench, layers=tuple(layer for layer in bench.layers if layer != "seccomp"))
     judged = bare.judge(TWO_PHASES, [("1", "2")], submission=family(2), limits=LIMITS)
     assert "cannot be counted" in str(judged.tests[0].failure)

@@ -34,7 +34,7 @@ def test_host_file_of_same_user_is_read_only(bench: Bench, profile: str) -> None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand over what is closed to a box's user")
-def test_unreachable_host_file_keeps_all_layers(bench: Bench, tmp_path: Path) -> None:
+def test_unreachable_host_file_does_not_disable_sandbox_layers(bench: Bench, tmp_path: Path) -> None:
     """With the uid that stands for all strangers in a namespace."""
     file = tmp_path / "held"
     file.write_text("as it was")

@@ -218,7 +218,7 @@ JOINED = "pthread_t other; pthread_create(&other, nullptr, waits, nullptr); pthr
 
 @pytest.mark.nightly(unless="")
 @pytest.mark.parametrize(("before", "waits"), [("", WAITS), (ANOTHER, JOINED)], ids=["itself", "a thread"])
-def test_disk_wait_is_not_idle(bench: Bench, before: str, waits: str) -> None:
+def test_program_waiting_for_disk_is_not_idle(bench: Bench, before: str, waits: str) -> None:
     """A parent whose vfork is under way is in the state of those who wait for a disk."""
     program = f'#include <pthread.h>\n{HEAD}{before}int main() {{ {waits} puts("done"); }}'
     limits = {"cpu_ms": 5000, "wall_ms": 400, "hard_ms": 60_000}
@@ -334,7 +334,7 @@ def results_of_looks(compiled: Callable[[str], Path], mode: str, looks: str) -> 
         ("0 0 0  10 1 5  20 0 6  30 1 6  40 1 6  50 0 6", "30 20"),  # and then none has
     ],
 )
-def test_disk_work_is_measured(compiled: Callable[[str], Path], looks: str, told: str) -> None:
+def test_time_blocked_on_disk_is_measured(compiled: Callable[[str], Path], looks: str, told: str) -> None:
     assert results_of_looks(compiled, "blocked", looks) == told
 
 
@@ -477,7 +477,7 @@ def ended(
         ([computed_until(9990)], {"still": (100, 3000), "whole": 20_000}, "none"),
     ],
 )
-def test_time_account_reports_reached_limit(
+def test_time_accounting_reports_the_reached_limit(
     compiled: Callable[[str], Path], programs: Sequence[Did], rules: dict[str, Any], told: str
 ) -> None:
     assert ended(compiled, *programs, **rules) == told

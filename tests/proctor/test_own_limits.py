@@ -45,7 +45,7 @@ int main() {
 """
 
 
-def test_per_process_limits_can_be_set(bench: Bench) -> None:
+def test_cpp_program_can_set_its_memory_and_file_limits(bench: Bench) -> None:
     line = bench.one(SETS, answer="AS CORE CPU DATA FSIZE NOFILE STACK")
     assert (line.end, line.score) == ("ok", 1), line
 

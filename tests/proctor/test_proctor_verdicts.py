@@ -84,7 +84,7 @@ char many[5000];""",
 
 
 @pytest.mark.parametrize("name", BAD_ENDS)
-def test_failed_programs_have_the_end_and_feedback(bench: Bench, name: str) -> None:
+def test_crashed_program_reports_its_ending_and_signal(bench: Bench, name: str) -> None:
     _, limits, *expected = BAD_ENDS[name]
     line = bench.one(
         ENDING, limits=limits, submission=PlanSubmission(argv=("submission", name), address_space=True)
@@ -283,13 +283,13 @@ WORDS = {
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_feedback_has_no_locations(bench: Bench, name: str) -> None:
+def test_feedback_omits_source_file_locations(bench: Bench, name: str) -> None:
     written, words = WORDS[name]
     code = f"import os, sys\nsys.stderr.write({written!r})\nsys.stderr.flush()\nos._exit(1)"
     assert bench.one(code, language="python").feedback.strip() == words.strip()
 
 
-def test_settled_groups_are_skipped(bench: Bench) -> None:
+def test_tests_of_decided_groups_are_skipped(bench: Bench) -> None:
     judged = bench.judge(
         SUM,
         [("1 2", "4"), ("1 2", "3"), ("1 2", "3"), ("1 2", "3")],

@@ -92,7 +92,7 @@ def test_process_that_dies_early_blocks_no_partner(bench: Bench) -> None:
         assert (line.end, line.signal) == ("signal", 6), line
 
 
-def test_silent_process_that_ends_well_has_manager_result(bench: Bench) -> None:
+def test_process_exiting_without_output_gets_the_manager_result(bench: Bench) -> None:
     line = talk(bench, "int main(){}").tests[0]
     assert (line.end, line.score, line.feedback) == ("ok", 0, "no answer")
 

@@ -232,7 +232,7 @@ int main(int, char** argv) {
 """
 
 
-def test_input_is_an_ordinary_file(bench: Bench) -> None:
+def test_standard_input_of_a_test_is_a_regular_file(bench: Bench) -> None:
     tests = [(f"word{index}", f"1 5 word{index} 2 ord{index} 5 5 word{index} 1 1 1") for index in range(3)]
     submission = PlanSubmission(argv=("submission",), streams=True)
     judged = bench.judge(READING, tests, submission=submission, show=True)

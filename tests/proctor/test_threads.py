@@ -101,7 +101,7 @@ def test_permitted_number_of_threads_runs(bench: Bench, source: str) -> None:
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_joined_threads_may_end_late(bench: Bench) -> None:
+def test_joined_threads_that_still_exit_do_not_exceed_the_thread_limit(bench: Bench) -> None:
     """Java says that a thread has ended before it has, and starts the next one: ended ones crowd."""
     source = (
         START
@@ -278,7 +278,7 @@ def test_thread_with_its_own_descriptor_table_is_refused(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1)
 
 
-def test_memory_counts_after_first_thread_ended(bench: Bench) -> None:
+def test_memory_is_measured_after_the_main_thread_ended(bench: Bench) -> None:
     source = (
         START
         + """

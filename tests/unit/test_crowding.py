@@ -20,14 +20,14 @@ def test_overload_is_reported_once_with_totals() -> None:
     assert crowding.add(result(1.0, 30.0)) is None
 
 
-def test_short_programs_may_wait_long() -> None:
+def test_overload_is_reported_if_short_programs_wait_long() -> None:
     crowding = OverloadDetector()
     assert [crowding.add(result(0.1, 4.0)), crowding.add(result(0.1, 4.0))] == [None, None]
     told = crowding.add(result(0.1, 4.0))
     assert told is not None and told.waited == 12.0
 
 
-def test_quiet_machine_reports_no_overload() -> None:
+def test_idle_machine_reports_no_overload() -> None:
     crowding = OverloadDetector()
     assert [crowding.add(result(3.0, 0.1)), crowding.add(result(None, None))] == [None, None]
 

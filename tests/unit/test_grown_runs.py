@@ -263,7 +263,7 @@ async def test_selected_rows_do_not_change_the_identity_of_the_dump(session: Ses
     assert session.told == {"problem": 20} and len(session.results()) == 20
 
 
-async def test_row_that_returns_keeps_result(session: Session) -> None:
+async def test_removed_and_readded_row_keeps_its_result(session: Session) -> None:
     session.rows = programs(range(3))
     await session.score()
     left = session.rows.pop()
@@ -377,7 +377,7 @@ async def test_another_compiler_is_named_and_not_mixed_in(
     assert Counter(one["compiler"] for one in session.results().values()) == {compiler: 2, f"{compiler}.9": 2}
 
 
-async def test_forecast_equals_following_call(session: Session) -> None:
+async def test_dry_run_forecast_equals_the_following_run(session: Session) -> None:
     session.rows = [*programs(range(8)), {**programs([0])[0], "uuid": "equal"}]
     first = forecast(session)
     assert (first.rows, first.known, first.judged, first.tests, first.problems) == (9, 1, 8, 8 * 4, 2)

@@ -112,7 +112,7 @@ def test_public_name_loads_only_needed_modules(name: str, unneeded: str) -> None
     assert f"ioi_eval.{unneeded}" not in done.stdout.split()
 
 
-def test_all_is_sorted_and_equals_dir() -> None:
+def test_public_name_list_is_sorted_and_equals_dir() -> None:
     assert ioi_eval.__all__ == sorted(ioi_eval.__all__)
     assert dir(ioi_eval) == ioi_eval.__all__
 
@@ -142,7 +142,7 @@ async def test_documented_fake_engine_test_works() -> None:
     assert result.points == 0.5
 
 
-def test_folders_may_be_named_by_text(tmp_path: Path) -> None:
+def test_public_functions_accept_folder_paths_as_strings(tmp_path: Path) -> None:
     assert Store(f"{tmp_path}/store").root == tmp_path / "store"
     zipped = load_problems(str(examples_folder() / "problems"), cache=f"{tmp_path}/cache", only={"carousel"})
     assert list(zipped) == ["carousel"]

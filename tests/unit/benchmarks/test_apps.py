@@ -72,7 +72,7 @@ def test_dump_rows_name_problems_by_id_or_alias(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["42", "apps_1"])
-def test_rows_are_selected_by_id_or_alias(tmp_path: Path, name: str) -> None:
+def test_dump_rows_are_selected_by_problem_id_or_alias(tmp_path: Path, name: str) -> None:
     problems = loaded(tmp_path, "apps", [apps(5), apps(42)])
     rows = [{"problem_id": one, "code": f"{one!r}"} for one in (42, "apps_1", 5, "of another dataset")]
     dump = write_jsonl(tmp_path / "d.jsonl", rows)
@@ -107,7 +107,7 @@ async def test_problem_without_tests_raises_judge_failure_with_the_reason(
             assert failure.value.reason.startswith(reason)
 
 
-def test_null_columns_are_accepted(tmp_path: Path) -> None:
+def test_apps_row_with_null_columns_is_accepted(tmp_path: Path) -> None:
     columns = ("problem_id", "question", "solutions", "difficulty", "url", "starter_code")
     problems = loaded(tmp_path, "apps", [apps(1), apps(2, **dict.fromkeys(columns))])
     assert (problems["apps_1"].statement, problems["apps_1"].difficulty) == (None, "")

@@ -164,7 +164,7 @@ SERVED_TWICE = {**SERVED, "choices": SERVED["choices"] * 2}
 
 
 @pytest.mark.parametrize("first", [ANSWER, "", "[]"])
-def test_column_of_a_table_with_a_plural_name_holds_lists_or_replies(tmp_path: Path, first: str) -> None:
+def test_csv_column_with_plural_name_contains_lists_or_single_replies(tmp_path: Path, first: str) -> None:
     texts = enumerate((first, str(SEVERAL)))
     rows = [{"problem_id": "sum", "id": n, "completions": text} for n, text in texts]
     found = [one.key for one in read(write_csv(tmp_path / "x.csv", rows))]
@@ -172,7 +172,7 @@ def test_column_of_a_table_with_a_plural_name_holds_lists_or_replies(tmp_path: P
 
 
 @pytest.mark.parametrize("column", ["solutions", "Samples", "model_answers", "gen_list", "outputs"])
-def test_named_column_of_a_table_with_a_plural_name_holds_lists(tmp_path: Path, column: str) -> None:
+def test_csv_column_with_plural_name_given_by_option_contains_lists(tmp_path: Path, column: str) -> None:
     path = write_csv(tmp_path / "x.csv", [{"problem_id": "sum", "id": 1, column: json.dumps(SEVERAL)}])
     found = read(path, code_column=column, always_extract=True)
     assert [one.key for one in found] == ["1/0", "1/1"]
@@ -236,7 +236,7 @@ def test_reply_that_looks_like_chat_is_no_bad_row(tmp_path: Path, column: str, t
     read(write_csv(tmp_path / "x.csv", [{"problem_id": "sum", column: text}]))
 
 
-def test_list_like_text_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reply_that_looks_like_a_list_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reply of 300 KB took 8 s."""
     asked = list[str]()
     monkeypatch.setattr("ioi_eval.benchmarks.dump_reader.parse_list", lambda text: asked.append(text))

@@ -200,7 +200,7 @@ def test_entry_file_describes_benchmark(cli: CommandLine, tmp_path: Path) -> Non
     assert (problem.limits.cpu_time, problem.checker.kind) == (2, CheckerKind.TOKENS)
 
 
-def test_tags_column_may_be_list(tmp_path: Path) -> None:
+def test_tags_column_of_benchmark_entry_may_contain_lists(tmp_path: Path) -> None:
     entry = tmp_path / "sums.toml"
     entry.write_text(f'{ENTRY}\ntags = ["labels", "source"]\n')
     row = {"text": "Add.", "info": {"cases": PAIRS}}
@@ -228,7 +228,7 @@ def test_float_difficulty_is_read_as_integer(tmp_path: Path, asked: str) -> None
     assert (problem.id, problem.difficulty) == ("5", "1900")
 
 
-def test_wrong_entry_is_an_input_error(tmp_path: Path) -> None:
+def test_invalid_benchmark_entry_is_an_input_error(tmp_path: Path) -> None:
     for text, said in (
         (ENTRY.replace("comparison", "comparisn"), "Did you mean 'comparison'"),
         (ENTRY.replace("time_limit = 2", "time_limit = -2"), "time_limit"),

@@ -287,7 +287,7 @@ def test_unreadable_folder_is_input_error(tmp_path: Path, monkeypatch: pytest.Mo
         dump_files([tmp_path])
 
 
-def test_paths_without_dump_are_input_error(tmp_path: Path) -> None:
+def test_path_without_dump_files_is_input_error(tmp_path: Path) -> None:
     for name in ("x.txt", "x.txt.gz", "x.parquet.zst"):
         (tmp_path / name).touch()
     for path, words in (

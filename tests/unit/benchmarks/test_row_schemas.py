@@ -223,7 +223,7 @@ def test_missing_column_is_reported_once(tmp_path: Path) -> None:
 PAGE = Path(__file__).parents[3] / "docs" / "dumps.md"
 
 
-def test_page_has_the_tables_of_columns_and_shapes() -> None:
+def test_dump_page_has_the_tables_of_columns_and_row_schemas() -> None:
     """Rows of the code, word by word; where this fails it prints what belongs there."""
     for table in "\n".join(shape_lines()).split("\n\n"):
         assert f"{table}\n" in PAGE.read_text(), table
@@ -267,7 +267,7 @@ def _shown(column: str) -> str:
     return "the standard column" if not column else column if " " in column else f"`{column}`"
 
 
-def test_page_has_an_example_row_of_every_shape() -> None:
+def test_dump_page_has_an_example_of_every_row_schema() -> None:
     _, _, block = PAGE.read_text().partition("reads each of these rows -->\n```json\n")
     rows = [json.loads(line) for line in block.partition("\n```")[0].splitlines()]
     assert [find_schema(row) for row in rows] == [*ROW_SCHEMAS]
@@ -355,7 +355,7 @@ def test_folder_of_programs_by_names_of_problems_is_a_dump(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("other", ["notes.txt", "sum/main.py", "sum/a/0.py"])
-def test_folder_with_other_files_is_no_folder_of_programs(tmp_path: Path, other: str) -> None:
+def test_folder_with_other_files_is_not_read_as_folder_of_programs(tmp_path: Path, other: str) -> None:
     folder = sampled(tmp_path / "x", sum_0="print(1)\n")
     (folder / other).parent.mkdir(exist_ok=True)
     (folder / other).touch()

@@ -62,12 +62,12 @@ def test_sample_is_drawn_after_the_other_options() -> None:
         (BenchmarkOptions(date_to="last year"), "'last year' is not a date"),
     ],
 )
-def test_unknown_value_of_an_option_is_an_input_error(options: BenchmarkOptions, words: str) -> None:
+def test_unknown_value_of_a_problem_filter_is_an_input_error(options: BenchmarkOptions, words: str) -> None:
     with pytest.raises(InputError, match=words):
         select(MANY, options)
 
 
-def test_filter_fails_only_if_no_value_matches() -> None:
+def test_problem_filter_fails_only_if_no_value_matches() -> None:
     options = BenchmarkOptions(difficulty=frozenset({"hard", "introductory"}), years=frozenset({2021, 1999}))
     found = select(MANY, options)
     assert found and {(one.difficulty, one.year) for one in found} == {("Hard", 2021)}

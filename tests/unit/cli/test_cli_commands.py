@@ -135,7 +135,7 @@ except JudgeFailure as failure:
 """
 
 
-def test_retries_are_not_printed(cli: CommandLine) -> None:
+def test_log_messages_of_retries_are_not_printed(cli: CommandLine) -> None:
     """Between the lines of a progress bar they would be a blot."""
     script = cli.folder / "retries.py"
     script.write_text(RETRIES)

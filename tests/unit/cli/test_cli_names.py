@@ -20,7 +20,7 @@ from ioi_eval.runs import ServersFound
 PACKAGES = Path(__file__).parents[2] / "packages"
 
 
-def test_only_whole_names_are_options() -> None:
+def test_only_whole_argument_names_are_translated_to_options() -> None:
     assert console.replace_argument_names("Choose another out=FOLDER") == "Choose another --out folder"
     assert console.replace_argument_names("n_problems=3, timeout=FOLDER, xpython=PATH") == (
         "n_problems=3, timeout=FOLDER, xpython=PATH"
@@ -35,7 +35,9 @@ def test_only_whole_names_are_options() -> None:
         (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Correct it, and try it with --print-prompt"),
     ],
 )
-def test_remedies_name_options(cli: CommandLine, arguments: tuple[str, ...], words: str) -> None:
+def test_remedies_of_error_messages_name_options(
+    cli: CommandLine, arguments: tuple[str, ...], words: str
+) -> None:
     shutil.copytree(PACKAGES / "halves", cli.folder / "halves")
     (cli.folder / "halves" / "tests" / "06").unlink()
     write_pond(cli.folder / "pond")
@@ -56,7 +58,7 @@ def write_pond(folder: Path) -> None:
 
 
 @needs_plugin("dmoj")
-def test_notes_of_packages_name_options(cli: CommandLine) -> None:
+def test_notes_of_packages_name_command_line_options(cli: CommandLine) -> None:
     write_pond(cli.folder / "pond")
     assert "judge; --time-limit and --memory-limit set others" in cli("problems", "pond").stdout
     [package] = json.loads(cli("problems", "pond", "--json").stdout)

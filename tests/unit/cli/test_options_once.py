@@ -17,7 +17,7 @@ from ioi_eval.model.options import CliOption, Count
 from ioi_eval.models import Value
 
 
-def test_replacement_table_repeats_no_option_of_field() -> None:
+def test_message_replacements_repeat_no_generated_option_name() -> None:
     for name in list_commands():
         load_command(name)
     for argument, words in console._REPLACEMENTS.items():

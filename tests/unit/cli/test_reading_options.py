@@ -43,7 +43,7 @@ def test_columns_option_separates_expected_column() -> None:
         ([""], "--columns: '' names no column"),
     ],
 )
-def test_columns_option_refuses_other_texts(typed: list[str], words: str) -> None:
+def test_malformed_columns_option_is_input_error(typed: list[str], words: str) -> None:
     with pytest.raises(InputError) as refused:
         RowOptions(columns=typed)
     assert words in format_input_error(refused.value)

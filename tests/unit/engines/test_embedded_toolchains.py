@@ -40,7 +40,7 @@ def test_toolchains_of_machine_are_found() -> None:
     assert all(name == tool.command and tool.version for name, tool in found.items())
 
 
-def test_cached_toolchains_of_tests_equal_fresh_ones() -> None:
+def test_cached_toolchains_equal_a_new_search() -> None:
     usable = [found.path for found in interpreters() if not found.why_not]
     for asked in ((usable[-1], ()), ("", ("numpy", "pandas"))):
         assert toolchains.toolchains(*asked) == cached_toolchains(*asked)

@@ -155,7 +155,7 @@ def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.Monk
     assert [*folders.lacks()] == []
 
 
-def test_is_in_memory_is_false_without_proc(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
+def test_folder_does_not_count_as_in_memory_without_proc(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: (base / "none").read_bytes())
     assert folders.is_in_memory(base) is False
 
@@ -165,7 +165,7 @@ def test_unusable_memory_file_system_has_reason(base: Path) -> None:
     assert "cannot be written" in (why_not_in_memory(1, base / "missing") or "")
 
 
-def test_slots_are_limited_by_disk_space_for_each(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_slots_is_limited_by_disk_space(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(free=3 * MIN_SLOT_BYTES - 1)
     assert [disk.slots(slots) for slots in (1, 2, 3, 64)] == [1, 2, 2, 2]
     monkeypatch.setattr(Disk, "look", lambda folder: disk)

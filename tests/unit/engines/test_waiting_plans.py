@@ -57,7 +57,7 @@ def test_only_allowed_imported_modules_are_preloaded(source: str | bytes, expect
     assert modules(source) == expected
 
 
-def test_harness_modules_are_preloaded() -> None:
+def test_fork_server_preloads_modules_of_the_harness() -> None:
     warm = add_fork_server(program("import bisect, zlib", harness=True), profile()).submission.warm
     assert warm is not None
     assert set(HARNESS) < set(warm.modules)

@@ -105,7 +105,7 @@ def test_invalid_model_key_error_hides_key(key: str) -> None:
         StubReply(200, RIGHT.body, {"Content-Encoding": "gzip"}),
     ],
 )
-async def test_temporary_fault_is_tried_again(fault: StubReply) -> None:
+async def test_temporary_model_server_fault_is_retried(fault: StubReply) -> None:
     with model_server(fault, RIGHT) as server:
         assert (await written(server)).generation == "the program"
     assert len(server.asked) == 2
@@ -143,7 +143,7 @@ async def test_retry_after_pauses_allow_more_attempts() -> None:
     assert len(server.asked) == 20
 
 
-async def test_named_pause_delays_all_requests() -> None:
+async def test_retry_after_header_delays_all_model_requests() -> None:
     times = list[float]()
 
     def note(asked: StubRequest) -> StubReply:

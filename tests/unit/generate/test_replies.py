@@ -43,7 +43,7 @@ def test_reply_message_gives_content_and_reasoning(message: Any, content: str, r
     assert (reply.content, reply.reasoning, reply.stop_reason) == (content, reasoning, "stop")
 
 
-def test_first_of_several_choices_is_used() -> None:
+def test_first_of_several_model_choices_is_used() -> None:
     body = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"} for text in "ab"]})
     assert read_reply(200, {}, body.encode(), now=NOW).content == "a"
 
@@ -136,7 +136,7 @@ def test_fault_reason_quotes_error_message_of_server() -> None:
     assert fault(500, b"\xff\xfe" * 400).reason.startswith("HTTP 500: ")
 
 
-def test_redirect_fault_names_location() -> None:
+def test_fault_of_redirecting_model_server_names_the_location() -> None:
     found = fault(308, location="https://there/v1")
     assert found.kind is FaultKind.FINAL and "https://there/v1" in found.reason
 

@@ -242,7 +242,9 @@ def test_extract_code_returns_last_block_of_language() -> None:
         ("```python\nx\n```", "python", 0),
     ],
 )
-def test_code_format_reward_checks_answer(text: str, language: str, reward: float) -> None:
+def test_code_format_reward_depends_on_the_format_of_the_reply(
+    text: str, language: str, reward: float
+) -> None:
     completions = [[{"role": "assistant", "content": text}]]
     assert open_r1.get_code_format_reward(language)(completions) == [reward]
     assert open_r1.get_code_format_reward("none")(completions, language=[language]) == [reward]
@@ -278,7 +280,9 @@ def written_tests(folder: Path) -> None:
     write_table(table(columns), folder / "test_cases_0007.parquet")
 
 
-async def test_generated_tests_are_read_from_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_open_r1_generated_tests_are_read_from_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match="CF_TESTS_FOLDER: it is not set"):
         await open_r1.get_generated_tests("7/A")
     monkeypatch.setenv("CF_TESTS_FOLDER", str(tmp_path / "no"))

@@ -192,7 +192,7 @@ def test_single_function_argument_needs_no_list() -> None:
     assert rewards(RewardMode.PARTIAL, [fenced("def twice(n): return 2 * (n or 0)")], tests=[table]) == [1]
 
 
-def test_long_numpy_tests_are_distinguished() -> None:
+def test_reward_distinguishes_long_numpy_test_arrays() -> None:
     """Whose texts are cut in the middle."""
     right, other = ({"inputs": numpy.array(["1"] * 2000), "outputs": numpy.array(["1"] * 2000)} for _ in "ab")
     other["outputs"][1000] = "2"
@@ -235,7 +235,7 @@ UNREADABLE: list[Any] = [
 
 
 @pytest.mark.parametrize("tests", UNREADABLE, ids=map(str, range(len(UNREADABLE))))
-def test_broken_rows_do_not_raise(tests: Any) -> None:
+def test_reward_of_broken_rows_does_not_raise(tests: Any) -> None:
     assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=[tests, TESTS]) == [None, 1]
     assert compute_score("apps", RIGHT, tests) == 0
     assert compute_score_batch(["apps"] * 2, [RIGHT] * 2, [tests, TESTS], on_failure=-3) == [-3, 1]
@@ -502,7 +502,7 @@ def test_value_that_is_not_a_completion_is_an_input_error(completion: Any) -> No
 
 
 @pytest.mark.parametrize("role", ["tool", "user"])
-def test_later_messages_of_other_roles_are_ignored(role: str) -> None:
+def test_completion_text_ignores_messages_of_other_roles(role: str) -> None:
     """As a tool whose calls are used up: its result was the completion."""
     other = {"role": role, "content": RIGHT}
     assert reply_text([{"role": "assistant", "content": "Hm."}, other]) == "Hm."

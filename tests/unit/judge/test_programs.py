@@ -444,7 +444,7 @@ def still_there(path: str) -> bool:
     return os.path.lexists(path)
 
 
-async def test_files_handed_over_by_engine_are_deleted(tmp_path: Path) -> None:
+async def test_files_fetched_by_the_engine_are_deleted_after_the_build(tmp_path: Path) -> None:
     handed: list[str] = []
 
     class Watched(FakeEngine):

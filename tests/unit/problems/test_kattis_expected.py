@@ -78,14 +78,16 @@ def test_submission_rules_become_expectations(
     assert is_expectation_met(expectation, results, share=0) is agrees
 
 
-def test_required_tle_marks_slow_solutions(tmp_path: Path) -> None:
+def test_kattis_submission_with_required_tle_is_a_slow_solution(tmp_path: Path) -> None:
     found = solutions(tmp_path, "wrong_answer: {required: [TLE]}\naccepted: {permitted: [AC]}\n")
     kinds = {name: expected_speed(sound(tmp_path / "p"), one) for name, one in found.items()}
     assert kinds == {"best.cpp": "right", "off.py": "slow"}
 
 
 @pytest.mark.parametrize(("tag", "score"), [("@EXPECTED_SCORE@: 30", 30), ("@EXPECTED_SCORE@:30.25", 30.25)])
-def test_score_tag_gives_expected_points(tmp_path: Path, tag: str, score: float) -> None:
+def test_expected_score_tag_in_kattis_submission_gives_expected_points(
+    tmp_path: Path, tag: str, score: float
+) -> None:
     files = {**GROUPS, "submissions/partially_accepted/some.py": f"# {tag}\nprint(1)\n"}
     problem = sound(write(tmp_path / "p", files))
     (some,) = [one for one in problem.solutions if one.name == "some.py"]

@@ -44,7 +44,7 @@ def groups(folder: Path, *settings: str, secret: str = "", **files: str) -> Path
     ("wrong", "part"),
     [((), 1), (("group1/a",), 0), (("group2/a",), 30 / 40), (("group2/a", "group2/b"), 0)],
 )
-def test_min_aggregation_of_groups_gives_expected_share(
+def test_kattis_min_aggregation_of_groups_gives_expected_share(
     tmp_path: Path, wrong: tuple[str, ...], part: float
 ) -> None:
     sums = "max_score: 60\nscore_aggregation: sum\nrequire_pass: secret/group1\n"

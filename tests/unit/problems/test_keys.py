@@ -89,13 +89,13 @@ def test_unknown_keys_are_refused_if_misspelt_or_configured(
         ]
 
 
-def test_key_similar_to_present_one_is_not_misspelt() -> None:
+def test_unknown_key_similar_to_a_present_key_is_no_misspelling() -> None:
     keys, faults = house(name="hut", names="huts", cellar=False)
     keys.check_keys()
     assert faults.errors == []
 
 
-def test_table_has_units_bounds_and_defaults() -> None:
+def test_package_key_table_has_units_bounds_and_defaults() -> None:
     assert format_key_table(_House).splitlines()[2:] == [
         "| `name` | a title | refused |",
         "| `height` | metres: above 0 | 2.5 |",
@@ -105,7 +105,7 @@ def test_table_has_units_bounds_and_defaults() -> None:
     ]
 
 
-def test_misspelling_is_decided_in_one_module() -> None:
+def test_only_one_module_compares_package_keys_for_similarity() -> None:
     package = Path(ioi_eval.__file__).parent
     files = [*package.glob("problems/**/*.py"), *package.glob("plugins/*/*.py")]
     uses = [

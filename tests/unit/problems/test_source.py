@@ -479,7 +479,7 @@ def test_two_real_packages_load(cache: Path) -> None:
     assert Counter(solution.expected for solution in machine.solutions)["incorrect"] == 12
 
 
-def test_hidden_files_are_skipped_in_folders(tmp_path: Path) -> None:
+def test_hidden_files_in_problem_folders_are_skipped(tmp_path: Path) -> None:
     for name in ("b/x.h", "b/.x.h", "b/.git/x.h", "b/c/x.h", "x.h"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()

@@ -140,7 +140,7 @@ def test_report_filters_apply_to_whole_page_and_set_url(tmp_path: Path, browser:
     assert [row[0] for row in shown(browser, BOARD)] == ["m0"]
 
 
-def test_cleared_filters_restore_page(tmp_path: Path, browser: Any) -> None:
+def test_clearing_the_report_filters_restores_the_page(tmp_path: Path, browser: Any) -> None:
     folder = languages(tmp_path / "run")
     write_reports(folder)
     chosen(browser, folder, "")
@@ -284,7 +284,7 @@ def test_submission_list_can_be_sorted_and_filtered(folder: Path, browser: Any) 
     assert column(browser, 3) == ["CE"] * 6
 
 
-def test_changes_of_ranks_sort_as_numbers(tmp_path: Path, browser: Any) -> None:
+def test_rank_change_column_sorts_numerically(tmp_path: Path, browser: Any) -> None:
     folders = []
     for name, models in (("before", "abcd"), ("after", "dbac")):
         rows = []
@@ -501,7 +501,7 @@ def test_pages_match_golden_images(recorded_run: Path, browser: Any, name: str) 
     assert unlike <= golden_images.MOST, f"{unlike:.1%} differ; if that is meant: {golden_images.__doc__}"
 
 
-def test_image_comparison_detects_differences(browser: Any) -> None:
+def test_golden_image_comparison_detects_differences(browser: Any) -> None:
     one, dark, problem = (
         (golden_images.FOLDER / f"{name}.png").read_bytes() for name in ("report", "report-dark", "problem")
     )

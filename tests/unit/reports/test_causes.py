@@ -47,7 +47,7 @@ COMPILER = "In function 'main':\nmain.cpp:12:5: error: ‘x’ was not declared 
         ({}, {"compiles": False}, "CE"),
     ],
 )
-def test_cause_joins_verdict_and_shared_line(
+def test_failure_cause_contains_verdict_and_feedback_line(
     statuses: dict[str, Verdict], fields: dict[str, Any], expected: str
 ) -> None:
     assert find_cause(result(submission("a"), statuses, problem=WITH_SAMPLE, **fields)) == expected

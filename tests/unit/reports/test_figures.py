@@ -134,24 +134,24 @@ def test_curves_are_drawn_to_scale() -> None:
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 1), (1, 50), (0, 0.07), (0, 3000), (1, 1), (0, 0)])
-def test_ticks_are_few_and_within(least: float, most: float) -> None:
+def test_axis_ticks_are_few_and_within_the_range(least: float, most: float) -> None:
     ticks = Axis(title="x", least=least, most=most).ticks()
     assert 1 <= len(ticks) <= 7 and all(least <= tick <= most + 1e-9 for tick in ticks)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 13, 50, 1000])
-def test_ticks_of_counts_are_whole(most: int) -> None:
+def test_axis_ticks_of_counts_are_integers(most: int) -> None:
     ticks = Axis(title="k", least=1, most=most, whole=True).ticks()
     assert 1 <= len(ticks) <= 7 and all(tick == int(tick) for tick in ticks)
 
 
-def test_shortened_names_keep_differing_ends() -> None:
+def test_shortened_model_names_keep_their_differing_ends() -> None:
     names = [shorten_name(f"organisation/model-large-70b-instruct-v{number}") for number in (1, 2)]
     assert len(set(names)) == 2 and all(len(name) == 30 for name in names)
     assert shorten_name("m") == "m"
 
 
-def test_figure_names_drop_common_parts() -> None:
+def test_model_names_in_figures_omit_common_parts() -> None:
     names = [f"organisation/model-{number:02}-instruct" for number in (1, 2)]
     assert shorten_names(names) == names and shorten_names(names, 20) == [
         "…model-01-instruct",
@@ -259,7 +259,7 @@ def test_figure_colours_are_distinct_and_contrast_with_page(place: int) -> None:
             assert math.dist(looks[one], looks[other]) > 0.07, f"{one} and {other}, {seen}"
 
 
-def test_columns_are_as_high_as_their_counts() -> None:
+def test_histogram_bars_are_proportional_to_their_counts() -> None:
     drawing = draw_columns("t", [("a", (1, 3)), ("b", (2, 0))], ["v-ac", "v-wa"])
     heights = [float(height) for height in re.findall(r'height="([\d.]+)"><title>', drawing)]
     assert heights == [30, 90, 60, 0]

@@ -180,7 +180,7 @@ def test_candidate_ignores_invalid_columns(columns: dict[str, Any], fields: dict
         ("0001-01-01T00:00:00+02:00", "t"),
     ],
 )
-def test_candidates_are_ordered_by_time(times: tuple[Any, ...]) -> None:
+def test_submissions_are_ordered_by_time_before_selection(times: tuple[Any, ...]) -> None:
     """Also where a clock was put back, or counts seconds. Keys would say the reverse."""
     made = [row(f"k{9 - place}", metadata={"timestamp": time}) for place, time in enumerate(times)]
     candidates = [make_attempt(one, read_result(one)) for one in made]

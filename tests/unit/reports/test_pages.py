@@ -308,7 +308,7 @@ def test_problem_page_counts_failures_of_each_test(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("other", "subtasks"), [(Verdict.AC, 2), (Verdict.SKIPPED, 1), (Verdict.WA, 1)])
-def test_test_decides_subtask_only_if_all_others_ran(other: Verdict, subtasks: int) -> None:
+def test_failed_test_decides_subtask_only_if_all_other_tests_ran(other: Verdict, subtasks: int) -> None:
     """A test that was skipped might have failed, too: 3-a is in the last subtask."""
     tests = pages_of_report.TestStatistics()
     tests.add(result(submission("a"), {"2-a": Verdict.WA, "3-a": other}), "m", None)
@@ -339,7 +339,7 @@ def files(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_ino for path in (folder / "report").glob("submission-*.html")}
 
 
-def test_only_pages_of_new_rows_are_made(tmp_path: Path) -> None:
+def test_only_pages_of_new_rows_are_built(tmp_path: Path) -> None:
     folder = run(tmp_path / "run")
     (folder / "report" / "old.html").write_text("x")
     before, summaries = files(folder), (folder / "summary.json").stat().st_ino
@@ -357,7 +357,7 @@ def test_only_pages_of_new_rows_are_made(tmp_path: Path) -> None:
     assert [path.name for path in folder.glob(".*.tmp")] == []
 
 
-def test_report_reads_each_row_once_and_new_ones_twice(
+def test_report_update_reads_each_row_once_and_new_rows_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And once more where its page is made."""

@@ -96,7 +96,7 @@ def test_markdown_table_cell_keeps_any_text(rows: list[tuple[str, str]]) -> None
 
 
 @given(texts)
-def test_visible_text_is_one_line_that_a_terminal_prints(text: str) -> None:
+def test_visible_text_is_one_printable_line(text: str) -> None:
     shown = visible(text)
     assert shown.isprintable() and shown == visible(shown)
 
@@ -176,7 +176,7 @@ def test_report_settings_list_changed_options_first(tmp_path: Path) -> None:
     assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in found)
 
 
-def test_dump_option_defaults_are_known_to_report() -> None:
+def test_report_knows_the_defaults_of_dump_options() -> None:
     options = reading_of() | {"default_language": "c++"}
     assert {name for name, value in options.items() if value} == OPTION_DEFAULTS.keys()
     assert {name: options[name] for name in OPTION_DEFAULTS} == OPTION_DEFAULTS

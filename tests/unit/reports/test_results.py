@@ -34,7 +34,7 @@ def some(tmp_path: Path) -> Results:
     return Results.open(write_run(tmp_path / "run", rows, failed))
 
 
-def test_frame_has_row_for_each_submission(some: Results) -> None:
+def test_results_data_frame_has_a_row_for_each_submission(some: Results) -> None:
     frame = some.to_frame().set_index("key")
     assert list(frame.index) == ["a", "b", "c"], "what was judged since is there once"
     assert list(frame["judged"]) == [True, True, False]
@@ -47,7 +47,7 @@ def test_frame_has_row_for_each_submission(some: Results) -> None:
     assert "all_subtasks_results" not in frame.columns
 
 
-def test_frame_mean_ignores_unjudged_submissions(some: Results) -> None:
+def test_results_data_frame_mean_ignores_unjudged_submissions(some: Results) -> None:
     points = some.to_frame()["points"]
     assert points.isna().sum() == 1
     assert points.mean() == pytest.approx((50.5 + 49.5 / 3 + 0.75) / 2)
@@ -67,14 +67,14 @@ def test_tests_frame_has_row_for_each_test(some: Results) -> None:
     assert {"feedback", "cpu_time", "wall_time", "memory"} <= set(frame.columns)
 
 
-def test_frames_agree_with_summary(some: Results) -> None:
+def test_result_data_frames_agree_with_the_summary(some: Results) -> None:
     (model,) = some.summary().models
     frame = some.to_frame()
     assert (model.scored, model.unscored) == (frame["judged"].sum(), (~frame["judged"]).sum())
     assert [one.key for one in some] == ["a", "b"]
 
 
-def test_frames_of_empty_run_have_columns(tmp_path: Path) -> None:
+def test_data_frames_of_empty_run_have_columns(tmp_path: Path) -> None:
     nothing = Results.open(write_run(tmp_path / "run", []))
     assert {"key", "judged", "points"} <= set(nothing.to_frame().columns)
     assert {"subtask", "weighted_score"} <= set(nothing.subtasks_frame().columns)

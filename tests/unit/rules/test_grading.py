@@ -55,7 +55,7 @@ def test_group_verdict_follows_acceptance_rule(
     assert compute_grade(group, judged(*statuses)).verdict is verdict
 
 
-def test_tests_after_first_error_do_not_count() -> None:
+def test_kattis_first_error_grading_ignores_later_tests() -> None:
     group = Grading(parts=("a", "b", "c"), acceptance=Acceptance.WORST_ERROR, accept_score=10, stops=True)
     assert compute_grade(group, judged(AC, WA, RE)) == (WA, 10)
 
@@ -187,7 +187,7 @@ def outcomes(group: Grading, known: dict[str, TestResult]) -> list[dict[str, Tes
 
 
 @given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))
-def test_bounds_equal_range_of_all_outcomes(tree: Grading, said: dict[str, Verdict]) -> None:
+def test_grading_bounds_equal_range_of_all_possible_scores(tree: Grading, said: dict[str, Verdict]) -> None:
     known = {
         name: TestResult(test_name=name, score=float(status is AC), status=status)
         for name, status in said.items()

@@ -73,7 +73,7 @@ def test_pass_at_1_is_share_that_passes() -> None:
 
 
 @pytest.mark.parametrize("counts", [(1, 2), (1, -1)])
-def test_impossible_pass_counts_raise_value_error(counts: tuple[int, int]) -> None:
+def test_pass_at_k_with_impossible_counts_raises_value_error(counts: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="cannot have passed"):
         pass_at_k(*counts, 1)
 
@@ -102,7 +102,7 @@ def test_subtask_targets_of_a_problem_count_as_one_problem_in_pass_at_k() -> Non
 
 
 @pytest.mark.parametrize("k", [0, -1])
-def test_invalid_k_is_input_error(k: int) -> None:
+def test_pass_at_k_with_invalid_k_is_input_error(k: int) -> None:
     with pytest.raises(InputError, match="does not exist"):
         estimate_pass_at(trials((1, 1)), [k])
 

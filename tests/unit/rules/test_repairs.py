@@ -104,7 +104,7 @@ def test_add_header_does_nothing_without_problem_header() -> None:
     )
 
 
-def test_languages_without_headers_are_not_repaired() -> None:
+def test_cpp_repairs_leave_python_code_unchanged() -> None:
     assert repair(SCRIPT, PROBLEM, PYTHON, ALL) == (SCRIPT, ())
     assert ast.parse(SCRIPT)
 

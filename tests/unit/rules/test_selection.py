@@ -232,7 +232,7 @@ def test_candidates_are_ordered_by_number_and_key(first: Attempt, second: Attemp
 
 
 @pytest.mark.parametrize(("first", "second"), [("s01", "s1"), ("s", "s0")])
-def test_keys_differing_only_in_zeros_have_stable_order(first: str, second: str) -> None:
+def test_selection_order_of_keys_differing_in_leading_zeros_is_stable(first: str, second: str) -> None:
     """Else the order of judging, in which rows come, would decide which one is handed in."""
     made = candidate(first, (0, 1, 0)), candidate(second, (0, 0, 1))
     for rows in (made, made[::-1]):
@@ -248,7 +248,9 @@ def test_keys_differing_only_in_zeros_have_stable_order(first: str, second: str)
 
 
 @given(pools(), st.integers(1, 4), st.sampled_from(ScoreMode))
-def test_pool_selects_like_full_list(made: list[Attempt], number: int, mode: ScoreMode) -> None:
+def test_submission_pool_selects_like_the_full_list(
+    made: list[Attempt], number: int, mode: ScoreMode
+) -> None:
     pool = SubmissionPool(number)
     for one in made:
         pool.add(one)
@@ -285,7 +287,7 @@ def test_submission_pool_keeps_bounded_candidates_without_tests() -> None:
 
 @given(pools())
 @example([candidate("last", number=3), candidate("best", (1, 1, 1), number=1)])
-def test_unpacked_pool_selects_like_original(made: list[Attempt]) -> None:
+def test_decoded_submission_pool_selects_like_the_original(made: list[Attempt]) -> None:
     pool = SubmissionPool(3)
     for one in made:
         pool.add(one)

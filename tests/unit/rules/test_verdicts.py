@@ -118,7 +118,7 @@ def test_feedback_omits_unknown_limits(end: str, feedback: str) -> None:
     assert verdicts.result_of_report("a", measured, limits=NO_LIMITS).feedback == feedback
 
 
-def test_measures_are_in_seconds_and_bytes() -> None:
+def test_result_measurements_are_in_seconds_and_bytes() -> None:
     measured = line(end="ok", score=1.0, cpu_us=1200, wall_us=1700, memory=1310720)
     result = verdicts.result_of_report("a", measured, limits=LIMITS)
     assert (result.cpu_time, result.wall_time, result.memory) == (0.0012, 0.0017, 1310720)
@@ -186,7 +186,9 @@ def test_score_above_points_of_group_is_judge_failure() -> None:
         (1.0, 20, (1.0, "AC")),  # the program did not say how many
     ],
 )
-def test_unbounded_points_are_rescaled(score: float, own: float, expected: tuple[float, str]) -> None:
+def test_raw_grader_points_are_rescaled_without_bounds(
+    score: float, own: float, expected: tuple[float, str]
+) -> None:
     told = line(end="ok", score=score)
     result = verdicts.rescale_result(verdicts.result_of_report("t", told, limits=LIMITS), RAW_POINTS, own)
     assert (result.score, result.status.value) == expected

@@ -25,7 +25,7 @@ def failed_lines(folder: Path) -> list[tuple[str, str]]:
 # --- writing and going on ----------------------------------------------------------------------------
 
 
-def test_recorded_results_are_done_in_the_next_process(scored: Path) -> None:
+def test_recorded_results_are_loaded_by_the_next_process(scored: Path) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
         assert journal.done == {"a1", "a2", "a3"}
         journal.record(row("a4"))
@@ -70,7 +70,7 @@ def test_begun_run_without_rows_has_run_json(folder: Path) -> None:
     assert (folder / "results.jsonl").read_bytes() == b"" == (folder / "failures.jsonl").read_bytes()
 
 
-def test_continuing_without_new_rows_changes_no_byte(scored: Path) -> None:
+def test_continuing_a_run_without_new_rows_changes_no_file(scored: Path) -> None:
     before = {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"}
     with ResultLog.open(scored, MADE_OF, settings={"workers": 3}) as journal:
         journal.begin()
@@ -113,7 +113,7 @@ def test_failures_stay_if_the_run_is_not_restarted(folder: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_moving_rows_leaves_no_open_file(scored: Path) -> None:
+def test_superseding_rows_leaves_no_open_file(scored: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.supersede("a1")

@@ -38,7 +38,7 @@ async def test_every_submission_gets_its_row(tmp_path: Path) -> None:
     assert rows(tmp_path / "run")["k001"]["all_subtasks_points"] == 20
 
 
-async def test_workers_are_added_if_the_engine_grows(tmp_path: Path) -> None:
+async def test_run_starts_more_workers_if_the_engine_gains_slots(tmp_path: Path) -> None:
     """Two wait for two who only come once somebody has asked again."""
     slots = iter([0, 2, 4, 3])
     together = asyncio.Barrier(4)
@@ -109,7 +109,7 @@ async def test_run_without_submissions_creates_its_files(tmp_path: Path) -> None
     assert (tmp_path / "run" / "run.json").exists() and rows(tmp_path / "run") == {}
 
 
-async def test_stream_is_read_at_most_workers_ahead(tmp_path: Path) -> None:
+async def test_submission_stream_is_read_ahead_by_at_most_the_worker_count(tmp_path: Path) -> None:
     """A stream is never ahead of the judge by more than the workers."""
     judge = FakeJudge(pause=lambda: 2)
     recorded = 0
@@ -308,7 +308,7 @@ async def test_events_report_every_submission(tmp_path: Path) -> None:
     ]
 
 
-async def test_run_of_stream_starts_without_total(tmp_path: Path) -> None:
+async def test_run_of_streamed_submissions_starts_without_a_total(tmp_path: Path) -> None:
     _, events = await score(tmp_path / "run", FakeJudge(), iter(some(2)))
     assert events[0] == RunStarted(total=None, skipped=0)
 

@@ -217,7 +217,7 @@ async def test_queue_entry_of_returning_client_is_not_counted_as_waiting() -> No
 # --- bytes -------------------------------------------------------------------------------------------
 
 
-def test_request_bodies_are_bounded_together() -> None:
+def test_total_size_of_concurrent_request_bodies_is_limited() -> None:
     full = queue()
     with full.enter() as first, full.enter() as second:
         first.count_bytes(60)
@@ -229,7 +229,7 @@ def test_request_bodies_are_bounded_together() -> None:
     assert full.size == 0
 
 
-def test_single_body_may_exceed_the_bound() -> None:
+def test_single_request_body_may_exceed_the_total_limit() -> None:
     full = queue()
     with full.enter() as alone, full.enter() as other:
         alone.count_bytes(150)
@@ -270,7 +270,7 @@ async def test_request_that_still_sends_when_server_drains_gets_no_slot() -> Non
 # --- cancellation ------------------------------------------------------------------------------------
 
 
-async def test_continuing_work_keeps_entry_and_slot_of_request() -> None:
+async def test_background_work_keeps_queue_entry_and_slot_of_its_request() -> None:
     full, leave = queue(max_waiting=0), asyncio.Event()
 
     async def work() -> None:

@@ -95,7 +95,7 @@ def test_replies_without_a_program_are_counted_apart(folder: Path) -> None:
     assert model.verdicts == {"AC": 1, "WA": 1, "no program": 1, "CE": 1}
 
 
-def test_idle_run_is_watched_without_opening_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_monitoring_an_idle_run_opens_no_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_progress(folder, Progress(total=10))
     opened = list[str]()
     truly = Path.open
@@ -117,7 +117,7 @@ def test_idle_run_is_watched_without_opening_files(folder: Path, monkeypatch: py
     assert watch.poll().total == 11 and opened == ["progress.json"]
 
 
-def test_rate_falls_while_no_row_arrives(folder: Path) -> None:
+def test_judging_rate_falls_while_no_row_arrives(folder: Path) -> None:
     watch = RunMonitor(folder, clock := Clock())
     watch.poll()
     write_run(folder, [row("d")])
@@ -130,7 +130,7 @@ def test_rate_falls_while_no_row_arrives(folder: Path) -> None:
     assert len(different) < 45
 
 
-def test_slow_run_has_rate_and_remaining_time(folder: Path) -> None:
+def test_monitored_slow_run_has_rate_and_remaining_time(folder: Path) -> None:
     write_progress(folder, Progress(total=103))
     watch, rates = RunMonitor(folder, clock := Clock()), list[float]()
     watch.poll()
@@ -143,7 +143,7 @@ def test_slow_run_has_rate_and_remaining_time(folder: Path) -> None:
     assert left is not None and 30 * 60 < left < 60 * 60, "41 rows are left"
 
 
-def test_rate_of_fast_run_covers_last_minute(folder: Path) -> None:
+def test_judging_rate_of_fast_run_covers_the_last_minute(folder: Path) -> None:
     watch = RunMonitor(folder, clock := Clock())
     watch.poll()
     one = row("one")
@@ -155,14 +155,14 @@ def test_rate_of_fast_run_covers_last_minute(folder: Path) -> None:
     assert state.rate == pytest.approx(2, rel=0.05) and len(watch._times) < 70
 
 
-def test_ten_latest_results_are_listed(folder: Path) -> None:
+def test_run_monitor_lists_the_ten_latest_results(folder: Path) -> None:
     write_run(folder, [row(f"late-{one}", Verdict.TLE, "m") for one in range(30)])
     latest = RunMonitor(folder, Clock()).poll().latest
     assert [one.key for one in latest] == [f"late-{one}" for one in range(29, 19, -1)]
     assert {(one.problem, one.model, one.verdict) for one in latest} == {("sum", "m", "TLE")}
 
 
-def test_counted_rows_are_not_read_again(folder: Path) -> None:
+def test_run_monitor_does_not_reread_counted_rows(folder: Path) -> None:
     watch, path = RunMonitor(folder), folder / "results.jsonl"
     watch.poll()
     size = path.stat().st_size
@@ -172,7 +172,7 @@ def test_counted_rows_are_not_read_again(folder: Path) -> None:
     assert watch.poll().judged == 3
 
 
-def test_viewers_get_only_changed_fields(folder: Path) -> None:
+def test_live_page_viewers_get_only_changed_fields(folder: Path) -> None:
     watch = RunMonitor(folder)
     before = watch.poll()
     assert json.loads(changed_fields(before, None)).keys() == set(before.__struct_fields__)

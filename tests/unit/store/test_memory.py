@@ -108,7 +108,7 @@ async def test_immediate_failure_is_raised_and_not_cached() -> None:
 # --- records ---------------------------------------------------------------------------------------------
 
 
-async def test_lasting_call_continues_if_a_caller_returns_in_time() -> None:
+async def test_abandoned_call_continues_if_a_caller_returns_in_time() -> None:
     clock, shared, work = FastForwardClock(), SharedCalls[int](lasting=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
@@ -121,7 +121,7 @@ async def test_lasting_call_continues_if_a_caller_returns_in_time() -> None:
     assert (first.cancelled(), work.begun, work.cancelled, len(shared)) == (True, 1, 0, 0)
 
 
-async def test_lasting_call_is_cancelled_if_no_caller_returns() -> None:
+async def test_abandoned_call_is_cancelled_if_no_caller_returns() -> None:
     clock, shared, work = FastForwardClock(), SharedCalls[int](lasting=10.0), Work()
     first = asyncio.create_task(shared.call("key", work))
     await settle()
@@ -212,7 +212,7 @@ def test_note_file_returns_newest_value_of_any_writer(tmp_path: Path) -> None:
         assert (one.get("a"), one.get("b"), one.get("c")) == ([3], [2], None)
 
 
-def test_oldest_notes_are_removed(tmp_path: Path) -> None:
+def test_note_file_removes_its_oldest_values(tmp_path: Path) -> None:
     mine, theirs = (NoteFile(tmp_path / "notes", int, max_notes=10) for _ in range(2))
     for number in range(100):
         (mine if number % 3 else theirs).put(f"k{number}", number)
@@ -253,7 +253,7 @@ def test_notes_are_dropped_if_the_disk_is_full(tmp_path: Path) -> None:
     assert NoteFile(tmp_path / "missing" / "notes", int).get("a") is None
 
 
-def test_unreadable_note_is_none(tmp_path: Path) -> None:
+def test_unreadable_value_of_note_file_is_none(tmp_path: Path) -> None:
     (tmp_path / "notes").write_bytes(b'a "\xff"\n')
     assert NoteFile(tmp_path / "notes", str).get("a") is None
     (tmp_path / "folder").mkdir()
@@ -261,7 +261,7 @@ def test_unreadable_note_is_none(tmp_path: Path) -> None:
     assert NoteFile(tmp_path / "folder", str).get("a") is None
 
 
-def test_long_values_are_not_stored(tmp_path: Path) -> None:
+def test_note_file_does_not_store_long_values(tmp_path: Path) -> None:
     """Some tens of thousands of compilers' outputs would be gigabytes."""
     notes = NoteFile(tmp_path / "notes", str)
     notes.put("a", "x" * 5000)

@@ -25,21 +25,21 @@ def test_private_folder_is_created_once(tmp_path: Path) -> None:
     assert private_folder(tmp_path, "other") == tmp_path / "other"
 
 
-def test_a_link_is_not_a_private_folder(tmp_path: Path) -> None:
+def test_symbolic_link_is_refused_as_private_folder(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "mine").symlink_to("elsewhere")
     with pytest.raises(InputError, match=r"mine: it is not a folder\. .* set TMPDIR"):
         private_folder(tmp_path, "mine")
 
 
-def test_a_file_is_not_a_private_folder(tmp_path: Path) -> None:
+def test_regular_file_is_refused_as_private_folder(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(InputError, match="it is not a folder"):
         private_folder(tmp_path, "mine")
 
 
 @pytest.mark.parametrize("bits", [0o755, 0o770, 0o701])
-def test_a_folder_that_others_can_enter_is_not_private(tmp_path: Path, bits: int) -> None:
+def test_folder_accessible_to_other_users_is_refused_as_private(tmp_path: Path, bits: int) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine").chmod(bits)
     with pytest.raises(
@@ -48,7 +48,9 @@ def test_a_folder_that_others_can_enter_is_not_private(tmp_path: Path, bits: int
         private_folder(tmp_path, "mine")
 
 
-def test_a_folder_of_another_user_is_not_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_of_another_user_is_refused_as_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "mine").mkdir(mode=0o700)
     someone = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: someone)
@@ -75,7 +77,7 @@ def test_user_without_name_and_home_gets_private_cache(
 
 
 @pytest.mark.parametrize("bits", [0o722, 0o770, 0o1777])
-def test_a_cache_that_others_may_write_is_refused(tmp_path: Path, bits: int) -> None:
+def test_cache_writable_by_other_users_is_refused(tmp_path: Path, bits: int) -> None:
     """They could put a checker there that accepts everything."""
     tmp_path.chmod(bits)
     with pytest.raises(

@@ -149,7 +149,7 @@ def test_result_columns_are_all_listed(case: Judged) -> None:
     assert set(result_row(*case)) - set(case[0].row) <= RESULT_COLUMNS
 
 
-def test_labels_come_from_the_problem_or_else_from_the_dump() -> None:
+def test_year_and_difficulty_of_row_come_from_problem_or_else_from_dump() -> None:
     of = submission("k", row={"year": "2024.0", "difficulty": "mine", "tags": "x"})
     plain_row = result_row(of, SUM, result(of))
     assert (plain_row["year"], plain_row["difficulty"], plain_row["tags"]) == ("2024.0", "mine", "x")
@@ -191,7 +191,7 @@ def test_failure_row_has_the_reason_and_the_model() -> None:
         (SUM, Submission(key="k", problem_id="sum", code=None)),
     ],
 )
-def test_identity_is_problem_language_and_code(other: tuple[Problem, Submission]) -> None:
+def test_submission_identity_is_problem_language_and_code(other: tuple[Problem, Submission]) -> None:
     mine = submission_identity(SUM, submission("k", code="same"))
     assert mine == submission_identity(SUM, submission("another", code="same", row={"uuid": 1}))
     assert mine != submission_identity(*other)
@@ -221,7 +221,7 @@ def test_submission_identity_includes_output_files() -> None:
     )
 
 
-def test_identity_is_also_further_sources() -> None:
+def test_submission_identity_includes_additional_source_files() -> None:
     file = (NamedBlob(name="a.cpp", content=Blob.of("a")),)
     made = (submission("k"), submission("k", files=file), submission("k", outputs=file))
     assert len({submission_identity(SUM, one) for one in made}) == 3

@@ -125,7 +125,7 @@ async def test_repeat_on_server_is_exclusive_only_if_server_can_run_it_alone(sto
     assert seen.jobs == [(False, False), (can, can)]
 
 
-def test_request_names_exclusive_only_for_exclusive_jobs() -> None:
+def test_request_has_exclusive_field_only_for_exclusive_jobs() -> None:
     job = Job(files=(JobFile(name="run", content=Blob.of("true")),))
     assert b"exclusive" not in piston.encode_request(job)
     exclusive = piston.encode_request(msgspec.structs.replace(job, exclusive=True))

@@ -188,7 +188,7 @@ async def test_engine_start_fails_if_server_stays_unusable(status: int, asked: i
         assert min(server.asked, 3) == asked
 
 
-async def test_job_refused_by_full_servers_fails_after_drought() -> None:
+async def test_job_refused_by_full_servers_fails_after_the_maximum_wait() -> None:
     patience = Patience(
         drought=0.05, first_wait=0.001, longest_wait=0.01, first_rest=0.001, longest_rest=0.01
     )
@@ -310,7 +310,7 @@ async def test_error_message_names_url_without_token() -> None:
         assert "s3cret" not in repr(engine.__dict__.get("_fleet")) + repr(await engine.capabilities())
 
 
-async def test_given_capabilities_skip_probe() -> None:
+async def test_engine_with_given_capabilities_sends_no_probe() -> None:
     async with Loopback() as server, engine_on(server) as engine:
         assert server.executed == [] and (await engine.capabilities()).runtimes == PROFILE.runtimes
 

@@ -81,7 +81,7 @@ async def test_only_servers_that_are_down_are_polled() -> None:
         assert good.asked == asked
 
 
-async def test_server_standings_are_reported_at_start_and_end() -> None:
+async def test_server_states_are_reported_at_start_and_end() -> None:
     heard = list[Event]()
     async with Loopback() as good:
         async with Loopback() as leaver:
@@ -101,7 +101,7 @@ async def test_server_standings_are_reported_at_start_and_end() -> None:
     assert lost.errors >= 1 and lost.why and lost.since is not None
 
 
-async def test_job_fails_if_no_server_is_usable_during_drought() -> None:
+async def test_job_fails_if_no_server_is_usable_for_the_maximum_wait() -> None:
     patience = Patience(drought=0.02, first_rest=60.0, longest_rest=60.0, first_wait=0.001)
     async with Loopback(hang_up) as server, engine_on(server, patience=patience) as engine:
         with pytest.raises(AttemptsUsedUp, match=r"no server has been usable.*broke off"):
@@ -113,7 +113,7 @@ async def test_job_fails_if_no_server_is_usable_during_drought() -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-async def test_drought_also_ends_the_job_on_a_server_that_hangs(jobs: int) -> None:
+async def test_job_on_hanging_server_fails_after_the_maximum_wait(jobs: int) -> None:
     """The job may take a quarter of an hour; the server is silent from its beginning on."""
     async with (
         Loopback(silence) as server,
@@ -132,7 +132,7 @@ async def test_drought_also_ends_the_job_on_a_server_that_hangs(jobs: int) -> No
     assert all("no server has been usable for 300 s" in str(task.exception()) for task in tasks)
 
 
-async def test_healthy_servers_failing_every_job_end_waiting_jobs_after_drought() -> None:
+async def test_jobs_failing_on_healthy_servers_end_after_the_maximum_wait() -> None:
     """Their health is good, every job fails: sixteen jobs are given up together when the drought ends."""
     told = list[ServerEvent]()
     async with (

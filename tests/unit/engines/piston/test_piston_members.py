@@ -138,7 +138,7 @@ async def test_engine_start_fails_without_usable_server() -> None:
         await engine_on(discovery=failing).__aenter__()
 
 
-async def test_bug_in_background_task_is_raised_by_engine() -> None:
+async def test_exception_in_background_task_is_raised_by_the_engine() -> None:
     async with Loopback() as server:
         found = Found(server.url, every=EVERY)
         with pytest.raises(ZeroDivisionError):

@@ -119,7 +119,7 @@ async def test_endpoint_that_does_not_fit_is_never_taken() -> None:
     assert await waiting is b
 
 
-async def test_job_without_fitting_endpoint_fails_after_drought() -> None:
+async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> None:
     """Others work meanwhile, and their jobs go on."""
     clock, told = FastForwardClock(), list[object]()
     fleet = StillFleet(Waits(drought=300.0), tell=told.append)
@@ -261,7 +261,7 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
     fleet.give_back(endpoint)
 
 
-async def test_failed_trials_do_not_restart_drought() -> None:
+async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     """It is told once, and trials that come to nothing do not begin it anew."""
     clock, told = FastForwardClock(), list[str]()
     fleet = StillFleet(Waits(drought=300.0), tell=lambda event: told.append("drought"))
@@ -385,7 +385,7 @@ async def test_random_pool_operations_lose_or_duplicate_no_slot(seed: int) -> No
 # --- the tries of a job ------------------------------------------------------------------------------
 
 
-async def test_overloaded_replies_end_job_after_drought() -> None:
+async def test_overloaded_replies_end_a_job_after_the_maximum_wait() -> None:
     clock, tries = FastForwardClock(), JobAttempts(1, Waits(drought=300.0))
     full, endpoint = EngineOverloaded("no room"), Endpoint("http://a")
     for _ in range(4):

@@ -165,7 +165,7 @@ def test_merged_profile_confines_only_if_all_servers_are_workers() -> None:
     ("options", "slots", "cores"),
     [({}, (None, None), 16), ({}, (4, None), 12), ({}, (4, 4), 0), ({"per_endpoint": 2}, (None, None), 0)],
 )
-async def test_cores_that_get_no_job_are_counted_unless_the_user_gave_a_number(
+async def test_idle_server_cores_are_counted_unless_job_number_is_given(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, int], slots: tuple[int | None, ...], cores: int
 ) -> None:
     async with Loopback() as a, Loopback() as b:
