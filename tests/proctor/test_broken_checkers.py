@@ -160,7 +160,7 @@ def test_checker_that_rejects_the_reference_answer_is_a_failure(bench: Bench) ->
     [("{}", True), ("30512 31000", False), ("", False), (None, False)],
     ids=["an output", "a score to compare with", "empty", "none"],
 )
-def test_testlib_fail_verdict_counts_only_if_the_reference_answer_passes(
+def test_testlib_fail_makes_output_wrong_only_if_the_reference_answer_passes(
     bench: Bench, answer: str | None, is_blamed: bool
 ) -> None:
     checker = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS)
