@@ -32,7 +32,7 @@ PROGRAMS = (
 PAIRS = (*TALKS, *COUNTING_PAIRS, *MACHINE_PAIRS, *KERNEL_PAIRS)
 ATTACKS = (*PROGRAMS, *PAIRS, *FUNCTIONS, *FILES, *COMPILING, *SCRIPTS, *WORKER)
 
-# Attacks by a contest's participants, tried in test_contest_secrets.py and test_contest_door.py. No layer
+# Attacks by a contest's participants, tried in test_contest_secrets.py and test_hostile_contest_clients.py. No layer
 # stops these.
 CONTEST = {
     "programs that ask": ASKING,
