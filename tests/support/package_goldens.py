@@ -9,6 +9,7 @@ in which the problem differs from the sound package's.
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -18,6 +19,7 @@ from typing import Any
 import msgspec
 
 from ioi_eval.models import Blob
+from ioi_eval.problems import check_problems
 from ioi_eval.problems.collection import detect_format
 from ioi_eval.problems.package import Package
 
@@ -68,7 +70,9 @@ def shortened(text: str) -> str:
     return text if len(text) <= _MAX_TEXT or len(lines) < 3 else f"{lines[0]} ... {lines[-1]}"
 
 
-def read_from(files: Mapping[str, Content], folder: Path, name: str) -> tuple[Package, dict[str, Any]]:
+def read_from(
+    files: Mapping[str, Content], folder: Path, name: str, *, is_checked: bool
+) -> tuple[Package, dict[str, Any]]:
     """Write and read a package. Return the package and its problem as a JSON value."""
     for path, content in files.items():
         if content is None:
@@ -81,9 +85,12 @@ def read_from(files: Mapping[str, Content], folder: Path, name: str) -> tuple[Pa
             with zipfile.ZipFile(target, "w") as archive:
                 for member, text in content.items():
                     archive.writestr(member, text)
-    package_format = detect_format(folder / name)
-    assert package_format is not None
-    package = package_format.read_package(folder / name, name)
+    if is_checked:
+        (package,) = check_problems(folder / name, cache=folder / "cache")
+    else:
+        package_format = detect_format(folder / name)
+        assert package_format is not None
+        package = package_format.read_package(folder / name, name)
     return package, {} if package.problem is None else described(package.problem)
 
 
@@ -100,29 +107,42 @@ def patched(path: str, change: Any, sound: Mapping[str, str]) -> Content:
     return change
 
 
+def same_everywhere(message: object, folder: Path) -> str:
+    """Return a message without the folder of the packages and without the version of Python."""
+    return re.sub(r"Python 3\.[0-9.]+", "Python VERSION", str(message).replace(f"{folder}/", ""))
+
+
 def outcome(
-    case: Mapping[str, Any], sound: Mapping[str, str], usual: Mapping[str, Any], folder: Path
+    case: Mapping[str, Any],
+    sound: Mapping[str, str],
+    usual: Mapping[str, Any],
+    folder: Path,
+    *,
+    is_checked: bool,
 ) -> Iterator[str]:
     """Yield the lines of a case in `NAME.expected`. `usual` is the problem of the sound package."""
     yield f"== {case['case']}"
     changes = {path: patched(path, change, sound) for path, change in case["files"].items()}
-    package, problem = read_from({**sound, **changes}, folder, case.get("name", "p"))
-    yield from (f"  refused: {error}" for error in package.errors)
-    yield from (f"  note: {note}" for note in package.notes)
+    name = case.get("name", "p")
+    package, problem = read_from({**sound, **changes}, folder, name, is_checked=is_checked)
+    yield from (f"  refused: {same_everywhere(error, folder)}" for error in package.errors)
+    yield from (f"  note: {same_everywhere(note, folder)}" for note in package.notes)
     if problem and not package.errors:
         for field in {**usual, **problem}:
-            if problem.get(field) != usual.get(field):
-                yield f"  {field}: {json.dumps(problem.get(field), sort_keys=True)}"
+            if problem.get(field) != usual.get(field) and not (is_checked and field == "source"):
+                yield f"  {field}: {same_everywhere(json.dumps(problem.get(field), sort_keys=True), folder)}"
 
 
 def compare(cases: Path, sound: Mapping[str, str], tmp_path: Path, *, is_update: bool) -> None:
     """Compare the packages of a file with `NAME.expected`, or write `NAME.expected` if `is_update`."""
-    _, usual = read_from(sound, tmp_path, "p")
-    lines = [*outcome({"case": "the sound package", "files": {}}, sound, {}, tmp_path / "sound")]
+    is_checked = cases.stem == "programs"
+    _, usual = read_from(sound, tmp_path, "p", is_checked=is_checked)
+    sound_case = {"case": "the sound package", "files": {}}
+    lines = [*outcome(sound_case, sound, {}, tmp_path / "sound", is_checked=is_checked)]
     lines += [
         line
         for number, case in enumerate(cases.read_text().splitlines())
-        for line in outcome(json.loads(case), sound, usual, tmp_path / str(number))
+        for line in outcome(json.loads(case), sound, usual, tmp_path / str(number), is_checked=is_checked)
     ]
     expected = cases.with_suffix(".expected")
     if is_update:

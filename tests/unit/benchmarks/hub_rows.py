@@ -85,6 +85,25 @@ def apps(number: int, *, tests: Any = None, **columns: Any) -> dict[str, Any]:
     }
 
 
+def taco(**columns: Any) -> dict[str, Any]:
+    row = {key: value for key, value in apps(0).items() if key != "problem_id"}
+    more = {
+        "difficulty": "MEDIUM_HARD",
+        "raw_tags": "['implementation', \"Euler's\"]",
+        "name": "Add",
+        "source": "codeforces",
+        "tags": "['Mathematics']",
+        "skill_types": "['Greedy algorithms', 'Mathematics']",
+        "Expected Auxiliary Space": None,
+        "time_limit": "2.0 seconds",
+        "date": "2019-12-31",
+        "picture_num": "0",
+        "memory_limit": "256.0 megabytes",
+        "Expected Time Complexity": None,
+    }
+    return {**row, **more, **columns}
+
+
 def livecodebench(name: str, *, private: str | None = None, **columns: Any) -> dict[str, Any]:
     return {
         "question_title": "Add",

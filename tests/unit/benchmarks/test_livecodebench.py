@@ -18,7 +18,6 @@ from judged import statuses
 from support.datasets import CasesError, open_dump
 
 from ioi_eval import Scorer
-from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict as V
 from ioi_eval.rules.row_tests import read_pickled_string, unpack_tests
 
@@ -36,15 +35,6 @@ METHOD = "class Solution:\n    def add(self, a: List[int], b: int): return sum(a
 def functional(name: str, **columns: Any) -> dict[str, Any]:
     private = packed(lcb_tests(("[]\n-4", "-4"), kind="functional"))
     return livecodebench(name, **{**FUNCTION, "private": private, **columns})
-
-
-def test_livecodebench_row_becomes_a_program_problem(tmp_path: Path) -> None:
-    problem = loaded(tmp_path, "livecodebench", [livecodebench("abc301_a")])["abc301_a"]
-    assert problem.statement is not None and problem.statement.read() == b"Add two numbers."
-    assert (problem.difficulty, problem.tags, problem.year) == ("easy", ("atcoder",), 2024)
-    assert (problem.limits.cpu_time, problem.limits.memory) == (6, 1 << 30)
-    assert contents(problem) == [("1 2\n", "3\n"), ("30 4\n", "34.0")], "public, then private"
-    assert problem.checker.kind == "lines"
 
 
 async def test_output_is_compared_by_lines_and_decimal_numbers(scorer: Scorer, tmp_path: Path) -> None:
@@ -72,31 +62,6 @@ async def test_int_conversion_digit_limit_matches_benchmark_runner(
     assert await statuses(scorer, problem, program) == [verdict]
 
 
-def test_uncompressed_or_missing_private_tests_are_accepted(tmp_path: Path) -> None:
-    rows = [
-        livecodebench("json", private=lcb_tests(("5 5", "10"))),
-        livecodebench("none", private=""),
-        livecodebench("null", private="null", metadata=None),
-    ]
-    problems = loaded(tmp_path, "livecodebench", rows)
-    assert [len(problem.tests) for problem in problems.values()] == [2, 1, 1]
-
-
-def test_livecodebench_problems_are_selected_by_date_platform_and_difficulty(tmp_path: Path) -> None:
-    rows = [livecodebench("a"), functional("2727"), livecodebench("b", contest_date=None)]
-
-    def names(**options: Any) -> list[str]:
-        return list(loaded(tmp_path, "livecodebench", rows, **options))
-
-    assert names() == ["2727", "a", "b"]
-    assert names(date_from="2024-05-13", date_to="2024-12-31") == ["a"]
-    assert names(date_from="2024-05-14") == ["2727"]
-    assert names(tags=frozenset({"LeetCode"})) == ["2727"]
-    assert names(difficulty=frozenset({"easy"}), years=frozenset({2024})) == ["a"]
-    with pytest.raises(InputError, match="no problem with the tag 'topcoder'"):
-        names(tags=frozenset({"topcoder"}))
-
-
 def test_livecodebench_rows_need_no_year(tmp_path: Path) -> None:
     dump = write_jsonl(tmp_path / "d.jsonl", [{"problem_id": "a", "code": ADD}])
     info = open_dump([dump], problems=loaded(tmp_path, "livecodebench", [livecodebench("a")])).info
@@ -111,57 +76,6 @@ def test_all_numbered_files_of_a_release_are_read(tmp_path: Path) -> None:
     assert list(problems) == ["a", "b"]
     (folder / "test.parquet").rename(folder / "test2.parquet")
     assert list(loaded(tmp_path, "livecodebench", [livecodebench("c")])) == ["a", "c"]
-
-
-# --- rows that are broken ----------------------------------------------------------------------------
-
-UNUSABLE: dict[str, dict[str, Any]] = {
-    "No test cases provided": {"public_test_cases": "[]", "private": ""},
-    "Could not parse test cases: the tests call a function": {
-        "public_test_cases": FUNCTION["public_test_cases"]
-    },
-    "Could not parse test cases: packed tests are not valid base64": {"private": "?"},
-    "Could not parse test cases: packed tests are not valid zlib": {
-        "private": base64.b64encode(b"no zlib").decode()
-    },
-    "Could not parse test cases: .*truncated": {"public_test_cases": "[{"},
-    "Could not parse test cases: .*missing required field": {"public_test_cases": '[{"input": "1"}]'},
-    "Could not parse test cases: 'nope' is not a JSON value": {
-        **FUNCTION,
-        "private": lcb_tests(("nope", "1")),
-    },
-    "Could not parse test cases: the pickle contains more": {"private": packed(["[]"])},
-}
-
-
-async def test_livecodebench_problem_with_broken_tests_is_unusable(scorer: Scorer, tmp_path: Path) -> None:
-    rows = [livecodebench(str(number), **columns) for number, columns in enumerate(UNUSABLE.values())]
-    problems = loaded(tmp_path, "livecodebench", [*rows, livecodebench("sound")])
-    for number, reason in enumerate(UNUSABLE):
-        with pytest.raises(JudgeFailure, match=reason):
-            await statuses(scorer, problems[str(number)], ADD)
-    assert not problems["sound"].unusable
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"question_id": "a"}, "missing column question_content, public_test_cases, private_test_cases"),
-        (livecodebench(None), "field 'question_id'"),  # type: ignore[arg-type]
-        (livecodebench("a", question_content=["a"]), r"\['a'\] is not a text"),
-        (livecodebench("a", private=[1]), r"field 'private_test_cases': \[1\] is not a text"),  # type: ignore[arg-type]
-    ],
-)
-def test_livecodebench_row_of_wrong_schema_is_input_error(
-    tmp_path: Path, row: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        loaded(tmp_path, "livecodebench", [row], schema=False)
-
-
-def test_duplicate_livecodebench_problem_is_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a second problem 'a'"):
-        loaded(tmp_path, "livecodebench", [livecodebench("a"), livecodebench("a")])
 
 
 # --- pickles -----------------------------------------------------------------------------------------

@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-import pytest
-from hub_rows import ADD, apps, contents, listed, loaded
+from hub_rows import ADD, apps, contents, listed, loaded, taco
 from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import benchmark_of_columns
 
 from ioi_eval import Scorer
-from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind
 from ioi_eval.models import Verdict as V
-
-
-def taco(**columns: Any) -> dict[str, Any]:
-    row = {key: value for key, value in apps(0).items() if key != "problem_id"}
-    more = {
-        "difficulty": "MEDIUM_HARD",
-        "raw_tags": "['implementation', \"Euler's\"]",
-        "name": "Add",
-        "source": "codeforces",
-        "tags": "['Mathematics']",
-        "skill_types": "['Greedy algorithms', 'Mathematics']",
-        "Expected Auxiliary Space": None,
-        "time_limit": "2.0 seconds",
-        "date": "2019-12-31",
-        "picture_num": "0",
-        "memory_limit": "256.0 megabytes",
-        "Expected Time Complexity": None,
-    }
-    return {**row, **more, **columns}
 
 
 async def test_taco_row_becomes_a_program_problem(scorer: Scorer, tmp_path: Path) -> None:
@@ -54,18 +32,6 @@ async def test_taco_function_problem_is_judged(scorer: Scorer, tmp_path: Path) -
     assert (problem.year, problem.tags) == (None, ("leetcode",))
     assert await statuses(scorer, problem, "def add(a, b): return a + b") == [V.AC]
     assert await statuses(scorer, problem, "def add(a, b): return a - b") == [V.WA]
-
-
-def test_taco_problems_are_selected_by_tag_and_date(tmp_path: Path) -> None:
-    rows = [taco(), taco(skill_types="['Sorting']", date="2021-01-01")]
-    assert list(loaded(tmp_path, "taco", rows, schema=False, tags=frozenset({"sorting"}))) == ["taco_1"]
-    assert list(loaded(tmp_path, "taco", rows, schema=False, date_to="2020-12-31")) == ["taco_0"]
-
-
-def test_taco_tag_text_is_parsed_without_evaluation(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"is not a list.*damaged") as caught:
-        loaded(tmp_path, "taco", [taco(tags="__import__('os').getcwd()")], schema=False)
-    assert (caught.value.row, caught.value.field) == (1, "tags")
 
 
 def test_problems_command_lists_taco(cli: CommandLine, tmp_path: Path) -> None:

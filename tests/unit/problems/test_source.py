@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from package_files import NO_CHECKER, Write, zipped
+from package_files import Write, zipped
 from support.plugins import needs_plugin
 
 from ioi_eval import Store
@@ -203,31 +203,6 @@ def test_extracted_desktop_metadata_is_ignored(write_package: Write, cache: Path
     assert list(load_problems(root, cache=cache)) == ["sum"]
 
 
-@pytest.mark.parametrize(
-    ("files", "where", "words"),
-    [
-        (
-            {"checker/checker.java": "", "checker/checker.cpp": None},
-            "checker/checker.java",
-            "a checker in java cannot be run",
-        ),
-        (
-            {"graders/manager.kt": "", "graders/stub.cpp": ""},
-            "graders/manager.kt",
-            "a manager in kotlin cannot be run",
-        ),
-    ],
-)
-def test_checker_or_manager_in_unsupported_language_is_error(
-    write_package: Write, cache: Path, files: dict[str, str | None], where: str, words: str
-) -> None:
-    fields = {} if "checker" in where else {"task_type": "Communication", "task_type_params": ""}
-    folder = write_package(files=files, **fields)
-    (package,) = check_problems(folder, cache=cache)
-    assert [error.where for error in package.errors] == [f"{folder}/{where}"]
-    assert words in str(package.errors[0])
-
-
 @pytest.mark.parametrize("config", ["type: default\nsubtasks: []\n", None])
 def test_hydro_package_is_refused_by_its_name(tmp_path: Path, cache: Path, config: str | None) -> None:
     folder = tmp_path / "P1000"
@@ -244,93 +219,6 @@ def test_hydro_package_is_refused_by_its_name(tmp_path: Path, cache: Path, confi
         (error,) = package.errors
         assert "this is a Hydro package (problem.yaml and testdata/config.yaml)" in str(error)
         assert "Write a problem.json" in error.remedy
-
-
-PYTHON_2 = {
-    "print": ("print 1\n", "line 1: SyntaxError: Missing parentheses in call to 'print'"),
-    "tabs": ("if 1:\n        a = 1\n\tb = 2\n", "line 3: TabError: inconsistent use of tabs"),
-    "module": ("import Queue\n", "ModuleNotFoundError: No module named 'Queue'"),
-}
-
-
-@pytest.mark.parametrize("case", PYTHON_2)
-def test_checker_with_python_error_is_reported(write_package: Write, cache: Path, case: str) -> None:
-    source, words = PYTHON_2[case]
-    folder = write_package(files={**NO_CHECKER, "checker/checker.py": source})
-    (package,) = check_problems(folder, cache=cache)
-    (error,) = package.errors
-    assert error.where == f"{folder}/checker/checker.py"
-    assert words in str(error) and "Write it in Python 3" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("source", "noted"),
-    [
-        ("print(raw_input())\n", True),
-        ("try:\n    input = raw_input\nexcept NameError:\n    pass\n", False),
-        ("from functools import reduce\nprint(reduce)\n", False),
-        ("try:\n    import Queue\nexcept ImportError:\n    import queue as Queue\nprint(Queue)\n", False),
-    ],
-)
-def test_checker_using_python_2_names_is_noted(
-    write_package: Write, cache: Path, source: str, noted: bool
-) -> None:
-    folder = write_package(files={**NO_CHECKER, "checker/checker.py": source})
-    (package,) = check_problems(folder, cache=cache)
-    assert package.problem is not None
-    assert any("it uses raw_input, which Python 3 does not have" in note for note in package.notes) == noted
-
-
-def test_broken_python_grader_excludes_python(write_package: Write, cache: Path) -> None:
-    broken = {"graders/grader.py": "import sum\nprint sum.sum(1, 2)\n"}
-    (package,) = check_problems(write_package(files=broken), cache=cache)
-    assert package.problem is not None
-    assert sorted(package.problem.left_out) == ["pypy", "python"]
-    assert [one.name for one in package.problem.solutions] == ["best.cpp"]
-    assert "Python is excluded because graders/grader.py cannot run" in package.notes
-    (alone,) = check_problems(
-        write_package("alone", files={**broken, "graders/grader.cpp": None}), cache=cache
-    )
-    assert "SyntaxError" in str(alone.errors[0])
-
-
-def test_broken_module_of_python_grader_excludes_python(write_package: Write, cache: Path) -> None:
-    files = {"graders/grader.py": "import sum, helper\n", "graders/helper.py": "print 1\n"}
-    (package,) = check_problems(write_package(files=files), cache=cache)
-    assert package.problem is not None
-    assert sorted(package.problem.left_out) == ["pypy", "python"]
-    assert any("graders/helper.py: Python" in note and "SyntaxError" in note for note in package.notes)
-    unused = {**files, "graders/grader.py": "import sum\n"}
-    (package,) = check_problems(write_package("unused", files=unused), cache=cache)
-    assert package.problem is not None and not package.problem.left_out
-
-
-def test_python_grader_with_import_in_other_capitals_excludes_python(
-    write_package: Write, cache: Path
-) -> None:
-    (package,) = check_problems(write_package(files={"graders/grader.py": "import Sum\n"}), cache=cache)
-    assert package.problem is not None
-    assert sorted(package.problem.left_out) == ["pypy", "python"]
-    sentence = "graders/grader.py: it imports Sum, but the module of submissions is called sum. Import sum"
-    assert any(note.endswith(sentence) for note in package.notes)
-
-
-@pytest.mark.parametrize(
-    ("source", "is_noted"),
-    [
-        ("import solve\n", True),
-        ("print('sum')  # import sum\n", True),
-        ("def main():\n    from sum import add\n", False),
-        ("try:\n    import sum\nexcept Exception:\n    exit(1)\n", False),
-    ],
-)
-def test_python_grader_without_import_of_submissions_is_noted(
-    write_package: Write, cache: Path, source: str, is_noted: bool
-) -> None:
-    (package,) = check_problems(write_package(files={"graders/grader.py": source}), cache=cache)
-    assert package.problem is not None and not package.problem.left_out
-    sentence = "it has no `import sum`, which is the module of submissions"
-    assert any(sentence in note for note in package.notes) == is_noted
 
 
 def test_non_utf8_file_names_are_refused_or_ignored(write_package: Write, cache: Path) -> None:
@@ -351,16 +239,6 @@ def test_non_utf8_file_names_are_refused_or_ignored(write_package: Write, cache:
         with pytest.raises(InputError, match=r"the name '\w+/caf\\udce9.h' is not UTF-8\. Rename the file"):
             load_problems(folder, cache=cache)
         (folder / name).unlink()
-
-
-def test_git_lfs_pointers_as_tests_are_input_error(write_package: Write, cache: Path) -> None:
-    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
-    package = write_package(files={"tests/1-01.out": pointer, "tests/2-01.in": pointer})
-    [found] = check_problems(zipped(package, package.parent / "sum.zip"), cache=cache)
-    assert [str(error) for error in found.errors] == [
-        f"{package.parent}/sum.zip/tests/1-01.out: 2 files of tests are pointers of Git LFS."
-        " Fetch their contents: git lfs pull"
-    ]
 
 
 def test_extracted_zip_stays_cached_until_problems_close(write_package: Write, cache: Path) -> None:
@@ -533,3 +411,9 @@ def test_repeated_key_with_different_value_is_refused(tmp_path: Path, file: str,
     faults = Faults("package")
     assert read_mapping(tmp_path, file, faults) is None
     assert len(faults.errors) == 1 and "twice" in str(faults.errors[0])
+
+
+def test_git_lfs_pointers_in_a_zip_are_input_error(write_package: Write, cache: Path) -> None:
+    package = write_package(files={"tests/1-01.out": "version https://git-lfs.github.com/spec/v1\n"})
+    [found] = check_problems(zipped(package, package.parent / "sum.zip"), cache=cache)
+    assert ["pointers of Git LFS" in str(error) for error in found.errors] == [True]

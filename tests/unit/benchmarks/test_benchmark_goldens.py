@@ -1,0 +1,87 @@
+"""Small tables in tests/data/benchmarks: the problems that are made of their rows, or why each is refused.
+
+A line of `NAME.jsonl` is a table of the benchmark NAME: its rows, each as the columns in which it differs
+from the benchmark's sound row, and the options that it is read with. `keep` names the only columns that the
+table has. `NAME.expected` holds the fields in which each problem differs from the sound row's problem.
+`pytest --update` on this file writes `NAME.expected`; a reviewer reads the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from codeforces_rows import codeforces
+from dump_rows import write_jsonl
+from hub_rows import apps, code_contests, livecodebench, taco
+from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
+from support.package_goldens import described
+
+from ioi_eval.errors import InputError
+
+FOLDER = Path(__file__).parents[2] / "data" / "benchmarks"
+SOUND: Mapping[str, dict[str, Any]] = {
+    "apps": apps(0),
+    "code_contests": code_contests("1575_A. Add"),
+    "codeforces": codeforces(),
+    "livecodebench": livecodebench("abc301_a"),
+    "taco": taco(),
+}
+
+
+def read(name: str, case: Mapping[str, Any], path: Path) -> LoadedProblems:
+    rows = [{**SOUND[name], **columns} for columns in case["rows"]]
+    kept = case.get("keep", rows[0])
+    write_jsonl(path, [{column: row[column] for column in kept} for row in rows])
+    options = {
+        option: frozenset(value) if isinstance(value, list) else value
+        for option, value in case.get("options", {}).items()
+    }
+    choice = BenchmarkOptions(dataset=str(path), **options)
+    return load(find_benchmark(name), choice, cache=path.with_suffix(""))
+
+
+def facts(problems: LoadedProblems, label: str) -> dict[str, Any]:
+    """Return a problem's fields and its solutions as JSON has them."""
+    try:
+        solutions = [(one.language, one.expected, one.code) for one in problems.references(label)]
+    except InputError as error:
+        return {**described(problems[label]), "solutions": f"refused: {error}"}
+    return {**described(problems[label]), "solutions": solutions}
+
+
+def outcome(name: str, case: Mapping[str, Any], usual: Mapping[str, Any], path: Path) -> Iterator[str]:
+    """Yield the lines of a case in `NAME.expected`. `usual`: the facts about the sound row's problem."""
+    yield f"== {case['case']}"
+    try:
+        problems = read(name, case, path)
+    except InputError as error:
+        yield f"  refused: {error}".replace(str(path), "FILE")
+        return
+    for label in problems:
+        yield f"  {label}"
+        found = facts(problems, label)
+        for field in {**usual, **found}:
+            if found.get(field) != usual.get(field) and field not in ("id", "source"):
+                yield f"    {field}: {json.dumps(found.get(field), sort_keys=True)}".replace(
+                    str(path), "FILE"
+                )
+    yield from (f"  excluded {number}: {reason}" for reason, number in problems.left_out.items())
+
+
+@pytest.mark.parametrize("name", sorted(SOUND))
+def test_rows_become_problems_or_are_refused_as_expected(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    sound = {"case": "the sound row", "rows": [{}]}
+    usual = facts(problems := read(name, sound, tmp_path / "sound.jsonl"), next(iter(problems)))
+    lines = [*outcome(name, sound, {}, tmp_path / "sound.jsonl")]
+    for number, case in enumerate((FOLDER / f"{name}.jsonl").read_text().splitlines()):
+        lines += outcome(name, json.loads(case), usual, tmp_path / f"{number}.jsonl")
+    expected = FOLDER / f"{name}.expected"
+    if request.config.getoption("--update"):
+        expected.write_text("\n".join(lines) + "\n")
+    assert lines == expected.read_text().splitlines()
