@@ -27,7 +27,6 @@ from package_files import Write  # these imports need the path above
 from testlib_files import write_header
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
-from ioi_eval.problems import package
 
 __all__ = [
     "closing_reward_runtimes",
@@ -63,8 +62,7 @@ def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with testlib.h next to the data. Other copies of testlib.h are hidden."""
-    monkeypatch.setattr(package, "_COMPILER_FOLDERS", ())
+def home(tmp_path: Path) -> Path:
+    """Return a folder with testlib.h next to the data."""
     write_header(tmp_path / "copies")
     return tmp_path

@@ -13,13 +13,12 @@ from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
 from testlib_files import ABOVE as WITH_TESTLIB
-from testlib_files import HALVES, write_header
+from testlib_files import HALVES, without_system_testlib, write_header
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, TaskType
 from ioi_eval.models import Verdict as V
-from ioi_eval.problems import package as testlib
 
 CASES = "test_cases:\n- {in: 1.in, out: 1.out, points: 10}\n- {in: 2.in, out: 2.out, points: 10}\n"
 SUMS = {"1.in": "1 2\n", "1.out": "3\n", "2.in": "30 4\n", "2.out": "34\n"}
@@ -119,11 +118,8 @@ async def test_converted_ojbench_problem_needs_no_dataset_files(
     assert problems.left_out == {"its package is flawed: there is no file 'data.zip' in the package": 1}
 
 
-async def test_ojbench_checker_with_bundled_testlib_header_compiles(
-    scorer: Scorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_ojbench_checker_with_bundled_testlib_header_compiles(scorer: Scorer, tmp_path: Path) -> None:
     """As packages of SWERC list it: in front of the checker, in its folder."""
-    monkeypatch.setattr(testlib, "_COMPILER_FOLDERS", ())
     folder = tmp_path / "copy"
     config = program("checker", "check.cpp").replace("[", "[validators/testlib.h, ")
     package(folder, "ICPC", "swerc2022_C", config, check=WITH_TESTLIB)
@@ -134,15 +130,13 @@ async def test_ojbench_checker_with_bundled_testlib_header_compiles(
     assert await statuses(scorer, problem, ADD) == [V.WA, V.WA]
 
 
-def test_ojbench_excludes_listed_and_flawed_problems_with_reason(
-    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@without_system_testlib
+def test_ojbench_excludes_listed_and_flawed_problems_with_reason(copy: Path, tmp_path: Path) -> None:
     rows = [prompt("nwerc2023_H", "ICPC"), prompt("nwerc2024_A", "ICPC"), prompt("swerc2023_A", "ICPC")]
     package(
         copy, "ICPC", "swerc2023_A", program("checker", "check.cpp"), check=f'#include "testlib.h"\n{ABOVE}'
     )
     write(copy, *rows)
-    monkeypatch.setattr(testlib, "_COMPILER_FOLDERS", ())
     with pytest.raises(InputError, match=r"testlib\.h.*Put testlib\.h"):
         loaded(tmp_path)
     write_header(copy / "ICPC")

@@ -11,21 +11,19 @@ from hub_rows import ADD, contents, listed, loaded
 from judged import statuses
 from support.command_line import CommandLine
 from support.datasets import BenchmarkOptions, find_benchmark, load
-from testlib_files import ABOVE, HEADER, write_header
+from testlib_files import ABOVE, HEADER, without_system_testlib, write_header
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind
 from ioi_eval.models import Verdict as V
-from ioi_eval.problems import package as testlib
 
 TESTS = [{"input": "1 2\n", "output": "3\n"}, {"input": "30 4\n", "output": "34\n"}]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where testlib.h lies beside the data, and nowhere else."""
-    monkeypatch.setattr(testlib, "_COMPILER_FOLDERS", ())
+def home(tmp_path: Path) -> Path:
+    """Return a folder with testlib.h next to the data."""
     write_header(tmp_path / "copies")
     return tmp_path
 
@@ -104,6 +102,7 @@ async def test_code_contests_plus_row_becomes_problem_with_checker(scorer: Score
     assert own == [("python", "correct"), ("py2", "rejected")]
 
 
+@without_system_testlib
 def test_missing_testlib_is_an_input_error_with_a_remedy(home: Path) -> None:
     (home / "copies" / "testlib.h").unlink()
     with pytest.raises(InputError, match=r"checker.cpp includes testlib.h.*next to the data"):

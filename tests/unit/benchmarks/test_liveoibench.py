@@ -11,14 +11,13 @@ from benchmark_tables import write_table
 from hub_rows import contents
 from support.command_line import CommandLine, results
 from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
-from testlib_files import HIDDEN, write_header
+from testlib_files import HIDDEN, without_system_testlib, write_header
 
 from ioi_eval import Scorer
 from ioi_eval.benchmarks.olympiads import SCRIPTS
 from ioi_eval.errors import InputError
 from ioi_eval.models import CheckerKind, Submission
 from ioi_eval.models import Verdict as V
-from ioi_eval.problems import package as testlib
 
 NAME = "IOI-2024-contest-add-up"
 ADD = (
@@ -96,9 +95,8 @@ HEADER = "long long add(long long a, long long b);\n"
 FUNCTION = '#include "add-up.h"\nlong long add(long long a, long long b) { return a + b; }\n'
 
 
-async def test_liveoibench_grader_is_compiled_with_submission(
-    scorer: Scorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@without_system_testlib
+async def test_liveoibench_grader_is_compiled_with_submission(scorer: Scorer, tmp_path: Path) -> None:
     given = {"add-up.h": HEADER, "add-up.cpp": "// yours\n"}
     code = {"grader_code": json.dumps({"grader.cpp": GRADER}), "starter_code": json.dumps(given)}
     problems = loaded(tmp_path, **code)
@@ -107,7 +105,6 @@ async def test_liveoibench_grader_is_compiled_with_submission(
     alone = loaded(tmp_path / "alone", grader_code=json.dumps({"grader.cpp": GRADER}))
     assert not alone[NAME].grader_files, "its judge compiles none without a header"
 
-    monkeypatch.setattr(testlib, "_COMPILER_FOLDERS", ())
     code["grader_code"] = json.dumps({"grader.cpp": '#include "testlib.h"\n' + GRADER})
     with pytest.raises(InputError, match=r"includes testlib\.h, which is missing"):
         loaded(tmp_path / "testlib", **code)

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from ioi_eval.problems.package import find_testlib
+
+without_system_testlib = pytest.mark.skipif(
+    find_testlib() is not None, reason="the compilers' folders have a testlib.h"
+)
+
 HEADER = r"""#pragma once
 #include <cstdarg>
 #include <cstdio>

@@ -12,6 +12,7 @@ from support.engines import fake_capabilities
 
 from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure, ModuleMissing
+from ioi_eval.judge import needs, programs
 from ioi_eval.judge.needs import find_unmet_needs, imported_modules, refuse_language
 from ioi_eval.model.languages import find
 from ioi_eval.models import (
@@ -27,7 +28,6 @@ from ioi_eval.models import (
     Test,
     Toolchain,
 )
-from ioi_eval.rules import plan
 from ioi_eval.testing import FakeEngine
 
 FUNCTION: dict[str, Any] = {"task_type": TaskType.FUNCTION, "options": TaskOptions(function="add")}
@@ -128,8 +128,9 @@ async def test_missing_answer_is_accepted_with_manager() -> None:
 
 
 async def test_problem_is_validated_once_for_all_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks, look = list[object](), plan._refuse_types
-    monkeypatch.setattr(plan, "_refuse_types", lambda part, where: looks.append(part) or look(part, where))
+    looks = list[Problem]()
+    for module in (needs, programs):
+        monkeypatch.setattr(module, "refuse_invalid_problem", looks.append)
     asked = problem()
     async with Scorer(FakeEngine()) as scorer:
         await scorer.score(asked, submission())

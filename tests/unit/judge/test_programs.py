@@ -40,7 +40,6 @@ from ioi_eval.models import (
     Test,
     Toolchain,
 )
-from ioi_eval.store import contents
 from ioi_eval.store.resources import proctor_sources
 from ioi_eval.testing import FakeEngine, Fatal
 
@@ -141,11 +140,9 @@ async def test_store_smaller_than_a_program_still_builds_it(tmp_path: Path) -> N
             )
 
 
-async def test_program_too_large_for_store_is_compile_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(contents, "_MIN_MAX_ENTRY_BYTES", 0)
-    store = Store(tmp_path / "store", limit=16 * len(HELLO))
+async def test_program_too_large_for_store_is_compile_error(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.largest = len(HELLO)
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         taken = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
         large = [

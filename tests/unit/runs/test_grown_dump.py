@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,16 @@ from ioi_eval.testing import FakeEngine
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The lines that are read, of dumps that all count as large."""
-    lines, truly = list[int](), dump_reader.DumpReader._usable_row
+    """Return the numbers of the lines that are read for submissions. All dumps count as large."""
+    lines, read_rows_or_errors = list[int](), dump_reader.read_rows_or_errors
 
-    def entry(self: Any, columns: Any, *more: Any) -> Any:
-        lines.append(columns.line)
-        return truly(self, columns, *more)
+    def reading(path: Path, *start: Any) -> Iterator[Any]:
+        for one in read_rows_or_errors(path, *start):
+            if start:  # else only columns are detected
+                lines.append(one.line)
+            yield one
 
-    monkeypatch.setattr(dump_reader.DumpReader, "_usable_row", entry)
+    monkeypatch.setattr(dump_reader, "read_rows_or_errors", reading)
     monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 1)
     monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 1)
     return lines

@@ -22,7 +22,6 @@ from ioi_eval.engines.jobs import piston_api as piston
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult
 from ioi_eval.server import Server, ServerOptions
 from ioi_eval.server.prepared import BuildCache, ClassicJobEngine
-from ioi_eval.store import contents
 
 HALF = """
 #include <cstdio>
@@ -352,10 +351,9 @@ def test_damaged_build_record_is_dropped(tmp_path: Path, changed: tuple[bytes, b
     assert kept.find("abcd") is None and store.get("abcd") is None
 
 
-def test_oversized_build_is_returned_uncached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_MIN_MAX_ENTRY_BYTES", 0)
-    monkeypatch.setattr(contents, "BESIDE", 0)
-    store = Store(tmp_path / "cache", limit=1600)
+def test_oversized_build_is_returned_uncached(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    store.largest = 100
     kept = BuildCache(store)
     for key, size, lasts in (("small", 100, True), ("large", 101, False)):
         (tmp_path / key).write_bytes(b"x" * size)

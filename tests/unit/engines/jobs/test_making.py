@@ -30,7 +30,6 @@ from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.recipes import CHECKER
 from ioi_eval.models import Blob, BuildLimits, Capabilities, Ending, Job, JobResult, StageStatus, Toolchain
-from ioi_eval.store import contents
 from ioi_eval.testing import FakeEngine
 
 pytestmark = pytest.mark.usefixtures("no_retry_waits")
@@ -228,12 +227,15 @@ async def test_unwritable_cache_is_judge_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """As where inodes, descriptors or rights are used up."""
+    open_file = os.open
 
-    def full(path: Path) -> int:
-        raise OSError(number, os.strerror(number), path)
+    def full(path: str | Path, *flags: int, **options: int) -> int:
+        if tmp_path in Path(path).parents:
+            raise OSError(number, os.strerror(number), path)
+        return open_file(path, *flags, **options)
 
     async with opened(tmp_path, Server(GOOD)) as artifacts:
-        monkeypatch.setattr(contents, "_open_file", full)
+        monkeypatch.setattr(os, "open", full)
         words = f"compiling: cannot write to the cache .*{os.strerror(number)}"
         with pytest.raises(JudgeFailure, match=words):
             await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
