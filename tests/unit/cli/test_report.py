@@ -88,26 +88,6 @@ def test_report_options_change_summary(cli: CommandLine) -> None:
     assert json.loads((cli.folder / "run" / "summary.json").read_text()) == found
 
 
-@pytest.mark.nightly(unless="options[025]")
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--medals", "bad.toml"), "error: bad.toml, field '2024': "),
-        (("--medals", "none.toml"), "error: none.toml: cannot be read"),
-        (("--k", "0"), "--k"),
-        (("--mode", "best"), "max_subtask"),
-        (("elsewhere",), "error: elsewhere: no such file or folder"),
-        (("--out", "both"), "--out: the report of one run is written into its own folder"),
-    ],
-)
-def test_bad_report_options_exit_with_2(cli: CommandLine, options: tuple[str, ...], said: str) -> None:
-    run(cli.folder / "run", m1=1)
-    (cli.folder / "bad.toml").write_text("[2024]\nplatinum = 3\n")
-    done = cli("report", "run", *options)
-    assert done.returncode == 2
-    assert said in done.stderr and "Traceback" not in done.stderr
-
-
 def test_report_compares_several_runs(cli: CommandLine) -> None:
     run(cli.folder / "a", m1=2), run(cli.folder / "b", m1=4, m2=1)
     done = cli("report", "a", "b", "a", "--out", "both")
@@ -234,64 +214,6 @@ def test_foreign_rows_of_a_problem_in_two_years_are_two_problems(cli: CommandLin
     assert problems == {"a@2023": 1, "a@2024": 0}
 
 
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ({"points": 3}, "line 2: missing column: one of problem_id, task_id"),
-        ({"problem_id": "a", "verdict": "AC"}, "missing column: one of all_subtasks_results, points"),
-        ({"problem_id": "a", "points": 30}, "30 points of 1. Give `max_points`"),
-        ({"problem_id": "a", "all_subtasks_results": [{"score": 1}]}, "line 2, field 'all_subtasks_results"),
-        ({"problem_id": "a", "points": ""}, "line 2: no value: one of all_subtasks_results, points"),
-        ({"problem_id": "a", "passed": 1}, "passed is 1."),
-        ({"problem_id": "a", "passed": True, "code_compiles": "soon"}, "line 2: code_compiles is 'soon'"),
-        (
-            {"problem_id": "a", "passed": True, "all_subtasks_results": "[{'subtask': 'all'"},
-            "line 2: all_subtasks_results is \"[{'subtask': 'all'\". Give a list",
-        ),
-        (
-            {"problem_id": "a", "all_subtasks_results": "[{'subtask': 'all'}]"},
-            "line 2, field 'all_subtasks_results",
-        ),
-        (
-            {"problem_id": "a", "points": 30, "max_points": 40},
-            "line 2: problem 'a' has 40 points here and 1 in line 1",
-        ),
-        (
-            {
-                "problem_id": "a",
-                "all_subtasks_results": [
-                    {
-                        "problem": "a",
-                        "subtask": "first",
-                        "points": 1,
-                        "score": 0,
-                        "weighted_score": 0,
-                        "score_precision": 2,
-                        "status": "WA",
-                        "test_results": [],
-                    }
-                ],
-            },
-            "line 2: problem 'a' has other subtasks here than in line 1",
-        ),
-        ({"problem_id": "a", "all_subtasks_results": [5]}, "line 2, field 'all_subtasks_results[0]'"),
-        (
-            {"problem_id": "a", "all_subtasks_results": [{"weighted_score": "x"}]},
-            "line 2, field 'all_subtasks_results[0]",
-        ),
-        ({"problem_id": "a", "passed": True, "test_columns": 5}, "line 2, field 'test_columns'"),
-    ],
-)
-def test_report_names_missing_columns_of_foreign_rows(
-    cli: CommandLine, row: dict[str, Any], words: str
-) -> None:
-    good = {"problem_id": "a", "passed": True, "id": "good"}
-    (cli.folder / "rows.jsonl").write_text(f"{json.dumps(good)}\n{json.dumps(row)}\n")
-    done = cli("report", "rows.jsonl")
-    assert done.returncode == 2 and words in done.stderr, done.stderr
-    assert not (cli.folder / "runs" / "rows").exists()
-
-
 def test_report_of_file_does_not_overwrite_run_of_same_name(cli: CommandLine) -> None:
     before = contents(run(cli.folder / "runs" / "rows", m1=6))
     (cli.folder / "rows.jsonl").write_text('{"problem_id": "a", "passed": true}\n')
@@ -317,3 +239,13 @@ def test_report_refuses_two_files_for_same_folder(cli: CommandLine, second: str)
         and f"{second}: goes to the folder runs/rows, and so does a/rows.jsonl" in refused.stderr
     )
     assert contents(cli.folder / "runs" / "rows") == before
+
+
+def test_report_refuses_missing_run_and_folder_for_one_run(cli: CommandLine) -> None:
+    run(cli.folder / "run", m1=1)
+    for arguments, message in (
+        (("elsewhere",), "error: elsewhere: no such file or folder"),
+        (("--out", "both"), "--out: the report of one run is written into its own folder"),
+    ):
+        refused = cli("report", "run", *arguments)
+        assert refused.returncode == 2 and message in refused.stderr

@@ -227,36 +227,6 @@ def test_output_only_solution_without_matching_files_scores_zero(cli: CommandLin
     assert (found["points"], found["verdict"]) == (0, "WA")
 
 
-@pytest.mark.nightly(unless="arguments[127]")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["official.jsonl"], "brings no problems. Name the problem packages with --problems"),
-        (["problems"], "no solutions in it"),
-        (["nowhere"], "no folder or file 'nowhere', and no benchmark of that name"),
-        (["packages.zip", "--problems", "problems"], "a package brings its own problems"),
-        (["official.jsonl", "--problems", "problems"], "no column that looks like"),
-        (["official.jsonl", "--problems", "problems", "--columns", "expected=x"], "no column 'x'"),
-        (["problems", "--expected-scale", "points"], "--expected-scale: only a file of solutions has"),
-        (
-            ["problems", "--columns", "code=x"],
-            "--columns code: only a file of solutions has columns",
-        ),
-        (["problems", "--columns", "expected=x"], "--columns expected: only a file of solutions has columns"),
-        (["problems", "--references", "9"], "--references: only a benchmark's solutions are counted"),
-    ],
-)
-def test_bad_input_prints_one_error_line(
-    cli: CommandLine, problems: Path, arguments: list[str], message: str
-) -> None:
-    write_dump(cli.folder / "official.jsonl", [row("right", RIGHT)])
-    done = cli("validate", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not (cli.folder / "runs").exists()
-
-
 def test_validate_script_prints_same_differences(cli: CommandLine, package: Path) -> None:
     add_solutions(package, time_limit=RIGHT)
     done = cli.script("validate_official.py", package)
