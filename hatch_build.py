@@ -29,11 +29,11 @@ class BinariesHook(BuildHookInterface):  # type: ignore[type-arg]
         if version == "editable":
             return
         root = Path(self.root)
-        compiling, graders = _compiling(root), root / "graders"
+        compiling, graders = _load_compiling_module(root), root / "graders"
         self._made = tempfile.TemporaryDirectory(prefix="ioi-eval-wheel-")
         folder = Path(self._made.name)
         for machine in MACHINES:
-            compiler = _compiler(machine)
+            compiler = _find_compiler(machine)
             if compiler is None:
                 package = f"g++-{machine.replace('_', '-')}-linux-gnu"
                 self.app.display_warning(f"the wheel has no proctor for {machine}: install {package}")
@@ -62,7 +62,7 @@ class BinariesHook(BuildHookInterface):  # type: ignore[type-arg]
             self._made.cleanup()
 
 
-def _compiling(root: Path) -> ModuleType:
+def _load_compiling_module(root: Path) -> ModuleType:
     """The package itself cannot be imported: its dependencies need not be here."""
     spec = importlib.util.spec_from_file_location("compiling", root / "ioi_eval" / "store" / "compiling.py")
     assert spec is not None and spec.loader is not None, "it is a file of ours"
@@ -71,6 +71,6 @@ def _compiling(root: Path) -> ModuleType:
     return module
 
 
-def _compiler(machine: str) -> str | None:
+def _find_compiler(machine: str) -> str | None:
     own = shutil.which("g++") if platform.machine() == machine else None
     return own or shutil.which(f"{machine}-linux-gnu-g++")

@@ -224,7 +224,7 @@ class CodeContests(Benchmark):
             # point. The runner also compares integers beyond 32 bits as doubles, so that some are equal.
             tolerance = TOLERANCE if any(_DECIMAL.search(case.output) for case in cases) else None
             checker = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=tolerance)
-            problem = replace(problem, options=_file_options(row), checker=checker)
+            problem = replace(problem, options=_read_file_options(row), checker=checker)
             return with_cases(problem, Cases(cases=cases), contents.store)
 
         return self.problem_of_row(
@@ -240,8 +240,8 @@ class CodeContests(Benchmark):
     def references(self, candidate: Candidate, tables: Tables) -> tuple[Solution, ...]:
         row = tables.main[candidate.rows[0]]
         return (
-            *_solutions(row, "solutions", "correct"),
-            *_solutions(row, "incorrect_solutions", "rejected"),
+            *_read_solutions(row, "solutions", "correct"),
+            *_read_solutions(row, "incorrect_solutions", "rejected"),
         )
 
 
@@ -267,7 +267,7 @@ def _read_time_limit(row: Row) -> float:
     return float(seconds + nanos / 1e9)
 
 
-def _file_options(row: Row) -> TaskOptions:
+def _read_file_options(row: Row) -> TaskOptions:
     """Return the options with the names of the program's input and output files."""
     names = [row.read_text(field, "").strip() for field in ("input_file", "output_file")]
     for name in names:
@@ -300,7 +300,7 @@ def _read_columns(value: Any, names: Sequence[str]) -> list[list[Any]]:
 # --- solutions ---------------------------------------------------------------------------------------
 
 
-def _solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
+def _read_solutions(row: Row, field: str, expected: str) -> Iterator[Solution]:
     """Yield the dataset's own solutions in a column."""
     languages, codes = _read_columns(row.raw_value(field), ("language", "solution"))
     for number, (language, code) in enumerate(zip(languages, codes, strict=False)):

@@ -685,7 +685,7 @@ class DumpReader:
         self._wanted = {
             name
             for problem_id in selection.problems
-            for name in (problem_id, *_canonical_id(problems, problem_id))
+            for name in (problem_id, *_find_canonical_id(problems, problem_id))
         }
         self.taken = NamedKeys() if taken is None else taken  # labels of problems, by key
         self._passed = None if taken is None else bytearray(len(taken))  # rows that were read again
@@ -809,7 +809,7 @@ class DumpReader:
         }
         if not lists or ("code" in answers and "code" not in lists):
             if "code" not in self._named:
-                self.noted.update(_notes_on_unread_replies(row.columns))
+                self.noted.update(_note_unread_replies(row.columns))
             yield "", columns
             return
         lengths = {len(value) for _, value in lists.values()}
@@ -1001,7 +1001,7 @@ class DumpReader:
             if column is None:
                 raise self._missing_problem_error(columns, located[1] if statement_columns else "")
         name = name or columns.read_name("problem_id")  # raises an error because there is no name
-        if self._wanted and not self._wanted & {name, *_canonical_id(self._problems, name)}:
+        if self._wanted and not self._wanted & {name, *_find_canonical_id(self._problems, name)}:
             return None, _OTHER_PROBLEM, source_column
         try:
             return self._problems.find(name, year), "", source_column
@@ -1073,7 +1073,7 @@ class DumpReader:
         language = columns.read_string("language")
         if language is None:
             if not self._options.language and columns.find_column("language") is None:
-                self.noted.update(_notes_on_unread_languages(columns.columns))
+                self.noted.update(_note_unread_languages(columns.columns))
             return None
         try:
             find_language(language, where=columns.where, row=columns.line)
@@ -1122,7 +1122,7 @@ def _has_tool_call(value: Any) -> bool:
     return is_call or any(map(_has_tool_call, value.values()))
 
 
-def _notes_on_unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
+def _note_unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note for each column with a list of replies that is not read."""
     for name in _LIST_COLUMNS:
         if name not in OF_DATASETS and isinstance(replies := columns.get(name), list) and len(replies) > 1:
@@ -1130,7 +1130,7 @@ def _notes_on_unread_replies(columns: Mapping[str, Any]) -> Iterator[str]:
             yield f"{note}: name it with code_column=NAME"
 
 
-def _notes_on_unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
+def _note_unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
     """Yield a note for each column or nested key that names a programming language and is not read."""
     objects = {
         "": columns,
@@ -1145,7 +1145,7 @@ def _notes_on_unread_languages(columns: Mapping[str, Any]) -> Iterator[str]:
                     yield f"{path} names a language, and is not read: name it with language_column=NAME"
 
 
-def _canonical_id(problems: ProblemLookup, name: str) -> tuple[str, ...]:
+def _find_canonical_id(problems: ProblemLookup, name: str) -> tuple[str, ...]:
     """Return the id of the problem with this name, or an empty tuple if it is unknown."""
     try:
         return (problems.find(name).id,)

@@ -542,7 +542,7 @@ class _FirstPass:
                 without=counts.without,
             ),
             rejected=len(self.bad),
-            sha256=_combined_hash([file.sha256 for file in files]),
+            sha256=_combine_hashes([file.sha256 for file in files]),
         )
 
     def _row_errors(self) -> Iterator[InputError]:
@@ -635,7 +635,7 @@ class _FirstPass:
 
     def _resume_from(self, index: DumpIndex, end: tuple[int, int]) -> None:
         """Continue from the results of an earlier pass over the first rows."""
-        earlier_hash, reader = _combined_hash([index.sha256]), self.reader
+        earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
         reader.taken = NamedKeys(Keys.of(index.keys), index.names, index.problems)
         self._ids, self._hashes = Keys.of(index.ids), bytearray(index.contents)
         self.grown = GrownFrom(earlier_hash, end, len(reader.taken), dict(index.equal), index.counts.rows)
@@ -694,7 +694,7 @@ class _FirstPass:
         return None
 
 
-def _combined_hash(hashes: Sequence[str]) -> str:
+def _combine_hashes(hashes: Sequence[str]) -> str:
     """Return the hash of several files, independent of their order."""
     return hashlib.sha256("".join(sorted(hashes)).encode()).hexdigest()
 
@@ -738,7 +738,7 @@ def _extract_code(
         return repair(code, problem, language, options.repairs)
     reply, extraction = (entry.generation or "").replace("\r\n", "\n"), options.extract
     prompt = (
-        _function_prompt(entry, problem, language)
+        _find_function_prompt(entry, problem, language)
         if extraction in (Extraction.LAST, Extraction.FIRST)
         else ""
     )
@@ -764,7 +764,7 @@ def _no_program_reason(entry: UsableRow) -> str:
     return explain_missing_program(entry.generation)
 
 
-def _function_prompt(entry: UsableRow, problem: Problem, language: Language) -> str:
+def _find_function_prompt(entry: UsableRow, problem: Problem, language: Language) -> str:
     """Return the start of a function that the reply may complete, or an empty string if there is none."""
     if problem.task_type is not TaskType.FUNCTION or language.syntax != "python":
         return ""

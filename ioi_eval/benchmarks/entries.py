@@ -337,7 +337,7 @@ class ListedBenchmark(Benchmark):
             self.read_items(row, column) if column.endswith(_ITEMS) else self.read_value(row, column)
             for column in self._columns.tags
         )
-        return tuple(dict.fromkeys(tag for value in values for tag in _strings(value) if tag))
+        return tuple(dict.fromkeys(tag for value in values for tag in _as_strings(value) if tag))
 
     def read_problem_id(self, row: Row) -> str:
         column, prefix = self._columns.id, self._entry.prefix
@@ -361,7 +361,7 @@ class ListedBenchmark(Benchmark):
             if name and row.has_field(name):
                 value = row.raw_value(name)
                 for key in rest.split(".") if rest else ():
-                    value = _decoded(value)
+                    value = _decode_json_string(value)
                     value = value.get(key) if isinstance(value, dict) else None
                 return value
         return None
@@ -371,7 +371,7 @@ class ListedBenchmark(Benchmark):
         name = column.removesuffix(_ITEMS)
         value = row.raw_value(name)
         with suppress(CasesError):
-            items = _decoded(value)
+            items = _decode_json_string(value)
             if items is None or isinstance(items, list):
                 return items or []
         raise row.make_error(name, f"{str(value)[:40]} is not a list")
@@ -393,10 +393,13 @@ class ListedBenchmark(Benchmark):
             candidate,
             lambda problem: self._add_tests(problem, row, contents),
             limits=Limits.contest(
-                self._limit(
+                self._read_limit(
                     row, names.time_limit, entry.time_limit, "seconds", _MAX_SECONDS, entry.milliseconds_from
                 ),
-                int(self._limit(row, names.memory_limit, entry.memory_limit, "MiB", _MEBIBYTE) * _MEBIBYTE),
+                int(
+                    self._read_limit(row, names.memory_limit, entry.memory_limit, "MiB", _MEBIBYTE)
+                    * _MEBIBYTE
+                ),
             ),
             checker=checker,
             options=TaskOptions(integer_digits=entry.integer_digits),
@@ -425,7 +428,7 @@ class ListedBenchmark(Benchmark):
             value = self.read_value(row, path)
         if value is not None and not isinstance(value, str | list | dict):
             raise row.make_error(path, f"{value!r} is not a text")
-        function, setup = "", "\n".join(_strings(self.read_value(row, names.setup)))
+        function, setup = "", "\n".join(_as_strings(self.read_value(row, names.setup)))
         with suppress(CasesError):  # a damaged `metadata` names no function
             function = self.read_string(row, names.function)
         return with_tests(problem, value, contents.store, function=function, setup=setup)
@@ -436,14 +439,14 @@ class ListedBenchmark(Benchmark):
         return tuple(
             solution
             for path, expected in expectations.items()
-            for solution in self._solutions(row, path, expected)
+            for solution in self._read_solutions(row, path, expected)
             if solution.code.strip()
         )
 
-    def _solutions(self, row: Row, path: str, expected: str) -> Iterator[Solution]:
+    def _read_solutions(self, row: Row, path: str, expected: str) -> Iterator[Solution]:
         """Yield the dataset's own solutions in a column."""
         language, column = find_language(self.language), path.removesuffix(_ITEMS)
-        for number, item in enumerate(self._programs(row, path)):
+        for number, item in enumerate(self._read_programs(row, path)):
             name, language_name, code = str(number), language.name, item
             if isinstance(item, dict):
                 name, language_name, code = f"{column} {number}", str(item.get("language")), item.get("code")
@@ -455,7 +458,7 @@ class ListedBenchmark(Benchmark):
                 raise row.make_error(column, "not a list of texts")
             yield Solution(name=name, language=language_name, code=code, expected=expected)
 
-    def _programs(self, row: Row, path: str) -> list[Any]:
+    def _read_programs(self, row: Row, path: str) -> list[Any]:
         """Return the programs in a column: strings, or objects with `code` and `language`."""
         if path.endswith(_ITEMS):
             return self.read_items(row, path)
@@ -463,11 +466,11 @@ class ListedBenchmark(Benchmark):
         value = parts[0] if len(parts) == 1 else "".join(map(str, parts))
         language = find_language(self.language)
         if isinstance(value, str) and value.startswith("["):
-            value = _decoded(value)
-        texts = _strings(value)
+            value = _decode_json_string(value)
+        texts = _as_strings(value)
         return [extract(text, language) or text if "```" in text else text for text in texts]
 
-    def _limit(
+    def _read_limit(
         self,
         row: Row,
         path: str,
@@ -499,12 +502,12 @@ class ListedBenchmark(Benchmark):
         return number
 
 
-def _strings(value: Any) -> list[str]:
+def _as_strings(value: Any) -> list[str]:
     """Return a value, or the items of a list, as strings without null values."""
     return [str(item) for item in (value if isinstance(value, list) else [value]) if item is not None]
 
 
-def _decoded(value: Any) -> Any:
+def _decode_json_string(value: Any) -> Any:
     """Return the value that a string contains, as JSON or a Python literal; None if it is blank.
 
     Other values are returned unchanged. Raises CasesError for other strings.

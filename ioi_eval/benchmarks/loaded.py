@@ -122,7 +122,7 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
             named, one match suffices, unless the others look misspelled.
     """
     selected = list(candidates)
-    difficulty, tags = _lower_case(map(as_label, options.difficulty)), _lower_case(options.tags)
+    difficulty, tags = _lowercase_names(map(as_label, options.difficulty)), _lowercase_names(options.tags)
     begin, end = (
         _read_option_day(options.date_from, "choice.date_from"),
         _read_option_day(options.date_to, "choice.date_to"),
@@ -130,16 +130,18 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
     # An option's value, and whether a candidate matches it. An empty value matches all.
     filters: list[tuple[object, Callable[[Candidate], bool]]] = [
         (difficulty, lambda candidate: candidate.difficulty.lower() in difficulty),
-        (tags, lambda candidate: not tags.isdisjoint(_lower_case(candidate.tags))),
+        (tags, lambda candidate: not tags.isdisjoint(_lowercase_names(candidate.tags))),
         (options.years, lambda candidate: candidate.year in options.years),
         (options.problems, lambda candidate: candidate.id in options.problems),
         (begin, lambda candidate: candidate.date[:10] >= begin),
         (end, lambda candidate: candidate.date[:10] <= end),
     ]
     # Dates are no names: a window may be empty, but only of problems that have dates.
-    difficulties = _lower_case(candidate.difficulty for candidate in selected) - {""}
+    difficulties = _lowercase_names(candidate.difficulty for candidate in selected) - {""}
     _check_values_exist("difficulty", difficulty, difficulties)
-    _check_values_exist("tag", tags, _lower_case(tag for candidate in selected for tag in candidate.tags))
+    _check_values_exist(
+        "tag", tags, _lowercase_names(tag for candidate in selected for tag in candidate.tags)
+    )
     _check_values_exist(
         "year",
         set(map(str, options.years)),
@@ -176,7 +178,7 @@ def sampled(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], st
     return [item for item in items if rank(item) in selected_ranks]
 
 
-def _lower_case(names: Iterable[str]) -> set[str]:
+def _lowercase_names(names: Iterable[str]) -> set[str]:
     """Return the names in lower case."""
     return {name.lower() for name in names}
 
@@ -238,7 +240,7 @@ class LoadedProblems(Problems):
         self._reasons, self._references, self._aliases = reasons, references, aliases
         self.people = people
         # Reasons by id and year, and by id alone if all years have the same reason.
-        by_name = {_name(*id_and_year): reason for id_and_year, reason in reasons.items()}
+        by_name = {_format_name(*id_and_year): reason for id_and_year, reason in reasons.items()}
         by_id: dict[str, set[str]] = {}
         for (problem_id, _year), reason in reasons.items():
             by_id.setdefault(problem_id, set()).add(reason)
@@ -261,7 +263,8 @@ class LoadedProblems(Problems):
             return super().find(problem_id, year)
         except InputError as error:
             if reason := (
-                self._reasons_by_name.get(_name(problem_id, year)) or self._reasons_by_name.get(problem_id)
+                self._reasons_by_name.get(_format_name(problem_id, year))
+                or self._reasons_by_name.get(problem_id)
             ):
                 raise LeftOut(problem_id, reason) from error
             if error.problem.startswith("unknown"):
@@ -322,11 +325,11 @@ def load(
                 row=candidate.rows[0] + 1,
                 remedy="Is a file there twice?",
             )
-    aliases = _aliases(candidates)
+    aliases = _collect_aliases(candidates)
     ids = frozenset(aliases.get(name, name) for name in options.problems)
     selected = select(candidates, msgspec.structs.replace(options, problems=ids))
     if benchmark.lists_by_id and (length := _count_listed_problems(only or ())):
-        aliases = _aliases(_listed_problems(length, candidates, selected, tables.main.where))
+        aliases = _collect_aliases(_listed_problems(length, candidates, selected, tables.main.where))
     needed_ids = None if only is None else {aliases.get(name, name) for name in only}
     needed = [
         candidate
@@ -458,7 +461,7 @@ def _load_problem(
 # --- names of problems -------------------------------------------------------------------------------
 
 
-def _aliases(candidates: Collection[Candidate]) -> dict[str, str]:
+def _collect_aliases(candidates: Collection[Candidate]) -> dict[str, str]:
     """Return the ids of problems by their aliases. `#0` is an alias of the first row's problem.
 
     A name that several problems have, or that is another problem's id, is no alias.
@@ -477,7 +480,7 @@ def _id_and_year(candidate: Candidate) -> tuple[str, int | None]:
     return candidate.id, candidate.year
 
 
-def _name(problem_id: str, year: int | None) -> str:
+def _format_name(problem_id: str, year: int | None) -> str:
     """Return the name of a problem with its year, as in `nile@2024`."""
     return problem_id if year is None else f"{problem_id}@{year}"
 

@@ -72,13 +72,13 @@ class Ioi(Benchmark):
         return (Candidate(id=name, year=year, rows=tuple(indexes)) for (name, year), indexes in rows.items())
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        return f"{tables.main.fingerprint} {_tests_of(candidate, tables).fingerprint}"
+        return f"{tables.main.fingerprint} {_open_tests_table(candidate, tables).fingerprint}"
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
         rows = [tables.main[index] for index in candidate.rows]
-        tests = _tests_of(candidate, tables)
+        tests = _open_tests_table(candidate, tables)
         problem = _problem_without_tests(rows[0], candidate)
         subtasks = _make_subtasks(rows)
         indexes = _row_indexes(tests, candidate)
@@ -94,7 +94,7 @@ class Ioi(Benchmark):
         )
 
 
-def _tests_of(candidate: Candidate, tables: Tables) -> Table:
+def _open_tests_table(candidate: Candidate, tables: Tables) -> Table:
     """Return the table with the tests of the problem's year."""
     columns = ("problem_id", "test_name", "test_input", "test_output")
     return tables.other(TESTS, config=str(candidate.year), columns=columns)
@@ -272,17 +272,21 @@ class LiveOIBench(Benchmark):
     def people(self, tables: Tables) -> People:
         columns = ("contest_id", "contestants_ranking", "problems")
         table = tables.other(PEOPLE, path="data/contest_results.parquet", columns=columns)
-        return People(source=PEOPLE, contests=tuple(filter(None, map(_contest_results, table))))
+        return People(source=PEOPLE, contests=tuple(filter(None, map(_read_contest_results, table))))
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        return f"{tables.main.fingerprint} {_tests_of_year(candidate, tables).fingerprint}"
+        return f"{tables.main.fingerprint} {_open_tests_of_year(candidate, tables).fingerprint}"
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
     ) -> Problem:
-        row, tests = tables.main[candidate.rows[0]], _tests_of_year(candidate, tables)
+        row, tests = tables.main[candidate.rows[0]], _open_tests_of_year(candidate, tables)
         folders, is_interactive = header_folders(options), row.read_text("task_type") != "batch"
-        fields = _interactive_fields(row, tests, folders) if is_interactive else _grader_fields(row, folders)
+        fields = (
+            _read_interactive_fields(row, tests, folders)
+            if is_interactive
+            else _read_grader_fields(row, folders)
+        )
         return self.problem_of_row(
             row,
             candidate,
@@ -297,7 +301,7 @@ class LiveOIBench(Benchmark):
         )
 
 
-def _tests_of_year(candidate: Candidate, tables: Tables) -> Table:
+def _open_tests_of_year(candidate: Candidate, tables: Tables) -> Table:
     """Return the table with the tests of the task's year."""
     path = f"liveoibench_testcases_v1_{candidate.year}.parquet"
     return tables.other(LIVE_TESTS, path=path, columns=("problem_id", "tests", "subtasks"))
@@ -311,7 +315,7 @@ _RATING_KEYS = ("cfrating", "codeforcesrating")
 _UNRATED = (0, -1000)  # values of contestants without a rating
 
 
-def _contest_results(row: Row) -> ContestResults | None:
+def _read_contest_results(row: Row) -> ContestResults | None:
     """Return the contestants' totals, or None if results of one of the contest's problems are missing."""
     name, problems = row.read_name("contest_id"), row.read_json("problems") or []
     rankings = [
@@ -347,7 +351,7 @@ def _normalize_key(text: str) -> str:
 # --- graders -----------------------------------------------------------------------------------------
 
 
-def _grader_fields(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
+def _read_grader_fields(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
     """Return the problem's fields if it has a grader with a header, which the benchmark's judge compiles."""
     sources = {**_read_source_files(row, "starter_code"), **_read_source_files(row, "grader_code")}
     header_names = [name for name in sources if name.endswith(".h")]
@@ -361,7 +365,7 @@ def _grader_fields(row: Row, folders: Sequence[Path]) -> dict[str, Any]:
     return {"options": TaskOptions(with_grader=True), "grader_files": graders}
 
 
-def _interactive_fields(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, Any]:
+def _read_interactive_fields(row: Row, tests: Table, folders: Sequence[Path]) -> dict[str, Any]:
     """Return the problem's fields if it has an interactor, whose exit code is 0 if it accepts.
 
     Scripts that start a manager are not run.

@@ -45,16 +45,16 @@ class FileRow(NamedTuple):
 
 def dump_files(paths: Iterable[str | Path]) -> list[Path]:
     """Return the files of rows at the paths. Folders are searched, without hidden files."""
-    return [file for path in paths for file in _files(Path(path))]
+    return [file for path in paths for file in _list_dump_files(Path(path))]
 
 
 def other_files(paths: Iterable[str | Path]) -> list[Path]:
     """Return the files in the folders among the paths that `dump_files` ignores because of their names."""
     folders = (path for path in map(Path, paths) if path.is_dir())
-    return [file for folder in folders for file in _files_below(folder) if not is_dump(file)]
+    return [file for folder in folders for file in _list_files_below(folder) if not is_dump(file)]
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
+def _list_files_below(folder: Path) -> Iterator[Path]:
     """Yield the files in a folder, sorted by name, without hidden files and files without rows.
 
     Raises:
@@ -73,7 +73,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _files(path: Path) -> list[Path]:
+def _list_dump_files(path: Path) -> list[Path]:
     """Return the files of rows at a path. A folder of programs is one such file."""
     if path.is_dir():
         for error in unreadable_folder_errors(path):
@@ -81,9 +81,9 @@ def _files(path: Path) -> list[Path]:
             raise InputError(problem, where=where, remedy=MAY_READ)
         if _file_format(path) == _PROGRAMS:
             return [path]
-        files = [file for file in _files_below(path) if is_dump(file)]
+        files = [file for file in _list_files_below(path) if is_dump(file)]
         if not files:
-            remedy = f"Expected files {_suffixes()} in it, or programs such as HumanEval_0/0.py"
+            remedy = f"Expected files {_format_suffixes()} in it, or programs such as HumanEval_0/0.py"
             raise InputError("no dump in this folder", where=str(path), remedy=remedy)
         return files
     if not path.exists():
@@ -98,7 +98,7 @@ def _files(path: Path) -> list[Path]:
         raise InputError(
             f"cannot tell the format from the suffix {path.suffix!r}",
             where=str(path),
-            remedy=f"Expected one of {_suffixes()}",
+            remedy=f"Expected one of {_format_suffixes()}",
         )
     return [path]
 
@@ -117,7 +117,7 @@ def _file_format(path: Path) -> str:
     """Return the suffix of the format, without .gz or .zst, or `_PROGRAMS` for a folder of programs."""
     if path.suffix.lower() not in _COMPRESSIONS:
         kind = path.suffix.lower()
-        return _PROGRAMS if kind not in _READERS and next(_program_files(path), None) else kind
+        return _PROGRAMS if kind not in _READERS and next(_find_program_files(path), None) else kind
     inner = Path(path.stem).suffix.lower()
     return inner if inner not in _TABLES else path.suffix.lower()  # tables are compressed inside
 
@@ -127,7 +127,7 @@ def name_without_suffixes(path: Path) -> str:
     return Path(path.stem).stem if is_dump(path) and path.suffix.lower() in _COMPRESSIONS else path.stem
 
 
-def _suffixes() -> str:
+def _format_suffixes() -> str:
     """Return the suffixes of files of rows, for messages."""
     suffixes = ", ".join(name for name in _READERS if name != _PROGRAMS)
     return f"{suffixes} (text also as {' or '.join(_COMPRESSIONS)})"
@@ -140,7 +140,7 @@ def scan(path: Path) -> str:
     """Return the SHA-256 of a file's decompressed content. Raise an InputError if text is not UTF-8."""
     digest = hashlib.sha256()
     if _file_format(path) == _PROGRAMS:
-        for file in _program_files(path):
+        for file in _find_program_files(path):
             digest.update(f"{file.relative_to(path)}\n{scan(file)}\n".encode())
         return digest.hexdigest()
     check = None if _file_format(path) in _TABLES else _TextCheck(str(path))
@@ -260,7 +260,7 @@ def read_rows_or_errors(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator
 
     `start`: the number of bytes and of lines to skip in a .jsonl file.
     """
-    return _jsonl_rows(path, start) if start[0] else _READERS[_file_format(path)](path)
+    return _read_jsonl_rows(path, start) if start[0] else _READERS[_file_format(path)](path)
 
 
 def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
@@ -271,7 +271,7 @@ def read_columns(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]
     kind = _file_format(path)
     rows: Iterator[FileRow | InputError]
     if kind == ".parquet":
-        rows = _parquet_rows(path, list(names))
+        rows = _read_parquet_rows(path, list(names))
     else:
         if kind not in _TABLES:
             scan(path)
@@ -293,7 +293,7 @@ def column_names(path: Path) -> tuple[str, ...]:
     return tuple(first.columns) if first else ()
 
 
-def _jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
+def _read_jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow | InputError]:
     """Yield the rows of a .jsonl file. `start`: the number of bytes and of lines to skip."""
     offset, skipped_lines = start
     with _open_bytes(path) as stream:
@@ -302,13 +302,13 @@ def _jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[FileRow
         for number, line in enumerate(stream, skipped_lines + 1):
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             if text.strip():
-                yield _row(text, path, number)
+                yield _parse_row(text, path, number)
 
 
-def _row(text: str, path: Path, line: int) -> FileRow | InputError:
+def _parse_row(text: str, path: Path, line: int) -> FileRow | InputError:
     """Return the row in a line of JSON, or the error if there is none."""
     try:
-        return _row_of_object(_parse_json(text), path, line)
+        return _make_row(_parse_json(text), path, line)
     except json.JSONDecodeError as error:
         reason = f"{error.msg}, character {error.pos + 1}"
     except DuplicateKey as error:
@@ -328,7 +328,7 @@ def _parse_json(text: str) -> Any:
     return json.loads(shallow(text), object_pairs_hook=refuse_duplicate_keys)
 
 
-def _row_of_object(value: Any, path: Path, line: int) -> FileRow | InputError:
+def _make_row(value: Any, path: Path, line: int) -> FileRow | InputError:
     """Return the row with an object's columns, or the error if the value is not an object."""
     if isinstance(value, dict):
         return FileRow(line, value)
@@ -340,21 +340,21 @@ def _row_of_object(value: Any, path: Path, line: int) -> FileRow | InputError:
     )
 
 
-def _json_rows(path: Path) -> Iterator[FileRow | InputError]:
+def _read_json_rows(path: Path) -> Iterator[FileRow | InputError]:
     """Yield the rows of a .json file: a list of objects or of lists of strings, one object, or JSON lines."""
-    if _first_character(path) == "{":
-        columns = _one_object(path)
-        yield from _jsonl_rows(path) if columns is None else (FileRow(1, columns),)
+    if _read_first_character(path) == "{":
+        columns = _read_single_object(path)
+        yield from _read_jsonl_rows(path) if columns is None else (FileRow(1, columns),)
         return
     with _open_text(path) as stream:
         for index, (line, value) in enumerate(read_json_elements(stream, str(path))):
             if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
                 yield FileRow(line, {PLACE: f"#{index}", "generations": value})
             else:
-                yield _row_of_object(value, path, line)
+                yield _make_row(value, path, line)
 
 
-def _one_object(path: Path) -> dict[str, Any] | None:
+def _read_single_object(path: Path) -> dict[str, Any] | None:
     """Return the one object in a file, or None if its first line is already an object."""
     with _open_text(path) as stream:
         first_line = next((line for line in stream if line.strip()), "")
@@ -373,7 +373,7 @@ def _one_object(path: Path) -> dict[str, Any] | None:
     return None
 
 
-def _first_character(path: Path) -> str:
+def _read_first_character(path: Path) -> str:
     """Return the first character of a file that is not white space, or an empty string."""
     with _open_text(path) as stream:
         while piece := stream.read(_CHUNK):
@@ -382,7 +382,7 @@ def _first_character(path: Path) -> str:
     return ""
 
 
-def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
+def _read_csv_rows(path: Path) -> Iterator[FileRow | InputError]:
     """Yield the rows of a .csv file. Raise an InputError for a wrong separator or an open quote."""
     with _open_text(path) as stream:
         first_line = stream.readline()
@@ -395,9 +395,11 @@ def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
             raise InputError(problem, where=str(path), row=1, remedy=remedy)
         reader = csv.reader(chain([first_line], stream), strict=True)
         try:
-            header = _check_duplicate_columns([name.strip() for name in _next_fields(reader) or []], path)
+            header = _check_duplicate_columns(
+                [name.strip() for name in _read_next_fields(reader) or []], path
+            )
             line = reader.line_num + 1
-            while (values := _next_fields(reader)) is not None:
+            while (values := _read_next_fields(reader)) is not None:
                 if len(values) not in (0, len(header)):
                     problem = f"{len(values)} fields where the header has {len(header)}"
                     remedy = "Is a quote or a comma missing?"
@@ -411,7 +413,7 @@ def _csv_rows(path: Path) -> Iterator[FileRow | InputError]:
             ) from error
 
 
-def _next_fields(reader: Iterator[list[str]]) -> list[str] | None:
+def _read_next_fields(reader: Iterator[list[str]]) -> list[str] | None:
     """Return the fields of the next line, or None at the end. Fields may have any length.
 
     csv's limit holds for the whole process, so it is raised for one line only.
@@ -443,7 +445,7 @@ def _parquet_error(path: Path, error: Exception) -> InputError:
     )
 
 
-def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[FileRow]:
+def _read_parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[FileRow]:
     """Yield the rows of a .parquet file. `columns`: the columns to read; None means all."""
     import pyarrow.parquet
 
@@ -463,7 +465,7 @@ def _parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[File
         raise _parquet_error(path, error) from error
 
 
-def _arrow_rows(path: Path) -> Iterator[FileRow]:
+def _read_arrow_rows(path: Path) -> Iterator[FileRow]:
     """Yield the rows of a memory-mapped stream of Arrow batches, which the package datasets writes."""
     import pyarrow.ipc
 
@@ -481,7 +483,7 @@ def _arrow_rows(path: Path) -> Iterator[FileRow]:
         ) from error
 
 
-def _eval_rows(path: Path) -> Iterator[FileRow]:
+def _read_eval_rows(path: Path) -> Iterator[FileRow]:
     """Yield the samples of all epochs in a log of inspect_ai. The package inspect_ai reads it."""
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
@@ -497,13 +499,13 @@ def _eval_rows(path: Path) -> Iterator[FileRow]:
             number = 0
             while (sample := thread.submit(next, samples, None).result()) is not None:
                 number += 1
-                yield FileRow(number, _columns_of_sample(header, sample))
+                yield FileRow(number, _convert_sample(header, sample))
         except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
             remedy = "Is it whole, and written by this version of inspect_ai or an older one?"
             raise InputError(f"no log that can be read ({error})", where=str(path), remedy=remedy) from error
 
 
-def _columns_of_sample(header: Any, sample: Any) -> dict[str, Any]:
+def _convert_sample(header: Any, sample: Any) -> dict[str, Any]:
     """Return the columns of a sample. `header` is that of its log."""
     usage = sample.output.usage
     usage_column = {"usage": {"output_tokens": usage.output_tokens}} if usage is not None else {}
@@ -539,12 +541,12 @@ _TASK_FOLDER = re.compile(r"(HumanEval|Mbpp)_(\d+)")
 def stamp(path: Path) -> tuple[int, int]:
     """Return the size and the modification time of a file, or of all files of a folder of programs."""
     with raise_read_errors(path):
-        files = list(_program_files(path)) or [path]
+        files = list(_find_program_files(path)) or [path]
         stats = [file.stat() for file in files]
     return sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats)
 
 
-def _program_files(folder: Path) -> Iterator[Path]:
+def _find_program_files(folder: Path) -> Iterator[Path]:
     """Yield the programs in a folder that EvalPlus writes, such as `HumanEval_0/1.py`, by task and number.
 
     A folder with any other files that are not hidden has none.
@@ -556,19 +558,19 @@ def _program_files(folder: Path) -> Iterator[Path]:
     if all(map(Path.is_dir, tasks)) and all(
         file.suffix == ".py" and file.stem.isdecimal() for _, file in files
     ):
-        numbers = sorted((*_task_order(task.name), int(file.stem), str(file)) for task, file in files)
+        numbers = sorted((*_task_sort_key(task.name), int(file.stem), str(file)) for task, file in files)
         yield from (Path(file) for *_, file in numbers)
 
 
-def _task_order(name: str) -> tuple[str, int, str]:
+def _task_sort_key(name: str) -> tuple[str, int, str]:
     """Return the key by which folders of tasks are sorted."""
     match = _TASK_FOLDER.fullmatch(name)
     return (match[1], int(match[2]), name) if match else ("", 0, name)
 
 
-def _program_rows(folder: Path) -> Iterator[FileRow]:
+def _read_program_rows(folder: Path) -> Iterator[FileRow]:
     """Yield a row for each program in a folder."""
-    for number, file in enumerate(_program_files(folder), 1):
+    for number, file in enumerate(_find_program_files(folder), 1):
         name, task = f"{file.parent.name}/{file.name}", _TASK_FOLDER.fullmatch(file.parent.name)
         problem = f"{task[1]}/{task[2]}" if task else file.parent.name
         with raise_read_errors(file):
@@ -689,12 +691,12 @@ _TABLES = frozenset({".parquet", ".arrow", ".eval"})  # formats that are not tex
 _COMPRESSIONS: Mapping[str, str] = {".gz": "gzip", ".zst": "zstd"}  # pyarrow's names, by suffix
 
 _READERS: Mapping[str, Callable[[Path], Iterator[FileRow | InputError]]] = {
-    ".jsonl": _jsonl_rows,
-    ".ndjson": _jsonl_rows,
-    ".json": _json_rows,
-    ".csv": _csv_rows,
-    ".parquet": _parquet_rows,
-    ".arrow": _arrow_rows,
-    ".eval": _eval_rows,
-    _PROGRAMS: _program_rows,
+    ".jsonl": _read_jsonl_rows,
+    ".ndjson": _read_jsonl_rows,
+    ".json": _read_json_rows,
+    ".csv": _read_csv_rows,
+    ".parquet": _read_parquet_rows,
+    ".arrow": _read_arrow_rows,
+    ".eval": _read_eval_rows,
+    _PROGRAMS: _read_program_rows,
 }

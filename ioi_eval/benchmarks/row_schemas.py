@@ -139,7 +139,7 @@ def find_problem_names(columns: Mapping[str, Any], names: Collection[str]) -> It
     else:
         shape_columns = (schema.named.get("problem_id"),) if schema is not None else ()
         value = next((columns[name] for name in (*shape_columns, *PROBLEM_COLUMNS) if name in columns), None)
-        if value is not None or (value := _problem_of_request(columns) or _problem_of_document(columns)):
+        if value is not None or (value := _find_request_problem(columns) or _find_document_problem(columns)):
             yield None if is_statement(value) else value
         elif find_prompt_columns({*columns, *names}) and columns.keys().isdisjoint(PROBLEM_COLUMNS):
             yield None
@@ -200,15 +200,15 @@ def _convert_batch_row(row: FileRow, where: str) -> Iterator[FileRow]:
             field=field,
             remedy="Ask again, or exclude such rows",
         )
-    added_columns = _generation_column(replies)
+    added_columns = _make_generation_column(replies)
     if row.columns.keys().isdisjoint(PROBLEM_COLUMNS):
-        added_columns["problem_id"] = _problem_of_request(row.columns, _REQUEST_ID_COLUMNS)
+        added_columns["problem_id"] = _find_request_problem(row.columns, _REQUEST_ID_COLUMNS)
     if model := body.get("model", body.get("modelVersion")):
         added_columns["model"] = model
     yield FileRow(row.line, {**added_columns, **row.columns})
 
 
-def _problem_of_request(
+def _find_request_problem(
     columns: Mapping[str, Any], id_columns: Collection[str] = ("custom_id",)
 ) -> str | None:
     """Return the problem that a batch request's id names, without the number of a sample, or None."""
@@ -216,16 +216,16 @@ def _problem_of_request(
     return None if request_id is None else _SAMPLE_NUMBER.sub("", str(request_id))
 
 
-def _problems_of_request(columns: Mapping[str, Any]) -> Iterator[Any]:
+def _list_request_problems(columns: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the problem of a batch request: a standard column, or else the request's id names it."""
     standard = (columns[name] for name in PROBLEM_COLUMNS if name in columns)
-    yield next(standard, _problem_of_request(columns, _REQUEST_ID_COLUMNS))
+    yield next(standard, _find_request_problem(columns, _REQUEST_ID_COLUMNS))
 
 
 def _read_replies(body: Mapping[str, Any]) -> list[str | None]:
     """Return the replies in a server's answer. The answer of a failed request contains none."""
     if isinstance(output := body.get("output"), list):
-        return [join_answer_text(_answer_parts(output))]
+        return [join_answer_text(_list_answer_parts(output))]
     if isinstance(content := body.get("content"), list):
         return [join_answer_text(content)]
     if isinstance(candidates := body.get("candidates"), list):
@@ -261,7 +261,9 @@ def _has_answer_columns(columns: Mapping[str, Any]) -> bool:
 def _convert_answer_row(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield the row with the replies of a server's answer."""
     model_column = {"model": name} if (name := row.columns.get("modelVersion")) else {}
-    yield FileRow(row.line, {**_generation_column(_read_replies(row.columns)), **model_column, **row.columns})
+    yield FileRow(
+        row.line, {**_make_generation_column(_read_replies(row.columns)), **model_column, **row.columns}
+    )
 
 
 def _is_server_answer(answer: Mapping[str, Any]) -> bool:
@@ -279,7 +281,7 @@ def extract_replies(answer: Any, *, holds_several: bool = False) -> Any:
             parsed = json.loads(answer)
             return extract_replies(parsed) if _is_server_answer(parsed) else answer
     if _is_list_of_parts(answer, holds_several):
-        return join_answer_text(_answer_parts(answer))
+        return join_answer_text(_list_answer_parts(answer))
     if not isinstance(answer, dict):
         return answer
     if "role" in answer:
@@ -302,7 +304,7 @@ def _is_list_of_parts(answer: Any, holds_several: bool) -> bool:
     )
 
 
-def _answer_parts(items: list[Any]) -> Iterator[Any]:
+def _list_answer_parts(items: list[Any]) -> Iterator[Any]:
     """Yield the parts of an answer. Messages of the model are replaced by their content."""
     for item in items:
         if not isinstance(item, dict) or item.get("type") != "message":
@@ -315,12 +317,12 @@ def _answer_parts(items: list[Any]) -> Iterator[Any]:
 def _convert_harness_row(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield the row of a log of lm-evaluation-harness with its replies and its problem."""
     answers = [text for texts in _as_list(row.columns["resps"]) for text in _as_list(texts)]
-    problem = _problem_of_document(row.columns)
-    added_columns = _generation_column(answers) | ({} if problem is None else {"problem_id": problem})
+    problem = _find_document_problem(row.columns)
+    added_columns = _make_generation_column(answers) | ({} if problem is None else {"problem_id": problem})
     yield FileRow(row.line, {**added_columns, **row.columns})
 
 
-def _generation_column(replies: list[Any]) -> dict[str, Any]:
+def _make_generation_column(replies: list[Any]) -> dict[str, Any]:
     """Return the column `generation` with the only reply, or with a list of replies."""
     return {"generation": replies[0] if len(replies) == 1 else replies}
 
@@ -330,7 +332,7 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _problem_of_document(columns: Mapping[str, Any]) -> str | None:
+def _find_document_problem(columns: Mapping[str, Any]) -> str | None:
     """Return the problem in `doc`, the dataset's row in a log, or None. `doc` may be a JSON string."""
     document = columns.get("doc")
     if isinstance(document, str):
@@ -361,20 +363,20 @@ def _convert_inspect_row(row: FileRow, where: str) -> Iterator[FileRow]:
     }
     added_columns = {
         **copied_columns,
-        "problem_id": _problem_of_sample(columns),
+        "problem_id": _find_sample_problem(columns),
         "solution_number": columns["epoch"],
     }
     yield FileRow(row.line, {**added_columns, **columns})
 
 
-def _problem_of_sample(columns: Mapping[str, Any]) -> str:
+def _find_sample_problem(columns: Mapping[str, Any]) -> str:
     """Return the problem of a sample: `problem_id` in its metadata, or else the sample's id."""
     metadata = columns.get("metadata")
     problem_id = metadata.get("problem_id") if isinstance(metadata, Mapping) else None
     return str(columns["id"] if problem_id is None else problem_id)
 
 
-def _is_by_problem(columns: Mapping[str, Any]) -> bool:
+def _is_keyed_by_problem(columns: Mapping[str, Any]) -> bool:
     """Return True if the keys are problems and the values are lists of programs, files, or columns of a row.
 
     If all keys are numbers, the values may be single programs.
@@ -421,7 +423,7 @@ ROW_SCHEMAS = (
         ("custom_id", "response"),
         columns={"problem_id": "custom_id", "generation": "response"},
         made=_convert_batch_row,
-        problems=_problems_of_request,
+        problems=_list_request_problems,
         also=_is_batch,
     ),
     RowSchema(
@@ -429,7 +431,7 @@ ROW_SCHEMAS = (
         ("custom_id", "result"),
         columns={"problem_id": "custom_id", "generation": "result"},
         made=_convert_batch_row,
-        problems=_problems_of_request,
+        problems=_list_request_problems,
         also=lambda columns: isinstance(columns["result"], dict) and "type" in columns["result"],
     ),
     RowSchema(
@@ -438,7 +440,7 @@ ROW_SCHEMAS = (
         ("response", "error"),
         columns={"problem_id": "key", "generation": "response"},
         made=_convert_batch_row,
-        problems=_problems_of_request,
+        problems=_list_request_problems,
         also=_is_batch,
     ),
     RowSchema(
@@ -452,7 +454,7 @@ ROW_SCHEMAS = (
         (INSPECT, "epoch", "id"),
         columns={"problem_id": "id", "generation": "generation"},
         made=_convert_inspect_row,
-        problems=lambda columns: (_problem_of_sample(columns),),
+        problems=lambda columns: (_find_sample_problem(columns),),
     ),
     # `id` is the subtask's id, which is the same in the file of every sample, and `name` is a title.
     RowSchema("NeMo-Skills' outputs", ("generation", "ioi_id"), ids=False),
@@ -516,7 +518,7 @@ ROW_SCHEMAS = (
         (),
         columns={"problem_id": "each name", "code": "the programs of its list, or of its files"},
         made=_convert_problem_object,
-        also=_is_by_problem,
+        also=_is_keyed_by_problem,
         problems=iter,
     ),
 )

@@ -164,7 +164,7 @@ class Row(Fields):
     def read_content(self, field: str) -> memoryview:
         """Return the bytes of a string without copying them."""
         scalar: Any = self.table.scalar(field, self.index) if self.has_field(field) else None
-        buffer = _buffer(scalar)
+        buffer = _string_buffer(scalar)
         if buffer is None:
             raise self.mismatch_error(field, "a text")
         self.table.count_read_bytes(len(buffer))
@@ -181,7 +181,7 @@ class Row(Fields):
         except (AttributeError, KeyError) as error:
             raise self.mismatch_error(field, f"a list of objects with {', '.join(names)}") from error
         for index in range(len(objects)):
-            buffers = [_buffer(column[index]) for column in columns]
+            buffers = [_string_buffer(column[index]) for column in columns]
             views = tuple(memoryview(buffer) for buffer in buffers if buffer is not None)
             if len(views) != len(names):
                 raise self.make_error(field, f"item {index + 1} lacks a text")
@@ -195,7 +195,7 @@ class Row(Fields):
         return super().mismatch_error(field, expected)
 
 
-def _buffer(scalar: Any) -> Any:
+def _string_buffer(scalar: Any) -> Any:
     """Return the bytes of an Arrow string without copying them, or None if it is not a string."""
     return scalar.as_buffer() if hasattr(scalar, "as_buffer") else None
 
@@ -346,8 +346,8 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
         and not any(part.startswith(".") for part in path.relative_to(base).parts)
         and path.relative_to(base).parts[0] not in other_folders
     ]
-    split_files = [path for path in paths if _split_in_path(path, base) in source.split.split("+")]
-    split_files_or_all = split_files or [path for path in paths if not _split_in_path(path, base)]
+    split_files = [path for path in paths if _find_split_in_path(path, base) in source.split.split("+")]
+    split_files_or_all = split_files or [path for path in paths if not _find_split_in_path(path, base)]
     if not split_files_or_all:
         raise InputError(
             f"no files of {table_name(source)}, split {source.split}, in it",
@@ -394,7 +394,7 @@ def _subfolder_or_self(folder: Path, name: str) -> Path:
     return folder / name if name and (folder / name).is_dir() else folder
 
 
-def _split_in_path(path: Path, base: Path) -> str:
+def _find_split_in_path(path: Path, base: Path) -> str:
     """Return the split in the names of a file and its folders, or an empty string."""
     for part in reversed(path.relative_to(base).parts):
         split = re.split(r"[-.]", part, maxsplit=1)[0].rstrip(
@@ -446,7 +446,7 @@ def _load_files(kind: str, files: Sequence[str], tables: Path) -> list[Path]:
 
     def load(folder: Path) -> list[Path]:
         loaded = datasets.load_dataset(kind, data_files=list(files), split="train", cache_dir=str(folder))
-        return _cache_files(loaded)
+        return _list_cache_files(loaded)
 
     try:
         return load(tables / "datasets")
@@ -479,7 +479,7 @@ def _loading_error(source: TableSource, error: Exception) -> InputError:
     return InputError(f"cannot be loaded ({reason.rstrip('.')})", where=_source_label(source), remedy=remedy)
 
 
-def _cache_files(loaded: Any) -> list[Path]:
+def _list_cache_files(loaded: Any) -> list[Path]:
     """Return the Arrow files of a loaded dataset."""
     return [Path(file["filename"]) for file in loaded.cache_files]
 
@@ -561,7 +561,7 @@ def _download(source: TableSource, cache: Path) -> list[Path]:
     urls = [url for name in splits for url in data_files[name]]
     if not all(url.lower().endswith(".parquet") for url in urls):
         builder.download_and_prepare()
-        return [file for name in splits for file in _cache_files(builder.as_dataset(split=name))]
+        return [file for name in splits for file in _list_cache_files(builder.as_dataset(split=name))]
     manager = datasets.DownloadManager(
         dataset_name=builder.dataset_name,
         download_config=datasets.DownloadConfig(token=builder.token, disable_tqdm=True),

@@ -48,13 +48,13 @@ class ChatModel:
         self._options, self._budget, self._key = options, budget, Secret(key.strip())
         self._url, url = _completions_url(options.base_url), httpx.URL(options.base_url.strip())
         self._http = httpx.AsyncClient(
-            headers=_headers(self._key),
+            headers=_request_headers(self._key),
             # Name and password are not left in the address, because messages contain it.
             auth=httpx.BasicAuth(url.username, url.password) if url.userinfo else None,
             timeout=httpx.Timeout(options.timeout, connect=30.0),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
         )
-        self._gate = _Gate(options.requests_per_minute)
+        self._gate = _RateLimiter(options.requests_per_minute)
         self._rule = msgspec.structs.replace(MODEL, attempts=options.attempts, first_wait=options.pause)
         self._has_answered = False  # at least once like a model
         self._failures = 0  # failed requests in a row
@@ -195,7 +195,7 @@ class ChatModel:
 def check_model(options: ModelOptions, key: str) -> None:
     """Raise an InputError for options that are wrong in any case. No request is sent."""
     _completions_url(options.base_url)
-    _headers(Secret(key.strip()))
+    _request_headers(Secret(key.strip()))
     for name in sorted(_RESERVED & options.sampling.extra.keys()):
         remedy = "Set `samples` to ask for several programs" if name == "n" else "Leave it out"
         raise InputError("ioi-eval sets this field itself", field=f"model.extra.{name}", remedy=remedy)
@@ -216,7 +216,7 @@ def _completions_url(base_url: str) -> httpx.URL:
     return url
 
 
-def _headers(key: Secret) -> dict[str, str]:
+def _request_headers(key: Secret) -> dict[str, str]:
     """Return the header with the key. Raise an InputError if the key is not valid in a header."""
     if not (key.isascii() and key.isprintable()):
         remedy = "Does the variable hold the key alone?"
@@ -226,7 +226,7 @@ def _headers(key: Secret) -> dict[str, str]:
     return {"Authorization": key.bearer} if key else {}
 
 
-class _Gate:
+class _RateLimiter:
     """Delays requests while the server asks for a pause, and to limit the requests per minute."""
 
     def __init__(self, per_minute: float | None) -> None:
@@ -318,15 +318,17 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
     if status != 200:
         raise _status_fault(status, headers, body, now)
     if body.lstrip()[:1] == b"<":
-        raise Fault(FaultKind.STRANGE, f"an HTML page instead of a chat completion{_colon(_message(body))}")
+        raise Fault(
+            FaultKind.STRANGE, f"an HTML page instead of a chat completion{_with_colon(_error_message(body))}"
+        )
     if headers.get("content-type", "").startswith("text/event-stream") or body.startswith(b"data:"):
-        return _streamed(body)
-    reply = _decoded(body)
+        return _parse_streamed_reply(body)
+    reply = _parse_completion(body)
     choice = next(iter(reply["choices"]), None)  # only one was requested
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise Fault(FaultKind.LATER, "a reply without a message")
-    return _reply_of(message, choice.get("finish_reason"), reply.get("usage"))
+    return _make_reply(message, choice.get("finish_reason"), reply.get("usage"))
 
 
 # --- refusals ----------------------------------------------------------------------------------------
@@ -334,9 +336,9 @@ def read_reply(status: int, headers: Mapping[str, str], body: bytes, *, now: flo
 
 def _status_fault(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Fault:
     """Return the fault for a status other than 200."""
-    message = _message(body)
-    reason = f"HTTP {status}{_colon(message)}"
-    pause = _named_pause(headers.get("retry-after", ""), now)
+    message = _error_message(body)
+    reason = f"HTTP {status}{_with_colon(message)}"
+    pause = _parse_retry_after(headers.get("retry-after", ""), now)
     if status == 429 and _UNPAID in body[:10_000].decode(errors="replace"):
         return Fault(FaultKind.FINAL, reason)
     if status in _LATER:
@@ -355,7 +357,7 @@ def _status_fault(status: int, headers: Mapping[str, str], body: bytes, now: flo
     return Fault(FaultKind.FINAL, reason)
 
 
-def _named_pause(retry_after: str, now: float) -> float | None:
+def _parse_retry_after(retry_after: str, now: float) -> float | None:
     """Return the pause in seconds that a header `Retry-After` names, or None if there is none."""
     try:
         seconds = float(retry_after)
@@ -367,7 +369,7 @@ def _named_pause(retry_after: str, now: float) -> float | None:
     return seconds if seconds > 0 else None
 
 
-def _message(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     """Return the message in a server's response: of an error in JSON, or the title of a page."""
     text = body[:100_000].decode(errors="replace")
     if text.lstrip().startswith("<"):
@@ -382,7 +384,7 @@ def _message(body: bytes) -> str:
     return " ".join(text.split())[:_MAX_MESSAGE]
 
 
-def _colon(message: str) -> str:
+def _with_colon(message: str) -> str:
     """Return a message with a colon in front of it, or an empty string."""
     return f": {message}" if message else ""
 
@@ -390,47 +392,51 @@ def _colon(message: str) -> str:
 # --- replies -----------------------------------------------------------------------------------------
 
 
-def _decoded(body: bytes) -> dict[str, Any]:
+def _parse_completion(body: bytes) -> dict[str, Any]:
     """Return the chat completion in a body. Raise Fault if it is not one."""
     try:
         reply = msgspec.json.decode(shallow(body))
     except (msgspec.MsgspecError, ValueError) as error:
-        raise Fault(FaultKind.STRANGE, f"not a chat completion ({error}){_colon(_message(body))}") from error
+        raise Fault(
+            FaultKind.STRANGE, f"not a chat completion ({error}){_with_colon(_error_message(body))}"
+        ) from error
     if not isinstance(reply, dict):
-        raise Fault(FaultKind.STRANGE, f"not a chat completion{_colon(_message(body))}")
+        raise Fault(FaultKind.STRANGE, f"not a chat completion{_with_colon(_error_message(body))}")
     if reply.get("error"):
-        raise Fault(FaultKind.LATER, f"an error instead of a reply{_colon(_message(body))}")
+        raise Fault(FaultKind.LATER, f"an error instead of a reply{_with_colon(_error_message(body))}")
     if not isinstance(reply.get("choices"), list):
-        raise Fault(FaultKind.STRANGE, f"a chat completion without choices{_colon(_message(body))}")
+        raise Fault(
+            FaultKind.STRANGE, f"a chat completion without choices{_with_colon(_error_message(body))}"
+        )
     return reply
 
 
-def _reply_of(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
+def _make_reply(message: Mapping[str, Any], stop_reason: Any, usage: Any) -> Reply:
     """Return the reply in a message. Raise Fault if it is empty or broken off."""
-    content, reasoning = _text(message.get("content")), _reasoning(message)
+    content, reasoning = _join_text_parts(message.get("content")), _read_reasoning(message)
     stop = stop_reason if isinstance(stop_reason, str) else ""
     if stop in _BROKEN_OFF or not (stop or content or reasoning):
         reason = "a reply that was broken off" if stop else "an empty reply"
-        raise Fault(FaultKind.LATER, reason, usage=_dictionary(usage))
+        raise Fault(FaultKind.LATER, reason, usage=_dict_or_empty(usage))
     return Reply(
         content=content,
         reasoning=reasoning,
         stop_reason=stop,
-        usage=_dictionary(usage),
+        usage=_dict_or_empty(usage),
     )
 
 
-def _dictionary(value: Any) -> dict[str, Any]:
+def _dict_or_empty(value: Any) -> dict[str, Any]:
     """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def _reasoning(message: Mapping[str, Any]) -> str:
+def _read_reasoning(message: Mapping[str, Any]) -> str:
     """Return the reasoning in a message, or an empty string."""
-    return _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
+    return _join_text_parts(message.get("reasoning_content")) or _join_text_parts(message.get("reasoning"))
 
 
-def _text(content: Any) -> str:
+def _join_text_parts(content: Any) -> str:
     """Return the string in a message's field, or in its list of parts. Ignore other values."""
     if isinstance(content, str):
         return content
@@ -442,7 +448,7 @@ def _text(content: Any) -> str:
 # --- servers that stream although the request says not to ----------------------------------------------
 
 
-def _streamed(body: bytes) -> Reply:
+def _parse_streamed_reply(body: bytes) -> Reply:
     """Return the reply in a stream of events. Raise Fault if it was cut off."""
     content, reasoning = list[str](), list[str]()
     stop_reason: Any = None
@@ -451,15 +457,15 @@ def _streamed(body: bytes) -> Reply:
     for data in lines:
         if not data or data == b"[DONE]":
             continue
-        piece = _decoded(data)
+        piece = _parse_completion(data)
         usage = piece.get("usage") or usage
         for choice in piece["choices"]:
             if not isinstance(choice, dict) or choice.get("index", 0) != 0:
                 continue
-            delta = _dictionary(choice.get("delta"))
-            content.append(_text(delta.get("content")))
-            reasoning.append(_reasoning(delta))
+            delta = _dict_or_empty(choice.get("delta"))
+            content.append(_join_text_parts(delta.get("content")))
+            reasoning.append(_read_reasoning(delta))
             stop_reason = choice.get("finish_reason") or stop_reason
     if not stop_reason:
         raise Fault(FaultKind.LATER, "a stream that was cut off")
-    return _reply_of({"content": "".join(content), "reasoning": "".join(reasoning)}, stop_reason, usage)
+    return _make_reply({"content": "".join(content), "reasoning": "".join(reasoning)}, stop_reason, usage)

@@ -117,7 +117,7 @@ class Generations:
     def add(self, request: ModelRequest, reply: GeneratedReply) -> None:
         """Append the reply to the dump. An incomplete line after a crash is removed by the next start."""
         self._offsets[request.key] = self._open_dump().append(
-            encode_terminal_safe_json(_reply_row(request, reply, self._author))
+            encode_terminal_safe_json(_make_reply_row(request, reply, self._author))
         )
 
     def _open_dump(self) -> Lines:
@@ -144,7 +144,7 @@ def _remove_if_unused(folder: Path, lock: Lock, is_new: bool) -> None:
             folder.rmdir()
 
 
-def _reply_row(request: ModelRequest, reply: GeneratedReply, author: str) -> dict[str, Any]:
+def _make_reply_row(request: ModelRequest, reply: GeneratedReply, author: str) -> dict[str, Any]:
     """Return the row of a reply: the columns of published dumps, then a few further columns."""
     stamp = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     optional = {

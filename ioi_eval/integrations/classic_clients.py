@@ -94,7 +94,7 @@ class EngineClient:
             job = decode_request(msgspec.json.encode({**data, "language": language, "version": "*"}))
         except (JobRejected, TypeError, UnicodeEncodeError) as error:
             raise JudgeFailure(f"the job cannot be sent: {error}", phase=_PHASE) from error
-        job = _job_on(capabilities, job)
+        job = _adapt_job(capabilities, job)
         attempts = None if max_retries is None else max(1, max_retries)
         result = await execute(self._engine, job, phase=_PHASE, attempts=attempts)
         reply: dict[str, Any] = msgspec.json.decode(encode_result(result))
@@ -122,10 +122,10 @@ class ClusterClient:
         loop = asyncio.get_running_loop()
         opening = self._open.get(loop)
         if opening is None or (opening.done() and (opening.cancelled() or opening.exception() is not None)):
-            opening = self._open[loop] = loop.create_task(self._opened())
+            opening = self._open[loop] = loop.create_task(self._open_engine())
         return await asyncio.shield(opening)
 
-    async def _opened(self) -> Engine:
+    async def _open_engine(self) -> Engine:
         """Return a new open engine."""
         engine = self._make()
         await engine.__aenter__()
@@ -143,7 +143,7 @@ class ClusterClient:
             await (await opening).__aexit__(kind, error, trace)
 
 
-def _job_on(capabilities: Capabilities, job: Job) -> Job:
+def _adapt_job(capabilities: Capabilities, job: Job) -> Job:
     """Return the job with scripts, if the engine has none, and with its CPU time.
 
     Raises:

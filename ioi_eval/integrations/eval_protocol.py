@@ -181,7 +181,7 @@ def check_correctness(
     execution = _read_options({"execution_timeout": timeout})
     if not in_outs or not isinstance(in_outs.get("inputs"), list):
         return [-1], [dict(_NO_INPUTS)]
-    make_task = _function_task if in_outs.get("fn_name") else _program_task
+    make_task = _make_function_task if in_outs.get("fn_name") else _make_program_task
     task = make_task(generation, in_outs, execution)
     judge_runtime = runtime(execution.setup())
     results, details = apps_outcome(
@@ -235,14 +235,14 @@ def _make_task(messages: Sequence[Any], ground_truth: Any, execution: Execution)
     tests = _parse_tests(ground_truth)
     if execution.call_functions and (isinstance(tests, EvaluateResult) or tests.get("fn_name")):
         try:
-            return _function_task(code, ground_truth, execution)
+            return _make_function_task(code, ground_truth, execution)
         except CasesError as error:
             return _invalid_result(f"Invalid ground_truth: {error}")
     if isinstance(tests, EvaluateResult):
         return tests
     if not isinstance(tests["inputs"], list):
         return _outcome_result([-1], [_NO_INPUTS])
-    return _program_task(code, tests, execution)
+    return _make_program_task(code, tests, execution)
 
 
 def _parse_tests(ground_truth: Any) -> Mapping[str, Any] | EvaluateResult:
@@ -260,7 +260,7 @@ def _parse_tests(ground_truth: Any) -> Mapping[str, Any] | EvaluateResult:
     return tests
 
 
-def _program_task(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsTask:
+def _make_program_task(code: str, tests: Mapping[str, Any], execution: Execution) -> AppsTask:
     """Return the task of a program that reads standard input.
 
     It has the tests before the first unreadable one. Without tests, the program is only loaded.
@@ -280,7 +280,7 @@ def _program_task(code: str, tests: Mapping[str, Any], execution: Execution) -> 
     return _build_task(source, judged_cases, execution, cases=tuple(cases), total=len(tests["inputs"]))
 
 
-def _function_task(code: str, ground_truth: Any, execution: Execution) -> AppsTask:
+def _make_function_task(code: str, ground_truth: Any, execution: Execution) -> AppsTask:
     """Return the task of a function. Raise CasesError if its tests cannot be read."""
     tests = read_tests(ground_truth)
     return _build_task(code, tests, execution, cases=tests.cases, total=len(tests.cases))
@@ -371,13 +371,13 @@ def apps_outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
     by_name = {test.test_name: test for test in result.tests}
     for number, test in enumerate(by_name[test.name] for test in task.problem.tests):
         if test.status is not Verdict.AC:
-            return _failure_outcome(task, number, test)
+            return _make_failure_outcome(task, number, test)
     if len(task.cases) < task.total:
         return _unreadable_test_outcome(task)
     return [True] * task.total, [{}]
 
 
-def _failure_outcome(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
+def _make_failure_outcome(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
     """Return the outcome of a program whose first failed test is this one."""
     if test.status is Verdict.RE and task.problem.options.function:
         return _error_outcome(_ERROR, number, test.feedback, "")

@@ -162,13 +162,13 @@ async def run_submission(
         JudgeFailure: The test cannot be judged.
     """
     data = {
-        "files": list(_job_files(problem, test_input, submission, test_output)),
+        "files": list(_list_job_files(problem, test_input, submission, test_output)),
         "run_timeout": round((problem["time_limit"] + _SPARE_S) * 1000),
         "run_memory_limit": problem["memory_limit"],
     }
     result = result_of(await client.send_execute(data))
     if may_be_judges_fault(result.compile, f"graders/{problem['id'].lower()}.cpp"):
-        without_submission = data | {"files": list(_job_files(problem, test_input, "", test_output))}
+        without_submission = data | {"files": list(_list_job_files(problem, test_input, "", test_output))}
         check_graders(result_of(await client.send_execute(without_submission)).compile)
     return classic_outcome(result)
 
@@ -181,19 +181,19 @@ async def execute_ioi(client: ClassicClient, data: dict[str, Any]) -> tuple[str,
     return classic_outcome(result_of(await client.send_execute(data)))
 
 
-def _job_files(
+def _list_job_files(
     problem: Row, test_input: str, submission: str, test_output: str | None
 ) -> Iterator[dict[str, str]]:
     """Yield the files of a job: submission, input, expected output and graders."""
-    yield _text_file(f"graders/{problem['id'].lower()}.cpp", submission)
-    yield _text_file("input.txt", test_input)
+    yield _make_text_file(f"graders/{problem['id'].lower()}.cpp", submission)
+    yield _make_text_file("input.txt", test_input)
     if test_output:
-        yield _text_file("correct_output.txt", test_output)
-    for name, content in _grader_files(problem):
-        yield _text_file(name, content)
+        yield _make_text_file("correct_output.txt", test_output)
+    for name, content in _list_grader_files(problem):
+        yield _make_text_file(name, content)
 
 
-def _grader_files(problem: Row) -> Iterator[tuple[str, str]]:
+def _list_grader_files(problem: Row) -> Iterator[tuple[str, str]]:
     """Yield names and contents of a row's graders. Files without content are ignored."""
     for entry in problem["grader_files"] or ():
         name, content = (entry["name"], entry["content"]) if isinstance(entry, Mapping) else entry
@@ -201,7 +201,7 @@ def _grader_files(problem: Row) -> Iterator[tuple[str, str]]:
             yield name, content
 
 
-def _text_file(name: str, content: str) -> dict[str, str]:
+def _make_text_file(name: str, content: str) -> dict[str, str]:
     return {"name": name, "content": content}
 
 
@@ -428,7 +428,7 @@ class PistonClient(ClusterClient):
         """Return the runtimes of each server. Raise JudgeFailure if a server does not reply."""
         from ioi_eval.engines.piston.sending import API
 
-        return await self._ask_all(
+        return await self._request_all(
             lambda wire, url: wire.ask("GET", url, f"{API}/runtimes", _REPLY_TIMEOUT_S)
         )
 
@@ -438,9 +438,11 @@ class PistonClient(ClusterClient):
 
         request = Request(body=msgspec.json.encode({"language": language, "version": version}))
         path = f"{API}/packages"
-        return await self._ask_all(lambda wire, url: wire.ask("POST", url, path, _INSTALL_TIMEOUT_S, request))
+        return await self._request_all(
+            lambda wire, url: wire.ask("POST", url, path, _INSTALL_TIMEOUT_S, request)
+        )
 
-    async def _ask_all(self, ask: Callable[[HttpClient, str], Coroutine[Any, Any, Answer]]) -> list[Any]:
+    async def _request_all(self, ask: Callable[[HttpClient, str], Coroutine[Any, Any, Answer]]) -> list[Any]:
         """Return the replies of all servers, which `ask` requests."""
         from ioi_eval import discovery
         from ioi_eval.engines.piston.sending import HttpClient
@@ -511,14 +513,16 @@ def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
 
 def load_ioi_tests(year: int, problem_id: str) -> Mapping[str, tuple[str, str]]:
     """Return input and output of all tests of a problem in the published dataset, by name."""
-    return _inputs_and_outputs(
+    return _read_inputs_and_outputs(
         _load_published_problems(year, frozenset({problem_id})).find(problem_id, int(year))
     )
 
 
 def load_ioi_tests_for_year(year: int) -> dict[str, Mapping[str, tuple[str, str]]]:
     """Return input and output of all tests of all problems of a year, by the problems' ids."""
-    return {problem.id: _inputs_and_outputs(problem) for problem in _load_published_problems(year).values()}
+    return {
+        problem.id: _read_inputs_and_outputs(problem) for problem in _load_published_problems(year).values()
+    }
 
 
 def _load_published_problems(year: int, problems: frozenset[str] = frozenset()) -> Problems:
@@ -531,7 +535,7 @@ def _load_published_problems(year: int, problems: frozenset[str] = frozenset()) 
     return open_problems("ioi", options, environment_store())
 
 
-def _inputs_and_outputs(problem: Problem) -> Mapping[str, tuple[str, str]]:
+def _read_inputs_and_outputs(problem: Problem) -> Mapping[str, tuple[str, str]]:
     """Return input and output of a problem's tests, by name."""
     return {
         test.name: (test.input.read().decode(), test.answer.read().decode() if test.answer else "")
@@ -636,7 +640,7 @@ def ioi_code_reward(
     client = get_piston_client_from_env()
 
     async def compute_reward(text: str, row: Row) -> float:
-        problem = _problem_with_files(row["id"], (name for name, _ in _grader_files(row)))
+        problem = _problem_with_files(row["id"], (name for name, _ in _list_grader_files(row)))
         code = _with_includes(extract_code(text, "cpp"), problem)
         return (await score_subtask(client, row, code, test_batch_size=test_batch_size)).score
 
@@ -731,10 +735,10 @@ async def get_generated_contest_tests(contest_id: str) -> dict[str, list[dict[st
     Each test has `input` and `output`. They are read from `test_cases_NNNN.parquet` in the folder that the
     environment variable CF_TESTS_FOLDER names. Without such a file there are none.
     """
-    return await asyncio.to_thread(_contest_tests, str(contest_id))
+    return await asyncio.to_thread(_load_contest_tests, str(contest_id))
 
 
-def _contest_tests(contest: str) -> dict[str, list[dict[str, str]]]:
+def _load_contest_tests(contest: str) -> dict[str, list[dict[str, str]]]:
     """Read the generated tests of a contest, by problem."""
     from ioi_eval.benchmarks.parquet import batches
 
@@ -838,18 +842,18 @@ async def _run_test(
     """Run one test and return the result of its job."""
     suffix, package = _LANGUAGES[find_language(language).name]
     data = {
-        "files": list(_codeforces_files(problem, test, f"main.{suffix}", submission)),
+        "files": list(_list_codeforces_files(problem, test, f"main.{suffix}", submission)),
         "run_timeout": round((problem["time_limit"] + _SPARE_CODEFORCES_S) * 1000),
     }
     return result_of(await client.send_execute(data, language=package))
 
 
-def _codeforces_files(problem: Row, test: Row, name: str, submission: str) -> Iterator[dict[str, str]]:
+def _list_codeforces_files(problem: Row, test: Row, name: str, submission: str) -> Iterator[dict[str, str]]:
     """Yield the files of a job: submission, checker, input, expected output and limits."""
-    yield _text_file(name, submission)
+    yield _make_text_file(name, submission)
     if problem.get("generated_checker"):
-        yield _text_file("checker.py", problem["generated_checker"])
-    yield _text_file("input.txt", test["input"])
-    yield _text_file("correct_output.txt", test["output"])
+        yield _make_text_file("checker.py", problem["generated_checker"])
+    yield _make_text_file("input.txt", test["input"])
+    yield _make_text_file("correct_output.txt", test["output"])
     names = {"TIME_LIMIT": "time_limit", "MEMORY_LIMIT": "memory_limit", "INPUT_MODE": "input_mode"}
-    yield _text_file("grader_config", "\n".join(f"{key}={problem[name]}" for key, name in names.items()))
+    yield _make_text_file("grader_config", "\n".join(f"{key}={problem[name]}" for key, name in names.items()))

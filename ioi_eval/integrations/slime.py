@@ -37,7 +37,7 @@ def make_custom_rm(on_failure: float | None = 0.0, **options: Any) -> CustomRm:
         """
         runtime = await asyncio.to_thread(rewards.runtime)
         group = samples if isinstance(samples, Sequence) else [samples]
-        rows = [_sample_row(sample) for sample in group]
+        rows = [_make_reward_row(sample) for sample in group]
         deduplication = Deduplication() if rewards.options.share else None
         outcomes = gather_results(
             judge_solution(rewards, runtime, sample.response, row, on_failure, deduplication)
@@ -49,7 +49,7 @@ def make_custom_rm(on_failure: float | None = 0.0, **options: Any) -> CustomRm:
     return custom_rm
 
 
-def _sample_row(sample: Any) -> RewardRow:
+def _make_reward_row(sample: Any) -> RewardRow:
     """Return a sample's tests as a row. Raise an InputError if it is not a sample of slime."""
     if not hasattr(sample, "response") or not hasattr(sample, "label"):
         remedy = "Call custom_rm(args, sample), or custom_rm(args, samples) with a list of samples"

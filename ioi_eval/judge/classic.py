@@ -73,7 +73,7 @@ def classic_job(problem: Problem, test: Test, submission: Submission, *, runtime
         if has_our_scripts
         else ()
     )
-    files = {file.name: file for file in (*scripts, *_job_files(problem, test, submission))}
+    files = {file.name: file for file in (*scripts, *_list_job_files(problem, test, submission))}
     if not has_our_scripts and not list(
         _header_candidates(problem)
     ):  # the package names the submission by the header
@@ -180,7 +180,7 @@ def _refuse_unsupported(problem: Problem, submission: Submission) -> None:
         raise InputError("the problem has no source of its checker", where=problem.source or problem.id)
 
 
-def _job_files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
+def _list_job_files(problem: Problem, test: Test, submission: Submission) -> Iterator[JobFile]:
     # The keys of the contract, and some of our own, which the scripts of other packages ignore.
     options = problem.options
     settings = {
@@ -197,7 +197,7 @@ def _job_files(problem: Problem, test: Test, submission: Submission) -> Iterator
         "cpp_standard": problem.cpp_standard,
     }
     yield JobFile(name=CONFIG, content=Blob.of(msgspec.json.encode(settings)))
-    yield from _package_files(problem)
+    yield from _list_package_files(problem)
     code = (submission.code or "").encode(errors="surrogatepass")
     yield JobFile(name=f"graders/{problem.id.lower()}.cpp", content=Blob.of(code))
     yield JobFile(name="input.txt", content=test.input, is_reused=True)
@@ -205,18 +205,18 @@ def _job_files(problem: Problem, test: Test, submission: Submission) -> Iterator
         yield JobFile(name="correct_output.txt", content=test.answer, is_reused=True)
 
 
-def _package_files(problem: Problem) -> Iterable[JobFile]:
+def _list_package_files(problem: Problem) -> Iterable[JobFile]:
     """Yield the grader's files, the checker and the manager, under the names that the contract expects."""
     has_no_grader = problem.task_type is TaskType.BATCH and not problem.options.with_grader
     for file in problem.grader_files:
         if file.content.size and not (has_no_grader and file.name == _GRADER):
             yield JobFile(name=file.name, content=file.content)
-    yield from _program_files("checker/checker.cpp", problem.checker.sources)
+    yield from _list_program_files("checker/checker.cpp", problem.checker.sources)
     if problem.manager is not None:
-        yield from _program_files("graders/manager.cpp", problem.manager.sources)
+        yield from _list_program_files("graders/manager.cpp", problem.manager.sources)
 
 
-def _program_files(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
+def _list_program_files(name: str, sources: Iterable[NamedBlob]) -> Iterator[JobFile]:
     """Yield a program's sources: the main source under the given name, the others under their own names."""
     for index, file in enumerate(sources):
         yield JobFile(name=file.name if index else name, content=file.content)

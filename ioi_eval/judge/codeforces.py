@@ -65,7 +65,7 @@ def codeforces_job(problem: Problem, test: Test, submission: Submission, capabil
     """Return the job for one test of a submission that `codeforces_objection` accepts."""
     language = find(submission.language, where=problem.source or problem.id)
     return Job(
-        files=tuple(_job_files(problem, test, submission, language)),
+        files=tuple(_list_job_files(problem, test, submission, language)),
         runtime=PYTHON if language.syntax == "python" else _server_language(problem, language, capabilities),
         run_timeout=round((_time_limit_s(problem) + _MORE_TIME_S) * 1000),
     )
@@ -97,7 +97,9 @@ def _server_language(problem: Problem, language: Language, capabilities: Capabil
     return names_by_standard[usable_standards[0]]
 
 
-def _job_files(problem: Problem, test: Test, submission: Submission, language: Language) -> Iterator[JobFile]:
+def _list_job_files(
+    problem: Problem, test: Test, submission: Submission, language: Language
+) -> Iterator[JobFile]:
     suffix = "python" if language.syntax == "python" else "cpp"
     code = (submission.code or "").encode(errors="surrogatepass")
     yield JobFile(name=f"main.{suffix}", content=Blob.of(code))

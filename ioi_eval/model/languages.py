@@ -109,7 +109,7 @@ class Language(Value, frozen=True, kw_only=True):
             tool: path of the compiler; empty means its command.
             extra: arguments that follow the flags.
         """
-        return self._filled(self.build_template, sources, output, standard, tool, extra)
+        return self._fill_template(self.build_template, sources, output, standard, tool, extra)
 
     def precompile(self, header: str, output: str, standard: str = "", *, tool: str = "") -> tuple[str, ...]:
         """Return the command that precompiles a header for builds with the same flags.
@@ -120,7 +120,7 @@ class Language(Value, frozen=True, kw_only=True):
             standard: the dialect; empty means the language's default.
             tool: path of the compiler; empty means its command.
         """
-        return self._filled(self.precompile_template, (header,), output, standard, tool, ())
+        return self._fill_template(self.precompile_template, (header,), output, standard, tool, ())
 
     def run(self, tool: str = "", memory: int | None = None, *, online: bool = False) -> tuple[str, ...]:
         """Return the command that runs a program.
@@ -141,16 +141,16 @@ class Language(Value, frozen=True, kw_only=True):
         """Return the limits of one test for programs in this language."""
         return msgspec.structs.replace(
             limits,
-            cpu_time=self._extended(limits.cpu_time),
-            wall_time=self._extended(limits.wall_time),
+            cpu_time=self._extend_time(limits.cpu_time),
+            wall_time=self._extend_time(limits.wall_time),
             memory=None if limits.memory is None else limits.memory + self.memory_extra,
         )
 
-    def _extended(self, seconds: float | None) -> float | None:
+    def _extend_time(self, seconds: float | None) -> float | None:
         """Return a time limit for programs in this language."""
         return None if seconds is None else seconds * self.time_factor + self.time_extra
 
-    def _filled(
+    def _fill_template(
         self,
         template: tuple[str, ...],
         sources: Sequence[str],

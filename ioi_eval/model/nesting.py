@@ -59,7 +59,9 @@ class Nesting:
 
     def feed(self, piece: bytes | str) -> None:
         """Check the next piece. Raises NestedTooDeep."""
-        brackets = self._brackets(piece if isinstance(piece, bytes) else piece.encode(errors="surrogatepass"))
+        brackets = self._keep_brackets(
+            piece if isinstance(piece, bytes) else piece.encode(errors="surrogatepass")
+        )
         for start in range(0, len(brackets), _PART_LENGTH):
             part = brackets[start : start + _PART_LENGTH]
             opening = part.count(b"[")
@@ -71,7 +73,7 @@ class Nesting:
                     raise NestedTooDeep
             self._depth += 2 * opening - len(part)
 
-    def _brackets(self, piece: bytes) -> bytes:
+    def _keep_brackets(self, piece: bytes) -> bytes:
         """Return the brackets outside of strings, all converted to square brackets.
 
         Backslashes occur only in strings, so escapes can be removed first.

@@ -223,10 +223,10 @@ def load_problems(
         folders = package_folders(source, cache_folder, kept, limits)
         others: Collection[str] = ()
         if choose is not None:
-            ids = _package_ids(folders, only)
+            ids = _read_package_ids(folders, only)
             only = choose(ids)
             others = set(ids).difference(only)
-        selected = (located for located in folders if not only or _package_id(*located) in {*only, None})
+        selected = (located for located in folders if not only or _read_package_id(*located) in {*only, None})
         problems = list[Problem]()
         for folder, where in selected:
             package = _read_package(folder, where)
@@ -271,11 +271,11 @@ def check_problems(
                 located.append(Package(where=str(path), errors=(error,)))
         folders = [item for item in located if not isinstance(item, Package)]
         if choose is not None:
-            only = choose(_package_ids(folders, only))
+            only = choose(_read_package_ids(folders, only))
         packages = [
             item if isinstance(item, Package) else _read_package(*item)
             for item in located
-            if isinstance(item, Package) or not only or _package_id(*item) in {*only, None}
+            if isinstance(item, Package) or not only or _read_package_id(*item) in {*only, None}
         ]
         if all(package.problem is not None for package in packages):
             _refuse_missing(
@@ -294,18 +294,20 @@ def _refuse_missing(
 ) -> None:
     """Raise an InputError if an id in `only` is not among those found."""
     for missing in sorted(set(only) - set(found)):
-        ids = tuple(name for located in folders if (name := _package_id(*located)))
+        ids = tuple(name for located in folders if (name := _read_package_id(*located)))
         raise InputError(
             f"no problem {missing!r} in it", where=str(source), remedy=suggest_names(missing, ids)
         )
 
 
-def _package_ids(folders: Iterable[tuple[Path, str]], only: Collection[str]) -> list[str]:
+def _read_package_ids(folders: Iterable[tuple[Path, str]], only: Collection[str]) -> list[str]:
     """Return the ids of the packages, or those in `only`, in the order of the packages."""
-    return [name for located in folders if (name := _package_id(*located)) and (not only or name in only)]
+    return [
+        name for located in folders if (name := _read_package_id(*located)) and (not only or name in only)
+    ]
 
 
-def _package_id(folder: Path, where: str) -> str | None:
+def _read_package_id(folder: Path, where: str) -> str | None:
     """Return the id of the package in a folder, or None if it has none or the folder is not a package."""
     package_format = detect_format(folder)
     return package_format.package_id(folder, where) if package_format else None
@@ -481,12 +483,12 @@ def _package_paths(source: Path) -> list[Path]:
             raise InputError("no such file or folder", where=str(source), remedy=remedy)
         if source.is_file() or detect_format(source):
             return [source]
-        if packages := list(_packages_below(source, _MAX_DEPTH)):
+        if packages := list(_find_packages_below(source, _MAX_DEPTH)):
             return packages
     raise InputError("no problem packages in this folder", where=str(source), remedy=_EXPECTED)
 
 
-def _packages_below(folder: Path, deep: int) -> Iterator[Path]:
+def _find_packages_below(folder: Path, deep: int) -> Iterator[Path]:
     """Yield the packages and zips in a folder, sorted by name. Search up to `deep` levels of folders."""
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
         if path.name == "__MACOSX":  # macOS adds this folder to zips; it repeats the package's folders
@@ -495,7 +497,7 @@ def _packages_below(folder: Path, deep: int) -> Iterator[Path]:
             if detect_format(path):
                 yield path
             elif deep:
-                yield from _packages_below(path, deep - 1)
+                yield from _find_packages_below(path, deep - 1)
         elif path.suffix.lower() in ARCHIVES:
             yield path
 
@@ -513,7 +515,7 @@ def _package_folders(
     kept.enter_context(pin)
     if detect_format(root):
         return [(root, str(package_path))]
-    paths = list(_packages_below(root, _MAX_DEPTH))
+    paths = list(_find_packages_below(root, _MAX_DEPTH))
     if zips := [path.relative_to(root).as_posix() for path in paths if not path.is_dir()]:
         message = f"zips in zips are not supported: {zips[0]}"
         raise InputError(

@@ -25,7 +25,7 @@ _ENGLISH = re.compile(r"(?:^|[.-])en(?:glish)?$", re.I)
 def find_statement(folder: Path) -> Blob | None:
     """Return the statement, in English if there are several. None if there is no statement, or only a PDF."""
     statement_path = min(
-        (path for path in _statement_files(folder) if path.suffix.lower() in _STATEMENT_SUFFIXES),
+        (path for path in _find_statement_files(folder) if path.suffix.lower() in _STATEMENT_SUFFIXES),
         key=lambda path: (
             _STATEMENT_SUFFIXES.index(path.suffix.lower()),
             not _ENGLISH.search(path.stem),
@@ -46,12 +46,12 @@ def find_attachments(folder: Path) -> tuple[NamedBlob, ...]:
 
 def read_statement_document(folder: Path) -> str:
     """Return the path of the statement's PDF, in English if there are several. Empty if there is none."""
-    pdfs = (path for path in _statement_files(folder) if path.suffix.lower() == ".pdf")
+    pdfs = (path for path in _find_statement_files(folder) if path.suffix.lower() == ".pdf")
     best = min(pdfs, key=lambda path: (not _ENGLISH.search(path.stem), path.as_posix()), default=None)
     return "" if best is None else best.relative_to(folder).as_posix()
 
 
-def _statement_files(folder: Path) -> Iterator[Path]:
+def _find_statement_files(folder: Path) -> Iterator[Path]:
     """Yield files that may be statements.
 
     They are files with a statement's name in the package or in a folder of statements. If no file in such a
@@ -60,7 +60,7 @@ def _statement_files(folder: Path) -> Iterator[Path]:
     """
     files = _files_named_as_statements(folder)
     for part in _STATEMENT_FOLDERS:
-        files += _files_named_as_statements(folder / part) or _files(folder / part)
+        files += _files_named_as_statements(folder / part) or _list_files(folder / part)
     language_folders = sorted(folder.glob("statements/*/"))
     yield from files or (
         path for language_folder in language_folders for path in _files_named_as_statements(language_folder)
@@ -69,9 +69,9 @@ def _statement_files(folder: Path) -> Iterator[Path]:
 
 def _files_named_as_statements(folder: Path) -> list[Path]:
     """Return the files in a folder that are named like a statement."""
-    return [path for path in _files(folder) if _STATEMENT_NAME.fullmatch(path.stem)]
+    return [path for path in _list_files(folder) if _STATEMENT_NAME.fullmatch(path.stem)]
 
 
-def _files(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     """Return the files in a folder, sorted; none if the folder is missing."""
     return sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []

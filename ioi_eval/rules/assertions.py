@@ -147,7 +147,7 @@ def read_assertions(source: str, function: str = "") -> Asserted:
     asserting_helpers = _asserting_helpers(module)
     assertions = [
         pair
-        for body in _bodies(module)
+        for body in _list_bodies(module)
         for pair in _argument_assertions(body, tested_names, asserting_helpers)
     ]
     if not assertions:
@@ -213,7 +213,7 @@ def _imported_names(module: ast.Module) -> dict[str, str]:
     }
 
 
-def _bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
+def _list_bodies(module: ast.Module) -> Iterator[list[ast.stmt]]:
     """Yield the statements of the module, of `check` and of each test function."""
     yield module.body
     for node in ast.walk(module):
@@ -253,7 +253,10 @@ def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
             and isinstance(call.func, ast.Name)
             and call.func.id not in defined_names
         ]
-        for body in [*_bodies(module), *(node.body for node in helpers if isinstance(node, ast.FunctionDef))]
+        for body in [
+            *_list_bodies(module),
+            *(node.body for node in helpers if isinstance(node, ast.FunctionDef)),
+        ]
         for node, values in _list_statements_with_values(body)
         if not isinstance(node, ast.FunctionDef | ast.ClassDef)
         for part in ast.walk(node)
@@ -317,7 +320,7 @@ def _argument_assertions(
             elif not isinstance(node.test, ast.Constant):
                 raise unparsable_tests(f"{ast.unparse(node)[:60]!r} does not assert anything about a call")
         elif isinstance(node, _MUTATING_STATEMENTS) and not (
-            _assigned_name(node) or values.keys().isdisjoint(_names(node))
+            _assigned_name(node) or values.keys().isdisjoint(_list_names(node))
         ):
             raise unparsable_tests(f"{ast.unparse(node)[:60]!r} may change a value that an assertion uses")
 
@@ -364,7 +367,7 @@ def _is_other_assertion(node: ast.stmt, asserting_helpers: set[str]) -> bool:
 _MUTATING_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Expr)
 
 
-def _names(node: ast.AST) -> Iterator[str]:
+def _list_names(node: ast.AST) -> Iterator[str]:
     """Yield all names in a syntax tree."""
     return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
@@ -410,7 +413,7 @@ class _NameReplacer(ast.NodeTransformer):
         return copy.deepcopy(value)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:
-        bound = {name for part in node.generators for name in _names(part.target)}
+        bound = {name for part in node.generators for name in _list_names(part.target)}
         return _NameReplacer(self._values, {*self._bound, *bound}).generic_visit(node)
 
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp

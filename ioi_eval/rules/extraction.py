@@ -155,7 +155,7 @@ class _Block:
         return body if body.endswith("\n") or not body else body + "\n"
 
 
-def _fence_lines(text: str, begin: int, stop: int) -> Iterator[_Line]:
+def _find_fence_lines(text: str, begin: int, stop: int) -> Iterator[_Line]:
     """Yield the lines between two positions that contain fences."""
     line: _Line | None = None
     for run in _FENCE_RUN.finditer(text, begin, stop):
@@ -176,7 +176,7 @@ def _is_blank(text: str, start: int, end: int) -> bool:
     return _WHITESPACE.fullmatch(text, start, end) is not None
 
 
-def _opened_block(text: str, line: _Line) -> _Block | None:
+def _parse_opening_fence(text: str, line: _Line) -> _Block | None:
     """Return the block that this line opens, or None. The line is outside of any block."""
     fence = text[line.first[0] : line.first[1]]
     if _is_blank(text, line.start, line.first[0]) and (line.runs == 1 or fence[0] == "~"):
@@ -199,7 +199,7 @@ def _make_block(text: str, line: _Line, run: tuple[int, int], *, indent: int | N
     return _Block(tag.group(1).lower(), fence, indent, column, min(line.end + 1, len(text)))
 
 
-def _closed_block(text: str, line: _Line, block: _Block) -> _Block | None:
+def _close_block(text: str, line: _Line, block: _Block) -> _Block | None:
     """Return `block` with its end if this line closes it, else None."""
     fence = text[line.first[0] : line.first[1]]
     tail_match = _AFTER_CLOSING_FENCE.fullmatch(text, line.first[1], line.end)
@@ -261,16 +261,16 @@ def _find_flat_blocks(text: str, begin: int, stop: int) -> Iterator[_Block]:
     block: _Block | None = None
     ends: dict[str, int] = {}
     outside_position = begin  # a position in the block's text that is in no docstring or comment
-    for line in _fence_lines(text, begin, stop):
+    for line in _find_fence_lines(text, begin, stop):
         if block is None:
-            block = _opened_block(text, line)
+            block = _parse_opening_fence(text, line)
             outside_position = line.end
             continue
         if line.first[0] - line.start > block.column:
             outside_position = _end_of_documentation(text, outside_position, line.start, stop, ends)
             if outside_position > line.start:
                 continue
-        if closed := _closed_block(text, line, block):
+        if closed := _close_block(text, line, block):
             yield closed
             block = None
         elif opened := _block_after_unclosed(text, line, block):
@@ -458,12 +458,14 @@ def _does_something(statement: ast.stmt) -> bool:
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))):  # `O(n)`
             return hasattr(builtins, name)
         case ast.Expr():  # `[print(x) for x in range(n)]`
-            return isinstance(statement.value, ast.Call) or any(map(_prints, ast.walk(statement.value)))
+            return isinstance(statement.value, ast.Call) or any(
+                map(_contains_print, ast.walk(statement.value))
+            )
         case _:
             return not isinstance(statement, ast.Return | ast.Pass)
 
 
-def _prints(part: ast.AST) -> bool:
+def _contains_print(part: ast.AST) -> bool:
     return isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "print"
 
 
@@ -476,20 +478,24 @@ def _is_python(text: str) -> bool:
 def _is_usage(text: str) -> bool:
     """Return True if the code is a usage example or sample output: it reads, imports and defines nothing."""
     tree = parse(text)
-    return tree is not None and not any(_defines(part) or _reads(part) for part in ast.walk(tree))
+    return tree is not None and not any(
+        _contains_definition(part) or _contains_input(part) for part in ast.walk(tree)
+    )
 
 
 def _has_effect(text: str) -> bool:
     """Return True if the code prints or defines something; pseudo-code such as `dp[i] = j` does not."""
     tree = parse(text)
-    return tree is not None and any(_defines(part) or _prints(part) for part in ast.walk(tree))
+    return tree is not None and any(
+        _contains_definition(part) or _contains_print(part) for part in ast.walk(tree)
+    )
 
 
-def _defines(part: ast.AST) -> bool:
+def _contains_definition(part: ast.AST) -> bool:
     return isinstance(part, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
 
 
-def _reads(part: ast.AST) -> bool:
+def _contains_input(part: ast.AST) -> bool:
     return isinstance(part, ast.Name) and part.id in ("input", "open")
 
 
@@ -575,16 +581,16 @@ def detect_reply_language(
     if any(block.tag in default_language.tags for block in blocks):
         return None
     if tagged_language is None:
-        return _untagged_python(generation, language_list, default_language, how, tagged=bool(tags))
+        return _find_untagged_python(generation, language_list, default_language, how, tagged=bool(tags))
     if _may_start_with_code(text, blocks, default_language) and _is_program(text, default_language):
         return None
-    if _is_program(_text_before_fence(text, all_blocks, whole=False), default_language):
+    if _is_program(_find_text_before_fence(text, all_blocks, whole=False), default_language):
         return None
     ambiguous_code = (block.code(text) for block in blocks if block.tag and block.tag in _AMBIGUOUS_TAGS)
     return None if any(_may_be_code(code, default_language) for code in ambiguous_code) else tagged_language
 
 
-def _untagged_python(
+def _find_untagged_python(
     generation: str,
     languages: Collection[_LanguageT],
     default_language: _LanguageT,
@@ -665,7 +671,7 @@ def _extract_block(generation: str, language: Notation, *, first: bool) -> str |
     own_blocks = [block for block in nonblank_blocks if block.tag in tags]
     own_blocks = own_blocks or [block for block in nonblank_blocks if block.tag in language.spare_tags]
     opening_text, block_codes = (
-        _text_before_fence(text, blocks, whole=not own_blocks),
+        _find_text_before_fence(text, blocks, whole=not own_blocks),
         [block.code(text) for block in own_blocks or nonblank_blocks],
     )
     if _is_program(opening_text, language) and not any(
@@ -692,7 +698,7 @@ def _extract_block(generation: str, language: Notation, *, first: bool) -> str |
     return next((code for code in program_list if not _is_usage(code)), next(iter(program_list), None))
 
 
-def _text_before_fence(text: str, blocks: list[_Block], *, whole: bool) -> str:
+def _find_text_before_fence(text: str, blocks: list[_Block], *, whole: bool) -> str:
     """Return the text before the first fence if that fence closes a block that the prompt opened, else "".
 
     Such a fence has no tag. `whole`: accept it even if the fence itself opens a block that is closed later.

@@ -75,7 +75,7 @@ def compute_grade(
         part_grades.append(
             compute_grade(part, results, graded)
             if isinstance(part, Grading)
-            else _test_grade(group, results[part])
+            else _grade_test(group, results[part])
         )
         if group.stops and not part_grades[-1].accepted:
             break
@@ -130,7 +130,7 @@ def _combine_grades(group: Grading, part_grades: Sequence[Grade]) -> Grade:
     return Grade(verdict, points if earns else 0.0)
 
 
-def _test_grade(group: Grading, result: TestResult) -> Grade:
+def _grade_test(group: Grading, result: TestResult) -> Grade:
     """Return a test's grade. If the group requires full scores, a partial score is rejected."""
     if result.status is Verdict.SKIPPED:
         reason = "no result, but the points of its group depend on it"
@@ -200,7 +200,7 @@ def compute_bounds(
     parts = [
         compute_bounds(part, results, partial=partial)
         if isinstance(part, Grading)
-        else _test_bounds(group, results.get(part), partial)
+        else _bound_test(group, results.get(part), partial)
         for part in group.parts
     ]
     range_by_verdict: dict[bool, Range] = {}
@@ -215,13 +215,13 @@ def compute_bounds(
     return Bounds(range_by_verdict.get(True), range_by_verdict.get(False))
 
 
-def _test_bounds(group: Grading, result: TestResult | None, partial: bool) -> Bounds:
+def _bound_test(group: Grading, result: TestResult | None, partial: bool) -> Bounds:
     """Return the points that a test can earn in its group; exact if it has a result."""
     if result is None or result.status is Verdict.SKIPPED:
         accepted_points = group.accept_score
         fewest = 0.0 if partial and not group.whole_only else accepted_points
         return Bounds((fewest, accepted_points), (group.reject_score, group.reject_score))
-    earned = _test_grade(group, result)
+    earned = _grade_test(group, result)
     point_range = earned.points, earned.points
     return Bounds(point_range, None) if earned.accepted else Bounds(None, point_range)
 
@@ -289,7 +289,7 @@ def _list_unsettled_tests(group: Grading, results: Mapping[str, TestResult]) -> 
     """Yield the tests without a result that may still change the group's grade."""
     for part in group.parts:
         if not isinstance(part, Grading):
-            part_bounds = _test_bounds(group, results.get(part), partial=True)
+            part_bounds = _bound_test(group, results.get(part), partial=True)
             if part not in results:
                 yield part
         else:
@@ -388,13 +388,13 @@ def is_sum_of_parts(group: Grading, *, earns: bool) -> bool:
     """Return True if a group's points are the sum of its parts'. `earns`: also if it is rejected."""
     if group.points is not Points.SUM or group.last_counts or group.flags is not None:
         return False
-    if not _judges_all(group):
+    if not _judges_all_tests(group):
         return False
     always_accepted = group.acceptance is Acceptance.ALWAYS
     return earns or always_accepted or (group.any_accepted and _rejected_parts_earn_nothing(group))
 
 
-def _judges_all(group: Grading) -> bool:
+def _judges_all_tests(group: Grading) -> bool:
     """Return True if no part can stop the judging of the parts after it."""
     group_bounds = (compute_bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
     has_tests = any(isinstance(part, str) for part in group.parts[:-1])
@@ -477,7 +477,7 @@ def is_mean(group: Grading) -> bool:
         and is_sum
         and keeps_points
         and not group.reject_score
-        and _judges_all(group)
+        and _judges_all_tests(group)
     )
 
 

@@ -95,7 +95,7 @@ def read_cases(column: str | Mapping[str, Any] | None) -> Cases:
             _is_list(result) and len(decode_json(result, list[msgspec.Raw])) == 1 for result in results
         )
         return Cases(cases=calls, function=function, wrapped=wrapped)
-    return Cases(cases=tuple(map(Case, map(_text_in_json, inputs), map(_text_in_json, outputs))))
+    return Cases(cases=tuple(map(Case, map(_decode_text, inputs), map(_decode_text, outputs))))
 
 
 def decompress_base64(encoded: str, max_bytes: int = MAX_UNPACKED_BYTES) -> bytes:
@@ -187,14 +187,14 @@ def _is_list(raw: msgspec.Raw) -> bool:
     return bytes(raw).startswith(b"[")
 
 
-def _text_in_json(raw: msgspec.Raw) -> str:
+def _decode_text(raw: msgspec.Raw) -> str:
     """Return the text in a JSON value: a string, the lines in a list, or the digits of a number."""
     if not _is_list(raw):
-        return _line_in_json(raw)
-    return "\n".join(map(_line_in_json, decode_json(raw, list[msgspec.Raw])))
+        return _decode_line(raw)
+    return "\n".join(map(_decode_line, decode_json(raw, list[msgspec.Raw])))
 
 
-def _line_in_json(raw: msgspec.Raw) -> str:
+def _decode_line(raw: msgspec.Raw) -> str:
     """Return the string in a JSON value, or the digits of a number. Raises CasesError."""
     json_text = _decode_raw(raw)
     if _is_string(raw):

@@ -148,18 +148,18 @@ def min_job_times(problem: Problem, crowded_time: float | None = None) -> tuple[
 
     `crowded_cpu_limit`: the test's CPU limit on a crowded machine, if it differs.
     """
-    cpu, spare = _test_time(problem, crowded_time), _MIN_ALLOWANCE * 1000
+    cpu, spare = _max_test_time_s(problem, crowded_time), _MIN_ALLOWANCE * 1000
     return round(cpu * 1000) + spare, round(count_processes(problem) * cpu * 1000) + spare
 
 
-def _test_time(problem: Problem, crowded_time: float | None = None) -> float:
+def _max_test_time_s(problem: Problem, crowded_time: float | None = None) -> float:
     """Return the CPU time that a program may use on one test in all its passes, in seconds."""
     return problem.checker.passes * (crowded_time or problem.limits.cpu_time or max_idle_time(problem.limits))
 
 
 def estimate_test_count(problem: Problem, max_job_ms: int) -> int:
     """Return how many tests a typical submission finishes in a job of `max_job_ms` ms."""
-    cpu = _test_time(problem)
+    cpu = _max_test_time_s(problem)
     per_test = count_processes(problem) * cpu + _TEST_ALLOWANCE
     return max(1, int((max_job_ms / 1000 - _MIN_ALLOWANCE) / per_test))
 

@@ -59,7 +59,7 @@ def compute_mean_difference(values: Sequence[float]) -> MeanDifference:
 def subset_means(values: Sequence[float]) -> list[float]:
     """Return the means of the subsets from which the interval is computed, including complements."""
     number, total, means = len(values), math.fsum(values), list[float]()
-    for subset, size in _subsets(number):
+    for subset, size in _list_subsets(number):
         subset_sum = sum(compress(values, subset))
         means.append(subset_sum / size)
         if size < number:
@@ -68,7 +68,7 @@ def subset_means(values: Sequence[float]) -> list[float]:
 
 
 @lru_cache(maxsize=2)
-def _subsets(number: int) -> list[tuple[Sequence[int], int]]:
+def _list_subsets(number: int) -> list[tuple[Sequence[int], int]]:
     """Return subsets of `number` problems with their sizes. Callers also use each subset's complement."""
     if number <= _MAX_EXHAUSTIVE_PROBLEMS:
         subsets: Iterable[Sequence[int]] = ((1, *rest) for rest in product((0, 1), repeat=number - 1))

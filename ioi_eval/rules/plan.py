@@ -112,9 +112,9 @@ def refuse_invalid_problem(problem: Problem) -> None:
     Only problems made in Python can have such values, packages cannot.
     """
     where = problem.source or problem.id
-    _refuse_types(problem, where)
+    _refuse_wrong_types(problem, where)
     for value_object in (problem.options, problem.checker, *problem.subtasks, *problem.tests):
-        _refuse_types(value_object, where)
+        _refuse_wrong_types(value_object, where)
     for field, max_value in _MAX_LIMITS.items():
         value = getattr(problem.limits, field)
         if value is not None and (type(value) not in (int, float) or not 0 < value < max_value):
@@ -150,7 +150,7 @@ def refuse_invalid_problem(problem: Problem) -> None:
         names.add(test.name)
 
 
-def _refuse_types(value_object: Value, where: str) -> None:
+def _refuse_wrong_types(value_object: Value, where: str) -> None:
     """Raise InputError if a field has a value of another type, such as a string type of a data frame."""
     fields = msgspec.structs.asdict(value_object)
     name, remedy = (

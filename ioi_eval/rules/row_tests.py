@@ -103,12 +103,12 @@ def read_tests(tests: Any, function: str = "", *, setup: str = "") -> Cases | As
 
 def _tests_in_object(tests_object: Mapping[str, Any], function: str, setup: str) -> Cases | Asserted:
     """Return the tests in an object: see `read_tests`."""
-    metadata = _metadata(tests_object)
+    metadata = _read_metadata(tests_object)
     function = str(
         _first_value(tests_object, _FUNCTION_KEYS) or metadata.get("func_name") or function or ""
     ).strip()
     if any(name in tests_object for name in PUBLIC_AND_PRIVATE):
-        return _livecodebench_tests([tests_object.get(name) for name in PUBLIC_AND_PRIVATE], function)
+        return _read_livecodebench_tests([tests_object.get(name) for name in PUBLIC_AND_PRIVATE], function)
     if "inputs" in tests_object or "packed" in tests_object:
         lists = {name: _decode_list(tests_object.get(name)) for name in ("inputs", "outputs")}
         return read_cases({**tests_object, **lists, "fn_name": function or None})
@@ -133,7 +133,7 @@ class _LiveCodeBenchTest(msgspec.Struct):
     testtype: str = "stdin"
 
 
-def _livecodebench_tests(columns: Sequence[Any], function: str) -> Cases:
+def _read_livecodebench_tests(columns: Sequence[Any], function: str) -> Cases:
     """Return LiveCodeBench's public tests, then its private tests: lists, JSON strings, or packed."""
     tests = list[_LiveCodeBenchTest]()
     for column in columns:
@@ -169,7 +169,8 @@ def _tests_in_list(items: Sequence[Any], function: str) -> Cases:
         raise unparsable_tests("tests must be pairs or lists of inputs and outputs")
     kinds = {str(case.get("testtype") or case.get("type") or "") for case in items}
     names = {
-        str(_metadata(case).get("func_name") or case.get("fn_name") or function).strip() for case in items
+        str(_read_metadata(case).get("func_name") or case.get("fn_name") or function).strip()
+        for case in items
     }
     if len(kinds) > 1:
         raise unparsable_tests(f"tests of several kinds in one problem: {', '.join(sorted(kinds))}")
@@ -233,7 +234,7 @@ def _join_lines(value: Any) -> str:
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value or "")
 
 
-def _metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _read_metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the object in the key `metadata`, which may be a JSON string; empty if missing."""
     metadata = value.get("metadata")
     if isinstance(metadata, str):

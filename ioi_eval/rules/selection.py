@@ -54,11 +54,11 @@ class Attempt(Value):
     def order(self) -> _Order:
         """Return the sort key that gives the order of submission. Rows are in the order of judging."""
         number = math.inf if self.number is None else self.number
-        return number, self.time, _key_parts(self.result.key), self.result.key
+        return number, self.time, _split_key(self.result.key), self.result.key
 
 
 @lru_cache(1 << 12)  # each key is compared with many
-def _key_parts(key: str) -> tuple[tuple[str, int], ...]:
+def _split_key(key: str) -> tuple[tuple[str, int], ...]:
     """Return the text and number parts of a key, so that keys sort by the numbers in them."""
     return tuple((prefix, int(digits or 0)) for prefix, digits in re.findall(r"(\D*)(\d{0,18})", key))
 

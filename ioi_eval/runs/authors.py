@@ -204,7 +204,9 @@ async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool)
             # Only results are outdated. Programs are kept, because they may have cost money.
             raise error.but(remedy=error.remedy.replace("fresh=True to", "rejudge=True to")) from error
         instances = tuple(
-            sorted(_instance_lines(setup.folder, problems, request_list, unwritten), key=_natural_sort_key)
+            sorted(
+                _make_instance_lines(setup.folder, problems, request_list, unwritten), key=_natural_sort_key
+            )
         )
         replace(
             setup.folder / INSTANCES, [encode_terminal_safe_json(instance) + b"\n" for instance in instances]
@@ -456,7 +458,7 @@ def _submission_of_generation(
 # --- instances.jsonl ---------------------------------------------------------------------------------
 
 
-def _instance_lines(
+def _make_instance_lines(
     out: Path, problems: Problems, request_list: _RequestList, unwritten: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield a line for each requested program, and for each problem without requests."""

@@ -186,7 +186,7 @@ def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
     """Raise InputError if two files would be converted to the same folder."""
     path_by_folder = dict[Path, Path]()
     for path in paths:
-        folder = _folder_of(path, runs) if path.is_file() else path
+        folder = _choose_folder(path, runs) if path.is_file() else path
         if (earlier_path := path_by_folder.setdefault(folder.resolve(), path)) is not path:
             raise InputError(
                 f"goes to the folder {folder}, and so does {earlier_path}",
@@ -195,14 +195,14 @@ def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
             )
 
 
-def _folder_of(file: Path, runs: Path) -> Path:
+def _choose_folder(file: Path, runs: Path) -> Path:
     """Return the folder of the run that is made from a file."""
     return runs / name_without_suffixes(file)
 
 
 def convert_rows_to_run(file: Path, runs: Path) -> Path:
     """Convert a file to a run's folder in `runs`, and return the folder. An earlier version is replaced."""
-    folder = _folder_of(file, runs)
+    folder = _choose_folder(file, runs)
     info = read_info(folder)
     if info is not None and _SOURCE_SETTING not in info.settings:
         raise InputError(
@@ -212,7 +212,7 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
         )
     scan(file)
     years = dict[str, set[int | None]]()
-    for row in _result_rows(file):  # raises errors before anything is written
+    for row in _read_result_rows(file):  # raises errors before anything is written
         years.setdefault(row["problem_id"], set()).add(read_traits(row).year)
     with ResultLog.open(
         folder,
@@ -220,7 +220,7 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
         settings={_SOURCE_SETTING: str(file), "problems": "judged elsewhere"},
         fresh=True,
     ) as journal:
-        for row in _result_rows(file):
+        for row in _read_result_rows(file):
             if len(years[row["problem_id"]]) > 1:  # the label that `score` uses
                 row["problem_id"] += f"@{read_traits(row).year or 'none'}"
             journal.record(row, known=True)
@@ -228,13 +228,13 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
     return folder
 
 
-def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
+def _read_result_rows(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file as rows of results.jsonl. Raises InputError for invalid rows."""
     known_keys = set[str]()
     # Points of the subtasks, and the number of the first row with the problem, by problem and year
     points_by_problem = dict[tuple[str, int | None], tuple[dict[str, float], int]]()
     for number, row in enumerate(read_rows(file), start=1):
-        result_row = _result_row(row.columns, str(file), number)
+        result_row = _make_result_row(row.columns, str(file), number)
         if result_row["key"] in known_keys:
             raise InputError(f"duplicate key {result_row['key']!r}", where=str(file), row=number)
         known_keys.add(result_row["key"])
@@ -256,7 +256,7 @@ def _result_rows(file: Path) -> Iterator[dict[str, Any]]:
         yield result_row
 
 
-def _result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
+def _make_result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
     """Return a row as results.jsonl has it. Raises InputError for missing or invalid columns."""
     columns = as_json_value(columns)
     # In a table, a column that only other rows have is null.

@@ -67,7 +67,7 @@ async def check_needs(
         ok=bool(fit_count) and not broken and all(need.ok is not False for need in unmet_needs),
         detail=f"{fit_count} of {counted(problem_count, 'problem')} of {source} can be judged",
     )
-    return (overall_check, *promises, *broken, *_health_checks(unmet_needs))
+    return (overall_check, *promises, *broken, *_make_health_checks(unmet_needs))
 
 
 check_needs_sync = synchronous(check_needs)
@@ -139,7 +139,7 @@ def _need_from_error(problem: Problem, error: JudgeFailure | InputError) -> Need
     )
 
 
-def _health_checks(needs: Iterable[Need]) -> Iterator[HealthCheck]:
+def _make_health_checks(needs: Iterable[Need]) -> Iterator[HealthCheck]:
     """Yield a condition for each distinct need, which names the problems that have it."""
     problems_by_need = dict[tuple[bool | None, str, str], dict[str, None]]()
     for need in needs:

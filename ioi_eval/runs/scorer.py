@@ -79,7 +79,7 @@ class Scorer:
             elif store is None:
                 folder = tempfile.TemporaryDirectory(prefix="ioi-eval-store-", ignore_cleanup_errors=True)
                 store = Store(Path(opening.enter_context(folder)))
-            engine = self._engine or _this_machine(store, self._options)
+            engine = self._engine or _open_embedded_engine(store, self._options)
             tests = await opening.enter_async_context(open_test_runner(engine, store, self._builds))
             trusted: Builder | None = None
             if self._trusted is not None:
@@ -211,7 +211,7 @@ def run_coroutine(call: Callable[[], Coroutine[Any, Any, _T]], instead: str) -> 
     raise IoiEvalError(f"an event loop runs here, as in a notebook: write `await {instead}")
 
 
-def _this_machine(store: Store, options: JudgeOptions | None) -> Engine:
+def _open_embedded_engine(store: Store, options: JudgeOptions | None) -> Engine:
     from ioi_eval.engines.embedded import EmbeddedEngine  # loaded only if this machine judges
 
     unconfined = options is not None and options.allow_unconfined

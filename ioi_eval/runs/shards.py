@@ -61,7 +61,7 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
             remedy="Name only the folders of one run's shards. To compare runs, name their merged folders",
         )
     for other in others:
-        if differences := _differences(first, other):
+        if differences := _find_differences(first, other):
             raise InputError(
                 f"is not a shard of the run in {first.folder}: {'; '.join(differences)}",
                 where=str(other.folder),
@@ -76,7 +76,7 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
     return sorted(shards, key=lambda shard: shard.shard.index)
 
 
-def _differences(one: ShardFolder, other: ShardFolder) -> list[str]:
+def _find_differences(one: ShardFolder, other: ShardFolder) -> list[str]:
     """Return the reasons why two shards do not belong to one run."""
     before, now = one.info.fingerprint, other.info.fingerprint
     found = [
@@ -115,7 +115,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
         first.info.fingerprint,
         settings=_common_settings(shards),
         fresh=True,
-        shard=_present(shards),
+        shard=_list_present_shards(shards),
         merged=[shard.folder for shard in shards],
     ) as journal:
         expected = [shard.info.expected for shard in shards]
@@ -130,7 +130,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
     return folder
 
 
-def _present(shards: Sequence[ShardFolder]) -> str:
+def _list_present_shards(shards: Sequence[ShardFolder]) -> str:
     """Return which shards are present, such as `1,3/4`; empty if no shard is missing."""
     number = shards[0].shard.number
     return "" if len(shards) == number else f"{','.join(str(shard.shard.index) for shard in shards)}/{number}"
@@ -150,8 +150,8 @@ def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
             known = limits.setdefault(name, limit)
             if (known.cpu_time, known.processes) != (limit.cpu_time, limit.processes):
                 raise InputError(
-                    f"its measured limits of {limit.problem}, {_shown(limit)}, differ from those of another"
-                    f" shard, {_shown(known)}",
+                    f"its measured limits of {limit.problem}, {_format_limit(limit)}, differ from those of"
+                    f" another shard, {_format_limit(known)}",
                     where=str(shard.folder),
                     remedy="Score this shard again with fresh=True and with reuse=FOLDER of the other shard,"
                     " whose limits are taken over",
@@ -159,7 +159,7 @@ def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
     return limits
 
 
-def _shown(limit: MeasuredLimit) -> str:
+def _format_limit(limit: MeasuredLimit) -> str:
     return f"{limit.cpu_time:g} s and {counted(limit.processes, 'process', 'processes')}"
 
 

@@ -143,10 +143,10 @@ async def validate(
     options = msgspec.structs.replace(options or RunOptions(), all_tests=True)
     setup = RunSetup.of(folder, engine, options, store, on_event)
     if problems is None:
-        planning = _plan_of_packages(solutions, choice, most, selection, setup)
+        planning = _plan_packages(solutions, choice, most, selection, setup)
     else:
         rows = Rows.of([str(solutions)], reading, selection, problems, setup)
-        planning = _plan_of_file(rows, problems, choice, column, scale, setup)
+        planning = _plan_file(rows, problems, choice, column, scale, setup)
     with planning as plan:
         call = await judge_work(plan.work, setup)
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
@@ -193,7 +193,7 @@ def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions)
 
 
 @contextmanager
-def _plan_of_file(
+def _plan_file(
     rows: Rows,
     problems: Source,
     choice: BenchmarkOptions | None,
@@ -260,7 +260,7 @@ def _as_solution(submission: Submission, case: KeyedExpectation, problems: Probl
 
 
 @contextmanager
-def _plan_of_packages(
+def _plan_packages(
     source: Source,
     choice: BenchmarkOptions | None,
     most: int,

@@ -123,7 +123,7 @@ class Pin(contextlib.AbstractContextManager["Pin"]):
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
-        if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _has_path(self._path, descriptor):
+        if _flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file_at(self._path, descriptor):
             self._path.unlink()
         os.close(descriptor)
 
@@ -228,7 +228,7 @@ class Store:
         while True:
             descriptor = _open_file(path)
             _flock(descriptor, fcntl.LOCK_SH)
-            if _has_path(path, descriptor):
+            if _is_file_at(path, descriptor):
                 return Pin(path, descriptor)
             os.close(descriptor)  # its last user removed it after we opened it and before we locked it
             CACHE_PIN.log(_log, f"{path.name} was removed")
@@ -254,7 +254,7 @@ class Store:
                 await asyncio.sleep(CACHE_ENTRY.longest_wait)
             yield
         finally:
-            if not is_locked_elsewhere and _has_path(path, descriptor):
+            if not is_locked_elsewhere and _is_file_at(path, descriptor):
                 path.unlink(missing_ok=True)
             _flock(descriptor, fcntl.LOCK_UN)  # forked processes share the descriptor
             os.close(descriptor)
@@ -265,7 +265,7 @@ class Store:
 
     def size(self) -> int:
         """Return the size of all entries with their overhead, in bytes."""
-        return sum(entry.size for entry in self._entries())
+        return sum(entry.size for entry in self._list_entries())
 
     # --- adding --------------------------------------------------------------------------------------
 
@@ -351,7 +351,7 @@ class Store:
 
     def _evict(self, limit: int) -> int:
         """Remove the least recently used entries until the store is small enough; return the bytes left."""
-        entries = sorted(self._entries(), key=lambda entry: entry.used)
+        entries = sorted(self._list_entries(), key=lambda entry: entry.used)
         bytes_left = sum(entry.size for entry in entries)
         target = int(limit * _EVICTION_TARGET) if bytes_left > limit else bytes_left
         for entry in entries:
@@ -364,7 +364,7 @@ class Store:
         """Remove an entry and return True, unless it is pinned or was used meanwhile."""
         pin = self._pins_folder / entry.path.name
         descriptor = _open_file(pin)
-        if not (_flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _has_path(pin, descriptor)):
+        if not (_flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file_at(pin, descriptor)):
             os.close(descriptor)  # another process holds a lock on it
             return False
         try:
@@ -390,7 +390,7 @@ class Store:
 
     # --- listing -----------------------------------------------------------------------------------------
 
-    def _entries(self) -> Iterator[_Entry]:
+    def _list_entries(self) -> Iterator[_Entry]:
         """Yield all entries."""
         for path in self._entries_folder.glob("*/*"):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # removed after it was listed
@@ -455,7 +455,7 @@ def _is_locked_by_another(descriptor: int) -> bool:
     return False
 
 
-def _has_path(path: Path, descriptor: int) -> bool:
+def _is_file_at(path: Path, descriptor: int) -> bool:
     """Return True if the open file still has this path."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())

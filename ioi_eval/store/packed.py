@@ -51,9 +51,9 @@ class Packed(Collection[bytes]):
 
     def find(self, item: bytes) -> int:
         """Return the item's index, or -1 if it is not in the set."""
-        return self._slots[self._slot(item)] - 1
+        return self._slots[self._find_slot(item)] - 1
 
-    def _slot(self, item: bytes) -> int:
+    def _find_slot(self, item: bytes) -> int:
         """Return the slot of an item, or the free slot in which to insert it."""
         content, ends, slots, mask = self._content, self._ends, self._slots, self._mask
         slot = crc32(item) & mask
@@ -65,7 +65,7 @@ class Packed(Collection[bytes]):
 
     def add(self, item: bytes) -> bool:
         """Add an item; return True if it is new. Its index is then the last one."""
-        if self._slots[slot := self._slot(item)]:
+        if self._slots[slot := self._find_slot(item)]:
             return False
         self._slots[slot] = next_index = len(self._ends)
         self._content += item

@@ -225,10 +225,10 @@ class DistinctTests:
 
     def columns(self) -> dict[str, Any]:
         """Return a list for each field, or one value if it is equal for all tests; empty without tests."""
-        fields = dict.fromkeys(name for test in self._distinct[:1] for name in _field_names(test))
+        fields = dict.fromkeys(name for test in self._distinct[:1] for name in _list_set_fields(test))
         for test in self._distinct:
             if test.cpu_times or test.points is not None or test.processes is not None:
-                fields |= dict.fromkeys(_field_names(test))
+                fields |= dict.fromkeys(_list_set_fields(test))
         return {name: self._field_values(name) for name in fields}
 
     def _field_values(self, name: str) -> Any:
@@ -268,7 +268,7 @@ _COMMON_FIELDS = tuple(
 )  # outputs and error texts are stored only on request
 
 
-def _field_names(test: TestResult) -> tuple[str, ...]:
+def _list_set_fields(test: TestResult) -> tuple[str, ...]:
     """Return the names of the fields in published result sets."""
     if not test.cpu_times and test.points is None and test.processes is None:
         return _COMMON_FIELDS
@@ -277,7 +277,7 @@ def _field_names(test: TestResult) -> tuple[str, ...]:
 
 
 def _test_row(test: TestResult) -> dict[str, Any]:
-    return {name: getattr(test, name) for name in _field_names(test)}
+    return {name: getattr(test, name) for name in _list_set_fields(test)}
 
 
 def _wrong_output_column(problem: Problem, result: SubmissionResult) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class TableFile:
                 )
                 self._file = FileIO(os.dup(temporary_file.fileno()), "r+")
         except (OSError, sqlite3.Error) as error:
-            raise _refused(error) from error
+            raise _file_error(error) from error
         self.close = weakref.finalize(self, _close, self._file, self._connection)
 
     @classmethod
@@ -76,13 +76,13 @@ class TableFile:
         try:
             return self._connection.execute(statement, values)
         except sqlite3.OperationalError as error:
-            raise _refused(error) from error
+            raise _file_error(error) from error
 
     def _execute_all(self, statements: str) -> None:
         try:
             self._connection.executescript(statements)
         except sqlite3.OperationalError as error:
-            raise _refused(error) from error
+            raise _file_error(error) from error
 
     def save(self, path: Path, facts: bytes) -> None:
         """Write a copy of the tables and facts about them to a file. Raises InputError if it fails."""
@@ -90,11 +90,11 @@ class TableFile:
         self.run("INSERT INTO facts VALUES (?)", facts)
         self.run("COMMIT")
         try:
-            replace(path, self._pieces(), durable=False)
+            replace(path, self._read_pieces(), durable=False)
         finally:
             self.run("BEGIN")
 
-    def _pieces(self) -> Iterator[bytes]:
+    def _read_pieces(self) -> Iterator[bytes]:
         """Yield the temporary file's content, then its hash."""
         self._file.seek(0)
         while piece := self._file.read(_PIECE_BYTES):
@@ -121,7 +121,7 @@ def _close(file: FileIO, connection: sqlite3.Connection) -> None:
     file.close()
 
 
-def _refused(error: Exception) -> InputError:
+def _file_error(error: Exception) -> InputError:
     return InputError(
         f"cannot use a temporary file: {error}",
         where=tempfile.gettempdir(),

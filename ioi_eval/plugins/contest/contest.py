@@ -216,22 +216,22 @@ class Contest:
             raise InputError(f"no participant {visible(participant)!r}", field="participant")
         if participant not in self._participants:
             self._names.add(participant)
-        return Session(self, self._participant(participant))
+        return Session(self, self._find_participant(participant))
 
     def restore(self, row: Mapping[str, Any]) -> None:
         """Restore a judged submission from its row in the record."""
         result = VisibleResult.of(read_result(row), row.get(COMPILER) or "")
-        attempts = self._participant(row[PARTICIPANT]).problems[row["problem_id"]]
+        attempts = self._find_participant(row[PARTICIPANT]).problems[row["problem_id"]]
         attempts.add(row["submission_sha256"], result, row[AT], self.rules.mode)
         self._latest = max(self._latest, row[AT])
 
     def restore_run(self, row: Mapping[str, Any]) -> None:
         """Restore a run from its row in the record."""
-        self._participant(row[PARTICIPANT]).problems[row["problem_id"]].runs += 1
+        self._find_participant(row[PARTICIPANT]).problems[row["problem_id"]].runs += 1
 
     def resume(self, row: Mapping[str, Any]) -> None:
         """Judge a submission that was in progress when the contest was stopped. It keeps its time."""
-        participant = self._participant(row[PARTICIPANT])
+        participant = self._find_participant(row[PARTICIPANT])
         self._latest = max(self._latest, row[AT])
         participant.start(Session(self, participant)._judge_pending(row)).add_done_callback(
             _log_unawaited_failure
@@ -280,10 +280,10 @@ class Contest:
 
     def solved(self, participant: str, problem: str) -> bool:
         """Return True if a participant has full marks, even if rounded points are a little lower."""
-        attempts = self._participant(participant).problems.get(problem)
+        attempts = self._find_participant(participant).problems.get(problem)
         return attempts is not None and attempts.has_full_marks(self.rules.mode)
 
-    def _participant(self, name: str) -> _Participant:
+    def _find_participant(self, name: str) -> _Participant:
         if name not in self._participants:
             self._participants[name] = _Participant(name, self.rules.at_once)
             self._names.register(name)
@@ -343,7 +343,7 @@ class Session:
         return TextPart(name=name, characters=length, offset=offset, text=text, next_offset=next_offset)
 
     def _statement(self, label: str, **limits: int) -> Statement:
-        problem = self._problem(label)
+        problem = self._find_problem(label)
         return make_statement(
             problem, label, self._contest.languages, self._default_language(problem), **limits
         )
@@ -353,7 +353,7 @@ class Session:
         problems, rules = self.problems(), self._rules
         seconds_left = None if rules.seconds is None else max(0.0, rules.seconds - self._contest.seconds)
         points = [problem.points for problem in problems if problem.points is not None]
-        shows_scoreboard = rules.scoreboard and self._shows(Feedback.POINTS)
+        shows_scoreboard = rules.scoreboard and self._includes_feedback(Feedback.POINTS)
         frozen_from = rules.frozen_from(self._contest.seconds)
         return Standing(
             participant=self.participant,
@@ -367,7 +367,10 @@ class Session:
 
     async def run(self, problem: str, code: str, language: str = "", *, input: str = "") -> RunReply:
         """Run a program on the participant's own input."""
-        definition, input_data = self._problem(problem), _encode_text(input, self._rules.input_bytes, "input")
+        definition, input_data = (
+            self._find_problem(problem),
+            _encode_text(input, self._rules.input_bytes, "input"),
+        )
         submission = self._checked_submission(problem, definition, code, language)
         visible_problem = participant_version(definition)
         if visible_problem is None:
@@ -415,15 +418,15 @@ class Session:
             runs_left = None if max_runs is None else max_runs - attempts.runs
         if not result.compiles:
             return RunReply(
-                compiles=False, compiler=_compiler_messages(result.compile_output), runs_left=runs_left
+                compiles=False, compiler=_clean_compiler_messages(result.compile_output), runs_left=runs_left
             )
         (test,) = result.tests
         completed = test.status in _COMPLETED
         return RunReply(
             compiles=True,
-            compiler=_compiler_messages(result.compile_output),
+            compiler=_clean_compiler_messages(result.compile_output),
             ended="completed" if completed else test.status.value,
-            words="" if completed and not has_manager else _feedback_text(test.feedback),
+            words="" if completed and not has_manager else _clean_feedback(test.feedback),
             output=test.output,
             error=test.error,
             cpu_seconds=test.cpu_time,
@@ -434,7 +437,7 @@ class Session:
 
     async def test(self, problem: str, code: str, language: str = "") -> SamplesReply:
         """Run a program on the problem's samples."""
-        definition = self._problem(problem)
+        definition = self._find_problem(problem)
         if not sample_names(definition):
             raise RefusedCall(f"{problem} has no samples beside its statement: run the program on own inputs")
         submission = self._checked_submission(problem, definition, code, language)
@@ -451,7 +454,7 @@ class Session:
             SampleResult(
                 name=test.test_name,
                 verdict=test.status,
-                words=_feedback_text(test.feedback) if shows_output else "",
+                words=_clean_feedback(test.feedback) if shows_output else "",
                 output=test.output if shows_output else "",
                 cpu_seconds=test.cpu_time,
                 memory_bytes=test.memory,
@@ -470,15 +473,15 @@ class Session:
         cost: float | None = None,
     ) -> SubmissionReply:
         """Judge a program, or files by the names of their tests, for points. `cost` is stored in the row."""
-        definition = self._problem(problem)
+        definition = self._find_problem(problem)
         submission = self._checked_submission(problem, definition, code, language, outputs)
         return await self._run_call(self._submit_once(problem, definition, submission, cost))
 
     async def end(self, problem: str, language: str = "") -> None:
         """Record an empty submission with 0 points, unless the participant has submitted a program."""
-        definition = self._problem(problem)
+        definition = self._find_problem(problem)
         if not self._state.problems[problem].results:
-            language = self._language(definition, language)
+            language = self._choose_language(definition, language)
             empty_submission = Submission(key="", problem_id=problem, code=None, language=language)
             await self._run_call(self._submit_nothing(problem, definition, empty_submission))
 
@@ -615,7 +618,7 @@ class Session:
 
     # --- what is asked for ---
 
-    def _problem(self, label: str) -> Problem:
+    def _find_problem(self, label: str) -> Problem:
         if not isinstance(label, str) or label not in self._contest.problems:
             labels = shorten(", ".join(self._contest.problems), 1000)
             raise RefusedCall(f"no problem {visible(str(label)[:80])!r}: the problems are {labels}")
@@ -648,7 +651,11 @@ class Session:
             for name, text in (outputs or {}).items()
         )
         return Submission(
-            key="", problem_id=label, code=code, language=self._language(problem, language), outputs=files
+            key="",
+            problem_id=label,
+            code=code,
+            language=self._choose_language(problem, language),
+            outputs=files,
         )
 
     def _default_language(self, problem: Problem) -> str:
@@ -666,7 +673,7 @@ class Session:
             if language.name in self._contest.languages
         ]
 
-    def _language(self, problem: Problem, requested: str) -> str:
+    def _choose_language(self, problem: Problem, requested: str) -> str:
         if not isinstance(requested, str):
             raise RefusedCall("the language must be a string")
         available, requested = (
@@ -722,7 +729,7 @@ class Session:
                 result = await contest._judge.judge(timed_problem, submission)
             else:
                 result = await contest._sample_judge.judge(change_problem(timed_problem), submission)
-            return result, await self._compiler(timed_problem, submission, result)
+            return result, await self._compiler_name(timed_problem, submission, result)
         except (JudgeFailure, EngineError, ProgramBroken, InputError) as error:
             if change_problem is None:
                 failure = JudgeFailure(str(error), phase="judging")
@@ -750,7 +757,7 @@ class Session:
                 _log.warning("a call was not answered and may be repeated: %s (logged once)", error)
             raise UnjudgedCall(_JUDGE_FAILED) from error
 
-    async def _compiler(self, problem: Problem, submission: Submission, result: SubmissionResult) -> str:
+    async def _compiler_name(self, problem: Problem, submission: Submission, result: SubmissionResult) -> str:
         """Return the compiler's messages about a program that does not compile.
 
         If the build needs secret sources, the messages could quote them. The program is then compiled again
@@ -759,15 +766,15 @@ class Session:
         if result.compiles:
             return ""
         if not has_secrets(problem) or submission.code is None:
-            return _compiler_messages(result.compile_output)
+            return _clean_compiler_messages(result.compile_output)
         second_result = await self._contest._judge.judge(without_secret_sources(problem), submission)
         messages = "" if second_result.compiles else source_errors(second_result.compile_output)
         return (
-            _compiler_messages(messages)
+            _clean_compiler_messages(messages)
             or "It does not compile with the judge's grader: compare it with the attachments"
         )
 
-    def _shows(self, min_feedback: Feedback) -> bool:
+    def _includes_feedback(self, min_feedback: Feedback) -> bool:
         levels = [Feedback.NONE, Feedback.VERDICT, Feedback.POINTS, Feedback.FULL]
         return self._contest.over or levels.index(self._rules.feedback) >= levels.index(min_feedback)
 
@@ -775,8 +782,8 @@ class Session:
         self, problem: Problem, attempts: _Attempts, number: int, *, repeats: bool = False
     ) -> SubmissionReply:
         attempt, max_submissions, state = attempts.results[number - 1], self._rules.submissions, attempts
-        compiles, shows_points = attempt.result.compiles, self._shows(Feedback.POINTS)
-        verdict = attempt.verdict if self._shows(Feedback.VERDICT) or not compiles else None
+        compiles, shows_points = attempt.result.compiles, self._includes_feedback(Feedback.POINTS)
+        verdict = attempt.verdict if self._includes_feedback(Feedback.VERDICT) or not compiles else None
         note = "the same code was submitted before; it costs nothing" if repeats else "it was judged"
         return SubmissionReply(
             number=number,
@@ -787,7 +794,7 @@ class Session:
             verdict=verdict,
             points=attempt.result.points if shows_points else None,
             points_max=sum(subtask.points_max for subtask in attempt.parts) if attempt.parts else 1.0,
-            subtasks=attempt.parts if compiles and self._shows(Feedback.FULL) else (),
+            subtasks=attempt.parts if compiles and self._includes_feedback(Feedback.FULL) else (),
             slowest_seconds=attempt.slowest if self._rules.times else None,
             best=state.points if shows_points else None,
             submissions_left=None if max_submissions is None else max_submissions - len(state.results),
@@ -796,7 +803,10 @@ class Session:
     def _problem_state(self, label: str) -> ProblemState:
         attempts, max_submissions = self._state.problems.get(label), self._rules.submissions
         problem, submitted = self._contest.problems[label], 0 if attempts is None else len(attempts.results)
-        points, shows_points = 0.0 if attempts is None else attempts.points, self._shows(Feedback.POINTS)
+        points, shows_points = (
+            0.0 if attempts is None else attempts.points,
+            self._includes_feedback(Feedback.POINTS),
+        )
         return ProblemState(
             id=label,
             title=visible(problem.name) or label,
@@ -828,9 +838,9 @@ def _encode_text(text: str, max_bytes: int, field: str) -> bytes:
     return data
 
 
-def _compiler_messages(log: str) -> str:
+def _clean_compiler_messages(log: str) -> str:
     return shorten(harmless(log, "\n\t"), MAX_COMPILE_OUTPUT)
 
 
-def _feedback_text(feedback: str) -> str:
+def _clean_feedback(feedback: str) -> str:
     return shorten(visible(feedback), 500)

@@ -99,7 +99,7 @@ def write_tasks(
         for target, folder, problem, statement in wanted:
             draft = draft_path(target)
             try:
-                _write(draft, folder, target.name, problem, statement)
+                _write_task(draft, folder, target.name, problem, statement)
                 draft.rename(target)
             except OSError as error:
                 what = f"cannot be written: {error_reason(error)}"
@@ -109,7 +109,7 @@ def write_tasks(
     return ExportResult(tasks=tuple(targets), left_out=left_out)
 
 
-def _write(task: Path, folder: Path, name: str, problem: Problem, statement: Statement) -> None:
+def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement: Statement) -> None:
     """Write a task's files. Raise InputError if a copy of the package would be read as another problem."""
     copy = task / "tests" / "package" / problem.id  # some formats name a problem after its folder
     shutil.copytree(folder, copy)

@@ -53,7 +53,9 @@ def contest(source: str, **options: Any) -> Task:
         raise PrerequisiteError(str(error)) from error
     return Task(
         dataset=MemoryDataset(samples, name=episodes.source.name or source),
-        solver=as_solver(react(tools=contest_tools(source, **options), submit=False, on_continue=_goes_on)),
+        solver=as_solver(
+            react(tools=contest_tools(source, **options), submit=False, on_continue=_should_continue)
+        ),
         scorer=contest_points(),
         message_limit=_MAX_MESSAGES,
     )
@@ -65,7 +67,7 @@ def contest_tools(source: str, **options: Any) -> list[Tool]:
     from ioi_eval.plugins.contest.tools import select_tools
 
     episodes = Episodes(source, options)
-    return [_tool(episodes, tool.__name__) for tool in select_tools(episodes.problems.values())]
+    return [_make_tool(episodes, tool.__name__) for tool in select_tools(episodes.problems.values())]
 
 
 @scorer(metrics=[mean(), stderr()])
@@ -85,13 +87,13 @@ def contest_points() -> Scorer:
     return score
 
 
-async def _goes_on(state: AgentState) -> bool:
+async def _should_continue(state: AgentState) -> bool:
     """Return False at full marks, without submissions left, or if the model calls no tool."""
     done = bool((store().get(_REACHED) or {}).get("done"))
     return not done and bool(state.output.message.tool_calls)
 
 
-def _tool(episodes: Episodes, name: str) -> Tool:
+def _make_tool(episodes: Episodes, name: str) -> Tool:
     from ioi_eval.plugins.contest import RefusedCall, UnjudgedCall
     from ioi_eval.plugins.contest.episodes import Episode
 
@@ -99,7 +101,7 @@ def _tool(episodes: Episodes, name: str) -> Tool:
 
     @functools.wraps(call)
     async def execute(**arguments: Any) -> str:
-        episode = await asyncio.to_thread(_of_sample, episodes, sample_state())
+        episode = await asyncio.to_thread(_find_episode, episodes, sample_state())
         try:
             return json.dumps(await call(episode, **arguments))
         except (RefusedCall, UnjudgedCall) as error:
@@ -117,7 +119,7 @@ _episodes: dict[str, Episode] = {}  # by sample, until it is scored
 _beginning = threading.Lock()
 
 
-def _of_sample(episodes: Episodes, state: TaskState) -> Episode:
+def _find_episode(episodes: Episodes, state: TaskState) -> Episode:
     with _beginning:
         if state.uuid not in _episodes:
             _episodes[state.uuid] = episodes.start(str(state.metadata["problem_id"]))

@@ -441,7 +441,7 @@ class _ConnectionLimits:
                     limits._strangers.pop(next(iter(limits._strangers))).abort()
 
             def connection_lost(self, error: Exception | None) -> None:
-                limits._forget(self.client)
+                limits._forget_client(self.client)
                 super().connection_lost(error)
 
         return CountedProtocol
@@ -451,7 +451,7 @@ class _ConnectionLimits:
 
         async def limited_app(scope: Any, receive: Any, send: Any) -> None:
             token = get_access_token() if scope["type"] == "http" else None
-            if token is None or self._admit(scope["client"], token.client_id):
+            if token is None or self._admit_client(scope["client"], token.client_id):
                 await app(scope, receive, send)
                 return
             reply = {
@@ -461,17 +461,17 @@ class _ConnectionLimits:
 
         return limited_app
 
-    def _admit(self, client: Any, name: str) -> bool:
+    def _admit_client(self, client: Any, name: str) -> bool:
         connections = self._connections[name]
         if client not in connections:
             if len(connections) >= self._max_connections:
                 return False
-            self._forget(client)
+            self._forget_client(client)
             self._names[client] = name
             connections.add(client)
         return True
 
-    def _forget(self, client: Any) -> None:
+    def _forget_client(self, client: Any) -> None:
         self._strangers.pop(client, None)
         if (name := self._names.pop(client, None)) is not None:
             self._connections[name].discard(client)

@@ -83,7 +83,7 @@ class ParticipantNames:
 
     def register(self, name: str) -> str:
         """Add a name without checks, and return the first name that looks like it."""
-        return self._taken.setdefault(_look_key(name), name)
+        return self._taken.setdefault(_appearance_key(name), name)
 
 
 def _find_fault(name: str) -> tuple[str, str] | None:
@@ -103,7 +103,7 @@ def _find_fault(name: str) -> tuple[str, str] | None:
         )
     if (word_count := len(name.split())) > _MAX_WORDS:
         return f"it has {word_count} words", f"Use at most {_MAX_WORDS} words"
-    if len(scripts := {script for char in name if (script := _script_of(char))}) > 1:
+    if len(scripts := {script for char in name if (script := _find_script(char))}) > 1:
         return f"it mixes scripts: {', '.join(sorted(scripts))}", "Write it in the letters of one script"
     return None
 
@@ -112,7 +112,7 @@ def _is_allowed_character(char: str) -> bool:
     return char in f" {_MARKS}{_OTHER_MARKS}" or unicodedata.category(char)[0] in "LMN"
 
 
-def _script_of(char: str) -> str:
+def _find_script(char: str) -> str:
     """Return the script of a letter or digit; "" for characters that all scripts share."""
     if char in f"0123456789 {_MARKS}{_OTHER_MARKS}":
         return ""
@@ -123,7 +123,7 @@ def _script_of(char: str) -> str:
     return "" if first in _OF_ALL_SCRIPTS else _SCRIPTS.get(first, first.title())
 
 
-def _look_key(name: str) -> str:
+def _appearance_key(name: str) -> str:
     """Return a key that is the same for all names that look alike."""
     plain = unicodedata.normalize("NFD", name).translate(_ALIKE).casefold()
     return plain.replace("rn", "m")

@@ -56,7 +56,7 @@ class OpenContest(MCPEnvironment):
         server = FastMCP(_NAME)
         server.tool(self.statement)
         for tool in select_tools(episodes.problems.values()):
-            server.tool(self._tool(getattr(Episode, tool.__name__)))
+            server.tool(self._make_tool(getattr(Episode, tool.__name__)))
         super().__init__(server)
 
     @property
@@ -116,7 +116,7 @@ class OpenContest(MCPEnvironment):
         """
         return self.episode.read(offset)
 
-    def _tool(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _make_tool(self, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)
         async def tool(self: OpenContest, **arguments: Any) -> dict[str, Any]:
             try:

@@ -481,7 +481,7 @@ def make_statement(
         starter_code=problem.starter_code,
         own_inputs=participant_version(problem) is not None,
         files=tests_answered_with_files(problem),
-        attachments=dict(_public_texts(problem)),
+        attachments=dict(_list_public_texts(problem)),
         samples=tuple(
             Sample(
                 name=test.name,
@@ -540,7 +540,7 @@ def strip_fence(code: str) -> str:
     return code if (match := _FENCED.fullmatch(code)) is None else textwrap.dedent(match["code"])
 
 
-def _public_texts(problem: Problem) -> Iterator[tuple[str, str]]:
+def _list_public_texts(problem: Problem) -> Iterator[tuple[str, str]]:
     """Yield names and texts of headers, attachments and inputs. Attachments that are not text are ignored."""
     for file in public_headers(problem):
         yield PurePosixPath(file.name).name, file.content.read().decode(errors="replace")

@@ -170,7 +170,7 @@ def _make_entrant(
     for problem_id, submissions in sorted(by_problem.items()):
         all_submissions = sorted(submissions, key=lambda submission: (submission.at, submission.attempt))
         shown_submissions = [each for each in all_submissions if frozen_from is None or each.at < frozen_from]
-        points, gained, steps = 0.0, None, tuple(_point_steps(shown_submissions, mode))
+        points, gained, steps = 0.0, None, tuple(_list_point_steps(shown_submissions, mode))
         for time_s, new_points in steps:
             if new_points != points:
                 changes.append((time_s, new_points - points))
@@ -199,7 +199,7 @@ def _make_entrant(
     )
 
 
-def _point_steps(submissions: Iterable[_Submission], mode: ScoreMode) -> Iterator[tuple[float, float]]:
+def _list_point_steps(submissions: Iterable[_Submission], mode: ScoreMode) -> Iterator[tuple[float, float]]:
     """Yield the time of each submission, and the problem's points from then on."""
     counted_results, points = list[SubmissionResult](), 0.0
     for submission in submissions:
@@ -283,7 +283,7 @@ def scoreboard_sections(
         script=read_script("scoreboard.js"),
         is_whole=True,
     )
-    if drawings := _points_figures(board.entrants):
+    if drawings := _make_points_figures(board.entrants):
         yield Section(title="Points over time", level=3, figures=drawings, is_whole=True)
 
 
@@ -323,7 +323,7 @@ def scoreboard_table(
                 number(entrant.points),
                 clock_text(entrant.gained),
                 *(
-                    _progress_cell(
+                    _make_progress_cell(
                         own.get(problem.problem_id), problem, first_solved, page_of(problem.problem_id)
                     )
                     for problem in shown
@@ -353,7 +353,7 @@ def scoreboard_table(
     )
 
 
-def _progress_cell(
+def _make_progress_cell(
     progress: ProblemProgress | None, problem: ContestProblem, first_solved: Mapping[str, float], href: str
 ) -> Cell:
     """Return a participant's cell of a problem."""
@@ -394,14 +394,15 @@ def clock_text(seconds: float | None) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
-def _points_figures(entrants: Sequence[Entrant]) -> list[Figure]:
+def _make_points_figures(entrants: Sequence[Entrant]) -> list[Figure]:
     """Return the drawing of points over time; no drawing if nobody has points."""
     end = max((time_s for entrant in entrants for time_s, _ in entrant.curve), default=0.0)
     max_points = max((points for entrant in entrants for _, points in entrant.curve), default=0.0)
     if not end or not max_points:
         return []
     series = [
-        Series(name=entrant.participant, points=_step_line(entrant, end)) for entrant in entrants[:SERIES]
+        Series(name=entrant.participant, points=_make_step_line(entrant, end))
+        for entrant in entrants[:SERIES]
     ]
     rows = [(entrant.participant, time_s, points) for entrant in entrants for time_s, points in entrant.curve]
     x, y = Axis(title="Seconds since the start", most=end), Axis(title="Points", most=max_points)
@@ -411,7 +412,7 @@ def _points_figures(entrants: Sequence[Entrant]) -> list[Figure]:
     ]
 
 
-def _step_line(entrant: Entrant, end: float) -> list[tuple[float, float]]:
+def _make_step_line(entrant: Entrant, end: float) -> list[tuple[float, float]]:
     """Return the corners of a line that keeps its height until the next gain."""
     corners, height = list[tuple[float, float]](), 0.0
     for time_s, points in entrant.curve:

@@ -65,8 +65,8 @@ class CaseReader:
 
     def read(self) -> tuple[Subtask, ...]:
         """Read all cases, and return the subtasks."""
-        pretests = self._parts(PRETESTS) if self._header.has_field(PRETESTS) else []
-        parts = [*(part._replace(points=0.0) for part in pretests), *self._parts(CASES)]
+        pretests = self._read_parts(PRETESTS) if self._header.has_field(PRETESTS) else []
+        parts = [*(part._replace(points=0.0) for part in pretests), *self._read_parts(CASES)]
         if not parts:
             self._header.report_fault(CASES, "no cases", CASE_EXAMPLE)
         elif not any(part.points for part in parts):
@@ -81,7 +81,7 @@ class CaseReader:
 
     # --- listed cases ------------------------------------------------------------------------------------
 
-    def _parts(self, key: str) -> list[_Part]:
+    def _read_parts(self, key: str) -> list[_Part]:
         """Return the cases and batches in a key of init.yml."""
         cases = self._header.raw_value(key)
         if cases is None or isinstance(cases, Mapping):
@@ -91,15 +91,17 @@ class CaseReader:
             return []
         inherited = {name: self._header.raw_value(name) for name in _list_inherited_names(self._header)}
         return [
-            self._part(self._header.fields_under(f"{key}.{index}", {"points": 1, **inherited, **case}), case)
+            self._read_part(
+                self._header.fields_under(f"{key}.{index}", {"points": 1, **inherited, **case}), case
+            )
             for index, case in enumerate(cases)
         ]
 
-    def _part(self, fields: Fields, own: Mapping[str, Any]) -> _Part:
+    def _read_part(self, fields: Fields, own: Mapping[str, Any]) -> _Part:
         """Return a case or a batch. `own` are its own keys, `fields` include inherited keys."""
         points = CaseKeys.points.read(fields)
         if "batched" not in own:
-            return _Part("", points, (self._case(fields, points, own, batch=0, stops=False),))
+            return _Part("", points, (self._read_case(fields, points, own, batch=0, stops=False),))
         self._batch_count += 1
         CaseKeys.of(fields).check_keys(list(own))
         number, cases = self._batch_count, own["batched"]
@@ -115,7 +117,7 @@ class CaseReader:
         points = max(points_of_cases)
         inherited = {name: fields.raw_value(name) for name in _list_inherited_names(fields)}
         tests = [
-            self._case(
+            self._read_case(
                 fields.fields_under(f"batched.{index}", {**inherited, **case}),
                 points,
                 case,
@@ -124,9 +126,9 @@ class CaseReader:
             )
             for index, case in enumerate(cases)
         ]
-        return _Part(f"batch {number}", points, tuple(tests), self._dependencies(fields, number))
+        return _Part(f"batch {number}", points, tuple(tests), self._read_dependencies(fields, number))
 
-    def _dependencies(self, fields: Fields, number: int) -> tuple[int, ...]:
+    def _read_dependencies(self, fields: Fields, number: int) -> tuple[int, ...]:
         """Return the numbers of the batches that must pass before the batch with this number counts."""
         dependencies = fields.raw_value("dependencies") or []
         if isinstance(dependencies, list) and all(
@@ -137,7 +139,9 @@ class CaseReader:
         fields.report_fault("dependencies", problem, "Count from 1")
         return ()
 
-    def _case(self, fields: Fields, points: float, own: Mapping[str, Any], *, batch: int, stops: bool) -> str:
+    def _read_case(
+        self, fields: Fields, points: float, own: Mapping[str, Any], *, batch: int, stops: bool
+    ) -> str:
         """Add a case to the tests, and return the test's name.
 
         Args:
@@ -153,14 +157,14 @@ class CaseReader:
         position = len(self.tests)
         name = str(position + 1)
         if fields.has_field("generator"):
-            fields = self._generated(fields, name)
+            fields = self._generate_case(fields, name)
         keys = CaseKeys.of(fields)
         memory_kib = keys.memory_limit if keys.has_field("memory_limit") else None
         self.limits.add(
             (None if keys.time_limit is None else read_time_limit(keys, "time_limit"), memory_kib)
         )
         binary = keys.binary_data
-        blobs = [self._content(keys, key, binary=binary) for key in ("in", "out")]
+        blobs = [self._read_content(keys, key, binary=binary) for key in ("in", "out")]
         checker = read_case_checker(keys)
         has_answer = (
             keys.has_field("out") or keys.has_field("generator") or self._header.has_field("interactive")
@@ -173,7 +177,7 @@ class CaseReader:
         self.points[name], self.checkers[name] = points, checker
         return name
 
-    def _generated(self, fields: Fields, name: str) -> Fields:
+    def _generate_case(self, fields: Fields, name: str) -> Fields:
         """Return a case's fields with the files that its generator wrote, if the case names no files."""
         if fields.has_field("in"):  # with `out` too, the generator is not needed
             if not fields.has_field("out"):
@@ -212,7 +216,7 @@ class CaseReader:
                 self.generators[name] = Executable(program.sources, program.language)
         return name
 
-    def _content(self, fields: Fields, key: str, *, binary: bool) -> Blob:
+    def _read_content(self, fields: Fields, key: str, *, binary: bool) -> Blob:
         """Return the content of a case's input or answer; empty if the case names no file."""
         if not fields.has_field(key):
             return Blob.of(b"")

@@ -21,7 +21,7 @@ class PackageFiles:
         self._folder, self._header = folder, header
 
     @cached_property
-    def _archive(self) -> Path | None:
+    def _archive_path(self) -> Path | None:
         """Return the folder of the extracted archive, which stays in the cache until this process ends."""
         name = self._header.archive
         path = self._folder / name
@@ -37,13 +37,13 @@ class PackageFiles:
 
     def names_in_archive(self) -> list[str]:
         """Return the names of the files in the archive."""
-        if (folder := self._archive) is None:
+        if (folder := self._archive_path) is None:
             return []
         return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
     def path(self, name: str) -> Path | None:
         """Return the path of a file: in the folder, else in the archive. None if there is no such file."""
-        folders = (self._folder, self._archive) if stays_in_folder(name) else ()
+        folders = (self._folder, self._archive_path) if stays_in_folder(name) else ()
         paths = (folder / name for folder in folders if folder is not None)
         return next((path for path in paths if path.is_file()), None)
 

@@ -149,7 +149,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
                 "type", f"{header.type!r} is not supported", "Expected default or interactive"
             )
         role, source = ("interactor", header.interactor) if is_interactive else ("checker", header.checker)
-        program = self._program(folder, header, role, source)
+        program = self._load_program(folder, header, role, source)
         problem_id = self.checked_id(folder, where, header, faults)
         cases = list(dict.fromkeys(_list_cases(header)))  # several subtasks may have the same case
         limits = {(case.time_s, case.memory_bytes) for case in cases}
@@ -171,7 +171,9 @@ class LightCp(DeclaredFormat[LightCpHeader]):
             cpp_standard="gnu++17",
         )
 
-    def _program(self, folder: Path, header: LightCpHeader, role: str, source: str) -> tuple[NamedBlob, ...]:
+    def _load_program(
+        self, folder: Path, header: LightCpHeader, role: str, source: str
+    ) -> tuple[NamedBlob, ...]:
         """Return the checker or the interactor with testlib.h, or nothing after a fault."""
         path = folder / source
         if not is_plain_name(source) or not path.is_file():

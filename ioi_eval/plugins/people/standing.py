@@ -104,7 +104,7 @@ def compare_with_people(people: People, problems: Sequence[ProblemSummary]) -> P
     if people.missing:
         return PeopleStanding(source=people.source, remark=people.missing)
     if people.rated:
-        return _rate_by_difficulty(people, problems)
+        return _estimate_rating(people, problems)
     scored = {
         problem.problem_id.partition("@")[0]: problem.mean_points
         for problem in problems
@@ -162,7 +162,7 @@ def _contest_rating(total: float, contest: ContestResults) -> float | None:
     return low
 
 
-def _rate_by_difficulty(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
+def _estimate_rating(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
     """Return the rating at which a person would solve as many of these problems as the model does.
 
     Each problem counts once. The interval is over problems.

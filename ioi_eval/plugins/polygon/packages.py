@@ -198,18 +198,18 @@ class _Reader:
 
     def problem(self, where: str) -> Problem | None:
         """Return the problem. None if problem.xml has no testset."""
-        if (judging := self._judging()) is None:
+        if (judging := self._find_judging()) is None:
             return None
-        interactor = self._program("interactor")
-        second_run = self._second_run(judging.keys)
+        interactor = self._find_program("interactor")
+        second_run = self._read_second_run(judging.keys)
         if self._root.find("assets/scorer") is not None:
             problem = "a program that turns verdicts into points is not supported"
-            self._fault("assets.scorer", problem, "Remove it, and give tests or groups their points")
-        checker = self._program("checker")
+            self._report_fault("assets.scorer", problem, "Remove it, and give tests or groups their points")
+        checker = self._find_program("checker")
         if checker is None and (interactor is None or second_run) and not self._faults.errors:
-            self._fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")
-        tests = tuple(self._tests(judging))
-        groups = self._groups(judging.element, tests)
+            self._report_fault("assets.checker", "missing", "Choose a checker in Polygon, and export again")
+        tests = tuple(self._read_tests(judging))
+        groups = self._read_groups(judging.element, tests)
         if not any(group.points for group in groups.values()):
             groups = {}  # without points, all tests must pass
         points = {name: number for group in groups.values() for name, number in group.tests.items()}
@@ -220,7 +220,9 @@ class _Reader:
             full, own_full = 100.0, {}
         problem_id = _find_id(self._root, self._folder, where)
         if not is_plain_name(problem_id):
-            self._fault("short-name", f"{problem_id!r} is not an id", "Use letters, digits, '_', '-' and '.'")
+            self._report_fault(
+                "short-name", f"{problem_id!r} is not an id", "Use letters, digits, '_', '-' and '.'"
+            )
         titles = {name.get("language"): name.get("value", "") for name in self._root.iterfind("names/name")}
         kind, passes = CheckerKind.TESTLIB, 2 if second_run else 1
         return Problem(
@@ -234,26 +236,26 @@ class _Reader:
                 online_judge=True,
             ),
             limits=Limits.contest(judging.testset.time_limit / 1000, judging.testset.memory_limit),
-            included=tuple(self._included()),
+            included=tuple(self._list_included_files()),
             checker=checker.as_checker(kind, full=full, passes=passes) if checker else Checker(passes=passes),
             manager=interactor.as_manager(kind, full=full, again=second_run) if interactor else None,
             tests=tuple(replace(test, full=own_full.get(test.name)) for test in tests),
             subtasks=tuple(group.subtask(_list_required_groups(group, groups)) for group in groups.values()),
-            solutions=tuple(self._solutions()),
+            solutions=tuple(self._read_solutions()),
             tags=tuple(tag.get("value", "") for tag in self._root.iterfind("tags/tag")),
         )
 
-    def _fault(self, field: str, problem: str, remedy: str) -> None:
+    def _report_fault(self, field: str, problem: str, remedy: str) -> None:
         self._faults.add(problem, HEADER, field=field, remedy=remedy)
 
     # --- judging -----------------------------------------------------------------------------------------
 
-    def _judging(self) -> _Judging | None:
+    def _find_judging(self) -> _Judging | None:
         """Return the element `judging` with the testset that is judged, or None after a fault."""
         judging = self._root.find("judging")
         testsets = [] if judging is None else judging.findall("testset")
         if judging is None or not testsets:
-            self._fault("judging.testset", "missing", "Export the package again")
+            self._report_fault("judging.testset", "missing", "Export the package again")
             return None
         main = next((element for element in testsets if element.get("name") == MAIN_TESTSET), testsets[0])
         for other in testsets:
@@ -265,7 +267,7 @@ class _Reader:
             element=main,
         )
 
-    def _second_run(self, keys: JudgingKeys) -> str:
+    def _read_second_run(self, keys: JudgingKeys) -> str:
         """Return how solutions run again: `alone` or `together` with the interactor, or empty for one run."""
         runs, interactor = keys.run_count, self._root.find("assets/interactor")
         if self._root.find("tags/tag[@value='run-twice']") is not None and not keys.has_field("run-count"):
@@ -285,24 +287,24 @@ class _Reader:
 
     # --- programs ----------------------------------------------------------------------------------------
 
-    def _program(self, kind: str) -> Executable | None:
+    def _find_program(self, kind: str) -> Executable | None:
         """Return the checker or the interactor, or None if there is none."""
         element = self._root.find(f"assets/{kind}")
         if element is None:
             return None
         library = element.get("type", "testlib")
         if kind == "checker" and library != "testlib":
-            self._fault("assets.checker.type", f"{library!r} is not supported", "Expected testlib")
-        return self._program_of(element, f"assets.{kind}")
+            self._report_fault("assets.checker.type", f"{library!r} is not supported", "Expected testlib")
+        return self._read_program(element, f"assets.{kind}")
 
-    def _program_of(self, element: Element, field: str) -> Executable | None:
+    def _read_program(self, element: Element, field: str) -> Executable | None:
         """Return a program with the package's headers, or None after a fault."""
-        if (source := self._source(element, field)) is None:
+        if (source := self._read_source(element, field)) is None:
             return None
         path, language = source
         language = _CPP_STANDARD.sub("", language)  # all programs of packages have the same C++ standard
         if language not in ("c++", "c", "python"):
-            self._fault(f"{field}.source", f"it is in {language}", "Expected C++ or Python")
+            self._report_fault(f"{field}.source", f"it is in {language}", "Expected C++ or Python")
         resources = (file.get("path", "") for file in self._root.iterfind("files/resources/file"))
         headers = (
             name for name in resources if PurePosixPath(name).suffix in _INCLUDED and self._is_file(name)
@@ -311,7 +313,7 @@ class _Reader:
             load_named_blobs(self._folder, [path, *(name for name in headers if name != path)]), language
         )
 
-    def _included(self) -> Iterator[NamedBlob]:
+    def _list_included_files(self) -> Iterator[NamedBlob]:
         """Yield the files that solutions are compiled with, once for each of their languages."""
         for file in self._root.iterfind("files/resources/file"):
             path = file.get("path", "")
@@ -323,22 +325,28 @@ class _Reader:
             types = file.get("for-types", f"{default}.*")
             languages = [_FOR_TYPES.get(name.strip().partition(".")[0]) for name in re.split("[,;]", types)]
             if not self._is_file(path):
-                self._fault("files.resources", f"there is no file {path!r} in the package", "Export it again")
+                self._report_fault(
+                    "files.resources", f"there is no file {path!r} in the package", "Export it again"
+                )
             elif None in languages or (file.get("main") == "true" and "python" in languages):
                 problem = f"solutions of {types!r} cannot be compiled with {path}"
-                self._fault("files.resources.for-types", problem, "Expected cpp.*, c.*, java.*, python.*")
+                self._report_fault(
+                    "files.resources.for-types", problem, "Expected cpp.*, c.*, java.*, python.*"
+                )
             else:
                 (content,) = load_named_blobs(self._folder, [path])
                 for language in languages:
                     name = f"{language}/{PurePosixPath(path).name}"
                     yield NamedBlob(name=name, content=content.content)
 
-    def _source(self, element: Element, field: str) -> tuple[str, str] | None:
+    def _read_source(self, element: Element, field: str) -> tuple[str, str] | None:
         """Return a source's path and its language, or None after a fault."""
         source = element.find("source")
         path = source.get("path", "") if source is not None else ""
         if not self._is_file(path):
-            self._fault(f"{field}.source", f"there is no file {path!r} in the package", "Export it again")
+            self._report_fault(
+                f"{field}.source", f"there is no file {path!r} in the package", "Export it again"
+            )
             return None
         return path, _find_language(source.get("type", "") if source is not None else "", path)
 
@@ -348,15 +356,15 @@ class _Reader:
 
     # --- tests -------------------------------------------------------------------------------------------
 
-    def _tests(self, judging: _Judging) -> Iterator[Test]:
+    def _read_tests(self, judging: _Judging) -> Iterator[Test]:
         """Yield the tests. Missing files and a wrong count are faults."""
         count, elements = judging.testset.test_count, judging.element.findall("tests/test")
         if not elements:
-            self._fault("testset.tests", "no tests", "Export the package again")
+            self._report_fault("testset.tests", "no tests", "Export the package again")
         elif count not in (None, str(len(elements))):
             problem = f"{count!r} is not the number of tests, which is {len(elements)}"
             judging.testset.report_fault("test-count", problem, "Export the package again")
-        paths = self._paths(judging)
+        paths = self._list_test_paths(judging)
         missing = [
             (element, path)
             for element, (path, _) in zip(elements, paths, strict=False)
@@ -383,7 +391,7 @@ class _Reader:
                 )
                 yield Test(name=PurePosixPath(path).name, input=blobs[0], answer=blobs[1])
 
-    def _paths(self, judging: _Judging) -> list[tuple[str, str]]:
+    def _list_test_paths(self, judging: _Judging) -> list[tuple[str, str]]:
         """Return the paths of each test's input and answer. The list is empty after a fault."""
         inputs, answers = judging.testset.input_pattern, judging.testset.answer_pattern
         numbers = range(1, len(judging.element.findall("tests/test")) + 1)
@@ -391,13 +399,13 @@ class _Reader:
 
     # --- groups ------------------------------------------------------------------------------------------
 
-    def _groups(self, testset: Element, tests: Sequence[Test]) -> dict[str, _Group]:
+    def _read_groups(self, testset: Element, tests: Sequence[Test]) -> dict[str, _Group]:
         """Return the groups of tests by name. Without groups, all tests are in one."""
         elements = testset.findall("groups/group")
         element_by_name = {element.get("name", ""): element for element in elements}
         names = tuple(element_by_name)
         if len(element_by_name) < len(elements):
-            self._fault("testset.groups", "two groups have one name", "Rename one of them")
+            self._report_fault("testset.groups", "two groups have one name", "Rename one of them")
         points_by_group: dict[str, dict[str, float]] = {}
         used_names = set[str]()
         for index, element in enumerate(testset.iterfind("tests/test")):
@@ -407,19 +415,19 @@ class _Reader:
                 name = (keys.group or _NO_GROUP) if element_by_name else _WHOLE_PROBLEM
                 points_by_group.setdefault(name, {})[tests[index].name] = keys.points or 0.0
         groups = {
-            name: self._group(name, element_by_name.get(name), points)
+            name: self._read_group(name, element_by_name.get(name), points)
             for name, points in points_by_group.items()
         }
         for group in groups.values():
             field = f"testset.groups.{group.name}.dependencies"
             for name in group.dependencies:
                 if name not in groups and name not in element_by_name:
-                    self._fault(field, f"there is no group {name!r}", suggest_names(name, names))
+                    self._report_fault(field, f"there is no group {name!r}", suggest_names(name, names))
             if group in _list_required_groups(group, groups):
-                self._fault(field, "it depends on itself", "Remove one of the dependencies")
+                self._report_fault(field, "it depends on itself", "Remove one of the dependencies")
         for name in sorted(used_names - element_by_name.keys() - {""}) if element_by_name else ():
             problem = f"a test is in {name!r}, which is not one of the groups"
-            self._fault("testset.tests.test.group", problem, suggest_names(name, names))
+            self._report_fault("testset.tests.test.group", problem, suggest_names(name, names))
         for name in sorted(element_by_name.keys() - used_names):
             group_keys = read_keys(element_by_name[name], GroupKeys, f"testset.groups.{name}.", self._faults)
             if group_keys.points:
@@ -428,7 +436,7 @@ class _Reader:
                 )
         return groups
 
-    def _group(self, name: str, element: Element | None, points_by_test: Mapping[str, float]) -> _Group:
+    def _read_group(self, name: str, element: Element | None, points_by_test: Mapping[str, float]) -> _Group:
         """Return a group. Without an element, its tests earn their points one by one."""
         if element is None:
             return _Group(name, False, None, (), points_by_test)
@@ -447,10 +455,10 @@ class _Reader:
 
     # --- solutions ---------------------------------------------------------------------------------------
 
-    def _solutions(self) -> Iterator[Solution]:
+    def _read_solutions(self) -> Iterator[Solution]:
         """Yield the solutions with their expected results."""
         for element in self._root.iterfind("assets/solutions/solution"):
-            source, tag = self._source(element, "assets.solutions.solution"), element.get("tag", "")
+            source, tag = self._read_source(element, "assets.solutions.solution"), element.get("tag", "")
             if source is None or tag == _NOT_RUN:
                 continue
             path, language = source
@@ -467,21 +475,21 @@ class _Reader:
 
     def making(self) -> TestGeneration | None:
         """Return how tests are generated, or None after a fault."""
-        if (judging := self._judging()) is None:
+        if (judging := self._find_judging()) is None:
             return None
-        interactor = self._program("interactor")
+        interactor = self._find_program("interactor")
         if judging.keys.run_count == "2":
             problem = "generating answers of solutions that run twice is not supported"
             judging.keys.report_fault("run-count", problem, "Export it with tests (Full package)")
-        generators = dict(self._generators())
+        generators = dict(self._read_generators())
         main = self._root.find("assets/solutions/solution[@tag='main']")
-        main_solution = None if main is None else self._main_solution(main)
+        main_solution = None if main is None else self._find_main_solution(main)
         if main is None:
             problem = "no solution is tagged main"
-            self._fault("assets.solutions", problem, "Tag the solution that writes answers")
+            self._report_fault("assets.solutions", problem, "Tag the solution that writes answers")
         elements = self._root.iterfind("assets/validators/validator")
-        validators = [self._program_of(element, "assets.validators.validator") for element in elements]
-        tests = tuple(self._generated_tests(judging, generators))
+        validators = [self._read_program(element, "assets.validators.validator") for element in elements]
+        tests = tuple(self._read_generated_tests(judging, generators))
         if main_solution is None:
             return None
         usable_validators = tuple(validator for validator in validators if validator)
@@ -490,47 +498,49 @@ class _Reader:
             read, written = "", "output.txt"
         return TestGeneration(tests, generators, main_solution, usable_validators, read, written, interactor)
 
-    def _main_solution(self, element: Element) -> Executable | None:
+    def _find_main_solution(self, element: Element) -> Executable | None:
         """Return the main solution with the files that it is compiled with, or None after a fault."""
-        program = self._program_of(element, "assets.solutions.solution")
+        program = self._read_program(element, "assets.solutions.solution")
         if program is None:
             return None
         source, *_ = program.sources
         included = (
             NamedBlob(name=str(PurePosixPath(source.name).with_name(name)), content=file.content)
-            for file in self._included()
+            for file in self._list_included_files()
             for language, _, name in [file.name.partition("/")]
             if language == program.language
         )
         return Executable((source, *included), program.language, linked=True)
 
-    def _generators(self) -> Iterator[tuple[str, Executable]]:
+    def _read_generators(self) -> Iterator[tuple[str, Executable]]:
         """Yield the generators that tests use, by the names of their files."""
         tests = self._root.iterfind("judging/testset/tests/test")
         used_names = {command[0] for test in tests if (command := _split_command(test.get("cmd", "")))}
         for element in self._root.iterfind("files/executables/executable"):
             source = element.find("source")
             name = PurePosixPath(source.get("path", "") if source is not None else "").stem
-            if name in used_names and (program := self._program_of(element, "files.executables.executable")):
+            if name in used_names and (
+                program := self._read_program(element, "files.executables.executable")
+            ):
                 yield name, program
 
-    def _generated_tests(
+    def _read_generated_tests(
         self, judging: _Judging, generators: Mapping[str, Executable]
     ) -> Iterator[GeneratedTest]:
         """Yield the tests with the commands that write their inputs."""
-        pairs = zip(judging.element.iterfind("tests/test"), self._paths(judging), strict=False)
+        pairs = zip(judging.element.iterfind("tests/test"), self._list_test_paths(judging), strict=False)
         for number, (element, (path, answer)) in enumerate(pairs, 1):
             keys = TestKeys(read_values(element), HEADER, self._faults)
             field, command = f"testset.tests.test.{number}", _split_command(keys.cmd)
             if keys.from_file:
                 problem = "a generator that writes several tests is not supported"
-                self._fault(field, problem, "Export it with tests (Full package)")
+                self._report_fault(field, problem, "Export it with tests (Full package)")
             elif command and command[0] not in generators:
                 remedy = suggest_names(command[0], tuple(generators))
-                self._fault(field, f"there is no generator {command[0]!r}", remedy)
+                self._report_fault(field, f"there is no generator {command[0]!r}", remedy)
             elif not command and not self._is_file(path):
                 problem = f"{path} is missing, and the test has no command"
-                self._fault(field, problem, "Export the package again")
+                self._report_fault(field, problem, "Export the package again")
             else:
                 arguments = ("--testset", judging.element.get("name", ""), "--group", keys.group)
                 needed = () if self._is_file(path) else command

@@ -154,7 +154,7 @@ class Unanswered:
         ] = {}  # whose clients are away, those that came first ahead
         self._tasks = set[asyncio.Task[bytes]]()
         self._answers: LruCache[tuple[str, _RequestWork]] = LruCache(
-            _MAX_ANSWER_BYTES, lambda left: self._forget(*left)
+            _MAX_ANSWER_BYTES, lambda left: self._forget_answer(*left)
         )
 
     async def answer(
@@ -166,7 +166,7 @@ class Unanswered:
         """
         if key in self._abandoned:
             request_work = self._abandoned[key][0]
-            self._forget(key, request_work)
+            self._forget_answer(key, request_work)
         else:
             request_work = self._start_work(key, work, entry)
         try:
@@ -208,10 +208,10 @@ class Unanswered:
             self._answers.keep(str(id(work)), (key, work), len(work.task.result()))
 
     def _cancel_abandoned(self, key: str, work: _RequestWork) -> None:
-        self._forget(key, work)
+        self._forget_answer(key, work)
         work.task.cancel()
 
-    def _forget(self, key: str, work: _RequestWork) -> None:
+    def _forget_answer(self, key: str, work: _RequestWork) -> None:
         if work.away is None:
             return
         work.away.cancel()
@@ -246,8 +246,8 @@ class SandboxFusion:
         """Run a program. Raises ResultPending just before its client would hang up: it comes again."""
         request = _decode_request(body, RunCode)
         patience = PATIENCE - entry.entrance_s
-        patience += _milliseconds("compile_timeout", request.compile_timeout) / 1000
-        patience += _milliseconds("run_timeout", request.run_timeout) / 1000
+        patience += _to_milliseconds("compile_timeout", request.compile_timeout) / 1000
+        patience += _to_milliseconds("run_timeout", request.run_timeout) / 1000
         key = f"{hashlib.sha256(body).hexdigest()} {entry.token_name}"
         return await self._unanswered.answer(key, partial(self._run_code, request, entry), entry, patience)
 
@@ -264,7 +264,7 @@ class SandboxFusion:
         options, cases = submission.config, _read_tests(submission)
         language = options.language or ""
         try:
-            code = extract(submission.completion, _language(language)) or ""
+            code = extract(submission.completion, _find_language(language)) or ""
         except JobFailed as error:
             raise _invalid_request(str(error)) from error
         expected = [case.output.get("stdout", "") for case in cases]
@@ -298,7 +298,7 @@ class SandboxFusion:
         expected: Sequence[str] | None = None,
     ) -> list[RunCodeReply]:
         """A reply for each input; with `expected` up to the first that is not right. Raises JobFailed."""
-        language = _language(request.language)
+        language = _find_language(request.language)
         builder = runner = "/bin/bash"
         if request.language != "bash":
             toolchains = (await self._engine.capabilities()).toolchains
@@ -330,19 +330,21 @@ class SandboxFusion:
     async def _run_input(
         self, program: _Program, built: CachedBuild | None, stdin: str, entry: QueueEntry
     ) -> RunCodeReply:
-        compiled = None if built is None else _command_result(built.stage)
+        compiled = None if built is None else _make_command_result(built.stage)
         if built is not None and built.stage.code != 0:
-            return _set_status(RunCodeReply(compile_result=compiled))
+            return _with_status(RunCodeReply(compile_result=compiled))
         if built is not None and not built.files:  # of a unit in Pascal, for one
             return RunCodeReply("Failed", "the compiler made no program", compiled)
         job = program.to_run(stdin, () if built is None else built.files)
         result = await self._jobs.run_job(self._jobs.add_limits(job), entry)
         try:
-            files = await asyncio.to_thread(_read_fetched, result)
+            files = await asyncio.to_thread(_read_fetched_files, result)
         finally:
             await asyncio.to_thread(drop, result)
-        reply = _set_status(
-            RunCodeReply(compile_result=compiled, run_result=_command_result(result.run), files=files or {})
+        reply = _with_status(
+            RunCodeReply(
+                compile_result=compiled, run_result=_make_command_result(result.run), files=files or {}
+            )
         )
         if files is None and reply.status == "Success":
             reply.status = "Failed"
@@ -354,7 +356,7 @@ class _Program:
     """The jobs that build and run what a request brought."""
 
     def __init__(self, request: RunCode, language: Language, builder: str, runner: str) -> None:
-        self._decode_request, self.language, self._builder, self._runner = request, language, builder, runner
+        self._request, self.language, self._builder, self._runner = request, language, builder, runner
         self._main = f"main{language.suffixes[0]}" if request.language != "bash" else "main.sh"
         self._is_script = request.language in _SCRIPTS
         self._memory = request.memory_limit_MB << 20 if 0 < request.memory_limit_MB < _NO_LIMIT else None
@@ -369,11 +371,11 @@ class _Program:
         return Job(
             files=(
                 *self._program_files(),
-                _text_file("compile", f"exec {shlex.join(command)} < /dev/null\n"),
+                _make_text_file("compile", f"exec {shlex.join(command)} < /dev/null\n"),
             ),
             runtime=_RUNTIME,
-            compile_timeout=_milliseconds("compile_timeout", self._decode_request.compile_timeout),
-            compile_cpu_time=_milliseconds("compile_timeout", self._decode_request.compile_timeout),
+            compile_timeout=_to_milliseconds("compile_timeout", self._request.compile_timeout),
+            compile_cpu_time=_to_milliseconds("compile_timeout", self._request.compile_timeout),
             keep=(name,),
         )
 
@@ -384,16 +386,21 @@ class _Program:
         started = command[0] if command[0].startswith("/") else f"./{command[0]}"
         line = f"exec {shlex.join((started, *command[1:]))} < {_STDIN}\n"
         return Job(
-            files=(*self._program_files(), *program, _text_file(_STDIN, stdin), _text_file("run", line)),
+            files=(
+                *self._program_files(),
+                *program,
+                _make_text_file(_STDIN, stdin),
+                _make_text_file("run", line),
+            ),
             runtime=_RUNTIME,
-            run_timeout=_milliseconds("run_timeout", self._decode_request.run_timeout),
-            run_cpu_time=_milliseconds("run_timeout", self._decode_request.run_timeout),
+            run_timeout=_to_milliseconds("run_timeout", self._request.run_timeout),
+            run_cpu_time=_to_milliseconds("run_timeout", self._request.run_timeout),
             run_memory_limit=self._memory,
-            keep=tuple(self._decode_request.fetch_files),
+            keep=tuple(self._request.fetch_files),
         )
 
     def _program_files(self) -> Iterator[JobFile]:
-        for name, content in self._decode_request.files.items():
+        for name, content in self._request.files.items():
             if content is None:
                 continue
             try:
@@ -402,27 +409,27 @@ class _Program:
                 raise _invalid_request(f"files[{name!r}] is no base64: {error}") from error
         helper = self.language.helper
         if helper and not self._is_script:
-            yield _text_file(helper, (graders_folder() / helper).read_text())
-        yield _text_file(self._main, self._decode_request.code)
+            yield _make_text_file(helper, (graders_folder() / helper).read_text())
+        yield _make_text_file(self._main, self._request.code)
 
 
-def _language(name: str) -> Language:
+def _find_language(name: str) -> Language:
     if name not in _LANGUAGES:
         raise JobFailed(f"no {name!r} here: there are {', '.join(_LANGUAGES)}")
     return find("python" if name == "bash" else name)  # a shell's script is handled as any other script
 
 
-def _text_file(name: str, text: str) -> JobFile:
+def _make_text_file(name: str, text: str) -> JobFile:
     return JobFile(name=name, content=Blob.of(text), text=True)
 
 
-def _milliseconds(name: str, seconds: float) -> int:
+def _to_milliseconds(name: str, seconds: float) -> int:
     if not 0 < seconds < 1e6:
         raise _invalid_request(f"{name} must be a number of seconds above 0 and below 1000000")
     return max(1, round(seconds * 1000))
 
 
-def _read_fetched(result: JobResult) -> dict[str, str] | None:
+def _read_fetched_files(result: JobResult) -> dict[str, str] | None:
     """Return the files that the program made; None where they are too large, as it may make them."""
     if sum(Path(path).stat().st_size for path in result.kept.values()) > _MAX_FETCHED_BYTES:
         return None
@@ -432,7 +439,7 @@ def _read_fetched(result: JobResult) -> dict[str, str] | None:
 # --- what came of it ---------------------------------------------------------------------------------
 
 
-def _command_result(stage: Ending) -> CommandResult:
+def _make_command_result(stage: Ending) -> CommandResult:
     seconds = None if stage.wall_time is None else stage.wall_time / 1000
     if stage.status is StageStatus.XX:
         return CommandResult(status="Error", stderr=stage.message)
@@ -451,7 +458,7 @@ def _command_result(stage: Ending) -> CommandResult:
     )
 
 
-def _set_status(reply: RunCodeReply) -> RunCodeReply:
+def _with_status(reply: RunCodeReply) -> RunCodeReply:
     """With the status that its commands make."""
     for result in (stage for stage in (reply.compile_result, reply.run_result) if stage is not None):
         if result.status == "Error":

@@ -23,15 +23,17 @@ class Constants:
         self._values = dict[bytes, bytes]()
         for name, value in fields.values.items():
             if not isinstance(value, dict):
-                self._add(name, fields, name, value)
+                self._add_constant(name, fields, name, value)
                 continue
             inner = fields.read_object(name)
             if not inner.has_field(_VALUE):
                 inner.report_missing(_VALUE, "the number or string that replaces the name without a variant")
             for variant, variant_value in value.items():
-                self._add(name if variant == _VALUE else f"{name}.{variant}", inner, variant, variant_value)
+                self._add_constant(
+                    name if variant == _VALUE else f"{name}.{variant}", inner, variant, variant_value
+                )
 
-    def _add(self, name: str, fields: Fields, field: str, value: Any) -> None:
+    def _add_constant(self, name: str, fields: Fields, field: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             fields.report_fault(
                 field, f"{format_value(value)} is neither a number nor a string", "Correct it in the file"
@@ -50,18 +52,18 @@ class Constants:
         return replace(
             problem,
             statement=statement and Blob.of(self.fill(statement.read())),
-            included=self._files(problem.included),
-            checker=replace(checker, sources=self._files(checker.sources)),
-            manager=manager and replace(manager, sources=self._files(manager.sources)),
+            included=self._fill_files(problem.included),
+            checker=replace(checker, sources=self._fill_files(checker.sources)),
+            manager=manager and replace(manager, sources=self._fill_files(manager.sources)),
             solutions=tuple(
                 replace(
                     solution,
                     code=self.fill(solution.code.encode()).decode(),
-                    files=self._files(solution.files),
+                    files=self._fill_files(solution.files),
                 )
                 for solution in problem.solutions
             ),
         )
 
-    def _files(self, files: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
+    def _fill_files(self, files: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
         return tuple(replace(file, content=Blob.of(self.fill(file.content.read()))) for file in files)

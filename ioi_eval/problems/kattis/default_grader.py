@@ -105,7 +105,7 @@ class _RuleReader:
         acceptance = next(modes, Acceptance.WORST_ERROR)
         scored = self._scoring and bool(group.tests)
         by_grader = has_custom_grader or in_custom_group
-        accept_score = self._accept_score(group, points, by_grader=by_grader) if scored else 1.0
+        accept_score = self._read_accept_score(group, points, by_grader=by_grader) if scored else 1.0
         if scored and not has_custom_grader and not self._by_validator:
             self._check_accept_score(group, points, accept_score)
         grading = Grading(
@@ -114,11 +114,11 @@ class _RuleReader:
             acceptance=acceptance,
             any_accepted=_ANY_ACCEPTED in flags,
             last_counts=not group.name and self._ignores_sample,
-            stops=_stops(group),
+            stops=_stops_after_rejection(group),
             accept_score=accept_score,
             reject_score=LegacyGroupKeys.reject_score.read(group.fields) if scored else 0.0,
             flags=group.grader_flags if has_custom_grader else None,
-            full=self._max_points(group)
+            full=self._read_max_points(group)
             if has_custom_grader and self._scoring and not in_custom_group
             else 0.0,
         )
@@ -149,7 +149,7 @@ class _RuleReader:
                     f"{flag!r} is not a flag of the default grader, so it is ignored", group.fields.file
                 )
 
-    def _accept_score(self, group: DataGroup, points: Points, *, by_grader: bool) -> float:
+    def _read_accept_score(self, group: DataGroup, points: Points, *, by_grader: bool) -> float:
         """Return the points of each test in the group.
 
         `by_grader`: the package's grader turns the validator's scores into points, in any way it likes.
@@ -161,7 +161,7 @@ class _RuleReader:
         elif self._ignores_sample and group.name.split("/")[0] == SAMPLE and "range" not in group.own:
             full = 0.0  # scores of ignored samples never count
         else:
-            full = self._max_points(group) / (len(group.tests) if points is Points.SUM else 1)
+            full = self._read_max_points(group) / (len(group.tests) if points is Points.SUM else 1)
         self.full |= dict.fromkeys((test.name for test in group.tests), full)
         return full
 
@@ -181,7 +181,7 @@ class _RuleReader:
             problem = f"{score:g} points for each of {len(group.tests)} tests exceed the range, {end:g}"
             group.fields.report_fault("accept_score", problem, f"{remedy}, else correct the range")
 
-    def _max_points(self, group: DataGroup) -> float:
+    def _read_max_points(self, group: DataGroup) -> float:
         """Return the group's maximum points, which are the end of its range. A missing range is a fault."""
         max_points = _range_end(group)
         if max_points is None or max_points < 0:
@@ -191,7 +191,7 @@ class _RuleReader:
         return max_points
 
 
-def _stops(group: DataGroup) -> bool:
+def _stops_after_rejection(group: DataGroup) -> bool:
     """Return True if judging stops at the group's first part that is not accepted."""
     action = group.fields.values.get("on_reject") or "break"
     if (not isinstance(action, str) or action not in _STOPS_BY_ACTION) and (

@@ -68,7 +68,9 @@ class PackageRules:
         folder = place.split("/")[0]
         is_scored = folder == ACCEPTED and score is not None and folder not in self._ruled
         if is_scored:  # it may have any number of points, but all tests must pass
-            verdict_rules += self._rules(Fields(_DEFAULTS[folder], FILE, Faults("")), "", self._tests)
+            verdict_rules += self._read_verdict_rules(
+                Fields(_DEFAULTS[folder], FILE, Faults("")), "", self._tests
+            )
         return Expected(
             test_keywords=tuple(verdict_rules),
             score=score,
@@ -79,10 +81,10 @@ class PackageRules:
 
     def _read(self, fields: Fields, faults: Faults) -> Expected:
         """Return the expected results in one entry of submissions.yaml."""
-        verdict_rules = list(self._rules(fields, "", self._tests))
+        verdict_rules = list(self._read_verdict_rules(fields, "", self._tests))
         for key, value in fields.values.items():
             if isinstance(value, dict) and key not in _USED_KEYS:
-                verdict_rules += self._of_tests(fields.read_object(key), key, faults)
+                verdict_rules += self._read_test_rules(fields.read_object(key), key, faults)
             elif key == _MESSAGE:
                 faults.note(f"{key} is not compared", FILE)
             elif key not in {*_USED_KEYS, *ExpectedKeys.ignored}:
@@ -96,7 +98,7 @@ class PackageRules:
             fields.read_text("entrypoint", ""),
         )
 
-    def _of_tests(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[KeywordForTests]:
+    def _read_test_rules(self, fields: Fields, pattern: str, faults: Faults) -> Iterator[KeywordForTests]:
         """Yield the rules about the tests whose names match the pattern."""
         tests = [name for name in self._tests if _matches(pattern, name)]
         if not tests:
@@ -107,9 +109,11 @@ class PackageRules:
                 faults.note(f"{key} of {pattern} is not compared", FILE)
             elif key not in (*_RULE_KEYS, *ExpectedKeys.ignored):
                 fields.report_fault(key, "unknown key", f"Expected {' or '.join(_RULE_KEYS)}")
-        yield from self._rules(fields, pattern, tests)
+        yield from self._read_verdict_rules(fields, pattern, tests)
 
-    def _rules(self, fields: Fields, scope: str, tests: Sequence[str]) -> Iterator[KeywordForTests]:
+    def _read_verdict_rules(
+        self, fields: Fields, scope: str, tests: Sequence[str]
+    ) -> Iterator[KeywordForTests]:
         """Yield the rules `permitted` and `required` in the fields, which apply to these tests."""
         for rule in _RULE_KEYS:
             if fields.has_field(rule):

@@ -141,7 +141,7 @@ class _DataReader:
             name=name,
             fields=fields,
             own=frozenset(own_settings),
-            tests=tuple(self._tests(name, paths, fields)),
+            tests=tuple(self._read_tests(name, paths, fields)),
             inner=tuple(group for group in inner if group.all_tests),
         )
         if own_settings and not data_group.all_tests and name not in (SAMPLE, SECRET):
@@ -162,19 +162,19 @@ class _DataReader:
                     file,
                     remedy="Submissions can read standard input only",
                 )
-            if self._is_of_test(path):
+            if self._belongs_to_test(path):
                 keys = TestKeys(read_mapping(self._folder, file, self._faults) or {}, file, self._faults)
                 keys.check_keys(sorted(keys.values))
 
-    def _is_of_test(self, path: Path) -> bool:
+    def _belongs_to_test(self, path: Path) -> bool:
         """Return True if the file holds the settings of a single test."""
         has_test_name = path.suffix == ".yaml" and path.name not in (_NEWER_SETTINGS, _LEGACY_SETTINGS)
         return self._new and has_test_name and path.with_suffix(".in").is_file() and path.is_file()
 
-    def _arguments(self, group: Fields, test: Path) -> tuple[str, ...]:
+    def _read_arguments(self, group: Fields, test: Path) -> tuple[str, ...]:
         """Return the validator's arguments for a test: from the test's settings file, else from its group."""
         fields, file = group, test.with_suffix(".yaml")
-        if self._is_of_test(file):
+        if self._belongs_to_test(file):
             name = file.relative_to(self._folder).as_posix()
             test_fields = Fields(read_mapping(self._folder, name, Faults("")) or {}, name, self._faults)
             fields = test_fields if test_fields.has_field(_ARGUMENTS) else group
@@ -184,7 +184,7 @@ class _DataReader:
             else _read_flags(fields, _VALIDATOR_FLAGS)
         )
 
-    def _tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
+    def _read_tests(self, group: str, paths: list[Path], fields: Fields) -> Iterator[Test]:
         """Yield the tests among the files of a group, sorted by name."""
         inputs = {path.stem: path for path in paths if path.suffix == ".in" and path.is_file()}
         answers = {path.stem: path for path in paths if path.suffix == ".ans" and path.is_file()}
@@ -207,7 +207,7 @@ class _DataReader:
                     "a name with unprintable characters", f"data/{name!r}", remedy="Rename its files"
                 )
             test = make_test(name, path, answers.get(stem))
-            yield replace(test, arguments=self._arguments(fields, path))
+            yield replace(test, arguments=self._read_arguments(fields, path))
 
 
 def _read_flags(fields: Fields, name: str) -> tuple[str, ...]:

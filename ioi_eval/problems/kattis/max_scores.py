@@ -82,22 +82,28 @@ class _MaxScores:
 
     def subtasks(self) -> Iterator[Subtask]:
         """Yield the subtasks of secret/."""
-        secret, mode = self._secret, self._mode(self._secret, _SUM)
-        max_score, required = self._max_score(secret, _DEFAULT_MAX_SCORE), self._required_tests(secret, {})
+        secret, mode = self._secret, self._read_mode(self._secret, _SUM)
+        max_score, required = (
+            self._read_max_score(secret, _DEFAULT_MAX_SCORE),
+            self._read_required_tests(secret, {}),
+        )
         if not secret.inner or mode == _PASS_FAIL:
             for group in secret.inner:
-                if self._mode(group, _PASS_FAIL) != _PASS_FAIL:
+                if self._read_mode(group, _PASS_FAIL) != _PASS_FAIL:
                     problem = "secret/ is passed or failed as a whole"
                     group.fields.report_fault("score_aggregation", problem, "Remove one of the two settings")
-            yield self._subtask(secret, mode, max_score, required)
+            yield self._make_subtask(secret, mode, max_score, required)
             return
         earlier: dict[str, tuple[DataGroup, tuple[str, ...]]] = {}
         subtasks = list[Subtask]()
         for group in secret.inner:
-            required_by_group = tuple(dict.fromkeys((*required, *self._required_tests(group, earlier))))
+            required_by_group = tuple(dict.fromkeys((*required, *self._read_required_tests(group, earlier))))
             subtasks.append(
-                self._subtask(
-                    group, self._mode(group, _PASS_FAIL), self._max_score(group, None), required_by_group
+                self._make_subtask(
+                    group,
+                    self._read_mode(group, _PASS_FAIL),
+                    self._read_max_score(group, None),
+                    required_by_group,
                 )
             )
             earlier[group.name] = group, (*required_by_group, *_list_test_names(group))
@@ -120,7 +126,9 @@ class _MaxScores:
             secret.fields.report_fault("max_score", problem, f"Set it to {total:g}")
         yield from subtasks
 
-    def _subtask(self, group: DataGroup, mode: str, max_score: float, required: Sequence[str]) -> Subtask:
+    def _make_subtask(
+        self, group: DataGroup, mode: str, max_score: float, required: Sequence[str]
+    ) -> Subtask:
         """Return the subtask of a group. It earns points only if the tests `required` pass."""
         group_tests, name = _list_test_names(group), group.name.removeprefix(f"{SECRET}/")
         all_tests = tuple(dict.fromkeys((*required, *group_tests)))
@@ -145,13 +153,13 @@ class _MaxScores:
 
     # --- settings that a group does not inherit -------------------------------------------------------------
 
-    def _mode(self, group: DataGroup, default: str) -> str:
+    def _read_mode(self, group: DataGroup, default: str) -> str:
         """Return how the group's score is made from its tests: one of `_MODES`."""
         if "score_aggregation" not in group.own:
             return default
         return group.fields.read_choice("score_aggregation", _MODES)
 
-    def _max_score(self, group: DataGroup, default: float | None) -> float:
+    def _read_max_score(self, group: DataGroup, default: float | None) -> float:
         """Return the group's maximum score. A missing score without a default is a fault."""
         max_score = group.fields.values.get("max_score") if "max_score" in group.own else default
         if (
@@ -164,7 +172,7 @@ class _MaxScores:
         group.fields.report_fault("max_score", problem, "Set a number of at least 0, such as `max_score: 20`")
         return 1.0
 
-    def _required_tests(
+    def _read_required_tests(
         self, group: DataGroup, earlier: Mapping[str, tuple[DataGroup, tuple[str, ...]]]
     ) -> tuple[str, ...]:
         """Return the tests that must pass before this group counts.
@@ -175,7 +183,7 @@ class _MaxScores:
         pass_fail_groups = [
             group_name
             for group_name, (other, _) in earlier.items()
-            if self._mode(other, _PASS_FAIL) == _PASS_FAIL
+            if self._read_mode(other, _PASS_FAIL) == _PASS_FAIL
         ]
         required = group.fields.values.get("require_pass") if "require_pass" in group.own else ()
         tests = list[str]()

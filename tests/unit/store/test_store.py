@@ -317,9 +317,9 @@ class Looking(Store):
 
     looks = 0
 
-    def _entries(self) -> Any:
+    def _list_entries(self) -> Any:
         self.looks += 1
-        return super()._entries()
+        return super()._list_entries()
 
 
 def test_second_process_does_not_list_all_entries(tmp_path: Path) -> None:
@@ -355,8 +355,8 @@ def test_folder_without_recorded_size_can_be_evicted(tmp_path: Path, told: bytes
 
 def test_entry_used_during_eviction_is_kept(tmp_path: Path) -> None:
     class Busy(Store):
-        def _entries(self) -> Iterator[Any]:
-            found = list(super()._entries())
+        def _list_entries(self) -> Iterator[Any]:
+            found = list(super()._list_entries())
             self.get("key1")
             yield from found
 
