@@ -81,7 +81,7 @@ class Codeforces(Benchmark):
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
         row = tables.main[candidate.rows[0]]
-        return f"{tables.main.fingerprint} {tables.stamp(self.dataset, _generated_file(row))}"
+        return f"{tables.main.fingerprint} {tables.file_stamp(self.dataset, _generated_file(row))}"
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions
@@ -108,10 +108,10 @@ class Codeforces(Benchmark):
                     _read_test_side(row, field, item, "output"),
                 )
         if options.generated_tests and row.read_integer("generated_tests", 0):
-            table = tables.other(
+            table = tables.open_other(
                 self.dataset, path=_generated_file(row), columns=("problem_id", "input", "output")
             )
-            for index in table.groups("problem_id").get(row.read_name("id"), ()):
+            for index in table.group_rows("problem_id").get(row.read_name("id"), ()):
                 add("generated", table[index].read_content("input"), table[index].read_content("output"))
         if not tests:
             raise Unusable(NO_TESTS)

@@ -622,7 +622,7 @@ class DumpOptions(Value):
     repairs: Repairs = Repairs()
 
     @property
-    def named(self) -> dict[str, str]:
+    def named_columns(self) -> dict[str, str]:
         """Return the columns that options name, by field."""
         paths = {
             field: getattr(self, option[:-1])
@@ -681,7 +681,7 @@ class DumpReader:
     ) -> None:
         """`taken`: the problems by key, if the dump was already read once."""
         self._problems, self._options, self._selection = problems, options, selection
-        self._named = options.named
+        self._named = options.named_columns
         self._wanted = {
             name
             for problem_id in selection.problems
@@ -723,7 +723,7 @@ class DumpReader:
             return problem_column == "id"
         return columns.keys().isdisjoint(PROBLEM_COLUMNS) and self._is_problem_name(columns.get("id"))
 
-    def entries(
+    def read_entries(
         self, row_file: RowFile, file_hash: str, id_column: str, start: tuple[int, int] = (0, 0)
     ) -> Iterator[UsableRow | InputError]:
         """Yield the usable rows of a file. For a row that cannot be used, yield the error instead.
@@ -738,7 +738,7 @@ class DumpReader:
         list_columns = None if self._options.split_lists else find_list_columns(row_file.path)
         for index, row in enumerate(read_rows_or_errors(row_file.path, start)):
             if isinstance(row, InputError):
-                yield row.but(where=row_file.label)
+                yield row.with_details(where=row_file.label)
                 continue
             key_prefix = "" if self._options.keys_of_content else f"{file_hash[:16]}-{index}"
             schema = find_schema(row.columns)
@@ -816,7 +816,7 @@ class DumpReader:
         if len(lengths) > 1 or lengths == {0}:
             problem = "an empty list" if lengths == {0} else "lists of different lengths"
             column_names = ", ".join(column for column, _ in lists.values())
-            raise policy.error(
+            raise policy.make_error(
                 problem, "", row=row.line, field=column_names, remedy="Expected one or more answers"
             )
         answer_columns = {field: column for field, (column, _) in lists.items()}
@@ -849,7 +849,7 @@ class DumpReader:
         self, row_file: RowFile, file_hash: str, id_column: str, start: tuple[int, int] = (0, 0)
     ) -> Iterator[UsableRow]:
         """Yield the selected rows of a dump. Bad rows were reported when the dump was read the first time."""
-        for entry in self.entries(row_file, file_hash, id_column, start):
+        for entry in self.read_entries(row_file, file_hash, id_column, start):
             if not isinstance(entry, InputError):
                 if self.count_if_selected(entry):
                     yield entry
@@ -866,14 +866,14 @@ class DumpReader:
             return False
         problem = entry.problem
         shard = self._selection.shard
-        is_other = shard is not None and not shard.has(entry.key)
+        is_other = shard is not None and not shard.contains(entry.key)
         if is_other:
             self.left_out[OTHER_SHARD] += 1
             self._of_other_shards.add(entry.key)
         elif self._passed is None:
             self.taken.add(entry.key, self._problems.label(problem) if problem else "")
         else:
-            self._passed[self.taken.place(entry.key)] = True
+            self._passed[self.taken.name_index(entry.key)] = True
         # Olympiads reuse short names. Only olympiads' problems have subtasks.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
             self.noted[_NOTE_NO_YEAR] += 1
@@ -890,7 +890,7 @@ class DumpReader:
     def _exclusion_reason(self, key: str) -> str:
         """Return why the row with this key is not selected, or an empty string."""
         keys, limit = self._selection.keys, self._selection.limit
-        index = self.taken.place(key)
+        index = self.taken.name_index(key)
         if self._passed is not None:
             return _OTHER_ROW if index < 0 else _DUPLICATE_ROW if self._passed[index] else ""
         if index >= 0 or key in self._of_other_shards:

@@ -421,7 +421,7 @@ def _errors_with_label(row_file: RowFile) -> Iterator[None]:
     except InputError as error:
         if error.where != str(row_file.path) or row_file.label == error.where:
             raise
-        raise error.but(where=row_file.label) from error
+        raise error.with_details(where=row_file.label) from error
 
 
 # --- index of a dump: results of a first pass, so that the next pass reads only new rows ----------------
@@ -598,7 +598,7 @@ class _FirstPass:
             )
         id_column, counts = self.reader.id_column(path), self._counts
         rows = counts.rows if self.grown is not None else 0
-        for entry in self.reader.entries(row_file, content, id_column, start):
+        for entry in self.reader.read_entries(row_file, content, id_column, start):
             rows += 1
             counts.rows += 1
             if counts.rows % _SAMPLED_ROWS == 0:
@@ -662,10 +662,10 @@ class _FirstPass:
             read_by=read_by,
             id_column=file.id_column,
             counts=self._counts,
-            keys=self.reader.taken.keys_in_order.packed.kept,
+            keys=self.reader.taken.keys_in_order.packed.to_stored,
             names=self.reader.taken.names,
-            problems=self.reader.taken.places,
-            ids=self._ids.packed.kept,
+            problems=self.reader.taken.name_indexes,
+            ids=self._ids.packed.to_stored,
             contents=memoryview(self._hashes),
             equal=dict(self.reader.equal),
             passed_over=list(self.reader.passed_over),

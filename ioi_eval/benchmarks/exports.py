@@ -202,9 +202,9 @@ def _push(files: dict[str, Path], repo: str, *, private: bool, token: Secret) ->
     except hub_errors as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise InputError(
-            f"cannot be pushed ({token.out_of(reason).rstrip('.')})",
+            f"cannot be pushed ({token.remove_from(reason).rstrip('.')})",
             where=repo,
             field="repo",
             remedy="Is there a network, and is the token allowed to write there?",
         ) from None  # the hub's message may contain the token
-    return token.out_of(str(commit.commit_url))
+    return token.remove_from(str(commit.commit_url))

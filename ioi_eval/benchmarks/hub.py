@@ -201,7 +201,7 @@ def _connection_error() -> str | None:
             if type(error).__name__ not in _CONNECTION_ERRORS:
                 return None
             if HUB.is_last(attempt) or time.monotonic() - begin >= HUB.max_seconds:
-                return f"{str(error) or type(error).__name__}, {HUB.used_up(attempt)}"
+                return f"{str(error) or type(error).__name__}, {HUB.describe_exhaustion(attempt)}"
             HUB.log(_log, error)
             time.sleep(HUB.wait_after(attempt))
             attempt += 1

@@ -188,7 +188,7 @@ def _read_option_day(text: str, option: str) -> str:
     try:
         return read_day(text)
     except InputError as error:
-        raise error.but(field=option) from None
+        raise error.with_details(field=option) from None
 
 
 def _check_values_exist(kind: str, requested: Iterable[str], existing: set[str]) -> None:
@@ -271,7 +271,7 @@ class LoadedProblems(Problems):
                 remedy = suggest_names(
                     problem_id, tuple(name for name in self._reasons_by_name if "@" not in name)
                 )
-                raise error.but(remedy=remedy) from error
+                raise error.with_details(remedy=remedy) from error
             raise
 
     def without(self, labels: Collection[str], reason: str) -> LoadedProblems:

@@ -97,7 +97,7 @@ class Ioi(Benchmark):
 def _open_tests_table(candidate: Candidate, tables: Tables) -> Table:
     """Return the table with the tests of the problem's year."""
     columns = ("problem_id", "test_name", "test_input", "test_output")
-    return tables.other(TESTS, config=str(candidate.year), columns=columns)
+    return tables.open_other(TESTS, config=str(candidate.year), columns=columns)
 
 
 # --- grader files ------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def _make_subtasks(rows: Sequence[Row]) -> tuple[Subtask, ...]:
 
 def _row_indexes(tests: Table, candidate: Candidate) -> dict[str, int]:
     """Return the indexes of the rows with the problem's tests, by the tests' names."""
-    rows = tests.groups("problem_id").get(candidate.id, ())
+    rows = tests.group_rows("problem_id").get(candidate.id, ())
     names = {tests[index].read_name("test_name"): index for index in rows}
     if len(names) != len(rows):
         problem = f"tests of problem {candidate.id!r} with the same name"
@@ -271,7 +271,7 @@ class LiveOIBench(Benchmark):
 
     def people(self, tables: Tables) -> People:
         columns = ("contest_id", "contestants_ranking", "problems")
-        table = tables.other(PEOPLE, path="data/contest_results.parquet", columns=columns)
+        table = tables.open_other(PEOPLE, path="data/contest_results.parquet", columns=columns)
         return People(source=PEOPLE, contests=tuple(filter(None, map(_read_contest_results, table))))
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
@@ -304,7 +304,7 @@ class LiveOIBench(Benchmark):
 def _open_tests_of_year(candidate: Candidate, tables: Tables) -> Table:
     """Return the table with the tests of the task's year."""
     path = f"liveoibench_testcases_v1_{candidate.year}.parquet"
-    return tables.other(LIVE_TESTS, path=path, columns=("problem_id", "tests", "subtasks"))
+    return tables.open_other(LIVE_TESTS, path=path, columns=("problem_id", "tests", "subtasks"))
 
 
 # --- people ------------------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ def _read_interactive_fields(row: Row, tests: Table, folders: Sequence[Path]) ->
         Unusable: There is no interactor.
     """
     sources = {**_read_source_files(row, "starter_code"), **_read_source_files(row, "grader_code")}
-    for index in tests.groups("problem_id").get(row.read_name("problem_id"), ()):
+    for index in tests.group_rows("problem_id").get(row.read_name("problem_id"), ()):
         for field in ("starter_codes", "grader_codes"):
             sources |= _read_source_files(tests[index], field)
     headers = [
@@ -403,7 +403,7 @@ def _read_source_files(row: Row, field: str) -> Mapping[str, str]:
 
 def _add_tests(problem: Problem, table: Table, contents: ContentStore) -> Problem:
     """Return the problem with its tests, subtasks and comparison. Raise CasesError if tests are missing."""
-    indexes = table.groups("problem_id").get(problem.id, ())
+    indexes = table.group_rows("problem_id").get(problem.id, ())
     if len(indexes) != 1:
         raise CasesError(NO_CASES)
     row = table[indexes[0]]
@@ -440,7 +440,7 @@ def _decode_json(text: bytes | memoryview, kind: type[_T]) -> _T:
     try:
         nesting = Nesting()
         for start in range(0, len(text), _PIECE_BYTES):
-            nesting.feed(bytes(text[start : start + _PIECE_BYTES]))
+            nesting.check_piece(bytes(text[start : start + _PIECE_BYTES]))
         return msgspec.json.decode(text, type=kind)
     except ValueError as error:
         raise unparsable_tests(str(error)) from error

@@ -598,7 +598,7 @@ def read_json_elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
     window.expect_character("[")
     while window.next_character() != "]":
         line = window.line
-        yield line, window.value()
+        yield line, window.parse_value()
         if window.next_character() != "]":
             window.expect_character(",")
             if window.next_character() == "]":
@@ -638,7 +638,7 @@ class _Window:
             )
         self._at += 1
 
-    def value(self) -> Any:
+    def parse_value(self) -> Any:
         """Parse and return the next value."""
         while True:
             try:
@@ -677,7 +677,7 @@ class _Window:
         piece = self._stream.read(max(_CHUNK, len(self._text) - self._at))
         if piece:
             try:
-                self._nesting.feed(piece)
+                self._nesting.check_piece(piece)
             except NestedTooDeep as error:
                 raise self.json_error(str(error)) from error
             self._text, self._at = self._text[self._at :] + piece, 0

@@ -68,7 +68,7 @@ class Table:
             self._columns[name] = self._data.column(self.names.index(name))
         return self._columns[name][index]
 
-    def groups(self, name: str) -> Mapping[str, tuple[int, ...]]:
+    def group_rows(self, name: str) -> Mapping[str, tuple[int, ...]]:
         """Return the indexes of the rows, by the value of a column."""
         if name not in self._groups:
             rows_by_value: dict[str, list[int]] = {}
@@ -89,7 +89,7 @@ class Table:
         for mapped in self._maps:
             mapped.madvise(mmap.MADV_DONTNEED)
 
-    def require(self, columns: Sequence[str]) -> None:
+    def require_columns(self, columns: Sequence[str]) -> None:
         """Raise an InputError if a column is missing."""
         missing = [name for name in columns if name not in self.names]
         if missing:
@@ -232,10 +232,10 @@ class Tables:
     def main(self) -> Table:
         """Return the main table."""
         table = self._open(self._source)
-        table.require(self._needed)
+        table.require_columns(self._needed)
         return table
 
-    def other(
+    def open_other(
         self,
         dataset: str,
         *,
@@ -256,11 +256,11 @@ class Tables:
         source = TableSource(dataset=dataset, config=config, split=split, path=path)
         if source not in self._others:
             table = self._open(source)
-            table.require(columns)
+            table.require_columns(columns)
             self._others[source] = table
         return self._others[source]
 
-    def stamp(self, dataset: str, path: str) -> str:
+    def file_stamp(self, dataset: str, path: str) -> str:
         """Return size and time of a dataset's file on disk, to notice changes.
 
         For the hub the result is empty, because the main table's fingerprint changes with the dataset.

@@ -156,16 +156,16 @@ def name_option_in_errors(flags: Mapping[str, Any], file: Path | None = None) ->
     except InputError as error:
         if error.field == "choice":
             filters = (name for name in ("filter_difficulty", "tasks") if flags.get(name))
-            error = error.but(field=next(filters, "benchmark"))
+            error = error.with_details(field=next(filters, "benchmark"))
         field_path = error.field.partition("[")[0]
         key = _KEYS_BY_PATH.get(field_path, field_path)
         if not flags.get(key):
             config_file = file if field_path in _KEYS_BY_PATH else None
-            raise error.but(
+            raise error.with_details(
                 field=_KEYS_BY_PATH.get(field_path), where=error.where or str(config_file or "")
             ) from error
         flag = OPTIONS[key].flag if key in OPTIONS else f"--{key}"
-        raise error.but(where="", field=flag) from error
+        raise error.with_details(where="", field=flag) from error
 
 
 def _check_url_for_secrets(flags: Mapping[str, Any]) -> None:

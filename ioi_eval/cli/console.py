@@ -221,7 +221,7 @@ def format_input_error(error: InputError) -> str:
     """Return the message of an error, with options instead of the library's arguments."""
     field = _FIELDS.get(error.field, error.field)
     name = field.removeprefix("choice.").removeprefix("selection.")
-    error = error.but(field=field, remedy=replace_argument_names(error.remedy))
+    error = error.with_details(field=field, remedy=replace_argument_names(error.remedy))
     if (name != field or not error.where) and name in FLAGS:
         error = with_option_name(error, FLAGS[name])
     return str(error)
@@ -230,8 +230,8 @@ def format_input_error(error: InputError) -> str:
 def with_option_name(error: InputError, option: str) -> InputError:
     """Return the error with the name of an option, or of a key of `ioi-eval.toml`."""
     if option.startswith("--"):
-        return error.but(field=option)
-    return error.but(field=option, where=str(SETTINGS_FILE))
+        return error.with_details(field=option)
+    return error.with_details(field=option, where=str(SETTINGS_FILE))
 
 
 def replace_argument_names(text: str) -> str:

@@ -303,9 +303,9 @@ def _print_failed_test(problem: Problem, result: TestResult) -> None:
     console.print_line("")
     for line in console.wrap_text(f"First test that is not right: {test.name}, {result.status}{feedback}"):
         console.print_line(console.colour_verdict(line, result.status))
-    expected = "" if test.answer is None else test.answer.beginning(_ECHO)
+    expected = "" if test.answer is None else test.answer.read_beginning(_ECHO)
     for title, text in (
-        ("input", test.input.beginning(_ECHO)),
+        ("input", test.input.read_beginning(_ECHO)),
         ("output", result.output),
         ("expected", expected),
     ):

@@ -213,7 +213,9 @@ class EngineOptions:
             )
         except InputError as error:
             if error.field == "engine":
-                raise error.but(field="engine" if file_engine and engine is None else "--engine") from None
+                raise error.with_details(
+                    field="engine" if file_engine and engine is None else "--engine"
+                ) from None
             option = console.FLAGS.get(error.field)
             raise (console.with_option_name(error, option) if option else error) from None
 
@@ -278,7 +280,7 @@ def open_store() -> Store:
     try:
         return Store(folder, CACHE_LIMIT)
     except InputError as error:
-        raise error.but(remedy=remedy) from error
+        raise error.with_details(remedy=remedy) from error
     except OSError as error:
         problem = f"the cache cannot be written: {error.strerror or error}"
         raise InputError(problem, where=str(folder), remedy=remedy) from error

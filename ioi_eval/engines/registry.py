@@ -89,7 +89,7 @@ class EngineChoice(Value):
         try:
             find_engine(text)
         except InputError as error:
-            raise error.but(field="engine" if named else ENDPOINTS) from None
+            raise error.with_details(field="engine" if named else ENDPOINTS) from None
         if text == EMBEDDED:
             fields["python"] = fields.get("python") or variables.get(PYTHON, "").strip()
         else:
@@ -221,7 +221,7 @@ def find_engine(text: str) -> Factory:
     except InputError as error:
         built_in = (EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE", f"{E2B}:TEMPLATE")
         names = ", ".join([*others, *built_in])
-        raise error.but(remedy=f"{error.remedy}; or {names}") from None
+        raise error.with_details(remedy=f"{error.remedy}; or {names}") from None
     return piston_engine
 
 

@@ -53,7 +53,7 @@ class McpAccess(Value):
     address: str
     tokens: tuple[str, ...]  # by the sample's number
 
-    def files(self, number: int) -> dict[str, str]:
+    def make_config_files(self, number: int) -> dict[str, str]:
         """Return the files that configure the server for the agent of a sample, by name."""
         token = self.tokens[number]
         server = {"type": "http", "url": self.address, "headers": {"Authorization": f"Bearer {token}"}}
@@ -84,7 +84,7 @@ class Agent:
             else f"{safe_key}-{hashlib.sha256(request.key.encode()).hexdigest()[:8]}"
         )
         folder = Path(self._options.folder) / name
-        files = {} if self._access is None else self._access.files(request.number)
+        files = {} if self._access is None else self._access.make_config_files(request.number)
         await asyncio.to_thread(_write_folder, folder, {STATEMENT: request.prompt, **files})
         # The token is in a file, because all users of the machine can read command lines.
         set_limits = usual_open_files()

@@ -155,7 +155,7 @@ class BudgetTracker:
         self._options = options or BudgetOptions()
         self.tokens, self.money = 0, 0.0
 
-    def check(self) -> None:
+    def check_budget(self) -> None:
         """Raise OutOfBudget if the budget is spent. Call it before each request."""
         limit = self._options
         if limit.tokens is not None and self.tokens >= limit.tokens:
@@ -182,7 +182,7 @@ class BudgetTracker:
         }
         return {**counts, **missing, "estimated": True} if missing else counts
 
-    def spend(self, usage: Mapping[str, Any]) -> float | None:
+    def add_usage(self, usage: Mapping[str, Any]) -> float | None:
         """Add the usage of a request to the totals. Return its cost, or None if no price is set."""
         input_tokens, output_tokens = _token_count(usage, _INPUT_TOKENS), _token_count(usage, _OUTPUT_TOKENS)
         self.tokens += input_tokens + output_tokens

@@ -95,7 +95,7 @@ class ChatModel:
             reasoning=reply.reasoning,
             stop_reason=reply.stop_reason,
             usage=usage,
-            cost=self._budget.spend(usage),
+            cost=self._budget.add_usage(usage),
             settings={name: value for name, value in body.items() if name not in _RESERVED},
         )
 
@@ -108,16 +108,16 @@ class ChatModel:
         """
         attempts = pauses = 0
         while True:
-            self._budget.check()
+            self._budget.check_budget()
             await self._gate.wait()
             try:
                 return await self._send_request(body)
             except Fault as fault:
-                self._budget.spend(fault.usage)
+                self._budget.add_usage(fault.usage)
                 pauses += fault.kind is FaultKind.PAUSE
                 attempts += fault.kind is not FaultKind.PAUSE
                 self._raise_if_final(fault, attempts + pauses // _PAUSES_PER_ATTEMPT)
-                self._rule.log(_log, self._key.out_of(fault.reason))
+                self._rule.log(_log, self._key.remove_from(fault.reason))
                 if fault.pause is not None:
                     self._gate.delay_requests(min(fault.pause, self._rule.longest_wait))
                 else:
@@ -125,12 +125,12 @@ class ChatModel:
 
     def _raise_if_final(self, fault: Fault, attempts: int) -> None:
         """Return if another attempt may succeed. Otherwise raise GenerationFailed or InputError."""
-        reason = self._key.out_of(fault.reason)
+        reason = self._key.remove_from(fault.reason)
         is_last = self._rule.is_last(attempts)
         is_no_model = fault.kind is FaultKind.STRANGE and (is_last or MODEL_ADDRESS.is_last(attempts))
         is_hopeless = not self._has_answered and (is_no_model or fault.kind is FaultKind.REFUSED)
         if is_hopeless or fault.kind is FaultKind.FINAL:
-            rule = f", {MODEL_ADDRESS.used_up(attempts)}" if is_no_model and attempts > 1 else ""
+            rule = f", {MODEL_ADDRESS.describe_exhaustion(attempts)}" if is_no_model and attempts > 1 else ""
             raise InputError(
                 f"the model cannot be asked: {reason}{rule}",
                 # The query is removed, because it may contain a key.
@@ -140,7 +140,9 @@ class ChatModel:
         if fault.kind in (FaultKind.PROMPT, FaultKind.REFUSED):
             raise GenerationFailed(reason)
         if is_last:
-            raise GenerationFailed(f"{reason}, {self._rule.used_up(attempts)}" if attempts > 1 else reason)
+            raise GenerationFailed(
+                f"{reason}, {self._rule.describe_exhaustion(attempts)}" if attempts > 1 else reason
+            )
 
     # --- one request ---
 
@@ -182,9 +184,9 @@ class ChatModel:
             raise Fault(FaultKind.LATER, f"no reply within {self._options.timeout:g} s") from error
         except httpx.RequestError as error:
             kind = FaultKind.STRANGE if isinstance(error, httpx.ConnectError) else FaultKind.LATER
-            reason = self._key.out_of(f"{type(error).__name__}: {error}".rstrip(": "))
+            reason = self._key.remove_from(f"{type(error).__name__}: {error}".rstrip(": "))
             raise Fault(kind, reason) from None  # the original message may contain what the server sent
-        without_key = self._key.out_of_reply
+        without_key = self._key.remove_from_reply
         reply_headers = {
             name: without_key(value.encode()).decode() for name, value in response.headers.items()
         }
@@ -223,7 +225,7 @@ def _request_headers(key: Secret) -> dict[str, str]:
         raise InputError(
             "the key has control or non-ASCII characters", field="model.api_key_env", remedy=remedy
         )
-    return {"Authorization": key.bearer} if key else {}
+    return {"Authorization": key.as_bearer} if key else {}
 
 
 class _RateLimiter:

@@ -105,12 +105,12 @@ class Generations:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for key in list(self._offsets):
-            yield self.row(key)
+            yield self.read_row(key)
 
-    def row(self, key: str) -> dict[str, Any]:
+    def read_row(self, key: str) -> dict[str, Any]:
         """Return the row with this key, read from the dump."""
         offset = self._offsets[key]
-        return self._parse_row(offset, self._open_dump().at(offset))
+        return self._parse_row(offset, self._open_dump().read_line_at(offset))
 
     # --- new replies ---
 

@@ -336,7 +336,7 @@ class _ClassicRun:
         It starts with a single test, because most submissions that fail do so on the first tests.
         """
         concurrency = 1
-        while open_tests := self._setup.schedule.live(self.results):
+        while open_tests := self._setup.schedule.live_tests(self.results):
             with raise_first_of_group(JudgeFailure):
                 async with asyncio.TaskGroup() as group:
                     tasks = [

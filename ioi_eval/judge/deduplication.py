@@ -56,7 +56,7 @@ class Deduplication:
         return sum(program.identity is not None for queue in self._queues.values() for program in queue)
 
     @contextmanager
-    def pending(self, problem: str) -> Iterator[PendingProgram]:
+    def pending_programs(self, problem: str) -> Iterator[PendingProgram]:
         """Add a program for the problem before its build starts; remove it after it is judged."""
         program = PendingProgram(problem)
         self._queues.setdefault(problem, deque()).append(program)

@@ -137,7 +137,7 @@ class Judge:
 
     async def prepare(self, problem: Problem) -> None:
         """Build the programs that all submissions need. Raises an error if the problem cannot be judged."""
-        prepared_problem = self._artifacts.prepared(problem)
+        prepared_problem = self._artifacts.prepare_problem(problem)
         if not await self._needs_classic_jobs(None):
             await self._artifacts.build_problem_programs(prepared_problem)
 
@@ -170,7 +170,7 @@ class Judge:
         """
         if problem.unusable:
             raise JudgeFailure(problem.unusable, phase=f"problem {problem.id}", final=True)
-        prepared_problem = self._artifacts.prepared(problem)
+        prepared_problem = self._artifacts.prepare_problem(problem)
         log_step(_log, "queued: problem %s in %s", problem.id, submission.language)
         if not isinstance(submission.code, str | None):  # such as NaN of a data frame, bytes or a path
             message = f"a program must be a str, not {type(submission.code).__name__}"
@@ -207,7 +207,7 @@ class Judge:
                 return _log_result(await self._build_and_judge(prepared_problem, setup, submission))
             except ToolchainGone as error:  # start over, so that no result mixes two toolchains
                 TOOLCHAIN.log(_log, error, attempt)
-        attempts_used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
+        attempts_used_up = TOOLCHAIN.describe_exhaustion(TOOLCHAIN.max_attempts)
         raise JudgeFailure(
             f"servers changed their interpreter repeatedly, {attempts_used_up}", phase="judging"
         )
@@ -241,16 +241,16 @@ class Judge:
             missing_results = {
                 name: missing_file_result(name) for name in names if name not in program.outputs
             }
-            return await _SubmissionJudging(tests, setup, submission, program, programs).result(
+            return await _SubmissionJudging(tests, setup, submission, program, programs).compute_result(
                 missing_results
             )
         with ExitStack() as exit_stack:
             deduplication, pending = self._deduplication, None
             if deduplication is not None:
-                pending = exit_stack.enter_context(deduplication.pending(problem.id))
+                pending = exit_stack.enter_context(deduplication.pending_programs(problem.id))
             problem_programs, built = await asyncio.gather(
                 self._artifacts.build_problem_programs(prepared),
-                self._artifacts.submission(prepared, submission),
+                self._artifacts.build_submission(prepared, submission),
                 return_exceptions=True,
             )
             programs = result_or_raise(problem_programs)  # an error of the checker is reported first
@@ -265,9 +265,9 @@ class Judge:
                 control = ControlSolution(self._artifacts, prepared, programs, self._options)
             judging = _SubmissionJudging(tests, setup, submission, program, programs, control)
             if pending is None or deduplication is None:
-                return _add_build_details(await judging.result(), submission, built)
+                return _add_build_details(await judging.compute_result(), submission, built)
             identity = program_identity(setup.digest, program, built)
-            result = await deduplication.judge_once(pending, identity, judging.result)
+            result = await deduplication.judge_once(pending, identity, judging.compute_result)
             return _add_build_details(replace(result, program_sha256=identity), submission, built)
 
     async def _unsupported_language_reason(self, problem: Problem, submission: Submission) -> str:
@@ -293,7 +293,7 @@ class _SubmissionJudging:
     programs: ProblemPrograms
     control: ControlSolution | None = None
 
-    async def result(
+    async def compute_result(
         self, known_results: Mapping[str, TestResult] = MappingProxyType({})
     ) -> SubmissionResult:
         """Run the tests that can still change the score until no test can, and return the result.
@@ -308,7 +308,7 @@ class _SubmissionJudging:
         confinement: Mapping[str, Any] = {}
         stall, stalled_test = StallOutcome.NONE, ""
         with track_step(TESTS):
-            remaining_tests = setup.schedule.live(results) if results else setup.schedule.first
+            remaining_tests = setup.schedule.live_tests(results) if results else setup.schedule.first
             while remaining_tests:
                 tests_with_program = [
                     planned for planned in remaining_tests if planned.test.name not in outputs
@@ -333,7 +333,7 @@ class _SubmissionJudging:
                     if answers.stall is not StallOutcome.NONE:
                         stall, stalled_test = answers.stall, [*answers.lines][-1]
                     confinement = answers.confinement or confinement
-                remaining_tests = setup.schedule.live(results)
+                remaining_tests = setup.schedule.live_tests(results)
         grades_by_question: GraderAnswers = NO_GRADER_ANSWERS
         if self.programs.grader is not None:
             grades_by_question = await grade_groups(
@@ -489,7 +489,7 @@ class ControlSolution:
             language=solution.language,
             files=solution.files,
         )
-        built = await self._artifacts.submission(self._prepared, submission)
+        built = await self._artifacts.build_submission(self._prepared, submission)
         if not isinstance(built, BuildSuccess):
             return None
         program = setup.program(submission, built, self._programs)

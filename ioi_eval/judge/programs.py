@@ -231,7 +231,7 @@ class Artifacts:
         self._proctor_build_spec: BuildSpec | None = None
         self._prepared = LruCache[PreparedProblem](MOST_PROBLEMS)
 
-    def prepared(self, problem: Problem) -> PreparedProblem:
+    def prepare_problem(self, problem: Problem) -> PreparedProblem:
         """Return the prepared problem, which is cached until another problem with the same name comes.
 
         Problems are compared by identity, because comparing their contents would take too long.
@@ -247,10 +247,10 @@ class Artifacts:
         """Build everything that does not depend on a submission, concurrently. Raises `ProgramBroken`."""
         with track_step(BUILD):
             proctor, checker, manager, grader = await asyncio.gather(
-                self.proctor(),
-                self.trusted(problem, CHECKER),
-                self.trusted(problem, MANAGER),
-                self.trusted(problem, GRADER),
+                self.build_proctor(),
+                self.build_trusted(problem, CHECKER),
+                self.build_trusted(problem, MANAGER),
+                self.build_trusted(problem, GRADER),
                 return_exceptions=True,
             )
         return ProblemPrograms(
@@ -260,7 +260,7 @@ class Artifacts:
             grader=result_or_raise(grader),
         )
 
-    async def proctor(self) -> Blob:
+    async def build_proctor(self) -> Blob:
         """Return the engine's proctor, or build it. Its sources are read and hashed once for a run."""
         builder = await self.choose_builder()
         if self._proctor is not None:
@@ -274,7 +274,7 @@ class Artifacts:
             raise JudgeFailure(f"the proctor does not compile: {built.log}", phase="preparing")
         return built.artifact
 
-    async def trusted(self, problem: PreparedProblem, kind: str) -> TrustedProgram | None:
+    async def build_trusted(self, problem: PreparedProblem, kind: str) -> TrustedProgram | None:
         """Return the problem's checker, manager or grader, ready to run, or `None` if it has none.
 
         The builder is called each time, because only the builder knows whether the artifact still exists.
@@ -292,7 +292,7 @@ class Artifacts:
         file = msgspec.structs.replace(unbuilt.ready.file, content=built.artifact)
         return TrustedProgram(file=file, argv=unbuilt.ready.argv)
 
-    async def submission(
+    async def build_submission(
         self, problem: PreparedProblem, submission: Submission
     ) -> BuildSuccess | CompileError:
         """Build a submission. Sources that cannot be given to a compiler are a compile error."""
@@ -303,7 +303,7 @@ class Artifacts:
             return CompileError(log=str(error))
         with track_step(BUILD):
             if not (await self.builder.capabilities()).confines:
-                recipe = msgspec.structs.replace(recipe, proctor=await self.proctor())
+                recipe = msgspec.structs.replace(recipe, proctor=await self.build_proctor())
             return await self.builder.build(recipe)
 
     async def choose_builder(self) -> Builder:

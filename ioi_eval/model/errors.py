@@ -34,7 +34,7 @@ class InputError(IoiEvalError):
         message = f"{location}: {problem}" if location else problem
         super().__init__(f"{message}. {remedy}" if remedy else message)
 
-    def but(
+    def with_details(
         self,
         *,
         where: str | None = None,

@@ -34,16 +34,16 @@ class Faults:
         self.errors: list[InputError] = []
         self.notes: list[str] = []
 
-    def error(self, problem: str, file: str, *, row: int | None = None, **about: str) -> InputError:
+    def make_error(self, problem: str, file: str, *, row: int | None = None, **about: str) -> InputError:
         """Return a fault. `file` is a file in the source; empty means the source itself."""
         where = f"{self.where}/{file}" if file else self.where
         return InputError(problem, where=where, row=self.row if row is None else row, **about)
 
-    def add(self, problem: str, file: str, *, row: int | None = None, **about: str) -> None:
+    def report(self, problem: str, file: str, *, row: int | None = None, **about: str) -> None:
         """Handle a fault. The arguments are those of `error`."""
-        self.errors.append(self.error(problem, file, row=row, **about))
+        self.errors.append(self.make_error(problem, file, row=row, **about))
 
-    def note(self, sentence: str, file: str = "") -> None:
+    def add_note(self, sentence: str, file: str = "") -> None:
         """Add a note, which is not a fault but may interest readers of the package."""
         where = f"{self.where}/{file}" if file else self.where
         self.notes.append(f"{where}: {sentence}")
@@ -52,8 +52,8 @@ class Faults:
 class StrictFaults(Faults):
     """The policy that raises the first fault."""
 
-    def add(self, problem: str, file: str, *, row: int | None = None, **about: str) -> NoReturn:
-        raise self.error(problem, file, row=row, **about)
+    def report(self, problem: str, file: str, *, row: int | None = None, **about: str) -> NoReturn:
+        raise self.make_error(problem, file, row=row, **about)
 
 
 class Fields:
@@ -97,12 +97,12 @@ class Fields:
 
     def report_fault(self, name: str, problem: str, remedy: str = "") -> None:
         """Handle a fault of a field."""
-        self._policy.add(problem, self.file, row=self._row, field=self.full_name(name), remedy=remedy)
+        self._policy.report(problem, self.file, row=self._row, field=self.full_name(name), remedy=remedy)
 
     def make_error(self, name: str, problem: str, remedy: str = "") -> InputError:
         """Return a fault for callers that raise it under any policy."""
         about = {"field": self.full_name(name), "remedy": remedy or self.remedy}
-        return self._policy.error(problem, self.file, row=self._row, **about)
+        return self._policy.make_error(problem, self.file, row=self._row, **about)
 
     def mismatch_error(self, name: str, expected: str) -> InputError:
         """Return the fault that a field is not what `expected` describes, for callers that raise it."""

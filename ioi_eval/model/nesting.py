@@ -47,7 +47,7 @@ def shallow(text: Text) -> Text:
     if count > DEEPEST:
         nesting = Nesting()
         for start in range(0, len(text), _CHUNK):
-            nesting.feed(text[start : start + _CHUNK])
+            nesting.check_piece(text[start : start + _CHUNK])
     return text
 
 
@@ -57,7 +57,7 @@ class Nesting:
     def __init__(self) -> None:
         self._depth, self._in_string, self._cut_off = 0, False, b""
 
-    def feed(self, piece: bytes | str) -> None:
+    def check_piece(self, piece: bytes | str) -> None:
         """Check the next piece. Raises NestedTooDeep."""
         brackets = self._keep_brackets(
             piece if isinstance(piece, bytes) else piece.encode(errors="surrogatepass")

@@ -52,7 +52,7 @@ class RetryRule(Value):
         longest = min(self.longest_wait, self.first_wait * 2**doublings)
         return random.uniform(longest / 2, longest)
 
-    def used_up(self, attempts: int) -> str:
+    def describe_exhaustion(self, attempts: int) -> str:
         """Return the end of a message to the user: that this rule allows no further attempt."""
         return f"after {attempts} attempt{'s' * (attempts != 1)} (retry rule `{self.name}`)"
 

@@ -23,15 +23,15 @@ class Secret(str):
         return repr(_HIDDEN)
 
     @property
-    def bearer(self) -> Self:
+    def as_bearer(self) -> Self:
         """Return the value of the header `Authorization`."""
         return type(self)(f"Bearer {self}")
 
-    def out_of(self, text: str) -> str:
+    def remove_from(self, text: str) -> str:
         """Return a message with the secret replaced by `***`."""
         return text.replace(self, _HIDDEN) if self else text
 
-    def out_of_reply(self, body: bytes) -> bytes:
+    def remove_from_reply(self, body: bytes) -> bytes:
         """Return a reply without the secret, in any form that JSON allows. Short secrets are not removed."""
         if len(self) < _MIN_LENGTH:
             return body
@@ -46,20 +46,20 @@ class Login(Secret):
     __slots__ = ()
 
     @property
-    def packed(self) -> Secret:
+    def as_basic_auth(self) -> Secret:
         """Return the login in base64, as it is sent."""
         return Secret(base64.b64encode(self.encode()).decode())
 
     @property
-    def bearer(self) -> Self:
+    def as_bearer(self) -> Self:
         """Return the value of the header `Authorization`."""
-        return type(self)(f"Basic {self.packed}")
+        return type(self)(f"Basic {self.as_basic_auth}")
 
     @property
     def forms(self) -> tuple[Secret, ...]:
         """Return all strings to hide: the login, its encoded form, and a password that is long enough."""
         password = Secret(self.partition(":")[2])
-        return (self, self.packed, *([password] if len(password) >= _MIN_LENGTH else []))
+        return (self, self.as_basic_auth, *([password] if len(password) >= _MIN_LENGTH else []))
 
 
 def is_secret_name(name: str) -> bool:

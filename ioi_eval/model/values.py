@@ -69,7 +69,7 @@ class Blob(Value):
             raise FileEdited(self.path)
         return content
 
-    def beginning(self, size: int) -> str:
+    def read_beginning(self, size: int) -> str:
         """Return the first `size` bytes as text, without loading more: a test may be larger than memory."""
         if self.path is None:
             return self.read()[:size].decode(errors="replace")

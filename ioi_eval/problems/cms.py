@@ -256,7 +256,7 @@ class Cms(DeclaredFormat[CmsHeader]):
         return has_parts or super().looks_like_package(folder)
 
     def problem(self, folder: Path, where: str, header: CmsHeader, faults: Faults) -> Problem:
-        problem_id = self.checked_id(folder, where, header, faults)
+        problem_id = self.read_id(folder, where, header, faults)
         task = header.task_type
         params = read_params(header, task, faults)
         graders = list_files(folder, "graders")
@@ -264,7 +264,7 @@ class Cms(DeclaredFormat[CmsHeader]):
         options = read_options(params, task, find_first_by_stem(graders, [grader_name(task)]) is not None)
         check_grader(task, options, graders, faults)
         if options.with_grader and task is TaskType.COMMUNICATION and not params.has_field("user_io"):
-            faults.note(DEFAULT_IO_NOTE, self.header)
+            faults.add_note(DEFAULT_IO_NOTE, self.header)
         source_names = _source_names(header, problem_id)
         if options.with_grader:
             remedy = 'Set another name: "submission_format": ["NAME.%l"]'
@@ -279,7 +279,7 @@ class Cms(DeclaredFormat[CmsHeader]):
         subtasks = read_subtasks(folder, header, test_names, faults)
         if not subtasks:
             sentence = "no subtasks, so there are no points; a submission must pass all tests"
-            faults.note(sentence, self.header)
+            faults.add_note(sentence, self.header)
         return Problem(
             id=problem_id,
             name=CmsHeader.title.read(header, problem_id),
@@ -431,7 +431,7 @@ def check_grader(task: TaskType, options: TaskOptions, graders: Sequence[NamedBl
     """Report a missing grader if the options require one."""
     name = grader_name(task)
     if options.with_grader and find_first_by_stem(graders, [name]) is None:
-        faults.add("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
+        faults.report("missing file", f"{name}.cpp", remedy="Add it, or set the compilation to alone")
 
 
 def exclude_unusable_python(
@@ -462,9 +462,9 @@ def exclude_unusable_python(
     file = f"{folder}/{PurePosixPath(stem).name}.py"
     other_graders = tuple(grader for grader in graders if grader != python_grader)
     if find_first_by_stem(other_graders, [stem]) is None:
-        faults.add(problem, file, remedy=remedy)
+        faults.report(problem, file, remedy=remedy)
         return graders
-    faults.note(f"ignored, so Python is excluded: {problem}. {remedy}", file)
+    faults.add_note(f"ignored, so Python is excluded: {problem}. {remedy}", file)
     return other_graders
 
 
@@ -491,7 +491,7 @@ def find_manager(
     source = find_first_by_stem(graders, names)
     if source is None:
         missing = f"{folder}/{Path(names[0]).name}.cpp"
-        faults.add("missing file", missing, remedy=f"A task of type {task} needs it")
+        faults.report("missing file", missing, remedy=f"A task of type {task} needs it")
         return None
     return Manager(sources=put_first(source, graders), kind=kind, language=language_of(source.name) or "c++")
 
@@ -593,7 +593,7 @@ def read_subtasks(
         if path.suffix.lower() not in _SUBTASK_SUFFIXES:
             continue
         if path.suffix != ".json":
-            faults.add("not the name of a subtask's file", file, remedy=f"Write it as {path.stem}.json")
+            faults.report("not the name of a subtask's file", file, remedy=f"Write it as {path.stem}.json")
         elif (values := read_mapping(folder, file, faults)) is not None:
             subtask_keys = SubtaskKeys(values, file, faults)
             subtask_keys.check_keys()
@@ -628,7 +628,7 @@ def _note_ambiguous_order(names: Sequence[str], part: str, faults: Faults) -> No
     )
     if index is not None:
         problem = f"they are counted in alphabetical order: {names[index]} is before {by_numbers[index]}"
-        faults.note(f"{problem}. Pad numbers with zeros to count in numerical order", part)
+        faults.add_note(f"{problem}. Pad numbers with zeros to count in numerical order", part)
 
 
 def _read_group_parameters(

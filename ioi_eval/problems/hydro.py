@@ -31,4 +31,4 @@ class Hydro(PackageFormat):
         """Add a fault: the format is not supported."""
         problem = "this is a Hydro package (problem.yaml and testdata/config.yaml), which is not supported"
         remedy = "Write a problem.json for its tests (docs/packages.md), or an init.yml in DMOJ's format"
-        faults.add(problem, self.header, remedy=remedy)
+        faults.report(problem, self.header, remedy=remedy)

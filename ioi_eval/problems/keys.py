@@ -96,7 +96,7 @@ class Keys(Fields):
         return cls(fields.values, fields.file, fields._policy, fields._prefix, fields._row)
 
     @classmethod
-    def declared(cls) -> dict[str, Key[Any]]:
+    def declared_keys(cls) -> dict[str, Key[Any]]:
         """Return the declared keys by name: those of the class, then those of the classes it extends."""
         by_attribute = dict[str, Any]()
         for base in cls.__mro__:
@@ -114,7 +114,7 @@ class Keys(Fields):
             unknown: What happens to unknown keys, if not what the class says.
         """
         names = tuple(map(str, self.values)) if names is None else names
-        unknown, declared = unknown or self.unknown, self.declared()
+        unknown, declared = unknown or self.unknown, self.declared_keys()
         missing = [name for name in declared if name not in names]
         meant = {name: key.name for key in declared.values() for name in key.mistaken}
         for name in names:
@@ -132,12 +132,12 @@ class Keys(Fields):
             elif is_misspelt(name, missing):
                 self.report_fault(name, "unknown key", suggest_names(name, missing))
             elif unknown is UnknownKeyPolicy.NOTED:
-                self._policy.note(f"{self.full_name(name)}: unknown key, so it is ignored", self.file)
+                self._policy.add_note(f"{self.full_name(name)}: unknown key, so it is ignored", self.file)
 
 
 def format_key_table(keys: type[Keys]) -> str:
     """Return the declared keys as a table in Markdown."""
-    rows = (f"| `{key.name}` | {key.meaning} | {key.if_missing} |" for key in keys.declared().values())
+    rows = (f"| `{key.name}` | {key.meaning} | {key.if_missing} |" for key in keys.declared_keys().values())
     return "\n".join(("| key | value | if it is missing |", "|---|---|---|", *rows))
 
 

@@ -29,7 +29,7 @@ class MissingFormat(PackageFormat):
 
     def read(self, folder: Path, where: str, faults: Faults) -> None:
         error = needs_plugin(f"{self.name} packages need", self._plugin)
-        faults.add(error.problem, self.header, remedy=error.remedy)
+        faults.report(error.problem, self.header, remedy=error.remedy)
 
 
 MISSING: Mapping[str, MissingFormat] = MappingProxyType(

@@ -107,7 +107,7 @@ class PackageFormat(ABC):
             problem = self.read(folder, where, faults)
         except OSError as error:
             name = os.path.relpath(error.filename, folder) if error.filename else ""
-            faults.add(f"cannot be read ({error.strerror or error})", name)
+            faults.report(f"cannot be read ({error.strerror or error})", name)
         if faults.errors:
             return Package(where=where, format=self.name, errors=tuple(faults.errors))
         return Package(where=where, format=self.name, problem=problem, notes=tuple(faults.notes))
@@ -116,9 +116,9 @@ class PackageFormat(ABC):
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         """Return the problem and add faults to `faults`. If there is a fault, the result is not used."""
 
-    def making(self, folder: Path, faults: Faults) -> TestGeneration | None:
+    def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         """Return how the package's tests are generated. If there is a fault, the result is not used."""
-        faults.add(f"packages of {self.name} do not define how tests are generated", "")
+        faults.report(f"packages of {self.name} do not define how tests are generated", "")
         return None
 
 
@@ -136,12 +136,12 @@ class DeclaredFormat(PackageFormat, Generic[K]):
         """Return the header's id, or the folder's name if the format has no id in the header."""
         if not self.id_field:
             return name_of_location(folder, where)
-        package_id = (self.mapping(folder, Faults("")) or {}).get(self.id_field)
+        package_id = (self.read_header(folder, Faults("")) or {}).get(self.id_field)
         return package_id if isinstance(package_id, str) else None
 
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         """Return the problem, or None if the header cannot be read. Report misspelt names of folders."""
-        values = self.mapping(folder, faults)
+        values = self.read_header(folder, faults)
         for path in list_visible_paths(folder.glob("*/")):
             correct_name = path.name.lower()
             if path.name in self.folders or correct_name not in self.folders:
@@ -149,16 +149,16 @@ class DeclaredFormat(PackageFormat, Generic[K]):
             if correct_name in _SOLUTION_FOLDERS or any(
                 list_visible_paths((folder / correct_name).glob("*"))
             ):
-                faults.note(f"ignored because of its name: the format has {correct_name}", path.name)
+                faults.add_note(f"ignored because of its name: the format has {correct_name}", path.name)
             else:
-                faults.add("it has no effect with this name", path.name, remedy=f"Call it {correct_name}")
+                faults.report("it has no effect with this name", path.name, remedy=f"Call it {correct_name}")
         if values is None:
             return None
         header = self.keys(values, self.header, faults)
         header.check_keys()
         return self.problem(folder, where, header, faults)
 
-    def mapping(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
+    def read_header(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
         """Return the header's content, or None after a fault."""
         return read_mapping(folder, self.header, faults)
 
@@ -166,7 +166,7 @@ class DeclaredFormat(PackageFormat, Generic[K]):
     def problem(self, folder: Path, where: str, header: K, faults: Faults) -> Problem:
         """Return the problem that the package describes, and add faults to `faults`."""
 
-    def checked_id(self, folder: Path, where: str, header: K, faults: Faults) -> str:
+    def read_id(self, folder: Path, where: str, header: K, faults: Faults) -> str:
         """Return the problem's id. An invalid id is a fault."""
         field = self.id_field
         name = header.read_text(field) if field else name_of_location(folder, where)
@@ -178,7 +178,7 @@ class DeclaredFormat(PackageFormat, Generic[K]):
             )
         else:
             remedy = "Name the package with letters, digits, '_', '-', '.'"
-            faults.add(f"{name!r} is not an id", "", remedy=remedy)
+            faults.report(f"{name!r} is not an id", "", remedy=remedy)
         return name
 
 
@@ -247,27 +247,27 @@ def read_mapping(
         text = fill((folder / file).read_bytes()).decode("utf-8-sig")
         value = _parse_json(text, repeated) if is_json else _parse_yaml(text, repeated)
     except FileNotFoundError:
-        faults.add("missing file", file, remedy="Add it; is this the package's folder?")
+        faults.report("missing file", file, remedy="Add it; is this the package's folder?")
     except UnicodeDecodeError as error:
         row = error.object.count(b"\n", 0, error.start) + 1
-        faults.add("not UTF-8", file, row=row, remedy="Save it as UTF-8")
+        faults.report("not UTF-8", file, row=row, remedy="Save it as UTF-8")
     except json.JSONDecodeError as error:
-        faults.add(f"broken JSON: {error.msg}", file, row=error.lineno, remedy=remedy)
+        faults.report(f"broken JSON: {error.msg}", file, row=error.lineno, remedy=remedy)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        faults.add(f"broken YAML: {error.problem}", file, row=line, remedy=remedy)
+        faults.report(f"broken YAML: {error.problem}", file, row=line, remedy=remedy)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        faults.add(f"broken {'JSON' if is_json else 'YAML'}: {reason}", file, remedy=remedy)
+        faults.report(f"broken {'JSON' if is_json else 'YAML'}: {reason}", file, remedy=remedy)
     else:
         for key in repeated:
-            faults.note(f"the key {format_value(key)} occurs twice; the last value wins", file)
+            faults.add_note(f"the key {format_value(key)} occurs twice; the last value wins", file)
         if isinstance(value, dict):
             return value
         kind, form = (
             ("a JSON object", "fields in braces") if is_json else ("a YAML mapping", "lines `key: value`")
         )
-        faults.add(f"{format_value(value)} is not {kind}", file, remedy=f"Expected {form}")
+        faults.report(f"{format_value(value)} is not {kind}", file, remedy=f"Expected {form}")
     return None
 
 
@@ -429,7 +429,7 @@ _UNSUPPORTED_SUFFIXES = frozenset(
 def note_unsupported_language(path: Path, path_in_package: str, faults: Faults) -> None:
     """Add a note if the file is a solution in an unsupported language."""
     if path.suffix.lower() in _UNSUPPORTED_SUFFIXES:
-        faults.note("ignored: not in a supported language", path_in_package)
+        faults.add_note("ignored: not in a supported language", path_in_package)
 
 
 def read_source_text(path: Path) -> str:
@@ -504,16 +504,18 @@ def read_tests_folder(folder: Path, needs_answers: bool, faults: Faults) -> tupl
     """Return the tests in tests/NAME.in and NAME.out, sorted by name. Report missing and misnamed files."""
     inputs, answers = _files_by_test(folder, ".in"), _files_by_test(folder, ".out")
     if not inputs:
-        faults.add("no tests", "tests", remedy="Expected files NAME.in and NAME.out in this folder")
+        faults.report("no tests", "tests", remedy="Expected files NAME.in and NAME.out in this folder")
     for name in sorted(answers.keys() - inputs.keys()):
-        faults.add("missing file", f"tests/{name}.in", remedy=f"Add it or remove tests/{name}.out")
+        faults.report("missing file", f"tests/{name}.in", remedy=f"Add it or remove tests/{name}.out")
     for name in sorted(inputs.keys() - answers.keys() if needs_answers else ()):
-        faults.add(
+        faults.report(
             "missing file", f"tests/{name}.out", remedy="Without a checker, outputs are compared with it"
         )
     _check_other_files(folder, frozenset() if needs_answers else inputs.keys() - answers.keys(), faults)
     for name in sorted(name for name in inputs if not name.isprintable()):
-        faults.add("a test's name has unprintable characters", f"tests/{name!r}", remedy="Rename its files")
+        faults.report(
+            "a test's name has unprintable characters", f"tests/{name!r}", remedy="Rename its files"
+        )
     return tuple(make_test(name, inputs[name], answers.get(name)) for name in sorted(inputs))
 
 
@@ -536,7 +538,7 @@ def _check_other_files(folder: Path, unanswered: Collection[str], faults: Faults
     ]
     if answers:
         problem = f"{len(answers)} tests have no NAME.out, and files that look like answers"
-        faults.add(problem, f"tests/{answers[0]}", remedy=f"Call it {Path(answers[0]).stem}.out")
+        faults.report(problem, f"tests/{answers[0]}", remedy=f"Call it {Path(answers[0]).stem}.out")
     elif other_files:
         note_ignored_files(other_files, "tests", ", neither NAME.in nor NAME.out", faults)
 
@@ -555,7 +557,7 @@ def note_unused_files(folder: Path, subfolder: str, used: Collection[Path], faul
 def note_ignored_files(names: Sequence[str], subfolder: str, reason: str, faults: Faults) -> None:
     """Add a note that the files in a folder are ignored. `reason` follows the word "ignored"."""
     listed = ", ".join(names[:_MAX_NAMED]) + (", ..." if len(names) > _MAX_NAMED else "")
-    faults.note(f"ignored{reason}: {listed}", subfolder)
+    faults.add_note(f"ignored{reason}: {listed}", subfolder)
 
 
 def _files_by_test(folder: Path, suffix: str) -> dict[str, Path]:

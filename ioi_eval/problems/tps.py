@@ -119,7 +119,7 @@ class Tps(DeclaredFormat[TpsHeader]):
     def looks_like_package(self, folder: Path) -> bool:
         if (folder / _SUBTASKS).exists():
             return True
-        header = self.mapping(folder, Faults("")) if super().looks_like_package(folder) else None
+        header = self.read_header(folder, Faults("")) if super().looks_like_package(folder) else None
         return header is not None and "type" in header and "task_type" not in header
 
     def problem(self, folder: Path, where: str, header: TpsHeader, faults: Faults) -> Problem:
@@ -130,7 +130,7 @@ class Tps(DeclaredFormat[TpsHeader]):
         tests = read_tests_folder(folder, needs_answers(task, checker), faults)
         test_names = tuple(test.name for test in tests)
         subtasks = _read_subtasks(folder, test_names, faults)
-        problem_id = self.checked_id(folder, where, header, faults)
+        problem_id = self.read_id(folder, where, header, faults)
         if options.with_grader:
             graders = exclude_unusable_python(problem_id.lower(), task, graders, faults, "grader/py")
         return Problem(
@@ -164,13 +164,13 @@ def _read_options(
     with_grader = TpsHeader.has_grader.read(header, task not in _NO_GRADER)
     if with_grader and find_first_by_stem(graders, [grader_name(task)]) is None:
         missing = f"grader/cpp/{TpsHeader.grader_name.read(header, 'grader')}.cpp"
-        faults.add("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
+        faults.report("missing file", missing, remedy="Add it, or set has_grader to false in problem.json")
     params = read_params(header, task, faults, _params_key(header))
     options = replace(read_options(params, task, with_grader), with_grader=with_grader)
     if task is not TaskType.COMMUNICATION:
         return options
     if with_grader and not params.has_field("user_io") and not header.has_field("user_io"):
-        faults.note(DEFAULT_IO_NOTE, Tps.header)
+        faults.add_note(DEFAULT_IO_NOTE, Tps.header)
     return replace(  # keys of problem.json win over the parameters, as in the export
         options,
         processes=TpsHeader.num_processes.read(header, options.processes),
@@ -254,7 +254,9 @@ def _read_mapping(
     try:
         text = (folder / _MAPPING).read_text(encoding="utf-8-sig", errors="replace")
     except FileNotFoundError:
-        faults.add("missing file", _MAPPING, remedy="Generate the tests (tps gen); it is written with them")
+        faults.report(
+            "missing file", _MAPPING, remedy="Generate the tests (tps gen); it is written with them"
+        )
         return None
     tests_by_subtask: dict[str, dict[str, None]] = {}
     for row, line in enumerate(text.splitlines(), 1):
@@ -269,11 +271,11 @@ def _is_valid_line(
 ) -> bool:
     """Return True if the line names a subtask and a test that exist. Otherwise report a fault."""
     if len(words) != 2:
-        faults.add(f"{len(words)} names", _MAPPING, row=row, remedy="Expected a subtask and a test")
+        faults.report(f"{len(words)} names", _MAPPING, row=row, remedy="Expected a subtask and a test")
         return False
     for name, names, kind in ((words[0], subtasks, "subtask"), (words[1], tests, "test")):
         if name not in names:
-            faults.add(f"unknown {kind} {name!r}", _MAPPING, row=row, remedy=suggest_names(name, names))
+            faults.report(f"unknown {kind} {name!r}", _MAPPING, row=row, remedy=suggest_names(name, names))
             return False
     return True
 
@@ -286,7 +288,7 @@ def _read_solutions(
 ) -> tuple[Solution, ...]:
     """Return the solutions in solutions.json with their expected results."""
     if not (folder / _SOLUTIONS).exists():
-        faults.note("missing file: no expected results are defined", _SOLUTIONS)
+        faults.add_note("missing file: no expected results are defined", _SOLUTIONS)
         return ()
     values = read_mapping(folder, _SOLUTIONS, faults)
     solution_fields = Fields(values or {}, _SOLUTIONS, faults)
@@ -310,17 +312,19 @@ def _read_solution(
     if not isinstance(solution_fields.values[name], dict | None):
         return None  # already reported
     if not name.isprintable() or not stays_in_folder(name):
-        faults.add(f"{name!r} is not the name of a solution", _SOLUTIONS, remedy="Name a file in solution/")
+        faults.report(
+            f"{name!r} is not the name of a solution", _SOLUTIONS, remedy="Name a file in solution/"
+        )
         return None
     keys.check_keys()
     path = folder / "solution" / name
     if path.is_dir() and task is TaskType.OUTPUT_ONLY:
         source, outputs = None, read_output_files(path, tests)
     elif not path.is_file():
-        faults.add("missing file", f"solution/{name}", remedy=f"Add it or remove it from {_SOLUTIONS}")
+        faults.report("missing file", f"solution/{name}", remedy=f"Add it or remove it from {_SOLUTIONS}")
         return None
     elif language_of(name) is None or task is TaskType.OUTPUT_ONLY:
-        faults.note(
+        faults.add_note(
             "ignored: neither a source in a supported language nor a folder of outputs", f"solution/{name}"
         )
         return None

@@ -367,7 +367,7 @@ class Differences(Value):
 def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
     """Compare two runs submission by submission. `pairs`: the result of `paired` for the same runs."""
     old, new = check_run(before), check_run(after)
-    edited = new.fingerprint.edited(old.fingerprint)
+    edited = new.fingerprint.edited_problems(old.fingerprint)
     first = dict[tuple[str, str], JudgedRow]()
     for _, row, result in read_results(before):
         first[_same(row, "before")] = _outcome(result)

@@ -268,14 +268,14 @@ def count_trials(problem: str, *languages: LanguageTally) -> list[Trials]:
 
 def to_plain(value: object) -> Any:
     """Return a pool or a fraction as a value that msgspec can write."""
-    return value.packed() if isinstance(value, SubmissionPool) else str(value)
+    return value.pack() if isinstance(value, SubmissionPool) else str(value)
 
 
 def from_plain(kind: Any, value: Any) -> Any:
     """Return the pool, fraction or counter of a value that msgspec has read."""
     if get_origin(kind) is Counter:
         return Counter(msgspec.convert(value, dict[get_args(kind)[0], int]))  # type: ignore[misc]
-    return SubmissionPool.unpacked(value) if kind is SubmissionPool else Fraction(value)
+    return SubmissionPool.unpack(value) if kind is SubmissionPool else Fraction(value)
 
 
 _MAX_STEPS = 31  # steps of a limit; a larger use counts as this many
@@ -422,7 +422,7 @@ class ModelAccount:
 
     def _steps(self, max_points: Mapping[str, float]) -> Iterator[Step]:
         all_pools = [tally.pool for name, tally in self._tallies.items() if name in max_points]
-        pools = [pool.chosen(Budget.LIMITED) for pool in all_pools]
+        pools = [pool.select(Budget.LIMITED) for pool in all_pools]
         limit = self._options.submissions
 
         @cache
@@ -438,7 +438,7 @@ class ModelAccount:
     def _problem(self, name: str, tally: Tally, max_points: float | None, traits: Traits) -> ProblemSummary:
         [pass_at_1] = estimate_pass_at([] if self._has_feedback else tally.trials(name), [1])
         points = (
-            {budget: self._points_of(tally.pool.chosen(budget)) for budget in Budget}
+            {budget: self._points_of(tally.pool.select(budget)) for budget in Budget}
             if max_points is not None
             else {}
         )
@@ -464,7 +464,7 @@ class ModelAccount:
                 for language, language_tally in sorted(tally.languages.items())
             },
             budgets=points,
-            handed_in=len(tally.pool.chosen(Budget.LIMITED)) if points else 0,
+            handed_in=len(tally.pool.select(Budget.LIMITED)) if points else 0,
             pass_at=estimate_pass_at(tally.trials(name), self._options.ks),
             pass_at_1=pass_at_1.value,
         )
@@ -521,7 +521,7 @@ def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions
 
 
 def best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
-    bests = scoring.collect_best_subtasks(results(tally.pool.chosen(Budget.UNLIMITED)))
+    bests = scoring.collect_best_subtasks(results(tally.pool.select(Budget.UNLIMITED)))
     return next((best.subtasks for best in bests.values()), ())
 
 

@@ -8,7 +8,7 @@ test is skipped if all its subtasks are settled. The tests that run give exactly
 The judge repeats this loop, and the proctor follows the same rule within a job:
 
     schedule = Schedule(problem)
-    while todo := schedule.live(results):
+    while todo := schedule.live_tests(results):
         for planned, result in run(todo[:max_tests]):
             results |= share(planned, result)
 """
@@ -223,9 +223,9 @@ class Schedule:
         self._problem, self._keeps_order = problem, all_tests or in_order
         self._groups = () if all_tests else problem.subtasks
         self.tests = distinct_tests(problem, all_tests=all_tests)
-        self.first = self.live({})
+        self.first = self.live_tests({})
 
-    def live(self, results: Mapping[str, TestResult]) -> tuple[PlannedTest, ...]:
+    def live_tests(self, results: Mapping[str, TestResult]) -> tuple[PlannedTest, ...]:
         """Return the tests without a result that can still change a reported score, in the order to run them.
 
         A SKIPPED result does not count as a result. Settled subtasks are removed from each test's `groups`,

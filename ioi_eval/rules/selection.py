@@ -46,12 +46,12 @@ class Attempt(Value):
     tokened: bool = False
 
     @property
-    def samples(self) -> float:
+    def sample_score(self) -> float:
         """Return the score on the samples, which are the subtask without points; 0 without samples."""
         return next((part.exact_score for part in self.result.subtasks if not part.points), 0.0)
 
     @property
-    def order(self) -> _Order:
+    def sort_key(self) -> _Order:
         """Return the sort key that gives the order of submission. Rows are in the order of judging."""
         number = math.inf if self.number is None else self.number
         return number, self.time, _split_key(self.result.key), self.result.key
@@ -124,7 +124,7 @@ def known_target(candidate: Attempt) -> str | None:
 
 def target_rank(candidate: Attempt) -> tuple[float, int, _Order]:
     """Return the sort key among attempts for a target: best on the samples, then longest, then first."""
-    return -candidate.samples, -candidate.length, candidate.order
+    return -candidate.sample_score, -candidate.length, candidate.sort_key
 
 
 def _is_solved(target: str | None, attempt: Attempt, solved: set[str]) -> bool:
@@ -150,7 +150,7 @@ def select_single(candidates: Iterable[Attempt]) -> Attempt | None:
 def _single_rank(candidate: Attempt) -> tuple[int, _Order]:
     """Return the sort key of `select_single`: the target in the order of a round, then by submission."""
     order, target = _round_targets(candidate.result.subtasks), known_target(candidate)
-    return (order.index(target) if target in order else len(order)), candidate.order
+    return (order.index(target) if target in order else len(order)), candidate.sort_key
 
 
 # --- attempts added one by one -------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class SubmissionPool:
     def add(self, candidate: Attempt) -> None:
         """Add a submission, and keep it if a selection may need it."""
         candidate = msgspec.structs.replace(candidate, result=without_tests(candidate.result))
-        result, order, single_rank = candidate.result, candidate.order, _single_rank(candidate)
+        result, order, single_rank = candidate.result, candidate.sort_key, _single_rank(candidate)
         # Keep the few submissions that decide in every mode of scoring: the best of each kind, and the last.
         subtask_kinds = [f"subtask {index}" for index in range(len(result.subtasks))]
         for kind in ("points", *(["tokened"] if candidate.tokened else []), *subtask_kinds):
@@ -209,7 +209,7 @@ class SubmissionPool:
                 queue.sort(key=itemgetter(0))
                 del queue[self._submissions :]
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """Return the pool as bytes that `unpacked` reads."""
         attempts = dict[str, Attempt]()
 
@@ -222,7 +222,7 @@ class SubmissionPool:
         return msgspec.msgpack.encode((self._submissions, queues, best, last_and_single, attempts))
 
     @classmethod
-    def unpacked(cls, data: bytes) -> SubmissionPool:
+    def unpack(cls, data: bytes) -> SubmissionPool:
         """Return a pool from bytes that `packed` returned. Raises msgspec.MsgspecError for other bytes."""
         submissions, queues, best, (last, single), attempts = msgspec.msgpack.decode(data, type=_PackedPool)
         pool = cls(submissions)
@@ -233,11 +233,11 @@ class SubmissionPool:
         pool._best = {
             kind: (_result_rank(kind, attempts[key].result), attempts[key]) for kind, key in best.items()
         }
-        pool._last = None if last is None else (attempts[last].order, attempts[last])
+        pool._last = None if last is None else (attempts[last].sort_key, attempts[last])
         pool._single = None if single is None else (_single_rank(attempts[single]), attempts[single])
         return pool
 
-    def chosen(self, budget: Budget) -> list[Attempt]:
+    def select(self, budget: Budget) -> list[Attempt]:
         """Return the submissions to make, in order.
 
         For an unlimited budget, return only the submissions that can decide a score.
@@ -246,7 +246,7 @@ class SubmissionPool:
             case Budget.UNLIMITED:
                 deciding = [*self._best.values(), *([self._last] if self._last else [])]
                 distinct = {attempt.result.key: attempt for _, attempt in deciding}
-                return sorted(distinct.values(), key=lambda attempt: attempt.order)
+                return sorted(distinct.values(), key=lambda attempt: attempt.sort_key)
             case Budget.LIMITED:
                 queued = [attempt for queue in self._queues.values() for _, attempt in queue]
                 return select_limited(queued, self._submissions)

@@ -35,7 +35,7 @@ class Shard(Value):
     def __str__(self) -> str:
         return f"{self.index}/{self.number}"
 
-    def has(self, key: str) -> bool:
+    def contains(self, key: str) -> bool:
         """Return True if the row with this key belongs to the shard. The hash is SHA-256."""
         digest = hashlib.sha256(key.encode(errors="surrogatepass")).digest()
         return int.from_bytes(digest[:_HASH_BYTES], "big") % self.number == self.index - 1

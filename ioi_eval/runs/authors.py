@@ -202,7 +202,9 @@ async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool)
             call_summary = await judge_work(work, setup._replace(options=rejudge_options))
         except InputError as error:
             # Only results are outdated. Programs are kept, because they may have cost money.
-            raise error.but(remedy=error.remedy.replace("fresh=True to", "rejudge=True to")) from error
+            raise error.with_details(
+                remedy=error.remedy.replace("fresh=True to", "rejudge=True to")
+            ) from error
         instances = tuple(
             sorted(
                 _make_instance_lines(setup.folder, problems, request_list, unwritten), key=_natural_sort_key
@@ -258,11 +260,11 @@ class Requests:
         self._default_language = find(language_of(source)).name
         self._prompts_by_language: dict[str, Prompts] = {}
 
-    def language(self, problem: Problem) -> ChosenLanguage:
+    def choose_language(self, problem: Problem) -> ChosenLanguage:
         """Return the language of a problem's program in the prompt and in the reply."""
         return choose_language(problem, option=self._requested_language, default=self._default_language)
 
-    def refusal(self, problem: Problem, *, can_submit_files: bool = False) -> str:
+    def refusal_reason(self, problem: Problem, *, can_submit_files: bool = False) -> str:
         """Return the reason why no program could be judged, or an empty string.
 
         `can_submit_files`: the author may submit output files. Raises InputError if no language is possible.
@@ -272,16 +274,16 @@ class Requests:
         if _is_output_only(problem):
             return "" if can_submit_files else f"problem {problem.id} asks for files, not for a program"
         try:
-            refuse_language(problem, find(self.language(problem).language))
+            refuse_language(problem, find(self.choose_language(problem).language))
         except JudgeFailure as failure:
             return failure.reason
         return ""
 
     def judgeable_language(self, problem: Problem) -> str:
         """Return the language of a problem's program, or an empty string if no program could be judged."""
-        return "" if self.refusal(problem) else self.language(problem).language
+        return "" if self.refusal_reason(problem) else self.choose_language(problem).language
 
-    def prompt(self, problem: Problem, language: str) -> str:
+    def make_prompt(self, problem: Problem, language: str) -> str:
         """Return the prompt for a problem.
 
         Raises InputError if the problem is incomplete or if agents cannot write the language.
@@ -308,10 +310,10 @@ def _create_requests(source: Source, problems: Problems, asking: Asking, *, agen
     """
     requests, refusals, usable = Requests(source, asking, agent=agent), dict[str, str](), []
     for label, problem in problems.items():
-        if reason := requests.refusal(problem):
+        if reason := requests.refusal_reason(problem):
             refusals[label] = reason
         else:
-            usable.append((problem, requests.language(problem).language))
+            usable.append((problem, requests.choose_language(problem).language))
     if not usable and (
         wrong_reasons := [refusals[label] for label in refusals if not problems[label].unusable]
     ):
@@ -319,7 +321,7 @@ def _create_requests(source: Source, problems: Problems, asking: Asking, *, agen
         raise InputError(
             wrong_reasons[0], where=source_name(source), field=field, remedy="Choose another one"
         )
-    return _RequestList(make_requests(usable, requests.prompt, samples=asking.samples), refusals)
+    return _RequestList(make_requests(usable, requests.make_prompt, samples=asking.samples), refusals)
 
 
 async def _refuse_unjudgeable_requests(
@@ -404,7 +406,9 @@ async def _stream_submissions(
     unwritten: dict[str, str],
 ) -> AsyncGenerator[Submission, None]:
     """Yield each program when it arrives. Reasons for missing programs are added to `unwritten`."""
-    choose_language = Requests(call.source, call.asking, agent=isinstance(call.author, AgentOptions)).language
+    choose_language = Requests(
+        call.source, call.asking, agent=isinstance(call.author, AgentOptions)
+    ).choose_language
     for label in request_list.refused:
         # An empty submission is a judge failure, so that the reason is with those of all failures.
         problem, chosen_language = problems[label], choose_language(problems[label])
@@ -423,7 +427,7 @@ async def _stream_submissions(
         )
     budget = BudgetTracker(call.budget)
     for row in generations if isinstance(call.author, ModelOptions) else ():
-        budget.spend(row.get("metadata", {}).get("usage", {}))
+        budget.add_usage(row.get("metadata", {}).get("usage", {}))
     async with (
         open_author(call.author, call.setup.folder, budget, call.key) as author,
         RequestRunner(request_list.asks, author, generations, at_once=call.asking.concurrency) as answers,
@@ -432,7 +436,7 @@ async def _stream_submissions(
             if isinstance(answer, FailedRequestEvent):
                 unwritten[answer.key] = answer.reason
             else:
-                yield _submission_of_generation(generations.row(answer.key), problems, choose_language)
+                yield _submission_of_generation(generations.read_row(answer.key), problems, choose_language)
 
 
 def _submission_of_generation(

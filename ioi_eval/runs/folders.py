@@ -223,8 +223,8 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
         for row in _read_result_rows(file):
             if len(years[row["problem_id"]]) > 1:  # the label that `score` uses
                 row["problem_id"] += f"@{read_traits(row).year or 'none'}"
-            journal.record(row, known=True)
-        journal.begin()
+            journal.record_result(row, known=True)
+        journal.start_run()
     return folder
 
 
@@ -333,7 +333,7 @@ def _locate_row_errors(where: str, number: int) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise error.but(where=where, row=number, remedy=_REMEDY) from error
+        raise error.with_details(where=where, row=number, remedy=_REMEDY) from error
 
 
 def _parse_structured(value: Any) -> Any:

@@ -160,7 +160,7 @@ async def judge_references(
             limited=with_factor,
             on_event=on_event,
         )
-    return References(most=most, problems=tuple(selection.outcome(outcomes) for selection in selections))
+    return References(most=most, problems=tuple(selection.read_outcome(outcomes) for selection in selections))
 
 
 def with_references(problems: Problems, max_solutions: int) -> tuple[Problems, dict[str, int]]:
@@ -290,9 +290,10 @@ class _SelectedSolutions(Value):
                 language=solution.language,
             )
 
-    def outcome(self, outcomes: _OutcomeCache) -> ProblemReferences:
+    def read_outcome(self, outcomes: _OutcomeCache) -> ProblemReferences:
         references = tuple(
-            outcomes.reference(_solution_key(self.label, solution), solution) for solution in self.solutions
+            outcomes.read_reference(_solution_key(self.label, solution), solution)
+            for solution in self.solutions
         )
         return ProblemReferences(
             problem=self.label,
@@ -360,16 +361,16 @@ class _OutcomeCache:
     def done(self) -> Set[str]:
         return self._outcomes.keys()
 
-    def find(self, identity: str, problem: str) -> dict[str, Any] | None:
+    def find_result(self, identity: str, problem: str) -> dict[str, Any] | None:
         return None
 
-    def is_equal(self, key: str, identity: str, program: str) -> bool:
+    def has_same_program(self, key: str, identity: str, program: str) -> bool:
         return False
 
-    def begin(self) -> None:
+    def start_run(self) -> None:
         pass
 
-    def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
+    def record_result(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         result = read_result(row)
         failed_test = next((test for test in result.tests if test.status is not Verdict.AC), None)
         reason = (failed_test.feedback if failed_test else "") if result.compiles else result.compile_output
@@ -388,10 +389,10 @@ class _OutcomeCache:
             return
         read_or_create_cached(self._store, cache_key, Reference, lambda _: outcome)
 
-    def fail(self, row: Mapping[str, Any]) -> None:
+    def record_failure(self, row: Mapping[str, Any]) -> None:
         self._failures[row["key"]] = row["reason"]
 
-    def reference(self, key: str, solution: Solution) -> Reference:
+    def read_reference(self, key: str, solution: Solution) -> Reference:
         unjudged = Reference(solution="", language="", reason=self._failures.get(key, "it has no result"))
         outcome = self._outcomes.get(key, unjudged)
         return msgspec.structs.replace(outcome, solution=solution.name, language=solution.language)

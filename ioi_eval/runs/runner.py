@@ -79,23 +79,23 @@ class ResultStore(Protocol):
         """Return the keys of the submissions that have a result."""
         ...
 
-    def find(self, identity: str, problem: str) -> dict[str, Any] | None:
+    def find_result(self, identity: str, problem: str) -> dict[str, Any] | None:
         """Return a row with this identity, from this run or another, or None."""
         ...
 
-    def is_equal(self, key: str, identity: str, program: str) -> bool:
+    def has_same_program(self, key: str, identity: str, program: str) -> bool:
         """Return True if the row with this key has this identity and this hash of the program."""
         ...
 
-    def begin(self) -> None:
+    def start_run(self) -> None:
         """Create the files of the run."""
         ...
 
-    def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
+    def record_result(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         """Write the row of a result. `known`: the result comes from an earlier row."""
         ...
 
-    def fail(self, row: Mapping[str, Any]) -> None:
+    def record_failure(self, row: Mapping[str, Any]) -> None:
         """Write the row of a judge failure."""
         ...
 
@@ -162,7 +162,7 @@ async def judge_all(
             f"{workers} workers cannot judge anything", field="workers", remedy="Give at least 1"
         )
     run = _JudgingRun(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
-    needed_problems, source = run.survey(submissions, expected), _SubmissionSource(submissions)
+    needed_problems, source = run.survey_submissions(submissions, expected), _SubmissionSource(submissions)
     # Errors that the caller can fix are raised first, before errors of callbacks such as `on_event`.
     with raise_first_of_group(Exception), raise_first_of_group(InputError):
         if check is not None:
@@ -185,7 +185,7 @@ class _SubmissionSource:
         else:
             self._stream, self._stream_lock = aiter(submissions), asyncio.Lock()
 
-    async def next(self) -> Submission | None:
+    async def next_submission(self) -> Submission | None:
         """Return the next submission, or None at the end."""
         if self._rows is not None:
             submission = next(self._rows, None)
@@ -242,7 +242,7 @@ class _JudgingRun:
 
     # --- before judging ---
 
-    def survey(
+    def survey_submissions(
         self, submissions: Iterable[Submission] | AsyncIterable[Submission], expected: int | None
     ) -> list[Problem]:
         """Read submissions with a length once, and return the problems with submissions to judge.
@@ -324,7 +324,7 @@ class _JudgingRun:
 
     async def run_worker(self, source: _SubmissionSource) -> None:
         """Run one worker: take submissions from the source and judge them until none is left."""
-        while (submission := await source.next()) is not None:
+        while (submission := await source.next_submission()) is not None:
             if (claim := await self._claim_submission(submission)) is None:
                 continue
             try:
@@ -374,7 +374,7 @@ class _JudgingRun:
                 other_claim.waiting.append(submission)
                 return None
             await other_claim.is_over.wait()
-        row = self._journal.find(identity, submission.problem_id)
+        row = self._journal.find_result(identity, submission.problem_id)
         if row is not None and (
             self._share or row["key"] == submission.key
         ):  # a row of this run or of another
@@ -397,7 +397,7 @@ class _JudgingRun:
         """
         repeated_key = result.repeats
         is_in_run = repeated_key in self._journal.done and repeated_key != submission.key
-        if is_in_run and self._journal.is_equal(repeated_key, identity, result.program_sha256):
+        if is_in_run and self._journal.has_same_program(repeated_key, identity, result.program_sha256):
             return result
         return msgspec.structs.replace(result, repeats="")
 
@@ -414,7 +414,7 @@ class _JudgingRun:
         # Different replies may contain equal code after different repairs.
         own_result = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
         row = rows.compact_result_row(submission, problem, own_result, outputs=self._outputs)
-        self._journal.record(row, known=known)
+        self._journal.record_result(row, known=known)
         verdicts = Counter(test.status for test in own_result.tests)
         tests_run = 0 if repeated else sum(verdicts[status] for status in verdicts.keys() - _NOT_RUN)
         self._numbers.update(judged=1, repeated=int(repeated), tests=tests_run)
@@ -442,7 +442,7 @@ class _JudgingRun:
             else JudgeFailure(str(error), phase="preparing" if isinstance(error, ProgramBroken) else "engine")
         )
         _log.debug("%s: not judged: %s", submission.key, failure)
-        self._journal.fail(rows.failure_row(submission, failure, problem))
+        self._journal.record_failure(rows.failure_row(submission, failure, problem))
         self._numbers["failed"] += 1
         self._on_event(
             SubmissionFailed(key=submission.key, problem_id=submission.problem_id, reason=str(failure))
@@ -452,7 +452,7 @@ class _JudgingRun:
 
     def finish(self) -> RunSummary:
         """Emit the last event and return the summary."""
-        self._journal.begin()  # creates the files also if the run has no rows
+        self._journal.start_run()  # creates the files also if the run has no rows
         summary = RunSummary(**self._numbers, verdicts=dict(self._verdicts))
         self._on_event(RunFinished(summary=summary))
         return summary

@@ -160,7 +160,7 @@ async def score_dump(
             setup.on_event(RowsUnderstood(rows=dump.info.understood))
             usable, reference_outcomes = await check_references(loaded, references, setup)
             if usable is not loaded:
-                dump = (beginning := rows.beginning(usable, setup)) or rows.open(usable)
+                dump = (beginning := rows.beginning(usable, setup)) or rows.open_dump(usable)
             result_settings = {**(references.result_settings if references else {}), **setup.result_settings}
             limit = rows.selection.limit
             arguments: dict[str, Any] = {"dumps": list(paths), "problems": source_name(problems)}
@@ -172,7 +172,7 @@ async def score_dump(
                 write_index(setup.folder, dump.index)
             else:
                 tail = DumpTail(rows, beginning, usable, setup)
-                call_summary = await judge_work(tail.work(work), setup)
+                call_summary = await judge_work(tail.extend_work(work), setup)
                 dump = tail.whole
             write_rejected(setup.folder, dump.rejected)
     if reference_outcomes is not None:
@@ -192,7 +192,7 @@ async def score_dump(
                 ReportProgress(folder=folder, read=read, pages=pages)
             ),
         ),
-        failures=setup.failures(dump.info.keys),
+        failures=setup.read_failures(dump.info.keys),
         references=reference_outcomes,
     )
 
@@ -208,7 +208,7 @@ class DumpTail:
         self._stopped = False
         self.whole = beginning  # the whole dump, once it has been read
 
-    def work(self, work: Work) -> Work:
+    def extend_work(self, work: Work) -> Work:
         """Return the work for the whole dump. `work`: the work for its beginning."""
         self._fingerprint = work.fingerprint
         return msgspec.structs.replace(
@@ -275,7 +275,7 @@ def read_dump(
 ) -> Dump:
     """Read a dump. Raises BadRows for unusable rows; several are listed in rejected.jsonl."""
     try:
-        return rows.open(problems, on_rows or (lambda number: setup.on_event(RowsRead(rows=number))))
+        return rows.open_dump(problems, on_rows or (lambda number: setup.on_event(RowsRead(rows=number))))
     except BadRows as error:
         if len(error.errors) == 1:
             raise
@@ -356,7 +356,7 @@ class Rows(NamedTuple):
         """Return the names of the problems in the rows, or None if they are unknown."""
         return named_problem_ids(self.places, self.reading.problem_column, self.reading.prompt_column)
 
-    def open(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
+    def open_dump(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
         """Read the rows. Raises InputError if there is no submission.
 
         `on_rows`: called with the number of rows so far.
@@ -477,7 +477,7 @@ def forecast_dump(
         )
         rows = Rows.of(named, reading, selection, problems, setup)
         with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded:
-            dump = rows.open(loaded)
+            dump = rows.open_dump(loaded)
             work = rows.work(dump, loaded, setup.result_settings, {})
             with open_journal(work, setup) as journal:
                 again = supersede_outdated_results(work, journal)
@@ -522,7 +522,7 @@ def _unjudged_submissions(work: Work, journal: ResultLog) -> tuple[list[Submissi
             empty_count += 1
             continue
         identity = submission_identity(work.problems[submission.problem_id], submission)
-        if identity in distinct or journal.find(identity, submission.problem_id):
+        if identity in distinct or journal.find_result(identity, submission.problem_id):
             continue
         distinct[identity] = Submission(key=submission.key, problem_id=submission.problem_id, code=None)
     return list(distinct.values()), empty_count

@@ -121,7 +121,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
         expected = [shard.info.expected for shard in shards]
         if None not in expected or any(shard.info.unread for shard in shards):
             journal.set_expected_count(None if None in expected else sum(filter(None, expected)))
-        journal.begin()
+        journal.start_run()
         for shard in shards:
             _copy_rows(shard, journal)
     _copy_descriptions([shard.folder for shard in shards], folder)
@@ -165,13 +165,13 @@ def _format_limit(limit: MeasuredLimit) -> str:
 
 def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:
     for row in read_rows(shard.folder):
-        if not shard.shard.has(row["key"]):
+        if not shard.shard.contains(row["key"]):
             reason = f"its row {row['key']!r} is not of shard {shard.shard}"
             raise InputError(reason, where=str(shard.folder), remedy="Score this shard again with fresh=True")
-        journal.record(row, known=True)
+        journal.record_result(row, known=True)
     for key, failure in read_failures(shard.folder).items():
         if key not in journal.done:
-            journal.fail(failure)
+            journal.record_failure(failure)
 
 
 def _copy_descriptions(shards: Sequence[Path], folder: Path) -> None:

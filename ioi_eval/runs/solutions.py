@@ -151,7 +151,7 @@ async def validate(
         call = await judge_work(plan.work, setup)
         keys, judged_problems = {case.key for case in plan.cases}, plan.work.problems
         results = {row["key"]: read_result(row) for row in read_rows(setup.folder) if row["key"] in keys}
-        failures = {**plan.unjudgeable, **setup.failures(keys - results.keys())}
+        failures = {**plan.unjudgeable, **setup.read_failures(keys - results.keys())}
         limits = read_limits_by_label(setup.folder, judged_problems)
         result = validation(plan.cases, judged_problems, results, failures, limits)
         write_rejected(setup.folder, plan.rejected)

@@ -160,7 +160,7 @@ class RunSetup(NamedTuple):
         engine = self.engine.settings if isinstance(self.engine, EngineChoice) else {}
         return {"command": self.options.command, **engine, **self.options.timing.result_settings}
 
-    def failures(self, keys: Collection[str]) -> dict[str, str]:
+    def read_failures(self, keys: Collection[str]) -> dict[str, str]:
         """Return the reasons of the judge failures among some keys."""
         failures = read_failures(self.folder)
         return {key: str(failures[key]["reason"]) for key in keys if key in failures}
@@ -233,7 +233,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             keys is not None and len(keys) <= len(done_before) and all(key in done_before for key in keys)
         )
         if is_done and not is_fresh:
-            journal.begin()  # creates the files also if there are no submissions
+            journal.start_run()  # creates the files also if there are no submissions
             await describe_problems(work, setup, journal, None)
             return RunSummary(skipped=len(keys or ()))
 
@@ -339,7 +339,7 @@ def supersede_outdated_results(work: Work, journal: ResultLog) -> JudgedAgain | 
 
     Of a stream, only the problems are compared: its programs are compared by their author.
     """
-    if journal.unchanged:
+    if journal.is_unchanged:
         return None
     if not (journal.done or journal.failed or journal.superseded):
         return None
@@ -422,7 +422,7 @@ def create_time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> Tim
 
     def store_limit(identity: str, limit: MeasuredLimit) -> None:
         limits[identity] = limit
-        journal.begin()
+        journal.start_run()
         write_limits(setup.folder, limits)
         setup.on_event(LimitMeasured(limit=limit))
 
@@ -461,7 +461,7 @@ def supersede_changed_submissions(
             changed_keys |= {submission.key} if reason is ResultChange.PROGRAM else set()
             if reason is ResultChange.PROBLEM:
                 journal.edited[submission.problem_id] += 1
-    absent_rows = (journal.row(key) for key in earlier_keys if key not in current_keys)
+    absent_rows = (journal.read_row(key) for key in earlier_keys if key not in current_keys)
     lost_count = sum(row.get("submission_sha256") not in current_programs for row in absent_rows)
     if 2 * lost_count > len(earlier_keys):
         raise InputError(
@@ -471,7 +471,7 @@ def supersede_changed_submissions(
             remedy="Choose another out=FOLDER, or give fresh=True to discard the results there",
         )
     for key in [key for key in (*journal.done, *journal.failed) if key not in current_keys]:
-        if journal.problem(key) in problems:
+        if journal.problem_of(key) in problems:
             reasons[ResultChange.GONE] += key in journal.done
             journal.supersede(key)
             changed_keys.add(key)
@@ -490,7 +490,7 @@ def _change_of_result(
     problem = problems.get(submission.problem_id)
     if submission.key not in journal.done or problem is None:
         return None
-    row = journal.row(submission.key)
+    row = journal.read_row(submission.key)
     earlier_identity = row.get("submission_sha256")
     if earlier_identity and earlier_identity != rows.submission_identity(problem, submission):
         return ResultChange.PROGRAM

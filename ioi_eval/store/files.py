@@ -215,7 +215,7 @@ class Lines:
         self._end += len(data)
         return start
 
-    def at(self, offset: int) -> bytes:
+    def read_line_at(self, offset: int) -> bytes:
         """Return the line at an offset."""
         with open(os.dup(self._descriptor), "rb") as stream:  # noqa: PTH123 - a descriptor, not a path
             stream.seek(offset)

@@ -171,7 +171,7 @@ def locate_errors(path: Path, offset: int, shown_path: Path | None = None) -> It
     try:
         yield
     except InputError as error:
-        raise error.but(where=str(shown_path or path), row=_line_number(path, offset)) from error
+        raise error.with_details(where=str(shown_path or path), row=_line_number(path, offset)) from error
 
 
 def _line_number(path: Path, offset: int) -> int:
@@ -297,12 +297,12 @@ class Fingerprint(Value):
     options: Mapping[str, Any] = {}
     versions: Mapping[str, str] = {}
 
-    def edited(self, older: Fingerprint) -> frozenset[str]:
+    def edited_problems(self, older: Fingerprint) -> frozenset[str]:
         """Return the labels of problems that are in both fingerprints and differ."""
         common_names = older.problems.keys() & self.problems.keys()
         return frozenset(name for name in common_names if older.problems[name] != self.problems[name])
 
-    def relabelled(self, older: Fingerprint) -> frozenset[str]:
+    def relabelled_problems(self, older: Fingerprint) -> frozenset[str]:
         """Return old labels of problems that have a new label now, such as `id` and `id@year`."""
         removed, current_digests = older.problems.keys() - self.problems.keys(), set(self.problems.values())
         return frozenset(name for name in removed if older.problems[name] in current_digests)

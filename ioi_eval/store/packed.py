@@ -45,7 +45,7 @@ class Packed(Collection[bytes]):
         return packed
 
     @property
-    def kept(self) -> PackedContent:
+    def to_stored(self) -> PackedContent:
         """Return the content to store in a file."""
         return PackedContent(memoryview(self._content), memoryview(self._ends), memoryview(self._slots))
 
@@ -131,7 +131,7 @@ class Keys(Collection[str]):
         return (item.decode(errors="surrogatepass") for item in self.packed)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Keys) and self.packed.kept == other.packed.kept
+        return isinstance(other, Keys) and self.packed.to_stored == other.packed.to_stored
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -149,7 +149,7 @@ class NamedKeys(Mapping[str, str]):
         self._places = array("I") if places is None else numbers("I", places)
 
     @property
-    def places(self) -> memoryview:
+    def name_indexes(self) -> memoryview:
         """Return the index of each key's name, as a file stores them."""
         return memoryview(self._places)
 
@@ -161,12 +161,12 @@ class NamedKeys(Mapping[str, str]):
                 self.names.append(name)
             self._places.append(self._numbers[name])
 
-    def place(self, key: str) -> int:
+    def name_index(self, key: str) -> int:
         """Return the index of a key, or -1 if it has no name."""
         return self.keys_in_order.find(key)
 
     def __getitem__(self, key: str) -> str:
-        if (index := self.place(key)) < 0:
+        if (index := self.name_index(key)) < 0:
             raise KeyError(key)
         return self.names[self._places[index]]
 

@@ -241,7 +241,7 @@ class ResultLog:
         return "" if self._stored_info is None or self._restart else self._stored_info.fingerprint.dump
 
     @property
-    def unchanged(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Return True if the folder's run has the same fingerprint: dump, problems and options."""
         if self._stored_info is None or self._restart:
             return False
@@ -253,16 +253,16 @@ class ResultLog:
         problems = self._run("SELECT DISTINCT problem FROM results WHERE NOT superseded")
         return {as_text(problem) for (problem,) in problems}
 
-    def problem(self, key: str) -> str:
+    def problem_of(self, key: str) -> str:
         """Return the problem of a result or failure."""
         table = "failures" if key in self.failed else "results"
         return as_text(self._select_value(f"SELECT problem FROM {table} WHERE key = ?", key))
 
-    def row(self, key: str) -> dict[str, Any]:
+    def read_row(self, key: str) -> dict[str, Any]:
         """Return the row with this key, which may be superseded."""
         return self._read_row(self.folder / RESULTS, self._offset(key))
 
-    def find(self, identity: str, problem: str) -> dict[str, Any] | None:
+    def find_result(self, identity: str, problem: str) -> dict[str, Any] | None:
         """Return the row of a submission with the same identity, if the problem is unchanged, or None."""
         return self._find_by_identity(_short_identity(identity, self._problem_digest(problem)))
 
@@ -284,7 +284,7 @@ class ResultLog:
             read_result(row)  # raises InputError for an invalid row, here where its line is known
             return row
 
-    def is_equal(self, key: str, identity: str, program: str) -> bool:
+    def has_same_program(self, key: str, identity: str, program: str) -> bool:
         """Return True if the row with this key has this identity or this hash of its program."""
         _, row = next(decode_lines(self.folder / RESULTS, ResultHead, self._offset(key)))
         return identity == row.submission_sha256 or program == (row.program_sha256 or None)
@@ -298,7 +298,7 @@ class ResultLog:
         """Return the CPU seconds of each judged submission, by problem."""
         times_by_problem: dict[str, list[float]] = {}
         for key in self.done:
-            row = self.row(key)
+            row = self.read_row(key)
             result = read_result(row)
             if result.compiles and not result.repeats:
                 cpu_time = math.fsum(test.cpu_time or 0.0 for test in result.tests)
@@ -425,7 +425,7 @@ class ResultLog:
                 self._index_identities(number, offset, row, problem_digest)
                 self._other_compilers.add(row.compiler)
         except InputError as error:
-            raise error.but(where=str(source.shown)) from error
+            raise error.with_details(where=str(source.shown)) from error
 
     def _open_source(self, path: Path) -> _Source:
         """Return the file as it is now, although another process may replace or remove it later."""
@@ -442,7 +442,7 @@ class ResultLog:
         current = self._run_info.fingerprint
         if not (differences := fingerprint_changes(earlier, current)):
             # Later calls may add problems, so problems that only the earlier call had are kept.
-            edited, relabelled = current.edited(earlier), current.relabelled(earlier)
+            edited, relabelled = current.edited_problems(earlier), current.relabelled_problems(earlier)
             old_problems = {
                 name: sha256 for name, sha256 in earlier.problems.items() if name not in relabelled
             }
@@ -483,7 +483,7 @@ class ResultLog:
 
     # --- new rows ---
 
-    def begin(self) -> None:
+    def start_run(self) -> None:
         """Start the run, even if it has no rows. After a crash during this, the next call does it again."""
         if self._stored_info is None or self._restart:
             self._restart_run()
@@ -522,7 +522,7 @@ class ResultLog:
         self._index_rows(self._run_info.fingerprint.problems)
         self._write_info(replacing=False)
 
-    def record(self, row: Mapping[str, Any], *, known: bool = False) -> None:
+    def record_result(self, row: Mapping[str, Any], *, known: bool = False) -> None:
         """Append the row of a result. `known`: it is copied from an earlier result.
 
         Raises:
@@ -564,7 +564,7 @@ class ResultLog:
                 remedy="Give fresh=True to score everything again, or accept_compiler=True to mix them",
             )
 
-    def fail(self, row: Mapping[str, Any]) -> None:
+    def record_failure(self, row: Mapping[str, Any]) -> None:
         """Append the row of a judge failure. The next call judges the submission again."""
         offset = self._started_writers()[1].append(encode_terminal_safe_json(row))
         self._stale_failures += row["key"] in self.failed
@@ -573,7 +573,7 @@ class ResultLog:
     def _started_writers(self) -> tuple[Lines, Lines]:
         """Return the open files for results and failures. Start the run if necessary."""
         if self._open_files is None:
-            self.begin()
+            self.start_run()
             if self._stored_info != self._run_info:
                 self._write_info(replacing=False)
         return self._open_writers()
@@ -674,7 +674,7 @@ class ResultLog:
         Rows that were written after the index was saved are not in it.
         """
         assert self._stored_info is not None, "there is a run"
-        if (saved := TableFile.saved(self.folder / INDEX)) is None:
+        if (saved := TableFile.load(self.folder / INDEX)) is None:
             return
         facts = msgspec.json.decode(saved.facts, type=_IndexFacts)
         if facts.made_of != _index_inputs_digest(self._stored_info.fingerprint.problems):

@@ -294,9 +294,9 @@ def _wrong_output_column(problem: Problem, result: SubmissionResult) -> dict[str
     input_blob, answer_blob = (None, None) if test is None else (test.input, test.answer)
     wrong_output = {
         "test_name": failed_test.test_name,
-        "input": None if input_blob is None else input_blob.beginning(MAX_OUTPUT),
+        "input": None if input_blob is None else input_blob.read_beginning(MAX_OUTPUT),
         "output": shorten(failed_test.output, MAX_OUTPUT) if failed_test.output else None,
-        "expected": None if answer_blob is None else answer_blob.beginning(MAX_OUTPUT),
+        "expected": None if answer_blob is None else answer_blob.read_beginning(MAX_OUTPUT),
     }
     return {"wrong_output": wrong_output}
 

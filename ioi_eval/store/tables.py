@@ -53,7 +53,7 @@ class TableFile:
         self.close = weakref.finalize(self, _close, self._file, self._connection)
 
     @classmethod
-    def saved(cls, path: Path) -> Self | None:
+    def load(cls, path: Path) -> Self | None:
         """Return the tables that `save` wrote to a file, or None if the file is missing or damaged."""
         tables = cls.__new__(cls)
         try:

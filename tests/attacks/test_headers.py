@@ -53,7 +53,9 @@ class Counting(BorrowedEngine):
 
 async def outcome(artifacts: Artifacts, source: str, problem: Problem | None = None) -> str:
     """Return the program's hash, or the compiler's words, when all that is made for later builds is there."""
-    made = await artifacts.submission(artifacts.prepared(problem or plain_problem()), submitted(source))
+    made = await artifacts.build_submission(
+        artifacts.prepare_problem(problem or plain_problem()), submitted(source)
+    )
     while artifacts.builder.busy:  # noqa: ASYNC110 - made in the background
         await asyncio.sleep(0.01)
     return f"{made.artifact.sha256} {made.log}" if isinstance(made, BuildSuccess) else made.log

@@ -64,5 +64,5 @@ def test_each_class_of_package_keys_has_a_table_in_docs() -> None:
 def test_key_descriptions_contain_no_table_separator() -> None:
     list_formats()
     for kind in subclasses(Keys):
-        for key in kind.declared().values():
+        for key in kind.declared_keys().values():
             assert "|" not in f"{key.name}{key.meaning}{key.if_missing}", f"{kind.__name__}.{key.name}"

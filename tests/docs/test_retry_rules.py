@@ -109,5 +109,5 @@ def test_retry_waits_double_up_to_longest() -> None:
 
 
 def test_message_after_the_last_retry_names_the_retry_rule() -> None:
-    assert retry.REPLY.used_up(4) == "after 4 attempts (retry rule `reply`)"
-    assert retry.REPLY.used_up(1) == "after 1 attempt (retry rule `reply`)"
+    assert retry.REPLY.describe_exhaustion(4) == "after 4 attempts (retry rule `reply`)"
+    assert retry.REPLY.describe_exhaustion(1) == "after 1 attempt (retry rule `reply`)"

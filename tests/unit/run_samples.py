@@ -71,11 +71,11 @@ def write_run(
 ) -> Path:
     """A run's folder with these rows, as nobody judged them."""
     with ResultLog.open(folder, made_of or Fingerprint(dump="d" * 64), settings=settings) as journal:
-        journal.begin()
+        journal.start_run()
         for row in rows:
-            journal.record(row)
+            journal.record_result(row)
         for row in failures:
-            journal.fail(row)
+            journal.record_failure(row)
     return folder
 
 

@@ -177,9 +177,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ioi-eval-report-") as temporary:
         folder = arguments.keep or Path(temporary)
         with ResultLog.open(folder, Fingerprint(dump="d" * 64)) as journal:
-            journal.begin()
+            journal.start_run()
             for row in make_rows(arguments.rows, arguments.models, arguments.problems, arguments.tests):
-                journal.record(row)
+                journal.record_result(row)
         number = arguments.rows * arguments.copies
         repeat_rows(folder / RESULTS, arguments.rows, number - arguments.rows, arguments.rows)
         measure_report(folder, number)

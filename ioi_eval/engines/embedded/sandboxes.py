@@ -230,7 +230,7 @@ class Sandboxes:
             if folder is not None:
                 remove_tree(folder, last=_OWNER)
         except OSError as error:
-            used_up = LEFT_FOLDER.used_up(LEFT_FOLDER.max_attempts)
+            used_up = LEFT_FOLDER.describe_exhaustion(LEFT_FOLDER.max_attempts)
             raise EngineError(f"{folder} could not be removed {used_up}: {error}") from error
         finally:
             if lock >= 0:

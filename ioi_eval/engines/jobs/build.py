@@ -507,7 +507,7 @@ class Builder:
                 )
             except ToolchainGone as error:  # the next job is for the servers that there are now
                 TOOLCHAIN.log(_log, error, attempt)
-        used_up = TOOLCHAIN.used_up(TOOLCHAIN.max_attempts)
+        used_up = TOOLCHAIN.describe_exhaustion(TOOLCHAIN.max_attempts)
         raise JudgeFailure(f"servers changed their {spec.tool} again and again, {used_up}", phase="compiling")
 
     async def build_anew(self, spec: BuildSpec) -> BuildSuccess | CompileError:

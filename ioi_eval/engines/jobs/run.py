@@ -595,7 +595,7 @@ async def execute(
             if not isinstance(error, PASSING):
                 raise JudgeFailure(reason, phase=phase) from error
             if attempt >= (attempts or REPLY.max_attempts):
-                raise JudgeFailure(f"{reason}, {REPLY.used_up(attempt)}", phase=phase) from error
+                raise JudgeFailure(f"{reason}, {REPLY.describe_exhaustion(attempt)}", phase=phase) from error
             REPLY.log(_log, reason)
         await asyncio.sleep(REPLY.wait_after(attempt))
         attempt += 1

@@ -141,7 +141,7 @@ class TestRunner:
                 return await self._run_with_repeats(batch)
             except ArtifactsLost as lost:
                 if LOST_PROGRAM.is_last(attempt):
-                    used_up = LOST_PROGRAM.used_up(attempt)
+                    used_up = LOST_PROGRAM.describe_exhaustion(attempt)
                     reason = f"a program was lost with the worker that had built it {used_up}"
                     raise JudgeFailure(reason, phase="judging") from lost
                 LOST_PROGRAM.log(_log, lost)
@@ -190,7 +190,7 @@ class TestRunner:
                     return reports
                 NO_LINE.log(_log, "the job reports about no test", attempt)
         raise JudgeFailure(
-            f"{no_report_message(ending, servers)}, {NO_LINE.used_up(NO_LINE.max_attempts)}",
+            f"{no_report_message(ending, servers)}, {NO_LINE.describe_exhaustion(NO_LINE.max_attempts)}",
             phase=f"judging problem {batch.problem.id}",
             test=batch.tests[0].test.name,
         )

@@ -406,7 +406,7 @@ class Prober:
             except LateAnswer as error:
                 late = str(error)
             PROBE.log(_log, late, attempt)
-        ended = PROBE.used_up(PROBE.max_attempts)
+        ended = PROBE.describe_exhaustion(PROBE.max_attempts)
         raise EngineUnavailable(
             f"{url} {TOO_SLOW}: a script of ours did not end in {given / 1000:g} s there {ended}"
         )

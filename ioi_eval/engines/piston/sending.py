@@ -193,13 +193,13 @@ class Tokens:
     def out_of(self, text: str) -> str:
         """Return a message without any token."""
         for token in self._all_tokens:
-            text = token.out_of(text)
+            text = token.remove_from(text)
         return text
 
     def out_of_reply(self, body: bytes) -> bytes:
         """Return a reply without any token."""
         for token in self._all_tokens:
-            body = token.out_of_reply(body)
+            body = token.remove_from_reply(body)
         return body
 
 
@@ -318,7 +318,7 @@ class HttpClient:
         token = self._tokens.of(url)
         if token is None:
             token = self._tokens.told(url, (await self._request("GET", url, "/", time)).body)
-        headers = {"Authorization": token.bearer} if token else {}
+        headers = {"Authorization": token.as_bearer} if token else {}
         try:
             return await self._request(method, url, path, time, request, headers)
         except EngineError:
@@ -344,7 +344,7 @@ class HttpClient:
 
         headers = {"Content-Type": "application/json", "Content-Length": str(size), "Expect": "100-continue"}
         if token:
-            headers["Authorization"] = token.bearer
+            headers["Authorization"] = token.as_bearer
         timeout = aiohttp.ClientTimeout(total=time, sock_connect=self._connect)
         try:
             async with self._session.post(

@@ -164,7 +164,7 @@ class Diagnoser:
                 continue
             first_failure = next((test for test in failed if test.output), failed[0])
             test = tests[first_failure.test_name]
-            expected = "" if test.answer is None else test.answer.beginning(_MAX_SHOWN)
+            expected = "" if test.answer is None else test.answer.read_beginning(_MAX_SHOWN)
             shown_difference = (
                 difference(first_failure.output, expected)
                 if first_failure.output and expected
@@ -178,7 +178,7 @@ class Diagnoser:
                 tests=tuple(test.test_name for test in failed),
                 status=first_failure.status.value,
                 difference=shown_difference,
-                input=test.input.beginning(_MAX_SHOWN),
+                input=test.input.read_beginning(_MAX_SHOWN),
                 output=first_failure.output[:_MAX_SHOWN],
                 expected=expected,
             )

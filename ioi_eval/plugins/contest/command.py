@@ -155,7 +155,7 @@ def _read_tokens(path: Path) -> dict[str, str]:
                 problem = f"{owners[token]!r} and {name!r} have the same token"
                 raise InputError(problem, field="token", remedy="Give each participant its own token")
         except InputError as error:
-            raise error.but(where=str(path), row=number) from None
+            raise error.with_details(where=str(path), row=number) from None
         tokens[name] = token
     if not tokens:
         remedy = "Write a name in each line"

@@ -252,14 +252,14 @@ class Contest:
         await self.close()
 
     @property
-    def seconds(self) -> float:
+    def elapsed_s(self) -> float:
         """Return the seconds since the start. They never decrease, even if the clock is set back."""
         self._latest = max(self._latest, self._clock() - self.started)
         return self._latest
 
     @property
-    def over(self) -> bool:
-        return self.rules.seconds is not None and self.seconds >= self.rules.seconds
+    def is_over(self) -> bool:
+        return self.rules.seconds is not None and self.elapsed_s >= self.rules.seconds
 
     def scoreboard(self, *, frozen_from: float | None = None) -> tuple[ScoreboardRow, ...]:
         """Return the rows of all participants: the most points first, of equal points the earlier ones.
@@ -278,7 +278,7 @@ class Contest:
             )
         return tuple(sorted(rows, key=lambda row: (-row.points, row.gained or 0.0, row.participant)))
 
-    def solved(self, participant: str, problem: str) -> bool:
+    def has_solved(self, participant: str, problem: str) -> bool:
         """Return True if a participant has full marks, even if rounded points are a little lower."""
         attempts = self._find_participant(participant).problems.get(problem)
         return attempts is not None and attempts.has_full_marks(self.rules.mode)
@@ -351,10 +351,10 @@ class Session:
     def standing(self) -> Standing:
         """Return the participant's points, and the scoreboard if the rules show it."""
         problems, rules = self.problems(), self._rules
-        seconds_left = None if rules.seconds is None else max(0.0, rules.seconds - self._contest.seconds)
+        seconds_left = None if rules.seconds is None else max(0.0, rules.seconds - self._contest.elapsed_s)
         points = [problem.points for problem in problems if problem.points is not None]
         shows_scoreboard = rules.scoreboard and self._includes_feedback(Feedback.POINTS)
-        frozen_from = rules.frozen_from(self._contest.seconds)
+        frozen_from = rules.frozen_from(self._contest.elapsed_s)
         return Standing(
             participant=self.participant,
             points=round(sum(points), 6) if len(points) == len(problems) else None,
@@ -399,7 +399,7 @@ class Session:
         """`has_manager`: the sample manager runs the program, and its messages are shown."""
         attempts = self._state.problems[problem]
         async with self._take_slot():
-            max_runs, started_s = self._rules.runs, self._contest.seconds
+            max_runs, started_s = self._rules.runs, self._contest.elapsed_s
             if max_runs is not None and attempts.runs >= max_runs:
                 raise RefusedCall(f"all {max_runs} runs for {problem} are used up")
             attempts.runs += 1
@@ -502,7 +502,7 @@ class Session:
                 earlier_number == last_number or self._rules.mode != scoring.ScoreMode.MAX_TOKENED_LAST
             ):
                 return self._submission_reply(definition, attempts, earlier_number, repeats=True)
-            time_s, max_submissions = self._contest.seconds, self._rules.submissions
+            time_s, max_submissions = self._contest.elapsed_s, self._rules.submissions
             if max_submissions is not None and len(attempts.results) >= max_submissions:
                 raise RefusedCall(f"all {max_submissions} submissions for {problem} are used up")
             if attempts.last is not None and time_s - attempts.last < self._rules.pause:
@@ -516,7 +516,7 @@ class Session:
             self._refuse_late()
             if not attempts.results:  # a call in progress may have submitted something
                 await self._judge_for_points(
-                    problem, definition, empty_submission, self._contest.seconds, None
+                    problem, definition, empty_submission, self._contest.elapsed_s, None
                 )
 
     async def _judge_pending(self, row: Mapping[str, Any]) -> SubmissionReply:
@@ -700,7 +700,7 @@ class Session:
             yield
 
     def _refuse_late(self) -> None:
-        if self._contest.over or self._contest.closed:
+        if self._contest.is_over or self._contest.closed:
             raise RefusedCall("the contest is over")
 
     # --- what comes of it ---
@@ -776,7 +776,7 @@ class Session:
 
     def _includes_feedback(self, min_feedback: Feedback) -> bool:
         levels = [Feedback.NONE, Feedback.VERDICT, Feedback.POINTS, Feedback.FULL]
-        return self._contest.over or levels.index(self._rules.feedback) >= levels.index(min_feedback)
+        return self._contest.is_over or levels.index(self._rules.feedback) >= levels.index(min_feedback)
 
     def _submission_reply(
         self, problem: Problem, attempts: _Attempts, number: int, *, repeats: bool = False

@@ -90,7 +90,7 @@ class Episode:
         """Return the statement and the rules."""
         return f"{as_markdown(self.statement)}\n{self._contest.rules.rules_text()}\n"
 
-    def read(self, offset: int = 0) -> str:
+    def read_statement(self, offset: int = 0) -> str:
         """Return at most 32,768 characters of the prompt from an offset, and the call that reads on."""
         prompt, offset = self.prompt, max(0, offset)
         end = offset + MAX_PART_LENGTH
@@ -122,16 +122,16 @@ class Episode:
     @property
     def share(self) -> float:
         """Return the share of the points so far, in [0, 1]. Only full marks are exactly 1."""
-        if self._contest.solved(_ALONE, self.label):
+        if self._contest.has_solved(_ALONE, self.label):
             return 1.0
         max_points = self.statement.points_max
         return min(self.points / max_points, math.nextafter(1.0, 0.0)) if max_points else 0.0
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Return True if the participant has full marks or may submit nothing more."""
         (state,) = self._session.problems()
-        return self.share == 1 or state.submissions_left == 0 or self._contest.over
+        return self.share == 1 or state.submissions_left == 0 or self._contest.is_over
 
     def summary_values(self) -> dict[str, Any]:
         """Return the state as plain values."""
@@ -140,7 +140,7 @@ class Episode:
             "points": self.points,
             "max_points": self.statement.points_max,
             "share": self.share,
-            "done": self.done,
+            "done": self.is_done,
             "submissions": self.submissions,
             **({"unjudged": self.unjudged} if self.unjudged else {}),
         }

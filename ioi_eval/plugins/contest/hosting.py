@@ -161,7 +161,7 @@ async def open_contest(
                     )
                     available_names = ", ".join(sorted(available))
                     raise InputError(what, field="languages", remedy=f"{remedy}: {available_names}")
-                journal.begin()
+                journal.start_run()
                 begun = _PendingFolder(journal, problems)
                 limits = create_time_limits(judge, setup, journal)
                 with contextlib.closing(_Ledger(journal)) as ledger:
@@ -210,7 +210,7 @@ async def _available_languages(judge: Judge) -> set[str]:
 
 def _refuse_lost_results(journal: ResultLog) -> None:
     """Raise InputError if problems with results have changed: these submissions would be lost."""
-    if lost_problems := [journal.row(key)["problem_id"] for key in journal.superseded]:
+    if lost_problems := [journal.read_row(key)["problem_id"] for key in journal.superseded]:
         raise InputError(
             f"{', '.join(sorted({*lost_problems}))}: changed or renamed since the contest began, "
             f"which would lose {counted(len(lost_problems), 'submission')}",
@@ -308,10 +308,10 @@ class _Ledger:
         self._runs = Lines(path)
 
     def save_result(self, row: Mapping[str, Any]) -> None:
-        self._journal.record(row)
+        self._journal.record_result(row)
 
     def save_failure(self, row: Mapping[str, Any]) -> None:
-        self._journal.fail(row)
+        self._journal.record_failure(row)
 
     def save_run(self, row: Mapping[str, Any]) -> None:
         self._runs.append(msgspec.json.encode(row))
@@ -441,7 +441,7 @@ async def compete(
         max_turns = turn_options.number if isinstance(author, ModelOptions) else 1
         is_agent = isinstance(author, AgentOptions)
         refusals = {
-            label: requests.refusal(problem, can_submit_files=is_agent)
+            label: requests.refusal_reason(problem, can_submit_files=is_agent)
             for label, problem in contest.problems.items()
         }
         author_hash = fingerprint((), full_name, author_settings(author))
@@ -528,13 +528,13 @@ class _ProblemWork(NamedTuple):
     async def _solve(self, session: Session) -> None:
         problem = self.contest.problems[self.label]
         is_agent = isinstance(self.author, Agent)
-        language = self.requests.language(problem).language
+        language = self.requests.choose_language(problem).language
         if self.refused:
             if problem.unusable:
                 with contextlib.suppress(UnjudgedCall):  # the failures have it
                     await session.end(self.label, language)
             raise JudgeFailure(self.refused, final=True)
-        prompt = self.requests.prompt(problem, language)
+        prompt = self.requests.make_prompt(problem, language)
         if is_agent:
             prompt += _AGENT_INSTRUCTIONS.format(problem=self.label, rules=self.contest.rules.rules_text())
         conversation, submission_numbers = tuple[tuple[str, str], ...](), set[int]()
@@ -569,7 +569,7 @@ class _ProblemWork(NamedTuple):
                 submission_numbers.add(submission_reply.number)
                 shows_points = submission_reply.best is not None
                 if submission_reply.verdict is Verdict.AC or (
-                    shows_points and self.contest.solved(session.participant, self.label)
+                    shows_points and self.contest.has_solved(session.participant, self.label)
                 ):
                     return
             conversation += (("user", prompt), ("assistant", reply.generation))
@@ -611,7 +611,7 @@ class _ReplyLog:
             if participant in names and turn > max_turns:
                 raise self._mismatch_error(f"of more than {max_turns} turns")
             self._replies[key] = prompt, reply
-            budget.spend(reply.usage)
+            budget.add_usage(reply.usage)
         self._file = Lines(path)
 
     def _mismatch_error(self, kind: str) -> InputError:

@@ -81,7 +81,7 @@ class OpenContest(MCPEnvironment):
         """Start a new episode, with a problem or with one that the seed chooses."""
         self._episode, self._rewarded = self._episodes.start(problem, seed), 0.0
         self._state = State(episode_id=episode_id, step_count=0)
-        return StartObservation(reward=0.0, problem=self.episode.label, prompt=self.episode.read())
+        return StartObservation(reward=0.0, problem=self.episode.label, prompt=self.episode.read_statement())
 
     async def reset_async(self, *positional: Any, **named: Any) -> StartObservation:
         return await asyncio.to_thread(self.reset, *positional, **named)
@@ -90,7 +90,7 @@ class OpenContest(MCPEnvironment):
         episode = await asyncio.to_thread(lambda: self.episode)
         found = await super().step_async(action, timeout_s=timeout_s or _CALL_TIMEOUT_S, **others)
         self._state.step_count += 1
-        found.done = episode.done
+        found.done = episode.is_done
         if episode.unjudged:
             found.reward = None
         else:  # the reward includes points of earlier calls that nobody waited for
@@ -114,7 +114,7 @@ class OpenContest(MCPEnvironment):
         Args:
             offset: Where to begin, in characters. The end of a long problem says where to go on.
         """
-        return self.episode.read(offset)
+        return self.episode.read_statement(offset)
 
     def _make_tool(self, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)

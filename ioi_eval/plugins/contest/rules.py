@@ -485,8 +485,8 @@ def make_statement(
         samples=tuple(
             Sample(
                 name=test.name,
-                input=test.input.beginning(sample_bytes),
-                output="" if test.answer is None else test.answer.beginning(sample_bytes),
+                input=test.input.read_beginning(sample_bytes),
+                output="" if test.answer is None else test.answer.read_beginning(sample_bytes),
             )
             for test in sample_tests(problem)
         ),

@@ -124,9 +124,9 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
         except UnjudgedCall as error:
             found = {"error": str(error)}  # verifiers would drop the state of a call that raises
         finally:
-            state.share, state.points, state.done = episode.share, episode.points, episode.done
+            state.share, state.points, state.done = episode.share, episode.points, episode.is_done
             state.submissions, state.unjudged = episode.submissions, episode.unjudged
-            if episode.done:
+            if episode.is_done:
                 self._begun.pop(state.rollout, None)
         return found
 

@@ -195,7 +195,7 @@ class CaseReader:
             command = (self._add_generator(keys, self._folder), *arguments)
             self.generated_tests.append(GeneratedTest(paths["in"], paths["out"], command))
             return fields
-        if any(self._files.path(path) is None for path in paths.values()):
+        if any(self._files.find_path(path) is None for path in paths.values()):
             problem = f"there is no {paths['in']} or {paths['out']}, which a program writes"
             remedy = "Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR)"
             fields.report_fault("generator", problem, remedy)
@@ -221,7 +221,7 @@ class CaseReader:
         if not fields.has_field(key):
             return Blob.of(b"")
         name = fields.read_text(key)
-        content = self._files.content(name, binary=binary)
+        content = self._files.read_content(name, binary=binary)
         if content is None:
             fields.report_fault(
                 key, f"there is no file {name!r} in the package", "Add it, or correct the name"
@@ -231,7 +231,7 @@ class CaseReader:
 
 def _list_inherited_names(fields: Fields) -> list[str]:
     """Return the keys in the fields that cases inherit."""
-    return [name for name in InheritedKeys.declared() if fields.has_field(name)]
+    return [name for name in InheritedKeys.declared_keys() if fields.has_field(name)]
 
 
 # --- cases by the names of files ---------------------------------------------------------------------

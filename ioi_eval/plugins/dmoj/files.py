@@ -41,18 +41,18 @@ class PackageFiles:
             return []
         return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
-    def path(self, name: str) -> Path | None:
+    def find_path(self, name: str) -> Path | None:
         """Return the path of a file: in the folder, else in the archive. None if there is no such file."""
         folders = (self._folder, self._archive_path) if stays_in_folder(name) else ()
         paths = (folder / name for folder in folders if folder is not None)
         return next((path for path in paths if path.is_file()), None)
 
-    def content(self, name: str, *, binary: bool = True) -> Blob | None:
+    def read_content(self, name: str, *, binary: bool = True) -> Blob | None:
         """Return a file's content, or None if there is no such file.
 
         If the file is not binary, all line ends become LF and the last line gets one, as in DMOJ's judge.
         """
-        path = self.path(name)
+        path = self.find_path(name)
         if path is None:
             return None
         if binary:

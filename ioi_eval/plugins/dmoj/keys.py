@@ -144,7 +144,7 @@ class CaseKeys(InheritedKeys):
     ) -> None:
         """Report keys that have no effect in a case or a batch."""
         names = tuple(map(str, self.values)) if names is None else names
-        misplaced = [name for name in names if name in PackageKeys.declared()]
+        misplaced = [name for name in names if name in PackageKeys.declared_keys()]
         for name in misplaced:
             self.report_fault(name, "it has no effect in a case", "Move it to the top of the file")
         super().check_keys([name for name in names if name not in misplaced], unknown)

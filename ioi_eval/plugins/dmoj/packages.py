@@ -33,13 +33,15 @@ class Dmoj(DeclaredFormat[DmojHeader]):
     rank = 60
 
     def problem(self, folder: Path, where: str, header: DmojHeader, faults: Faults) -> Problem:
-        problem_id = self.checked_id(folder, where, header, faults)
+        problem_id = self.read_id(folder, where, header, faults)
         if header.has_field("interactive") and header.has_field("signature_grader"):
             header.report_fault("interactive", "there is also a signature_grader", "Remove one of the two")
         is_interactive = header.has_field("interactive")
         line_buffered = is_interactive and header.unbuffered
         if line_buffered:
-            faults.note("unbuffered: programs in C, C++ and Python write lines at once, others flush", HEADER)
+            faults.add_note(
+                "unbuffered: programs in C, C++ and Python write lines at once, others flush", HEADER
+            )
         header.file_io.check_keys()
         suite = list(read_suite(folder, faults))
         files = PackageFiles(folder, header)
@@ -51,7 +53,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
             sentence = (
                 "linecount: the output of a program that fails earns nothing here, unlike in DMOJ's judge"
             )
-            faults.note(sentence, HEADER)
+            faults.add_note(sentence, HEADER)
         by_percent = uses_percentages(header, reader.checkers)
         full = 100.0 if by_percent else max_points
         checker = read_checker(folder, header, reader.checkers, full)
@@ -90,9 +92,9 @@ class Dmoj(DeclaredFormat[DmojHeader]):
             cpp_standard="gnu++20",
         )
 
-    def making(self, folder: Path, faults: Faults) -> TestGeneration | None:
+    def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         """Return the calls of generators, which write an input and, to standard error, its answer."""
-        values = self.mapping(folder, faults)
+        values = self.read_header(folder, faults)
         if values is None:
             return None
         header = DmojHeader(values, HEADER, faults)
@@ -100,7 +102,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
         reader.read()
         if not reader.generated_tests and not faults.errors:
             remedy = "Its tests are in the package already"
-            faults.add("no case has a generator", HEADER, field="generator", remedy=remedy)
+            faults.report("no case has a generator", HEADER, field="generator", remedy=remedy)
         return TestGeneration(
             tests=tuple(reader.generated_tests), generators=reader.generators, solution=None
         )
@@ -116,9 +118,9 @@ def _read_limits(
         if not suite_limits:
             defaults = f"{DEFAULT_TIME_S:g} s and {DEFAULT_MEMORY_KIB >> 10} MiB"
             sentence = f"no limits are in the package: {defaults}, as by default in DMOJ's judge"
-            faults.note(f"{sentence}; time_limit=... and memory_limit=... set others")
+            faults.add_note(f"{sentence}; time_limit=... and memory_limit=... set others")
         if len(set(suite_limits)) > 1:
-            faults.note("its tests have several limits; the largest ones are used", "tests")
+            faults.add_note("its tests have several limits; the largest ones are used", "tests")
         largest_time = max((time for time, _ in suite_limits), default=0.0)
         largest_memory = max((memory for _, memory in suite_limits), default=DEFAULT_MEMORY_KIB)
         time, memory_kib = time or largest_time or DEFAULT_TIME_S, memory_kib or largest_memory or 1

@@ -118,7 +118,7 @@ def read_graders(header: DmojHeader, files: PackageFiles) -> tuple[tuple[NamedBl
     keys.check_keys()
     content_by_key = dict[str, bytes]()
     for key, name in (("entry", keys.entry), ("header", keys.grader_header)):
-        content = files.content(name) if name else None
+        content = files.read_content(name) if name else None
         if name and (content is None or not is_plain_name(name)):
             keys.report_fault(key, f"there is no file {name!r} in the package", "Add it, or correct the name")
         content_by_key[key] = content.read() if content is not None else b""

@@ -59,11 +59,11 @@ def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], fault
     codes = _read_codes(keys.expect if keys.has_field("expect") else "AC", keys, "expect")
     for key in ("score", "score_cases"):
         if keys.has_field(key):
-            faults.note(f"{key} is not compared", keys.file)
+            faults.add_note(f"{key} is not compared", keys.file)
     if codes == {_COMPILE_ERROR}:
         expected, rules = "compile_error", list[KeywordForTests]()
     elif _JUDGE_ERROR in codes:
-        faults.note("ignored: it expects a failure of the judge", keys.file)
+        faults.add_note("ignored: it expects a failure of the judge", keys.file)
         return None
     else:
         codes_by_test = dict(_read_case_codes(keys, test_names, faults))
@@ -91,7 +91,7 @@ def _read_case_codes(
         if str(number) in test_names:
             yield str(number), _read_codes(codes, keys, "cases")
         else:
-            faults.note(f"cases: there is no case {number}, so its codes are ignored", keys.file)
+            faults.add_note(f"cases: there is no case {number}, so its codes are ignored", keys.file)
 
 
 def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:

@@ -131,15 +131,15 @@ class Italy(DeclaredFormat[ItalyHeader]):
             (folder / _GEN).is_file() or (folder / "input").is_dir()
         )
 
-    def mapping(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
+    def read_header(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
         """Return the header's content with new names for old ones, or None after a fault."""
-        values = super().mapping(folder, faults)
+        values = super().read_header(folder, faults)
         if values is None:
             return None
         return {**{new: values[name] for new, name in _OLD_NAMES.items() if name in values}, **values}
 
     def problem(self, folder: Path, where: str, header: ItalyHeader, faults: Faults) -> Problem:
-        problem_id = self.checked_id(folder, where, header, faults)
+        problem_id = self.read_id(folder, where, header, faults)
         manager = _find_program(folder, _MANAGERS, faults)
         has_files = header.output_only_testcases or header.output_optional_testcases
         task = TaskType.BATCH_AND_OUTPUT if has_files else TaskType.BATCH
@@ -180,9 +180,9 @@ class Italy(DeclaredFormat[ItalyHeader]):
             solutions=tuple(_read_solutions(folder, task, options)),
         )
 
-    def making(self, folder: Path, faults: Faults) -> TestGeneration | None:
+    def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         """Return how cmsMake generates tests: gen/GEN has the arguments, or a file to copy, for each test."""
-        values = self.mapping(folder, faults)
+        values = self.read_header(folder, faults)
         programs = {
             role: _find_program(folder, stems, faults) for role, stems in _GENERATING_PROGRAMS.items()
         }
@@ -191,7 +191,7 @@ class Italy(DeclaredFormat[ItalyHeader]):
         header = ItalyHeader(values, self.header, faults)
         for role in ("generator", "solution"):
             if programs[role] is None and not faults.errors:
-                faults.add(
+                faults.report(
                     f"no source of the {role}",
                     _GENERATING_PROGRAMS[role][0],
                     remedy="Add it, in C++ or Python",
@@ -203,7 +203,7 @@ class Italy(DeclaredFormat[ItalyHeader]):
         graders = tuple(_find_graders(folder))
         if language == "python" and find_first_by_stem(graders, ["graders/grader"]) is not None:
             problem = "generating with a solution in Python that has a grader is not supported"
-            faults.add(problem, source.name, remedy="Generate the tests by cmsMake")
+            faults.report(problem, source.name, remedy="Generate the tests by cmsMake")
         # The solution is in the folder of the files that it is compiled with.
         linked = NamedBlob(name=f"graders/{PurePosixPath(source.name).name}", content=source.content)
         linked_graders = (file for file in graders if language_of(file.name) in (None, language))
@@ -282,7 +282,9 @@ def _find_program(folder: Path, stems: Sequence[str], faults: Faults) -> Executa
         if (source := find_first_by_stem(files, [stem])) is not None:
             return Executable(put_first(source, files), language_of(source.name) or "c++", linked=True)
         if (folder / stem).is_file():
-            faults.add("a binary without its source", stem, remedy=f"Add {stem}.cpp: programs are built here")
+            faults.report(
+                "a binary without its source", stem, remedy=f"Add {stem}.cpp: programs are built here"
+            )
     return None
 
 
@@ -295,7 +297,7 @@ def _refuse_misnamed_programs(folder: Path, faults: Faults) -> None:
             if language_of(path.name) and path.suffix not in _HEADER_SUFFIXES:
                 problem = "it is neither a checker nor a manager by its name"
                 remedy = f"Call it {' or '.join(stem + path.suffix for stem in (*_CHECKERS, *_MANAGERS))}"
-                faults.add(problem, f"{part}/{path.name}", remedy=remedy)
+                faults.report(problem, f"{part}/{path.name}", remedy=remedy)
 
 
 # --- tests and subtasks ------------------------------------------------------------------------------
@@ -315,9 +317,9 @@ def _read_tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
     if missing:
         first = missing[0].relative_to(folder).as_posix()
         remedy = "Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR), or as cmsMake does"
-        faults.add(f"{len(missing)} files of {count} tests are missing", first, remedy=remedy)
+        faults.report(f"{len(missing)} files of {count} tests are missing", first, remedy=remedy)
     elif not count:
-        faults.add("no tests", _GEN, remedy="Give it a line for each test")
+        faults.report("no tests", _GEN, remedy="Give it a line for each test")
     else:
         for part, used in zip(("input", "output"), zip(*pairs, strict=True), strict=True):
             note_unused_files(folder, part, frozenset(used), faults)
@@ -341,13 +343,13 @@ def _read_listed_subtasks(folder: Path, faults: Faults) -> list[_ListedSubtask] 
     for row, arguments, comment in _read_gen_lines(folder):
         begins, copies = comment.startswith("ST:"), comment.startswith("COPY:")
         if sum(map(bool, (arguments, begins, copies))) > 1:
-            faults.add("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
+            faults.report("a test and a command in one line", _GEN, row=row, remedy="Give each its own line")
         elif begins:
             match = re.fullmatch(r"ST:\s*([0-9]{1,9})", comment)
             if match is None:
-                faults.add(f"{comment!r} has no points", _GEN, row=row, remedy="Write `#ST: 20`")
+                faults.report(f"{comment!r} has no points", _GEN, row=row, remedy="Write `#ST: 20`")
             if subtasks[-1].points is None and subtasks[-1].test_count:
-                faults.add("a test before the first subtask", _GEN, row=row, remedy="Move it below")
+                faults.report("a test before the first subtask", _GEN, row=row, remedy="Move it below")
             earlier = subtasks if subtasks[-1].points is not None else []
             subtasks = [*earlier, _ListedSubtask(int(match[1]) if match else 0, 0)]
         elif arguments or copies:
@@ -355,14 +357,14 @@ def _read_listed_subtasks(folder: Path, faults: Faults) -> list[_ListedSubtask] 
             subtasks[-1] = _ListedSubtask(points, count + 1)
         elif _ALMOST_COMMAND.match(comment):
             remedy = "Write `#ST: 20`, `#COPY: a.txt`"
-            faults.add(f"{comment!r} is only a comment", _GEN, row=row, remedy=remedy)
+            faults.report(f"{comment!r} is only a comment", _GEN, row=row, remedy=remedy)
     return subtasks
 
 
 def _list_generated_tests(folder: Path, faults: Faults) -> Iterator[GeneratedTest]:
     """Yield the tests in gen/GEN, with the number of their subtask if there are subtasks."""
     if not (folder / _GEN).is_file():
-        faults.add("missing file", _GEN, remedy="Give it a line for each test")
+        faults.report("missing file", _GEN, remedy="Give it a line for each test")
         return
     number, subtask = 0, 0
     for row, arguments, comment in _read_gen_lines(folder):
@@ -372,7 +374,7 @@ def _list_generated_tests(folder: Path, faults: Faults) -> Iterator[GeneratedTes
         if not arguments and not copied:
             continue
         if copied and not (stays_in_folder(copied) and (folder / copied).is_file()):
-            faults.add(f"there is no file {copied!r}", _GEN, row=row, remedy="Add it, or correct the name")
+            faults.report(f"there is no file {copied!r}", _GEN, row=row, remedy="Add it, or correct the name")
         path = f"input/input{number}.txt"
         exists = (folder / path).is_file()
         yield GeneratedTest(
@@ -400,20 +402,22 @@ def _read_subtasks(
     if key_count == len(_SCORE_TYPE_KEYS):
         return read_subtasks(folder, header, tuple(test_names), faults)
     if key_count:
-        faults.note(f"ignored: {' and '.join(_SCORE_TYPE_KEYS)} have an effect only together", header.file)
+        faults.add_note(
+            f"ignored: {' and '.join(_SCORE_TYPE_KEYS)} have an effect only together", header.file
+        )
     if not listed_subtasks and (folder / _CASES).is_file():
         problem = f"it has the subtasks, and there is no {_GEN}"
-        faults.add(problem, _CASES, remedy="Let task-maker write that file")
+        faults.report(problem, _CASES, remedy="Let task-maker write that file")
     if not listed_subtasks or listed_subtasks[0].points is None:
         points = header.total_value
         return (Subtask(name="all", points=points, tests=tuple(test_names), score_type=ScoreType.SUM),)
     total = sum(subtask.points or 0 for subtask in listed_subtasks)
     if total != _TOTAL_POINTS:
-        faults.add(f"its subtasks have {total} points", _GEN, remedy=f"Expected {_TOTAL_POINTS} together")
+        faults.report(f"its subtasks have {total} points", _GEN, remedy=f"Expected {_TOTAL_POINTS} together")
     subtasks, start = list[Subtask](), 0
     for index, (subtask_points, count) in enumerate(listed_subtasks):
         if subtask_points and not count:
-            faults.add(f"subtask {index} has points and no tests", _GEN, remedy="Add a test to it")
+            faults.report(f"subtask {index} has points and no tests", _GEN, remedy="Add a test to it")
         tests = tuple(test_names[start : start + count])
         subtasks.append(Subtask(name=str(index), points=subtask_points or 0, tests=tests))
         start += count

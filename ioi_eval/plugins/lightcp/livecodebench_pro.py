@@ -47,10 +47,10 @@ class LiveCodeBenchPro(Benchmark):
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
         """Yield the problems. A problem that is in several quarters is yielded once."""
-        return (self.candidate(main[rows[0]]) for rows in main.groups(self.named.id).values())
+        return (self.candidate(main[rows[0]]) for rows in main.group_rows(self.named.id).values())
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        return f"{tables.main.fingerprint} {tables.stamp(TESTS, f'{candidate.id}.zip')}"
+        return f"{tables.main.fingerprint} {tables.file_stamp(TESTS, f'{candidate.id}.zip')}"
 
     def problem(
         self, candidate: Candidate, tables: Tables, contents: ContentStore, options: BenchmarkOptions

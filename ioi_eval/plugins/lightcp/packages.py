@@ -150,7 +150,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
             )
         role, source = ("interactor", header.interactor) if is_interactive else ("checker", header.checker)
         program = self._load_program(folder, header, role, source)
-        problem_id = self.checked_id(folder, where, header, faults)
+        problem_id = self.read_id(folder, where, header, faults)
         cases = list(dict.fromkeys(_list_cases(header)))  # several subtasks may have the same case
         limits = {(case.time_s, case.memory_bytes) for case in cases}
         if len(limits) > 1:
@@ -252,7 +252,7 @@ def _read_tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Te
         name = input_path.with_suffix("").as_posix() if input_path.name else case.input
         if name in names:
             problem = f"two cases are called {name!r}"
-            faults.add(problem, f"{_TESTS}/{case.input}", remedy="Rename the files of one case")
+            faults.report(problem, f"{_TESTS}/{case.input}", remedy="Rename the files of one case")
         names.add(name)
         answer_names = (re.sub(r"\.out$", ".ans", case.output), case.output)
         answers = (folder / _TESTS / answer_name for answer_name in answer_names)
@@ -261,7 +261,9 @@ def _read_tests(folder: Path, cases: list[_Case], faults: Faults) -> Iterator[Te
         used_paths.update(paths)
         missing = [path for path in paths if not (path.is_file() and path.resolve().is_relative_to(root))]
         for path in missing:
-            faults.add("missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}")
+            faults.report(
+                "missing file", f"{_TESTS}/{path.name}", remedy=f"Add it, or correct {LightCp.header}"
+            )
         if not missing:
             yield make_test(name, paths[0], paths[1])
     note_unused_files(folder, _TESTS, used_paths, faults)

@@ -99,26 +99,26 @@ class Polygon(PackageFormat):
         root = _parse_header(folder, faults)
         return None if root is None else _Reader(folder, root, faults).problem(where)
 
-    def making(self, folder: Path, faults: Faults) -> TestGeneration | None:
+    def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         root = _parse_header(folder, faults)
-        return None if root is None else _Reader(folder, root, faults).making()
+        return None if root is None else _Reader(folder, root, faults).read_generation()
 
 
 def _parse_header(folder: Path, faults: Faults) -> Element | None:
     """Return the root element of problem.xml, or None after a fault."""
     text = (folder / HEADER).read_bytes()
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:  # a few lines of entities can expand to any length
-        faults.add("entities are not supported", HEADER, remedy="Remove its DOCTYPE")
+        faults.report("entities are not supported", HEADER, remedy="Remove its DOCTYPE")
         return None
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         problem, row = f"broken XML: {error.msg}", error.position[0]
-        faults.add(problem, HEADER, row=row, remedy="Correct it in the file")
+        faults.report(problem, HEADER, row=row, remedy="Correct it in the file")
         return None
     if root.tag == "problem":
         return root
-    faults.add(f"<{root.tag}> is not a problem", HEADER, remedy="Expected <problem> as Polygon exports it")
+    faults.report(f"<{root.tag}> is not a problem", HEADER, remedy="Expected <problem> as Polygon exports it")
     return None
 
 
@@ -246,7 +246,7 @@ class _Reader:
         )
 
     def _report_fault(self, field: str, problem: str, remedy: str) -> None:
-        self._faults.add(problem, HEADER, field=field, remedy=remedy)
+        self._faults.report(problem, HEADER, field=field, remedy=remedy)
 
     # --- judging -----------------------------------------------------------------------------------------
 
@@ -260,7 +260,7 @@ class _Reader:
         main = next((element for element in testsets if element.get("name") == MAIN_TESTSET), testsets[0])
         for other in testsets:
             if other is not main:
-                self._faults.note(f"ignored: the testset {other.get('name')!r}", HEADER)
+                self._faults.add_note(f"ignored: the testset {other.get('name')!r}", HEADER)
         return _Judging(
             keys=read_keys(judging, JudgingKeys, "judging.", self._faults),
             testset=read_keys(main, TestsetKeys, "testset.", self._faults),
@@ -375,14 +375,14 @@ class _Reader:
             commands = [f"{element.get('cmd')} > {path}" for element, path in missing if element.get("cmd")]
             listed = "; ".join(commands[:_MAX_LISTED])
             listed += f"; and {len(commands) - _MAX_LISTED} more" if len(commands) > _MAX_LISTED else ""
-            self._faults.add(
+            self._faults.report(
                 f"{len(missing)} of {len(paths)} tests are missing{listed and f': {listed}'}",
                 missing[0][1],
                 remedy="Make them with ioi_eval.runs.generating.generate(PACKAGE, DIR), or by its doall.sh",
             )
         elif unanswered:
             remedy = "The main solution writes it: run doall.sh, or export with tests"
-            self._faults.add(f"{len(unanswered)} answers are missing", unanswered[0], remedy=remedy)
+            self._faults.report(f"{len(unanswered)} answers are missing", unanswered[0], remedy=remedy)
         else:
             for path, answer in paths:
                 blobs = (
@@ -463,17 +463,17 @@ class _Reader:
                 continue
             path, language = source
             if language in _PYTHON_2 or language_of(path) is None:
-                self._faults.note(f"ignored: {language} is not supported", path)
+                self._faults.add_note(f"ignored: {language} is not supported", path)
                 continue
             if element.find("extra-tags") is not None:
-                self._faults.note("its tags for single groups and testsets are ignored", path)
+                self._faults.add_note("its tags for single groups and testsets are ignored", path)
             expected = _TAGS.get(tag, tag)
             read = make_solution(self._folder / path, name=PurePosixPath(path).name, expected=expected)
             yield replace(read, language=language)
 
     # --- generating tests --------------------------------------------------------------------------------
 
-    def making(self) -> TestGeneration | None:
+    def read_generation(self) -> TestGeneration | None:
         """Return how tests are generated, or None after a fault."""
         if (judging := self._find_judging()) is None:
             return None

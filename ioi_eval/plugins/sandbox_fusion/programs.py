@@ -317,9 +317,9 @@ class SandboxFusion:
 
     async def _build_program(self, program: _Program, entry: QueueEntry) -> CachedBuild | None:
         """Build the program, unless that was done before; None for languages without a build."""
-        if program.to_build is None:
+        if program.build_job is None:
             return None
-        job, capabilities = self._jobs.add_limits(program.to_build), await self._engine.capabilities()
+        job, capabilities = self._jobs.add_limits(program.build_job), await self._engine.capabilities()
         tool = capabilities.toolchains[program.language.tools[0]]
         limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
         key = artifact_key("run-code", capabilities.architecture, tool, map(str, limits), job.files)
@@ -335,7 +335,7 @@ class SandboxFusion:
             return _with_status(RunCodeReply(compile_result=compiled))
         if built is not None and not built.files:  # of a unit in Pascal, for one
             return RunCodeReply("Failed", "the compiler made no program", compiled)
-        job = program.to_run(stdin, () if built is None else built.files)
+        job = program.run_job(stdin, () if built is None else built.files)
         result = await self._jobs.run_job(self._jobs.add_limits(job), entry)
         try:
             files = await asyncio.to_thread(_read_fetched_files, result)
@@ -362,7 +362,7 @@ class _Program:
         self._memory = request.memory_limit_MB << 20 if 0 < request.memory_limit_MB < _NO_LIMIT else None
 
     @property
-    def to_build(self) -> Job | None:
+    def build_job(self) -> Job | None:
         """Return the build job; None for interpreted languages."""
         if self._is_script:
             return None
@@ -379,7 +379,7 @@ class _Program:
             keep=(name,),
         )
 
-    def to_run(self, stdin: str, program: tuple[JobFile, ...]) -> Job:
+    def run_job(self, stdin: str, program: tuple[JobFile, ...]) -> Job:
         command: tuple[str, ...] = (self._runner, self._main)
         if not self._is_script:
             command = self.language.run(self._runner, self._memory)

@@ -40,25 +40,25 @@ class Constants:
             )
         self._values[name.encode()] = str(value).encode()
 
-    def fill(self, content: bytes) -> bytes:
+    def fill_placeholders(self, content: bytes) -> bytes:
         """Return the content with the placeholders of known constants replaced by their values."""
         return _CONSTANT.sub(lambda match: self._values.get(match[1] or match[2], match[0]), content)
 
-    def filled(self, problem: Problem, statement: Blob | None) -> Problem:
+    def fill_problem(self, problem: Problem, statement: Blob | None) -> Problem:
         """Return the problem with constants replaced in the statement and in all source files."""
         if not self._values:
             return problem
         checker, manager = problem.checker, problem.manager
         return replace(
             problem,
-            statement=statement and Blob.of(self.fill(statement.read())),
+            statement=statement and Blob.of(self.fill_placeholders(statement.read())),
             included=self._fill_files(problem.included),
             checker=replace(checker, sources=self._fill_files(checker.sources)),
             manager=manager and replace(manager, sources=self._fill_files(manager.sources)),
             solutions=tuple(
                 replace(
                     solution,
-                    code=self.fill(solution.code.encode()).decode(),
+                    code=self.fill_placeholders(solution.code.encode()).decode(),
                     files=self._fill_files(solution.files),
                 )
                 for solution in problem.solutions
@@ -66,4 +66,6 @@ class Constants:
         )
 
     def _fill_files(self, files: Sequence[NamedBlob]) -> tuple[NamedBlob, ...]:
-        return tuple(replace(file, content=Blob.of(self.fill(file.content.read()))) for file in files)
+        return tuple(
+            replace(file, content=Blob.of(self.fill_placeholders(file.content.read()))) for file in files
+        )

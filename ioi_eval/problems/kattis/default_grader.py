@@ -58,7 +58,7 @@ def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudg
         domjudge: The package has DOMjudge's settings file.
     """
     reader = _RuleReader(faults, scoring=True, by_validator=by_validator, domjudge=domjudge)
-    top = reader.node(root)
+    top = reader.read_node(root)
     if not top.inner:  # without tests, which is reported elsewhere
         return Scoring()
     full_scores = reader.full.values()
@@ -71,7 +71,7 @@ def read_scoring(root: DataGroup, faults: Faults, *, by_validator: bool, domjudg
 
 def read_acceptance(root: DataGroup, faults: Faults) -> Scoring:
     """Return the scoring of a problem without points: one subtask, or none if all tests must pass."""
-    top = _RuleReader(faults, scoring=False, by_validator=False).node(root)
+    top = _RuleReader(faults, scoring=False, by_validator=False).read_node(root)
     if not top.inner or rejects_any_failure(top.grading):
         return Scoring()
     tree = replace(top.grading, points=Points.ACCEPTED)
@@ -90,14 +90,16 @@ class _RuleReader:
         self._ignores_sample = False
         self.full: dict[str, float] = {}  # by test: the validator's score that means full points
 
-    def node(self, group: DataGroup, in_custom_group: bool = False) -> _Node:
+    def read_node(self, group: DataGroup, in_custom_group: bool = False) -> _Node:
         """Return a group with its rules. `in_custom_group`: the package's grader grades a group around it."""
         self._check(group)
         has_custom_grader = uses_custom_grader(group)
         if not group.name:
             self._ignores_sample = not has_custom_grader and _IGNORE_SAMPLE in group.grader_flags
-        inner = {part.name: self.node(part, in_custom_group or has_custom_grader) for part in group.inner}
-        parts = (inner[part.name].grading if part.name in inner else part.name for part in group.parts)
+        inner = {
+            part.name: self.read_node(part, in_custom_group or has_custom_grader) for part in group.inner
+        }
+        parts = (inner[part.name].grading if part.name in inner else part.name for part in group.sorted_parts)
         # If several flags exclude each other, the last flag wins.
         flags = () if has_custom_grader else group.grader_flags[::-1]
         points = next((_POINTS[flag] for flag in flags if flag in _POINTS), Points.SUM)
@@ -145,7 +147,7 @@ class _RuleReader:
                     "grader_flags", f"unknown flag {flag!r}", suggest_names(flag, sorted(_FLAGS))
                 )
             else:
-                self._faults.note(
+                self._faults.add_note(
                     f"{flag!r} is not a flag of the default grader, so it is ignored", group.fields.file
                 )
 

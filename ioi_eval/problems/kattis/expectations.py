@@ -18,7 +18,7 @@ FILE = "submissions/submissions.yaml"
 _VERDICTS = ("AC", "WA", "TLE", "RTE")
 _RULE_KEYS = ("permitted", "required")
 _MESSAGE = "message"  # the validator's message to judges, which is not compared
-_USED_KEYS = ExpectedKeys.declared().keys() - {_MESSAGE}
+_USED_KEYS = ExpectedKeys.declared_keys().keys() - {_MESSAGE}
 ACCEPTED, _BRUTE_FORCE = "accepted", "brute_force"  # the second is not the name of a verdict
 ALL_ACCEPTED = f"{ACCEPTED}, AC"  # full points, or all tests passed
 # The format's rules for folders. If a package replaces one of the two rules of a folder, the other remains.
@@ -86,7 +86,7 @@ class PackageRules:
             if isinstance(value, dict) and key not in _USED_KEYS:
                 verdict_rules += self._read_test_rules(fields.read_object(key), key, faults)
             elif key == _MESSAGE:
-                faults.note(f"{key} is not compared", FILE)
+                faults.add_note(f"{key} is not compared", FILE)
             elif key not in {*_USED_KEYS, *ExpectedKeys.ignored}:
                 fields.report_fault(
                     key, "unknown key", f"Expected {', '.join(sorted(_USED_KEYS))}, or a group"
@@ -102,11 +102,11 @@ class PackageRules:
         """Yield the rules about the tests whose names match the pattern."""
         tests = [name for name in self._tests if _matches(pattern, name)]
         if not tests:
-            faults.note(f"{pattern} matches no test", FILE)
+            faults.add_note(f"{pattern} matches no test", FILE)
             return
         for key in fields.values:
             if key in ("score", _MESSAGE):
-                faults.note(f"{key} of {pattern} is not compared", FILE)
+                faults.add_note(f"{key} of {pattern} is not compared", FILE)
             elif key not in (*_RULE_KEYS, *ExpectedKeys.ignored):
                 fields.report_fault(key, "unknown key", f"Expected {' or '.join(_RULE_KEYS)}")
         yield from self._read_verdict_rules(fields, pattern, tests)

@@ -30,7 +30,7 @@ class DataGroup(NamedTuple):
     inner: tuple[DataGroup, ...]  # subgroups that contain tests at any depth
 
     @property
-    def parts(self) -> list[Test | DataGroup]:
+    def sorted_parts(self) -> list[Test | DataGroup]:
         """Return the group's tests and subgroups in the order of judging, by name."""
         return sorted((*self.tests, *self.inner), key=lambda part: part.name.rpartition("/")[2])
 
@@ -72,18 +72,20 @@ def read_data(
     reader = _DataReader(folder, needs_answers, faults, new, constants)
     header_settings = {
         name: grading.raw_value(name)
-        for name in GradingKeys.declared()
+        for name in GradingKeys.declared_keys()
         if grading.raw_value(name) is not None
     }
-    root_settings = reader.own("data")
+    root_settings = reader.read_settings("data")
     values = {**header_settings, **root_settings}
-    groups = [reader.group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()]
+    groups = [
+        reader.read_group(name, values) for name in (SAMPLE, SECRET) if (folder / "data" / name).is_dir()
+    ]
     inner = tuple(group for group in groups if group.all_tests)
     if SECRET not in [
         group.name for group in inner
     ]:  # samples alone do not show whether a submission is right
-        faults.add("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
-    fields = Fields(values, reader.settings("data"), faults)
+        faults.report("no tests", "data/secret", remedy="Expected files NAME.in and NAME.ans in this folder")
+    fields = Fields(values, reader.settings_file("data"), faults)
     return DataGroup(name="", fields=fields, own=frozenset(root_settings), tests=(), inner=inner)
 
 
@@ -103,19 +105,19 @@ class _DataReader:
         self._folder, self._needs_answers, self._faults, self._new = folder, needs_answers, faults, new
         self._constants = constants
 
-    def settings(self, group_path: str) -> str:
+    def settings_file(self, group_path: str) -> str:
         """Return the path of a group's settings file. Drafts of the newer versions use the legacy name."""
         names = (_NEWER_SETTINGS, _LEGACY_SETTINGS) if self._new else (_LEGACY_SETTINGS,)
         files = [f"{group_path}/{name}" for name in names]
         return next((file for file in files if (self._folder / file).exists()), files[0])
 
-    def own(self, group_path: str) -> dict[str, Any]:
+    def read_settings(self, group_path: str) -> dict[str, Any]:
         """Return the settings in a group's settings file, without inherited settings."""
-        file = self.settings(group_path)
+        file = self.settings_file(group_path)
         if not (self._folder / file).exists():
             self._refuse_misnamed(group_path, file)
             return {}
-        return read_mapping(self._folder, file, self._faults, self._constants.fill) or {}
+        return read_mapping(self._folder, file, self._faults, self._constants.fill_placeholders) or {}
 
     def _refuse_misnamed(self, group_path: str, expected_file: str) -> None:
         """Report files whose names look like a misspelt name of the group's settings file."""
@@ -123,20 +125,20 @@ class _DataReader:
             belongs_to_test = path.with_suffix(".in").is_file()
             if not belongs_to_test and is_misspelt(path.stem.lower(), _SETTINGS_STEMS):
                 remedy = f"Call it {expected_file.rpartition('/')[2]}, as in this version"
-                self._faults.add(
+                self._faults.report(
                     "not the name of a settings file", f"{group_path}/{path.name}", remedy=remedy
                 )
 
-    def group(self, name: str, inherited: Mapping[str, Any]) -> DataGroup:
+    def read_group(self, name: str, inherited: Mapping[str, Any]) -> DataGroup:
         """Return the group with this name. `inherited` are the settings of the group above."""
         group_path = f"data/{name}"
-        own_settings = self.own(group_path)
+        own_settings = self.read_settings(group_path)
         values = {**inherited, **own_settings}
         paths = list_visible_paths((self._folder / group_path).iterdir())
         if self._new:
             self._check_files(group_path, paths)
-        inner = [self.group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
-        fields = Fields(values, self.settings(group_path), self._faults)
+        inner = [self.read_group(f"{name}/{path.name}", values) for path in paths if path.is_dir()]
+        fields = Fields(values, self.settings_file(group_path), self._faults)
         data_group = DataGroup(
             name=name,
             fields=fields,
@@ -145,7 +147,7 @@ class _DataReader:
             inner=tuple(group for group in inner if group.all_tests),
         )
         if own_settings and not data_group.all_tests and name not in (SAMPLE, SECRET):
-            self._faults.add(
+            self._faults.report(
                 "settings of a group without tests",
                 fields.file,
                 remedy="Add tests to the group or remove its settings",
@@ -157,7 +159,7 @@ class _DataReader:
         for path in paths:
             file = f"{group_path}/{path.name}"
             if path.suffix == ".files" and path.is_dir():
-                self._faults.add(
+                self._faults.report(
                     "files for submissions are not supported",
                     file,
                     remedy="Submissions can read standard input only",
@@ -191,19 +193,21 @@ class _DataReader:
         for path in paths:
             if path.suffix in (".IN", ".In", ".ANS", ".Ans") and path.is_file():
                 remedy = f"Call it {path.stem}{path.suffix.lower()}"
-                self._faults.add("not the name of a test", f"data/{group}/{path.name}", remedy=remedy)
+                self._faults.report("not the name of a test", f"data/{group}/{path.name}", remedy=remedy)
         for stem in sorted(answers.keys() - inputs.keys()):
-            self._faults.add("missing file", f"data/{group}/{stem}.in", remedy=f"Add it or remove {stem}.ans")
+            self._faults.report(
+                "missing file", f"data/{group}/{stem}.in", remedy=f"Add it or remove {stem}.ans"
+            )
         for stem, path in sorted(inputs.items()):
             name = f"{group}/{stem}"
             if stem not in answers and path.with_suffix(".out").is_file():
-                self._faults.add(
+                self._faults.report(
                     "looks like an answer file", f"data/{name}.out", remedy=f"Call it {stem}.ans"
                 )
             elif stem not in answers and self._needs_answers:
-                self._faults.add("missing file", f"data/{name}.ans", remedy="Outputs are compared with it")
+                self._faults.report("missing file", f"data/{name}.ans", remedy="Outputs are compared with it")
             if not name.isprintable():
-                self._faults.add(
+                self._faults.report(
                     "a name with unprintable characters", f"data/{name!r}", remedy="Rename its files"
                 )
             test = make_test(name, path, answers.get(stem))

@@ -122,7 +122,9 @@ def read_time_limit(folder: Path, header: KattisHeader, faults: Faults) -> float
         if resolution and abs(seconds - round(seconds / resolution) * resolution) > _TIME_TOLERANCE_S:
             multiple = f"{limits.full_name('time_resolution')}, {resolution:g} s"
             problem = f"{seconds:g} s is not a multiple of {multiple}"
-            faults.note(f"{limits.full_name('time_limit')}: {problem}. The judge uses {seconds:g} s", HEADER)
+            faults.add_note(
+                f"{limits.full_name('time_limit')}: {problem}. The judge uses {seconds:g} s", HEADER
+            )
         return seconds or None
     for file, parse in ((".timelimit", str.strip), (DOMJUDGE, _find_ini_time_limit)):
         path = folder / file
@@ -130,7 +132,7 @@ def read_time_limit(folder: Path, header: KattisHeader, faults: Faults) -> float
             if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) and float(text) > 0:
                 return float(text)
             problem = f"{text[:40]!r} is not a number of seconds"
-            faults.add(problem, file, remedy="Expected a number such as 2 or 1.5")
+            faults.report(problem, file, remedy="Expected a number such as 2 or 1.5")
             return None
     return None
 
@@ -149,7 +151,7 @@ def read_multiplier(header: KattisHeader, faults: Faults, *, new: bool) -> float
     """Return the factor from the slowest accepted solution's time to the time limit."""
     limits = header.limits
     multiplier = limits.time_multipliers.ac_to_time_limit if new else limits.time_multiplier
-    faults.note(
+    faults.add_note(
         f"no time limit: the judge uses {multiplier:g} times the time of the slowest accepted solution",
         HEADER,
     )

@@ -46,7 +46,7 @@ def list_included_files(folder: Path, faults: Faults) -> Iterator[IncludedFile]:
         name = path.name
         language = _language_of_folder(name)
         if not language:
-            faults.note("ignored: not a supported language", f"include/{name}")
+            faults.add_note("ignored: not a supported language", f"include/{name}")
             continue
         for file in list_files(folder, f"include/{name}"):
             relative_path, fault, calls = (
@@ -76,7 +76,7 @@ def add_included_files(problem: Problem, files: Sequence[IncludedFile], faults: 
         if any(file.fault) or not file.forks:
             continue
         if file.language in (*solved_languages, "default") and solved_languages:
-            faults.note(
+            faults.add_note(
                 f"{sentence}; submissions may have as many processes as accepted solutions need", file.path
             )
             continue
@@ -90,14 +90,14 @@ def add_included_files(problem: Problem, files: Sequence[IncludedFile], faults: 
     unusable_languages = {name for file in unusable for name in _list_languages_using(file.language)}
     for file in unusable:
         if "default" in unusable_languages or not solved_languages - unusable_languages:
-            faults.add(file.fault[0], file.path, remedy=file.fault[1])
+            faults.report(file.fault[0], file.path, remedy=file.fault[1])
         else:
-            faults.note(f"{file.language} is excluded: {file.fault[0]}. {file.fault[1]}", file.path)
+            faults.add_note(f"{file.language} is excluded: {file.fault[0]}. {file.fault[1]}", file.path)
             for name in _list_languages_using(file.language):
                 reasons.setdefault(name, f"{file.path}: {file.fault[0]}")
     for solution in problem.solutions:
         if solution.language in reasons:
-            faults.note(f"ignored: {solution.language} is excluded", f"submissions: {solution.name}")
+            faults.add_note(f"ignored: {solution.language} is excluded", f"submissions: {solution.name}")
     used_files = [file for file in files if file.language not in reasons]
     return replace(
         problem,

@@ -133,7 +133,7 @@ class KattisHeader(Keys):
         self, names: Collection[str] | None = None, unknown: UnknownKeyPolicy | None = None
     ) -> None:
         """Report keys that have no effect, because they are misspelt or belong into `limits`."""
-        limit_names = {*LimitKeys.declared(), *LimitKeys.ignored}
+        limit_names = {*LimitKeys.declared_keys(), *LimitKeys.ignored}
         names = tuple(map(str, self.values)) if names is None else names
         misplaced = [name for name in names if name in limit_names]
         for name in misplaced:

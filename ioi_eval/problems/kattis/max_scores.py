@@ -31,7 +31,7 @@ def check_settings(root: DataGroup, faults: Faults, *, scoring: bool) -> None:
         path_parts = group.name.split("/")
         can_have_score = scoring and path_parts[0] == SECRET and len(path_parts) < 3
         if scoring and group.name == SECRET and group.inner and group.tests:
-            faults.add("tests next to groups", f"data/{SECRET}", remedy="Put them into a group")
+            faults.report("tests next to groups", f"data/{SECRET}", remedy="Put them into a group")
         for key in sorted(group.own):
             if key in _STATIC_KEYS:
                 group.fields.report_fault(key, "static validators are not supported", "Remove it")
@@ -48,7 +48,7 @@ def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:
         return Scoring()  # without tests, which is reported elsewhere
     sample_tests = _list_test_names(groups[SAMPLE]) if SAMPLE in groups else ()
     reader = _MaxScores(groups[SECRET], sample_tests, by_validator=by_validator)
-    subtasks = tuple(reader.subtasks())
+    subtasks = tuple(reader.list_subtasks())
     subtask_names = tuple(subtask.name for subtask in subtasks if subtask.name != SAMPLE)
     if sample_tests:
         sample_subtask = Subtask(name=SAMPLE, points=0.0, tests=sample_tests, score_type=ScoreType.SUM)
@@ -80,7 +80,7 @@ class _MaxScores:
         self._secret, self._sample, self._by_validator = secret, sample, by_validator
         self.full: dict[str, float] = {}  # by test: the validator's score that means full points
 
-    def subtasks(self) -> Iterator[Subtask]:
+    def list_subtasks(self) -> Iterator[Subtask]:
         """Yield the subtasks of secret/."""
         secret, mode = self._secret, self._read_mode(self._secret, _SUM)
         max_score, required = (

@@ -96,7 +96,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
         time = read_time_limit(folder, header, faults)
         validator_limits = _read_validator_limits(limits) if validation.custom else None
         problem = Problem(
-            id=self.checked_id(folder, where, header, faults),
+            id=self.read_id(folder, where, header, faults),
             name=read_title(header) or name_of_location(folder, where),
             source=where,
             task_type=TaskType.INTERACTIVE if validation.interactive else TaskType.BATCH,
@@ -129,7 +129,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
             ),
         )
         problem = add_included_files(problem, list(list_included_files(folder, faults)), faults)
-        return constants.filled(problem, find_statement(folder))
+        return constants.fill_problem(problem, find_statement(folder))
 
 
 def _find_validator(folder: Path, validation: Validators, faults: Faults, *, new: bool) -> Executable | None:
@@ -141,7 +141,7 @@ def _find_validator(folder: Path, validation: Validators, faults: Faults, *, new
             folder, VALIDATORS, "A custom validation needs exactly one validator", faults
         )
     if unused_folder := describe_unused_validators(folder):
-        faults.note("its validators are ignored because `validation` is not custom", unused_folder)
+        faults.add_note("its validators are ignored because `validation` is not custom", unused_folder)
     return None
 
 

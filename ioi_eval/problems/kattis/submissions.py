@@ -101,7 +101,7 @@ def _read_solution_folder(path: Path, package_path: str, entrypoint: str, faults
     """
     files = [file for file in list_visible_paths(path.rglob("*")) if file.is_file()]
     if scripts := sorted(SCRIPTS & {file.relative_to(path).as_posix() for file in files}):
-        faults.note(
+        faults.add_note(
             f"ignored: the format does not support scripts ({', '.join(scripts)}) in submissions",
             package_path,
         )
@@ -109,18 +109,22 @@ def _read_solution_folder(path: Path, package_path: str, entrypoint: str, faults
     languages = {name for file in files if (name := language_of(file.name))}
     if len(languages) != 1:
         problem = "sources in several languages" if languages else "no source in a known language"
-        faults.note(f"ignored: {problem}", package_path)
+        faults.add_note(f"ignored: {problem}", package_path)
         return None
     (language,) = languages
     sources = [file for file in files if language_of(file.name)]
     named_sources = (source for source in sources if entrypoint in (source.name, source.stem))
     main = next(named_sources, None) or _find_main_source(sources, language, path.name)
     if main is None:
-        faults.note(f"ignored: cannot find the main source; call it {_STARTED[language][0]}", package_path)
+        faults.add_note(
+            f"ignored: cannot find the main source; call it {_STARTED[language][0]}", package_path
+        )
         return None
     further = [file for file in files if file in sources or file.suffix.lower() in _HEADERS]
     if not all(file.is_relative_to(main.parent) for file in further):
-        faults.note(f"ignored: some sources are not in the folder of {main.name} or below it", package_path)
+        faults.add_note(
+            f"ignored: some sources are not in the folder of {main.name} or below it", package_path
+        )
         return None
     return _Sources(language, main, tuple(file for file in further if file != main))
 
@@ -147,7 +151,7 @@ def _make_solution(
     expected = results[1] if results else folder_result
     exceptions = _read_group_grades(head, groups, package_path, faults)
     if not expected and not exceptions and not rules.test_keywords and not score:
-        faults.note("no expected result is defined", package_path)
+        faults.add_note("no expected result is defined", package_path)
     return Solution(
         name=path.name,
         language=rules.language or program.language,
@@ -168,6 +172,6 @@ def _read_group_grades(head: str, groups: Sequence[str], place: str, faults: Fau
     match = _GRADES.search(head)
     grades = match[1].split() if match else []
     if grades and len(grades) != len(groups):
-        faults.note(f"its tag has {len(grades)} grades for {len(groups)} groups, so it is ignored", place)
+        faults.add_note(f"its tag has {len(grades)} grades for {len(groups)} groups, so it is ignored", place)
         return {}
     return dict(zip(groups, grades, strict=False))

@@ -102,7 +102,7 @@ def find_only_program(folder: Path, subfolder: str, remedy: str, faults: Faults)
     programs = [path for path in entries if path.is_dir() or find_language_by_suffix(path.suffix)]
     if len(programs) != 1:
         count = "no program" if not programs else f"{len(programs)} programs"
-        faults.add(f"contains {count}", subfolder, remedy=remedy)
+        faults.report(f"contains {count}", subfolder, remedy=remedy)
         return None
     return load_program(folder, programs[0], faults)
 
@@ -116,7 +116,7 @@ def load_program(folder: Path, program: Path, faults: Faults) -> Executable | No
     main = program if program.is_file() else scripts[0] if scripts else _find_main_source(program, files)
     if main is None:
         name = "grade" if path.startswith(GRADERS) else "validate"
-        faults.add("cannot find the source with the main function", path, remedy=f"Call it {name}")
+        faults.report("cannot find the source with the main function", path, remedy=f"Call it {name}")
         return None
     ordered = [main, *(file for file in files if file != main)]
     names = [file.relative_to(folder).as_posix() for file in ordered]

@@ -157,7 +157,7 @@ async def test_problem_is_solved_according_to_score_mode(mode: str, solved: list
         session, found = held.session("otter"), []
         for code in ("wrong:3", "wrong:1", "right", "wrong:3,4"):
             await session.submit("sum", code)
-            found.append(held.solved("otter", "sum"))
+            found.append(held.has_solved("otter", "sum"))
     assert found == solved and f"a problem: {mode} over" in held.rules.rules_text()
 
 
@@ -191,7 +191,7 @@ async def test_resubmitted_earlier_code_counts_as_last_submission_if_last_one_co
         assert told.repeats and (told.number, told.best, told.submissions_left) == (2, 60, 1)
         told = await session.submit("sum", "right")
         assert not told.repeats and (told.number, told.best, told.submissions_left) == (3, 100, 0)
-        assert held.solved("otter", "sum") and "The last code again" in held.rules.rules_text()
+        assert held.has_solved("otter", "sum") and "The last code again" in held.rules.rules_text()
     assert [row["code"] for row in record.rows] == ["right", "wrong:1", "right"]
 
 
@@ -284,7 +284,7 @@ async def test_contest_time_does_not_run_backwards_if_clock_is_set_back() -> Non
     async with contest(rules, clock=clock, record=record, started=clock.now - 40) as held:
         for row in record.rows:
             held.restore(row)
-        assert held.seconds == 100 and held.scoreboard()[0].points == 60
+        assert held.elapsed_s == 100 and held.scoreboard()[0].points == 60
 
 
 async def test_submission_waiting_until_the_contest_is_over_is_refused() -> None:
@@ -830,7 +830,7 @@ async def test_interrupted_submission_is_judged_when_the_contest_restarts() -> N
         session = held.session("otter")
         await session.settle()
         assert [one.attempts for one in session.problems()] == [1, 0, 1]
-        assert session.problems()[0].points == 40 and held.over
+        assert session.problems()[0].points == 40 and held.is_over
     told = [
         (row["key"], row["contest_seconds"], row["language"], row.get("cost"))
         for row in sorted(record.rows, key=lambda row: str(row["key"]))

@@ -64,10 +64,10 @@ def begun(**rules: object) -> Episode:
 
 async def test_episode_ends_with_full_marks() -> None:
     episode = begun(submissions=3)
-    assert (episode.share, episode.done, episode.summary_values()["submissions"]) == (0, False, 0)
-    assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.done
+    assert (episode.share, episode.is_done, episode.summary_values()["submissions"]) == (0, False, 0)
+    assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.is_done
     await episode.submit("int right;")
-    assert (episode.share, episode.done, episode.summary_values()["submissions"]) == (1, True, 2)
+    assert (episode.share, episode.is_done, episode.summary_values()["submissions"]) == (1, True, 2)
 
 
 def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
@@ -78,13 +78,13 @@ def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
     episode = Episodes(str(folder.parent), {}).start("lanterns")
     parts, offset = [""], 0
     while found := re.search(
-        r"\n\nCharacters .* `statement\(offset=(\d+)\)` reads on\.\n$", episode.read(offset)
+        r"\n\nCharacters .* `statement\(offset=(\d+)\)` reads on\.\n$", episode.read_statement(offset)
     ):
-        parts.append(episode.read(offset)[: found.start()])
+        parts.append(episode.read_statement(offset)[: found.start()])
         offset = int(found[1])
-    parts.append(episode.read(offset))
+    parts.append(episode.read_statement(offset))
     assert "".join(parts) == episode.prompt and max(map(len, parts)) == 32_768
-    assert begun().read() == begun().prompt
+    assert begun().read_statement() == begun().prompt
 
 
 # Rounded points fall short of all, and so do points whose binary fractions add up to more.
@@ -97,9 +97,9 @@ async def test_episode_ends_with_full_marks_despite_rounded_points(
     subtasks = {test: (worth, [test]) for test, worth in zip(tests, points, strict=True)}
     episode = Episodes(str(write_package(tmp_path / "add", subtasks=subtasks)), {}).start("add")
     for program in programs:
-        assert episode.share < 1 and not episode.done
+        assert episode.share < 1 and not episode.is_done
         await episode.submit(f"int {program};")
-    assert (episode.share, episode.done) == (1, True)
+    assert (episode.share, episode.is_done) == (1, True)
 
 
 @pytest.mark.parametrize("languages", ["cpp", ["cpp"], ("cpp",)])
@@ -111,7 +111,7 @@ def test_languages_option_accepts_a_single_string(languages: object) -> None:
 async def test_episode_ends_when_all_submissions_are_used() -> None:
     episode = begun(submissions=1)
     await episode.submit("int wrong;")
-    assert (episode.share, episode.done) == (0, True)
+    assert (episode.share, episode.is_done) == (0, True)
     with pytest.raises(RefusedCall, match="all 1 submissions"):
         await episode.submit("int right;")
 

@@ -111,7 +111,7 @@ def test_comparison_names_incomplete_run(cli: CommandLine, asked: tuple[Any, ...
 def test_partly_read_dump_makes_run_incomplete(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.set_expected_count(None)
-        journal.record(ended("a"))
+        journal.record_result(ended("a"))
     found = summary(tmp_path / "run")
     assert (found.complete, found.judged, found.of) == (False, 1, None)
     assert "1 submission judged, and its dump is not read to the end" in found.warnings[0]
@@ -122,8 +122,8 @@ def test_added_and_removed_rows_change_expected_submissions(tmp_path: Path) -> N
         with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
             journal.set_expected_keys(keys, others)
             for key in record:
-                journal.record(ended(key))
-            journal.begin()
+                journal.record_result(ended(key))
+            journal.start_run()
         return summary(tmp_path / "run").of
 
     assert opened("a", "b", "c", "d", record="ab") == 4

@@ -66,7 +66,7 @@ async def test_stored_generations_come_first_without_request(tmp_path: Path) -> 
         async with RequestRunner([ask("a"), ask("b")], author, generations, at_once=2) as news:
             found = [request async for request in news]
         assert found == [StoredReplyEvent(key="b", kept=True), StoredReplyEvent(key="a")]
-        assert author.begun == ["a"] and generations.row("b")["generation"] == "old"
+        assert author.begun == ["a"] and generations.read_row("b")["generation"] == "old"
 
 
 async def test_generations_are_yielded_in_order_of_completion(tmp_path: Path) -> None:

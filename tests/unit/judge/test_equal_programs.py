@@ -110,7 +110,7 @@ async def test_cancelled_judging_continues_with_the_next_equal_program() -> None
         return result
 
     async def in_turn(judge: Callable[[], Awaitable[SubmissionResult]]) -> SubmissionResult:
-        with deduplication.pending("p") as program:
+        with deduplication.pending_programs("p") as program:
             return await deduplication.judge_once(program, "same", judge)
 
     leaving = asyncio.create_task(in_turn(never))
@@ -167,7 +167,7 @@ def test_first_equal_program_in_order_is_judged_regardless_of_build_order(
                     raise JudgeFailure("no")
                 return SubmissionResult(key=str(number), problem_id="p", compiles=True)
 
-            with deduplication.pending("p") as program:
+            with deduplication.pending_programs("p") as program:
                 await steps.step(number)
                 if programs[number] == "refused":
                     return None

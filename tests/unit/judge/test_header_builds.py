@@ -39,7 +39,7 @@ def uses(engine: FakeEngine, name: str) -> list[bool]:
 
 async def build_some(artifacts: Artifacts, sources: Iterable[str]) -> None:
     for source in sources:
-        await artifacts.submission(artifacts.prepared(plain_problem()), submitted(source))
+        await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted(source))
         await until(lambda: not artifacts.builder.busy, every=0.001)
 
 

@@ -19,7 +19,7 @@ from ioi_eval.testing import FakeEngine
 
 
 def prepared_on(artifacts: Artifacts, problems: list[Problem]) -> list[PreparedProblem]:
-    return [artifacts.prepared(each) for each in problems]
+    return [artifacts.prepare_problem(each) for each in problems]
 
 
 async def opened() -> Artifacts:
@@ -65,14 +65,14 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
 
 
 async def test_prepared_problem_caches_setup_for_each_set_of_options() -> None:
-    prepared = (await opened()).prepared(problem())
+    prepare_problem = (await opened()).prepare_problem(problem())
     usual = prepared.setup(None, JudgeOptions())
     assert prepared.setup(None, JudgeOptions()) is usual
     assert prepared.setup(None, JudgeOptions(echo=100)).options.echo == 100
 
 
 async def test_each_standard_of_a_language_has_its_own_build() -> None:
-    prepared = (await opened()).prepared(problem())
+    prepared = (await opened()).prepare_problem(problem())
     languages = [find(name) for name in ("c++17", "c++20", "C++17")]
     commands = [prepared.sources(language).create_build_spec(submission()).command for language in languages]
     setups = [prepared.setup(language, JudgeOptions()).language for language in languages[:2]]
@@ -101,5 +101,7 @@ async def test_few_large_prepared_problems_are_cached() -> None:
     assert prepared_on(artifacts, small) == (kept := prepared_on(artifacts, small))
     few = [large(number) for number in range(30)]
     first = prepared_on(artifacts, few)
-    assert artifacts.prepared(few[-1]) is first[-1] and artifacts.prepared(few[0]) is not first[0]
-    assert artifacts.prepared(small[0]) is not kept[0], "the oldest have gone"
+    assert (
+        artifacts.prepare_problem(few[-1]) is first[-1] and artifacts.prepare_problem(few[0]) is not first[0]
+    )
+    assert artifacts.prepare_problem(small[0]) is not kept[0], "the oldest have gone"

@@ -182,7 +182,7 @@ async def test_build_over_limit_is_cached_for_same_limits(
         assert "The compiler was stopped" in first.log
         larger = Artifacts(artifacts.builder, BuildLimits(memory=4 << 30))
         assert isinstance(
-            await larger.submission(larger.prepared(plain_problem()), submitted()), BuildSuccess
+            await larger.build_submission(larger.prepare_problem(plain_problem()), submitted()), BuildSuccess
         )
 
 

@@ -55,7 +55,7 @@ def test_nesting_check_of_json_chunks_is_independent_of_chunk_borders(value: Any
             for cut in cuts:
                 piece, left = left[: cut + 1], left[cut + 1 :]
                 try:
-                    nesting.feed(piece)
+                    nesting.check_piece(piece)
                 except NestedTooDeep:
                     found = True
                     break

@@ -36,7 +36,7 @@ def test_repr_of_objects_with_a_secret_hides_the_secret() -> None:
     seen = repr(
         [
             Secret(SECRET),
-            {"Authorization": Secret(SECRET).bearer},
+            {"Authorization": Secret(SECRET).as_bearer},
             servers,
             ServerOptions(token=Secret(SECRET)),
         ]
@@ -46,14 +46,14 @@ def test_repr_of_objects_with_a_secret_hides_the_secret() -> None:
 
 def test_secret_is_replaced_by_asterisks_in_texts_and_replies() -> None:
     secret = Secret(SECRET)
-    assert secret.out_of(f"wrong key {SECRET}!") == "wrong key ***!"
-    assert Secret("").out_of("nothing") == "nothing"
+    assert secret.remove_from(f"wrong key {SECRET}!") == "wrong key ***!"
+    assert Secret("").remove_from("nothing") == "nothing"
     written = json.dumps({"key": SECRET}).replace("/", "\\/")
-    assert json.loads(secret.out_of_reply(written.encode())) == {"key": "***"}
+    assert json.loads(secret.remove_from_reply(written.encode())) == {"key": "***"}
 
 
 def test_placeholder_key_is_not_replaced_in_replies() -> None:
-    assert Secret("EMPTY").out_of_reply(b"#define EMPTY 0") == b"#define EMPTY 0"
+    assert Secret("EMPTY").remove_from_reply(b"#define EMPTY 0") == b"#define EMPTY 0"
 
 
 def test_is_secret_name_recognizes_keys_tokens_and_passwords() -> None:

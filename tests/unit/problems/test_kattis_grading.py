@@ -136,7 +136,7 @@ def test_kattis_early_stop_keeps_points(data: dict[str, Any], draw: st.DataObjec
     _, judged = results(problem, draw)
     ran: dict[str, TestResult] = {}
     schedule = Schedule(problem)
-    while todo := schedule.live(ran):
+    while todo := schedule.live_tests(ran):
         name = todo[0].test.name
         ran[name] = judged[name]
     full = score_submission(problem, SUBMISSION, judged)

@@ -116,18 +116,18 @@ class History:
     def add(self) -> None:
         with ResultLog.open(self.folder, MADE_OF, any_compiler=True) as journal:
             for _ in range(self.dice.randrange(1, 9)):
-                journal.record(self.row(*self.new()))
+                journal.record_result(self.row(*self.new()))
 
     def fail(self) -> None:
         with ResultLog.open(self.folder, MADE_OF) as journal:
             one, of = self.new()
-            journal.fail(failure_row(one, JudgeFailure("no server", phase="run"), of))
+            journal.record_failure(failure_row(one, JudgeFailure("no server", phase="run"), of))
 
     def judge_failed(self) -> None:
         """Rows that come while the line of failures.jsonl still stands."""
         journal = ResultLog.open(self.folder, MADE_OF, any_compiler=True)
         for key in sorted(journal.failed):
-            journal.record(self.row(*self.of[key]))
+            journal.record_result(self.row(*self.of[key]))
         failures = (self.folder / "failures.jsonl").read_bytes()
         journal.close()
         (self.folder / "failures.jsonl").write_bytes(failures)
@@ -137,11 +137,11 @@ class History:
             gone = [key for key in sorted(journal.done) if self.dice.random() < 0.3]
             for key in gone:
                 journal.supersede(key)
-            journal.begin()
+            journal.start_run()
             for key in gone:
                 one, of = self.of[key]
                 self.of[key] = msgspec.structs.replace(one, row={**one.row, "model": "renamed"}), of
-                journal.record(self.row(*self.of[key]))
+                journal.record_result(self.row(*self.of[key]))
 
     def twice(self) -> None:
         """A row that is there twice is refused, wherever the first is; then it goes."""
@@ -201,7 +201,7 @@ def grown(folder: Path) -> History:
     write_reports(folder)
     with ResultLog.open(folder, MADE_OF, any_compiler=True) as journal:
         for _ in range(3):
-            journal.record(history.row(*history.new()))
+            journal.record_result(history.row(*history.new()))
     return history
 
 

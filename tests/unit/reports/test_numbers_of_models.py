@@ -184,7 +184,7 @@ def test_submissions_are_ordered_by_time_before_selection(times: tuple[Any, ...]
     """Also where a clock was put back, or counts seconds. Keys would say the reverse."""
     made = [row(f"k{9 - place}", metadata={"timestamp": time}) for place, time in enumerate(times)]
     candidates = [make_attempt(one, read_result(one)) for one in made]
-    assert sorted(candidates, key=lambda attempt: attempt.order) == candidates
+    assert sorted(candidates, key=lambda attempt: attempt.sort_key) == candidates
 
 
 # --- budgets and modes -------------------------------------------------------------------------------

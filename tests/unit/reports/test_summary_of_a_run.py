@@ -88,7 +88,7 @@ def test_unscored_submissions_are_in_no_average(tmp_path: Path) -> None:
 def test_failure_judged_later_is_not_counted(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", [], [unscored("a"), unscored("b")])
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.record(scored("a"))
+        journal.record_result(scored("a"))
         run = summary(folder)
     assert (run.scored, run.unscored) == (1, 1) and run == summary(folder)
 

@@ -71,7 +71,7 @@ class Proctor:
     def judge(self) -> dict[str, TestResult]:
         """Jobs, one after the other, until nothing is left that matters."""
         found: dict[str, TestResult] = {}
-        while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).live(found):
+        while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).live_tests(found):
             before = len(self.ran)
             for planned, result in self.job(todo[: self.case.max_tests]):
                 found |= plan.copy_to_duplicates(planned, result)
@@ -143,8 +143,8 @@ def test_early_stop_statuses_match_scores(case: Case) -> None:
 @given(cases(), st.sets(st.sampled_from(NAMES)))
 def test_every_test_is_pending_decided_or_judged(case: Case, ran: set[str]) -> None:
     found = {name: result for name, result in case.full_run().items() if name in ran}
-    todo = plan.Schedule(case.problem).live(found)
-    assert todo == plan.Schedule(case.problem).live(dict(reversed(found.items())))
+    todo = plan.Schedule(case.problem).live_tests(found)
+    assert todo == plan.Schedule(case.problem).live_tests(dict(reversed(found.items())))
     waiting = {name for planned in todo for name in planned.names}
     known = plan.add_duplicate_results(case.problem, found)
     assert not waiting & set(known)

@@ -119,10 +119,10 @@ def test_output_file_tests_with_equal_contents_are_planned_separately(kind: Task
 
 def test_test_outside_subtasks_runs_only_with_all_tests() -> None:
     asked = make_problem("ab", make_subtask("b"))
-    assert names(plan.distinct_tests(asked)) == names(plan.Schedule(asked).live({})) == "b"
+    assert names(plan.distinct_tests(asked)) == names(plan.Schedule(asked).live_tests({})) == "b"
     assert (
         names(plan.distinct_tests(asked, all_tests=True))
-        == names(plan.Schedule(asked, all_tests=True).live({}))
+        == names(plan.Schedule(asked, all_tests=True).live_tests({}))
         == "ab"
     )
 
@@ -161,7 +161,7 @@ def test_test_selectors_matching_nothing_are_input_error(selectors: list[plan.Se
 
 
 def planned_order(*tests: Test, subtasks: Iterable[Subtask]) -> str:
-    return names(plan.Schedule(Problem(id="p", tests=tests, subtasks=tuple(subtasks))).live({}))
+    return names(plan.Schedule(Problem(id="p", tests=tests, subtasks=tuple(subtasks))).live_tests({}))
 
 
 def test_small_tests_run_first() -> None:
@@ -204,9 +204,9 @@ def test_equally_important_tests_keep_problem_order() -> None:
 def test_all_tests_and_in_order_options_keep_problem_order() -> None:
     tests = (make_test("a", size=100_000), make_test("b"))
     asked = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"),))
-    assert names(plan.Schedule(asked, all_tests=True).live({})) == "ab"
-    assert names(plan.Schedule(asked, in_order=True).live({})) == "ab"
-    assert names(plan.Schedule(asked, in_order=True).live(results(a=0))) == ""
+    assert names(plan.Schedule(asked, all_tests=True).live_tests({})) == "ab"
+    assert names(plan.Schedule(asked, in_order=True).live_tests({})) == "ab"
+    assert names(plan.Schedule(asked, in_order=True).live_tests(results(a=0))) == ""
     assert names(plan.order_tests(asked, plan.distinct_tests(asked))) == "ba"
 
 
@@ -215,13 +215,13 @@ def test_all_tests_and_in_order_options_keep_problem_order() -> None:
 
 def test_live_tests_exclude_judged_and_decided_ones() -> None:
     asked = make_problem("abcde", make_subtask("ab"), make_subtask("bcd"), make_subtask("e", SUM))
-    assert set(names(plan.Schedule(asked).live(results(a=0)))) == set("bcde")
-    assert names(plan.Schedule(asked).live(results(b=0))) == "e"
+    assert set(names(plan.Schedule(asked).live_tests(results(a=0)))) == set("bcde")
+    assert names(plan.Schedule(asked).live_tests(results(b=0))) == "e"
 
 
 def test_pending_tests_omit_decided_groups() -> None:
     asked = make_problem("abc", make_subtask("abc"), make_subtask("bc"))
-    assert [planned.groups for planned in plan.Schedule(asked).live(results(a=0))] == [(1,), (1,)]
+    assert [planned.groups for planned in plan.Schedule(asked).live_tests(results(a=0))] == [(1,), (1,)]
 
 
 def test_grading_tree_may_name_duplicate_test() -> None:
@@ -230,7 +230,7 @@ def test_grading_tree_may_name_duplicate_test() -> None:
         name="tree", points=10, tests=("b", "c"), score_type=SUM, grading=Grading(parts=("b", "c"))
     )
     asked = Problem(id="p", tests=tests, subtasks=(tree,))
-    assert [(one.test.name, one.groups) for one in plan.Schedule(asked).live({})] == [
+    assert [(one.test.name, one.groups) for one in plan.Schedule(asked).live_tests({})] == [
         ("a", (0,)),
         ("c", (0,)),
     ]
@@ -238,14 +238,14 @@ def test_grading_tree_may_name_duplicate_test() -> None:
 
 def test_skipped_test_is_still_pending() -> None:
     asked = make_problem("ab", make_subtask("ab"))
-    assert names(plan.Schedule(asked).live(results(a=1) | {"b": verdicts.skipped_result("b")})) == "b"
+    assert names(plan.Schedule(asked).live_tests(results(a=1) | {"b": verdicts.skipped_result("b")})) == "b"
 
 
 def test_result_of_any_duplicate_test_counts() -> None:
     tests = (make_test("a", "x"), make_test("b", "x"), make_test("c"))
     asked = Problem(id="p", tests=tests, subtasks=(make_subtask("a"), make_subtask("bc")))
-    assert names(plan.Schedule(asked).live(results(b=1))) == "c"
-    assert plan.Schedule(asked).live(results(a=0)) == ()
+    assert names(plan.Schedule(asked).live_tests(results(b=1))) == "c"
+    assert plan.Schedule(asked).live_tests(results(a=0)) == ()
 
 
 def test_results_are_shared_and_spread_to_duplicate_tests() -> None:

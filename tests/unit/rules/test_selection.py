@@ -192,8 +192,8 @@ def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
         idle = 0
         best = left[turn][0]
         for one in left[turn][1:]:
-            merits = (one.samples, one.length), (best.samples, best.length)
-            if merits[0] > merits[1] or (merits[0] == merits[1] and one.order < best.order):
+            merits = (one.sample_score, one.length), (best.sample_score, best.length)
+            if merits[0] > merits[1] or (merits[0] == merits[1] and one.sort_key < best.sort_key):
                 best = one
         left[turn].remove(best)
         expected.append(best.result.key)
@@ -227,7 +227,7 @@ def test_single_budget_is_first_candidate_with_highest_target() -> None:
     ],
 )
 def test_candidates_are_ordered_by_number_and_key(first: Attempt, second: Attempt) -> None:
-    assert first.order < second.order
+    assert first.sort_key < second.sort_key
     assert select_single([second, first]) == first
 
 
@@ -239,7 +239,7 @@ def test_selection_order_of_keys_differing_in_leading_zeros_is_stable(first: str
         pool = SubmissionPool(1)
         for one in rows:
             pool.add(one)
-        chosen = {budget: keys(pool.chosen(budget)) for budget in Budget}
+        chosen = {budget: keys(pool.select(budget)) for budget in Budget}
         assert chosen[Budget.SINGLE] == chosen[Budget.LIMITED] == [first]
         assert chosen[Budget.UNLIMITED][-1] == second
 
@@ -260,10 +260,10 @@ def test_submission_pool_selects_like_the_full_list(
             mode, [one.result for one in chosen], {one.result.key for one in chosen if one.tokened}
         )
 
-    everything = sorted(made, key=lambda one: one.order)
-    assert worth(pool.chosen(Budget.UNLIMITED)) == worth(everything)
-    assert keys(pool.chosen(Budget.LIMITED)) == keys(select_limited(made, number))
-    assert keys(pool.chosen(Budget.SINGLE)) == keys([one for one in [select_single(made)] if one])
+    everything = sorted(made, key=lambda one: one.sort_key)
+    assert worth(pool.select(Budget.UNLIMITED)) == worth(everything)
+    assert keys(pool.select(Budget.LIMITED)) == keys(select_limited(made, number))
+    assert keys(pool.select(Budget.SINGLE)) == keys([one for one in [select_single(made)] if one])
 
 
 @given(pools())
@@ -280,7 +280,7 @@ def test_submission_pool_keeps_bounded_candidates_without_tests() -> None:
     for n in range(500):
         pool.add(candidate(f"k{n}", (1, 0, 0), "02-full", length=n))
     assert sum(map(len, pool._queues.values())) < 6 and len(pool._best) <= 5
-    chosen = pool.chosen(Budget.LIMITED)
+    chosen = pool.select(Budget.LIMITED)
     assert keys(chosen) == ["k499", "k498", "k497"]
     assert all(not part.test_results for one in chosen for part in one.result.subtasks)
 
@@ -291,6 +291,6 @@ def test_decoded_submission_pool_selects_like_the_original(made: list[Attempt]) 
     pool = SubmissionPool(3)
     for one in made:
         pool.add(one)
-    again = SubmissionPool.unpacked(pool.packed())
+    again = SubmissionPool.unpack(pool.pack())
     for budget in Budget:
-        assert keys(again.chosen(budget)) == keys(pool.chosen(budget))
+        assert keys(again.select(budget)) == keys(pool.select(budget))

@@ -15,17 +15,21 @@ KEYS = [*map(str, range(500)), "", "a/0", "\ud800", "é"]
 @pytest.mark.parametrize("number", [1, 2, 3, 7, 1000])
 def test_each_key_is_in_one_shard(number: int) -> None:
     shards = [Shard(index=index, number=number) for index in range(1, number + 1)]
-    assert all(sum(shard.has(key) for shard in shards) == 1 for key in KEYS)
+    assert all(sum(shard.contains(key) for shard in shards) == 1 for key in KEYS)
 
 
 def test_shards_are_of_similar_size() -> None:
-    found = Counter(index for key in KEYS for index in range(1, 5) if Shard(index=index, number=4).has(key))
+    found = Counter(
+        index for key in KEYS for index in range(1, 5) if Shard(index=index, number=4).contains(key)
+    )
     assert len(found) == 4 and min(found.values()) > 90
 
 
 def test_shard_of_a_key_is_stable() -> None:
     """It is the first 8 bytes of SHA-256 as a number, modulo the number of shards."""
-    five = [next(index for index in range(1, 6) if Shard(index=index, number=5).has(key)) for key in "abcdef"]
+    five = [
+        next(index for index in range(1, 6) if Shard(index=index, number=5).contains(key)) for key in "abcdef"
+    ]
     assert five == [1, 2, 1, 5, 3, 3]
 
 

@@ -19,5 +19,5 @@ def folder(tmp_path: Path) -> Path:
 def scored(folder: Path) -> Path:
     with ResultLog.open(folder, MADE_OF) as journal:
         for key in ("a1", "a2", "a3"):
-            journal.record(row(key))
+            journal.record_result(row(key))
     return folder

@@ -36,7 +36,7 @@ def taken(make: Callable[[], Any]) -> float:
 
 def written(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.begin()
+        journal.start_run()
     lines = (
         {**row(f"row-{number:08}"), "program_sha256": row(f"p{number}")["submission_sha256"]}
         for number in range(NUMBER)

@@ -206,7 +206,7 @@ def test_resumed_shard_judges_only_its_new_rows(dump: Path, problems: Path) -> N
     write(dump, map(row, range(ROWS + 20)))
     scored(dump, problems, folder, "1/3")
     after = [str(each["key"]) for each in read_rows(folder)]
-    assert before < len(after) and all(Shard.of("1/3").has(key) for key in after)
+    assert before < len(after) and all(Shard.of("1/3").contains(key) for key in after)
 
 
 def test_warning_of_many_missing_shards_counts_them(dump: Path, problems: Path) -> None:

@@ -44,7 +44,7 @@ def of(key: str, **columns: Any) -> dict[str, Any]:
 def write(folder: Path, *names: str, made_of: Fingerprint = MADE_OF) -> None:
     with ResultLog.open(folder, made_of) as journal:
         for name in names:
-            journal.record(of(name))
+            journal.record_result(of(name))
 
 
 def check(folder: Path, *names: str) -> None:
@@ -54,8 +54,8 @@ def check(folder: Path, *names: str) -> None:
         assert journal.problems == ({"sum"} if names else set())
         for name in names:
             expected = of(name)
-            assert journal.row(name)["key"] == name and journal.problem(name) == "sum"
-            by_text = journal.find(expected["submission_sha256"], "sum")
+            assert journal.read_row(name)["key"] == name and journal.problem_of(name) == "sum"
+            by_text = journal.find_result(expected["submission_sha256"], "sum")
             by_program = journal.find_program(f"2:{name}")
             assert by_text is not None and by_text["key"] == name
             assert by_program is not None and by_program["key"] == name
@@ -73,7 +73,7 @@ def test_indexed_rows_are_not_read_again(folder: Path, read: list[str]) -> None:
 def test_compiler_of_indexed_rows_must_not_change(folder: Path) -> None:
     write(folder, "a1")
     with ResultLog.open(folder, MADE_OF) as journal, pytest.raises(InputError, match=r"g\+\+ 13 now"):
-        journal.record({**of("a2"), "compiler": "g++ 13"})
+        journal.record_result({**of("a2"), "compiler": "g++ 13"})
 
 
 def killed_with(folder: Path, index: bytes, *names: str) -> None:
@@ -202,14 +202,16 @@ def test_result_log_reads_the_same_with_and_without_its_index(
 
     def seen() -> Any:
         with ResultLog.open(folder, made_of()) as journal:
-            found = [journal.find(of(f"k{number}")["submission_sha256"], "sum") for number in range(13)]
+            found = [
+                journal.find_result(of(f"k{number}")["submission_sha256"], "sum") for number in range(13)
+            ]
             return [*journal.done], journal.edited, [one and one["key"] for one in found]
 
     journal = ResultLog.open(folder, made_of())
     for what, number in steps:
         if what == "record":
             if f"k{number}" not in journal.done:
-                journal.record(of(f"k{number}"))
+                journal.record_result(of(f"k{number}"))
             continue
         journal.close()
         if index.exists():
@@ -238,13 +240,13 @@ def test_superseded_result_is_readable_and_its_key_can_be_recorded_again(folder:
     write(folder, "a", "b")
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.supersede("a")
-        assert (journal.done, journal.superseded, journal.row("a")["key"]) == ({"b"}, {"a"}, "a")
-        found = journal.find(of("a")["submission_sha256"], "sum")
+        assert (journal.done, journal.superseded, journal.read_row("a")["key"]) == ({"b"}, {"a"}, "a")
+        found = journal.find_result(of("a")["submission_sha256"], "sum")
         assert found is not None and found["key"] == "a", "an equal submission may reuse the result"
-        journal.begin()
+        journal.start_run()
         assert (journal.done, journal.superseded) == ({"b"}, set())
-        journal.record(of("a") | {"problem_id": "tree"})
-        assert ([*journal.done], journal.problem("a"), journal.problems) == (
+        journal.record_result(of("a") | {"problem_id": "tree"})
+        assert ([*journal.done], journal.problem_of("a"), journal.problems) == (
             ["b", "a"],
             "tree",
             {"sum", "tree"},
@@ -256,17 +258,17 @@ def test_saved_index_excludes_rows_reused_from_other_runs(folder: Path, tmp_path
     other = tmp_path / "other"
     write(other, "b1")
     with ResultLog.open(folder, MADE_OF, reuse=[other]) as journal:
-        journal.record(of("a1"))
+        journal.record_result(of("a1"))
         assert (folder / INDEX).exists()
-        assert journal.find(of("b1")["submission_sha256"], "sum") is not None
+        assert journal.find_result(of("b1")["submission_sha256"], "sum") is not None
     with ResultLog.open(folder, MADE_OF) as journal:
-        assert journal.find(of("b1")["submission_sha256"], "sum") is None
+        assert journal.find_result(of("b1")["submission_sha256"], "sum") is None
 
 
 def test_deleted_failure_is_not_restored_from_index(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.fail(failure("a1"))
-        journal.record(of("a2"))
+        journal.record_failure(failure("a1"))
+        journal.record_result(of("a2"))
     (folder / "failures.jsonl").write_bytes(b"")
     with ResultLog.open(folder, MADE_OF) as journal:
         assert journal.failed == set() and journal.done == {"a2"}

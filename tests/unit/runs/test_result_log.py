@@ -28,7 +28,7 @@ def failed_lines(folder: Path) -> list[tuple[str, str]]:
 def test_recorded_results_are_loaded_by_the_next_process(scored: Path) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
         assert journal.done == {"a1", "a2", "a3"}
-        journal.record(row("a4"))
+        journal.record_result(row("a4"))
     assert keys(scored) == ["a1", "a2", "a3", "a4"]
     assert sorted(path.name for path in scored.iterdir()) == [
         ".lock",
@@ -40,16 +40,16 @@ def test_recorded_results_are_loaded_by_the_next_process(scored: Path) -> None:
 
 def test_second_result_of_a_key_is_refused(scored: Path) -> None:
     with ResultLog.open(scored, MADE_OF) as journal, pytest.raises(ValueError, match="a1"):
-        journal.record(row("a1"))
+        journal.record_result(row("a1"))
     assert keys(scored) == ["a1", "a2", "a3"]
 
 
 def test_equal_submission_of_earlier_process_is_found(scored: Path) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
-        journal.record(row("a4"))
+        journal.record_result(row("a4"))
         for key in ("a2", "a4"):
-            assert journal.find(row(key)["submission_sha256"], "") == row(key)
-        assert journal.find("00", "") is None
+            assert journal.find_result(row(key)["submission_sha256"], "") == row(key)
+        assert journal.find_result("00", "") is None
 
 
 def test_folder_is_unchanged_before_the_first_row(folder: Path) -> None:
@@ -64,7 +64,7 @@ def test_folder_is_unchanged_before_the_first_row(folder: Path) -> None:
 
 def test_begun_run_without_rows_has_run_json(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF, settings={"engine": "fake"}) as journal:
-        journal.begin()
+        journal.start_run()
     info = read_info(folder)
     assert info is not None and info.settings == {"engine": "fake"} and info.fingerprint.dump == MADE_OF.dump
     assert (folder / "results.jsonl").read_bytes() == b"" == (folder / "failures.jsonl").read_bytes()
@@ -73,7 +73,7 @@ def test_begun_run_without_rows_has_run_json(folder: Path) -> None:
 def test_continuing_a_run_without_new_rows_changes_no_file(scored: Path) -> None:
     before = {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"}
     with ResultLog.open(scored, MADE_OF, settings={"workers": 3}) as journal:
-        journal.begin()
+        journal.start_run()
     assert {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"} == before
 
 
@@ -81,7 +81,7 @@ def test_settings_that_json_cannot_hold_are_converted(folder: Path) -> None:
     options = {"path": Path("x"), "odd": "\udcff", "nan": float("nan")}
     for _ in range(2):
         with ResultLog.open(folder, Fingerprint(dump="d", options=options), settings=options) as journal:
-            journal.record(row(f"a{len(journal.done)}"))
+            journal.record_result(row(f"a{len(journal.done)}"))
     info = read_info(folder)
     assert info is not None and info.settings == {"path": "x", "odd": "\ufffd", "nan": None}
 
@@ -92,11 +92,11 @@ def test_settings_that_json_cannot_hold_are_converted(folder: Path) -> None:
 def test_failures_are_removed_when_they_are_judged(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
         for key in ("a1", "a2", "a3"):
-            journal.fail(failure(key))
+            journal.record_failure(failure(key))
     with ResultLog.open(folder, MADE_OF) as journal:
         assert journal.failed == {"a1", "a2", "a3"} and journal.done == set()
-        journal.record(row("a2"))
-        journal.fail(failure("a3", "again"))
+        journal.record_result(row("a2"))
+        journal.record_failure(failure("a3", "again"))
         assert journal.failed == {"a1", "a3"}
         assert [key for key, _ in failed_lines(folder)] == ["a1", "a2", "a3", "a3"]
     assert failed_lines(folder) == [("a1", "why"), ("a3", "again")]
@@ -104,7 +104,7 @@ def test_failures_are_removed_when_they_are_judged(folder: Path) -> None:
 
 def test_failures_stay_if_the_run_is_not_restarted(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.fail(failure("a1"))
+        journal.record_failure(failure("a1"))
     path = folder / "failures.jsonl"
     path.write_bytes(2 * path.read_bytes())  # as a writer leaves them that was killed
     before = path.read_bytes()
@@ -117,26 +117,26 @@ def test_superseding_rows_leaves_no_open_file(scored: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.supersede("a1")
-        journal.begin()
+        journal.start_run()
         assert journal.done == {"a2", "a3"}
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
 def test_last_failure_is_removed_when_it_is_judged(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.fail(failure("a1"))
+        journal.record_failure(failure("a1"))
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.record(row("a1"))
+        journal.record_result(row("a1"))
     assert failed_lines(folder) == []
 
 
 def test_stale_failure_of_judged_submission_is_dropped(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.fail(failure("a1"))
-        journal.fail(failure("a2"))
+        journal.record_failure(failure("a1"))
+        journal.record_failure(failure("a2"))
     stale = (folder / "failures.jsonl").read_bytes()
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.record(row("a1"))
+        journal.record_result(row("a1"))
     (folder / "failures.jsonl").write_bytes(stale)
     with ResultLog.open(folder, MADE_OF) as journal:
         assert journal.failed == {"a2"}
@@ -154,7 +154,7 @@ def test_incomplete_last_line_is_removed(
     folder = tmp_path_factory.mktemp("torn") / "run"
     with ResultLog.open(folder, MADE_OF) as journal:
         for key in ("a1", "a2"):
-            journal.record(row(key, long="x" * data.draw(st.sampled_from([0, 70_000]))))
+            journal.record_result(row(key, long="x" * data.draw(st.sampled_from([0, 70_000]))))
     results = folder / "results.jsonl"
     content = results.read_bytes()
     results.write_bytes(content[: data.draw(st.integers(0, len(content)))])
@@ -162,7 +162,7 @@ def test_incomplete_last_line_is_removed(
     assert keys(folder) == ["a1", "a2"][:whole]
     with ResultLog.open(folder, MADE_OF) as journal:
         for key in sorted({"a1", "a2"} - set(journal.done)):
-            journal.record(row(key))
+            journal.record_result(row(key))
     assert keys(folder) == ["a1", "a2"]
 
 
@@ -177,7 +177,7 @@ def test_malformed_result_line_is_input_error_with_line_number(scored: Path, bro
     assert caught.value.row == 2 and caught.value.where == str(results) and caught.value.remedy
     assert results.read_bytes() == content
     with ResultLog.open(scored, MADE_OF, fresh=True) as journal:
-        journal.record(row("b1"))
+        journal.record_result(row("b1"))
     assert keys(scored) == ["b1"]
 
 
@@ -219,12 +219,12 @@ def test_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
 def test_full_disk_leaves_only_complete_lines(scored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     with ResultLog.open(scored, MADE_OF) as journal:
-        journal.record(row("a4"))
+        journal.record_result(row("a4"))
         with monkeypatch.context() as patch, pytest.raises(InputError, match="No space left"):
             patch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: len(data) // 2]))
-            journal.record(row("a5"))
+            journal.record_result(row("a5"))
         assert "a5" not in journal.done
-        journal.record(row("a6"))
+        journal.record_result(row("a6"))
     assert keys(scored) == ["a1", "a2", "a3", "a4", "a6"]
 
 
@@ -233,7 +233,7 @@ def test_full_disk_leaves_only_complete_lines(scored: Path, monkeypatch: pytest.
 
 def test_second_process_in_the_same_folder_is_refused(scored: Path) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
-        journal.record(row("a4"))
+        journal.record_result(row("a4"))
         for fresh in (False, True):
             with pytest.raises(
                 InputError, match=rf"another process \(pid {os.getpid()}\) is writing this run"
@@ -297,18 +297,18 @@ def test_all_changed_settings_are_named(scored: Path) -> None:
 def test_run_accepts_additional_problems(folder: Path) -> None:
     for problems in ({"sum": "1"}, {"tree": "2"}, {"sum": "1", "tree": "2"}):
         with ResultLog.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
-            journal.record(row(f"a{len(journal.done)}"))
+            journal.record_result(row(f"a{len(journal.done)}"))
     info = read_info(folder)
     assert info is not None and info.fingerprint.problems == {"sum": "1", "tree": "2"}
 
 
 def test_run_with_only_failures_accepts_changed_options(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
-        journal.fail(failure("a1"))
+        journal.record_failure(failure("a1"))
     other = msgspec.structs.replace(MADE_OF, options={"all_tests": True})
     with ResultLog.open(folder, other) as journal:
         assert journal.failed == set()
-        journal.record(row("b1"))
+        journal.record_result(row("b1"))
     assert failed_lines(folder) == []
     info = read_info(folder)
     assert info is not None and info.fingerprint.options == {"all_tests": True}

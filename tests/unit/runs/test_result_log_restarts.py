@@ -34,7 +34,7 @@ def of_problem(key: str, problem: str) -> dict[str, Any]:
 def of_two(folder: Path) -> Path:
     with ResultLog.open(folder, MADE_OF) as journal:
         for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
-            journal.record(of_problem(key, problem))
+            journal.record_result(of_problem(key, problem))
     return folder
 
 
@@ -44,12 +44,12 @@ EDITED = msgspec.structs.replace(MADE_OF, problems={**MADE_OF.problems, "sum": "
 def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
     before = (of_two / "results.jsonl").read_bytes()
     with ResultLog.open(of_two, EDITED) as journal:
-        assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.unchanged
-        assert journal.find(of_problem("a1", "sum")["submission_sha256"], "sum") is None
+        assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.is_unchanged
+        assert journal.find_result(of_problem("a1", "sum")["submission_sha256"], "sum") is None
         assert (of_two / "results.jsonl").read_bytes() == before  # nothing has begun
     with ResultLog.open(of_two, EDITED) as journal:
-        journal.record(of_problem("a1", "sum"))
-        assert journal.row("b1")["key"] == "b1" and journal.row("a1")["key"] == "a1"
+        journal.record_result(of_problem("a1", "sum"))
+        assert journal.read_row("b1")["key"] == "b1" and journal.read_row("a1")["key"] == "a1"
     assert keys(of_two) == ["b1", "a1"]
     assert [
         (one["key"], one["problem_sha256"])
@@ -59,9 +59,9 @@ def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
         ("a2", "b" * 64),
     ]
     with ResultLog.open(of_two, EDITED) as journal:
-        assert journal.done == {"a1", "b1"} and journal.unchanged
+        assert journal.done == {"a1", "b1"} and journal.is_unchanged
     with ResultLog.open(of_two, MADE_OF) as journal:  # as it was: the results of then are known
-        found = journal.find(of_problem("a2", "sum")["submission_sha256"], "sum")
+        found = journal.find_result(of_problem("a2", "sum")["submission_sha256"], "sum")
         assert found is not None and found["key"] == "a2"
 
 
@@ -86,9 +86,9 @@ def test_reused_results_stay_readable_while_their_run_changes(of_two: Path, tmp_
         else:
             made_of = EDITED if how == "edited" else MADE_OF
             with ResultLog.open(of_two, made_of, fresh=how == "fresh") as other:
-                other.begin()
+                other.start_run()
         for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
-            found = journal.find(of_problem(key, problem)["submission_sha256"], problem)
+            found = journal.find_result(of_problem(key, problem)["submission_sha256"], problem)
             assert found is not None and found["key"] == key
 
 
@@ -98,12 +98,12 @@ def test_kill_while_superseding_loses_no_result(of_two: Path, number: int) -> No
         steps_until_killed(patch, number)
         try:
             with ResultLog.open(of_two, EDITED) as journal:
-                journal.begin()
+                journal.start_run()
         except Killed:
             pass
     with ResultLog.open(of_two, EDITED) as journal:
         assert journal.done == {"b1"}
-        journal.record(of_problem("a1", "sum"))
+        journal.record_result(of_problem("a1", "sum"))
     assert keys(of_two) == ["b1", "a1"]
     aside = {one["key"] for _, one in decode_lines(of_two / "earlier.jsonl", dict[str, Any])}
     assert aside == {"a1", "a2"}
@@ -118,7 +118,7 @@ def test_fresh_discards_the_old_run_with_the_first_new_row(scored: Path) -> None
     with ResultLog.open(scored, MADE_OF, fresh=True) as journal:
         assert journal.done == set()
         assert keys(scored) == ["a1", "a2", "a3"]
-        journal.record(row("a2"))
+        journal.record_result(row("a2"))
         assert keys(scored) == ["a2"] and journal.done == {"a2"}
     assert not (scored / "report.md").exists() and (scored / "notes.txt").exists()
 
@@ -174,13 +174,13 @@ def test_temporary_files_of_a_killed_writer_are_removed(scored: Path) -> None:
 @pytest.mark.parametrize("number", range(12))
 def test_kill_during_fresh_leaves_the_old_or_the_new_run(scored: Path, number: int) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
-        journal.fail(failure("a9"))
+        journal.record_failure(failure("a9"))
     new = msgspec.structs.replace(MADE_OF, dump="new")
     with pytest.MonkeyPatch.context() as patch:
         steps_until_killed(patch, number)
         try:
             with ResultLog.open(scored, new, fresh=True) as journal:
-                journal.record(row("b1"))
+                journal.record_result(row("b1"))
         except Killed:
             pass
     info = read_info(scored)
@@ -189,7 +189,7 @@ def test_kill_during_fresh_leaves_the_old_or_the_new_run(scored: Path, number: i
         old, begun = {"a1", "a2", "a3"}, {"b1"}
         assert journal.done in ((old,) if info.fingerprint.dump == MADE_OF.dump else (set(), begun))
         assert journal.failed == ({"a9"} if journal.done == old else set())
-        journal.record(row("b2"))
+        journal.record_result(row("b2"))
     assert set(keys(scored)) - {"b2"} in (old, set(), begun)
 
 

@@ -105,13 +105,13 @@ def test_equal_confinements_are_in_run_json_once(tmp_path: Path) -> None:
 
 def test_confinement_is_written_before_its_row(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
-        journal.record(row("a"))
+        journal.record_result(row("a"))
         reader = read_rows(tmp_path / "run")
         assert next(reader)["confinement"] == CONFINED
         other = {**row("b"), "confinement": {"v": 2}}
-        journal.record(other)  # while somebody reads
+        journal.record_result(other)  # while somebody reads
         assert next(reader)["confinement"] == {"v": 2}
-        assert journal.row("b") == other
+        assert journal.read_row("b") == other
 
 
 def test_run_of_older_version_is_read_and_continued(tmp_path: Path) -> None:
@@ -121,8 +121,8 @@ def test_run_of_older_version_is_read_and_continued(tmp_path: Path) -> None:
     assert summary(new) == summary(old)
     assert Results.open(new).tests_frame().equals(Results.open(old).tests_frame())
     with ResultLog.open(old, Fingerprint(dump="d" * 64)) as journal:
-        assert journal.row("a") == next(read_rows(new))
-        journal.record(row("c"))
+        assert journal.read_row("a") == next(read_rows(new))
+        journal.record_result(row("c"))
     assert [found["key"] for found in read_rows(old)] == ["a", "b", "c"]
     assert json.loads((old / "run.json").read_text())["version"] == 2
     assert list(read_rows(old))[2]["confinement"] == CONFINED
@@ -134,9 +134,9 @@ def test_reused_results_keep_their_confinement(tmp_path: Path, older: bool) -> N
     if older:
         as_it_was(other)
     with ResultLog.open(tmp_path / "mine", Fingerprint(dump="x"), reuse=[other]) as journal:
-        found = journal.find(row("a")["submission_sha256"], "sum")
+        found = journal.find_result(row("a")["submission_sha256"], "sum")
         assert found == next(read_rows(other))
-        journal.record(found, known=True)
+        journal.record_result(found, known=True)
     assert list(read_rows(tmp_path / "mine")) == [found]
 
 
@@ -145,8 +145,8 @@ def test_superseded_result_is_found_with_its_confinement(tmp_path: Path) -> None
     write_run(folder, [row("a")], made_of=before)
     for problems in ({"sum": "two"}, {"sum": "one"}):
         with ResultLog.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
-            journal.begin()
-            found = journal.find(row("a")["submission_sha256"], "sum")
+            journal.start_run()
+            found = journal.find_result(row("a")["submission_sha256"], "sum")
     assert found is not None and found["confinement"] == CONFINED
     assert "problem_sha256" in json.loads((folder / "earlier.jsonl").read_text())
 
@@ -175,7 +175,7 @@ def test_table_is_rebuilt_if_rows_are_new_or_it_is_missing(tmp_path: Path) -> No
     write_reports(run)
     assert pq.read_table(path).num_rows == 0
     with ResultLog.open(run, Fingerprint(dump="d" * 64)) as journal:
-        journal.record(row("a"))
+        journal.record_result(row("a"))
     write_reports(run)
     first = path.read_bytes()
     assert pq.read_table(path).num_rows == 4

@@ -96,7 +96,9 @@ def names(job: Job) -> list[str]:
 async def test_two_stage_build_uses_compile_limits_for_compile_stage(tmp_path: Path) -> None:
     server = Server(GOOD, max_compile_time=20_000, max_run_cpu_time=5000)
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
     assert isinstance(built, BuildSuccess) and built.artifact.read() == MADE
     (job,) = server.jobs
     assert names(job)[:2] == ["compile", "run"] and job.runtime == "ioi_eval" and job.keep == ("submission",)
@@ -108,7 +110,9 @@ async def test_delivered_gzip_data_is_reused_for_sending(tmp_path: Path) -> None
     large = b"the same again " * 1000
     run = delivered(large)
     async with opened(tmp_path, Server(JobResult(compile=Ending(code=0), run=run))) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
         assert isinstance(built, BuildSuccess) and built.artifact.read() == large
         parcel = await artifacts.builder.delivery.packing.packed(built.artifact)
     assert base64.b64encode(parcel.content.read()).decode() in run.stdout
@@ -121,9 +125,9 @@ def test_artifact_changed_on_disk_is_built_again(tmp_path: Path, damaged: bytes)
     async def built() -> tuple[BuildSuccess | CompileError, int]:
         server = Server(GOOD)
         async with opened(tmp_path, server) as artifacts:
-            return await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code")), len(
-                server.jobs
-            )
+            return await artifacts.build_submission(
+                artifacts.prepare_problem(plain_problem()), submitted("code")
+            ), len(server.jobs)
 
     for _ in range(2):
         found, jobs = asyncio.run(built())
@@ -138,7 +142,9 @@ async def test_artifact_too_large_for_request_with_tests_is_compile_error(tmp_pa
     made = JobResult(compile=Ending(code=0), run=delivered(noise))
     for room, kind in ((8 << 20, BuildSuccess), (2 << 20, CompileError)):
         async with opened(tmp_path, Server(made, max_body=room)) as artifacts:
-            found = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            found = await artifacts.build_submission(
+                artifacts.prepare_problem(plain_problem()), submitted("code")
+            )
         assert isinstance(found, kind), "one store: what another server lets through is not taken over"
     assert isinstance(found, CompileError) and "of a request, and server has 1048576 for it" in found.log
 
@@ -146,7 +152,9 @@ async def test_artifact_too_large_for_request_with_tests_is_compile_error(tmp_pa
 async def test_one_stage_build_uses_run_limits_without_compile_timeout(tmp_path: Path) -> None:
     server = Server(IN_ONE, runtimes=("bash",), max_run_time=60_000)
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
     assert isinstance(built, BuildSuccess) and built.artifact.read() == MADE
     (job,) = server.jobs
     assert names(job)[:2] == ["build", "compile"] and job.runtime == "bash"
@@ -179,8 +187,12 @@ def ended(*, log: str = "", made: bool = False, **report: Any) -> JobResult:
 async def test_build_job_contains_proctor_if_engine_does_not_confine(tmp_path: Path, runtime: str) -> None:
     server = unconfined(ended(made=True), runtimes=(runtime,), max_run_cpu_time=80_000)
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-        again = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
+        again = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
     assert built.artifact is not None and built.artifact.read() == MADE
     assert (
         built.confinement == again.confinement == {"v": 1, "landlock": 7, "missing": ["namespaces: refused"]}
@@ -205,7 +217,9 @@ class Slow(Server):
 async def test_processes_sharing_store_build_checker_once(tmp_path: Path) -> None:
     server = Slow(GOOD)
     async with opened(tmp_path, server) as one, opened(tmp_path, server) as other:
-        checkers = (each.trusted(each.prepared(checked_problem()), CHECKER) for each in (one, other))
+        checkers = (
+            each.build_trusted(each.prepare_problem(checked_problem()), CHECKER) for each in (one, other)
+        )
         ours, theirs = await asyncio.gather(*checkers)
     assert ours is not None and theirs is not None
     assert ours.file.content.read() == theirs.file.content.read() == MADE
@@ -219,7 +233,7 @@ async def test_full_cache_disk_is_judge_failure(tmp_path: Path, monkeypatch: pyt
     async with opened(tmp_path, Server(GOOD)) as artifacts:
         monkeypatch.setattr(Path, "write_bytes", full)
         with pytest.raises(JudgeFailure, match=r"compiling: cannot write to the cache .*No space left"):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EROFS])
@@ -238,15 +252,15 @@ async def test_unwritable_cache_is_judge_failure(
         monkeypatch.setattr(os, "open", full)
         words = f"compiling: cannot write to the cache .*{os.strerror(number)}"
         with pytest.raises(JudgeFailure, match=words):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
         with pytest.raises(JudgeFailure, match=words):
-            await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
+            await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
 
 
 async def test_checker_is_built_without_sandbox_on_unconfined_engine(tmp_path: Path) -> None:
     server = unconfined(IN_ONE)
     async with opened(tmp_path, server) as artifacts:
-        await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
+        await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
     (job,) = server.jobs
     assert names(job)[:2] == ["build", "compile"]
 
@@ -267,7 +281,9 @@ async def test_sandboxed_build_ending_is_read_from_proctor_report(
     server = unconfined(ended(log="x.cpp: error\n", **report), max_run_time=10_000)
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
-            built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            built = await artifacts.build_submission(
+                artifacts.prepare_problem(plain_problem()), submitted("code")
+            )
     assert isinstance(built, CompileError)
     assert (built.log, built.confinement["landlock"]) == (words, 7)
     once = 2 if report.get("killed") in ("wall", "hard") else 1  # below its limit of CPU time
@@ -291,7 +307,7 @@ async def test_failed_sandbox_in_build_is_judge_failure(
 ) -> None:
     async with opened(tmp_path, unconfined(result)) as artifacts:
         with pytest.raises(JudgeFailure, match=words):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
 
 
 @pytest.mark.parametrize(
@@ -306,7 +322,7 @@ async def test_build_killed_without_exceeding_limit_is_judge_failure(
 ) -> None:
     async with opened(tmp_path, unconfined(killed)) as artifacts:
         with pytest.raises(JudgeFailure, match="killed or stopped twice"):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
 
 
 async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_path: Path) -> None:
@@ -321,7 +337,8 @@ async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_p
         async with opened(tmp_path, server) as artifacts:
             patient = Artifacts(artifacts.builder, BuildLimits(cpu_time=seconds))
             assert isinstance(
-                await patient.submission(patient.prepared(plain_problem()), submitted("code")), kind
+                await patient.build_submission(patient.prepare_problem(plain_problem()), submitted("code")),
+                kind,
             )
     assert len(refusing.jobs) == 1, "the second time it was known"
 
@@ -338,9 +355,13 @@ async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_p
 async def test_compile_error_from_missing_library_is_not_cached(tmp_path: Path, words: str) -> None:
     """Toolchains are known by their own files, not by the libraries beside them."""
     async with opened(tmp_path, unconfined(ended(code=1, log=words))) as artifacts:
-        refused = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        refused = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
     async with opened(tmp_path, unconfined(ended(made=True))) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
     assert isinstance(refused, CompileError) and refused.log == words
     assert isinstance(built, BuildSuccess)
 
@@ -368,8 +389,12 @@ async def test_build_records_the_compiler_of_its_endpoint(tmp_path: Path) -> Non
     there = {"http://a": tools("8.3"), "http://b": tools("12.2")}
     server = Server(msgspec.structs.replace(GOOD, toolchains=there["http://b"]), offers=offers(there))
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
-        again = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
+        again = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
     assert built.compiler == again.compiler == "g++ 12.2"
     (job,) = server.jobs
     assert b"g++ -pass-exit-codes" in job.files[0].content.read(), "by its name: the places differ"
@@ -387,7 +412,7 @@ async def test_compiler_that_fails_on_control_program_is_judge_failure(
 ) -> None:
     async with opened(tmp_path, Server(result, runtimes=runtimes)) as artifacts:
         with pytest.raises(JudgeFailure, match="cannot build an empty program"):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
 
 
 @pytest.mark.parametrize(
@@ -413,7 +438,7 @@ async def test_build_stopped_by_server_limit_is_judge_failure(
 ) -> None:
     async with opened(tmp_path, Server(result, **profile)) as artifacts:
         with pytest.raises(JudgeFailure, match=variable):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
 
 
 @pytest.mark.parametrize(
@@ -426,7 +451,9 @@ async def test_build_stopped_by_own_limit_is_compile_error_and_not_cached(
     server = Server(result, runtimes=runtimes, max_compile_time=60_000, max_run_time=900_000)
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
-            built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            built = await artifacts.build_submission(
+                artifacts.prepare_problem(plain_problem()), submitted("code")
+            )
             assert isinstance(built, CompileError)
     assert len(server.jobs) == 4, "each was tried twice"
 
@@ -436,7 +463,7 @@ async def test_damaged_delivery_is_retried_then_judge_failure(tmp_path: Path) ->
     server = Server(JobResult(compile=Ending(code=0), run=half))
     async with opened(tmp_path, server) as artifacts:
         with pytest.raises(JudgeFailure, match="arrived damaged"):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
     assert len(server.jobs) == 4
 
 
@@ -455,10 +482,12 @@ async def test_artifact_too_large_to_deliver_is_uncached_compile_error(tmp_path:
     server = Server(JobResult(compile=Ending(code=0), run=run))
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
-            built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            built = await artifacts.build_submission(
+                artifacts.prepare_problem(plain_problem()), submitted("code")
+            )
             assert isinstance(built, CompileError) and "takes 64000001 bytes" in built.log
         with pytest.raises(JudgeFailure, match="takes 64000001 bytes"):
-            await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
+            await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
     assert len(server.jobs) == 3
 
 
@@ -466,7 +495,9 @@ async def test_artifact_forged_by_failed_compile_stage_is_ignored(tmp_path: Path
     """Servers repeat its fields as those of the run stage."""
     forged = Ending(stdout=delivered().stdout, code=1, status=StageStatus.RE)
     async with opened(tmp_path, Server(JobResult(compile=forged, run=forged))) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
     assert isinstance(built, CompileError)
 
 
@@ -476,9 +507,9 @@ async def test_checkers_are_built_locally_if_architecture_matches(
 ) -> None:
     client, server = FakeEngine(), Server(GOOD, architecture=architecture)
     async with client, opened(tmp_path, server, trusted=client) as artifacts:
-        checker = await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
-        proctor = await artifacts.proctor()
-        await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        checker = await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
+        proctor = await artifacts.build_proctor()
+        await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
     assert checker is not None
     assert (len(client.jobs), len(server.jobs)) == ((1, 1) if here else (0, 3))
     assert (proctor == Blob.of(b"a fake proctor")) is here
@@ -489,7 +520,7 @@ async def test_server_without_shell_runtime_is_reported_as_such_not_as_missing_c
 ) -> None:
     async with opened(tmp_path, Server(GOOD, runtimes=("python",), toolchains={})) as artifacts:
         with pytest.raises(JudgeFailure, match="no runtime that starts a shell script") as caught:
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
     assert "package `bash`" in caught.value.remedy
 
 
@@ -511,14 +542,21 @@ async def test_build_is_cached_under_compiler_that_made_it_after_upgrade(tmp_pat
     """What it makes lies under the key of the compiler that made it, and of no other."""
     server = Changing(GOOD, toolchains=tools("12"))
     async with opened(tmp_path, server) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
         assert (built.compiler, getattr(built, "toolchain", "")) == ("g++ 13", "13")
         assert len(server.jobs) == 2
-        assert await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code")) == built
+        assert (
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
+            == built
+        )
         assert len(server.jobs) == 2, "found"
     other = Server(msgspec.structs.replace(GOOD, toolchains=tools("12")), toolchains=tools("12"))
     async with opened(tmp_path, other) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("code")
+        )
     assert built.compiler == "g++ 12" and len(other.jobs) == 1, "nothing of it was found there"
 
 
@@ -529,6 +567,8 @@ async def test_cached_build_is_reused_while_its_compiler_is_offered(tmp_path: Pa
         result = msgspec.structs.replace(GOOD, toolchains=list(there.values())[-1])
         server = Server(result, offers=offers(there))
         async with opened(tmp_path, server) as artifacts:
-            built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("code"))
+            built = await artifacts.build_submission(
+                artifacts.prepare_problem(plain_problem()), submitted("code")
+            )
         found.append((built.compiler, len(server.jobs)))
     assert found == [("g++ 13", 1), ("g++ 13", 0), ("g++ 12", 1)]
