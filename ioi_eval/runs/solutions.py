@@ -107,6 +107,7 @@ async def validate(
     scale: str | None = None,
     reading: DumpOptions | None = None,
     selection: Selection | None = None,
+    all_tests: bool = True,
     engine: AnyEngine | None = None,
     options: RunOptions | None = None,
     store: Store | None = None,
@@ -127,6 +128,8 @@ async def validate(
         scale: The scale of scores in this column.
         reading: How the rows of the file are read.
         selection: Which solutions are judged.
+        all_tests: False skips tests that can no longer change a score. A solution may then seem to differ
+            from an expected verdict of a skipped test.
         engine: Executes the programs.
         options: Options for judging.
         store: The cache.
@@ -139,8 +142,7 @@ async def validate(
     if problems is None:
         _refuse_columns(column, scale, reading or DumpOptions())
     folder = out or Path("runs") / f"validate-{run_name(source_name(solutions))}"
-    # Run all tests, because a skipped test would look like a failed one.
-    options = msgspec.structs.replace(options or RunOptions(), all_tests=True)
+    options = msgspec.structs.replace(options or RunOptions(), all_tests=all_tests)
     setup = RunSetup.of(folder, engine, options, store, on_event)
     if problems is None:
         planning = _plan_packages(solutions, choice, most, selection, setup)

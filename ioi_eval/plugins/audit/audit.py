@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from ioi_eval import InputError, Limits, Problem, Results, Scorer, Store, validate
 from ioi_eval.models import Value
-from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem
+from ioi_eval.plugins.audit.diagnosis import (
+    Diagnoser,
+    JudgedProblem,
+    stop_at_failure,
+    with_skipped_tests,
+)
 from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
 from ioi_eval.plugins.audit.mutants import MutantRun
 from ioi_eval.plugins.audit.page import page
@@ -28,6 +33,7 @@ REFERENCES = 5  # default maximum number of solutions of each kind, for a benchm
 AUDIT, PAGE, PROBES = "audit.json", "audit.html", "probes.jsonl"
 RUN, MUTANTS = "run", "mutants"
 OnEvent = Callable[[object], None]
+_T = TypeVar("_T")
 
 
 class AuditOptions(Value):
@@ -58,7 +64,7 @@ async def audit(
 
     Args:
         source: A benchmark's name, packages, or a file of rows.
-        scorer: An open scorer with the options `all_tests`, and `echo` for outputs that are compared.
+        scorer: An open scorer with the option `echo`, for outputs that are compared.
         out: The folder of audit.json, audit.html, the runs and the probes.
         store: The cache.
         choice: The selection of problems.
@@ -77,24 +83,36 @@ async def audit(
         problems = with_solutions(problems, dump_solutions)
         if not any(problem.solutions for problem in problems.values()):
             remedy = "Name a dump of programs of known worth with solutions=FILE"
-            raise InputError("it has no solutions of its own", where=source, remedy=remedy)
-        judging = RunOptions(
-            timing=options.timing, fresh=options.fresh, keep_outputs=True, all_tests=True, share=True
-        )
-        judge = partial(validate, engine=scorer, store=store, on_event=on_event)
-        validated = await judge(problems, out=out / RUN, options=judging)
+            raise InputError(
+                "it has no solutions of its own that must be right or wrong", where=source, remedy=remedy
+            )
+        judging = RunOptions(timing=options.timing, fresh=options.fresh, keep_outputs=True)
+
+        async def judge(
+            judged_problems: Iterable[Problem], folder: Path, run_options: RunOptions
+        ) -> ValidatedSolutions:
+            stopping = Problems(map(stop_at_failure, judged_problems), packages=problems.packages)
+            return await validate(
+                stopping,
+                out=folder,
+                all_tests=False,
+                engine=scorer,
+                options=run_options,
+                store=store,
+                on_event=on_event,
+            )
+
+        validated = await judge(problems.values(), out / RUN, judging)
         origin = _origin(source, choice, options, frozenset(solution.name for _, solution in dump_solutions))
-        judged = _judged_problems(problems, validated, out / RUN, origin)
         probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
+        judged = await _judged_problems(problems, validated, out / RUN, origin, probes)
         mutants = MutantRun(judged, probes, wanted=options.mutants, seed=options.seed)
         if mutants.problems:
-            mutated = Problems(mutants.problems, packages=problems.packages)
-            timed = replace(
-                judging, timing=replace(options.timing, factor=1.0)
-            )  # their limits have the factor
-            await judge(mutated, out=out / MUTANTS, options=timed)
+            without_factor = replace(options.timing, factor=1.0)  # the limits of mutants have the factor
+            await judge(mutants.problems, out / MUTANTS, replace(judging, timing=without_factor))
             await mutants.read(Results.open(out / MUTANTS))
-        audits = await _diagnose_problems(judged, mutants, probes)
+        diagnosing = (Diagnoser(problem, probes).audit(*mutants.of(problem.label)) for problem in judged)
+        audits = await _await_all(diagnosing, 2 * probes.slots)
     result = _summary(source, audits, excluded, choice, options)
     (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
     (out / PAGE).write_text(page(result), "utf-8")
@@ -119,56 +137,49 @@ def _origin(
     )
 
 
-def _judged_problems(
-    problems: Problems, validated: ValidatedSolutions, run: Path, origin: Origin
+async def _judged_problems(
+    problems: Problems, validated: ValidatedSolutions, run: Path, origin: Origin, probes: ProbeRunner
 ) -> list[JudgedProblem]:
     """Return the problems with the limits that were used, and the results of their solutions."""
     results = {result.key: result for result in Results.open(run)}
     unjudged = {
         unjudged_submission.key: unjudged_submission.reason
         for unjudged_submission in validated.validation.unjudged
+        if unjudged_submission.key not in results  # others are not compared because of skipped tests
     }
-    measured = {limit.problem: limit.cpu_time for limit in validated.validation.limits.values()}
-    return [
-        JudgedProblem(
+    measured = validated.validation.limits
+
+    async def judged_problem(label: str) -> JudgedProblem:
+        problem = problems[label]
+        if problem.limits.cpu_time is None and label in measured:
+            limits = Limits.contest(measured[label].cpu_time, problem.limits.memory)
+            problem = replace(problem, limits=limits)
+        else:
+            problem = with_time_factor(problem, origin.time_factor)
+        keys = [key_of(label, solution) for solution in problem.solutions]
+        judged = JudgedProblem(
             label=label,
-            problem=_with_used_limits(problem, measured, origin.time_factor),
-            results={key: results[key] for key in _solution_keys(label, problem) if key in results},
+            problem=problem,
+            results={key: results[key] for key in keys if key in results},
             unjudged=unjudged,
             commands=EvidenceCommands(origin, label),
         )
-        for label, problem in problems.items()
-    ]
+        return await with_skipped_tests(judged, probes)
+
+    return await _await_all(map(judged_problem, problems), 2 * probes.slots)
 
 
-def _solution_keys(label: str, problem: Problem) -> Iterator[str]:
-    return (key_of(label, solution) for solution in problem.solutions)
+async def _await_all(calls: Iterable[Coroutine[Any, Any, _T]], max_running: int) -> list[_T]:
+    """Return the results of some calls, of which at most `max_running` run at the same time."""
+    slots = asyncio.Semaphore(max_running)
 
-
-def _with_used_limits(problem: Problem, measured: Mapping[str, float], factor: float) -> Problem:
-    """Return the problem with the limits that were used. `measured`: measured time limits, in seconds."""
-    if problem.limits.cpu_time is None and problem.id in measured:
-        return replace(problem, limits=Limits.contest(measured[problem.id], problem.limits.memory))
-    return with_time_factor(problem, factor)
-
-
-async def _diagnose_problems(
-    judged: Sequence[JudgedProblem], mutants: MutantRun, probes: ProbeRunner
-) -> list[ProblemAudit]:
-    """Diagnose the problems, some at the same time."""
-    slots = asyncio.Semaphore(2 * probes.slots)
-
-    async def diagnose_problem(problem: JudgedProblem) -> ProblemAudit:
+    async def await_one(call: Coroutine[Any, Any, _T]) -> _T:
         async with slots:
-            counts, killed_by = mutants.of(problem.label)
-            return await Diagnoser(problem, probes).audit(counts, killed_by)
+            return await call
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(diagnose_problem(problem)) for problem in judged]
+        tasks = [group.create_task(await_one(call)) for call in calls]
     return [task.result() for task in tasks]
-
-
-# --- summary -----------------------------------------------------------------------------------------
 
 
 def _summary(

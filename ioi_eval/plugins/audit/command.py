@@ -152,9 +152,7 @@ async def _run_audit(
     engine, trusted = open_engine(
         engine_choice, store, () if benchmark is None else tuple(benchmark.packages)
     )
-    judging = JudgeOptions(
-        job=engine_choice.job, all_tests=True, echo=_ECHO, borderline=options.timing.borderline
-    )
+    judging = JudgeOptions(job=engine_choice.job, echo=_ECHO, borderline=options.timing.borderline)
     async with Scorer(engine, store=store, options=judging, trusted=trusted) as scorer:
         return await run_audit(
             source, scorer, out=folder, store=store, choice=choice, options=options, on_event=on_event

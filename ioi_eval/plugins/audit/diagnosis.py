@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from ioi_eval import (
     TestResult,
     Verdict,
 )
-from ioi_eval.models import Checker, Solution
+from ioi_eval.models import Checker, Solution, Subtask
 from ioi_eval.plugins.audit.comparisons import is_compared, looser_checkers, loosest_checker
 from ioi_eval.plugins.audit.evidence import EvidenceCommands
 from ioi_eval.plugins.audit.outputs import difference, is_reordered, normal
@@ -56,8 +57,12 @@ class JudgedProblem:
 
     def __post_init__(self) -> None:
         self.solutions = {key_of(self.label, solution): solution for solution in self.problem.solutions}
-        self.unusable = {key: self.unjudged[key] for key in self.solutions if key in self.unjudged}
         is_right_by_key = {key: is_right(self.problem, solution) for key, solution in self.solutions.items()}
+        self.unusable = {
+            key: self.unjudged[key]
+            for key, right in is_right_by_key.items()
+            if right is not None and key in self.unjudged
+        }
         compiled = dict[str, SubmissionResult]()
         for key in sorted(self.solutions.keys() & self.results.keys()):
             if is_right_by_key[key] is None:
@@ -84,14 +89,73 @@ class JudgedProblem:
         """Return the names of solutions."""
         return [self.solutions[key].name for key in keys]
 
+    def skipped_tests(self, result: SubmissionResult) -> list[str]:
+        """Return the names of the tests that count and on which a solution did not run."""
+        subtasks = self.problem.subtasks
+        counting = {name for subtask in subtasks for name in subtask.tests}
+        return [
+            test.test_name
+            for test in result.tests
+            if test.status is Verdict.SKIPPED and (test.test_name in counting or not subtasks)
+        ]
+
     def with_tests(self, names: Collection[str]) -> Problem:
         """Return the problem with only some of its tests, and without subtasks."""
         tests = tuple(test for test in self.problem.tests if test.name in names)
         return replace(self.problem, tests=tests, subtasks=(), grader=None)
 
 
+def stop_at_failure(problem: Problem) -> Problem:
+    """Return the problem with a subtask of all tests, so that a solution stops at its first failed test.
+
+    A problem with subtasks stops by its own rules. If limits are measured, right solutions run on all tests.
+    """
+    if problem.subtasks or problem.limits.cpu_time is None or problem.forks_by:
+        return problem
+    names = tuple(test.name for test in problem.tests)
+    return replace(problem, subtasks=(Subtask(name="all tests", points=1.0, tests=names),))
+
+
+async def with_skipped_tests(judged: JudgedProblem, probes: ProbeRunner) -> JudgedProblem:
+    """Return the problem after the rejected right solutions have run on the tests that they had skipped.
+
+    A solution that exceeds a limit stops at its next failure. If that is another exceeded limit, the other
+    solutions that exceed a limit do not run again.
+    """
+    results, unjudged = dict(judged.results), dict(judged.unjudged)
+    exceeds_again = False
+    for key in sorted(results.keys() & judged.solutions.keys()):
+        result = results[key]
+        if result.solved or not is_right(judged.problem, judged.solutions[key]):
+            continue
+        exceeds = _exceeds_limit(result.tests)
+        names = judged.skipped_tests(result)
+        if not names or (exceeds and exceeds_again):
+            continue
+        problem = judged.with_tests(names)
+        try:
+            added = await probes.score(
+                stop_at_failure(problem) if exceeds else problem, judged.submission(key)
+            )
+        except (JudgeFailure, InputError) as failure:
+            del results[key]
+            unjudged[key] = str(failure)
+            continue
+        exceeds_again = exceeds_again or (exceeds and _exceeds_limit(added.tests))
+        added_tests = {test.test_name: test for test in added.tests}
+        tests = tuple(added_tests.get(test.test_name, test) for test in result.tests)
+        results[key] = replace(result, tests=tests)
+    return dataclasses.replace(judged, results=results, unjudged=unjudged)
+
+
+def _exceeds_limit(tests: Iterable[TestResult]) -> bool:
+    return any(test.status in _EXCEEDED for test in tests)
+
+
 def _crashes_on_every_test(result: SubmissionResult) -> bool:
-    return bool(result.tests) and all(test.status is Verdict.RE for test in result.tests)
+    """Return True if a solution crashes on every test that it ran on."""
+    ran = [test for test in result.tests if test.status is not Verdict.SKIPPED]
+    return bool(ran) and all(test.status is Verdict.RE for test in ran)
 
 
 class Diagnoser:
@@ -248,26 +312,32 @@ class Diagnoser:
             f" {name} needs {factor_phrase} the {resources}",
             rows,
             (test for tests in rows.values() for test in tests),
-            judged.commands.shows([name], factor=factor or MAX_LIMIT_FACTOR),
+            judged.commands.shows(
+                [name], factor=1 if ratios["memory"] > 1 > ratios["time"] else factor or MAX_LIMIT_FACTOR
+            ),
         )
 
-    async def _result_with_raised_limits(self, key: str, tests: Sequence[str]) -> TestResult | None:
-        """Return a solution's result under raised limits, on the largest test on which it is not wrong, too.
+    async def _result_with_raised_limits(self, key: str, exceeded: Sequence[str]) -> TestResult | None:
+        """Return a solution's result under raised limits on one test, or None if it is wrong on all of them.
 
-        The results of tests on which it is wrong replace the exceeded limits. `None` means all tests.
+        First the largest test runs that the solution has not passed, then each of `exceeded`, on which it
+        exceeded a limit. If it is wrong on one of these, that result replaces the exceeded limit.
         """
         judged, limits = self._judged, self._judged.problem.limits
         sizes = {test.name: test.input.size for test in judged.problem.tests}
-        for test in sorted(tests, key=lambda name: -sizes[name]):
+        by_size = sorted(exceeded, key=lambda name: -sizes[name])
+        largest = max((*by_size, *judged.skipped_tests(judged.right[key])), key=sizes.__getitem__)
+        for test in dict.fromkeys((largest, *by_size)):
             raised = with_time_factor(judged.with_tests([test]), MAX_LIMIT_FACTOR)
             if limits.memory:
                 raised = replace(
                     raised, limits=replace(raised.limits, memory=limits.memory * MAX_LIMIT_FACTOR)
                 )
             result = (await self._judge_probe(raised, key))[test]
-            if result.status in (*_EXCEEDED, *PASSED):
+            if result.status not in (*_EXCEEDED, *PASSED):
+                self._failures.setdefault(test, {})[key] = result
+            elif test in exceeded or max(self._used_limits(result).values()) > 1:
                 return result
-            self._failures[test][key] = result
         return None
 
     def _used_limits(self, result: TestResult) -> dict[str, float]:
@@ -308,22 +378,24 @@ class Diagnoser:
                     failures[test][key] = results[test]
         if not accepted_tests:
             return
-        rows = {key for test in accepted_tests for key in self._failures[test]}
+        accepted_by_key = {
+            key: accepted for key, tests in wrong_outputs.items() if (accepted := accepted_tests & {*tests})
+        }
+        rows = sorted(accepted_by_key)
         fitting_names = [
             name
             for name, checker in looser_checkers(problem.checker)
-            if await self._accepts_only_right(checker, accepted_tests)
+            if await self._accepts_only_right(checker, accepted_by_key)
         ]
         tests_phrase = f"on {_list_phrase(_sort_tests(problem, accepted_tests), 'test')}"
         if fitting_names:
             self._add_diagnosis(
                 Flaw.STRICT,
                 f"{_solutions_phrase(rows, judged.right)} are rejected {tests_phrase}. Comparisons that"
-                " accept all right ones"
-                f" and no more wrong ones: {', '.join(fitting_names)}",
+                f" accept them and no more wrong ones: {', '.join(fitting_names)}",
                 rows,
                 accepted_tests,
-                judged.commands.shows(judged.names(sorted(rows)), checker=fitting_names[0]),
+                judged.commands.shows(judged.names(rows), checker=fitting_names[0]),
             )
         else:
             self._add_diagnosis(
@@ -334,8 +406,9 @@ class Diagnoser:
                 rows,
                 accepted_tests,
             )
-        for test in accepted_tests:
-            del self._failures[test]
+        for key, accepted in accepted_by_key.items():
+            for test in accepted:
+                del failures[test][key]
 
     def _have_other_word_counts(self, results: Iterable[TestResult]) -> bool:
         """Return True if an output has more or fewer words than the answer: no comparison accepts that."""
@@ -350,21 +423,18 @@ class Diagnoser:
     def _problem_with_checker(self, tests: Collection[str], checker: Checker) -> Problem:
         return replace(self._judged.with_tests(tests), checker=checker)
 
-    async def _accepts_only_right(self, checker: Checker, tests: Collection[str]) -> bool:
-        """Return True if a comparison accepts all right solutions on some tests, and no more wrong ones."""
-        for key in sorted({key for test in tests for key in self._failures[test]}):
-            failed_tests = {test for test in tests if key in self._failures[test]}
-            results = await self._judge_probe(self._problem_with_checker(failed_tests, checker), key)
+    async def _accepts_only_right(self, checker: Checker, tests_by_right: Mapping[str, set[str]]) -> bool:
+        """Return True if a comparison accepts the right solutions on these tests, and no more wrong ones."""
+        for key, tests in tests_by_right.items():
+            results = await self._judge_probe(self._problem_with_checker(tests, checker), key)
             if any(result.status is not Verdict.AC for result in results.values()):
                 return False
+        compared = replace(stop_at_failure(self._judged.problem), checker=checker)
         for key, result in self._judged.wrong.items():
-            rejecting_statuses = {
-                test.test_name: test.status for test in result.tests if test.status not in PASSED
-            }
-            if result.solved or not set(rejecting_statuses.values()) <= set(_WRONG_OUTPUT):
+            failed_statuses = {test.status for test in result.tests if test.status not in PASSED}
+            if result.solved or not failed_statuses <= {*_WRONG_OUTPUT}:
                 continue
-            results = await self._judge_probe(self._problem_with_checker(rejecting_statuses, checker), key)
-            if all(test.status is Verdict.AC for test in results.values()):
+            if (await self._probes.score(compared, self._judged.submission(key))).solved:
                 return False
         return True
 
@@ -379,8 +449,10 @@ class Diagnoser:
                 continue
             if self._needs_checker(test, failed):
                 differing_tests.add(test)
-            elif len(failed) == len(judged.right) > 1 and not all(
-                map(_crashes_on_every_test, judged.right.values())
+            elif (
+                len(failed) > 1
+                and not self._some_pass(test)
+                and not all(map(_crashes_on_every_test, judged.right.values()))
             ):
                 alike_tests.add(test)
             else:
@@ -424,7 +496,15 @@ class Diagnoser:
         if any(is_reordered(result.output, expected) for result in failures.values()):
             return True
         outputs = {normal(result.output) for result in failures.values()}
-        return len(outputs) + (len(failures) < len(judged.right)) > 1
+        return len(outputs) + self._some_pass(test) > 1
+
+    def _some_pass(self, test: str) -> bool:
+        """Return True if a right solution passes a test."""
+        return any(
+            result.solved
+            or any(other.test_name == test and other.status is Verdict.AC for other in result.tests)
+            for result in self._judged.right.values()
+        )
 
     def _add_failure_diagnosis(self, fault: Flaw, tests: Collection[str], reason: str) -> None:
         """Add a diagnosis of the failures on some tests, with the differences between output and answer."""

@@ -13,16 +13,22 @@ from ioi_eval.sources import Problems
 
 
 def with_solutions(problems: Problems, dump_solutions: Iterable[tuple[str, Solution]]) -> Problems:
-    """Return the problems with the solutions of a dump added, and with unique names of solutions."""
+    """Return the problems with the solutions of a dump added, and with unique names of solutions.
+
+    Solutions that may be right or wrong are dropped, unless they are needed to measure a limit.
+    """
     added_by_label = dict[str, list[Solution]]()
     for label, solution in dump_solutions:
         added_by_label.setdefault(label, []).append(solution)
-    extended = (
-        replace(
-            problem, solutions=tuple(_with_unique_names([*problem.solutions, *added_by_label.get(label, ())]))
-        )
-        for label, problem in problems.items()
-    )
+    extended = list[Problem]()
+    for label, problem in problems.items():
+        is_measured = problem.limits.cpu_time is None or bool(problem.forks_by)
+        solutions = [
+            solution
+            for solution in (*problem.solutions, *added_by_label.get(label, ()))
+            if is_measured or is_right(problem, solution) is not None
+        ]
+        extended.append(replace(problem, solutions=tuple(_with_unique_names(solutions))))
     return Problems(extended, packages=problems.packages)
 
 
