@@ -119,37 +119,33 @@ def stop_at_failure(problem: Problem) -> Problem:
 async def with_skipped_tests(judged: JudgedProblem, probes: ProbeRunner) -> JudgedProblem:
     """Return the problem after the rejected right solutions have run on the tests that they had skipped.
 
-    A solution that exceeds a limit stops at its next failure. If that is another exceeded limit, the other
-    solutions that exceed a limit do not run again.
+    A solution stops if it exceeds a limit for the second time. After that, solutions whose first failure is
+    an exceeded limit do not run again.
     """
     results, unjudged = dict(judged.results), dict(judged.unjudged)
-    exceeds_again = False
+    is_slow = False  # True if a solution exceeds a limit on two tests
     for key in sorted(results.keys() & judged.solutions.keys()):
-        result = results[key]
-        if result.solved or not is_right(judged.problem, judged.solutions[key]):
+        if results[key].solved or not is_right(judged.problem, judged.solutions[key]):
             continue
-        exceeds = _exceeds_limit(result.tests)
-        names = judged.skipped_tests(result)
-        if not names or (exceeds and exceeds_again):
-            continue
-        problem = judged.with_tests(names)
-        try:
-            added = await probes.score(
-                stop_at_failure(problem) if exceeds else problem, judged.submission(key)
-            )
-        except (JudgeFailure, InputError) as failure:
-            del results[key]
-            unjudged[key] = str(failure)
-            continue
-        exceeds_again = exceeds_again or (exceeds and _exceeds_limit(added.tests))
-        added_tests = {test.test_name: test for test in added.tests}
-        tests = tuple(added_tests.get(test.test_name, test) for test in result.tests)
-        results[key] = replace(result, tests=tests)
+        while skipped_tests := judged.skipped_tests(results[key]):
+            failures = [test.status for test in results[key].tests if test.status not in PASSED]
+            has_only_exceeded = set(failures) <= {*_EXCEEDED}
+            is_slow = is_slow or (has_only_exceeded and len(failures) > 1)
+            if is_slow and has_only_exceeded:
+                break
+            problem = judged.with_tests(skipped_tests)
+            try:
+                added = await probes.score(
+                    stop_at_failure(problem) if has_only_exceeded else problem, judged.submission(key)
+                )
+            except (JudgeFailure, InputError) as failure:
+                del results[key]
+                unjudged[key] = str(failure)
+                break
+            added_tests = {test.test_name: test for test in added.tests}
+            tests = tuple(added_tests.get(test.test_name, test) for test in results[key].tests)
+            results[key] = replace(results[key], tests=tests)
     return dataclasses.replace(judged, results=results, unjudged=unjudged)
-
-
-def _exceeds_limit(tests: Iterable[TestResult]) -> bool:
-    return any(test.status in _EXCEEDED for test in tests)
 
 
 def _crashes_on_every_test(result: SubmissionResult) -> bool:
