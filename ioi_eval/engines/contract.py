@@ -283,6 +283,23 @@ def least(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
+def has_toolchains(job: Job, toolchains: Mapping[str, Toolchain], *, exactly: bool = True) -> bool:
+    """Return True if a machine with these toolchains, by command, can execute a job.
+
+    If not `exactly`, other versions of the toolchains that the job accepts are enough.
+    """
+    return all(
+        command in toolchains and (not exactly or toolchains[command].identity in identities)
+        for command, identities in job.accepted_toolchains.items()
+    )
+
+
+def require_toolchains(job: Job, toolchains: Mapping[str, Toolchain]) -> None:
+    """Raise ToolchainGone if an engine with these toolchains has none that the job accepts."""
+    if not has_toolchains(job, toolchains):
+        raise ToolchainGone(f"the engine does not have the {', '.join(job.accepted_toolchains)} of the job")
+
+
 _USUAL_NAME = re.compile(r"(\w[\w.-]{,50}/){,2}\w[\w.-]{,50}", re.ASCII)
 
 
@@ -338,7 +355,8 @@ class Engine(Protocol):
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         """Execute a job. The result describes what its programs did.
 
-        Raises a subtype of `EngineError` if the job could not be executed. An engine of several machines
+        Raises a subtype of `EngineError` if the job could not be executed, such as ToolchainGone if the
+        engine has none of its `accepted_toolchains` (see `require_toolchains`). An engine of several machines
         calls `check` on a result, and tries another machine if it raises. Other engines may ignore it.
         """
         ...

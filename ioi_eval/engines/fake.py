@@ -26,7 +26,7 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, Capabilities, Check
+from ioi_eval.engines.contract import CLASSIC, Capabilities, Check, require_toolchains
 from ioi_eval.model.errors import EngineError, JobRejected
 from ioi_eval.model.job import Ending, Job, JobResult, StageStatus, Toolchain
 from ioi_eval.model.languages import LANGUAGES
@@ -147,6 +147,7 @@ class FakeEngine:
         return self.capabilities_value
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
+        require_toolchains(job, self.capabilities_value.toolchains)
         async with self._room:
             self.jobs.append(job)
             fault = next(self._faults, None)

@@ -30,11 +30,10 @@ class Job(Value):
 
     The runtime `ioi_eval` starts the job's own files `compile`, if there is one, and `run` with bash.
 
-    Fields after `keep` are not in Piston's request, and every engine reads them in the same way: `plan` is
-    set for engines with the capability `takes_paths` or `executes_plans`, `exclusive` for engines with that
-    capability. An engine whose machines have different toolchains chooses a machine by
-    `accepted_toolchains`, and raises `ToolchainGone` if it has none. An engine that does not confine programs
-    itself may ignore `without_proc`, and every engine may ignore `shared_builds`.
+    Fields after `keep` are not in Piston's request, and every engine reads them in the same way. Some are
+    only set for engines with a capability: `plan` with `takes_paths` or `executes_plans`, `exclusive` with
+    `exclusive`, `without_proc` with `confines`. If an engine has none of the `accepted_toolchains` of a
+    command, it raises `ToolchainGone`. Every engine may ignore `shared_builds`.
     """
 
     files: tuple[JobFile, ...]

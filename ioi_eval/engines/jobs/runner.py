@@ -76,7 +76,7 @@ class LocalDelivery:
             compile_cpu_time=to_milliseconds(limits.cpu_time),
             compile_memory_limit=limits.memory,
             keep=(spec.output,),
-            without_proc=not spec.sees_proc,
+            without_proc=capabilities.confines and not spec.sees_proc,
             accepted_toolchains={
                 spec.tool: tuple(offered.identity for offered in capabilities.offered(spec.tool))
             },

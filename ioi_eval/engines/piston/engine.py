@@ -24,6 +24,7 @@ from ioi_eval.engines.contract import (
     OnServer,
     Servers,
     WorkerArtifact,
+    has_toolchains,
     ignore,
 )
 from ioi_eval.engines.fleet import EndpointUnfit, Fleet, LateAnswer, NoAnswer, Waits, now
@@ -288,14 +289,7 @@ class ServerFleet(Fleet[EndpointReport]):
             return False
         if report.runtime not in SHELLS:
             return True  # its tools were not probed
-        tools = (
-            (report.toolchains.get(name), accepted_toolchains)
-            for name, accepted_toolchains in job.accepted_toolchains.items()
-        )
-        return all(
-            tool is not None and (not exactly or tool.identity in accepted_toolchains)
-            for tool, accepted_toolchains in tools
-        )
+        return has_toolchains(job, report.toolchains, exactly=exactly)
 
     def _starts(self, report: EndpointReport, job: Job) -> bool:
         is_known = job.runtime in self.capabilities.runtimes  # otherwise the server refuses it with a reason
