@@ -18,7 +18,7 @@ from typing import Self
 
 import msgspec
 
-from ioi_eval.engines.contract import CLASSIC, Capabilities, Check
+from ioi_eval.engines.contract import CLASSIC, Capabilities, Check, require_toolchains
 from ioi_eval.engines.embedded.job import (
     BUILT_IN,
     ENDPOINT,
@@ -148,7 +148,9 @@ class EmbeddedEngine:
         return self._entered().packages
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        packages, processes = self._entered().packages, self._max_processes
+        running, processes = self._entered(), self._max_processes
+        packages = running.packages
+        require_toolchains(job, running.capabilities.toolchains)
         plan = plan_of(job, file_size=self._max_file, processes=processes, packages=packages)
         endings = await self._run(job, plan)
         return JobResult(
