@@ -47,8 +47,7 @@ class Capabilities(Value):
     architecture: str
     confines: bool = False  # each stage runs in a proctor's sandbox; otherwise builds of submissions bring it
     takes_paths: bool = False  # jobs name files by path, and results name the kept files by path
-    # It starts `./proctor run` on a job's plan, also without `takes_paths`: files then travel as they are,
-    # under the names in the plan. Otherwise a script of the job unpacks its files and starts the proctor.
+    # It starts `./proctor run` on a job's plan, also without `takes_paths`. Otherwise a script of the job does
     executes_plans: bool = False
     exclusive: bool = False  # it runs a job with `exclusive` while it runs no other job
     toolchains: Mapping[str, Toolchain] = {}  # by command

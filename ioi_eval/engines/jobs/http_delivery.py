@@ -1,8 +1,8 @@
 """The delivery of jobs to servers: a request has the whole job, and a build's program comes back as text.
 
-Files are packed, and the job's script unpacks them. docs/protocol.md, "Delivery", is the reference for the
-output of a build. Only the job's script writes it. A compiler's output is never in it unencoded, because a
-source can make a compiler print anything.
+Contents have a gzip form, which a request may have instead. docs/protocol.md, "Delivery", is the reference
+for the output of a build. Only the job's script writes it. A compiler's output is never in it unencoded,
+because a source can make a compiler print anything.
 
 A server's own sandbox shows too much to a compiler, and a source can include what the compiler sees. So if
 the engine does not confine stages itself, the build of a submission brings the proctor: the sources and the
@@ -48,6 +48,7 @@ from ioi_eval.engines.embedded.sandbox import (
 )
 from ioi_eval.engines.jobs.build import OBJECT, compile_script, source_files
 from ioi_eval.engines.jobs.headers import BIG, find_head, header_file_name, header_spec, min_header_uses
+from ioi_eval.engines.jobs.piston_api import GzipBlob
 from ioi_eval.engines.jobs.run import (
     COMMAND,
     PLAN,
@@ -88,10 +89,10 @@ class HttpDelivery:
     is_here = False
 
     def __init__(self, engine: Engine, *, precompiles: bool = False) -> None:
-        self._engine, self.packing, self._precompiles = engine, JobPacker(), precompiles
+        self._engine, self.contents, self._precompiles = engine, GzipCache(), precompiles
 
     async def weight(self, content: Blob) -> int:
-        return await self.packing.weight(content)
+        return await self.contents.weight(content)
 
     async def build(
         self,
@@ -112,7 +113,7 @@ class HttpDelivery:
         if may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN:
             shared = () if prebuilt is None else self._shared_header_builds(spec, tool, capabilities)
             job = msgspec.structs.replace(job, keep=(spec.output,), shared_builds=shared)
-        job = await self.packing.shipped(job, job.files[0].name, capabilities)
+        job = await self.contents.pack_job(job, capabilities)
 
         results = _BuildResultReader(partial(_read_build, spec, tool, capabilities))
 
@@ -160,7 +161,7 @@ class HttpDelivery:
             WORKER_PROGRAM.log(_log, "the program is too large for the jobs of its tests")
             return await self.build(spec, prebuilt, capabilities, may_stay=False)
         if build_result.content is not None and packed:
-            self.packing.add_packed(build_result.content, packed)
+            self.contents.add_gzip(build_result.content, packed)
         return build_result
 
     def _shared_header_builds(
@@ -178,7 +179,7 @@ class HttpDelivery:
         )
 
     async def refusal(self, program: Blob, capabilities: Capabilities) -> str:
-        weight, max_bytes = await self.packing.weight(program), max_program_bytes(capabilities)
+        weight, max_bytes = await self.contents.weight(program), max_program_bytes(capabilities)
         if weight <= max_bytes:
             return ""
         return (
@@ -216,7 +217,7 @@ class HttpDelivery:
     async def run(
         self, job: Job, capabilities: Capabilities, *, nonce: str, phase: str
     ) -> tuple[Ending, str]:
-        job = await self.packing.shipped(job, "run", capabilities)
+        job = await self.contents.pack_job(job, capabilities)
 
         async def check(result: JobResult) -> JobResult:
             if fault := machine_fault(result.run, nonce):
@@ -493,66 +494,33 @@ _MIN_PACKED_BYTES = 2048  # smaller contents are not packed
 # Contents of every job, such as the proctor and usual tests, are smaller
 _FAST_FROM_BYTES = 1 << 20
 _PER_FILE_BYTES = 80  # of a request, around the content of a file
-_PACKED_SUFFIX = ".gz"
 _SCRIPTS = frozenset({"compile", "run", "build"})  # files that a shell reads; they are never packed
-# Contents that the server keeps by their hashes are not packed
-_UNPACK = """packed=()
-for each in {}; do
-    if [ -e "$each" ]; then packed+=("$each"); fi
-done
-if [ ${{#packed[@]}} != 0 ] && ! gzip -d -- "${{packed[@]}}"; then
-    echo 'The files of the job cannot be unpacked' >&2
-    exit 92
-fi
-"""
 
 
-class PackedBlob(Value):
-    """A content as it is sent."""
+class SentForm(Value):
+    """A content in the form in which a request has it."""
 
-    content: Blob
-    packed: bool
+    data: bytes
+    is_gzip: bool
     weight: int  # bytes that it adds to a request
 
 
-class JobPacker:
-    """Packs contents for requests, and caches them: the tests of a problem are sent with every submission."""
+class GzipCache:
+    """Compresses contents, and caches their gzip forms: a problem's tests are sent with every submission."""
 
     def __init__(self, max_cached_bytes: int = 256 << 20) -> None:
-        self._cache = LruCache[PackedBlob](max_cached_bytes)
-        self._packing: SharedCalls[PackedBlob] = SharedCalls()
+        self._cache = LruCache[SentForm](max_cached_bytes)
+        self._packing: SharedCalls[SentForm] = SharedCalls()
 
-    async def shipped(self, job: Job, script: str, capabilities: Capabilities) -> Job:
-        """Return a job with packed files. `script` is the name of the file that unpacks them.
+    async def pack_job(self, job: Job, capabilities: Capabilities) -> Job:
+        """Return a job for servers: with gzip forms, unless the engine executes plans.
 
-        Engines that execute plans get the files unpacked.
+        Its first script marks the programs as executable, because not all servers do that.
         """
-        packed_files, archives = list[JobFile](), list[str]()
-        for file in job.files:
-            if file.name not in _SCRIPTS and capabilities.executes_plans:
-                packed_files.append(file)
-            elif file.name not in _SCRIPTS:
-                packed, name = await self.packed(file.content), file.name
-                if name.endswith(f"/{OBJECT}"):  # its path is a secret, so the script cannot unpack it
-                    packed = PackedBlob(content=file.content, packed=False, weight=0)
-                if packed.packed:
-                    name += _PACKED_SUFFIX
-                    archives.append(name)
-                packed_files.append(
-                    JobFile(name=name, content=packed.content, is_reused=file.is_reused, unpacked=file)
-                )
-        programs = [file.name for file in job.files if file.executable]
-        unpacking = _UNPACK.format(shlex.join(archives)) if archives else ""
-        unpacking += f"chmod +x -- {shlex.join(programs)}\n" if programs else ""
-        files = [
-            JobFile(
-                name=file.name,
-                content=Blob.of((unpacking if file.name == script else "").encode() + file.content.read()),
-            )
-            for file in job.files
-            if file.name in _SCRIPTS
-        ]
-        files.sort(key=lambda file: file.name != script)  # the first text file is the main one
+        script, *others = job.files
+        programs = [file.name for file in others if file.executable]
+        marking = f"chmod +x -- {shlex.join(programs)}\n" if programs else ""
+        script = msgspec.structs.replace(script, content=Blob.of(marking.encode() + script.content.read()))
         # On older servers programs may only enter folders that contain a file of the job, so folders that
         # only contain folders get an empty file
         folders = {file.name.rpartition("/")[0] for file in job.files}
@@ -560,50 +528,65 @@ class JobPacker:
         placeholders = (
             JobFile(name=f"{each}/.ioi-eval", content=Blob.of("")) for each in sorted(parents - folders)
         )
+        if not capabilities.executes_plans:
+            others = [await self._pack_file(file) for file in others]
         return msgspec.structs.replace(
-            job, files=(*files, *packed_files, *placeholders), runtime=capabilities.shell()
+            job, files=(script, *others, *placeholders), runtime=capabilities.shell()
         )
+
+    async def _pack_file(self, file: JobFile) -> JobFile:
+        # The path of an object is a secret of the job, so no script can unpack it
+        if file.name in _SCRIPTS or file.name.endswith(f"/{OBJECT}"):
+            return file
+        return msgspec.structs.replace(file, content=await self.packed(file.content))
 
     async def weight(self, content: Blob) -> int:
         """Return the bytes that a file with this content adds to a request."""
-        return (await self.packed(content)).weight + _PER_FILE_BYTES
+        if isinstance(content, RemoteArtifact):
+            return _base64_size(content.size) + _PER_FILE_BYTES
+        return (await self._sent_form(content)).weight + _PER_FILE_BYTES
 
-    def add_packed(self, content: Blob, packed: bytes) -> None:
-        """Cache a content as it arrived, so that it need not be packed again."""
-        weight = _base64_size(len(packed))
+    def add_gzip(self, content: Blob, gzip_form: bytes) -> None:
+        """Cache the gzip form in which a content arrived."""
+        weight = _base64_size(len(gzip_form))
         if content.size >= _MIN_PACKED_BYTES and weight < _base64_size(content.size):
-            entry = PackedBlob(content=Blob.of(packed), packed=True, weight=weight)
-            self._cache.keep(content.sha256, entry, entry.content.size)
+            form = SentForm(data=gzip_form, is_gzip=True, weight=weight)
+            self._cache.keep(content.sha256, form, len(gzip_form))
 
-    async def packed(self, content: Blob) -> PackedBlob:
-        """Return a content as it is sent."""
-        if isinstance(content, RemoteArtifact):  # a program on another machine is sent as it is
-            return PackedBlob(content=content, packed=False, weight=_base64_size(content.size))
-        entry = self._cache.get(content.sha256)
-        if entry is None and content.data is not None and content.size < _MIN_PACKED_BYTES:
-            entry = pack_content(content)
-            self._cache.keep(content.sha256, entry, entry.content.size)
-        if entry is None:
-            entry = await self._packing.call(content.sha256, lambda: asyncio.to_thread(pack_content, content))
-            self._cache.keep(content.sha256, entry, entry.content.size)
-        return entry
+    async def packed(self, content: Blob) -> Blob:
+        """Return a content in memory, or with its gzip form if that is smaller in a request."""
+        if isinstance(content, RemoteArtifact):
+            return content
+        form = await self._sent_form(content)
+        if not form.is_gzip:
+            return msgspec.structs.replace(content, data=form.data)
+        return GzipBlob(**msgspec.structs.asdict(content), gzip=form.data)
+
+    async def _sent_form(self, content: Blob) -> SentForm:
+        form = self._cache.get(content.sha256)
+        if form is None:
+            if content.data is not None and content.size < _MIN_PACKED_BYTES:
+                form = pack_content(content)
+            else:
+                form = await self._packing.call(
+                    content.sha256, lambda: asyncio.to_thread(pack_content, content)
+                )
+            self._cache.keep(content.sha256, form, len(form.data))
+        return form
 
 
-def pack_content(content: Blob) -> PackedBlob:
+def pack_content(content: Blob) -> SentForm:
     """Return a content, compressed if it is smaller then. In JSON, bytes grow by a third."""
     data = content.read()
     try:
         plain_weight = len(msgspec.json.encode(data.decode()))
     except UnicodeDecodeError:
         plain_weight = _base64_size(len(data))
-    unpacked_blob = PackedBlob(
-        content=Blob(sha256=content.sha256, size=content.size, data=data), packed=False, weight=plain_weight
-    )
-    if len(data) < _MIN_PACKED_BYTES:
-        return unpacked_blob
-    packed = Blob.of(gzip.compress(data, 6 if len(data) < _FAST_FROM_BYTES else 1, mtime=0))
-    weight = _base64_size(packed.size)
-    return PackedBlob(content=packed, packed=True, weight=weight) if weight < plain_weight else unpacked_blob
+    if len(data) >= _MIN_PACKED_BYTES:
+        packed = gzip.compress(data, 6 if len(data) < _FAST_FROM_BYTES else 1, mtime=0)
+        if (weight := _base64_size(len(packed))) < plain_weight:
+            return SentForm(data=packed, is_gzip=True, weight=weight)
+    return SentForm(data=data, is_gzip=False, weight=plain_weight)
 
 
 def _base64_size(size: int) -> int:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import math
 import re
+import shlex
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from http import HTTPStatus
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ioi_eval.engines.contract import check_names
+from ioi_eval.engines.contract import BASH, OWN, check_names
 from ioi_eval.model.errors import (
     BrokenReply,
     EngineError,
@@ -386,35 +387,60 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _ENCODER = msgspec.json.Encoder()
+_GZIP_SUFFIX = ".gz"
+_UNPACK = """if ! gzip -d -- {}; then
+    echo 'The files of the job cannot be unpacked' >&2
+    exit 92
+fi
+"""
+
+
+class GzipBlob(Blob, kw_only=True):
+    """A content that is also here in gzip form. Requests have that form, which the job's script unpacks."""
+
+    gzip: bytes
+
+
+def first_script(job: Job) -> str:
+    """Return the name of the script that a server starts first, or an empty string for other runtimes."""
+    if job.runtime == OWN:
+        return "compile" if any(file.name == "compile" for file in job.files) else "run"
+    return job.files[0].name if job.runtime == BASH else ""
 
 
 def encode_request(
-    job: Job,
-    *,
-    language: str = "",
-    version: str = "",
-    named: Collection[str] = (),
-    keep: tuple[str, ...] = (),
+    job: Job, *, named: Collection[str] = (), keep: tuple[str, ...] = (), lines: str = ""
 ) -> bytes:
     """Return the body of a job's request.
 
     Raises JobRejected for names that leave the sandbox: a server would answer HTTP 500 without a reason.
 
     Args:
-        language: runtime instead of the job's.
-        version: version instead of the job's.
         named: hashes of contents that the server keeps, which replace the contents.
         keep: files that the server is to keep.
+        lines: shell commands that are put before the job's first script.
     """
-    check_names(file.name for file in job.files)
-    files = tuple(_request_file(file, named) for file in job.files)
+    script = first_script(job)
+    packed = {
+        file.name
+        for file in job.files
+        if script and isinstance(file.content, GzipBlob) and file.content.sha256 not in named
+    }
+    if packed:
+        names = shlex.join(f"{file.name}{_GZIP_SUFFIX}" for file in job.files if file.name in packed)
+        lines += _UNPACK.format(names)
+    files = tuple(
+        _request_file(file, named, packed=file.name in packed, lines=lines if file.name == script else "")
+        for file in job.files
+    )
+    check_names(file.name for file in files)
     if not any(isinstance(file, _File) and file.encoding == _TEXT for file in files):
         raise JobRejected("files must include at least one utf8 encoded file")
     limits = {name: getattr(job, name) for name in LIMITS}
     return _ENCODER.encode(
         _Request(
-            language=language or job.runtime,
-            version=version or job.version,
+            language=job.runtime,
+            version=job.version,
             files=files,
             args=job.args,
             stdin=job.stdin,
@@ -426,11 +452,12 @@ def encode_request(
     )
 
 
-def _request_file(file: JobFile, named: Collection[str]) -> _File | _StoredFile:
-    unpacked = file.unpacked or file
-    if unpacked.content.sha256 in named:
-        return _StoredFile(unpacked.name, unpacked.content.sha256, unpacked.executable)
-    data = file.content.read()
+def _request_file(file: JobFile, named: Collection[str], *, packed: bool, lines: str) -> _File | _StoredFile:
+    if file.content.sha256 in named and not lines:
+        return _StoredFile(file.name, file.content.sha256, file.executable)
+    if packed and isinstance(file.content, GzipBlob):
+        return _File(f"{file.name}{_GZIP_SUFFIX}", file.content.gzip, _BASE64)
+    data = lines.encode() + file.content.read()
     if file.text is not False:
         try:
             return _File(file.name, data.decode())

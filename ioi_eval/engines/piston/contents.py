@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable
 from functools import partial
 from time import monotonic
 from weakref import WeakKeyDictionary
@@ -21,6 +21,7 @@ from ioi_eval.engines.jobs.build import secret_path
 from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents
 from ioi_eval.engines.piston.reports import EndpointReport
+from ioi_eval.engines.piston.sending import sent_size
 from ioi_eval.engines.piston.wire import TimeOf, Wire
 from ioi_eval.model.doing import log_step
 from ioi_eval.model.errors import (
@@ -74,19 +75,19 @@ class ServerContents:
         self.shared.pop(shared.key, None)
         self.demand.forget(shared.key)
 
-    def worth_sending(self, job: Job) -> dict[str, JobFile]:
-        """Return the files to send before a job, by the hash of the unpacked content."""
-        candidates = (
-            file
+    def worth_sending(self, job: Job) -> dict[str, Blob]:
+        """Return the contents to send before a job, by hash."""
+        contents = {
+            file.content.sha256: file.content
             for file in job.files
             if isinstance(file.content, RemoteArtifact)
-            or (file.is_reused and file.content.size >= _MIN_CONTENT_BYTES)
-        )
-        files = {(file.unpacked or file).content.sha256: file for file in candidates}
-        size = sum((file.unpacked or file).content.size for file in files.values())
-        if size > self.space // _SPACE_PARTS:
+            or (file.is_reused and sent_size(file.content) >= _MIN_CONTENT_BYTES)
+        }
+        if sum(content.size for content in contents.values()) > self.space // _SPACE_PARTS:
             return {}
-        return {name: file for name, file in files.items() if self.declined.get(name, 0.0) <= monotonic()}
+        return {
+            name: content for name, content in contents.items() if self.declined.get(name, 0.0) <= monotonic()
+        }
 
 
 class ContentSender:
@@ -137,32 +138,26 @@ class ContentSender:
                 for shared in job.shared_builds
                 if (file := contents.shared.get(shared.key)) is not None
             ]
-            files_by_hash = contents.worth_sending(job)
+            wanted = contents.worth_sending(job)
             built_there = {
                 name
-                for name, file in files_by_hash.items()
-                if isinstance(file.content, WorkerArtifact)
-                and file.content.at == report.url
+                for name, content in wanted.items()
+                if isinstance(content, WorkerArtifact)
+                and content.at == report.url
                 and name not in lost_hashes
             }
-            missing = {
-                name: files_by_hash[name] for name in files_by_hash.keys() - built_there - contents.held
-            }
+            missing = [wanted[name] for name in wanted.keys() - built_there - contents.held]
             if missing:
                 await self._upload_all(report.url, contents, missing)
-            named_files = {
-                name: file
-                for name, file in files_by_hash.items()
-                if name in built_there or name in contents.held
-            }
-            named_files |= {file.content.sha256: file for _, file in shared_files}
-            if not named_files:
+            named = built_there | (wanted.keys() & contents.held)
+            named |= {file.content.sha256 for _, file in shared_files}
+            if not named:
                 break
             job_with_shared = msgspec.structs.replace(
                 job, files=(*job.files, *(file for _, file in shared_files))
             )
             try:
-                return await self._execute(report, job_with_shared, named_files, keep, time)
+                return await self._execute(report, job_with_shared, named, keep, time)
             except LacksContents as refusal:
                 CONTENTS.log(_log, refusal)
                 contents.held -= refusal.names
@@ -176,24 +171,23 @@ class ContentSender:
                 if LACKS_CONTENT not in str(refusal):
                     raise
                 contents.space = 0  # another version was started there
-        return await self._execute(report, job, {}, keep, time)
+        return await self._execute(report, job, frozenset(), keep, time)
 
     async def _execute(
         self,
         report: EndpointReport,
         job: Job,
-        named: Mapping[str, JobFile],
+        named: Collection[str],
         keep: tuple[str, ...],
         time: TimeOf,
     ) -> JobResult:
         """Execute a job, with the programs of other servers among its files."""
-        files = list[JobFile]()
-        for file in job.files:
-            if isinstance(file.content, RemoteArtifact) and file.content.sha256 not in named:
-                content = await self._fetch_content(file)
-                files.append(msgspec.structs.replace(file, content=content, unpacked=None))
-            else:
-                files.append(file)
+        files = [
+            file
+            if file.content.sha256 in named
+            else msgspec.structs.replace(file, content=await self._fetch_content(file.content))
+            for file in job.files
+        ]
         complete_job = msgspec.structs.replace(job, files=tuple(files))
         return await self._wire.execute(report, complete_job, named, keep, time)
 
@@ -221,11 +215,10 @@ class ContentSender:
 
     # --- programs on the worker that built them ------------------------------------------------------------
 
-    async def _fetch_content(self, file: JobFile) -> Blob:
-        artifact = file.content
-        if not isinstance(artifact, RemoteArtifact):
-            return artifact
-        return await self._downloads.call(artifact.sha256, lambda: self._download(artifact))
+    async def _fetch_content(self, content: Blob) -> Blob:
+        if not isinstance(content, RemoteArtifact):
+            return content
+        return await self._downloads.call(content.sha256, lambda: self._download(content))
 
     async def _download(self, artifact: RemoteArtifact) -> Blob:
         """Return a program from a server that has it. Raises ArtifactsLost if no server has it."""
@@ -241,28 +234,25 @@ class ContentSender:
 
     # --- contents that are sent before a job ---------------------------------------------------------------
 
-    async def _upload_all(self, url: str, contents: ServerContents, missing: Mapping[str, JobFile]) -> None:
+    async def _upload_all(self, url: str, contents: ServerContents, missing: Iterable[Blob]) -> None:
         """Send contents to a server, each once for all jobs that need it at the same time."""
         with raise_first_of_group(Exception):  # all come from the same server, so any of them will do
             async with asyncio.TaskGroup() as group:
-                for name, file in missing.items():
-                    upload = partial(self._upload, url, contents, name, file)
-                    group.create_task(contents.uploads.call(name, upload))
+                for content in missing:
+                    upload = partial(self._upload, url, contents, content)
+                    group.create_task(contents.uploads.call(content.sha256, upload))
 
-    async def _upload(self, url: str, contents: ServerContents, name: str, file: JobFile) -> None:
+    async def _upload(self, url: str, contents: ServerContents, content: Blob) -> None:
+        name = content.sha256
         async with contents.upload_slots:
             if not contents.space or name in contents.held:
                 return
             try:
                 if not await self._wire.has(url, name):
-                    if isinstance(file.content, RemoteArtifact):
-                        file = msgspec.structs.replace(
-                            file, content=await self._fetch_content(file), unpacked=None
-                        )
-                    if not await self._wire.put(url, name, file):
+                    if not await self._wire.put(url, await self._fetch_content(content)):
                         contents.space = 0
                         return
-                    log_step(_log, "file %s to %s: kept there", file.name, url)
+                    log_step(_log, "content %s to %s: %d bytes", name[:12], url, content.size)
                 contents.held.add(name)
             except (EngineOverloaded, JobTooLarge) as error:
                 DECLINED_FILE.log(_log, error)

@@ -7,7 +7,8 @@ import ipaddress
 import logging
 import socket
 import zlib
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from functools import partial
 from http import HTTPStatus
 from itertools import chain
 from secrets import token_hex
@@ -17,11 +18,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ioi_eval.engines.contract import BASH, OWN
 from ioi_eval.engines.fleet import LateAnswer, NoAnswer
 from ioi_eval.engines.jobs.piston_api import (
     MINIMAL,
     ForeignReply,
+    GzipBlob,
     decode_reply,
     encode_request,
     is_between,
@@ -84,31 +85,19 @@ class Identity(Value):
         """
         return TELL if self.worker else TELL.replace("; ", "; ulimit -u; ", 1)
 
-    def asking(self, job: Job, mark: str = "") -> tuple[Job, str]:
-        """Return the job with a script that first prints the identity, and the name of that script.
+    def lines_before(self, script: str, mark: str = "") -> str:
+        """Return the commands that print the identity, for the begin of a job's first script.
 
-        Without a script in the job, return the job itself and an empty name. The script also prints `mark`,
-        so that a reply to another job is not mistaken for this one.
+        They are empty for a job without a script. They also print `mark`, so that a reply to another job is
+        not mistaken for this one.
         """
-        name = ""
-        if self.tools and job.runtime == OWN:
-            name = "compile" if any(file.name == "compile" for file in job.files) else "run"
-        elif self.tools and job.runtime == BASH:
-            name = job.files[0].name
-        if not name:
-            return job, ""
-        identity_lines = self.script + f'echo "{_ANSWER_MARK} {mark}"\n' * bool(mark)
-        files = (
-            msgspec.structs.replace(file, content=Blob.of(identity_lines.encode() + file.content.read()))
-            if file.name == name
-            else file
-            for file in job.files
-        )
-        return msgspec.structs.replace(job, files=tuple(files)), name
+        if not (script and self.tools):
+            return ""
+        return self.script + f'echo "{_ANSWER_MARK} {mark}"\n' * bool(mark)
 
     def checked(self, script: str, result: JobResult, mark: str = "") -> JobResult:
         """Return the result without the identity in its output. Raises ServerReplaced for another server."""
-        if not script:
+        if not (script and self.tools):
             return result
         # If the job has no `compile`, the package's script runs, and prints no identity
         stage = "compile" if script == "compile" and result.compile is not None else "run"
@@ -437,21 +426,29 @@ def _server_url(address: str) -> str:
 # --- bodies ------------------------------------------------------------------------------------------
 
 
-async def request_of(job: Job, url: str, named: Collection[str] = (), keep: tuple[str, ...] = ()) -> Request:
-    """Return the request of a job. A thread encodes large files and files on disk.
+async def request_of(
+    job: Job, url: str, named: Collection[str] = (), keep: tuple[str, ...] = (), lines: str = ""
+) -> Request:
+    """Return the request of a job to a server. A thread encodes large files and files on disk.
 
-    `named` has the hashes of contents that the server keeps, and `keep` the files that it is to keep.
+    See `encode_request` for `named`, `keep` and `lines`.
     """
-    sent_files = [file for file in job.files if (file.unpacked or file).content.sha256 not in named]
-    size = sum(file.content.size for file in sent_files)
-    if size < _MIN_THREAD_BYTES and all(file.content.data is not None for file in sent_files):
-        return Request(body=encode_request(job, named=named, keep=keep))
-    return await to_its_end(lambda: _encode_job(job, url, named, keep))
+    encode = partial(encode_request, job, named=named, keep=keep, lines=lines)
+    sent = [file.content for file in job.files if file.content.sha256 not in named]
+    is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent)
+    if is_in_memory and sum(map(sent_size, sent)) < _MIN_THREAD_BYTES:
+        return Request(body=encode())
+    return await to_its_end(lambda: _encode_job(encode, url))
 
 
-def _encode_job(job: Job, url: str, named: Collection[str], keep: tuple[str, ...]) -> Request:
+def sent_size(content: Blob) -> int:
+    """Return the size of a content in the form in which it is sent, in bytes."""
+    return len(content.gzip) if isinstance(content, GzipBlob) else content.size
+
+
+def _encode_job(encode: Callable[[], bytes], url: str) -> Request:
     try:
-        body = encode_request(job, named=named, keep=keep)
+        body = encode()
     except OSError as error:
         raise JobRejected(f"a file of the job cannot be read: {error}") from error
     if (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from secrets import token_hex
 from types import TracebackType
 from typing import Protocol, Self
 
 from ioi_eval.engines.contract import Capabilities
-from ioi_eval.engines.jobs.piston_api import error_of
+from ioi_eval.engines.jobs.piston_api import GzipBlob, error_of, first_script
 from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.probe import Prober, glance
@@ -17,7 +17,8 @@ from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import API, HttpClient, Request, request_of
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import EngineError, InputError
-from ioi_eval.model.job import Job, JobFile, JobResult
+from ioi_eval.model.job import Job, JobResult
+from ioi_eval.model.values import Blob
 
 TimeOf = Callable[[int], float]
 """Returns the seconds that an answer may take, from the bytes of the request."""
@@ -62,7 +63,7 @@ class Wire(Protocol):
         self,
         report: EndpointReport,
         job: Job,
-        named: Mapping[str, JobFile],
+        named: Collection[str],
         keep: tuple[str, ...],
         time: TimeOf,
     ) -> JobResult:
@@ -71,7 +72,7 @@ class Wire(Protocol):
         Args:
             report: of the server's last inspection. Its answer must be that server's.
             job: the job, with no file that has to be fetched unless it is `named`.
-            named: files whose contents the server keeps, by the hash of the unpacked content.
+            named: hashes of contents that the server keeps.
             keep: files that the server is to keep.
             time: how long the answer may take.
         """
@@ -79,11 +80,8 @@ class Wire(Protocol):
     async def has(self, address: str, name: str) -> bool:
         """Return True if a server keeps a content."""
 
-    async def put(self, address: str, name: str, file: JobFile) -> bool:
-        """Have a server keep the content of a file. Returns False if it keeps no contents.
-
-        `name`: the hash of the unpacked content.
-        """
+    async def put(self, address: str, content: Blob) -> bool:
+        """Have a server keep a content under its hash. Returns False if it keeps no contents."""
 
     async def get(self, address: str, name: str) -> bytes | None:
         """Return a content that a server keeps. None means that it does not."""
@@ -176,14 +174,14 @@ class HttpWire:
         self,
         report: EndpointReport,
         job: Job,
-        named: Mapping[str, JobFile],
+        named: Collection[str],
         keep: tuple[str, ...],
         time: TimeOf,
     ) -> JobResult:
         identity = report.identity
         mark = "" if identity.worker else token_hex(8)  # a worker says it in a header
-        identified_job, script = identity.asking(job, mark)
-        request = await request_of(identified_job, report.url, named, keep)
+        script = first_script(job)
+        request = await request_of(job, report.url, named, keep, identity.lines_before(script, mark))
         result = await self._http.execute(
             report.url, request, time(len(request.body)), worker=identity.worker
         )
@@ -193,11 +191,12 @@ class HttpWire:
         answer = await self._http.ask("HEAD", address, _content_path(name), self._margin)
         return answer.status == HTTPStatus.OK
 
-    async def put(self, address: str, name: str, file: JobFile) -> bool:
-        body = await to_its_end(file.content.read)
-        request = Request(body=body, packed=file.content.sha256 != name, is_json=False)
+    async def put(self, address: str, content: Blob) -> bool:
+        gzip = content.gzip if isinstance(content, GzipBlob) else b""
+        body = gzip or await to_its_end(content.read)
+        request = Request(body=body, packed=bool(gzip), is_json=False)
         time = self._margin + len(body) / _MIN_BYTES_PER_S
-        answer = await self._http.ask("PUT", address, _content_path(name), time, request)
+        answer = await self._http.ask("PUT", address, _content_path(content.sha256), time, request)
         if answer.status == HTTPStatus.CREATED:
             return True
         if answer.status in _NO_SUCH_API:

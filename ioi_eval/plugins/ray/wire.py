@@ -232,7 +232,7 @@ class RayWire:
         self,
         report: EndpointReport,
         job: Job,
-        named: Mapping[str, JobFile],
+        named: Collection[str],
         keep: tuple[str, ...],
         time: TimeOf,
     ) -> JobResult:
@@ -245,8 +245,8 @@ class RayWire:
         there: bool = await self._call_node(address, "has", name)
         return there
 
-    async def put(self, address: str, name: str, file: JobFile) -> bool:
-        await self._call_node(address, "put", name, await self._store_content(name, file.content))
+    async def put(self, address: str, content: Blob) -> bool:
+        await self._call_node(address, "put", content.sha256, await self._store_content(content))
         return True
 
     async def get(self, address: str, name: str) -> bytes | None:
@@ -255,20 +255,20 @@ class RayWire:
             return data
         return None
 
-    async def _store_content(self, name: str, content: Blob) -> Any:
+    async def _store_content(self, content: Blob) -> Any:
         """Return a small content, or the reference of a content that is stored once for all nodes."""
         if content.size <= _MAX_CALL_BYTES:
             return await asyncio.to_thread(content.read)
-        reference = self._references.get(name)
+        reference = self._references.get(content.sha256)
         return (
             reference
             if reference is not None
-            else await self._putting.call(name, lambda: self._put_object(name, content))
+            else await self._putting.call(content.sha256, lambda: self._put_object(content))
         )
 
-    async def _put_object(self, name: str, content: Blob) -> Any:
+    async def _put_object(self, content: Blob) -> Any:
         reference = await asyncio.to_thread(lambda: cluster.put(content.read()))
-        self._references.keep(name, reference, content.size)
+        self._references.keep(content.sha256, reference, content.size)
         return reference
 
     async def _call_node(self, address: str, method: str, *arguments: Any) -> Any:
@@ -290,10 +290,10 @@ class RayWire:
         return answer
 
 
-def _node_file(file: JobFile, stored_files: Mapping[str, JobFile]) -> JobFile:
+def _node_file(file: JobFile, stored_hashes: Collection[str]) -> JobFile:
     """Return a file with its data, or without it if the node keeps the content."""
     content = file.content
-    data = None if content.sha256 in stored_files else content.read()
+    data = None if content.sha256 in stored_hashes else content.read()
     bare = Blob(sha256=content.sha256, size=content.size, data=data)
     return msgspec.structs.replace(file, content=bare)
 

@@ -25,7 +25,7 @@ from ioi_eval import (
     Test,
 )
 from ioi_eval.engines import Check
-from ioi_eval.engines.jobs.http_delivery import JobPacker
+from ioi_eval.engines.jobs.http_delivery import GzipCache
 from ioi_eval.engines.jobs.run import JobSizer
 from ioi_eval.models import Blob, Borderline, Ending, Job, JobResult, TaskType, TestResult, Verdict
 from ioi_eval.rules.limits import (
@@ -253,7 +253,7 @@ def test_server_with_short_cpu_limit_gets_no_busy_machine_limit() -> None:
     assert crowded_cpu_limit(longer, USUAL) == pytest.approx(1.6 * LIMIT)
     for most, crowded in ((None, 320), (2320, 320), (2319, None)):
         profile = msgspec.structs.replace(fake_capabilities(), max_run_cpu_time=most)
-        fitting = JobSizer(longer, options, profile, JobPacker().weight)
+        fitting = JobSizer(longer, options, profile, GzipCache().weight)
         assert fitting.frame.plan.limits.crowded_cpu_ms == crowded
 
 

@@ -12,7 +12,7 @@ from support.engines import Batch, Program, fake_capabilities
 from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 
 from ioi_eval import Scorer
-from ioi_eval.engines.jobs.http_delivery import HttpDelivery, JobPacker
+from ioi_eval.engines.jobs.http_delivery import GzipCache, HttpDelivery
 from ioi_eval.engines.jobs.run import Frame, JobSizer
 from ioi_eval.errors import JobTooLarge, JudgeFailure
 from ioi_eval.models import (
@@ -68,7 +68,7 @@ def job_of(problem: Problem, profile: Capabilities, program: Program = PROGRAM) 
 
 async def number(problem: Problem, profile: Capabilities, program: Program = PROGRAM) -> int:
     batch = batch_of(problem, program)
-    fitting = JobSizer(problem, batch.options, profile, JobPacker().weight)
+    fitting = JobSizer(problem, batch.options, profile, GzipCache().weight)
     return len(await fitting.first(batch))
 
 

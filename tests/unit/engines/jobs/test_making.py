@@ -114,8 +114,8 @@ async def test_delivered_gzip_data_is_reused_for_sending(tmp_path: Path) -> None
             artifacts.prepare_problem(plain_problem()), submitted("code")
         )
         assert isinstance(built, BuildSuccess) and built.artifact.read() == large
-        parcel = await artifacts.builder.delivery.packing.packed(built.artifact)
-    assert base64.b64encode(parcel.content.read()).decode() in run.stdout
+        packed = await artifacts.builder.delivery.contents.packed(built.artifact)
+    assert base64.b64encode(packed.gzip).decode() in run.stdout
 
 
 @pytest.mark.parametrize("damaged", [bytes(len(MADE)), MADE[:-1], b""], ids=["zeros", "cut off", "empty"])

@@ -17,7 +17,7 @@ from piston_loopback import known as known_server
 from support.servers import EndpointReport, read_metrics
 
 from ioi_eval import EmbeddedEngine, Store
-from ioi_eval.engines.jobs.http_delivery import JobPacker
+from ioi_eval.engines.jobs.http_delivery import GzipCache
 from ioi_eval.engines.piston import contents as contents_module
 from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.errors import EngineError, JobRejected
@@ -74,7 +74,7 @@ async def job(content: bytes = NOISE, script: str = "sha256sum < t/0.in") -> Job
             JobFile(name="t/0.in", content=Blob.of(content), is_reused=True),
         )
     )
-    return await JobPacker().shipped(asked, "run", SERVER)
+    return await GzipCache().pack_job(asked, SERVER)
 
 
 def told(result: JobResult) -> str:
@@ -225,7 +225,7 @@ async def test_file_changed_on_disk_is_job_rejected(
         )
     )
     async with worker(engine, place) as server, sender() as client:
-        shipped = await JobPacker().shipped(asked, "run", SERVER)
+        shipped = await GzipCache().pack_job(asked, SERVER)
         with pytest.raises(JobRejected, match=f", not {content.sha256}"):
             await client.execute(known(server), shipped)
 

@@ -20,6 +20,7 @@ from support.waiting import until
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Store, discovery
 from ioi_eval.engines.contract import OWN, Change, ServerChanged
+from ioi_eval.engines.jobs.piston_api import first_script
 from ioi_eval.engines.piston.sending import HEADER, REQUEST, TELL, Identity
 from ioi_eval.engines.piston.sending import told as told_first
 from ioi_eval.errors import (
@@ -238,7 +239,7 @@ def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
     """A real server runs the package's own `compile` also for jobs that bring none."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
     known = Identity(tools=told_first(words("12"))[0])
-    _, script = known.asking(run_alone)
+    script = first_script(run_alone)
     reply = JobResult(compile=Ending(code=0), run=Ending(stdout=words("12") + "3\n"))
     assert known.checked(script, reply).run.stdout == "3\n"
     other = msgspec.structs.replace(reply, run=Ending(stdout=words("13") + "3\n"))

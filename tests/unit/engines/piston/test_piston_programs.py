@@ -199,7 +199,7 @@ async def built(client: Client, there: Endpoint) -> Job:
     far = WorkerArtifact(sha256=made.sha256, size=made.size, at=there.url, spec=RECIPE, toolchain="x")
     script = JobFile(name="run", content=Blob.of("./made | tail -c 3\n"))
     program = JobFile(name="made", content=far, executable=True)
-    return Job(files=(script, msgspec.structs.replace(program, unpacked=program)))
+    return Job(files=(script, program))
 
 
 async def test_second_worker_fetches_program_from_builder(workers: Workers) -> None:

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import asyncio
+import gzip
+import random
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.engines import Batch, Program
+from support.plans import PlanChecker, PlanSubmission
+
+from ioi_eval.engines.jobs.http_delivery import GzipCache, HttpDelivery, pack_content
+from ioi_eval.engines.jobs.piston_api import GzipBlob, decode_request, encode_request
+from ioi_eval.engines.jobs.run import Frame
+from ioi_eval.errors import JobRejected, JudgeFailure
+from ioi_eval.models import Blob, Capabilities, Job, JobFile, Problem, Test
+from ioi_eval.rules.plan import Schedule
+from ioi_eval.testing import FakeEngine
+
+SERVER = Capabilities(name="server", architecture="x86_64", runtimes=("sh", "bash", "cms_ioi"))
+NOISE = random.Random(7).randbytes(5000)
+TEXT = "the same line again\n" * 1000
+
+
+def test_small_or_incompressible_content_is_sent_uncompressed() -> None:
+    for content in (b"", b"abc", b"a" * 2000, bytes(300), NOISE):
+        form = pack_content(Blob.of(content))
+        assert (form.is_gzip, form.data) == (False, content)
+
+
+def test_compressible_content_is_sent_as_gzip() -> None:
+    form = pack_content(Blob.of(TEXT))
+    assert form.is_gzip and gzip.decompress(form.data) == TEXT.encode()
+    assert form.weight < len(TEXT) // 20
+
+
+def test_file_edited_after_hashing_is_judge_failure(tmp_path: Path) -> None:
+    (tmp_path / "1.out").write_text("3\n")
+    content = Blob.of_file(tmp_path / "1.out")
+    (tmp_path / "1.out").write_text("4\n")
+    with pytest.raises(JudgeFailure, match=r"1\.out was edited"):
+        pack_content(content)
+    (tmp_path / "1.out").write_text("3\n")
+    assert pack_content(content).data == b"3\n"
+
+
+def test_weight_of_content_is_its_encoded_size_in_request() -> None:
+    assert pack_content(Blob.of("a\n\x00")).weight == len('"a\\n\\u0000"')
+    assert pack_content(Blob.of(b"\xff" * 300)).weight == 400
+
+
+async def sent_files(job: Job, *, named: tuple[str, ...] = ()) -> dict[str, JobFile]:
+    """Return the files of a job's request, by name."""
+    packed_job = await GzipCache().pack_job(job, SERVER)
+    decoded = decode_request(encode_request(packed_job, named=named), by_hash=True)
+    assert decoded.runtime == "bash"
+    return {file.name: file for file in decoded.files}
+
+
+def said(script: str, folder: Path) -> str:
+    done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+async def test_packed_job_script_unpacks_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "somewhere"
+    path.write_text(TEXT)
+    job = Job(
+        files=(
+            JobFile(name="run", content=Blob.of("./'a program' 't/an input'\n")),
+            JobFile(name="t/an input", content=Blob.of_file(path)),
+            JobFile(name="data", content=Blob.of("first")),
+            JobFile(name="a program", content=Blob.of("#!/bin/sh\nwc -c < $1\n"), executable=True),
+        )
+    )
+    files = await sent_files(job)
+    assert [*files] == ["run", "t/an input.gz", "data", "a program"]
+    for file in files.values():
+        (tmp_path / file.name).parent.mkdir(exist_ok=True)
+        (tmp_path / file.name).write_bytes(file.content.read())
+    assert said((tmp_path / "run").read_text(), tmp_path) == str(len(TEXT))
+
+
+async def test_content_that_server_keeps_is_not_unpacked_by_the_script() -> None:
+    kept, other = Blob.of(TEXT), Blob.of(TEXT * 2)
+    files = (JobFile(name="kept", content=kept), JobFile(name="other", content=other))
+    run = JobFile(name="run", content=Blob.of("true\n"))
+    sent = await sent_files(Job(files=(run, *files)), named=(kept.sha256,))
+    assert [*sent] == ["run", "kept", "other.gz"] and sent["kept"].content.data is None
+    script = sent["run"].content.read()
+    assert b"other.gz" in script and b"kept" not in script
+
+
+async def test_packed_job_has_its_own_files_for_engine_without_requests() -> None:
+    """The gzip form belongs to requests: other engines read a file as it is."""
+    run, file = JobFile(name="run", content=Blob.of("true\n")), JobFile(name="in", content=Blob.of(TEXT))
+    packed_job = await GzipCache().pack_job(Job(files=(run, file)), SERVER)
+    assert [(file.name, file.content.read()) for file in packed_job.files] == [
+        ("run", b"true\n"),
+        ("in", TEXT.encode()),
+    ]
+
+
+def test_request_with_unpacked_name_of_another_file_is_rejected() -> None:
+    packed = GzipBlob(**msgspec.structs.asdict(Blob.of(TEXT)), gzip=gzip.compress(TEXT.encode()))
+    contents = {"run": Blob.of("true"), "in": packed, "in.gz": Blob.of("another file")}
+    job = Job(files=tuple(JobFile(name=name, content=content) for name, content in contents.items()))
+    with pytest.raises(JobRejected, match=r"'in\.gz' occurs twice"):
+        encode_request(job)
+
+
+async def test_folders_with_only_subfolders_get_marker_file() -> None:
+    deep = [JobFile(name=name, content=Blob.of("deep")) for name in ("a/b/c/d.txt", "e/f.txt", "e/g/h.txt")]
+    files = await sent_files(Job(files=(JobFile(name="run", content=Blob.of("")), *deep)))
+    assert [*files] == ["run", *(file.name for file in deep), "a/.ioi-eval", "a/b/.ioi-eval"]
+
+
+async def test_same_content_is_compressed_once(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_text(TEXT)
+    cache, blob = GzipCache(), Blob.of_file(path)
+    contents = await asyncio.gather(*(cache.packed(blob) for _ in range(5)))
+    path.unlink()
+    contents.append(await cache.packed(blob))
+    assert len({id(content.gzip) for content in contents if isinstance(content, GzipBlob)}) == 1
+
+
+async def test_packed_contents_cache_is_bounded(tmp_path: Path) -> None:
+    cache, path = GzipCache(max_cached_bytes=8000), tmp_path / "first"
+    path.write_bytes(NOISE[:3000])
+    first, *others = [Blob.of_file(path), *(Blob.of(NOISE[: 3001 + index]) for index in range(3))]
+    for blob in (first, *others):
+        await cache.packed(blob)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        await cache.packed(first)
+
+
+async def test_content_received_as_gzip_is_forwarded_unchanged() -> None:
+    cache, came = GzipCache(), gzip.compress(TEXT.encode(), 1)
+    cache.add_gzip(Blob.of(TEXT), came)
+    content = Blob(sha256=Blob.of(TEXT).sha256, size=len(TEXT), path="/nowhere")
+    packed = await cache.packed(content)
+    assert isinstance(packed, GzipBlob) and packed.gzip == came
+    assert await cache.weight(content) == (len(came) + 2) // 3 * 4 + await cache.weight(Blob.of("")) - 2
+
+
+async def test_gzip_larger_than_content_is_not_reused() -> None:
+    cache = GzipCache()
+    for content in (b"abc", NOISE):
+        cache.add_gzip(Blob.of(content), gzip.compress(content))
+        assert not isinstance(await cache.packed(Blob.of(content)), GzipBlob)
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "chosen"),
+    [(("bash",), "bash"), (("bash", "ioi_eval"), "ioi_eval"), (("cms", "ioi_eval"), "ioi_eval")],
+)
+def test_shell_runtime_prefers_own_package(runtimes: tuple[str, ...], chosen: str) -> None:
+    assert Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell() == chosen
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "words"), [((), "package `bash`"), (("cms_ioi",), "or ask for classic jobs")]
+)
+def test_engine_without_shell_runtime_names_package_to_install(runtimes: tuple[str, ...], words: str) -> None:
+    with pytest.raises(JudgeFailure, match=words):
+        Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell()
+
+
+@pytest.mark.parametrize("executes_plans", [False, True])
+async def test_files_are_sent_as_gzip_unless_engine_executes_plans(executes_plans: bool) -> None:
+    """An engine that only has the library of waiting runs the job's script, which unpacks the files."""
+    capabilities = msgspec.structs.replace(
+        SERVER, waiting=Blob.of("a library"), executes_plans=executes_plans
+    )
+    problem = Problem(id="sum", tests=(Test(name="1", input=Blob.of(TEXT), answer=Blob.of("2")),))
+    program = Program(
+        proctor=Blob.of("proctor"),
+        submission=PlanSubmission(argv=("submission",)),
+        checker=PlanChecker(kind="white-diff"),
+        files=(JobFile(name="submission", content=Blob.of("program"), executable=True),),
+    )
+    batch = Batch(problem=problem, program=program, tests=Schedule(problem).first)
+    delivery = HttpDelivery(FakeEngine())
+    unpacked = delivery.job(batch, Frame(problem, batch.options).job_tests(batch.tests, "f00"), capabilities)
+    packed_job = await delivery.contents.pack_job(unpacked, capabilities)
+    files = {file.name: file for file in packed_job.files}
+    assert packed_job.plan == ("plan.json" if executes_plans else "") and files["submission"].executable
+    content = files["t/0.in"].content
+    assert content.read() == TEXT.encode() and isinstance(content, GzipBlob) is not executes_plans
