@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
+#include <map>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -33,6 +34,26 @@ std::vector<int> open_descriptors() {
   return fds;
 }
 
+constexpr size_t max_bundle_bytes = 64 << 20;
+
+// Returns the contents of a bundle's files that nobody has opened yet, by name.
+std::map<std::string, std::string>& bundled_files() {
+  static std::map<std::string, std::string> contents;
+  return contents;
+}
+
+sys::Fd make_filled_file(const char* name, const std::string& content) {
+  sys::Fd fd = files::make_memory_file(name);
+  size_t written = 0;
+  while (written < content.size()) {
+    const ssize_t length =
+        pwrite(fd.get(), content.data() + written, content.size() - written, static_cast<off_t>(written));
+    if (length <= 0) sys::fail_errno("cannot write a memory file");
+    written += static_cast<size_t>(length);
+  }
+  return fd;
+}
+
 constexpr mode_t mode_write_only = 0200, mode_read_only = 0400;
 
 sys::Fd reopen(int fd, int flags, mode_t mode) {
@@ -44,6 +65,12 @@ sys::Fd reopen(int fd, int flags, mode_t mode) {
 }  // namespace
 
 sys::Fd open_secret(const std::string& name, bool hide) {
+  const auto bundled = bundled_files().find(name);
+  if (bundled != bundled_files().end()) {
+    sys::Fd fd = make_filled_file("bundled", bundled->second);
+    bundled_files().erase(bundled);
+    return fd;
+  }
   const int inherited_fd = linked_descriptor(name);
   if (inherited_fd >= 3) {
     // Each link is read once: its descriptor is taken over, and the link is removed like other files.
@@ -54,6 +81,26 @@ sys::Fd open_secret(const std::string& name, bool hide) {
   if (!fd.valid()) sys::fail_errno("cannot open " + name);
   if (hide && unlink(name.c_str()) != 0) sys::fail_errno("cannot hide " + name);
   return fd;
+}
+
+std::string take_bundle(const std::string& path) {
+  bundled_files().clear();
+  const std::string bundle = read_all(open_secret(path).get(), max_bundle_bytes);
+  std::vector<std::pair<std::string, size_t>> entries;  // names and sizes
+  size_t offset = 0;
+  for (size_t end; (end = bundle.find('\0', offset)) != offset; offset = end + 1) {
+    const size_t space = bundle.find(' ', offset);
+    if (end == std::string::npos || space > end) sys::fail("the bundle is incomplete");
+    entries.emplace_back(bundle.substr(space + 1, end - space - 1), std::strtoull(&bundle[offset], nullptr, 10));
+  }
+  ++offset;
+  for (const auto& [name, size] : entries) {
+    if (size > bundle.size() - offset) sys::fail("the bundle is incomplete");
+    bundled_files()[name] = bundle.substr(offset, size);
+    offset += size;
+  }
+  if (entries.empty()) sys::fail("the bundle is empty");
+  return entries.front().first;
 }
 
 std::string read_up_to(int fd, size_t max_bytes) {

@@ -12,6 +12,10 @@ namespace files {
 // once it is open, so that no program can open it by its path. Only tests set `hide` to false.
 sys::Fd open_secret(const std::string& name, bool hide = true);
 
+// Takes over the files of a bundle from memory, instead of those of the bundle before, and returns the name of the
+// first one. `open_secret` opens each of them once.
+std::string take_bundle(const std::string& path);
+
 std::string read_all(int fd, size_t max_bytes);    // from the start; fails if the file is larger
 std::string read_up_to(int fd, size_t max_bytes);  // from the start; the rest is not read
 std::string read_tail(int fd, size_t max_bytes);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* usage =
     "proctor run PLAN   judge a submission on the tests of a plan; verdict lines on standard output\n"
-    "proctor stand      judge one plan after another; their names are read from standard input\n"
+    "proctor stand      judge one plan after another; names of bundles with their files are read from standard input\n"
     "proctor box SPEC   run one program in a sandbox; a report goes to the descriptor that the spec names\n"
     "proctor probe      print what would confine a program here\n"
     "proctor profile    print which system calls each profile may make, and why\n";

@@ -302,7 +302,7 @@ bool read_line(int fd, std::string& line) {
 }  // namespace
 
 int judge_plan_file(const std::string& path) {
-  verdict::VerdictLines lines(take_standard_output());
+  verdict::VerdictLines lines(take_standard_output(), false);
   ignore_sigxfsz();
   try {
     files::mark_all_close_on_exec();
@@ -317,15 +317,15 @@ int judge_plan_file(const std::string& path) {
 }
 
 int judge_plans_from_stdin() {
-  const sys::Fd plan_names(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
-  verdict::VerdictLines lines(take_standard_output());
+  const sys::Fd bundle_names(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  verdict::VerdictLines lines(take_standard_output(), true);
   ignore_sigxfsz();
   try {
     files::mark_all_close_on_exec();
     SandboxSession session(true);
-    for (std::string path; read_line(plan_names.get(), path);) {
-      judge_plan(path, lines, session);
-      session.remove_submission();  // before the next job's files are written
+    for (std::string path; read_line(bundle_names.get(), path);) {
+      judge_plan(files::take_bundle(path), lines, session);
+      session.remove_submission();  // before the next bundle is written
       lines.write_done();
     }
     return 0;

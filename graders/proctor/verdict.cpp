@@ -39,14 +39,16 @@ std::string VerdictLines::quoted_text(const std::string& raw) const {
   return json::quote(cleans_text_ ? text::make_printable_lines(raw, raw.size() * 3) : raw);
 }
 
-void VerdictLines::write_line(const std::string& fields) {
-  const std::string line = head_ + fields + "}\n";
+void VerdictLines::write_line(const std::string& fields, bool is_last) {
+  unwritten_ += head_ + fields + "}\n";
+  if (holds_lines_ && !is_last) return;
   size_t written = 0;
-  while (written < line.size()) {
-    const ssize_t length = write(out_.get(), line.data() + written, line.size() - written);
+  while (written < unwritten_.size()) {
+    const ssize_t length = write(out_.get(), unwritten_.data() + written, unwritten_.size() - written);
     if (length < 0 && errno != EINTR) _exit(3);  // the reader is gone
     if (length > 0) written += static_cast<size_t>(length);
   }
+  unwritten_.clear();
 }
 
 void VerdictLines::set_nonce(const std::string& nonce) { head_ = "{\"v\":2,\"nonce\":" + json::quote(nonce); }
@@ -60,8 +62,8 @@ void VerdictLines::write_failure(int64_t test, const sys::Failure& failure) {
 void VerdictLines::write_skipped(int64_t test) {
   write_line(",\"test\":" + std::to_string(test) + ",\"skipped\":true");
 }
-void VerdictLines::write_done() { write_line(",\"done\":true"); }
-void VerdictLines::write_fatal(const std::string& reason) { write_line(",\"fatal\":" + quoted_line(reason)); }
+void VerdictLines::write_done() { write_line(",\"done\":true", true); }
+void VerdictLines::write_fatal(const std::string& reason) { write_line(",\"fatal\":" + quoted_line(reason), true); }
 
 void VerdictLines::write_verdict(int64_t test, const Verdict& verdict) {
   const process::Ending& ending = verdict.ending;

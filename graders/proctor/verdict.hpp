@@ -24,7 +24,8 @@ struct Verdict {
 // Writes the lines of one job to a descriptor that no other process has.
 class VerdictLines {
  public:
-  explicit VerdictLines(sys::Fd out) : out_(std::move(out)) {}
+  // `holds_lines`: all lines of a plan are written together with its last one.
+  VerdictLines(sys::Fd out, bool holds_lines) : out_(std::move(out)), holds_lines_(holds_lines) {}
 
   void set_nonce(const std::string& nonce);
   void set_cleans_text(bool cleans_text) { cleans_text_ = cleans_text; }
@@ -37,11 +38,13 @@ class VerdictLines {
   void write_fatal(const std::string& reason);
 
  private:
-  void write_line(const std::string& fields);
+  void write_line(const std::string& fields, bool is_last = false);
   std::string quoted_line(const std::string& raw) const;
   std::string quoted_text(const std::string& raw) const;
 
   sys::Fd out_;
+  bool holds_lines_;
+  std::string unwritten_;
   bool cleans_text_ = true;  // text of programs is made printable
   std::string head_ = "{\"v\":2,\"nonce\":\"\"";
 };

@@ -3,20 +3,28 @@
 All three run the same programs on the same inputs, in several rounds. The minimum counts, because other work
 of a machine only adds time. CPU time is that of all processes, the judge's included, without the build
 (Python's syntax check).
+
+With --submissions, it measures instead what a run of so many different programs with ten tests each costs
+besides these programs: CPU time of this process, of all others, and of a loop that only starts the programs.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import resource
 import subprocess
 import tempfile
 from pathlib import Path
 
+import msgspec
 from used import cpu_seconds
 
-from ioi_eval import EmbeddedEngine, Scorer, Store
+from ioi_eval import EmbeddedEngine, Scorer, Store, score_dump
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
+from ioi_eval.runs import RunFinished, RunStarted
+from ioi_eval.sources import Problems
+from ioi_eval.store.folder import read_results
 
 BODY = "print(sum(map(int, sys.stdin.read().split())))\n"
 PROGRAMS = {
@@ -85,14 +93,76 @@ def report(
     print(f"{name}: plain loop {loop:.1f}, {', '.join(ways)}; {loop / forked[0]:.1f} times the plain loop")
 
 
+# --- a run ---------------------------------------------------------------------------------------------
+
+
+_TESTS = 10  # of each submission of a run
+_WARM_UP = 20  # submissions of the run before the one that is measured
+
+
+async def measure_run(folder: Path, python: str, submissions: int) -> None:
+    """Print the CPU time per submission of a run, without the start of the engine and the report."""
+    store, code = Store(folder / "store"), PROGRAMS["usual imports"]
+    problems = Problems([stored(problem(_TESTS), folder)])
+    used = dict[type, tuple[float, float]]()  # by event, CPU seconds of this process and of all
+
+    async with Scorer(EmbeddedEngine(store=store, python=python), store=store) as scorer:
+        for number, count in enumerate((_WARM_UP, submissions)):
+            rows = [
+                {"id": f"{n}", "problem_id": "sum", "code": f"{code}# {number} {n}\n", "language": "python"}
+                for n in range(count)
+            ]
+            scored = await score_dump(
+                rows,
+                problems,
+                out=folder / f"run-{number}",
+                engine=scorer,
+                store=store,
+                on_event=lambda event: used.update({type(event): (own_cpu_seconds(), cpu_seconds())}),
+            )
+            assert scored.call.verdicts == {"AC": count}, scored.call
+    own_s, all_s = (end - start for start, end in zip(used[RunStarted], used[RunFinished], strict=True))
+    results = (result for _, _, result in read_results(folder / "run-1"))
+    tests_s = sum(test.cpu_time or 0.0 for result in results for test in result.tests)
+    loop_ms = await asyncio.to_thread(plain, folder, python, code, _TESTS)
+    parts = {"this process": own_s, "others, without tests": all_s - own_s - tests_s, "tests": tests_s}
+    texts = [f"{name} {1000 * seconds / submissions:.2f}" for name, seconds in parts.items()]
+    print(f"CPU ms per submission of {_TESTS} tests, of {submissions} submissions: {', '.join(texts)}")
+    print(f"a loop of the programs: {loop_ms * _TESTS:.1f}")
+
+
+def stored(problem: Problem, folder: Path) -> Problem:
+    """Return the problem with its tests in files, as problems of packages have them."""
+
+    def store(blob: Blob) -> Blob:
+        path = folder / blob.sha256
+        path.write_bytes(blob.read())
+        return Blob.of_file(path)
+
+    tests = (
+        msgspec.structs.replace(test, input=store(test.input), answer=store(test.answer or Blob.of("")))
+        for test in problem.tests
+    )
+    return msgspec.structs.replace(problem, tests=tuple(tests))
+
+
+def own_cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default="/usr/bin/python3", help="the path of the interpreter")
     parser.add_argument("--tests", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--submissions", type=int, help="measure a run of so many submissions")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as folder:
-        asyncio.run(measure(Path(folder), options.python, options.rounds, options.tests))
+        if options.submissions:
+            asyncio.run(measure_run(Path(folder), options.python, options.submissions))
+        else:
+            asyncio.run(measure(Path(folder), options.python, options.rounds, options.tests))
 
 
 if __name__ == "__main__":

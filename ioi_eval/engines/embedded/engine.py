@@ -25,7 +25,6 @@ from ioi_eval.engines.embedded.job import (
     JobEndings,
     JobEnvironment,
     JobPlan,
-    SandboxSpace,
     Slot,
     StagePlan,
     drop,
@@ -129,7 +128,7 @@ class EmbeddedEngine:
         self._layers, self._allow_unconfined = layers, allow_unconfined
         self._caps = OutputCaps(stdout=max_stdout, stderr=max_stderr)
         self._max_file, self._max_processes = max_file, max_processes
-        self._space = SandboxSpace(disk=max_disk, names=max_names)
+        self._max_disk, self._max_names = max_disk, max_names
         self._packages, self._waiting = tuple(map(Path, packages)), waiting
         self._python, self._promised = python, tuple(promised)
         self._held = AsyncExitStack()
@@ -221,9 +220,11 @@ class EmbeddedEngine:
         self._held.push_async_callback(to_its_end, sandboxes.close)
         await to_its_end(sandboxes.open)
         # Each slot has its share of the disk, also next to other engines
-        shares = await to_its_end(partial(sandboxes.share, self._wanted, most=self._space.disk))
+        shares = await to_its_end(partial(sandboxes.share, self._wanted, most=self._max_disk))
         self._slots = shares.slots
-        space = msgspec.structs.replace(self._space, disk=shares.each)
+        limits = SandboxLimits(
+            file_size=self._max_file, processes=self._max_processes, disk=shares.each, names=self._max_names
+        )
         tools = await to_its_end(partial(toolchains, self._python, self._promised))
         packages = await to_its_end(partial(self._find_packages, tools, sandboxes.folder))
         proctor = sandboxes.folder / "proctor"
@@ -242,25 +243,25 @@ class EmbeddedEngine:
         self._held.callback(uids.release)
         confinement = self._layers, self._allow_unconfined
         environment = JobEnvironment(
-            sandboxes, proctor, self._caps, space, sandboxes.links(), Lock(), *confinement
+            sandboxes, proctor, self._caps, limits, sandboxes.links(), Lock(), *confinement
         )
-        all_slots = tuple(Slot(environment, uid) for uid in uids.reserve(shares.slots))
-        for slot in all_slots:
-            self._held.push_async_callback(to_its_end, slot.proctor.close)
-        threads = ThreadPoolExecutor(shares.slots, thread_name_prefix="ioi-eval-job")
-        self._held.push_async_callback(to_its_end, threads.shutdown)
-        found, chosen = (
-            tools.get("python3"),
-            await self._python_in_a_sandbox(environment, all_slots[0], tools),
-        )
+        reserved = uids.reserve(shares.slots)
+        found = tools.get("python3")
+        chosen = await self._python_in_a_sandbox(environment, Slot(environment, reserved[0]), tools)
         if chosen is not None and chosen != found:
             tools["python3"] = chosen
             library = await self._library(tools, sandboxes.folder)
         read = tuple(dict.fromkeys(place for tool in tools.values() for place in tool.read))
-        shared = (Blob.of_file(proctor), *(() if library is None else (library,)))
-        environment = msgspec.structs.replace(
-            environment, read=read, shared=frozenset(blob.sha256 for blob in shared)
-        )
+        shared = {
+            proctor.name: Blob.of_file(proctor),
+            **({} if library is None else {WAITING: library}),
+        }
+        environment = msgspec.structs.replace(environment, read=read, shared=shared)
+        all_slots = tuple(Slot(environment, uid) for uid in reserved)
+        for slot in all_slots:
+            self._held.push_async_callback(to_its_end, slot.proctor.close)
+        threads = ThreadPoolExecutor(shares.slots, thread_name_prefix="ioi-eval-job")
+        self._held.push_async_callback(to_its_end, threads.shutdown)
         capabilities = Capabilities(
             name=ENDPOINT,
             architecture=platform.machine(),
@@ -270,7 +271,7 @@ class EmbeddedEngine:
             bare=CLASSIC,
             toolchains=tools,
             runtimes=names_of(packages),
-            proctor=shared[0],
+            proctor=shared[proctor.name],
             waiting=library,
             max_output=self._caps.stdout,
         )

@@ -17,8 +17,7 @@ from ioi_eval.engines.embedded.persistent_proctor import (
     PROCTOR,
     PersistentProctor,
     ProctorConfig,
-    ProctorJob,
-    suits,
+    proctor_job,
 )
 from ioi_eval.engines.embedded.sandbox import (
     KillSwitch,
@@ -38,8 +37,8 @@ from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.model.errors import JobRejected
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
 from ioi_eval.model.retry import LEFT_FOLDER
-from ioi_eval.model.values import Value
-from ioi_eval.rules.limits import hard_stop_after, max_compiler_idle_ms, max_wait_for_stage
+from ioi_eval.model.values import Blob, Value
+from ioi_eval.rules.limits import hard_stop_after, max_compiler_idle_ms
 
 _log = logging.getLogger(__name__)
 
@@ -182,26 +181,19 @@ _ENVIRONMENT = {"PATH": STAGE_PATH, "HOME": "/tmp", "LANG": "C.UTF-8"}
 ENDPOINT = "embedded"
 
 
-class SandboxSpace(msgspec.Struct, frozen=True):
-    """The disk space of a sandbox."""
-
-    disk: int  # bytes
-    names: int  # of files, folders and links
-
-
 class JobEnvironment(msgspec.Struct, frozen=True):
     """The values that all jobs of an engine share."""
 
     sandboxes: Sandboxes
     proctor: Path
     caps: OutputCaps
-    space: SandboxSpace
+    limits: SandboxLimits  # those that do not depend on the job
     links: LinkedFiles
     starting: Lock  # held while a process is started or a program is written; see `fill`
     layers: tuple[str, ...] | None
     allow_unconfined: bool
     read: tuple[str, ...] = ()  # folders of interpreters, which all jobs may read
-    shared: frozenset[str] = frozenset()  # hashes of the files that persistent proctors are started with
+    shared: Mapping[str, Blob] = {}  # files that all jobs with plans have, by name
 
 
 class JobEndings(msgspec.Struct, frozen=True):
@@ -217,9 +209,23 @@ class Slot:
 
     def __init__(self, environment: JobEnvironment, uid: int | None) -> None:
         self.uid = uid
+        files = tuple(
+            SandboxFile(name=name, path=blob.path or "") for name, blob in environment.shared.items()
+        )
+        spec = msgspec.structs.replace(
+            _spec(environment, JobPlan(compile=None, run=None), Path(), files, uid),
+            argv=(PROCTOR, "stand"),
+            profile="stage",
+            limits=environment.limits,
+        )
         self.proctor = PersistentProctor(
             ProctorConfig(
-                environment.sandboxes, environment.proctor, environment.caps, environment.starting, uid
+                environment.sandboxes,
+                environment.proctor,
+                environment.caps,
+                environment.starting,
+                uid,
+                spec,
             )
         )
 
@@ -229,30 +235,10 @@ def run_job(
 ) -> JobEndings:
     """Execute a job, and close its kill switch, which is in use until then."""
     with contextlib.closing(kill_switch):
-        if job.plan and plan.run is not None and suits(job):
-            proctor_job = _proctor_job(environment, job, plan, plan.run, slot.uid)
-            run = slot.proctor.execute(proctor_job, kill_switch)
-            if run is not None:
-                return JobEndings(None, run)
+        small_job = proctor_job(job, environment.shared) if job.plan else None
+        if small_job is not None and (run := slot.proctor.execute(small_job, kill_switch)) is not None:
+            return JobEndings(None, run)
         return _run_in_sandbox(environment, job, plan, slot.uid, kill_switch)
-
-
-def _proctor_job(
-    environment: JobEnvironment, job: Job, plan: JobPlan, stage: StagePlan, uid: int | None
-) -> ProctorJob:
-    """Return the job for a persistent proctor. Limits of time are in the plan, for each test."""
-    space, limits = environment.space, stage.limits
-    spec = msgspec.structs.replace(
-        _spec(environment, plan, Path(), (), uid),
-        argv=(PROCTOR, "stand"),
-        profile=stage.profile,
-        limits=SandboxLimits(
-            file_size=limits.file_size, processes=limits.processes, disk=space.disk, names=space.names
-        ),
-    )
-    max_s = None if job.run_timeout is None else max_wait_for_stage(job.run_timeout)
-    shared = tuple(file.name for file in job.files if file.content.sha256 in environment.shared)
-    return ProctorJob(plan=job.plan, files=job.files, shared=shared, spec=spec, max_s=max_s)
 
 
 def _run_in_sandbox(
@@ -275,7 +261,7 @@ def _run_in_sandbox(
                     break
                 spec = msgspec.structs.replace(spec, files=unlink(sandbox, spec.files))
             limits = msgspec.structs.replace(
-                stage.limits, disk=environment.space.disk, names=environment.space.names
+                stage.limits, disk=environment.limits.disk, names=environment.limits.names
             )
             stage_spec = msgspec.structs.replace(spec, argv=stage.argv, profile=stage.profile, limits=limits)
             ends.append(

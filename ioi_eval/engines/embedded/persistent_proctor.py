@@ -11,34 +11,25 @@ from __future__ import annotations
 import logging
 import os
 import select
-import selectors
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 
 import msgspec
 
-from ioi_eval.engines.embedded.sandbox import (
-    KillSwitch,
-    OutputCaps,
-    SandboxFile,
-    SandboxSpec,
-    Streams,
-    fill,
-    room_for_files,
-    start,
-)
+from ioi_eval.engines.embedded.sandbox import KillSwitch, OutputCaps, SandboxSpec, Streams, start
 from ioi_eval.engines.embedded.sandboxes import Sandboxes, remove_tree
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import Ending, Job, JobFile
-from ioi_eval.model.protocol import Plan
+from ioi_eval.model.protocol import Message, PlanChecker, PlanManager, PlanSubmission
 from ioi_eval.model.retry import LEFT_FOLDER, PERSISTENT_PROCTOR
-from ioi_eval.model.values import TaskType
-from ioi_eval.rules.limits import GRACE
+from ioi_eval.model.values import Blob, TaskType
+from ioi_eval.rules.limits import GRACE, max_wait_for_stage
 
 _log = logging.getLogger(__name__)
-_PIECE = 1 << 18
+_PIECE_BYTES = 1 << 18
 # Jobs that run without it after too many failures. The cause, such as a full disk, may be gone by then
 _JOBS_WITHOUT = 1000
 _END_S = 1.0  # time in which a proctor without further jobs ends
@@ -47,19 +38,24 @@ _LAST_LINE_END = b',"done":true}\n'
 
 
 PROCTOR = "./proctor"  # the program that starts a job with a plan
-_MAX_TEST_BYTES = 1 << 20  # total size of a job's tests. They are copied; other jobs link them
-_PLAN = msgspec.json.Decoder(Plan)
+_BUNDLE = "bundle"
+_MAX_BUNDLE_BYTES = 1 << 20  # total size of a job's files, which are copied; other jobs link them
 _ALONE = frozenset({TaskType.BATCH.value, TaskType.FUNCTION.value})
 
 
-def suits(job: Job) -> bool:
-    """Return True if a job is small and only runs a submission that a fork server can start."""
-    plan = _PLAN.decode(next(file.content.read() for file in job.files if file.name == job.plan))
-    needs_sandbox = plan.checker.argv or plan.manager or plan.layers or plan.allow_unconfined or plan.alone
-    if plan.submission.warm is None or needs_sandbox or plan.task_type not in _ALONE:
-        return False
-    tests = {name for test in plan.tests for name in (test.input, test.answer, test.output)}
-    return sum(file.content.size for file in job.files if file.name in tests) <= _MAX_TEST_BYTES
+class _PlanHead(Message):
+    """The part of a plan that decides who judges it."""
+
+    task_type: str
+    submission: PlanSubmission
+    checker: PlanChecker
+    manager: PlanManager | None = None
+    layers: tuple[str, ...] | None = None
+    allow_unconfined: bool = False
+    alone: bool = False
+
+
+_PLAN_HEAD = msgspec.json.Decoder(_PlanHead)
 
 
 class ProctorConfig(msgspec.Struct, frozen=True):
@@ -70,16 +66,42 @@ class ProctorConfig(msgspec.Struct, frozen=True):
     caps: OutputCaps
     starting: Lock
     uid: int | None
+    spec: SandboxSpec  # of its sandbox, without the folder
 
 
 class ProctorJob(msgspec.Struct, frozen=True):
-    """A job for the persistent proctor. All files are in its sandbox before it receives the plan's name."""
+    """A job for the persistent proctor."""
 
-    plan: str
-    files: tuple[JobFile, ...]
-    shared: tuple[str, ...]  # names of the files that all jobs have; the proctor has opened them already
-    spec: SandboxSpec  # of the proctor's sandbox, without its folder and its files
+    files: Sequence[JobFile]  # those that the proctor was not started with; the plan comes first
     max_s: float | None  # time after which the proctor is considered broken
+
+
+def proctor_job(job: Job, shared: Mapping[str, Blob]) -> ProctorJob | None:
+    """Return a job with a plan for the persistent proctor, or None if the job needs a sandbox.
+
+    The job must be small and only run a submission that a fork server can start.
+
+    Args:
+        job: the job.
+        shared: the files with which persistent proctors are started, by name.
+    """
+    files = [file for file in job.files if file.name not in shared]
+    has_other_files = any(
+        file.name in shared and file.content.sha256 != shared[file.name].sha256 for file in job.files
+    )
+    if has_other_files or sum(file.content.size for file in files) > _MAX_BUNDLE_BYTES:
+        return None
+    files.sort(key=lambda file: file.name != job.plan)
+    plan = _PLAN_HEAD.decode(_read(files[0].content))
+    needs_sandbox = plan.checker.argv or plan.manager or plan.layers or plan.allow_unconfined or plan.alone
+    if plan.submission.warm is None or plan.task_type not in _ALONE or needs_sandbox:
+        return None
+    return ProctorJob(files, None if job.run_timeout is None else max_wait_for_stage(job.run_timeout))
+
+
+def _read(content: Blob) -> bytes:
+    """Return a content. The judge itself refuses files that were edited."""
+    return Path(content.path or "").read_bytes() if content.data is None else content.data
 
 
 class PersistentProctor:
@@ -90,7 +112,6 @@ class PersistentProctor:
         self._leash: KillSwitch | None = None  # of its sandbox, while it runs
         self._streams: Streams | None = None
         self._box, self._plan_pipe = Path(), -1
-        self._spec: SandboxSpec | None = None
         self._failures = 0  # in a row
         self._jobs_without = 0  # since the last failure of too many
 
@@ -137,28 +158,25 @@ class PersistentProctor:
             self._leash.cut()
 
     def _execute(self, job: ProctorJob, kill_switch: KillSwitch) -> bytes | None:
-        shared = (file for file in job.files if file.name in job.shared)
-        opened = tuple(SandboxFile(name=file.name, path=file.content.path or "") for file in shared)
-        spec = msgspec.structs.replace(job.spec, files=opened)
-        if self._leash is not None and spec != self._spec:
-            self.close()
         if self._leash is None:
-            self._start(spec)
-        files = (file for file in job.files if file.name not in job.shared)
-        with room_for_files(self._box):
-            fill(self._box, files, self._config.uid, self._config.starting, copies=True)
-        os.write(self._plan_pipe, f"{job.plan}\n".encode())
-        return self._read(kill_switch, job.max_s)
+            self._start()
+        contents = [_read(file.content) for file in job.files]
+        entries = (f"{len(content)} {file.name}\0" for file, content in zip(job.files, contents, strict=True))
+        with (self._box / _BUNDLE).open("xb") as stream:
+            os.fchmod(stream.fileno(), 0o644)
+            stream.write(b"".join(("".join(entries).encode(), b"\0", *contents)))
+        os.write(self._plan_pipe, f"{_BUNDLE}\n".encode())
+        return self._read_lines(kill_switch, job.max_s)
 
-    def _start(self, spec: SandboxSpec) -> None:
+    def _start(self) -> None:
         config, held = self._config, self._held
-        self._spec, self._leash = spec, KillSwitch()
+        self._leash = KillSwitch()
         held.callback(self._leash.close)
         self._box = config.sandboxes.make(config.uid)
         held.callback(self._remove)
         reading, self._plan_pipe = os.pipe()
         try:
-            spec = msgspec.structs.replace(spec, dir=os.fspath(self._box))
+            spec = msgspec.structs.replace(config.spec, dir=os.fspath(self._box))
             started = start(held, config.proctor, spec, reading, config.caps, self._leash, config.starting)
             _, self._streams = started
         finally:
@@ -170,21 +188,21 @@ class PersistentProctor:
         except OSError as error:
             LEFT_FOLDER.log(_log, error)
 
-    def _read(self, kill_switch: KillSwitch, seconds: float | None) -> bytes | None:
+    def _read_lines(self, kill_switch: KillSwitch, max_s: float | None) -> bytes | None:
         """Return the verdict lines up to the last line, or None if the last line does not arrive."""
         assert self._streams is not None, "it was started"
         stdout, stderr, report = self._streams
-        output, deadline = bytearray(), None if seconds is None else time.monotonic() + seconds
-        with selectors.PollSelector() as waiting:
-            for end in (stdout.end, stderr.end, report.end, kill_switch.end):
-                waiting.register(end, selectors.EVENT_READ)
-            while not output.endswith(_LAST_LINE_END):
-                left = None if deadline is None else deadline - time.monotonic()
-                events = waiting.select(left) if left is None or left > 0 else []
-                if not events or any(key.fileobj is not stdout.end for key, _ in events):
-                    return None
-                piece = stdout.end.read(_PIECE)
-                output += piece
-                if not piece or len(output) > self._config.caps.stdout:
-                    return None
+        output, deadline = bytearray(), None if max_s is None else time.monotonic() + max_s
+        poll = select.poll()
+        for end in (stdout.end, stderr.end, report.end, kill_switch.end):
+            poll.register(end, select.POLLIN)
+        while not output.endswith(_LAST_LINE_END):
+            left_ms = None if deadline is None else 1000 * (deadline - time.monotonic())
+            events = poll.poll(left_ms) if left_ms is None or left_ms > 0 else []
+            if not events or any(end != stdout.end.fileno() for end, _ in events):
+                return None
+            piece = stdout.end.read(_PIECE_BYTES)
+            output += piece
+            if not piece or len(output) > self._config.caps.stdout:
+                return None
         return bytes(output)

@@ -215,8 +215,6 @@ def fill(
     uid: int | None,
     starting: Lock,
     links: LinkedFiles | None = None,
-    *,
-    copies: bool = False,
 ) -> tuple[SandboxFile, ...]:
     """Write a job's files into a sandbox, and return the files that the sandbox is to open itself.
 
@@ -226,12 +224,11 @@ def fill(
 
     Args:
         links: makes links instead, for a sandbox without /proc, which cannot open files itself.
-        copies: all files are copied, because the sandbox runs already.
     """
     placed = []
     for file in files:
         with starting if file.executable else contextlib.nullcontext():
-            placed.append(_place(sandbox, file, uid, links, copied=copies or file.copied))
+            placed.append(_place(sandbox, file, uid, links, copied=file.copied))
     return tuple(file for file in placed if file is not None)
 
 

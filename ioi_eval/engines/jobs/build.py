@@ -546,9 +546,8 @@ class Builder:
             return worker_program
         if spec.tool == COMMAND:
             check_outcome = await check_python_source(self.delivery, spec, capabilities)
-            if check_outcome is not None:
-                key = spec.key(capabilities.architecture, capabilities.toolchains[spec.tool])
-                return await asyncio.to_thread(self._cache.keep, key, check_outcome)
+            if check_outcome is not None:  # not cached: another check takes less time than the cache
+                return check_outcome
         files = await self._prebuilt_files(spec, capabilities) if self._precompiles else None
         build = partial(self.delivery.build, may_stay=may_stay)
         result = await build(spec, files, capabilities)

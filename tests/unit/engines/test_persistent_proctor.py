@@ -7,7 +7,7 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,16 @@ from engine_helpers import boxes
 from leftovers import named
 from support.waiting import until
 
-from ioi_eval import EmbeddedEngine, Scorer, Store, SubmissionResult
+from ioi_eval import EmbeddedEngine, Engine, Scorer, Store, SubmissionResult
+from ioi_eval.engines.contract import Capabilities
 from ioi_eval.engines.embedded import persistent_proctor
 from ioi_eval.engines.embedded.sandbox import KillSwitch
+from ioi_eval.engines.jobs.run import attach_fork_server
 from ioi_eval.judge.deduplication import Deduplication
+from ioi_eval.model.job import Job, JobFile
+from ioi_eval.model.protocol import Plan, PlanChecker, PlanSubmission, PlanTest, TestReport, decode_lines
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Test
+from ioi_eval.rules.limits import make_plan_limits
 
 PROBLEM = Problem(
     id="sum",
@@ -152,6 +157,63 @@ async def test_persistent_proctor_leaves_nothing_for_next_submission(desk: Desk)
     (box,) = boxes(desk.base)
     left = [path for path in box.iterdir() if not path.name.startswith("waiting-")]
     assert left == [box / "own"] and not list(left[0].iterdir())
+
+
+async def test_files_of_earlier_job_are_gone(desk: Desk) -> None:
+    """Its proctor refuses a plan that names them, and so does the proctor of a sandbox."""
+    engine = desk.scorer.judge._tests.engine
+    capabilities = await engine.capabilities()
+    contents = {"submission": "print(input())\n", "in": "1\n", "out": "1\n"}
+    lines = await lines_of(engine, planned_job(capabilities, contents))
+    assert [line.score for line in lines if line.test == 0] == [1]
+    assert len(desk.pids()) == 1
+    del contents["out"]
+    *_, last = await lines_of(engine, planned_job(capabilities, contents))
+    assert last.fatal is not None and "out" in last.fatal
+
+
+def planned_job(capabilities: Capabilities, contents: Mapping[str, str]) -> Job:
+    """Return a job with a plan of one test, and only these files of the submission and the test."""
+    assert capabilities.proctor is not None and capabilities.waiting is not None
+    argv = (capabilities.toolchains["python3"].path, "-I", "submission")
+    submission, fork_server = attach_fork_server(
+        PlanSubmission(argv=argv, files=("submission",)), (), capabilities.waiting
+    )
+    plan = Plan(
+        nonce="nonce",
+        task_type="Batch",
+        submission=submission,
+        limits=make_plan_limits(cpu_time=5.0, wall_time=60.0, memory=256 << 20),
+        checker=PlanChecker(kind="exact"),
+        tests=(PlanTest(index=0, input="in", answer="out"),),
+        read=capabilities.toolchains["python3"].read,
+    )
+    files = {"plan.json": Blob.of(msgspec.json.encode(plan))}
+    files |= {name: Blob.of(content) for name, content in contents.items()}
+    proctor = JobFile(name="proctor", content=capabilities.proctor, executable=True)
+    return Job(
+        files=(proctor, *fork_server, *(JobFile(name=name, content=blob) for name, blob in files.items())),
+        plan="plan.json",
+    )
+
+
+async def lines_of(engine: Engine, job: Job) -> list[TestReport]:
+    return list(decode_lines((await engine.execute(job)).run.stdout, "nonce"))
+
+
+async def test_job_with_other_proctor_needs_sandbox(desk: Desk) -> None:
+    capabilities = await desk.scorer.judge.capabilities()
+    assert capabilities.proctor is not None
+    job = planned_job(capabilities, {"submission": "", "in": ""})
+    assert persistent_proctor.proctor_job(job, {"proctor": capabilities.proctor}) is not None
+    assert persistent_proctor.proctor_job(job, {"proctor": Blob.of("another one")}) is None
+
+
+async def test_accepted_python_source_leaves_nothing_in_store(desk: Desk, store: Store) -> None:
+    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    before = sorted(store.root.rglob("*"))
+    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert sorted(store.root.rglob("*")) == before
 
 
 async def test_least_recently_used_fork_server_is_replaced_for_another_module_set(desk: Desk) -> None:
