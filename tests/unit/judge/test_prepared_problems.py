@@ -65,7 +65,7 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
 
 
 async def test_prepared_problem_caches_setup_for_each_set_of_options() -> None:
-    prepare_problem = (await opened()).prepare_problem(problem())
+    prepared = (await opened()).prepare_problem(problem())
     usual = prepared.setup(None, JudgeOptions())
     assert prepared.setup(None, JudgeOptions()) is usual
     assert prepared.setup(None, JudgeOptions(echo=100)).options.echo == 100
