@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from support.command_line import CommandLine
-from support.unit_fixtures import no_authorities, no_waiting, nobody_certified, recorded_run
+from support.unit_fixtures import empty_certificate_folder, no_certificates, no_retry_waits, recorded_run
 
-__all__ = ["no_authorities", "no_waiting", "nobody_certified", "recorded_run"]
+__all__ = ["empty_certificate_folder", "no_certificates", "no_retry_waits", "recorded_run"]
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_tutorial_notebook_cells_run_in_order(tmp_path: Path, monkeypatch: pytes
                 if inspect.isawaitable(begun):
                     await begun
                 if last is not None:
-                    shown.append(eval(compile(ast.Expression(last.parse_value), "cell", "eval"), names))
+                    shown.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
 
     asyncio.run(run())
     verdicts = names["frame"].set_index(["problem_id", "model"])["verdict"].to_dict()

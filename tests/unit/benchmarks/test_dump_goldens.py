@@ -42,7 +42,7 @@ def submission_line(one: Submission, has_ids: bool) -> str:
         "model": model_of_row(one.row),
         "file": one.row.get("file"),
         "language": one.language,
-        "language from": one.language_from.parse_value,
+        "language from": one.language_from.value,
         "repairs": ",".join(one.repairs),
     }
     named = "".join(f", {name} {value}" for name, value in facts.items() if value not in (None, ""))
