@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from built_programs import built_once
+from support.command_line import PYTHON, row, write_dump, write_package
 from support.warm_command import RunningCommand, WarmCommand
 
 ROOT = Path(__file__).parents[2]
@@ -67,13 +68,19 @@ def test_core_without_plugins_cannot_import_them(command: Command, core: Path, t
     assert "No module named 'ioi_eval.plugins'" in done.stderr
 
 
-def test_core_scores_examples_and_writes_their_report_without_plugins(
-    command: Command, tmp_path: Path
+@pytest.fixture
+def rows(tmp_path: Path) -> tuple[Path, Path]:
+    """Return a dump of one program and the package that it is for."""
+    package = write_package(tmp_path / "problems" / "add")
+    return write_dump(tmp_path / "dump.jsonl", [row("right", PYTHON, language="python")]), package
+
+
+def test_core_scores_a_dump_and_writes_its_report_without_plugins(
+    command: Command, rows: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    examples, out = ROOT / "examples", tmp_path / "run"
-    dump, problems = examples / "generations.jsonl", examples / "problems"
-    done = command("score", dump, "--problems", problems, "--out", out, "--limit", "6", "--quiet", "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["scored"] == 6, done.stderr
+    (dump, package), out = rows, tmp_path / "run"
+    done = command("score", dump, "--problems", package, "--out", out, "--quiet", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["scored"] == 1, done.stderr
     assert (out / "report.html").read_text().endswith("</html>\n")
     again = command("report", out)
     assert again.returncode == 0, again.stderr
@@ -84,8 +91,11 @@ def test_command_of_a_removed_plugin_names_the_plugin(command: Command) -> None:
     assert done.returncode == 2 and "audit needs the plugin audit" in done.stderr
 
 
-def test_core_validates_a_package_without_plugins(command: Command) -> None:
-    done = command("validate", ROOT / "examples" / "problems" / "lanterns")
+def test_core_validates_a_package_without_plugins(command: Command, rows: tuple[Path, Path]) -> None:
+    solution = rows[1] / "solutions" / "correct" / "sum.py"
+    solution.parent.mkdir(parents=True)
+    solution.write_text(PYTHON)
+    done = command("validate", rows[1], "--out", rows[1].with_name("run"))
     assert done.returncode == 0, done.stderr + done.stdout
 
 
@@ -95,14 +105,15 @@ def test_core_checks_the_machine_without_plugins(command: Command) -> None:
     assert "came with" in checked.stdout or "proctor" in checked.stdout, checked.stderr
 
 
-def test_core_serves_jobs_as_a_worker_without_plugins(command: Command, tmp_path: Path) -> None:
+def test_core_serves_jobs_as_a_worker_without_plugins(
+    command: Command, rows: tuple[Path, Path], tmp_path: Path
+) -> None:
     worker = command.start("worker", "--port", "0", "--slots", "1")
     try:
         assert worker.stdout is not None
         url = re.findall(r"ioi-eval worker at (\S+),", worker.stdout.readline())[0]
-        rows = (ROOT / "examples" / "generations.jsonl", "--problems", ROOT / "examples" / "problems")
-        out = ("--out", tmp_path / "run", "--limit", "1", "--quiet", "--json")
-        done = command("score", *rows, "--engine", url, *out)
+        out = ("--out", tmp_path / "run", "--quiet", "--json")
+        done = command("score", rows[0], "--problems", rows[1], "--engine", url, *out)
         assert done.returncode == 0 and json.loads(done.stdout)["scored"] == 1, done.stderr
         assert httpx.post(f"{url}/run_code", json={"code": "", "language": "python"}).status_code == 404
     finally:
