@@ -341,7 +341,7 @@ async def test_program_of_several_sources_is_built(scorer: Scorer, language: Lan
     assert {test.status for test in result.tests} == {V.CE}, result
 
 
-@pytest.mark.nightly(unless="(?<!kotlin-)CE|python|c[+][+]")  # kotlinc takes seconds, twice
+@pytest.mark.nightly(unless="python|c[+][+]")
 @pytest.mark.parametrize("status", [V.WA, V.TLE, V.RE, V.MLE, V.CE])
 @pytest.mark.parametrize("language", LANGUAGES, ids=ids)
 async def test_wrong_program_gets_expected_verdict(scorer: Scorer, language: Language, status: V) -> None:
@@ -402,7 +402,7 @@ JAVA = {
 ADD = "var in = new java.util.Scanner(System.in); System.out.println(in.nextLong() + in.nextLong());"
 
 
-@pytest.mark.nightly(unless="in a package")
+@pytest.mark.nightly
 @pytest.mark.parametrize("code", JAVA.values(), ids=JAVA.keys())
 async def test_java_main_class_may_have_any_name(scorer: Scorer, code: str) -> None:
     require_language("java")

@@ -37,7 +37,7 @@ async def validated(package: Path, out: Path, cache: Path) -> ValidatedSolutions
 
 # The gate tries some packages of each format, and the tests below others; a merge tries all. Limits that
 # solutions set, as in pendulum, are in tests/unit/problems/test_kattis_younger.py.
-@pytest.mark.nightly(unless="^(barters|cairns|echoes|relics|terraces|twins)$")
+@pytest.mark.nightly(unless="^(echoes|relics|twins)$")
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 async def test_package_validates_without_differences(
     package: Path, tmp_path: Path, shared_cache: Path

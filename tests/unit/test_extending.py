@@ -13,7 +13,9 @@ import aiohttp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from run_samples import SUM, result, submission, write_run
 from support.command_line import CommandLine
+from support.runs import result_row
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.server import Server, ServerOptions
@@ -64,6 +66,7 @@ def ran(
     return CommandLine(ROOT, cache or installed.parent / "cache", found)(*arguments)
 
 
+@pytest.mark.nightly(unless="jsonl")
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl"])
 def test_installed_benchmark_entry_point_is_listed(installed: Path, tmp_path: Path, name: str) -> None:
     rows = table(tmp_path / name, inputs=["1 2", "3 4"], outputs=["3", "7"])
@@ -163,8 +166,9 @@ async def test_installed_route_answers_on_worker(
             assert reply.status == 404
 
 
-def test_installed_section_is_in_report(installed: Path, recorded_run: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(recorded_run, tmp_path / "run")
+def test_installed_section_is_in_report(installed: Path, tmp_path: Path) -> None:
+    judged = submission("1", row={"model": "otter"})
+    run = write_run(tmp_path / "run", [result_row(judged, SUM, result(judged))])
     done = ran(installed, "report", run)
     assert done.returncode == 0, done.stderr
     for name in ("report.md", "report.html"):

@@ -143,6 +143,7 @@ async def test_run_tool_is_not_offered_if_no_problem_allows_own_inputs() -> None
         assert "Unknown tool" in await told(otter, "run", problem="graded", code="a")
 
 
+@pytest.mark.nightly(unless="u9648")
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u9648"])
 async def test_long_statement_is_read_in_parts(letter: str) -> None:
     text = "".join(f"{number} {letter}\n" for number in range(400_000))
@@ -495,6 +496,7 @@ static_assert(count() == 0);
 """
 
 
+@pytest.mark.nightly  # its compiler counts for seconds; test_open_contest kills a contest in the middle, too
 async def test_submission_in_progress_at_server_stop_is_judged_by_next_start(
     warm: WarmCommand, cli: CommandLine
 ) -> None:

@@ -143,7 +143,7 @@ VERL = {"output": ANSWER, "score": 0.0, "step": 1}
     ],
 )
 def test_columns_of_other_tools_are_recognized(tmp_path: Path, columns: dict[str, Any], read_as: str) -> None:
-    path = write_parquet(tmp_path / "x.parquet", [columns, {**columns, "sample": 2}])
+    path = write_jsonl(tmp_path / "x.jsonl", [columns, {**columns, "sample": 2}])
     assert {(one.problem_id, one.code) for one in read(path)} == {("sum", CODE)}
     assert understood(path).startswith(f"{read_as}, language c++ (")
     assert named_problem_ids([path]) in ({"sum"}, None)
@@ -170,7 +170,7 @@ def test_rollout_problem_is_found_by_statement_in_prompt(tmp_path: Path, columns
         unasked["prompt"] = [{"role": "user", "content": "Write a poem."}]
     if "input" not in columns:
         del unasked["input"]
-    path = write_parquet(tmp_path / "completions_00003.parquet", [columns, unasked])
+    path = write_jsonl(tmp_path / "completions_00003.jsonl", [columns, unasked])
     dump = open_dump([path], problems=ASKED)
     assert [(one.problem_id, one.code) for one in dump] == [("sum", CODE)]
     assert list(dump.info.left_out.values()) == [1]
@@ -193,7 +193,7 @@ def test_longer_of_nested_statements_is_matched(tmp_path: Path, ids: tuple[str, 
 def test_trl_completion_may_name_problem(tmp_path: Path) -> None:
     """As `log_extra` writes it."""
     columns = {"step": 3, "prompt": "-", "completion": ANSWER, "problem_id": "sum", "advantage": 0.1}
-    path = write_parquet(tmp_path / "x.parquet", [columns])
+    path = write_parquet(tmp_path / "x.parquet", [columns])  # as TRL writes them
     assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
     assert named_problem_ids([path]) == {"sum"}
 
@@ -278,7 +278,7 @@ def test_dump_page_has_an_example_of_every_row_schema() -> None:
 
 @needs_plugin("functions")
 def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLine, tmp_path: Path) -> None:
-    rows = write_parquet(tmp_path / "humaneval.parquet", [SUMS])
+    rows = write_jsonl(tmp_path / "humaneval.jsonl", [SUMS])
     samples = [
         {"task_id": "HumanEval/7", "completion": "    return sum(numbers)\n"},
         {"task_id": "HumanEval/7", "completion": "    return 7\n"},
@@ -297,7 +297,7 @@ def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLin
 
 @needs_plugin("functions")
 def test_failed_batch_requests_are_listed_and_others_scored(cli: CommandLine, tmp_path: Path) -> None:
-    rows = write_parquet(tmp_path / "humaneval.parquet", [SUMS])
+    rows = write_jsonl(tmp_path / "humaneval.jsonl", [SUMS])
     reply = "```python\ndef total(numbers):\n    return sum(numbers)\n```"
     body = {"choices": [{"message": {"content": reply}}]}
     answered = {"id": "1", "custom_id": "HumanEval/7#1", "response": {"body": body}, "error": None}

@@ -19,7 +19,7 @@ from ioi_eval.reports import ReportOptions, write_reports
 from ioi_eval.reports.document import submission_page
 from ioi_eval.reports.records import PageChoice
 
-pytestmark = pytest.mark.usefixtures("nothing_went_wrong")
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
 
 TEXT = HOSTILE[0]
 NAV = "nav.attempts"
@@ -95,7 +95,6 @@ def test_keys_j_and_k_walk_through_attempts(tmp_path: Path, browser: Any) -> Non
         assert browser.title == f"Submission {wanted}"
 
 
-@pytest.mark.nightly(unless="all|sample|none")  # those that failed are some of all, as the sample is
 @pytest.mark.parametrize("pages", PageChoice)
 def test_navigation_links_lead_to_existing_pages(
     tmp_path: Path, browser: Any, pages: PageChoice, monkeypatch: pytest.MonkeyPatch
@@ -135,7 +134,6 @@ def test_single_attempt_hides_navigation(tmp_path: Path, browser: Any) -> None:
     assert said(browser) == [] and not find(browser, NAV).is_displayed()
 
 
-@pytest.mark.nightly(unless="light")  # test_axe_finds_no_violations_on_problem_and_submission_pages has both
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_many_equal_programs_fit_phone_width(tmp_path: Path, browser: Any, scheme: str) -> None:
     folder = written(tmp_path / "run", range(40), equal=range(1, 40))
@@ -153,7 +151,6 @@ def test_many_equal_programs_fit_phone_width(tmp_path: Path, browser: Any, schem
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-@pytest.mark.nightly
 def test_live_server_serves_attempt_navigation(tmp_path: Path, browser: Any) -> None:
     folder = written(tmp_path / "run", range(3))
     with serving(folder, browser) as server:

@@ -15,7 +15,7 @@ from ioi_eval.reports import write_reports
 from ioi_eval.reports.document import problem_page, submission_page
 from ioi_eval.store.tasks import Task, write_tasks
 
-pytestmark = pytest.mark.usefixtures("nothing_went_wrong")
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
 
 STATEMENT = r"""
 ### Sum

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,14 @@ def summary_of(folder: Path) -> Mapping[str, Any]:
     return {name: value for name, value in summary.items() if name != "date"}
 
 
-@pytest.mark.parametrize("number", [2, 3, 64])
+def report_of(folder: Path) -> str:
+    """Return a report without its date, which only runs of more than a second have."""
+    return re.sub(r"\d{4}-\d\d-\d\d, ", "", (folder / "report.md").read_text())
+
+
+@pytest.mark.parametrize("number", [3, 16])
 def test_merged_shards_report_equals_report_of_one_run(dump: Path, problems: Path, number: int) -> None:
-    """Of 64 shards many are empty."""
+    """Of 16 shards of 40 rows some are empty."""
     whole = scored(dump, problems, dump.with_name("whole"))
     shards = by_shards(dump, problems, number)
     keys = [each["key"] for shard in shards for each in read_rows(shard)]
@@ -89,7 +95,7 @@ def test_merged_shards_report_equals_report_of_one_run(dump: Path, problems: Pat
     done = report_sync(shards, out=merged)
     assert [*done.summaries] == [str(merged)] and done.page == str(merged / "report.html")
     assert summary_of(merged) == summary_of(whole)
-    assert (merged / "report.md").read_text() == (whole / "report.md").read_text()
+    assert report_of(merged) == report_of(whole)
     assert (merged / "problems.json").read_text() == (whole / "problems.json").read_text()
     rows = [sorted(read_rows(folder), key=lambda row: str(row["key"])) for folder in (merged, whole)]
     assert rows[0] == rows[1]
