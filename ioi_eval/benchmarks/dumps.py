@@ -69,9 +69,9 @@ from ioi_eval.store.resources import PACKAGE, code_digest
 from ioi_eval.store.rows import as_json_value
 
 CONTINUED = "continue_prompt"  # an entry of a submission's `repairs`
-_SAMPLED_ROWS = 10_000  # rows whose detected columns are reported, and rows between two progress reports
-_LARGE_DUMP_BYTES = 32 << 20  # bytes; a larger dump is judged from its first rows before all rows are read
-_MIN_INDEXED_BYTES = 1 << 20  # bytes; a larger dump gets an index, so that the next pass reads only new rows
+SAMPLED_ROWS = 10_000  # rows whose detected columns are reported, and rows between two progress reports
+LARGE_DUMP_BYTES = 32 << 20  # bytes; a larger dump is judged from its first rows before all rows are read
+MIN_INDEXED_BYTES = 1 << 20  # bytes; a larger dump gets an index, so that the next pass reads only new rows
 _HASH_BYTES = 16  # bytes of the hash of a row
 _NOTE_FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
 _INDENTED_BODY = re.compile(
@@ -352,12 +352,12 @@ def open_first_rows(
     `open_dump` first.
     """
     if (
-        sum(stamp(row_file.path)[0] for row_file in row_files) < _LARGE_DUMP_BYTES
+        sum(stamp(row_file.path)[0] for row_file in row_files) < LARGE_DUMP_BYTES
         or not options.keys_of_content
     ):
         return None
     first_pass = _FirstPass(
-        DumpReader(problems, options, selection), options, lambda rows: None, _SAMPLED_ROWS
+        DumpReader(problems, options, selection), options, lambda rows: None, SAMPLED_ROWS
     )
     try:
         info = first_pass.read_files(row_files, skip_bad=options.skip_bad_rows)
@@ -601,7 +601,7 @@ class _FirstPass:
         for entry in self.reader.read_entries(row_file, content, id_column, start):
             rows += 1
             counts.rows += 1
-            if counts.rows % _SAMPLED_ROWS == 0:
+            if counts.rows % SAMPLED_ROWS == 0:
                 self._on_rows(counts.rows)
             fault = (
                 entry if isinstance(entry, InputError) else self._duplicate_id_fault(entry, label, id_column)
@@ -610,7 +610,7 @@ class _FirstPass:
                 self.bad.append(fault)
             elif not isinstance(entry, InputError):
                 is_taken = self.reader.count_if_selected(entry)
-                if is_taken and counts.looked_at < _SAMPLED_ROWS:
+                if is_taken and counts.looked_at < SAMPLED_ROWS:
                     self._count_columns(entry)
                 if entry.code is not None:
                     counts.programs += 1
@@ -650,7 +650,7 @@ class _FirstPass:
         (file,) = info.files
         path, size = Path(file.path), file.stamp[0]
         if (
-            size < _MIN_INDEXED_BYTES
+            size < MIN_INDEXED_BYTES
             or path.suffix.lower() != ".jsonl"
             or self.bad
             or not _ends_with_line(path, size)

@@ -74,7 +74,7 @@ from ioi_eval.store.tasks import TASKS, Task
 # Maximum number of submissions of a run whose code is all coloured. In a larger run only the best submission
 # of each model for each problem is, or if those are more than the second number, the best of each problem.
 _COLOURED, _BESTS = 3000, 1000
-_SAMPLE = 10_000  # minimum size of a sample, in submissions; the maximum is twice that
+SAMPLE_SIZE = 10_000  # minimum size of a sample, in submissions; the maximum is twice that
 LONGEST_LIST = 10_000  # maximum number of submissions on a page of the list
 _MAX_LISTED = 500  # maximum number of a model's submissions on the page of a problem
 _MAX_BUFFERED = 1000  # rows in memory
@@ -94,7 +94,7 @@ class PageSelection:
         self.pages = page_choice
         self.named = frozenset([*best, *(key for cause in run.causes for key in cause.examples)])
         # A power of two, so that a growing run keeps most of its sample.
-        self.step = 1 << max(0, (run.scored // _SAMPLE).bit_length() - 1)
+        self.step = 1 << max(0, (run.scored // SAMPLE_SIZE).bit_length() - 1)
 
     def has_page(self, key: str, verdict: str | None) -> bool:
         """Return True if a submission has its own page."""
@@ -327,7 +327,7 @@ def divide_list(counts: Mapping[str, int]) -> list[list[ProblemSlice]]:
 
 # Takes the numbers of rows that were read and of pages that were written; None: no page is written yet.
 OnProgress = Callable[[int, int | None], None]
-_ROWS_PER_EVENT = 256
+ROWS_PER_EVENT = 256
 
 
 def ignore_progress(read: int, pages: int | None) -> None:
@@ -342,12 +342,12 @@ class ProgressCounter:
 
     def add(self, row: Mapping[str, Any], result: object, offset: int) -> None:
         self._read += 1
-        if self._read % _ROWS_PER_EVENT == 0:
+        if self._read % ROWS_PER_EVENT == 0:
             self._on_progress(self._read, None)
 
     def add_page(self) -> None:
         self._pages += 1
-        if self._pages % _ROWS_PER_EVENT == 0:
+        if self._pages % ROWS_PER_EVENT == 0:
             self._on_progress(self._read, self._pages)
 
 

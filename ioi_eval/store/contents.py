@@ -52,7 +52,7 @@ _WRITABLE_BY_OTHERS = 0o022
 # An entry may use at most this part of the limit, so that no entry displaces all others
 _MAX_ENTRY_DIVISOR = 16
 # Size, in bytes, that every entry may have: a cache limit must not affect verdicts
-_MIN_MAX_ENTRY_BYTES = 64 << 20
+MIN_MAX_ENTRY_BYTES = 64 << 20
 BESIDE = 16 << 10  # overhead of an entry in bytes: the last blocks of its files, its folders
 # An eviction continues down to this part of the limit, so that the next entry does not evict again
 _EVICTION_TARGET = 0.9
@@ -148,7 +148,7 @@ class Store:
     def __init__(self, root: str | Path, limit: int | None = None) -> None:
         self.root, self.limit = Path(root).absolute(), limit
         # Size that an entry should not exceed, in bytes: a larger entry would displace too many entries.
-        self.largest = math.inf if limit is None else max(limit // _MAX_ENTRY_DIVISOR, _MIN_MAX_ENTRY_BYTES)
+        self.largest = math.inf if limit is None else max(limit // _MAX_ENTRY_DIVISOR, MIN_MAX_ENTRY_BYTES)
         self._entries_folder, self._pins_folder, self._drafts_folder = (
             self.root / name for name in ("objects", "pins", "parts")
         )

@@ -99,7 +99,7 @@ async def _bodies_that_wait(site: Site) -> str:
 
 async def _all_the_room(site: Site) -> str:
     # A small store, in which only the contents count.
-    with mock.patch.object(contents, "_MIN_MAX_ENTRY_BYTES", 0), mock.patch.object(contents, "BESIDE", 0):
+    with mock.patch.object(contents, "MIN_MAX_ENTRY_BYTES", 0), mock.patch.object(contents, "BESIDE", 0):
         store = Store(site.place / "cache", limit=16_000)
         kept = BuildCache(store)
         for key, size in (("neighbour", 900), *((f"large-{number}", 8_000) for number in range(3))):

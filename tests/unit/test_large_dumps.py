@@ -57,8 +57,8 @@ class LargeDump:
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LargeDump:
-    monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 0)
-    monkeypatch.setattr(dumps, "_SAMPLED_ROWS", 4)
+    monkeypatch.setattr(dumps, "LARGE_DUMP_BYTES", 0)
+    monkeypatch.setattr(dumps, "SAMPLED_ROWS", 4)
     return LargeDump(tmp_path)
 
 
@@ -86,7 +86,7 @@ async def test_run_of_large_dump_equals_run_after_full_scan(
     large.rows.append(large.rows[0])  # which is left out, and said
     assert (await large.score()).judged == 12
     assert (await large.score()).skipped == 12
-    monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 1 << 40)
+    monkeypatch.setattr(dumps, "LARGE_DUMP_BYTES", 1 << 40)
     assert (await large.score("other")).judged == 12
     assert large.info() == large.info("other") and "Left out 1 row" in str(large.info()["settings"])
 
@@ -104,7 +104,7 @@ async def test_late_duplicate_key_ends_run_and_keeps_results(large: LargeDump) -
 
 async def test_interrupted_run_keeps_dump_index(large: LargeDump, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next call neither looks through the dump again nor compares it with the results."""
-    monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 0)
+    monkeypatch.setattr(dumps, "MIN_INDEXED_BYTES", 0)
     seen = asyncio.Event()
     call = asyncio.create_task(
         large.score(tell=lambda event: seen.set() if getattr(event, "selected", None) == 12 else None)
@@ -126,7 +126,7 @@ async def test_dump_changed_during_scan_is_compared_again(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     """Its first rows were read as they were: nothing may say that they are those of the new file."""
-    monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 0)
+    monkeypatch.setattr(dumps, "MIN_INDEXED_BYTES", 0)
     truly, truly_scan = use_case.read_dump, dumps.scan
 
     def change(*given: Any) -> Any:

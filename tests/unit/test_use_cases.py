@@ -156,7 +156,7 @@ def apps(folder: Path) -> Path:
 
 
 async def test_report_sends_progress_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.reports.pages._ROWS_PER_EVENT", 64)
+    monkeypatch.setattr("ioi_eval.reports.pages.ROWS_PER_EVENT", 64)
     rows = [result_row(one, SUM, result(one)) for one in (submission(f"{n:04}") for n in range(150))]
     folder, events = write_run(tmp_path / "run", rows), list[Event]()
     await report(folder, on_event=events.append)

@@ -234,7 +234,7 @@ def test_unknown_key_is_refused_with_suggestion(tmp_path: Path) -> None:
 
 
 def test_large_dump_reports_progress_and_problem_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.benchmarks.dumps._SAMPLED_ROWS", 100)
+    monkeypatch.setattr("ioi_eval.benchmarks.dumps.SAMPLED_ROWS", 100)
     number, told = 201, list[int]()
     dump = tmp_path / "dump.jsonl"
     dump.write_text("".join(f'{{"id": "r{n}", "problem_id": "sum", "code": "{n}"}}\n' for n in range(number)))

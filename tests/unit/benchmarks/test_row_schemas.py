@@ -202,7 +202,7 @@ def test_trl_completion_may_name_problem(tmp_path: Path) -> None:
 
 
 def test_first_rows_of_large_dump_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioi_eval.benchmarks.dumps._SAMPLED_ROWS", 3)
+    monkeypatch.setattr("ioi_eval.benchmarks.dumps.SAMPLED_ROWS", 3)
     path = write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": CODE}] * 7)
     assert understood(path).endswith("0 of 3 without a program (from the first 3 rows)")
 

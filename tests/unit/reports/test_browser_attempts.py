@@ -99,7 +99,7 @@ def test_keys_j_and_k_walk_through_attempts(tmp_path: Path, browser: Any) -> Non
 def test_navigation_links_lead_to_existing_pages(
     tmp_path: Path, browser: Any, pages: PageChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ioi_eval.reports.pages._SAMPLE", 4)
+    monkeypatch.setattr("ioi_eval.reports.pages.SAMPLE_SIZE", 4)
     folder = written(tmp_path / "run", range(8), equal=(4, 6, 7))
     write_reports(folder, ReportOptions(pages=pages))
     files = sorted((folder / "report").glob("submission-*.html"))

@@ -36,7 +36,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         (tests_table, "_HELD", 10),
         (tests_table, "_PIECE", 100),
         (pages, "LONGEST_LIST", 7),
-        (pages, "_SAMPLE", 9),
+        (pages, "SAMPLE_SIZE", 9),
         (pages, "_COLOURED", 12),
         (pages, "_MAX_LISTED", 3),
     ):

@@ -273,7 +273,7 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
 ) -> None:
     """Failed and sampled ones, with the best and the examples that the report names. All links work."""
     monkeypatch.setattr(pages_of_report, "LONGEST_LIST", 7)
-    monkeypatch.setattr(pages_of_report, "_SAMPLE", 9)
+    monkeypatch.setattr(pages_of_report, "SAMPLE_SIZE", 9)
     monkeypatch.setattr(pages_of_report, "_MAX_LISTED", 2)
     folder = run(tmp_path / "run").resolve()
     for _ in range(2):  # from the pages of all, and from what the first time left

@@ -30,8 +30,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             yield one
 
     monkeypatch.setattr(dump_reader, "read_rows_or_errors", reading)
-    monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 1)
-    monkeypatch.setattr(dumps, "_MIN_INDEXED_BYTES", 1)
+    monkeypatch.setattr(dumps, "LARGE_DUMP_BYTES", 1)
+    monkeypatch.setattr(dumps, "MIN_INDEXED_BYTES", 1)
     return lines
 
 

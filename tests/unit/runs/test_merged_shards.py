@@ -145,8 +145,8 @@ def test_large_dump_in_shards_reports_like_one_run(
 ) -> None:
     """Its first rows are judged while the others are looked through."""
     whole = scored(dump, problems, dump.with_name("whole"))
-    monkeypatch.setattr(dumps, "_LARGE_DUMP_BYTES", 0)
-    monkeypatch.setattr(dumps, "_SAMPLED_ROWS", 10)
+    monkeypatch.setattr(dumps, "LARGE_DUMP_BYTES", 0)
+    monkeypatch.setattr(dumps, "SAMPLED_ROWS", 10)
     shards = by_shards(dump, problems, 3)
     report_sync(shards, out=dump.with_name("merged"))
     found, expected = summary_of(dump.with_name("merged")), summary_of(whole)
