@@ -101,12 +101,6 @@ async def test_codeforces_reward_is_judged_on_embedded_engine(engine: EmbeddedEn
     assert await score_submission(client, row, "print(", submission_language="python") == -0.1
 
 
-async def test_uncompilable_checker_is_judge_failure(engine: EmbeddedEngine) -> None:
-    broken = rows(**{"checker/checker.cpp": "int main() { return nonsense; }"})
-    with pytest.raises(JudgeFailure, match="The checker does not compile"):
-        await score_subtasks(EngineClient(engine), broken, CODE)
-
-
 async def test_uncompilable_grader_is_judge_failure(engine: EmbeddedEngine) -> None:
     broken = rows(**{"graders/grader.cpp": "int main() { return nonsense; }"})
     with pytest.raises(JudgeFailure, match=r"(?s)nonsense.*graders/grader\.cpp does not compile"):
