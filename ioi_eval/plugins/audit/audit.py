@@ -75,6 +75,9 @@ async def audit(
         InputError: The source has no solutions.
     """
     options, choice, out = options or AuditOptions(), choice or BenchmarkOptions(), Path(out)
+    if options.column is not None and not options.solutions:
+        remedy = "Name the dump with solutions=FILE"
+        raise InputError("only a dump of solutions has a column of verdicts", field="column", remedy=remedy)
     with contextlib.closing(open_problems(source, choice, store)) as opened:
         problems, excluded = with_references(opened, options.references)
         dump_solutions = (
@@ -109,7 +112,7 @@ async def audit(
         mutants = MutantRun(judged, probes, wanted=options.mutants, seed=options.seed)
         if mutants.problems:
             without_factor = replace(options.timing, factor=1.0)  # the limits of mutants have the factor
-            await judge(mutants.problems, out / MUTANTS, replace(judging, timing=without_factor))
+            await judge(mutants.problems.values(), out / MUTANTS, replace(judging, timing=without_factor))
             await mutants.read(Results.open(out / MUTANTS))
         diagnosing = (Diagnoser(problem, probes).audit(*mutants.of(problem.label)) for problem in judged)
         audits = await _await_all(diagnosing, 2 * probes.slots)
@@ -147,15 +150,9 @@ async def _judged_problems(
         for unjudged_submission in validated.validation.unjudged
         if unjudged_submission.key not in results  # others are not compared because of skipped tests
     }
-    measured = validated.validation.limits
 
     async def judged_problem(label: str) -> JudgedProblem:
-        problem = problems[label]
-        if problem.limits.cpu_time is None and label in measured:
-            limits = Limits.contest(measured[label].cpu_time, problem.limits.memory)
-            problem = replace(problem, limits=limits)
-        else:
-            problem = with_time_factor(problem, origin.time_factor)
+        problem = _with_used_limits(problems[label], label, validated, origin.time_factor)
         keys = [key_of(label, solution) for solution in problem.solutions]
         judged = JudgedProblem(
             label=label,
@@ -167,6 +164,18 @@ async def _judged_problems(
         return await with_skipped_tests(judged, probes)
 
     return await _await_all(map(judged_problem, problems), 2 * probes.slots)
+
+
+def _with_used_limits(problem: Problem, label: str, validated: ValidatedSolutions, factor: float) -> Problem:
+    """Return the problem with the limits that its solutions had. `factor`: the factor on time limits."""
+    measured = validated.validation.limits.get(label)
+    if measured is not None and problem.forks_by:
+        problem = replace(problem, options=replace(problem.options, forks=measured.processes - 1))
+    if measured is None or problem.time_from_solutions is None or problem.limits.cpu_time is not None:
+        return with_time_factor(problem, factor)
+    times = Limits.contest(measured.cpu_time, None)
+    wall_time = problem.limits.wall_time or times.wall_time
+    return replace(problem, limits=replace(problem.limits, cpu_time=times.cpu_time, wall_time=wall_time))
 
 
 async def _await_all(calls: Iterable[Coroutine[Any, Any, _T]], max_running: int) -> list[_T]:
@@ -238,4 +247,5 @@ def _summary_sentences(audits: Sequence[ProblemAudit]) -> Iterator[str]:
         share = 100 * weak / len(having_wrong)
         yield f"{share:.1f} % accept a wrong solution; on them pass@1 is an upper bound."
     if unknown := sum(not audit.right.of and not audit.wrong.of for audit in audits):
-        yield f"Of {unknown} problems nothing is known: no solution of them says anything."
+        problems = "1 problem" if unknown == 1 else f"{unknown} problems"
+        yield f"Nothing is known of {problems}: no right or wrong solution could be used."

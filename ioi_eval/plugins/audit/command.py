@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from ioi_eval import JudgeOptions, Scorer, Store
+from ioi_eval import InputError, JudgeOptions, Scorer, Store
 from ioi_eval.engines import open_engine
 from ioi_eval.plugins.audit.audit import AUDIT, PAGE, REFERENCES, AuditOptions
 from ioi_eval.plugins.audit.audit import audit as run_audit
@@ -126,6 +127,8 @@ def audit(
     on_event = (lambda event: None) if quiet else progress()
     try:
         report = asyncio.run(_run_audit(source, engine_choice, store, folder, choice, options, on_event))
+    except InputError as error:
+        raise _with_option_names(error) from error
     except KeyboardInterrupt:
         typer.echo("Interrupted. The same command goes on.", err=True)
         raise typer.Exit(INTERRUPTED) from None
@@ -159,12 +162,26 @@ async def _run_audit(
         )
 
 
+def _with_option_names(error: InputError) -> InputError:
+    """Return the error, with `--expected-column` instead of the name that other commands have for it."""
+    remedy = re.sub(r"\bcolumn=NAME", "--expected-column NAME", error.remedy)
+    if error.field != "column" and remedy == error.remedy:
+        return error
+    return error.with_details(field="--expected-column" if error.field == "column" else None, remedy=remedy)
+
+
 def terminal_lines(report: Audit) -> list[str]:
     """Return the audit in lines for a terminal: what was found of which problem, and the whole."""
     faulty = [problem_audit for problem_audit in report.problems if problem_audit.diagnoses]
     output = [line for problem_audit in faulty[:_MAX_SHOWN] for line in _problem_lines(problem_audit)]
     if len(faulty) > _MAX_SHOWN:
         output.append(f"{len(faulty) - _MAX_SHOWN} more problems are in {AUDIT}.")
+    output += [
+        f"{problem_audit.problem}: {_count_solutions(len(problem_audit.unjudged))} could not be judged, such"
+        f" as {problem_audit.unjudged[0]}: {problem_audit.unusable[problem_audit.unjudged[0]]}"
+        for problem_audit in report.problems
+        if problem_audit.unjudged
+    ][:_MAX_SHOWN]
     output.append(
         f"Right solutions accepted: {_rate_with_interval(report.right)}; wrong ones rejected:"
         f" {_rate_with_interval(report.wrong)}."
@@ -181,6 +198,10 @@ def _problem_lines(problem_audit: ProblemAudit) -> list[str]:
             f"    {diagnosis.command}",
         )
     ]
+
+
+def _count_solutions(number: int) -> str:
+    return "1 solution" if number == 1 else f"{number} solutions"
 
 
 def _rate_with_interval(rate: Rate) -> str:

@@ -37,11 +37,13 @@ class EvidenceCommands:
         """Return the command that judges solutions by their names.
 
         Args:
-            names: Names of the solutions.
+            names: Names of the solutions. If only some are of the dump, the command has only the others.
             factor: Factor on the time limits, in addition to the factor of the audit.
             checker: A comparison instead of the audit's; ignored if the command has no name for it.
         """
         origin = self._origin
+        if not origin.rows_of_dump.issuperset(names):  # no command reads solutions of two sources
+            names = [name for name in names if name not in origin.rows_of_dump]
         kinds = {kind.value for kind in CheckerKind if not kind.is_program}
         checker = checker if checker in kinds and origin.benchmark else origin.checker
         factor *= origin.time_factor

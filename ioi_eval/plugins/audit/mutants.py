@@ -34,11 +34,11 @@ class MutantRun:
         self._judged_by_label = {judged.label: judged for judged in judged_problems}
         self._probes, self._seed = probes, seed
         self._origins = dict[str, str]()  # by the key of a mutant, the key of its original
-        self.problems = [
-            mutated
+        self.problems = {
+            judged.label: mutated
             for judged in judged_problems
             if (mutated := self._problem_with_mutants(judged, wanted)) is not None
-        ]
+        }
         self._outcomes = dict[str, tuple[MutantCounts, frozenset[str]]]()
 
     def _problem_with_mutants(self, judged: JudgedProblem, wanted: int) -> Problem | None:
@@ -71,8 +71,8 @@ class MutantRun:
     async def read(self, results: Results) -> None:
         """Read the results of the mutants, and try other inputs on the accepted ones."""
         results_by_key = {result.key: result for result in results}
-        for problem in self.problems:
-            judged = self._judged_by_label[self._label_of(problem)]
+        for label, problem in self.problems.items():
+            judged = self._judged_by_label[label]
             solutions = {key_of(judged.label, solution): solution for solution in problem.solutions}
             compiled = {
                 key: results_by_key[key]
@@ -90,14 +90,7 @@ class MutantRun:
             )
             tests = (test for result in rejected.values() for test in result.tests)
             rejecting_tests = frozenset(test.test_name for test in tests if test.status not in PASSED)
-            self._outcomes[judged.label] = counts, rejecting_tests
-
-    def _label_of(self, problem: Problem) -> str:
-        return next(
-            label
-            for label, judged in self._judged_by_label.items()
-            if (judged.problem.id, judged.problem.year) == (problem.id, problem.year)
-        )
+            self._outcomes[label] = counts, rejecting_tests
 
     async def _wrong_mutants(self, judged: JudgedProblem, passing_mutants: dict[str, Solution]) -> list[str]:
         """Return the mutants that fail on a changed input on which all accepted right solutions agree."""

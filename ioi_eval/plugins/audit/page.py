@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
@@ -73,8 +74,12 @@ def _evidence_paragraphs(problem: ProblemAudit) -> Iterator[str]:
             if excerpt
         )
         yield f"<details><summary>{escape(summary)}</summary><pre>{escape(excerpts)}</pre></details>"
+    for reason, number in Counter(problem.unusable.values()).most_common():
+        yield f"<p>Does not count: {number} solutions. {escape(reason)}</p>"
     if problem.undecided:
-        yield f"{len(problem.undecided)} of {problem.tests} tests reject no wrong solution."
+        yield (
+            f"Without {len(problem.undecided)} of {problem.tests} tests, the same wrong ones are rejected."
+        )
     if problem.mutants.judged:
         counts = problem.mutants
         yield (

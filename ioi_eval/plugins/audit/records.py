@@ -89,7 +89,8 @@ class ProblemAudit(Value):
     wrong: Rate  # wrong solutions that are rejected
     unusable: Mapping[str, str] = {}  # reasons why solutions do not count, by key
     unjudged: tuple[str, ...] = ()  # keys in `unusable` of judge failures, which the next call judges again
-    undecided: tuple[str, ...] = ()  # tests that reject no wrong solution; empty if there is none to reject
+    # Tests without which the same wrong solutions are rejected; empty if there is none to reject
+    undecided: tuple[str, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
     mutants: MutantCounts = MutantCounts()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from faulty_rows import CHECKER, COMPARED, EXAMPLES, SEVERAL_ANSWERS, rows, write
-from support.command_line import CommandLine
+from support.command_line import CommandLine, write_package
 
 FOUND = 1
 FAULT_OF = {"broken spaces": "broken test"}
@@ -195,6 +195,29 @@ def test_audit_finds_no_fault_in_example_packages(cli: CommandLine) -> None:
     done = cli("audit", EXAMPLES, *chosen, "--out", "found")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0.0 % of this dataset's problems reject a right solution" in done.stdout
+
+
+def test_expected_column_without_dump_is_refused(cli: CommandLine) -> None:
+    source = written(cli.folder, row("add", [ADD + "print(a + b)"]))
+    done = cli("audit", source.name, "--expected-column", "verdict")
+    assert done.returncode == 2 and "Name the dump with --solutions FILE" in done.stderr
+    dump = cli.folder / "known.jsonl"
+    dump.write_text(json.dumps({"id": "a", "problem_id": "add", "code": "", "score": 1, "verdict": "AC"}))
+    done = cli("audit", source.name, "--solutions", dump.name)
+    assert done.returncode == 2 and "Name it with --expected-column NAME" in done.stderr
+
+
+def test_problem_that_cannot_be_built_is_named_with_the_reason(cli: CommandLine) -> None:
+    for name in ("broken", "sound"):
+        checker = "int main( {" if name == "broken" else None
+        package = write_package(cli.folder / "packages" / name, checker=checker)
+        (package / "solutions" / "correct").mkdir(parents=True)
+        (package / "solutions" / "correct" / "add.py").write_text(ADD + "print(a + b)")
+    done = cli("audit", "packages", "--out", "found")
+    assert done.returncode == 3, done.stderr
+    assert "broken: 1 solution could not be judged, such as broken/correct/add.py: " in done.stdout
+    assert "Nothing is known of 1 problem: no right or wrong solution could be used." in done.stdout
+    assert "does not compile" in (cli.folder / "found" / "audit.html").read_text()
 
 
 def test_audit_of_dataset_without_solutions_is_refused(cli: CommandLine) -> None:

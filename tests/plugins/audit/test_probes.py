@@ -13,7 +13,7 @@ from ioi_eval import JudgeFailure, Problem, Submission, SubmissionResult, TestRe
 from ioi_eval.models import Checker, CheckerKind, Solution
 from ioi_eval.plugins import audit
 from ioi_eval.plugins.audit.comparisons import looser_checkers, loosest_checker
-from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem
+from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem, with_skipped_tests
 from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts
@@ -95,6 +95,48 @@ async def test_slow_solution_that_is_also_wrong_is_diagnosed_separately(tmp_path
     ]
 
 
+async def all_diagnoses(folder: Path, problem: JudgedProblem, scorer: FakeScorer) -> list[Diagnosis]:
+    runner: Any = scorer
+    probes = ProbeRunner(runner, folder / "probes.jsonl", fresh=False)
+    return list((await Diagnoser(problem, probes).audit(MutantCounts(), ())).diagnoses)
+
+
+async def test_slow_solution_does_not_count_as_other_output_of_the_same_test(tmp_path: Path) -> None:
+    scorer = FakeScorer(TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=6.0))
+    problem = judged(failed(Verdict.TLE), failed(Verdict.WA, "1 7"))
+    diagnoses = await all_diagnoses(tmp_path, problem, scorer)
+    assert [(diagnosis.fault, diagnosis.rows) for diagnosis in diagnoses] == [
+        (Flaw.LIMITS, ("one/correct/0.py",)),
+        (Flaw.UNCLEAR, ("one/correct/1.py",)),
+    ]
+
+
+async def test_command_for_exceeded_memory_raises_no_time_limit(tmp_path: Path) -> None:
+    used = TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=0.1, memory=300 << 20)
+    diagnosis = await diagnosed(tmp_path, judged(failed(Verdict.MLE)), FakeScorer(used))
+    assert "needs up to 2 times the memory" in diagnosis.sentence
+    assert "--time-factor" not in diagnosis.command
+
+
+async def test_too_long_output_is_not_explained_by_a_looser_comparison(tmp_path: Path) -> None:
+    accepted = TestResult(test_name="1", score=1.0, status=Verdict.AC)
+    problem = judged(failed(Verdict.WA, "1.0"), failed(Verdict.OLE))
+    diagnoses = await all_diagnoses(tmp_path, problem, FakeScorer(*[accepted] * 20))
+    assert [(diagnosis.fault, diagnosis.rows) for diagnosis in diagnoses] == [
+        (Flaw.STRICT, ("one/correct/0.py",)),
+        (Flaw.UNCLEAR, ("one/correct/1.py",)),
+    ]
+
+
+async def test_solution_that_cannot_run_on_its_skipped_tests_is_unjudged(tmp_path: Path) -> None:
+    problem = judged(failed(Verdict.SKIPPED))
+    runner: Any = FakeScorer()
+    probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
+    completed = await with_skipped_tests(problem, probes)
+    assert completed.results == {} and completed.right == {}
+    assert "the machine is on fire" in completed.unusable["one/correct/0.py"]
+
+
 async def test_output_with_different_word_count_is_diagnosed_as_broken_test(tmp_path: Path) -> None:
     diagnosis = await diagnosed(tmp_path, judged(*[failed(Verdict.WA, "1 7")] * 2), FakeScorer())
     assert diagnosis.fault is Flaw.BROKEN
@@ -127,6 +169,15 @@ def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
         "ioi-eval validate code_contests --dataset rows.jsonl --references 5 --problem 'a b' --only 's 1'"
         " --time-factor 8"
     )
+
+
+def test_command_for_solutions_of_dump_and_source_names_only_the_source_ones() -> None:
+    origin = Origin(
+        source="packages", benchmark="", references=5, dump="d.jsonl", rows_of_dump=frozenset({"row"})
+    )
+    commands = EvidenceCommands(origin, "one")
+    assert commands.shows(["row", "a.py"]) == "ioi-eval validate packages --problem one --only a.py"
+    assert commands.shows(["row"]).startswith("ioi-eval validate d.jsonl --problems packages")
 
 
 def test_looser_checkers_keep_tolerances_of_the_original_checker() -> None:
