@@ -21,10 +21,10 @@ from ioi_eval.plugins.audit.diagnosis import (
 )
 from ioi_eval.plugins.audit.evidence import EvidenceCommands, Origin
 from ioi_eval.plugins.audit.mutants import MutantRun
-from ioi_eval.plugins.audit.page import page
+from ioi_eval.plugins.audit.page import render_page
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Audit, Flaw, ProblemAudit, Rate
-from ioi_eval.plugins.audit.solutions import key_of, with_solutions
+from ioi_eval.plugins.audit.solutions import solution_key, with_solutions
 from ioi_eval.runs import BenchmarkOptions, RunOptions, Timing, ValidatedSolutions
 from ioi_eval.scoring import with_time_factor
 from ioi_eval.sources import Problems, benchmark_of, open_problems, read_solutions, with_references
@@ -109,16 +109,18 @@ async def audit(
         origin = _origin(source, choice, options, frozenset(solution.name for _, solution in dump_solutions))
         probes = ProbeRunner(scorer, out / PROBES, fresh=options.fresh)
         judged = await _judged_problems(problems, validated, out / RUN, origin, probes)
-        mutants = MutantRun(judged, probes, wanted=options.mutants, seed=options.seed)
+        mutants = MutantRun(judged, probes, min_wrong=options.mutants, seed=options.seed)
         if mutants.problems:
             without_factor = replace(options.timing, factor=1.0)  # the limits of mutants have the factor
             await judge(mutants.problems.values(), out / MUTANTS, replace(judging, timing=without_factor))
-            await mutants.read(Results.open(out / MUTANTS))
-        diagnosing = (Diagnoser(problem, probes).audit(*mutants.of(problem.label)) for problem in judged)
+            await mutants.read_results(Results.open(out / MUTANTS))
+        diagnosing = (
+            Diagnoser(problem, probes).audit(*mutants.outcome_of(problem.label)) for problem in judged
+        )
         audits = await _await_all(diagnosing, 2 * probes.slots)
     result = _summary(source, audits, excluded, choice, options)
     (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
-    (out / PAGE).write_text(page(result), "utf-8")
+    (out / PAGE).write_text(render_page(result), "utf-8")
     return result
 
 
@@ -153,7 +155,7 @@ async def _judged_problems(
 
     async def judged_problem(label: str) -> JudgedProblem:
         problem = _with_used_limits(problems[label], label, validated, origin.time_factor)
-        keys = [key_of(label, solution) for solution in problem.solutions]
+        keys = [solution_key(label, solution) for solution in problem.solutions]
         judged = JudgedProblem(
             label=label,
             problem=problem,

@@ -20,10 +20,10 @@ from ioi_eval import (
 from ioi_eval.models import Checker, Solution, Subtask
 from ioi_eval.plugins.audit.comparisons import is_compared, looser_checkers, loosest_checker
 from ioi_eval.plugins.audit.evidence import EvidenceCommands
-from ioi_eval.plugins.audit.outputs import difference, is_reordered, normal
+from ioi_eval.plugins.audit.outputs import describe_difference, is_reordered, normalize_words
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts, ProblemAudit, Rate, Rejection
-from ioi_eval.plugins.audit.solutions import is_right, key_of, submission_of
+from ioi_eval.plugins.audit.solutions import is_right, solution_key, to_submission
 from ioi_eval.scoring import with_time_factor
 
 MAX_LIMIT_FACTOR = 8  # multiple of the time and memory limits that a probe has
@@ -56,7 +56,7 @@ class JudgedProblem:
     unusable: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.solutions = {key_of(self.label, solution): solution for solution in self.problem.solutions}
+        self.solutions = {solution_key(self.label, solution): solution for solution in self.problem.solutions}
         is_right_by_key = {key: is_right(self.problem, solution) for key, solution in self.solutions.items()}
         self.unusable = {
             key: self.unjudged[key]
@@ -83,9 +83,9 @@ class JudgedProblem:
 
     def submission(self, key: str) -> Submission:
         """Return a solution as a submission."""
-        return submission_of(self.label, self.solutions[key], self.problem.year)
+        return to_submission(self.label, self.solutions[key], self.problem.year)
 
-    def names(self, keys: Iterable[str]) -> list[str]:
+    def solution_names(self, keys: Iterable[str]) -> list[str]:
         """Return the names of solutions."""
         return [self.solutions[key].name for key in keys]
 
@@ -167,8 +167,8 @@ class Diagnoser:
                     if test.status not in PASSED:
                         self._failures.setdefault(test.test_name, {})[key] = test
 
-    async def audit(self, mutants: MutantCounts, killed_by: Collection[str]) -> ProblemAudit:
-        """Return the audit of the problem. `killed_by`: tests that reject mutants."""
+    async def audit(self, mutants: MutantCounts, mutant_rejecting_tests: Collection[str]) -> ProblemAudit:
+        """Return the audit of the problem. `mutant_rejecting_tests`: tests that reject mutants."""
         judged = self._judged
         rejections = tuple(self._rejected_right_solutions())
         if self._failures:
@@ -183,22 +183,21 @@ class Diagnoser:
                 self._add_diagnosis(Flaw.UNCLEAR, f"{_solutions_phrase(rows, judged.right)} {reason}", rows)
         accepted = tuple(key for key, result in judged.wrong.items() if result.solved) + mutants.accepted
         if accepted:
-            wrong_total = f"The source has {len(judged.wrong)} wrong solutions"
-            mutants_phrase = f" ({len(mutants.accepted)} mutants)" if mutants.accepted else ""
-            own_names = judged.names(key for key in accepted if key in judged.solutions)
+            own_names = judged.solution_names(key for key in accepted if key in judged.solutions)
+            counts = [f"{len(own_names)} of {len(judged.wrong)} wrong solutions"] if own_names else []
+            counts += [f"{len(mutants.accepted)} wrong mutants"] if mutants.accepted else []
             self._add_diagnosis(
                 Flaw.WEAK,
-                f"The tests accept {_list_phrase(accepted)}{mutants_phrase}, which must be rejected."
-                f" {wrong_total}",
+                f"The tests accept {' and '.join(counts)}: {_list_phrase(accepted)}",
                 accepted,
-                command=judged.commands.shows(own_names),
+                command=judged.commands.validate_command(own_names),
             )
         rejecting = {
             test.test_name
             for result in judged.wrong.values()
             for test in result.tests
             if test.status not in PASSED
-        } | set(killed_by)
+        } | set(mutant_rejecting_tests)
         names = [test.name for test in judged.problem.tests]
         has_wrong = bool(judged.wrong) or mutants.rejected > 0
         flaw_order = list(Flaw)
@@ -222,24 +221,25 @@ class Diagnoser:
             failed = [test for test in result.tests if test.status not in PASSED]
             if result.solved or not failed:
                 continue
-            first_failure = next((test for test in failed if test.output), failed[0])
-            test = tests[first_failure.test_name]
+            shown_failure = next((test for test in failed if test.output), failed[0])
+            test = tests[shown_failure.test_name]
             expected = "" if test.answer is None else test.answer.read_beginning(_MAX_SHOWN)
             shown_difference = (
-                difference(first_failure.output, expected)
-                if first_failure.output and expected
-                else first_failure.feedback
+                describe_difference(shown_failure.output, expected)
+                if shown_failure.output and expected
+                else shown_failure.feedback
             )
-            if first_failure.status in _EXCEEDED:  # the judge's text has times, which differ from run to run
+            if shown_failure.status in _EXCEEDED:  # the judge's text has times, which differ from run to run
                 shown_difference = "It exceeds the limit"
             yield Rejection(
                 row=key,
                 language=self._judged.solutions[key].language,
                 tests=tuple(test.test_name for test in failed),
-                status=first_failure.status.value,
+                test=test.name,
+                status=shown_failure.status.value,
                 difference=shown_difference,
                 input=test.input.read_beginning(_MAX_SHOWN),
-                output=first_failure.output[:_MAX_SHOWN],
+                output=shown_failure.output[:_MAX_SHOWN],
                 expected=expected,
             )
 
@@ -253,7 +253,7 @@ class Diagnoser:
     ) -> None:
         """Add a diagnosis. `command`: by default the command that judges the solutions in `rows`."""
         keys = tuple(sorted(set(rows)))
-        shown_command = command or self._judged.commands.shows(self._judged.names(keys))
+        shown_command = command or self._judged.commands.validate_command(self._judged.solution_names(keys))
         test_order = {test.name: number for number, test in enumerate(self._judged.problem.tests)}
         self._diagnoses.append(
             Diagnosis(
@@ -300,7 +300,7 @@ class Diagnoser:
         resources = (
             " and ".join(resource for resource, ratio in ratios.items() if ratio > 1) or "time or memory"
         )
-        judged, (name,) = self._judged, self._judged.names([key])
+        judged, (name,) = self._judged, self._judged.solution_names([key])
         languages = sorted({judged.solutions[row].language for row in rows})
         self._add_diagnosis(
             Flaw.LIMITS,
@@ -308,7 +308,7 @@ class Diagnoser:
             f" {name} needs {factor_phrase} the {resources}",
             rows,
             (test for tests in rows.values() for test in tests),
-            judged.commands.shows(
+            judged.commands.validate_command(
                 [name], factor=1 if ratios["memory"] > 1 > ratios["time"] else factor or MAX_LIMIT_FACTOR
             ),
         )
@@ -391,7 +391,7 @@ class Diagnoser:
                 f" accept them and no more wrong ones: {', '.join(fitting_names)}",
                 rows,
                 accepted_tests,
-                judged.commands.shows(judged.names(rows), checker=fitting_names[0]),
+                judged.commands.validate_command(judged.solution_names(rows), checker=fitting_names[0]),
             )
         else:
             self._add_diagnosis(
@@ -491,7 +491,7 @@ class Diagnoser:
         expected = "" if answer is None else answer.read().decode(errors="replace")
         if any(is_reordered(result.output, expected) for result in failures.values()):
             return True
-        outputs = {normal(result.output) for result in failures.values()}
+        outputs = {normalize_words(result.output) for result in failures.values()}
         return len(outputs) + self._some_pass(test) > 1
 
     def _some_pass(self, test: str) -> bool:
@@ -519,7 +519,7 @@ class Diagnoser:
         answer = next(test.answer for test in self._judged.problem.tests if test.name == first_test)
         expected = "" if answer is None else answer.read().decode(errors="replace")
         return {
-            difference(result.output, expected) if result.output else result.status.value
+            describe_difference(result.output, expected) if result.output else result.status.value
             for result in self._failures[first_test].values()
         }
 

@@ -33,7 +33,7 @@ class EvidenceCommands:
         of_year = ["--year", year] if name and year.isdigit() else []
         self._problem = ["--problem", name if of_year else label, *of_year]
 
-    def shows(self, names: list[str], *, factor: float = 1.0, checker: str = "") -> str:
+    def validate_command(self, names: list[str], *, factor: float = 1.0, checker: str = "") -> str:
         """Return the command that judges solutions by their names.
 
         Args:

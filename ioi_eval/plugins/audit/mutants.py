@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from ioi_eval import JudgeFailure, Problem, Results, Submission, SubmissionResult, Test, Verdict
 from ioi_eval.models import Blob, Checker, CheckerKind, Solution, TaskType
 from ioi_eval.plugins.audit.diagnosis import PASSED, JudgedProblem
-from ioi_eval.plugins.audit.mutation import mutants_of
+from ioi_eval.plugins.audit.mutation import generate_mutants
 from ioi_eval.plugins.audit.probes import ProbeRunner
 from ioi_eval.plugins.audit.records import MutantCounts
-from ioi_eval.plugins.audit.solutions import key_of, submission_of
+from ioi_eval.plugins.audit.solutions import solution_key, to_submission
 
 _MUTANT = "mutant"  # prefix of the names of mutants
 _MAX_INPUTS = 12  # maximum number of changed inputs
@@ -28,21 +28,20 @@ class MutantRun:
     """The mutants of an audit: the problems whose solutions are mutants, and the outcomes."""
 
     def __init__(
-        self, judged_problems: Sequence[JudgedProblem], probes: ProbeRunner, *, wanted: int, seed: int
+        self, judged_problems: Sequence[JudgedProblem], probes: ProbeRunner, *, min_wrong: int, seed: int
     ) -> None:
-        """`wanted`: number of wrong programs per problem, including the source's own ones."""
+        """`min_wrong`: number of wrong programs per problem, including the source's own ones."""
         self._judged_by_label = {judged.label: judged for judged in judged_problems}
         self._probes, self._seed = probes, seed
-        self._origins = dict[str, str]()  # by the key of a mutant, the key of its original
         self.problems = {
             judged.label: mutated
             for judged in judged_problems
-            if (mutated := self._problem_with_mutants(judged, wanted)) is not None
+            if (mutated := self._problem_with_mutants(judged, min_wrong)) is not None
         }
         self._outcomes = dict[str, tuple[MutantCounts, frozenset[str]]]()
 
-    def _problem_with_mutants(self, judged: JudgedProblem, wanted: int) -> Problem | None:
-        missing_count, chosen_mutants = wanted - len(judged.wrong), list[Solution]()
+    def _problem_with_mutants(self, judged: JudgedProblem, min_wrong: int) -> Problem | None:
+        missing_count, chosen_mutants = min_wrong - len(judged.wrong), list[Solution]()
         if missing_count <= 0 or judged.problem.task_type is not TaskType.BATCH or judged.problem.forks_by:
             return None
         accepted = [key for key, result in judged.right.items() if result.solved]
@@ -51,29 +50,28 @@ class MutantRun:
             key, mutants = pending.pop(0)
             if (mutant := next(mutants, None)) is not None:
                 chosen_mutants.append(mutant)
-                self._origins[key_of(judged.label, mutant)] = key
                 pending.append((key, mutants))
         # The limits are those that its solutions had.
         return replace(judged.problem, solutions=tuple(chosen_mutants)) if chosen_mutants else None
 
     def _mutants_of_solution(self, judged: JudgedProblem, key: str) -> Iterator[Solution]:
         original = judged.solutions[key]
-        for name, code in mutants_of(original.code, original.language, self._seed):
+        for name, code in generate_mutants(original.code, original.language, self._seed):
             mutant_name = (
                 f"{_MUTANT} of {original.name}: {name} ({hashlib.sha256(code.encode()).hexdigest()[:8]})"
             )
             yield replace(original, name=mutant_name, code=code, expected="", score=None)
 
-    def of(self, label: str) -> tuple[MutantCounts, frozenset[str]]:
+    def outcome_of(self, label: str) -> tuple[MutantCounts, frozenset[str]]:
         """Return the outcomes of a problem's mutants, and the tests that reject at least one of them."""
         return self._outcomes.get(label, (MutantCounts(), frozenset()))
 
-    async def read(self, results: Results) -> None:
+    async def read_results(self, results: Results) -> None:
         """Read the results of the mutants, and try other inputs on the accepted ones."""
         results_by_key = {result.key: result for result in results}
         for label, problem in self.problems.items():
             judged = self._judged_by_label[label]
-            solutions = {key_of(judged.label, solution): solution for solution in problem.solutions}
+            solutions = {solution_key(judged.label, solution): solution for solution in problem.solutions}
             compiled = {
                 key: results_by_key[key]
                 for key in solutions
@@ -108,7 +106,7 @@ class MutantRun:
         problem, wrong_keys = replace(judged.problem, tests=tests, subtasks=(), grader=None), list[str]()
         for key, solution in passing_mutants.items():
             result = await self._score_or_none(
-                problem, submission_of(judged.label, solution, judged.problem.year)
+                problem, to_submission(judged.label, solution, judged.problem.year)
             )
             if result is not None and any(test.status in (Verdict.WA, Verdict.PA) for test in result.tests):
                 wrong_keys.append(key)

@@ -14,7 +14,7 @@ from ioi_eval.scoring import find_language
 Mutant = tuple[str, str]  # name of the change with its line, and the changed program
 
 
-def mutants_of(code: str, language: str, seed: int) -> list[Mutant]:
+def generate_mutants(code: str, language: str, seed: int) -> list[Mutant]:
     """Return all mutants of a program in Python or C++, in an order that depends on the seed."""
     try:
         syntax = find_language(language).name

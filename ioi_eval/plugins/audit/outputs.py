@@ -7,7 +7,7 @@ from itertools import zip_longest
 _MAX_WORD = 40  # maximum length of a word in a difference, in characters
 
 
-def difference(output: str, expected: str) -> str:
+def describe_difference(output: str, expected: str) -> str:
     """Return a sentence about the difference between an output and the expected answer.
 
     Both may be truncated.
@@ -32,7 +32,7 @@ def _shorten_word(word: str) -> str:
     return word if len(word) <= _MAX_WORD else f"{word[:_MAX_WORD]}…"
 
 
-def normal(output: str) -> tuple[str, ...]:
+def normalize_words(output: str) -> tuple[str, ...]:
     """Return the words of an output in lower case, with numbers rounded to four digits."""
     return tuple(_normalize_word(word) for word in output.split())
 

@@ -19,7 +19,7 @@ path { fill: none; stroke: #999; }
 """
 
 
-def page(audit: Audit) -> str:
+def render_page(audit: Audit) -> str:
     """Return the page. All text of the dataset is escaped."""
     rows = "\n".join(
         _table_row(problem)
@@ -63,7 +63,7 @@ def _evidence_paragraphs(problem: ProblemAudit) -> Iterator[str]:
     for diagnosis in problem.diagnoses:
         yield f"{escape(diagnosis.sentence)}<pre>{escape(diagnosis.command)}</pre>"
     for rejection in problem.rejections:
-        summary = f"{rejection.row}: {rejection.status} on {rejection.tests[0]}. {rejection.difference}"
+        summary = f"{rejection.row}: {rejection.status} on {rejection.test}. {rejection.difference}"
         excerpts = "\n".join(
             f"{name}: {excerpt}"
             for name, excerpt in (

@@ -49,12 +49,13 @@ class Rate(Value):
 
 
 class Rejection(Value):
-    """A right solution that the tests reject, with the first such test."""
+    """A right solution that the tests reject, with one of these tests as an example."""
 
     row: str  # the solution's key in the run
     language: str
     tests: tuple[str, ...]  # all tests that reject it
-    status: str  # on the first of these
+    test: str  # the first of these with an output, or the first one; all further fields are about it
+    status: str
     difference: str  # between the output and the expected answer, or how the program ended
     input: str = ""  # input, output and answer may be truncated
     output: str = ""

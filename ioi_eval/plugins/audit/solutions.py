@@ -40,7 +40,7 @@ def _with_unique_names(solutions: Sequence[Solution]) -> Iterator[Solution]:
         yield solution if number == 1 else replace(solution, name=f"{solution.name} #{number}")
 
 
-def key_of(label: str, solution: Solution) -> str:
+def solution_key(label: str, solution: Solution) -> str:
     """Return the key of a solution in the results of `validate`."""
     return "/".join(part for part in (label, solution.expected, solution.name) if part)
 
@@ -58,9 +58,9 @@ def is_right(problem: Problem, solution: Solution) -> bool | None:
     return False if must_be_wrong(solution.expected) else None
 
 
-def submission_of(label: str, solution: Solution, year: int | None) -> Submission:
+def to_submission(label: str, solution: Solution, year: int | None) -> Submission:
     return Submission(
-        key=key_of(label, solution),
+        key=solution_key(label, solution),
         problem_id=label,
         code=solution.program,
         language=solution.language,

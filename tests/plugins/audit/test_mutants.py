@@ -1,12 +1,13 @@
-"""Mutants: which changes are made, in one order for a seed; and sentences on how outputs differ."""
+"""Mutants and their order, sentences about differences between outputs, and the page."""
 
 from __future__ import annotations
 
 import pytest
 
-from ioi_eval.plugins.audit.mutation import mutants_of
-from ioi_eval.plugins.audit.outputs import difference, is_reordered
-from ioi_eval.plugins.audit.records import Rate
+from ioi_eval.plugins.audit.mutation import generate_mutants
+from ioi_eval.plugins.audit.outputs import describe_difference, is_reordered
+from ioi_eval.plugins.audit.page import render_page
+from ioi_eval.plugins.audit.records import Audit, ProblemAudit, Rate, Rejection
 
 PYTHON = """n = int(input())
 if n < 3:
@@ -23,7 +24,7 @@ int main() { // if (a < 1)
 
 
 def changed(code: str, language: str) -> set[str]:
-    return {text for _, text in mutants_of(code, language, 0)}
+    return {text for _, text in generate_mutants(code, language, 0)}
 
 
 def test_python_mutants_change_comparisons_constants_and_conditions() -> None:
@@ -47,12 +48,14 @@ def test_cpp_mutants_leave_comments_and_literals_unchanged() -> None:
 
 
 def test_order_of_mutants_depends_on_the_seed_alone() -> None:
-    assert mutants_of(CPP, "c++", 1) == mutants_of(CPP, "c++", 1) != mutants_of(CPP, "c++", 2)
+    assert (
+        generate_mutants(CPP, "c++", 1) == generate_mutants(CPP, "c++", 1) != generate_mutants(CPP, "c++", 2)
+    )
 
 
 @pytest.mark.parametrize("code", ["print(", "int main() {", ""])
 def test_program_with_syntax_error_has_no_mutants(code: str) -> None:
-    assert mutants_of(code, "python", 0) == [] and mutants_of(code, "rust", 0) == []
+    assert generate_mutants(code, "python", 0) == [] and generate_mutants(code, "rust", 0) == []
 
 
 @pytest.mark.parametrize(
@@ -67,11 +70,23 @@ def test_program_with_syntax_error_has_no_mutants(code: str) -> None:
     ],
 )
 def test_difference_names_the_first_differing_word(output: str, expected: str, sentence: str) -> None:
-    assert difference(output, expected) == sentence
+    assert describe_difference(output, expected) == sentence
 
 
 def test_output_with_same_words_in_other_order_is_reordered() -> None:
     assert is_reordered("2 1", "1 2") and not is_reordered("1 2", "1  2") and not is_reordered("1 1", "1 2")
+
+
+def test_page_names_the_test_of_the_shown_output() -> None:
+    rejection = Rejection(
+        row="slow.py", language="python", tests=("0", "2"), test="2", status="WA", difference="Word 1 is 2"
+    )
+    rate = Rate.make(0, 1)
+    problem = ProblemAudit(problem="one", tests=3, right=rate, wrong=rate, rejections=(rejection,))
+    report = Audit(
+        source="x", settings={}, sentences=(), right=rate, wrong=rate, problems=(problem,), untrusted={}
+    )
+    assert "slow.py: WA on 2. Word 1 is 2" in render_page(report)
 
 
 def test_rate_has_wilson_confidence_interval() -> None:

@@ -164,7 +164,7 @@ async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> Non
 
 def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
     origin = Origin(source="rows.jsonl", benchmark="code_contests", references=5, time_factor=2.0)
-    command = EvidenceCommands(origin, "a b").shows(["s 1"], factor=4)
+    command = EvidenceCommands(origin, "a b").validate_command(["s 1"], factor=4)
     assert command == (
         "ioi-eval validate code_contests --dataset rows.jsonl --references 5 --problem 'a b' --only 's 1'"
         " --time-factor 8"
@@ -176,8 +176,10 @@ def test_command_for_solutions_of_dump_and_source_names_only_the_source_ones() -
         source="packages", benchmark="", references=5, dump="d.jsonl", rows_of_dump=frozenset({"row"})
     )
     commands = EvidenceCommands(origin, "one")
-    assert commands.shows(["row", "a.py"]) == "ioi-eval validate packages --problem one --only a.py"
-    assert commands.shows(["row"]).startswith("ioi-eval validate d.jsonl --problems packages")
+    assert (
+        commands.validate_command(["row", "a.py"]) == "ioi-eval validate packages --problem one --only a.py"
+    )
+    assert commands.validate_command(["row"]).startswith("ioi-eval validate d.jsonl --problems packages")
 
 
 def test_looser_checkers_keep_tolerances_of_the_original_checker() -> None:
