@@ -47,7 +47,7 @@ class Row(NamedTuple):
     fault: str  # what is put in
 
 
-def rows(repeats: int, only: Sequence[str] = (*COMPARED, *SEVERAL_ANSWERS)) -> Iterator[Row]:
+def make_rows(repeats: int, only: Sequence[str] = (*COMPARED, *SEVERAL_ANSWERS)) -> Iterator[Row]:
     """Yield each problem with each fault so many times, each time with other tests.
 
     There are twice as many clean problems.
@@ -56,72 +56,77 @@ def rows(repeats: int, only: Sequence[str] = (*COMPARED, *SEVERAL_ANSWERS)) -> I
     for name, (right, wrong) in ((name, COMPARED[name]) for name in only if name in COMPARED):
         for fault in FAULTS:
             for number in range(repeats * (2 if fault == "clean" else 1)):
-                dice = Random(f"{name} {fault} {number}")
-                tests = _tests(problems[name], dice)
+                random = Random(f"{name} {fault} {number}")
+                tests = _choose_tests(problems[name], random)
                 if fault == "broken spaces" and not any(len(answer.split()) > 1 for _, answer in tests):
                     continue
-                made = _programs(problems[name], right), _programs(problems[name], wrong)
-                yield _row(f"{name} {fault} {number}", problems[name], tests, *made, fault, dice)
+                programs = _read_programs(problems[name], right), _read_programs(problems[name], wrong)
+                yield _make_row(f"{name} {fault} {number}", problems[name], tests, *programs, fault, random)
     for name, right in ((name, SEVERAL_ANSWERS[name]) for name in only if name in SEVERAL_ANSWERS):
         for number in range(repeats):
-            dice, programs = Random(f"{name} {number}"), _programs(problems[name], right)
-            tests = [(given, _output(programs[0], given)) for given, _ in _tests(problems[name], dice, 8)]
-            yield _row(f"{name} several answers {number}", problems[name], tests, programs, [], CHECKER, dice)
+            random, programs = Random(f"{name} {number}"), _read_programs(problems[name], right)
+            tests = [
+                (input_text, _run_program(programs[0], input_text))
+                for input_text, _ in _choose_tests(problems[name], random, 8)
+            ]
+            yield _make_row(
+                f"{name} several answers {number}", problems[name], tests, programs, [], CHECKER, random
+            )
 
 
-def write(folder: Path, made: Sequence[Row]) -> Path:
+def write_faulty_rows(folder: Path, rows_with_faults: Sequence[Row]) -> Path:
     path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps(row.columns) + "\n" for row in made))
+    path.write_text("".join(json.dumps(row.columns) + "\n" for row in rows_with_faults))
     return path
 
 
-def _tests(problem: Problem, dice: Random, number: int = _TESTS) -> list[tuple[str, str]]:
+def _choose_tests(problem: Problem, random: Random, number: int = _TESTS) -> list[tuple[str, str]]:
     small = [test for test in problem.tests if test.input.size <= _MAX_INPUT]
-    chosen = dice.sample(small, min(number, len(small)))
+    chosen = random.sample(small, min(number, len(small)))
     return [
         (test.input.read().decode(), test.answer.read().decode() if test.answer else "") for test in chosen
     ]
 
 
-def _programs(problem: Problem, names: Sequence[str]) -> list[Program]:
-    named = {solution.name.rpartition("/")[2]: solution for solution in problem.solutions}
-    return [(named[name].language, named[name].code) for name in names]
+def _read_programs(problem: Problem, names: Sequence[str]) -> list[Program]:
+    solutions_by_name = {solution.name.rpartition("/")[2]: solution for solution in problem.solutions}
+    return [(solutions_by_name[name].language, solutions_by_name[name].code) for name in names]
 
 
-def _output(program: Program, given: str) -> str:
+def _run_program(program: Program, input_text: str) -> str:
     language, code = program
     assert language == "python"
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=given, capture_output=True, text=True, check=True
+    process = subprocess.run(
+        [sys.executable, "-c", code], input=input_text, capture_output=True, text=True, check=True
     )
-    return done.stdout
+    return process.stdout
 
 
-def _knows(tests: Sequence[tuple[str, str]], file: str) -> Program:
+def _make_lookup_program(tests: Sequence[tuple[str, str]], file: str) -> Program:
     """Return a program that knows the answers of some tests and computes none."""
     read = f"open({file!r}).read()" if file else "sys.stdin.read()"
-    known = dict(tests)
+    answers = dict(tests)
     out = f", file=open({file.replace('.in', '.out')!r}, 'w')" if file else ""
-    return "python", f"import sys\nprint({known!r}.get({read}, 'unknown'), end=''{out})\n"
+    return "python", f"import sys\nprint({answers!r}.get({read}, 'unknown'), end=''{out})\n"
 
 
-def _row(
+def _make_row(
     name: str,
     problem: Problem,
     tests: list[tuple[str, str]],
     right: list[Program],
     wrong: list[Program],
     fault: str,
-    dice: Random,
+    random: Random,
 ) -> Row:
     file, seconds = problem.options.input_file, 2.0
-    wrong = [*wrong, _knows(tests[:2], file)]
+    wrong = [*wrong, _make_lookup_program(tests[:2], file)]
     if fault == "broken test":
-        place = dice.randrange(len(tests))
-        tests[place] = tests[place][0], f"{tests[place][1].rstrip()} 77\n"
+        index = random.randrange(len(tests))
+        tests[index] = tests[index][0], f"{tests[index][1].rstrip()} 77\n"
     if fault == "broken spaces":
-        place = next(number for number, (_, answer) in enumerate(tests) if len(answer.split()) > 1)
-        tests[place] = tests[place][0], "".join(tests[place][1].split()) + "\n"
+        index = next(number for number, (_, answer) in enumerate(tests) if len(answer.split()) > 1)
+        tests[index] = tests[index][0], "".join(tests[index][1].split()) + "\n"
     if fault == "weak":
         tests = tests[:2]
         wrong = wrong[-1:]
@@ -133,10 +138,10 @@ def _row(
         {
             "name": name,
             "description": "An example.",
-            "public_tests": _columns(tests[:1]),
-            "private_tests": _columns(tests[1:]),
-            "solutions": _solutions(right),
-            "incorrect_solutions": _solutions(wrong),
+            "public_tests": _make_test_columns(tests[:1]),
+            "private_tests": _make_test_columns(tests[1:]),
+            "solutions": _make_solution_columns(right),
+            "incorrect_solutions": _make_solution_columns(wrong),
             "time_limit": {"seconds": int(seconds), "nanos": round(seconds % 1 * 1e9)},
             "memory_limit_bytes": 256 << 20,
             "input_file": file,
@@ -146,11 +151,11 @@ def _row(
     )
 
 
-def _columns(tests: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    return {"input": [given for given, _ in tests], "output": [answer for _, answer in tests]}
+def _make_test_columns(tests: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    return {"input": [input_text for input_text, _ in tests], "output": [answer for _, answer in tests]}
 
 
-def _solutions(programs: Sequence[Program]) -> dict[str, list[Any]]:
+def _make_solution_columns(programs: Sequence[Program]) -> dict[str, list[Any]]:
     return {
         "language": [_CODES[language] for language, _ in programs],
         "solution": [code for _, code in programs],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_rows import CHECKER, COMPARED, EXAMPLES, SEVERAL_ANSWERS, rows, write
+from faulty_rows import CHECKER, COMPARED, EXAMPLES, SEVERAL_ANSWERS, make_rows, write_faulty_rows
 from support.command_line import CommandLine, write_package
 
 FOUND = 1
@@ -17,13 +17,16 @@ FAULT_OF = {"broken spaces": "broken test"}
 ADD = "a, b = map(int, input().split())\n"
 
 
-def audit_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "audit.json").read_text())
-    return found
+def read_audit(folder: Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((folder / "audit.json").read_text())
+    return report
 
 
-def faults(found: Mapping[str, Any]) -> dict[str, list[str]]:
-    return {each["problem"]: [one["fault"] for one in each["diagnoses"]] for each in found["problems"]}
+def faults_by_problem(report: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {
+        problem["problem"]: [diagnosis["fault"] for diagnosis in problem["diagnoses"]]
+        for problem in report["problems"]
+    }
 
 
 def row(name: str, right: Sequence[str], wrong: Sequence[str] = (), **columns: Any) -> dict[str, Any]:
@@ -41,9 +44,9 @@ def row(name: str, right: Sequence[str], wrong: Sequence[str] = (), **columns: A
     }
 
 
-def written(folder: Path, *made: Mapping[str, Any]) -> Path:
+def write_rows(folder: Path, *rows: Mapping[str, Any]) -> Path:
     path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in made))
+    path.write_text("".join(json.dumps(columns) + "\n" for columns in rows))
     return path
 
 
@@ -58,19 +61,21 @@ def written(folder: Path, *made: Mapping[str, Any]) -> Path:
 def test_audit_finds_every_planted_fault_and_none_in_clean_problems(
     cli: CommandLine, repeats: int, names: Sequence[str]
 ) -> None:
-    made = list(rows(repeats, names))
-    assert repeats == 1 or len(made) >= 100
-    source = write(cli.folder, made)
+    faulty_rows = list(make_rows(repeats, names))
+    assert repeats == 1 or len(faulty_rows) >= 100
+    source = write_faulty_rows(cli.folder, faulty_rows)
     done = cli("audit", source.name, "--out", "first", "--quiet")
     assert done.returncode == FOUND, done.stderr
-    found = audit_of(cli.folder / "first")
+    report = read_audit(cli.folder / "first")
     expected = {
-        each.columns["name"]: [] if each.fault == "clean" else [FAULT_OF.get(each.fault, each.fault)]
-        for each in made
+        faulty_row.columns["name"]: []
+        if faulty_row.fault == "clean"
+        else [FAULT_OF.get(faulty_row.fault, faulty_row.fault)]
+        for faulty_row in faulty_rows
     }
-    assert faults(found) == expected
-    assert found["untrusted"].keys() == {name for name, which in expected.items() if which}
-    assert "reject a right solution; on them pass@1 is a lower bound." in found["sentences"][0]
+    assert faults_by_problem(report) == expected
+    assert report["untrusted"].keys() == {name for name, faults in expected.items() if faults}
+    assert "reject a right solution; on them pass@1 is a lower bound." in report["sentences"][0]
     page = (cli.folder / "first" / "audit.html").read_text()
     assert "<svg" in page and CHECKER in page
 
@@ -80,7 +85,7 @@ def test_audit_finds_every_planted_fault_and_none_in_clean_problems(
 
 
 def test_command_of_diagnosis_prints_the_output_difference(cli: CommandLine) -> None:
-    source = written(
+    source = write_rows(
         cli.folder,
         row(
             "wrong answer",
@@ -89,7 +94,7 @@ def test_command_of_diagnosis_prints_the_output_difference(cli: CommandLine) -> 
         ),
     )
     cli("audit", source.name, "--out", "found", "--quiet")
-    (problem,) = audit_of(cli.folder / "found")["problems"]
+    (problem,) = read_audit(cli.folder / "found")["problems"]
     (diagnosis,) = problem["diagnoses"]
     assert diagnosis["fault"] == "broken test" and diagnosis["tests"] == ["3"]
     assert problem["rejections"][0]["difference"] == "Word 1 is '2', expected '3'"
@@ -100,26 +105,26 @@ def test_command_of_diagnosis_prints_the_output_difference(cli: CommandLine) -> 
 
 def test_comparison_is_too_strict_only_if_no_more_wrong_solutions_are_accepted(cli: CommandLine) -> None:
     right = [ADD + "print(a + b)", ADD + "print(a + b, end=' \\n')"]
-    source = written(
+    source = write_rows(
         cli.folder,
         row("blanks", right, [ADD + "print(a + b + 1)"]),
         row("blanks matter", right, [ADD + "print(' ', a + b)"]),
     )
     cli("audit", source.name, "--checker", "exact", "--out", "found", "--quiet")
-    strict, matter = audit_of(cli.folder / "found")["problems"]
-    assert [each["fault"] for each in strict["diagnoses"]] == ["comparison too strict"]
+    strict, matter = read_audit(cli.folder / "found")["problems"]
+    assert [diagnosis["fault"] for diagnosis in strict["diagnoses"]] == ["comparison too strict"]
     sentence = strict["diagnoses"][0]["sentence"]
     assert "no more wrong ones: stripped, white-diff, stripped-lines, lines, word-lines, tokens," in sentence
     assert "--checker stripped" in strict["diagnoses"][0]["command"]
-    assert [each["fault"] for each in matter["diagnoses"]] == ["needs a checker"]
+    assert [diagnosis["fault"] for diagnosis in matter["diagnoses"]] == ["needs a checker"]
 
 
 def test_repeated_audit_judges_nothing_again(cli: CommandLine) -> None:
-    source = written(
+    source = write_rows(
         cli.folder, row("slow", [f"while True: pass\n{ADD}"], time_limit={"seconds": 0, "nanos": 100_000_000})
     )
     assert cli("audit", source.name, "--out", "found", "--quiet").returncode == FOUND
-    (diagnosis,) = audit_of(cli.folder / "found")["problems"][0]["diagnoses"]
+    (diagnosis,) = read_audit(cli.folder / "found")["problems"][0]["diagnoses"]
     assert "needs more than 8 times the time" in diagnosis["sentence"]
     files = [cli.folder / "found" / name for name in ("audit.json", "probes.jsonl", "run/results.jsonl")]
     contents = [path.read_bytes() for path in files]
@@ -129,23 +134,23 @@ def test_repeated_audit_judges_nothing_again(cli: CommandLine) -> None:
 
 
 def test_audit_with_debug_log_logs_steps_of_each_solution(cli: CommandLine) -> None:
-    source = written(cli.folder, row("add", [ADD + "print(a + b)"]))
+    source = write_rows(cli.folder, row("add", [ADD + "print(a + b)"]))
     done = cli("audit", source.name, "--out", "found", "--log-level", "debug")
     assert done.returncode == 0 and "add/correct/solutions 0: result: AC" in done.stderr, done.stderr
 
 
 def test_right_solution_that_cannot_run_is_listed_as_unusable(cli: CommandLine) -> None:
-    source = written(
+    source = write_rows(
         cli.folder, row("old", [ADD + "print(a + b)", "print 3", "raise SystemExit(3)"], ["print(3)"])
     )
     done = cli("audit", source.name, "--out", "found", "--quiet")
     assert done.returncode == 0, done.stdout + done.stderr
-    (problem,) = audit_of(cli.folder / "found")["problems"]
+    (problem,) = read_audit(cli.folder / "found")["problems"]
     assert (problem["right"]["number"], problem["right"]["of"]) == (1, 1) and len(problem["unusable"]) == 2
 
 
 def test_audit_reads_verdicts_of_solutions_from_a_dump_column(cli: CommandLine) -> None:
-    source = written(cli.folder, row("add", [ADD + "print(a + b)"]))
+    source = write_rows(cli.folder, row("add", [ADD + "print(a + b)"]))
     dump = cli.folder / "known.jsonl"
     dump.write_text(
         "".join(
@@ -160,15 +165,15 @@ def test_audit_reads_verdicts_of_solutions_from_a_dump_column(cli: CommandLine) 
     )
     done = cli("audit", source.name, "--solutions", dump.name, "--out", "found")
     assert done.returncode == FOUND, done.stderr
-    found = audit_of(cli.folder / "found")
-    assert (found["right"]["of"], found["wrong"]["number"], found["wrong"]["of"]) == (2, 1, 2)
-    assert faults(found) == {"add": ["weak"]} and "sly" in done.stdout
+    report = read_audit(cli.folder / "found")
+    assert (report["right"]["of"], report["wrong"]["number"], report["wrong"]["of"]) == (2, 1, 2)
+    assert faults_by_problem(report) == {"add": ["weak"]} and "sly" in done.stdout
     assert "validate known.jsonl --problems rows.jsonl" in done.stdout
 
 
 def test_wrong_mutant_accepted_by_all_tests_is_reported_as_weak_tests(cli: CommandLine) -> None:
     tests = {"input": ["9 1\n", "8 2\n", "7 3\n"], "output": ["9\n", "8\n", "7\n"]}
-    source = written(
+    source = write_rows(
         cli.folder,
         row(
             "most",
@@ -181,12 +186,12 @@ def test_wrong_mutant_accepted_by_all_tests_is_reported_as_weak_tests(cli: Comma
         ),
     )
     done = cli("audit", source.name, "--mutants", "8", "--out", "found", "--quiet")
-    (problem,) = audit_of(cli.folder / "found")["problems"]
+    (problem,) = read_audit(cli.folder / "found")["problems"]
     counts = problem["mutants"]
     assert done.returncode == FOUND, (done.stderr, counts)
     assert counts["judged"] == counts["rejected"] + len(counts["accepted"]) + counts["same"]
     assert any("missing case" in key for key in counts["accepted"]) and counts["same"], counts
-    assert [each["fault"] for each in problem["diagnoses"]] == ["weak"]
+    assert [diagnosis["fault"] for diagnosis in problem["diagnoses"]] == ["weak"]
 
 
 @pytest.mark.nightly
@@ -198,7 +203,7 @@ def test_audit_finds_no_fault_in_example_packages(cli: CommandLine) -> None:
 
 
 def test_expected_column_without_dump_is_refused(cli: CommandLine) -> None:
-    source = written(cli.folder, row("add", [ADD + "print(a + b)"]))
+    source = write_rows(cli.folder, row("add", [ADD + "print(a + b)"]))
     done = cli("audit", source.name, "--expected-column", "verdict")
     assert done.returncode == 2 and "Name the dump with --solutions FILE" in done.stderr
     dump = cli.folder / "known.jsonl"
@@ -221,6 +226,6 @@ def test_problem_that_cannot_be_built_is_named_with_the_reason(cli: CommandLine)
 
 
 def test_audit_of_dataset_without_solutions_is_refused(cli: CommandLine) -> None:
-    done = cli("audit", written(cli.folder, row("none", [])).name)
+    done = cli("audit", write_rows(cli.folder, row("none", [])).name)
     assert done.returncode == 2 and "no solutions of its own" in done.stderr
     assert not (cli.folder / "audits").exists()
