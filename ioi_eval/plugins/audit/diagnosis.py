@@ -17,7 +17,7 @@ from ioi_eval import (
     TestResult,
     Verdict,
 )
-from ioi_eval.models import Checker, Solution, Subtask
+from ioi_eval.models import Blob, Checker, Solution, Subtask
 from ioi_eval.plugins.audit.comparisons import is_compared, looser_checkers, loosest_checker
 from ioi_eval.plugins.audit.evidence import EvidenceCommands
 from ioi_eval.plugins.audit.outputs import describe_difference, is_reordered, normalize_words
@@ -223,10 +223,9 @@ class Diagnoser:
                 continue
             shown_failure = next((test for test in failed if test.output), failed[0])
             test = tests[shown_failure.test_name]
-            expected = "" if test.answer is None else test.answer.read_beginning(_MAX_SHOWN)
             shown_difference = (
-                describe_difference(shown_failure.output, expected)
-                if shown_failure.output and expected
+                _describe_output(shown_failure.output, test.answer)
+                if shown_failure.output and test.answer is not None
                 else shown_failure.feedback
             )
             if shown_failure.status in _EXCEEDED:  # the judge's text has times, which differ from run to run
@@ -240,7 +239,7 @@ class Diagnoser:
                 difference=shown_difference,
                 input=test.input.read_beginning(_MAX_SHOWN),
                 output=shown_failure.output[:_MAX_SHOWN],
-                expected=expected,
+                expected="" if test.answer is None else test.answer.read_beginning(_MAX_SHOWN),
             )
 
     def _add_diagnosis(
@@ -517,9 +516,10 @@ class Diagnoser:
         """Return the differences between outputs and the answer on the first of some tests."""
         first_test = _sort_tests(self._judged.problem, tests)[0]
         answer = next(test.answer for test in self._judged.problem.tests if test.name == first_test)
-        expected = "" if answer is None else answer.read().decode(errors="replace")
         return {
-            describe_difference(result.output, expected) if result.output else result.status.value
+            _describe_output(result.output, answer)
+            if result.output and answer is not None
+            else result.status.value
             for result in self._failures[first_test].values()
         }
 
@@ -527,6 +527,13 @@ class Diagnoser:
 def _is_complete_output(output: str) -> bool:
     """Return True if a row has all of an output. Without an output, it is unknown."""
     return 0 < len(output.encode(errors="replace")) < _ROW_OUTPUT_BYTES
+
+
+def _describe_output(output: str, answer: Blob) -> str:
+    """Return how an output differs from the answer. If the output may be truncated, so is the answer."""
+    if _is_complete_output(output):
+        return describe_difference(output, answer.read().decode(errors="replace"))
+    return describe_difference(output, answer.read_beginning(len(output.encode(errors="replace"))))
 
 
 def _sort_tests(problem: Problem, tests: Iterable[str]) -> list[str]:

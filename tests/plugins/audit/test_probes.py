@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ioi_eval import JudgeFailure, Problem, Submission, SubmissionResult, TestResult, Verdict
-from ioi_eval.models import Checker, CheckerKind, Solution
+from ioi_eval.models import Blob, Checker, CheckerKind, Solution
 from ioi_eval.plugins import audit
 from ioi_eval.plugins.audit.comparisons import looser_checkers, loosest_checker
 from ioi_eval.plugins.audit.diagnosis import Diagnoser, JudgedProblem, with_skipped_tests
@@ -108,6 +109,21 @@ async def test_slow_solution_does_not_count_as_other_output_of_the_same_test(tmp
     assert [(diagnosis.fault, diagnosis.rows) for diagnosis in diagnoses] == [
         (Flaw.LIMITS, ("one/correct/0.py",)),
         (Flaw.UNCLEAR, ("one/correct/1.py",)),
+    ]
+
+
+async def test_difference_of_truncated_output_is_not_a_missing_word(tmp_path: Path) -> None:
+    words = [str(number) for number in range(1000, 1400)]
+    answer = " ".join(words)
+    problem = judged(failed(Verdict.WA, answer[:400]), failed(Verdict.WA, " ".join(["7", *words[1:60]])))
+    test = replace(problem.problem.tests[0], answer=Blob.of(answer))
+    problem = dataclasses.replace(problem, problem=replace(problem.problem, tests=(test,)))
+    runner: Any = FakeScorer()
+    diagnoser = Diagnoser(problem, ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False))
+    report = await diagnoser.audit(MutantCounts(), ())
+    assert [rejection.difference for rejection in report.rejections] == [
+        "No difference in the texts shown",
+        "Word 1 is '7', expected '1000'",
     ]
 
 
