@@ -14,6 +14,8 @@ from support.runs import result_row
 from ioi_eval import (
     InputError,
     IoiEvalError,
+    Problem,
+    Results,
     Scorer,
     Store,
     Submission,
@@ -25,6 +27,7 @@ from ioi_eval import (
     score_sync,
     validate,
 )
+from ioi_eval.models import Solution, Subtask
 from ioi_eval.runs import (
     AgentOptions,
     Asking,
@@ -40,6 +43,7 @@ from ioi_eval.runs import (
     SubmissionJudged,
 )
 from ioi_eval.runs.work import Timing
+from ioi_eval.sources import Problems
 from ioi_eval.store.resources import examples_folder
 from ioi_eval.store.tasks import TASKS, read_tasks
 from ioi_eval.testing import FakeEngine
@@ -94,6 +98,22 @@ async def test_all_tests_option_runs_every_test(tmp_path: Path) -> None:
             )
             ran[every] = found.call.tests
     assert ran[False] < ran[True] == len(problems["lanterns"].tests)
+
+
+@pytest.mark.parametrize(("all_tests", "status"), [(True, "AC"), (False, "SKIPPED")])
+async def test_validate_skips_tests_that_change_no_score_unless_all_tests(
+    tmp_path: Path, all_tests: bool, status: str
+) -> None:
+    problem = Problem.of(
+        [("1", "1"), ("2", "2")],
+        id="one",
+        subtasks=(Subtask(name="all", points=1.0, tests=("1", "2")),),
+        solutions=(Solution(name="a.py", language="python", code="a", expected="correct"),),
+    )
+    engine: Any = FakeEngine({0: 0.0})
+    await validate(Problems([problem]), out=tmp_path / "run", engine=engine, all_tests=all_tests)
+    (validated,) = Results.open(tmp_path / "run")
+    assert [test.status for test in validated.tests] == ["WA", status]
 
 
 async def test_run_keeps_problem_descriptions_with_limits(tmp_path: Path) -> None:
