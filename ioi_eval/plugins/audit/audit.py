@@ -34,6 +34,7 @@ AUDIT, PAGE, PROBES = "audit.json", "audit.html", "probes.jsonl"
 RUN, MUTANTS = "run", "mutants"
 OnEvent = Callable[[object], None]
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 class AuditOptions(Value):
@@ -114,10 +115,11 @@ async def audit(
             without_factor = replace(options.timing, factor=1.0)  # the limits of mutants have the factor
             await judge(mutants.problems.values(), out / MUTANTS, replace(judging, timing=without_factor))
             await mutants.read_results(Results.open(out / MUTANTS))
-        diagnosing = (
-            Diagnoser(problem, probes).audit(*mutants.outcome_of(problem.label)) for problem in judged
-        )
-        audits = await _await_all(diagnosing, 2 * probes.slots)
+
+        async def diagnose(problem: JudgedProblem) -> ProblemAudit:
+            return await Diagnoser(problem, probes).audit(*mutants.outcome_of(problem.label))
+
+        audits = await _map_concurrently(diagnose, judged, 2 * probes.slots)
     result = _summary(source, audits, excluded, choice, options)
     (out / AUDIT).write_bytes(msgspec.json.format(msgspec.json.encode(result)) + b"\n")
     (out / PAGE).write_text(render_page(result), "utf-8")
@@ -165,7 +167,7 @@ async def _judged_problems(
         )
         return await with_skipped_tests(judged, probes)
 
-    return await _await_all(map(judged_problem, problems), 2 * probes.slots)
+    return await _map_concurrently(judged_problem, problems, 2 * probes.slots)
 
 
 def _with_used_limits(problem: Problem, label: str, validated: ValidatedSolutions, factor: float) -> Problem:
@@ -180,16 +182,18 @@ def _with_used_limits(problem: Problem, label: str, validated: ValidatedSolution
     return replace(problem, limits=replace(problem.limits, cpu_time=times.cpu_time, wall_time=wall_time))
 
 
-async def _await_all(calls: Iterable[Coroutine[Any, Any, _T]], max_running: int) -> list[_T]:
-    """Return the results of some calls, of which at most `max_running` run at the same time."""
+async def _map_concurrently(
+    function: Callable[[_T], Coroutine[Any, Any, _R]], items: Iterable[_T], max_running: int
+) -> list[_R]:
+    """Return the results of an async function for some items. At most `max_running` calls run at once."""
     slots = asyncio.Semaphore(max_running)
 
-    async def await_one(call: Coroutine[Any, Any, _T]) -> _T:
+    async def call(item: _T) -> _R:
         async with slots:
-            return await call
+            return await function(item)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(await_one(call)) for call in calls]
+        tasks = [group.create_task(call(item)) for item in items]
     return [task.result() for task in tasks]
 
 
