@@ -47,7 +47,7 @@ class Capabilities(Value):
     architecture: str
     confines: bool = False  # each stage runs in a proctor's sandbox; otherwise builds of submissions bring it
     takes_paths: bool = False  # jobs name files by path, and results name the kept files by path
-    # It starts `./proctor run` on a job's plan, also without `takes_paths`. Else a script of the job does
+    # It starts `./proctor run` on a job's plan, also without `takes_paths`. Else the job's script does
     executes_plans: bool = False
     exclusive: bool = False  # it runs a job with `exclusive` while it runs no other job
     toolchains: Mapping[str, Toolchain] = {}  # by command

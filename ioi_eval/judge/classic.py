@@ -200,9 +200,9 @@ def _list_job_files(problem: Problem, test: Test, submission: Submission) -> Ite
     yield from _list_package_files(problem)
     code = (submission.code or "").encode(errors="surrogatepass")
     yield JobFile(name=f"graders/{problem.id.lower()}.cpp", content=Blob.of(code))
-    yield JobFile(name="input.txt", content=test.input, is_reused=True)
+    yield JobFile(name="input.txt", content=test.input)
     if test.answer is not None and test.answer.size:
-        yield JobFile(name="correct_output.txt", content=test.answer, is_reused=True)
+        yield JobFile(name="correct_output.txt", content=test.answer)
 
 
 def _list_package_files(problem: Problem) -> Iterable[JobFile]:

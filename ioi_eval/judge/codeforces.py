@@ -105,8 +105,8 @@ def _list_job_files(
     yield JobFile(name=f"main.{suffix}", content=Blob.of(code))
     if problem.checker.sources:
         yield JobFile(name="checker.py", content=problem.checker.sources[0].content)
-    yield JobFile(name="input.txt", content=test.input, is_reused=True)
-    yield JobFile(name="correct_output.txt", content=test.answer or Blob.of(""), is_reused=True)
+    yield JobFile(name="input.txt", content=test.input)
+    yield JobFile(name="correct_output.txt", content=test.answer or Blob.of(""))
     memory = (problem.limits.memory or _DEFAULT_MEMORY) / _MEBIBYTE
     mode = "file" if problem.options.input_file else "stdio"
     yield JobFile(

@@ -154,7 +154,7 @@ class _UnbuiltProgram:
             if language.run() != (language.artifact_name,):
                 raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_REMEDY)
             self.build_spec = trusted_build_spec(problem, self.program, kind, limits)
-            file = JobFile(name=kind, content=Blob.of(""), executable=True, is_reused=True)
+            file = JobFile(name=kind, content=Blob.of(""), executable=True)
             self.ready = TrustedProgram(file=file, argv=(kind,))
 
 

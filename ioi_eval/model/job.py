@@ -12,15 +12,13 @@ from ioi_eval.model.values import Blob, Value
 class JobFile(Value):
     """A file of a job: a name, and a content in memory, at a path, or on the worker that built it.
 
-    `is_reused` is a hint for engines that send files to other machines and keep them there. Other engines may
-    ignore it. `copied` is only set by workers, for engines that take paths.
+    `copied` is only set by workers, for engines that take paths.
     """
 
     name: str
     content: Blob
     executable: bool = False
     text: bool | None = None  # travels as utf8 and may be the main file; None means if its bytes are UTF-8
-    is_reused: bool = False  # other jobs have the same content, too
     copied: bool = False  # the file at the content's path is shared, so programs get a copy
 
 

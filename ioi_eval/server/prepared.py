@@ -192,7 +192,14 @@ class ClassicJobEngine:
                 name="Build.java", content=Blob.of_file(graders_folder() / "java" / "Build.java")
             )
             job = msgspec.structs.replace(job, files=(*job.files, builder))
-        sources = [file for file in job.files if file.name not in _TEST_FILES]
+        # A build may outlive its request, and then the worker may drop the contents that the request named
+        sources = [
+            msgspec.structs.replace(file, content=Blob.of(await asyncio.to_thread(file.content.read)))
+            if file.content.data is None
+            else file
+            for file in job.files
+            if file.name not in _TEST_FILES
+        ]
         trusted_programs: tuple[JobFile, ...] = ()
         if package.runtime == "cms_ioi":
             trusted_sources = [file for file in sources if file.name != submission]

@@ -656,7 +656,7 @@ class Builder:
                 shared_spec, capabilities, self._grader_demand, _GRADER_USES, wait=True
             )
         return tuple(
-            JobFile(name=secret_path(name), content=built.artifact, is_reused=name == OBJECT)
+            JobFile(name=secret_path(name), content=built.artifact)
             for name, built in files.items()
             if built is not None and not built.log  # its warning would be lost
         )

@@ -443,7 +443,7 @@ sed -i -e "s#@FOLDER@#$PWD/{_BOX}#" -e "s#@PATH@#$PATH#" -e "s#@LIBRARIES@#${{LD
     return Job(
         files=(
             JobFile(name="run", content=Blob.of(script)),
-            JobFile(name=_PROCTOR, content=proctor, executable=True, is_reused=True),
+            JobFile(name=_PROCTOR, content=proctor, executable=True),
             JobFile(name=_SPEC, content=Blob.of(msgspec.json.encode(_sandbox_spec(spec, brought=is_used)))),
             *(msgspec.structs.replace(file, name=f"{_BOX}/{file.name}") for file in sandbox_files),
         ),

@@ -362,11 +362,12 @@ class _File(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _StoredFile(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file whose content the server keeps."""
+    """A file whose content the server keeps. It counts as text if `encoding` says so."""
 
     name: str
     sha256: str
     executable: bool = False
+    encoding: str = ""
 
 
 class _Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -421,27 +422,33 @@ def encode_request(
         lines: shell commands that are put before the job's first script.
     """
     script = first_script(job)
+    stored = {file.name for file in job.files if file.content.sha256 in named} - {script}
     packed = {
-        file.name
+        file.name: file.content.gzip
         for file in job.files
-        if script and isinstance(file.content, GzipBlob) and file.content.sha256 not in named
+        if script not in ("", file.name) and file.name not in stored and isinstance(file.content, GzipBlob)
     }
     if packed:
-        names = shlex.join(f"{file.name}{_GZIP_SUFFIX}" for file in job.files if file.name in packed)
-        lines += _UNPACK.format(names)
-    files = tuple(
-        _request_file(file, named, packed=file.name in packed, lines=lines if file.name == script else "")
-        for file in job.files
-    )
+        lines += _UNPACK.format(shlex.join(f"{name}{_GZIP_SUFFIX}" for name in packed))
+    files = list[_File | _StoredFile]()
+    for file in job.files:
+        if file.name in stored:
+            # Only packages with scripts of their own start these with the names of the text files
+            encoding = "" if script else _inline_file(file).encoding
+            files.append(_StoredFile(file.name, file.content.sha256, file.executable, encoding))
+        elif file.name in packed:
+            files.append(_File(f"{file.name}{_GZIP_SUFFIX}", packed[file.name], _BASE64))
+        else:
+            files.append(_inline_file(file, lines if file.name == script else ""))
     check_names(file.name for file in files)
-    if not any(isinstance(file, _File) and file.encoding == _TEXT for file in files):
+    if not any(file.encoding == _TEXT for file in files):
         raise JobRejected("files must include at least one utf8 encoded file")
     limits = {name: getattr(job, name) for name in LIMITS}
     return _ENCODER.encode(
         _Request(
             language=job.runtime,
             version=job.version,
-            files=files,
+            files=tuple(files),
             args=job.args,
             stdin=job.stdin,
             keep=keep,
@@ -452,11 +459,7 @@ def encode_request(
     )
 
 
-def _request_file(file: JobFile, named: Collection[str], *, packed: bool, lines: str) -> _File | _StoredFile:
-    if file.content.sha256 in named and not lines:
-        return _StoredFile(file.name, file.content.sha256, file.executable)
-    if packed and isinstance(file.content, GzipBlob):
-        return _File(f"{file.name}{_GZIP_SUFFIX}", file.content.gzip, _BASE64)
+def _inline_file(file: JobFile, lines: str = "") -> _File:
     data = lines.encode() + file.content.read()
     if file.text is not False:
         try:
@@ -558,8 +561,8 @@ def _decoded(index: int, file: Mapping[str, Any]) -> JobFile:
     encoding, content, name = file.get("encoding"), file.get("content"), file.get("name")
     name = name if isinstance(name, str) and name else f"file{index}.code"
     if not isinstance(content, str):
-        kept = Blob(sha256=file["sha256"], size=0)
-        return JobFile(name=name, content=kept, executable=file.get("executable") is True, text=False)
+        kept, is_text = Blob(sha256=file["sha256"], size=0), encoding == _TEXT
+        return JobFile(name=name, content=kept, executable=file.get("executable") is True, text=is_text)
     data = _bytes(content, encoding) if encoding in (_BASE64, _HEX) else content.encode(errors="replace")
     return JobFile(name=name, content=Blob.of(data), text=encoding not in (_BASE64, _HEX))
 

@@ -144,7 +144,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     tests, test_files = list[PlanTest](), list[JobFile]()
     for index, planned in chosen.tests.items():
         files = {
-            role: JobFile(name=f"t/{index}.{role}", content=content, is_reused=role != _OUTPUT_ROLE)
+            role: JobFile(name=f"t/{index}.{role}", content=content)
             for role, content in contents(program, planned).items()
         }
         test_files += files.values()
@@ -185,7 +185,7 @@ def run_job(batch: Batch, chosen: JobTests, capabilities: Capabilities) -> Job:
     max_s = math.inf if capabilities.max_run_time is None else capabilities.max_run_time / 1000
     return Job(
         files=(
-            JobFile(name=_PROCTOR, content=program.proctor, executable=True, is_reused=True),
+            JobFile(name=_PROCTOR, content=program.proctor, executable=True),
             JobFile(name=PLAN, content=Blob.of(msgspec.json.encode(plan))),
             *program.files,
             *test_files,

@@ -19,7 +19,7 @@ from ioi_eval.engines.contract import ArtifactsLost, RemoteArtifact, WorkerArtif
 from ioi_eval.engines.fleet import Endpoint
 from ioi_eval.engines.jobs.build import secret_path
 from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
-from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents
+from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, first_script
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import sent_size
 from ioi_eval.engines.piston.wire import TimeOf, Wire
@@ -77,11 +77,12 @@ class ServerContents:
 
     def worth_sending(self, job: Job) -> dict[str, Blob]:
         """Return the contents to send before a job, by hash."""
+        script = first_script(job)  # which the wire changes
         contents = {
             file.content.sha256: file.content
             for file in job.files
             if isinstance(file.content, RemoteArtifact)
-            or (file.is_reused and sent_size(file.content) >= _MIN_CONTENT_BYTES)
+            or (sent_size(file.content) >= _MIN_CONTENT_BYTES and file.name != script)
         }
         if sum(content.size for content in contents.values()) > self.space // _SPACE_PARTS:
             return {}

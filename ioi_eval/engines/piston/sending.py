@@ -25,6 +25,7 @@ from ioi_eval.engines.jobs.piston_api import (
     GzipBlob,
     decode_reply,
     encode_request,
+    first_script,
     is_between,
     message_of,
 )
@@ -434,7 +435,8 @@ async def request_of(
     See `encode_request` for `named`, `keep` and `lines`.
     """
     encode = partial(encode_request, job, named=named, keep=keep, lines=lines)
-    sent = [file.content for file in job.files if file.content.sha256 not in named]
+    is_shell_job = bool(first_script(job))  # for other jobs, encoding also reads the named contents
+    sent = [file.content for file in job.files if not is_shell_job or file.content.sha256 not in named]
     is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent)
     if is_in_memory and sum(map(sent_size, sent)) < _MIN_THREAD_BYTES:
         return Request(body=encode())

@@ -133,7 +133,7 @@ async def test_loss_of_all_ray_nodes_is_reported_before_jobs_fail(
 
 
 def job_with(content: str) -> Job:
-    big = JobFile(name="t/0.in", content=Blob.of(content), is_reused=True)
+    big = JobFile(name="t/0.in", content=Blob.of(content))
     return Job(files=(JobFile(name="run", content=Blob.of("true")), big))
 
 

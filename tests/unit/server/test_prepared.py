@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from requirements import require_language
 from server_helpers import API, Caller
@@ -238,6 +239,24 @@ async def test_abandoned_build_keeps_slot_of_its_request(watched: Watched, tmp_p
         assert (server.running, server._queue.queued) == (1, 1)
         held.go.set()
         assert (await other)[0] == 200
+
+
+async def test_build_reads_named_sources_before_it_outlives_its_request(
+    watched: Watched, tmp_path: Path
+) -> None:
+    """The worker may drop the content that a request named as soon as the request is over."""
+    held, path = Held(watched), tmp_path / "content"
+    path.write_text(RIGHT)
+    named = JobFile(name="graders/sum.cpp", content=Blob.of_file(path), text=False)
+    job = olympiad("")
+    job = msgspec.structs.replace(job, files=(named, *job.files[1:]))
+    async with ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared:
+        asked = asyncio.create_task(prepared.execute(job))
+        await until(lambda: held.begun >= 1)
+        path.unlink()
+        held.go.set()
+        await asyncio.gather(asked, return_exceptions=True)  # the run needs the file, too
+    assert [name for names in watched.builds for name in names][-1] == "built/submission"
 
 
 # --- Codeforces ------------------------------------------------------------------------------------------

@@ -295,6 +295,19 @@ def test_encoded_request_contains_only_fields_that_are_set() -> None:
     assert json.loads(hidden)["without_proc"] is True and decode_request(hidden).without_proc
 
 
+@pytest.mark.parametrize(("runtime", "is_text"), [("ioi_eval", False), ("python", True)])
+def test_named_file_counts_as_text_for_runtime_that_is_told_of_text_files(
+    runtime: str, is_text: bool
+) -> None:
+    kept = {"main": Blob.of("print()"), "noise": Blob.of(b"\xff")}
+    files = (JobFile(name=name, content=content) for name, content in kept.items())
+    named = tuple(content.sha256 for content in kept.values())
+    run = JobFile(name="run", content=Blob.of("true"))
+    body = encode_request(job(run, *files, runtime=runtime), named=named)
+    _, main, noise = decode_request(body, by_hash=True).files
+    assert (main.text, noise.text, main.content.data) == (is_text, False, None)
+
+
 @pytest.mark.parametrize("name", ["../evil", "/etc/x", "a//b", "a/./b", "", "a\0b"])
 def test_unusable_file_name_is_job_rejected(name: str) -> None:
     with pytest.raises(JobRejected, match="cannot be a file's name"):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -71,7 +73,7 @@ async def job(content: bytes = NOISE, script: str = "sha256sum < t/0.in") -> Job
     asked = Job(
         files=(
             JobFile(name="run", content=Blob.of(f"{script}\n")),
-            JobFile(name="t/0.in", content=Blob.of(content), is_reused=True),
+            JobFile(name="t/0.in", content=Blob.of(content)),
         )
     )
     return await GzipCache().pack_job(asked, SERVER)
@@ -200,15 +202,66 @@ async def test_full_worker_cache_is_retried_after_a_minute(
         assert (await received(server))[0] == 1
 
 
-async def test_small_contents_and_submissions_are_sent_inside_job(
+async def test_small_content_is_sent_inside_job(engine: EmbeddedEngine, place: Path) -> None:
+    async with worker(engine, place) as server, sender() as client:
+        await client.execute(known(server), await job(b"1 2 3\n" * 1000))
+        assert (await received(server))[0] == 0
+
+
+async def test_first_script_is_sent_inside_job_whatever_its_size(engine: EmbeddedEngine, place: Path) -> None:
+    script = JobFile(name="run", content=Blob.of(f"echo {HASH} # {NOISE.decode()[:100_000]}\n"))
+    async with worker(engine, place) as server, sender() as client:
+        assert told(await client.execute(known(server), Job(files=(script,)))) == HASH
+        assert (await received(server))[0] == 0
+
+
+async def test_large_content_of_one_job_takes_fewer_bytes_before_the_job(
     engine: EmbeddedEngine, place: Path
 ) -> None:
+    """A submitted output that no other job has: in a request, its bytes would grow by a third."""
+    program = Blob.of(random.Random(3).randbytes(100_000))
+    files = (JobFile(name="run", content=Blob.of("cksum made\n")), JobFile(name="made", content=program))
     async with worker(engine, place) as server, sender() as client:
-        there = known(server)
-        await client.execute(there, await job(b"1 2 3\n" * 1000))
-        own = JobFile(name="submission", content=Blob.of(NOISE))
-        await client.execute(there, Job(files=(*(await job(b"", "true")).files, own), runtime="bash"))
-        assert (await received(server))[0] == 0
+        assert told(await client.execute(known(server), Job(files=files)))
+        contents, size = await received(server)
+        assert contents == 1 and size < program.size + 6000
+
+
+@pytest.fixture
+def packages() -> Iterator[Path]:
+    """A folder with a package whose scripts print with which files they were started."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as base:  # sandboxes do not see /tmp
+        folder = Path(base, "greet", "1.0.0")
+        folder.mkdir(parents=True)
+        for entry in (Path(base), folder.parent):
+            entry.chmod(0o755)
+        (folder / "pkg-info.json").write_text(json.dumps({"language": "greet", "version": "1.0.0"}))
+        (folder / ".ppman-installed").touch()
+        (folder / "compile").write_text('echo "$@"\n')
+        (folder / "run").write_text('head -c 5 "$1"; echo " $@"\n')
+        yield Path(base)
+
+
+@pytest.mark.parametrize("keeps_contents", [True, False])
+async def test_package_of_worker_is_started_with_large_text_files(
+    store: Store, place: Path, packages: Path, keeps_contents: bool
+) -> None:
+    """As with files in the request: the first text file is the main one, and compilers get all of them."""
+    files = (
+        JobFile(name="data", content=Blob.of(random.Random(3).randbytes(40_000))),
+        JobFile(name="main", content=Blob.of("first" * 10_000)),
+        JobFile(name="library", content=Blob.of("second" * 10_000)),
+    )
+    async with (
+        EmbeddedEngine(store=store, slots=1, packages=(packages,)) as engine,
+        worker(engine, place) as server,
+        sender() as client,
+    ):
+        there = known(server, ROOM if keeps_contents else 0)
+        result = await client.execute(there, Job(files=files, runtime="greet", args=("x",)))
+        assert result.compile is not None and result.compile.stdout == "main library\n"
+        assert result.run.stdout == "first main x\n"
+        assert (await received(server))[0] == (3 if keeps_contents else 0)
 
 
 async def test_file_changed_on_disk_is_job_rejected(
@@ -221,7 +274,7 @@ async def test_file_changed_on_disk_is_job_rejected(
     asked = Job(
         files=(
             JobFile(name="run", content=Blob.of("true")),
-            JobFile(name="t/0.in", content=content, is_reused=True),
+            JobFile(name="t/0.in", content=content),
         )
     )
     async with worker(engine, place) as server, sender() as client:
