@@ -10,16 +10,12 @@ from ioi_eval.model.values import Blob, Value
 
 
 class JobFile(Value):
-    """A file of a job: a name, and a content in memory, at a path, or on the worker that built it.
-
-    `copied` is only set by workers, for engines that take paths.
-    """
+    """A file of a job: a name, and a content in memory, at a path, or on the worker that built it."""
 
     name: str
     content: Blob
     executable: bool = False
     text: bool | None = None  # travels as utf8 and may be the main file; None means if its bytes are UTF-8
-    copied: bool = False  # the file at the content's path is shared, so programs get a copy
 
 
 class Job(Value):

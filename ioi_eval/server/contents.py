@@ -135,9 +135,8 @@ class ContentCache:
                 self._counts["lacking"] += len(missing)
                 raise piston.lacks_contents(missing)
             self._counts["used"] += len(hashes)
-            # Each sandbox gets a copy: a program that has our uid could change the file for later jobs.
             files = tuple(
-                msgspec.structs.replace(file, content=self._blob_cache.blob(file.content.sha256), copied=True)
+                msgspec.structs.replace(file, content=self._blob_cache.blob(file.content.sha256))
                 if _is_named_by_hash(file)
                 else file
                 for file in job.files

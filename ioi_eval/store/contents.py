@@ -477,6 +477,10 @@ _FILE_MODE = 0o755
 _DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
+class CachedBlob(Blob):
+    """A content in a blob cache. Later jobs use the same file, so programs must not get more than a copy."""
+
+
 class BlobCache:
     """The blob cache of a process: files by hash in a folder of bounded size. Thread-safe."""
 
@@ -517,9 +521,9 @@ class BlobCache:
                     self._sizes.move_to_end(name)
             return tuple(name for name in names if name not in self._sizes)
 
-    def blob(self, name: str) -> Blob:
+    def blob(self, name: str) -> CachedBlob:
         """Return a content as a blob. Its file may vanish unless the content is held."""
-        return Blob(sha256=name, size=self._sizes[name], path=str(self._folder / name))
+        return CachedBlob(sha256=name, size=self._sizes[name], path=str(self._folder / name))
 
     def new_draft_path(self) -> Path:
         """Return a new path for an incoming content."""

@@ -28,6 +28,7 @@ from ioi_eval.model.errors import BrokenReply, EngineOverloaded, EngineUnavailab
 from ioi_eval.model.job import PRECOMPILED, Ending, JobFile, StageStatus
 from ioi_eval.model.protocol import Message
 from ioi_eval.rules.limits import GRACE
+from ioi_eval.store.contents import CachedBlob
 
 # --- the spec and the report of a sandbox ---------------------------------------------------
 
@@ -228,7 +229,9 @@ def fill(
     placed = []
     for file in files:
         with starting if file.executable else contextlib.nullcontext():
-            placed.append(_place(sandbox, file, uid, links, copied=file.copied))
+            # A program that has our uid could change a cached file for later jobs
+            copied = isinstance(file.content, CachedBlob)
+            placed.append(_place(sandbox, file, uid, links, copied=copied))
     return tuple(file for file in placed if file is not None)
 
 
