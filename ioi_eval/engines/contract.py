@@ -50,6 +50,7 @@ class Capabilities(Value):
     # It starts `./proctor run` on a job's plan, also without `takes_paths`. Else the job's script does
     executes_plans: bool = False
     exclusive: bool = False  # it runs a job with `exclusive` while it runs no other job
+    shares_builds: bool = False  # files of jobs may be a `SharedBuild`
     toolchains: Mapping[str, Toolchain] = {}  # by command
     runtimes: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()  # runtimes without scripts: jobs bring them, as for unknown runtimes
@@ -185,6 +186,19 @@ class WorkerArtifact(RemoteArtifact, kw_only=True):
     """A program on the worker that built it. Jobs there name it; for jobs elsewhere it is downloaded."""
 
     at: str  # the worker's address
+
+
+class SharedBuild(Blob, kw_only=True):
+    """A file that each worker may build for later jobs, such as a precompiled header.
+
+    The file makes jobs quicker and changes nothing else, so a worker without it executes jobs without it.
+    After `min_uses` such jobs, the engine may have the worker build it. Only engines with the capability
+    `shares_builds` get such files. `sha256` is the hash of everything that the file is made from.
+    """
+
+    size: int = 0  # of the content, which is only known after the build
+    build: Job  # it keeps one file
+    min_uses: int
 
 
 class ArtifactsLost(JobRejected):

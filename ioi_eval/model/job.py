@@ -10,7 +10,10 @@ from ioi_eval.model.values import Blob, Value
 
 
 class JobFile(Value):
-    """A file of a job: a name, and a content in memory, at a path, or on the worker that built it."""
+    """A file of a job: a name, and a content in memory, at a path, or on a worker.
+
+    Contents on workers are `WorkerArtifact` and `SharedBuild`, for engines that have such workers.
+    """
 
     name: str
     content: Blob
@@ -26,7 +29,7 @@ class Job(Value):
     Fields after `keep` are not in Piston's request, and every engine reads them in the same way. Some are
     only set for engines with a capability: `plan` with `takes_paths` or `executes_plans`, `exclusive` with
     `exclusive`, `without_proc` with `confines`. If an engine has none of the `accepted_toolchains` of a
-    command, it raises `ToolchainGone`. Every engine may ignore `shared_builds`.
+    command, it raises `ToolchainGone`.
     """
 
     files: tuple[JobFile, ...]
@@ -46,7 +49,6 @@ class Job(Value):
     accepted_toolchains: Mapping[str, tuple[str, ...]] = {}
     exclusive: bool = False  # the engine runs no other job at the same time
     without_proc: bool = False  # programs see no /proc, so they can name no open file and no other process
-    shared_builds: tuple[SharedBuild, ...] = ()  # builds whose files make this job quicker
 
 
 class StageStatus(StrEnum):
@@ -122,19 +124,6 @@ class Ending(Value):
 
 PRECOMPILED = ".gch"
 """Suffix of a precompiled header. A job is built without the header if there is no space for it."""
-
-
-class SharedBuild(Value):
-    """A build whose file makes many jobs quicker and changes nothing else, such as a precompiled header.
-
-    An engine may execute it after `min_uses` jobs that could use the file, keep the file on that machine, and
-    add it to later jobs there.
-    """
-
-    name: str  # the file's last name; its folder in a job is a secret of that job
-    key: str  # hash of everything that the file is made from
-    build: Job
-    min_uses: int
 
 
 class JobResult(Value):

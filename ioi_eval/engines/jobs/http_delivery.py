@@ -20,7 +20,7 @@ import logging
 import math
 import shlex
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ from ioi_eval.engines.contract import (
     Capabilities,
     Engine,
     RemoteArtifact,
+    SharedBuild,
     WorkerArtifact,
     least,
 )
@@ -46,7 +47,7 @@ from ioi_eval.engines.embedded.sandbox import (
     decode_report,
     ending_of,
 )
-from ioi_eval.engines.jobs.build import OBJECT, compile_script, source_files
+from ioi_eval.engines.jobs.build import OBJECT, compile_script, secret_path, source_files
 from ioi_eval.engines.jobs.headers import BIG, find_head, header_file_name, header_spec, min_header_uses
 from ioi_eval.engines.jobs.piston_api import GzipBlob
 from ioi_eval.engines.jobs.run import (
@@ -70,7 +71,6 @@ from ioi_eval.model.job import (
     Job,
     JobFile,
     JobResult,
-    SharedBuild,
     StageStatus,
     Toolchain,
 )
@@ -105,14 +105,18 @@ class HttpDelivery:
         tool = capabilities.tool(spec.tool, f"building a {spec.kind}")
         if spec.kind == SUBMISSION and (reason := await self.refusal(spec.main.content, capabilities)):
             return BuildResult(ended=Ending(), tool=tool, too_large=reason)
-        job = build_job(spec, tool, prebuilt, capabilities)
-        identities = tuple(offered.identity for offered in capabilities.offered(spec.tool))
-        job = msgspec.structs.replace(job, accepted_toolchains={spec.tool: identities})
         # The fork server imports the modules that a Python program's sources name, so they must be here
         may_stay = may_stay and not (spec.tool == COMMAND and capabilities.waiting)
-        if may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN:
-            shared = () if prebuilt is None else self._shared_header_builds(spec, tool, capabilities)
-            job = msgspec.structs.replace(job, keep=(spec.output,), shared_builds=shared)
+        stays = may_stay and spec.kind == SUBMISSION and spec.proctor is None and capabilities.shell() == OWN
+        if stays and prebuilt is not None:
+            prebuilt = (*prebuilt, *self._worker_headers(spec, tool, capabilities))
+        job = msgspec.structs.replace(
+            build_job(spec, tool, prebuilt, capabilities),
+            accepted_toolchains={
+                spec.tool: tuple(offered.identity for offered in capabilities.offered(spec.tool))
+            },
+            keep=(spec.output,) if stays else (),
+        )
         job = await self.contents.pack_job(job, capabilities)
 
         results = _BuildResultReader(partial(_read_build, spec, tool, capabilities))
@@ -164,19 +168,23 @@ class HttpDelivery:
             self.contents.add_gzip(build_result.content, packed)
         return build_result
 
-    def _shared_header_builds(
+    def _worker_headers(
         self, spec: BuildSpec, tool: Toolchain, capabilities: Capabilities
-    ) -> tuple[SharedBuild, ...]:
-        """Return the build of the precompiled header. The header is too large for requests."""
+    ) -> Iterator[JobFile]:
+        """Yield the precompiled header, which workers build themselves: it is too large for requests."""
         head = find_head(spec)
-        if not (self._precompiles and head) or len(capabilities.offered(spec.tool)) != 1:
-            return ()
-        header = header_spec(spec, head)
-        build = msgspec.structs.replace(build_job(header, tool, None, capabilities), keep=(header.output,))
-        key = header.key(capabilities.architecture, tool)
-        return (
-            SharedBuild(name=header_file_name(head), key=key, build=build, min_uses=min_header_uses(head)),
-        )
+        if not (self._precompiles and head and capabilities.shares_builds):
+            return
+        if len(capabilities.offered(spec.tool)) == 1:
+            header = header_spec(spec, head)
+            shared = SharedBuild(
+                sha256=header.key(capabilities.architecture, tool),
+                build=msgspec.structs.replace(
+                    build_job(header, tool, None, capabilities), keep=(header.output,)
+                ),
+                min_uses=min_header_uses(head),
+            )
+            yield JobFile(name=secret_path(header_file_name(head)), content=shared)
 
     async def refusal(self, program: Blob, capabilities: Capabilities) -> str:
         weight, max_bytes = await self.contents.weight(program), max_program_bytes(capabilities)
@@ -523,7 +531,8 @@ class GzipCache:
         script = msgspec.structs.replace(script, content=Blob.of(marking.encode() + script.content.read()))
         # On older servers programs may only enter folders that contain a file of the job, so folders that
         # only contain folders get an empty file
-        folders = {file.name.rpartition("/")[0] for file in job.files}
+        sent_files = (file for file in job.files if not isinstance(file.content, SharedBuild))
+        folders = {file.name.rpartition("/")[0] for file in sent_files}
         parents = {folder[:end] for folder in folders for end, char in enumerate(folder) if char == "/"}
         placeholders = (
             JobFile(name=f"{each}/.ioi-eval", content=Blob.of("")) for each in sorted(parents - folders)
@@ -555,7 +564,7 @@ class GzipCache:
 
     async def packed(self, content: Blob) -> Blob:
         """Return a content in memory, or with its gzip form if that is smaller in a request."""
-        if isinstance(content, RemoteArtifact):
+        if isinstance(content, RemoteArtifact | SharedBuild):
             return content
         form = await self._sent_form(content)
         if not form.is_gzip:

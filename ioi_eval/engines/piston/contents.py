@@ -15,9 +15,8 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ioi_eval.engines.contract import ArtifactsLost, RemoteArtifact, WorkerArtifact
+from ioi_eval.engines.contract import ArtifactsLost, RemoteArtifact, SharedBuild, WorkerArtifact
 from ioi_eval.engines.fleet import Endpoint
-from ioi_eval.engines.jobs.build import secret_path
 from ioi_eval.engines.jobs.headers import MAX_HEADERS, Demand
 from ioi_eval.engines.jobs.piston_api import BODY, LACKS_CONTENT, LacksContents, first_script
 from ioi_eval.engines.piston.reports import EndpointReport
@@ -31,7 +30,7 @@ from ioi_eval.model.errors import (
     JobTooLarge,
     raise_first_of_group,
 )
-from ioi_eval.model.job import Job, JobFile, JobResult, SharedBuild
+from ioi_eval.model.job import Job, JobFile, JobResult
 from ioi_eval.model.retry import CONTENTS, DECLINED_FILE, WORKER_HEADER, WORKER_PROGRAM
 from ioi_eval.model.values import Blob
 from ioi_eval.store.memory import SharedCalls
@@ -57,23 +56,37 @@ class ServerContents:
         self.held = set[str]()  # hashes
         self.declined: dict[str, float] = {}  # by hash, the time until which the content is not sent again
         self.uploads: SharedCalls[None] = SharedCalls()
-        # Files of shared builds on the server, by key. None means that the build runs or has failed
-        self.shared = dict[str, JobFile | None]()
+        # Files of shared builds on the server, by the build's hash. None: the build runs or has failed
+        self.shared = dict[str, Blob | None]()
         self.demand = Demand(MAX_HEADERS)
         self.upload_slots = asyncio.Semaphore(_MAX_UPLOADS)
 
     def begin_shared(self, shared: SharedBuild) -> bool:
         """Count a job that could have used a shared build. Return True if the build begins now."""
-        if not self.demand.is_due(shared.key, shared.min_uses) or shared.key in self.shared:
+        if not self.demand.is_due(shared.sha256, shared.min_uses) or shared.sha256 in self.shared:
             return False
-        self.shared[shared.key] = None
+        self.shared[shared.sha256] = None
         return True
 
     def forget_shared(self, shared: SharedBuild) -> None:
         """Have a shared build executed again, after as many jobs as the first time."""
-        WORKER_HEADER.log(_log, shared.name)
-        self.shared.pop(shared.key, None)
-        self.demand.forget(shared.key)
+        WORKER_HEADER.log(_log, f"{shared.build.keep[0]} {shared.sha256[:12]}")
+        self.shared.pop(shared.sha256, None)
+        self.demand.forget(shared.sha256)
+
+    def with_shared_files(self, job: Job) -> tuple[Job, dict[str, SharedBuild]]:
+        """Return a job with the files of shared builds that the server has, and these builds by content."""
+        files, builds = list[JobFile](), dict[str, SharedBuild]()
+        for file in job.files:
+            content = file.content
+            if isinstance(content, SharedBuild):
+                built = self.shared.get(content.sha256)
+                if built is None:
+                    continue
+                builds[built.sha256] = content
+                file = msgspec.structs.replace(file, content=built)
+            files.append(file)
+        return msgspec.structs.replace(job, files=tuple(files)), builds
 
     def worth_sending(self, job: Job) -> dict[str, Blob]:
         """Return the contents to send before a job, by hash."""
@@ -115,7 +128,7 @@ class ContentSender:
             if result.stayed or result.run.code != 0:
                 return result
             WORKER_PROGRAM.log(_log, f"{server.url} did not keep {', '.join(job.keep)}")
-        return await self._send(report, contents, msgspec.structs.replace(job, shared_builds=()), time)
+        return await self._send(report, contents, job, time)
 
     async def _send(
         self,
@@ -134,11 +147,7 @@ class ContentSender:
             files = tuple(file for file in job.files if file.name != _PRINT_SCRIPT)
             job = msgspec.structs.replace(job, files=files)
         for _ in range(CONTENTS.max_attempts if contents.space else 0):
-            shared_files = [
-                (shared, msgspec.structs.replace(file, name=secret_path(file.name)))
-                for shared in job.shared_builds
-                if (file := contents.shared.get(shared.key)) is not None
-            ]
+            job_with_shared, shared_builds = contents.with_shared_files(job)
             wanted = contents.worth_sending(job)
             built_there = {
                 name
@@ -150,22 +159,17 @@ class ContentSender:
             missing = [wanted[name] for name in wanted.keys() - built_there - contents.held]
             if missing:
                 await self._upload_all(report.url, contents, missing)
-            named = built_there | (wanted.keys() & contents.held)
-            named |= {file.content.sha256 for _, file in shared_files}
+            named = built_there | (wanted.keys() & contents.held) | shared_builds.keys()
             if not named:
                 break
-            job_with_shared = msgspec.structs.replace(
-                job, files=(*job.files, *(file for _, file in shared_files))
-            )
             try:
                 return await self._execute(report, job_with_shared, named, keep, time)
             except LacksContents as refusal:
                 CONTENTS.log(_log, refusal)
                 contents.held -= refusal.names
                 lost_hashes |= refusal.names
-                for shared, file in shared_files:
-                    if file.content.sha256 in refusal.names:
-                        contents.forget_shared(shared)
+                for name in refusal.names & shared_builds.keys():
+                    contents.forget_shared(shared_builds[name])
             except JobRejected as refusal:
                 if isinstance(refusal, JobTooLarge) and refusal.limit == BODY:
                     break  # the server counts the contents unpacked
@@ -182,12 +186,13 @@ class ContentSender:
         keep: tuple[str, ...],
         time: TimeOf,
     ) -> JobResult:
-        """Execute a job, with the programs of other servers among its files."""
+        """Execute a job, with the programs of other servers and without shared builds among its files."""
         files = [
             file
             if file.content.sha256 in named
             else msgspec.structs.replace(file, content=await self._fetch_content(file.content))
             for file in job.files
+            if not isinstance(file.content, SharedBuild)
         ]
         complete_job = msgspec.structs.replace(job, files=tuple(files))
         return await self._wire.execute(report, complete_job, named, keep, time)
@@ -212,7 +217,7 @@ class ContentSender:
         output = result.compile is not None and (result.compile.stdout or result.compile.stderr)
         # With a header whose compiler printed a warning, submissions would lose that warning
         if (header_file := result.stayed.get(job.keep[0])) is not None and not output:
-            contents.shared[shared.key] = JobFile(name=shared.name, content=header_file)
+            contents.shared[shared.sha256] = header_file
 
     # --- programs on the worker that built them ------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from ioi_eval.engines.contract import (
     Check,
     OnServer,
     Servers,
+    SharedBuild,
     WorkerArtifact,
     has_toolchains,
     ignore,
@@ -312,10 +313,10 @@ class ServerFleet(Fleet[EndpointReport]):
             if contradicts(str(refusal), job.runtime, report):
                 raise ServerReplaced(endpoint.url) from refusal
             raise
-        for shared in job.shared_builds:
-            if self._sender.is_due(endpoint, shared):
-                time = partial(time_for, shared.build, times=times, patience=self._patience)
-                self.spawn(self._sender.make(endpoint, shared, time))
+        for file in job.files:
+            if isinstance(file.content, SharedBuild) and self._sender.is_due(endpoint, file.content):
+                time = partial(time_for, file.content.build, times=times, patience=self._patience)
+                self.spawn(self._sender.make(endpoint, file.content, time))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
 
 

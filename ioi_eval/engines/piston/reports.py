@@ -398,6 +398,7 @@ def merged(reports: Iterable[EndpointReport]) -> Capabilities:
             architecture=most_common(report.architecture for report in all_reports if report.architecture),
             confines=all(report.is_ours for report in all_reports),
             exclusive=all(report.exclusive for report in all_reports),
+            shares_builds=True,
             toolchains={name: tools[0] for name, tools in offers_of(all_toolchains).items()},
             runtimes=tuple(dict.fromkeys(name for report in all_reports for name in report.runtimes)),
             max_files=_MAX_FILES

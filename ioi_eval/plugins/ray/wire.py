@@ -237,7 +237,7 @@ class RayWire:
         time: TimeOf,
     ) -> JobResult:
         read = await asyncio.to_thread(lambda: [_node_file(file, named) for file in job.files])
-        sent = msgspec.structs.replace(job, files=tuple(read), keep=keep, shared_builds=())
+        sent = msgspec.structs.replace(job, files=tuple(read), keep=keep)
         result: JobResult = await self._call_node(report.url, "execute", sent)
         return msgspec.structs.replace(result, endpoint=report.url)
 

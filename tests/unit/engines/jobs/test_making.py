@@ -24,6 +24,7 @@ from support.builds import checked_problem, plain_problem, submitted
 from support.engines import CPU_LIMIT, BuildSuccess, CompileError, fake_capabilities
 
 from ioi_eval import Store
+from ioi_eval.engines.contract import SharedBuild
 from ioi_eval.engines.embedded.sandbox import VERSION
 from ioi_eval.engines.jobs.build import ArtifactCache
 from ioi_eval.errors import JudgeFailure, ToolchainGone
@@ -104,6 +105,17 @@ async def test_two_stage_build_uses_compile_limits_for_compile_stage(tmp_path: P
     assert names(job)[:2] == ["compile", "run"] and job.runtime == "ioi_eval" and job.keep == ("submission",)
     assert (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit) == (20_000, 20_000, 2 << 30)
     assert (job.run_timeout, job.run_cpu_time) == (30_000, 5000)
+
+
+@pytest.mark.parametrize("shares_builds", [False, True])
+async def test_build_job_has_header_of_worker_if_engine_shares_builds(
+    tmp_path: Path, shares_builds: bool
+) -> None:
+    server, code = Server(GOOD, shares_builds=shares_builds), "#include <bits/stdc++.h>\nint main() {}\n"
+    async with opened(tmp_path, server) as artifacts:
+        await artifacts.submission(artifacts.prepared(plain_problem()), submitted(code))
+    headers = [file for file in server.jobs[0].files if isinstance(file.content, SharedBuild)]
+    assert [file.name.partition("/")[2] for file in headers] == ["bits/stdc++.h.gch"] * shares_builds
 
 
 async def test_delivered_gzip_data_is_reused_for_sending(tmp_path: Path) -> None:

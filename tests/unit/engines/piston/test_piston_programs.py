@@ -19,12 +19,17 @@ from support.engines import submission_recipe
 from support.servers import EndpointReport, Fixed, read_metrics
 
 from ioi_eval import EmbeddedEngine, PistonEngine, Scorer, Store
-from ioi_eval.engines.contract import ArtifactsLost, BuildSpec, BuildSuccess, WorkerArtifact
+from ioi_eval.engines.contract import (
+    ArtifactsLost,
+    BuildSpec,
+    BuildSuccess,
+    SharedBuild,
+    WorkerArtifact,
+)
 from ioi_eval.engines.jobs.runner import open_test_runner
 from ioi_eval.engines.piston import probe
 from ioi_eval.engines.piston.contents import Server as Endpoint
 from ioi_eval.engines.piston.probe import Prober
-from ioi_eval.model.job import SharedBuild
 from ioi_eval.models import (
     Blob,
     BuildLimits,
@@ -246,17 +251,18 @@ def _that_leaves(file: str, script: str) -> Job:
     return Job(files=tuple(JobFile(name=name, content=Blob.of(text)) for name, text in scripts), keep=(file,))
 
 
-SHARED = SharedBuild(name="shared", key="k", build=_that_leaves("seven", "echo 7 > seven\n"), min_uses=2)
-PROFITS = msgspec.structs.replace(
-    _that_leaves("made", "cat */shared 2> /dev/null || echo none; date > made\n"), shared_builds=(SHARED,)
+SHARED = SharedBuild(sha256="k", build=_that_leaves("seven", "echo 7 > seven\n"), min_uses=2)
+SHARING = _that_leaves("made", "cat */shared 2> /dev/null || echo none; date > made\n")
+SHARING = msgspec.structs.replace(
+    SHARING, files=(*SHARING.files, JobFile(name="secret/shared", content=SHARED))
 )
 
 
 async def told(client: Client, there: Endpoint) -> tuple[str, bool]:
     """Return what a job finds, and whether the next ones shall find more."""
-    result = await client.execute(there, PROFITS)
+    result = await client.execute(there, SHARING)
     assert result.compile is not None
-    return result.compile.stdout, any(client.is_due(there, shared) for shared in PROFITS.shared_builds)
+    return result.compile.stdout, client.is_due(there, SHARED)
 
 
 async def test_shared_build_runs_once_on_the_worker_and_later_jobs_use_it(workers: Workers) -> None:
