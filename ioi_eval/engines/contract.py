@@ -455,7 +455,7 @@ class Servers(Value):
 class Cluster(Protocol):
     """An engine on servers that join and leave. Other engines lack both members."""
 
-    tell: OnServer
+    on_event: OnServer
     """Receives the events of servers."""
 
     def servers(self) -> Servers: ...

@@ -31,7 +31,7 @@ async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
 def set_server_callback(engine: Engine, on_server: OnServer) -> None:
     """Set the callback for events about an engine's servers, if it has servers."""
     if (cluster := cluster_of(engine)) is not None:
-        cluster.tell = on_server
+        cluster.on_event = on_server
 
 
 def servers_found_event(engine: Engine) -> ServersFound | None:

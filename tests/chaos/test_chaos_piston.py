@@ -127,7 +127,7 @@ async def scored(
     engine = PistonEngine(
         Found(servers), per_endpoint=4, attempts=attempts, patience=patience, capabilities=PROFILE
     )
-    engine.tell = tell
+    engine.on_event = tell
     limits = BuildLimits(wall_time=0.5, cpu_time=0.5)
     fingerprint = Fingerprint(dump="d", problems={"chaos": "p"}, options={}, versions={})
     with ResultLog.open(folder, fingerprint) as journal:

@@ -142,7 +142,7 @@ class Run:
         self._store, self._cache = Store(folder / "client"), cache
         self.engine = PistonEngine(Fixed(machine.url for machine in there), attempts=30, patience=PATIENCE)
         self.heard: list[ServerChanged] = []
-        self.engine.tell = self._hear
+        self.engine.on_event = self._hear
         self.compilers: list[str] = []  # of rows that are right, in the order of their ends
         self._numbers, self._last = itertools.count(), math.inf
         self._work = asyncio.create_task(self._judged())
@@ -252,7 +252,7 @@ async def test_worker_restarted_while_idle_is_noticed(
     [machine] = await machines(1)
     engine = PistonEngine(Fixed([machine.url]), patience=PATIENCE)
     heard: list[ServerEvent] = []
-    engine.tell = heard.append
+    engine.on_event = heard.append
     job = Job(files=(JobFile(name="run", content=Blob.of("g++ -dumpfullversion")),))
     async with engine:
         before = await engine.execute(job)

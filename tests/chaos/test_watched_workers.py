@@ -53,7 +53,7 @@ async def worker(cli: CommandLine, *options: str, port: int = 0) -> AsyncIterato
 async def engine_on(port: int, heard: list[ServerEvent]) -> AsyncIterator[PistonEngine]:
     servers = Fixed([f"http://127.0.0.1:{port}"])
     engine = PistonEngine(servers, per_endpoint=2, attempts=1000, patience=PATIENCE, capabilities=PROFILE)
-    engine.tell = heard.append
+    engine.on_event = heard.append
     async with engine:
         yield engine
 

@@ -337,7 +337,7 @@ class FleetEngine(ABC):
         self._usage, self._patience = usage, patience
         self._fleet: ServerFleet | None = None
         self._exit_stack = AsyncExitStack()
-        self.tell: OnServer = ignore
+        self.on_event: OnServer = ignore
         """Receives an event for each change of a server's state, and when no server is left."""
 
     @abstractmethod
@@ -406,7 +406,7 @@ class FleetEngine(ABC):
             raise EngineUnavailable(f"the {self._kind} engine is in use already")
         async with AsyncExitStack() as opening:
             wire = await opening.enter_async_context(self._wire())
-            running = ServerFleet(wire, self._usage, self._patience, lambda event: self.tell(event))
+            running = ServerFleet(wire, self._usage, self._patience, lambda event: self.on_event(event))
             opening.push_async_callback(running.close)
             await running.begin()
             self._fleet, self._exit_stack = running, opening.pop_all()

@@ -93,7 +93,7 @@ async def told(ray: FakeCluster) -> AsyncIterator[list[ServerEvent]]:
     """What an engine on one node has said so far."""
     ray.nodes, found = ["a:1"], list[ServerEvent]()
     async with RayEngine(patience=NodePatience(look=0.05, drought=300.0)) as engine:
-        engine.tell = found.append
+        engine.on_event = found.append
         ray.engine = engine  # type: ignore[attr-defined]
         yield found
 

@@ -171,7 +171,7 @@ async def test_engine_waits_at_start_for_full_or_starting_server(status: int, ch
             server.runtimes_status = 200
 
         engine = engine_on(server)
-        engine.tell = hear
+        engine.on_event = hear
         async with engine:
             assert (await engine.execute(job("late"))).run.stdout == "late"
     [event] = heard

@@ -140,7 +140,7 @@ async def test_jobs_failing_on_healthy_servers_end_after_the_maximum_wait() -> N
         Loopback(always(500)) as b,
         engine_on(a, b, attempts=1000, patience=USUAL) as engine,
     ):
-        engine.tell = told.append
+        engine.on_event = told.append
         clock = FastForwardClock()
         jobs = [asyncio.create_task(engine.execute(job())) for _ in range(16)]
         while not all(each.done() for each in jobs):

@@ -108,7 +108,7 @@ async def on(monkeypatch: pytest.MonkeyPatch) -> Any:
                 found.urls = {there[0].url}
             engine = engine_on(*there, capabilities=None, discovery=found, **options)
             heard: list[ServerChanged] = []
-            engine.tell = lambda event: heard.append(event) if isinstance(event, ServerChanged) else None
+            engine.on_event = lambda event: heard.append(event) if isinstance(event, ServerChanged) else None
             await stack.enter_async_context(engine)
             return engine, heard
 
@@ -442,7 +442,7 @@ async def test_worker_without_namespaces_keeps_identity_under_load(store: Store)
         async with here, Server(here, ServerOptions(port=0)) as server:
             heard = list[object]()
             async with PistonEngine(discovery(server.url)) as engine, asyncio.timeout(60):
-                engine.tell = heard.append
+                engine.on_event = heard.append
                 for _ in range(30):
                     busy.submit(done.wait)
                 try:

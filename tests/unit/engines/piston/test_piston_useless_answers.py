@@ -37,7 +37,7 @@ async def test_job_failed_by_full_disk_is_retried_on_another_server() -> None:
     async with Loopback(full_disk) as full, Loopback() as good:
         heard: list[ServerEvent] = []
         async with engine_on(full, good, patience=LONG_REST) as engine:
-            engine.tell = heard.append
+            engine.on_event = heard.append
             for number in range(12):
                 assert (await engine.execute(job(str(number)), check)).run.stdout == str(number)
             assert len(full.executed) == 3 and endpoints_of(engine)[full.url].state is State.DOWN
