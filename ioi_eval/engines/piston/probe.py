@@ -76,7 +76,7 @@ static int thrown(void) {{ return own; }}
 int main(void) {{ return thrown() == 1 ? puts("{_WORKS}") < 0 : 1; }}
 """
 # It prints little, because a stock server allows 1024 bytes. A missing tool prints nothing
-LOOK = r"""exec 2>/dev/null
+INSPECTION_SCRIPT = r"""exec 2>/dev/null
 echo "machine $(uname -m)"; echo "cores $(nproc)"
 echo "file_kib $(ulimit -f)"; echo "processes $(ulimit -u)"; echo "open_files $(ulimit -n)"
 tool() {
@@ -146,7 +146,7 @@ for told in "fpc -iV" "ghc --version" "node --version" "mcs --version" "mono --v
 done
 echo end
 """
-for _word, _meant in {
+for _placeholder, _replacement in {
     "TRIAL": _TRIAL,
     "WORKS": _WORKS,
     "MODULES": " ".join(MODULES),
@@ -156,16 +156,16 @@ for _word, _meant in {
     "BIG": header_file_name(BIG),
     "FLAGS": " ".join(flag for flag in find("c++").flags if not flag.startswith("-std")),
 }.items():
-    LOOK = LOOK.replace(_word, _meant)
+    INSPECTION_SCRIPT = INSPECTION_SCRIPT.replace(_placeholder, _replacement)
 
-FIRST_STEP = 1000  # bytes
-STEPS = 13  # each doubles what was printed: four megabytes in all
+FIRST_OUTPUT_BYTES = 1000  # bytes
+OUTPUT_STEPS = 13  # each doubles what was printed: four megabytes in all
 
 
-def stairs(steps: int) -> str:
+def growing_output_script(steps: int) -> str:
     """Return a script that prints more and more, so that its output shows the server's limit."""
     return f"""exec 2>/dev/null
-size={FIRST_STEP}
+size={FIRST_OUTPUT_BYTES}
 for step in $(seq {steps}); do
   head -c $size /dev/zero | tr '\\0' x
   [ $step = 1 ] || size=$((size * 2))
@@ -174,24 +174,25 @@ done
 """
 
 
-def height(steps: int) -> int:
-    return FIRST_STEP << (steps - 1)
+def growing_output_size(steps: int) -> int:
+    """Return the number of bytes that `growing_output_script` prints."""
+    return FIRST_OUTPUT_BYTES << (steps - 1)
 
 
-def seen(output: str) -> Mapping[str, Any]:
-    """Return fields of a report. A line that is cut off or unknown is ignored."""
+def parse_inspection(output: str) -> Mapping[str, Any]:
+    """Return the fields of a report in the script's output. Broken and unknown lines are ignored."""
     lines = [line.split(" ") for line in output.split("\n")[:-1]]
     values = {line[0]: line[1] for line in lines if len(line) == 2}
     tools = (line for line in lines if line[0] == "tool" and len(line) == 5 and all(line))
     modules = {line[1]: tuple(filter(None, line[2:])) for line in lines if line[0] == "modules" and line[2:]}
     headers = tuple(sorted(line[1] for line in lines if line[0] == "header" and len(line) == 2))
-    kib = _number(values.get("file_kib"))
+    kib = _parse_number(values.get("file_kib"))
     return {
         "architecture": values.get("machine", ""),
-        "cores": _number(values.get("cores")),
+        "cores": _parse_number(values.get("cores")),
         "max_file": kib and kib * 1024,
-        "max_processes": _number(values.get("processes")),
-        "max_open_files": _number(values.get("open_files")),
+        "max_processes": _parse_number(values.get("processes")),
+        "max_open_files": _parse_number(values.get("open_files")),
         "cpp_standard": values.get("standard", ""),
         "headers": headers,
         "static": values["static"] == "yes" if "static" in values else None,
@@ -208,8 +209,8 @@ def seen(output: str) -> Mapping[str, Any]:
     }
 
 
-def _number(word: str | None) -> int | None:
-    return int(word) if word is not None and word.isdigit() else None
+def _parse_number(digits: str | None) -> int | None:
+    return int(digits) if digits is not None and digits.isdigit() else None
 
 
 # --- asking a server ---------------------------------------------------------------------------------
@@ -220,11 +221,13 @@ _MAX_OPTIONAL_ANSWER_S = 10.0  # for questions that a server need not answer
 _LIST = f"{API}/runtimes"
 # More than any limit, in ms and bytes, and not enough to make a timer of the server overflow
 _LONG, _LARGE = 10**9, 10**15
-_BODIES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
-_STOCK_BODY = 100 << 10
+_BODY_SIZES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
+_STOCK_BODY_BYTES = 100 << 10
 _LIMIT_IN_STACK = re.compile(r"the limit is (\d+) bytes")
-_MAX_THOROUGH = 8  # servers that are asked for much output; from a thousand servers it would be gigabytes
-_FEWER_STEPS = 7
+_MAX_THOROUGH_PROBES = (
+    8  # servers that are asked for much output; from a thousand servers it would be gigabytes
+)
+_FEWER_OUTPUT_STEPS = 7
 _MAX_ERROR_CHARS = 200  # of the output of a script that did not run
 
 
@@ -235,21 +238,21 @@ async def glance(wire: HttpClient, url: str, time: float) -> EndpointReport:
         if answer.status == HTTPStatus.BAD_REQUEST and url.startswith("http:") and b"HTTPS" in answer.body:
             return EndpointReport(url=url, reachable=False, reason=f"{url} {NEEDS_TLS}")
         if 300 <= answer.status < 400 and answer.moved:
-            place = answer.moved.removesuffix(_LIST)
-            return EndpointReport(url=url, reachable=False, reason=f"{url} {MOVED} {place!a}")
+            target = answer.moved.removesuffix(_LIST)
+            return EndpointReport(url=url, reachable=False, reason=f"{url} {MOVED} {target!a}")
         runtimes = decode_runtimes(answer.status, answer.body)
     except ForeignReply as error:
         return EndpointReport(url=url, reachable=False, reason=f"{url} {NO_PISTON} ({error})")
     except EngineError as error:
-        return _unusable(EndpointReport(url=url), error)
+        return _unreachable_report(EndpointReport(url=url), error)
     names = tuple(dict.fromkeys(name for runtime in runtimes for name in runtime.names))
     return EndpointReport(url=url, runtimes=names, identity=Identity(worker=answer.worker))
 
 
-def _unusable(report: EndpointReport, error: EngineError) -> EndpointReport:
+def _unreachable_report(report: EndpointReport, error: EngineError) -> EndpointReport:
     reason = str(error) if report.url in str(error) else f"{report.url}: {error}"
-    passing = Change.FULL if isinstance(error, EngineOverloaded) else Change.LOST
-    passes = passing if isinstance(error, EngineOverloaded | ServerFailed | BrokenReply) else None
+    trouble = Change.FULL if isinstance(error, EngineOverloaded) else Change.LOST
+    passes = trouble if isinstance(error, EngineOverloaded | ServerFailed | BrokenReply) else None
     return msgspec.structs.replace(report, reachable=False, reason=reason, passes=passes)
 
 
@@ -270,23 +273,23 @@ class Prober:
     """Probes the servers of one engine."""
 
     def __init__(self, wire: HttpClient, *, clock: Callable[[], float] = monotonic) -> None:
-        self._wire, self._clock = wire, clock
-        self._bodies: dict[int, Request] = {}
-        self._packing = asyncio.Lock()  # bodies are large, and the same for all servers
-        self._thorough = set[str]()  # servers that are asked for much output each time
+        self._http, self._clock = wire, clock
+        self._padded_requests: dict[int, Request] = {}
+        self._packing_lock = asyncio.Lock()  # bodies are large, and the same for all servers
+        self._thorough_urls = set[str]()  # servers that are asked for much output each time
 
     async def probe(self, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
         """Return a full report. It raises nothing: a server that cannot be probed is reported as unreachable.
 
         `runtimes` are the runtimes that jobs may use. If it is empty, they may use any runtime.
         """
-        report = await glance(self._wire, url, _MAX_ANSWER_S)
+        report = await glance(self._http, url, _MAX_ANSWER_S)
         usable = [name for name in RUNTIMES if name in report.runtimes and name in (runtimes or RUNTIMES)]
         try:
             if report.reachable:
-                report = await self._whole(report, usable[0] if usable else "")
+                report = await self._probe_fully(report, usable[0] if usable else "")
         except EngineError as error:
-            report = _unusable(report, error)
+            report = _unreachable_report(report, error)
         return msgspec.structs.replace(report, findings=findings(report))
 
     async def confined(self, report: EndpointReport, packed: bytes) -> EndpointReport:
@@ -294,133 +297,143 @@ class Prober:
         if not report.reachable or report.is_ours or report.runtime not in SHELLS:
             return report
         try:
-            asking = _script(report.runtime, "gzip -d proctor.gz && chmod +x proctor && ./proctor probe\n")
-            proctor = JobFile(name="proctor.gz", content=Blob.of(packed), text=False)
-            whole = msgspec.structs.replace(asking, files=(*asking.files, proctor))
-            run = await self._ended(report.url, whole, report.max_run_time)
-            found = answered(run.stdout.encode(), run.stderr.strip(), run.code)
+            job = _script_job(report.runtime, "gzip -d proctor.gz && chmod +x proctor && ./proctor probe\n")
+            proctor_file = JobFile(name="proctor.gz", content=Blob.of(packed), text=False)
+            job = msgspec.structs.replace(job, files=(*job.files, proctor_file))
+            run = await self._run_to_end(report.url, job, report.max_run_time)
+            checks = answered(run.stdout.encode(), run.stderr.strip(), run.code)
         except EngineError as error:
-            found = [HealthCheck(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
-        return msgspec.structs.replace(report, findings=(*report.findings, *found))
+            checks = [HealthCheck(name="confinement", ok=None, detail=f"no proctor could be tried: {error}")]
+        return msgspec.structs.replace(report, findings=(*report.findings, *checks))
 
-    async def _whole(self, report: EndpointReport, runtime: str) -> EndpointReport:
-        health = await self._server_info(report.url, "/healthz")
+    async def _probe_fully(self, report: EndpointReport, runtime: str) -> EndpointReport:
+        health = await self._fetch_server_info(report.url, "/healthz")
         fields: dict[str, Any] = {
             "runtime": runtime,
-            "server": (await self._server_info(report.url, "/")).message[:100],
+            "server": (await self._fetch_server_info(report.url, "/")).message[:100],
             "slots": health.slots,
             "contents": health.contents,
             "keeps_programs": health.keeps_programs,
             "exclusive": health.exclusive,
-            "max_body": await self._body(report.url),
-            "max_passed": await self._passed(report.url),
+            "max_body": await self._find_body_limit(report.url),
+            "max_passed": await self._find_gateway_limit(report.url),
         }
         if runtime:
             for field, name in ASKED_BY.items():
-                much = _LARGE if name.endswith("memory_limit") else _LONG
-                fields[field] = await self._limit(report.url, runtime, name, much)
+                excessive = _LARGE if name.endswith("memory_limit") else _LONG
+                fields[field] = await self._find_limit(report.url, runtime, name, excessive)
         if runtime in SHELLS:
-            if len(self._thorough) < _MAX_THOROUGH:
-                self._thorough.add(report.url)
-            steps = STEPS if report.url in self._thorough else _FEWER_STEPS
-            most = fields["max_run_time"]
-            fields["identity"] = await self._identity(report, runtime, most)
-            run = await self._ended(report.url, _script(runtime, LOOK), most)
+            if len(self._thorough_urls) < _MAX_THOROUGH_PROBES:
+                self._thorough_urls.add(report.url)
+            steps = OUTPUT_STEPS if report.url in self._thorough_urls else _FEWER_OUTPUT_STEPS
+            max_run_ms = fields["max_run_time"]
+            fields["identity"] = await self._read_identity(report, runtime, max_run_ms)
+            run = await self._run_to_end(report.url, _script_job(runtime, INSPECTION_SCRIPT), max_run_ms)
             if not run.stdout:
-                why = run.stderr.strip()[:_MAX_ERROR_CHARS] or run.message or f"it ended with code {run.code}"
-                raise EngineUnavailable(f"{report.url} {RUNS_NOTHING}: {why}")
-            fields.update({**seen(run.stdout), "isolates": run.wall_time is not None})
-            printed = len((await self._ended(report.url, _script(runtime, stairs(steps)), most)).stdout)
-            fields["max_output"] = None if printed >= height(steps) else printed
-            if await self._identity(report, runtime, most) != fields["identity"]:
+                reason = (
+                    run.stderr.strip()[:_MAX_ERROR_CHARS] or run.message or f"it ended with code {run.code}"
+                )
+                raise EngineUnavailable(f"{report.url} {RUNS_NOTHING}: {reason}")
+            fields.update({**parse_inspection(run.stdout), "isolates": run.wall_time is not None})
+            printed = len(
+                (
+                    await self._run_to_end(
+                        report.url, _script_job(runtime, growing_output_script(steps)), max_run_ms
+                    )
+                ).stdout
+            )
+            fields["max_output"] = None if printed >= growing_output_size(steps) else printed
+            if await self._read_identity(report, runtime, max_run_ms) != fields["identity"]:
                 raise EngineUnavailable(f"{report.url} {TURNED} while it was looked at")
         return msgspec.structs.replace(report, **fields)
 
-    async def _identity(self, report: EndpointReport, runtime: str, most: int | None) -> Identity:
-        run = await self._ended(
-            report.url, _script(runtime, report.identity.script), most, report.identity.worker
+    async def _read_identity(self, report: EndpointReport, runtime: str, max_run_ms: int | None) -> Identity:
+        run = await self._run_to_end(
+            report.url, _script_job(runtime, report.identity.script), max_run_ms, report.identity.worker
         )
         return msgspec.structs.replace(report.identity, tools=told(run.stdout)[0])
 
-    async def _server_info(self, url: str, path: str) -> _ServerInfo:
-        answer = await self._wire.ask("GET", url, path, _MAX_ANSWER_S)
+    async def _fetch_server_info(self, url: str, path: str) -> _ServerInfo:
+        answer = await self._http.ask("GET", url, path, _MAX_ANSWER_S)
         try:
             return _SERVER_INFO.decode(shallow(answer.body))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return _ServerInfo()
 
-    async def _limit(self, url: str, runtime: str, name: str, much: int) -> int | None:
+    async def _find_limit(self, url: str, runtime: str, name: str, excessive: int) -> int | None:
         """Return the limit that a refusal names. A server that accepts the request has no such limit."""
         try:
-            await self._run(url, _script(runtime, "true", **{name: much}))
+            await self._send_job(url, _script_job(runtime, "true", **{name: excessive}))
         except JobTooLarge as error:
-            found = limit_in(str(error))
-            return found[1] if found else None
+            limit = limit_in(str(error))
+            return limit[1] if limit else None
         except JobRejected:
             return None
         return None
 
-    async def _body(self, url: str) -> int | None:
+    async def _find_body_limit(self, url: str) -> int | None:
         """Return the limit of a body, by requests that are refused for their size or content."""
-        taken = _STOCK_BODY
-        for size in _BODIES:
+        accepted_bytes = _STOCK_BODY_BYTES
+        for size in _BODY_SIZES:
             # The body is small when compressed, and the limit counts it uncompressed
-            async with self._packing:
-                if size not in self._bodies:
+            async with self._packing_lock:
+                if size not in self._padded_requests:
                     padded = b'{"pad":"%b"}' % (b"x" * (size - 10))
-                    self._bodies[size] = await to_its_end(partial(compressed, padded))
-            answer = await self._wire.ask("POST", url, f"{API}/execute", _MAX_ANSWER_S, self._bodies[size])
+                    self._padded_requests[size] = await to_its_end(partial(compressed, padded))
+            answer = await self._http.ask(
+                "POST", url, f"{API}/execute", _MAX_ANSWER_S, self._padded_requests[size]
+            )
             try:
                 decode_reply(answer.status, answer.body, endpoint=url)
             except JobTooLarge as error:
                 match = _LIMIT_IN_STACK.search(str(error))
-                return int(match[1]) if match else taken
+                return int(match[1]) if match else accepted_bytes
             except JobRejected:
-                taken = size
+                accepted_bytes = size
         return None
 
-    async def _passed(self, url: str) -> int | None:
+    async def _find_gateway_limit(self, url: str) -> int | None:
         """Return the limit of a gateway, by headers of requests: it may count a body compressed."""
-        for size in reversed(_BODIES):
-            if await self._wire.lets_through(url, size, _MAX_OPTIONAL_ANSWER_S) is not False:
-                return None if size == _BODIES[-1] else size
-        return _STOCK_BODY
+        for size in reversed(_BODY_SIZES):
+            if await self._http.lets_through(url, size, _MAX_OPTIONAL_ANSWER_S) is not False:
+                return None if size == _BODY_SIZES[-1] else size
+        return _STOCK_BODY_BYTES
 
-    async def _ended(self, url: str, job: Job, max_ms: int | None, worker: str = "") -> Ending:
-        """Return the ending of a script that had enough time.
+    async def _run_to_end(self, url: str, job: Job, server_max_ms: int | None, worker: str = "") -> Ending:
+        """Return the ending of a script that had enough max_s.
 
-        `max_ms` is the server's limit, and `worker` the identity of a worker.
+        `server_max_ms` is the server's limit, and `worker` the identity of a worker.
         """
-        given = 0
+        timeout_ms = 0
         for attempt in range(1, PROBE.max_attempts + 1):
-            time = _MAX_ANSWER_S * 2 ** (attempt - 1)
-            given = round(time * 1000 / 2)
-            given = min(given, max_ms or given)
-            begun = self._clock()
-            late = f"{url} stopped a script after {given / 1000:g} s"
+            max_s = _MAX_ANSWER_S * 2 ** (attempt - 1)
+            timeout_ms = round(max_s * 1000 / 2)
+            timeout_ms = min(timeout_ms, server_max_ms or timeout_ms)
+            started_s = self._clock()
+            reason = f"{url} stopped a script after {timeout_ms / 1000:g} s"
             try:
-                timed = msgspec.structs.replace(job, run_timeout=given)
-                run = (await self._run(url, timed, time, worker)).run
-                if not _was_stopped(run, given, self._clock() - begun):
+                timed_job = msgspec.structs.replace(job, run_timeout=timeout_ms)
+                run = (await self._send_job(url, timed_job, max_s, worker)).run
+                if not _was_stopped_by_limit(run, timeout_ms, self._clock() - started_s):
                     return run
             except LateAnswer as error:
-                late = str(error)
-            PROBE.log(_log, late, attempt)
-        ended = PROBE.describe_exhaustion(PROBE.max_attempts)
+                reason = str(error)
+            PROBE.log(_log, reason, attempt)
+        used_up = PROBE.describe_exhaustion(PROBE.max_attempts)
         raise EngineUnavailable(
-            f"{url} {TOO_SLOW}: a script of ours did not end in {given / 1000:g} s there {ended}"
+            f"{url} {TOO_SLOW}: a script of ours did not end in {timeout_ms / 1000:g} s there {used_up}"
         )
 
-    async def _run(self, url: str, job: Job, time: float = _MAX_ANSWER_S, worker: str = "") -> JobResult:
-        return await self._wire.execute(url, Request(body=encode_request(job)), time, worker)
+    async def _send_job(self, url: str, job: Job, time: float = _MAX_ANSWER_S, worker: str = "") -> JobResult:
+        return await self._http.execute(url, Request(body=encode_request(job)), time, worker)
 
 
-def _was_stopped(run: Ending, given: int, took: float) -> bool:
+def _was_stopped_by_limit(run: Ending, timeout_ms: int, elapsed_s: float) -> bool:
     """Return True if a time limit may have ended the job. Older servers do not report it."""
     if run.status is not None:
         return run.status is StageStatus.TO
-    return run.code != 0 and took * 1000 >= given
+    return run.code != 0 and elapsed_s * 1000 >= timeout_ms
 
 
-def _script(runtime: str, text: str, **limits: int) -> Job:
-    return Job(files=(JobFile(name="run", content=Blob.of(text)),), runtime=runtime, **limits)  # type: ignore[arg-type]
+def _script_job(runtime: str, script: str, **limits: int) -> Job:
+    return Job(files=(JobFile(name="run", content=Blob.of(script)),), runtime=runtime, **limits)  # type: ignore[arg-type]

@@ -23,7 +23,14 @@ from ioi_eval import EmbeddedEngine, Store
 from ioi_eval.engines.contract import Change
 from ioi_eval.engines.jobs.piston_api import LIMITS
 from ioi_eval.engines.piston import probe, sending
-from ioi_eval.engines.piston.probe import LOOK, STEPS, Prober, height, seen, stairs
+from ioi_eval.engines.piston.probe import (
+    INSPECTION_SCRIPT,
+    OUTPUT_STEPS,
+    Prober,
+    growing_output_script,
+    growing_output_size,
+    parse_inspection,
+)
 from ioi_eval.engines.piston.reports import EndpointReport, findings, merged
 from ioi_eval.engines.piston.sending import HttpClient, Request
 from ioi_eval.engines.piston.uses import uses
@@ -37,7 +44,7 @@ SAMPLES = Path(__file__).parents[1] / "jobs" / "piston_samples"
 def bodies_are_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small bodies, as to pack 32 MB takes longer than all else; not for a server that takes all."""
     if request.function is not test_probe_of_unlimited_worker_finds_no_problem:
-        monkeypatch.setattr(probe, "_BODIES", probe._BODIES[:2])
+        monkeypatch.setattr(probe, "_BODY_SIZES", probe._BODY_SIZES[:2])
 
 
 async def probed(url: str, **options: Any) -> EndpointReport:
@@ -186,7 +193,7 @@ def old_server(limit: int = 3000) -> Answer:
         words = (
             "machine aarch64\ntool g++ /usr/bin/g++ 8.3.0 0123\nstandard gnu++17\nstatic no\nopen_files 9\n"
         )
-        out = "x" * 1500 if text == stairs(STEPS) else words
+        out = "x" * 1500 if text == growing_output_script(OUTPUT_STEPS) else words
         return told(JobResult(run=Ending(stdout=out, code=0)))
 
     return answer
@@ -218,7 +225,11 @@ def busy_server(script: str, *stopped: Ending) -> Answer:
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         if asked.files[0].content.read().decode() != script:
             return told(JobResult(run=Ending(stdout=WORDS, code=0)))
-        out = "x" * height(STEPS) if script == stairs(STEPS) else WORDS
+        out = (
+            "x" * growing_output_size(OUTPUT_STEPS)
+            if script == growing_output_script(OUTPUT_STEPS)
+            else WORDS
+        )
         return told(JobResult(run=left.pop(0) if left else Ending(stdout=out, code=0)))
 
     return answer
@@ -230,19 +241,19 @@ async def probed_in(seconds: float, server: Loopback) -> EndpointReport:
         return await Prober(wire, clock=count(step=seconds).__next__).probe(server.url)
 
 
-@pytest.mark.parametrize("script", [LOOK, stairs(STEPS)])
+@pytest.mark.parametrize("script", [INSPECTION_SCRIPT, growing_output_script(OUTPUT_STEPS)])
 @pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
 async def test_probe_script_that_timed_out_is_repeated_with_more_time(script: str, stopped: Ending) -> None:
     async with Loopback(busy_server(script, stopped, stopped)) as server:
         report = await probed_in(60, server)
         asked = [job.run_timeout for job in server.executed if job.files[0].content.read() == script.encode()]
     assert report.reachable and report.toolchains["python3"].version == "3.11.2"
-    if script == stairs(STEPS):
+    if script == growing_output_script(OUTPUT_STEPS):
         assert report.max_output is None
     assert asked == [30_000, 60_000, 120_000]
 
 
-@pytest.mark.parametrize("script", [LOOK, stairs(STEPS)])
+@pytest.mark.parametrize("script", [INSPECTION_SCRIPT, growing_output_script(OUTPUT_STEPS)])
 @pytest.mark.parametrize("stopped", [TIMED_OUT, KILLED])
 async def test_server_too_slow_for_probe_is_reported_as_slow(script: str, stopped: Ending) -> None:
     async with Loopback(busy_server(script, *[stopped] * 3)) as server:
@@ -255,7 +266,7 @@ async def test_server_too_slow_for_probe_is_reported_as_slow(script: str, stoppe
 async def test_probe_script_killed_early_is_not_counted_as_timeout() -> None:
     """A server from before isolate kills what prints too much, and does not say why."""
     stopped = Ending(stdout="x" * 1000, code=None, signal="SIGKILL")
-    async with Loopback(busy_server(stairs(STEPS), *[stopped] * 3)) as server:
+    async with Loopback(busy_server(growing_output_script(OUTPUT_STEPS), *[stopped] * 3)) as server:
         report = await probed_in(1, server)
     assert report.reachable and report.max_output == 1000
 
@@ -276,7 +287,7 @@ async def test_capabilities_come_from_the_working_server_among_broken_servers() 
     async with (
         Loopback(broken) as a,
         Loopback(broken) as b,
-        Loopback(busy_server(LOOK)) as well,
+        Loopback(busy_server(INSPECTION_SCRIPT)) as well,
         engine_on(a, b, well, capabilities=None) as engine,
     ):
         assert (await engine.capabilities()).architecture == "aarch64"
@@ -369,10 +380,12 @@ async def test_cancelled_probe_raises_cancelled_error() -> None:
 
 
 def test_truncated_or_unknown_probe_output_is_ignored() -> None:
-    fields = seen("machine x86_64\ncores 4\nfile_kib unlimited\ntool g++ /usr/bin/g++\nwhat is this\nproces")
+    fields = parse_inspection(
+        "machine x86_64\ncores 4\nfile_kib unlimited\ntool g++ /usr/bin/g++\nwhat is this\nproces"
+    )
     assert (fields["architecture"], fields["cores"], fields["max_file"]) == ("x86_64", 4, None)
     assert fields["toolchains"] == {} and fields["max_processes"] is None and fields["static"] is None
-    assert seen("")["architecture"] == ""
+    assert parse_inspection("")["architecture"] == ""
 
 
 @pytest.mark.parametrize("has_archive", [True, False])
@@ -392,16 +405,18 @@ async def test_kotlin_version_is_read_from_file_without_starting_compiler(
     if has_archive:
         with zipfile.ZipFile(own / "lib" / "kotlin-compiler.jar", "w") as archive:
             archive.writestr("META-INF/MANIFEST.MF", "Implementation-Version: 2.1.0-rc\r\nMain-Class: X\r\n")
-    script = ("bash", "-c", LOOK)
+    script = ("bash", "-c", INSPECTION_SCRIPT)
     running = await asyncio.create_subprocess_exec(
         *script, cwd=tmp_path, env={"PATH": str(tools)}, stdout=asyncio.subprocess.PIPE
     )
     words, _ = await running.communicate()
-    assert seen(words.decode())["toolchains"]["kotlinc"].version == ("2.1.0-rc" if has_archive else "1.9.2")
+    assert parse_inspection(words.decode())["toolchains"]["kotlinc"].version == (
+        "2.1.0-rc" if has_archive else "1.9.2"
+    )
 
 
 def test_output_of_output_limit_script_has_known_size() -> None:
-    assert height(STEPS) == 4_096_000 and height(1) == 1000
+    assert growing_output_size(OUTPUT_STEPS) == 4_096_000 and growing_output_size(1) == 1000
 
 
 # --- lines for a reader ------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def found() -> dict[tuple[Any, ...], Ending]:
 @pytest.fixture
 def looked_at_once(found: dict[tuple[Any, ...], Ending], monkeypatch: pytest.MonkeyPatch) -> None:
     """The findings of a probe's script on the first worker, for all: they are on this machine."""
-    ended = Prober._ended
+    ended = Prober._run_to_end
 
     async def once(prober: Prober, url: str, job: Job, *limits: Any) -> Ending:
         asked = (job.files[0].content.sha256, job.runtime, *limits)
@@ -115,8 +115,8 @@ def looked_at_once(found: dict[tuple[Any, ...], Ending], monkeypatch: pytest.Mon
             found[asked] = await ended(prober, url, job, *limits)
         return found[asked]
 
-    monkeypatch.setattr(Prober, "_ended", once)
-    monkeypatch.setattr(probe, "_BODIES", probe._BODIES[:1])
+    monkeypatch.setattr(Prober, "_run_to_end", once)
+    monkeypatch.setattr(probe, "_BODY_SIZES", probe._BODY_SIZES[:1])
 
 
 @asynccontextmanager
