@@ -38,7 +38,7 @@ from ioi_eval.engines.piston.reports import (
     limits_in_short,
     remedies,
 )
-from ioi_eval.engines.piston.uses import IN_SHORT, ServerRole, ServerUse, packages_of, uses
+from ioi_eval.engines.piston.uses import ROLE_NAMES, ServerRole, ServerUse, choose_uses, describe_packages
 from ioi_eval.engines.registry import EngineChoice, open_nodes
 from ioi_eval.model.errors import EngineUnavailable, InputError
 from ioi_eval.model.values import Value
@@ -194,7 +194,7 @@ class ClusterFindings(Value):
             return ("-", "-", "-", "-", "nothing: not reachable")
         return (
             re.sub(r"^Piston v", "", report.server) or "unknown",
-            packages_of(report.runtimes),
+            describe_packages(report.runtimes),
             _describe_compilers(report),
             limits_in_short(report),
             self._describe_use(report),
@@ -206,7 +206,7 @@ class ClusterFindings(Value):
             return f"nothing: {server_use.reason}"
         failed_checks = [line.name for line in report.findings if line.ok is False]
         if report.url in self.good:
-            return IN_SHORT[server_use.use] + (
+            return ROLE_NAMES[server_use.use] + (
                 f", but no {' or '.join(failed_checks)}" if failed_checks else ""
             )
         return f"nothing before it has: {', '.join(failed_checks)}"
@@ -278,7 +278,7 @@ async def _build_gzipped_proctor() -> bytes | None:
 
 def combine_reports(reports: Sequence[EndpointReport]) -> ClusterFindings:
     reachable = [report for report in reports if report.reachable]
-    cluster_uses = uses(reachable)
+    cluster_uses = choose_uses(reachable)
     used_reports = [report for report in reachable if report.url not in cluster_uses.not_used]
     ok = any(_has_no_failure(report.findings) for report in used_reports)
     # If one server can judge, a server without a compiler gets the programs that it compiles.

@@ -44,7 +44,7 @@ from ioi_eval.engines.piston.reports import (
     why_not,
 )
 from ioi_eval.engines.piston.sending import LATE, Tokens
-from ioi_eval.engines.piston.uses import Uses, uses
+from ioi_eval.engines.piston.uses import ClusterUses, choose_uses
 from ioi_eval.engines.piston.wire import HttpWire, Wire
 from ioi_eval.model.errors import EngineUnavailable, InputError, JobRejected, ServerReplaced
 from ioi_eval.model.job import Job, JobResult
@@ -164,7 +164,7 @@ class ServerFleet(Fleet[EndpointReport]):
         self._sender = ContentSender(wire)
         self._initial_capabilities: Capabilities | None = None  # set if all compilers must stay the same
         self._inspection_slots = asyncio.Semaphore(_MAX_INSPECTIONS)
-        self.uses: Uses | None = None  # of the first servers; None if the caller gave the capabilities
+        self.uses: ClusterUses | None = None  # of the first servers; None if the caller gave the capabilities
         self.reports = dict[str, EndpointReport]()  # the last report of each address
         self.capabilities = usage.capabilities or Capabilities(name="", architecture="")
 
@@ -175,7 +175,7 @@ class ServerFleet(Fleet[EndpointReport]):
             raise EngineUnavailable(self._wire.none_found)
         reports = await self._first_look()
         if self._usage.capabilities is None:
-            self.uses = uses(reports, self._usage.job)
+            self.uses = choose_uses(reports, self._usage.job)
             not_used = self.uses.not_used
             used_reports = [report for report in reports if report.url not in not_used]
             if self._usage.same_compiler and (differing := differences(used_reports)):
@@ -385,7 +385,7 @@ class FleetEngine(ABC):
             unreachable={each.url: each.reason for each in self.reports if not each.reachable},
             differences=differences(used_reports),
             standings=tuple(endpoint.standing for endpoint in self.endpoints),
-            uses="" if uses is None else uses.line,
+            uses="" if uses is None else uses.summary,
             jobs="" if uses is None else uses.use,
             cores=self._usable_cores(used_reports),
         )

@@ -36,7 +36,7 @@ PACKAGES = (
 )
 """The packages that jobs can use, the most useful first."""
 
-IN_SHORT = {ServerRole.BATCHES: "many tests a job", ServerRole.CLASSIC: "classic jobs"}
+ROLE_NAMES = {ServerRole.BATCHES: "many tests a job", ServerRole.CLASSIC: "classic jobs"}
 """Short name of each use of a server, for tables."""
 _ROLES_OF_SHAPE: dict[JobShape, tuple[ServerRole, ...]] = {
     "auto": (ServerRole.BATCHES, ServerRole.CLASSIC),
@@ -52,7 +52,7 @@ class ServerUse(Value):
     reason: str = ""  # why it is not used
 
 
-class Uses(Value):
+class ClusterUses(Value):
     """The uses of reachable servers, by address."""
 
     use: ServerRole  # of most servers, by which the run's tests are judged
@@ -64,7 +64,7 @@ class Uses(Value):
         return {server.url: server.reason for server in self.servers if server.use is ServerRole.NONE}
 
     @property
-    def line(self) -> str:
+    def summary(self) -> str:
         """Return the number and use of servers of each kind: "2 with bash, 1 with ... is not used"."""
         names = [package.name for package in PACKAGES]
         order = sorted(
@@ -82,7 +82,7 @@ class Uses(Value):
         return "" if use is self.use else " for C++, by classic jobs"
 
 
-def uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> Uses:
+def choose_uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> ClusterUses:
     """Return the use of each reachable server.
 
     Servers get the best jobs that one of them can do, unless `job` asks for others. A server that is not
@@ -113,13 +113,13 @@ def uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> Uses:
     servers = (
         ServerUse(
             url=report.url,
-            kind=packages_of(report.runtimes) + _handicap_suffix(report, use, used),
+            kind=describe_packages(report.runtimes) + _handicap_suffix(report, use, used),
             use=used.get(report.url, ServerRole.NONE),
             reason="" if report.url in used else reasons.get(report.url) or _unused_reason(report, use),
         )
         for report in reachable
     )
-    return Uses(use=use, servers=tuple(servers))
+    return ClusterUses(use=use, servers=tuple(servers))
 
 
 def _choose_role(
@@ -158,7 +158,7 @@ def _handicap_suffix(report: EndpointReport, use: ServerRole, used: Mapping[str,
 
 def _unused_reason(report: EndpointReport, use: ServerRole) -> str:
     if not _can_start(report, use):
-        return f"it has {packages_of(report.runtimes)}, and others take {IN_SHORT[use]}"
+        return f"it has {describe_packages(report.runtimes)}, and others take {ROLE_NAMES[use]}"
     return "; ".join(_low_limits(report))
 
 
@@ -166,7 +166,7 @@ def _known_packages(runtimes: Collection[str]) -> list[ServerPackage]:
     return [package for package in PACKAGES if not package.runtimes.isdisjoint(runtimes)]
 
 
-def packages_of(runtimes: Collection[str]) -> str:
+def describe_packages(runtimes: Collection[str]) -> str:
     """Return the packages of a server that jobs can use, for display."""
     packages = _known_packages(runtimes)
     if packages and ServerRole.BATCHES in packages[0].uses:

@@ -33,7 +33,7 @@ from ioi_eval.engines.piston.probe import (
 )
 from ioi_eval.engines.piston.reports import EndpointReport, findings, merged
 from ioi_eval.engines.piston.sending import HttpClient, Request
-from ioi_eval.engines.piston.uses import uses
+from ioi_eval.engines.piston.uses import choose_uses
 from ioi_eval.errors import ServerReplaced
 from ioi_eval.models import Ending, Job, JobResult, StageStatus
 
@@ -530,7 +530,7 @@ def test_codeforces_package_is_detected_by_its_languages() -> None:
     ok, detail, _ = lines_of(runtimes=names)["runtime"]
     assert ok is None and "only codeforces" in detail
     apart = [EndpointReport(url="http://a", runtimes=names), EndpointReport(url="http://b", runtimes=("go",))]
-    assert list(uses(apart).not_used) == ["http://b"]
+    assert list(choose_uses(apart).not_used) == ["http://b"]
 
 
 def test_server_without_shell_gets_no_machine_findings() -> None:

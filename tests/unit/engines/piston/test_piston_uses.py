@@ -9,7 +9,7 @@ from support.servers import EndpointReport
 
 from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.piston.reports import COMPILER
-from ioi_eval.engines.piston.uses import ServerRole, uses
+from ioi_eval.engines.piston.uses import ServerRole, choose_uses
 from ioi_eval.models import Toolchain
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -73,7 +73,7 @@ BATCHES, CLASSIC, NONE = ServerRole.BATCHES, ServerRole.CLASSIC, ServerRole.NONE
 def test_each_server_is_used_for_best_common_kind_of_job(
     kinds: list[str], job: Any, expected: list[ServerRole]
 ) -> None:
-    found = uses(servers(*kinds), job)
+    found = choose_uses(servers(*kinds), job)
     assert [each.use for each in found.servers] == expected
     assert all(bool(each.reason) == (each.use is NONE) for each in found.servers)
     assert found.use == max(expected, key=[NONE, CLASSIC, BATCHES].index)
@@ -94,15 +94,18 @@ def test_each_server_is_used_for_best_common_kind_of_job(
     ],
 )
 def test_usage_line_counts_servers_by_runtime(kinds: list[str], line: str) -> None:
-    assert uses(servers(*kinds)).line == line
+    assert choose_uses(servers(*kinds)).summary == line
 
 
 def test_line_of_classic_jobs_names_no_machine() -> None:
-    assert uses(servers("own", "cms"), "classic").line == "1 with ioi_eval, 1 with cms_ioi only is not used"
+    assert (
+        choose_uses(servers("own", "cms"), "classic").summary
+        == "1 with ioi_eval, 1 with cms_ioi only is not used"
+    )
 
 
 def test_unused_servers_are_listed_with_reason() -> None:
-    found = uses(servers("own", "low", "cms", "arm", "own"))
+    found = choose_uses(servers("own", "low", "cms", "arm", "own"))
     assert found.not_used == {
         "http://1-low": "output only up to 1 kB",
         "http://2-cms": "it has cms_ioi only, and others take many tests a job",
