@@ -1,4 +1,4 @@
-"""The wheel is whole: installed where there is no checkout, it brings the examples out and scores them."""
+"""The wheel is complete: installed without a checkout, it contains the examples and scores them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIMIT = 6  # submissions; that all of them score is shown elsewhere
 
 
 def call(*argv: str | Path, cwd: Path) -> str:
-    """Runs a program that cannot see the checkout; its output."""
+    """Run a program that cannot see the checkout, and return its output."""
     env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     env |= {"IOI_EVAL_CACHE": str(cwd / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     env["PATH"] = "/usr/local/bin:/usr/bin:/bin"  # without all that a user has
@@ -53,7 +53,7 @@ def build_wheel(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(shared: Path) -> Path:
-    """One for the tests of all workers: what it brings is compiled for two machines."""
+    """Return a wheel, built once for all test processes. Its binaries are compiled for two machines."""
     (built,) = built_once(shared / "wheel", build_wheel).glob("*.whl")
     return built
 
@@ -81,7 +81,7 @@ def tools(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.nightly
 def test_program_using_the_wheel_passes_mypy_strict(tools: Path, tmp_path: Path) -> None:
-    """The page on the library, checked in a project that has only the wheel."""
+    """It checks the code of docs/library.md in a project that has only the wheel."""
     page = (ROOT / "docs" / "library.md").read_text()
     project = tmp_path / "project"
     project.mkdir()
@@ -108,7 +108,7 @@ print(result.tests[0].status.value, result.confinement["interpreter"])
 
 
 def compiled(machine: str, folder: Path) -> dict[str, bytes]:
-    """Return what a cross compiler makes of the sources for another machine."""
+    """Return the binaries that a cross compiler builds from the sources."""
     compiler = f"{machine}-linux-gnu-g++"
     if shutil.which(compiler) is None:
         skip_or_fail_in_ci(f"g++-{machine.replace('_', '-')}-linux-gnu")
@@ -122,7 +122,7 @@ def compiled(machine: str, folder: Path) -> dict[str, bytes]:
 def test_wheel_binaries_equal_a_build_of_the_sources(
     wheel: Path, tools: Path, proctor: Path, library: bytes, tmp_path: Path
 ) -> None:
-    """For both machines, byte for byte what is built elsewhere; and with it Python needs no compiler."""
+    """For both machines, byte for byte. With them no compiler is needed for Python."""
     here, [other] = platform.machine(), {*KINDS} - {platform.machine()}
     with zipfile.ZipFile(wheel) as archive:
         names = {name: name.partition(f"/_data/{BINARIES}/")[2] for name in archive.namelist()}
@@ -144,7 +144,7 @@ def test_wheel_binaries_equal_a_build_of_the_sources(
 
 @pytest.mark.nightly
 def test_installed_wheel_scores_the_examples_without_a_checkout(tools: Path, tmp_path: Path) -> None:
-    """By the commands that README.md shows."""
+    """It uses the commands of README.md."""
     outside = tmp_path / "outside"
     outside.mkdir()
     assert call(tools / "ioi-eval", "package", "packages", cwd=outside) == "packages/ioi_eval/1.0.0\n"

@@ -72,8 +72,9 @@ class Attack:
 
 
 def attack_program(heading: str, name: str, layers: str, body: str, **more: Any) -> Attack:
-    """Return an attack in C++ that gets WA or RE, unless `more` sets other verdicts. `layers` is a string of
-    names.
+    """Return a C++ attack whose verdict is WA or RE unless `more` sets others.
+
+    `layers` is a string of names.
     """
     fields = {"verdicts": (WA, RE), **more}
     return Attack(heading=heading, name=name, layers=tuple(layers.split()), body=body, **fields)
@@ -91,9 +92,10 @@ IN_TIME = {"polling", "rlimit-cpu"}  # layers that stop programs which run too l
 
 
 def seconds_of_work(attack: Attack, away: Collection[str]) -> float:
-    """Return how long a program works in a trial: practically forever if a layer must stop it in time.
+    """Return how long a program works in a trial:
 
-    The kernel counts RLIMIT_CPU by ticks, and many are lost if a hypervisor takes the processor away.
+    practically forever if a layer must stop it in time. The kernel counts RLIMIT_CPU in ticks, and loses many
+    of them if a hypervisor takes the processor away.
     """
     stopping = IN_TIME & {*attack.layers} - {*away}
     return 60 if stopping else 3 if getattr(attack, "language", "") == "java" else 1  # twice the limit

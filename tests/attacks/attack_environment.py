@@ -1,4 +1,4 @@
-"""The surroundings of attacks: secrets in files, a listening socket, and names to find leftovers."""
+"""The environment of attacks: secrets in files, a listening socket, and names that identify leftovers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ def prepared(workshop: Path) -> Iterator[AttackEnvironment]:
 
 @contextmanager
 def lost(workshop: Path) -> Iterator[AttackEnvironment]:
-    """For attacks that may succeed because layers are missing: removes what they leave in shared memory."""
+    """Yield an environment for attacks that may succeed because layers are missing.
+
+    Shared memory that they leave is removed.
+    """
     with prepared(workshop) as ground:
         try:
             yield ground

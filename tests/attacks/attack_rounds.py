@@ -1,7 +1,7 @@
-"""Attacks from end to end: each kind is a round of submissions or jobs on an engine, with their expected
-results.
+"""End-to-end attacks.
 
-A round returns a verdict for every attack, with a message if it is not as expected.
+Each kind is a round of submissions or jobs on an engine, with expected results. A round returns a verdict for
+every attack, with a message if it is unexpected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Attacks by several processes, and the tasks that they run on.
+"""Attacks by two processes that must not communicate.
 
-The first process knows a token, and the second one gets full marks for it. Each attack is a pair: what the
-first does, and how the second detects it. The same pairs run on Communication, TwoSteps and Interactive.
+The first process knows a token, and the second one gets full marks for it. Each attack is a pair of programs
+for Communication, TwoSteps and Interactive: how the first sends the token, and how the second receives it.
 """
 
 from __future__ import annotations

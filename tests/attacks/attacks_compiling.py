@@ -1,6 +1,7 @@
-"""Attacks at compile time: sources that include secrets, and sources that are too much for a compiler.
+"""Attacks at compile time:
 
-What a C++ source includes ends up in its program, which prints it, or in the compiler's words.
+sources that include secrets, and sources that exhaust a compiler. An included file ends up in the program,
+which prints it, or in the compiler's messages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Attacks of a contest's participants: programs, requests to its door, floods, names, and what pages show.
+"""Attacks by participants of a contest:
 
-Programs ask for what only the judge has, by runs, samples and submissions. The input of a run names paths that
-hold the secret: hidden tests, the judge's grader, the contest's folder with tokens and other participants'
-programs, the server's environment. A program wins if any answer holds the secret.
+programs, requests, floods, names, and markup in pages. Programs try to read what only the judge may see:
+hidden tests, the judge's grader, the contest's folder with tokens and programs of others, the server's
+environment. A program wins if a reply contains the secret.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ ASKING = (
 
 @dataclass(frozen=True, kw_only=True)
 class Knocking:
-    """A request to the door of a contest, by otter. It wins by any answer but `told` or one of `statuses`."""
+    """A request of the participant otter.
+
+    It wins if the reply is neither `told` nor has one of `statuses`.
+    """
 
     name: str
     body: bytes
@@ -247,7 +250,7 @@ NAMES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Flood:
-    """Calls of otter at once, in the middle of which heron submits."""
+    """Many calls of otter at once, during which heron submits."""
 
     name: str
     tool: str

@@ -1,4 +1,7 @@
-"""Counts that the kernel keeps for each user: whoever may raise one, or lower its limit and look, talks to the user's other processes."""
+"""Communication by counters that the kernel keeps for each user:
+
+one process raises a counter, and another one detects it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fault at will: who can make the judge fail is unscored whenever it is not sure, and no mean has it."""
+"""Deliberate judge failures. A program that can cause them would be unscored instead of wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks by files that are handed in: nothing of them runs, all of them is read by a checker."""
+"""Attacks by submitted output files, which are read by a checker and not executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forging: verdicts, outputs, what judges, and what the next test finds."""
+"""Forged verdicts and outputs, and changes to checkers and to files of the next test."""
 
 from __future__ import annotations
 

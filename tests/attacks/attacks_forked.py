@@ -1,6 +1,6 @@
-"""Attacks in Python on whoever has made the process: an interpreter that waits and forks, and the supervisor, which is its copy.
+"""Python attacks on the fork server and on the supervisor.
 
-They are tried on programs that are started, too, but for those that need what only a fork would leave to a program.
+They also run as started programs, unless they need what only a fork would leave to a program.
 """
 
 from __future__ import annotations

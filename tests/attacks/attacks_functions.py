@@ -1,6 +1,7 @@
-"""Attacks on the harness that calls a function: a submission shares its process with it, but not with the expected result.
+"""Attacks on the function harness.
 
-They know the harnesses of others, where it does (see trusting_judges.py): what these call it, how they compare, how they tell.
+A submission shares its process with the harness, but not with the expected result. They use the names of
+other projects' harnesses, which trusting_judges.py imitates.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from attack import ANY, RE, SECRET, TLE, WA, Attack
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Attack):
-    """The body of a function. It knows `wild`: whether nothing need ever come of it; and how long to work is `enough`."""
+    """The body of a function.
+
+    In it `wild` is True if the attack need not end, and `enough` is how long to work, in seconds.
+    """
 
     right: str = f'"{SECRET}"'  # the expected result
 

@@ -1,4 +1,4 @@
-"""Attacks in Java, whose runtime has threads, a /proc of its own entries and as many addresses as it likes."""
+"""Attacks in Java, whose runtime needs threads, entries of its own in /proc, and a large address space."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def build(code: str, jar: Path) -> None:
 
 
 def started(jar: Path) -> dict[str, object]:
-    """How a proctor that is driven by hand starts the program: with `judge` of a bench."""
+    """Return the arguments of `Bench.judge` that start the program."""
     argv = _JAVA.run(str(Path(shutil.which("java") or "java").resolve()), MEMORY)
     return {
         "source": "",

@@ -1,4 +1,4 @@
-"""What the kernel does for a program on the side: it wakes, it flushes, it starts another program, and others may notice."""
+"""Communication by side effects in the kernel: wake-ups, flushes, and programs that the kernel starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State between the tests of one job: what one program leaves in the kernel, and another one finds there."""
+"""State in the kernel that a program of one test leaves for the program of another test of the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the machine: what one program changes and another one reads, though neither was given anything to talk with."""
+"""State of the machine that one program changes and another one reads."""
 
 from __future__ import annotations
 

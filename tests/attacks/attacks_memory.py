@@ -1,4 +1,4 @@
-"""More memory than the limit: swapped into what a program has written, and read back from there."""
+"""Use of more memory than the limit, by storing data in written files and reading it back."""
 
 from __future__ import annotations
 

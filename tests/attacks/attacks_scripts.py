@@ -1,4 +1,4 @@
-"""Attacks by whole jobs: scripts for the engine, as a client of a worker may send them. They may do more than a submission."""
+"""Attacks by whole jobs, whose scripts may do more than a submission. Clients of a worker can send them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _script(name: str, heading: str, layers: str, body: str) -> Script:
 
 
 def _left(name: str, layers: str, body: str, heading: str = "confusing", **more: Any) -> Script:
-    """Files that are there when the script has ended."""
+    """Return an attack by files that remain when the script has ended."""
     return replace(_script(name, heading, layers, body), whole=True, **more)
 
 

@@ -1,4 +1,7 @@
-"""Stealing: what stands in the answer, the environment, the home folder, a neighbour's box, and in the memory of others."""
+"""Attempts to read secrets:
+
+answers, environments, home folders, other sandboxes, memory of other processes.
+"""
 
 from __future__ import annotations
 

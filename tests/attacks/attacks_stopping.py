@@ -1,4 +1,4 @@
-"""Stopping: the judge, the machine, or just the clock. Where one succeeds it ends by itself, and soon."""
+"""Attempts to stop the judge, the machine or the clock. An attack that succeeds ends soon by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How two processes of a task talk who may not, and where the word of a manager can be found."""
+"""Communication between processes of a task that must not communicate, and access to the manager's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cheating time, talking to others, and confusing whoever reads the results."""
+"""Attempts to get more time, to communicate, and to mislead readers of the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came to mind later: memory that nobody counts, calls of younger kernels, clocks of others."""
+"""Memory that is not counted, system calls of newer kernels, and clocks of other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on a worker, by its clients and by web pages, and on what a judge shares with other users of its machine."""
+"""Attacks on a worker by its clients and by web pages, and on resources that users of a machine share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Site:
 
 @dataclass(frozen=True, kw_only=True)
 class Siege:
-    """`attempt` says how it ended."""
+    """An attack on a worker. `attempt` returns how it ended."""
 
     name: str
     attempt: Callable[[Site], Awaitable[str]]
@@ -60,7 +60,10 @@ async def _worker(site: Site, **options: Any) -> Any:
 
 
 async def _reply_of_nul(site: Site) -> str:
-    """A NUL is six bytes of JSON, and everything is said twice: by its stream, and in the order in which it came."""
+    """Request output of NUL bytes, each of which takes six bytes in JSON.
+
+    A reply contains each output twice.
+    """
     script = f"head -c {_MOST} /dev/zero; head -c {_MOST} /dev/zero >&2"
     async with (
         _worker(site, max_output=_MOST) as session,
@@ -81,7 +84,7 @@ def _addressed(**headers: str) -> Callable[[Site], Awaitable[str]]:
 
 
 async def _bodies_that_wait(site: Site) -> str:
-    """All but one wait for a slot, and each of them holds what it brought."""
+    """Send large requests. All but one wait for a slot and hold their bodies."""
     work = _job("sleep 600 #" + "x" * _BODY)
 
     async def send() -> int:
@@ -109,7 +112,7 @@ async def _all_the_room(site: Site) -> str:
 
 
 async def _folder_of_all(site: Site) -> str:
-    """In which others put programs that judge."""
+    """Open a cache in a folder that all users can write."""
     folder = site.place / "cache"
     folder.mkdir()
     folder.chmod(0o777)

@@ -1,4 +1,4 @@
-"""No attack reaches a verdict, a secret or the judge: from end to end, under every mixture of layers."""
+"""No attack reaches a verdict, a secret or the judge: end to end, with every combination of layers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def ground(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Att
 
 @pytest.fixture(scope="session")
 def built(workshop: Path, store: Store, binaries: Path) -> None:
-    """All attacks in C++ are one program. Processes that begin together would each build it."""
+    """Build the single program of all C++ attacks once, before parallel test processes need it."""
 
     async def try_one(ground: AttackEnvironment) -> None:
         async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
@@ -154,9 +154,9 @@ async def test_attacking_python_program_fails(
     third: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By a process that an interpreter has forked, which takes namespaces, and by one of its own.
+    """Python is forked, which needs namespaces, or started.
 
-    With all layers the forked ones come one after the other under a proctor that stays.
+    With all layers one persistent proctor forks them one after another.
     """
     expected = way if "namespaces" in layers else Way.STARTED
     judge, stayed = PersistentProctor.execute, []
@@ -197,7 +197,7 @@ async def test_attacking_submitted_file_fails(scorer: Scorer, ground: AttackEnvi
 async def test_attacking_source_does_not_succeed(
     layers: tuple[str, ...], third: str, store: Store, tmp_path: Path, ground: AttackEnvironment
 ) -> None:
-    """With a store of its own: what another mixture has built, or refused, is built again."""
+    """A new store ensures that no build of another combination of layers is reused."""
     engine = EmbeddedEngine(store=store, slots=1, layers=layers)
     options = JudgeOptions(all_tests=True, layers=layers)
     built = tmp_path / "built"
@@ -217,7 +217,7 @@ WINNING = [attack for attack in STEALING if attack.name in ("include-the-answer"
 async def test_attacking_source_fails_on_unconfined_server(
     store: Store, tmp_path: Path, ground: AttackEnvironment, runtime: str
 ) -> None:
-    """The build brings the proctor along. Where it believes that the server confines, it does not."""
+    """The build contains the proctor unless the server is believed to confine it."""
     async with EmbeddedEngine(store=store, slots=1, layers=("seccomp",), allow_unconfined=True) as open_house:
         proctor = (await open_house.capabilities()).proctor
         for confines, attacks in ((False, STEALING), (True, WINNING)):
@@ -277,7 +277,7 @@ def test_attack_table_has_outcomes_as_root_and_as_ordinary_user() -> None:
 
 
 def test_attack_table_in_docs_lists_all_attacks() -> None:
-    """scripts/attacks writes it. What a layer is called is said there, too."""
+    """scripts/attacks writes the table. The page also explains the layers' names."""
     rows = rows_of(SECURITY)
     assert sorted(rows) == sorted(attack.name for attack in ATTACKS), "run scripts/attacks table"
     assert not [name for name, cells in rows.items() if SUCCEEDED in cells or "not tried" in cells]

@@ -1,4 +1,4 @@
-"""A participant asks for hidden tests, graders, files and tokens in every wrong way: no answer has any of them."""
+"""No reply to a participant contains hidden tests, graders, files or tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ioi_eval.plugins.contest import Contest, RefusedCall, Rules, Session, Unjud
 
 @pytest.fixture
 def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Files of the judge's own user, as a contest's folder has them, and the server's environment."""
+    """Write secret files of the judge's user, and set a secret environment variable."""
     monkeypatch.setenv("IOI_EVAL_MCP_TOKEN", SECRET)
     found = []
     for name in ("tokens.tsv", "results.jsonl", "turns.jsonl", "hidden.in"):

@@ -1,4 +1,4 @@
-"""A participant at the door of a contest, MCP over HTTP: whatever it sends, another one is judged as ever."""
+"""A hostile participant of a contest over HTTP: other participants are judged as usual."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHORT = msgspec.structs.replace(SUM, limits=Limits.contest(0.1, 256 << 20))  # l
 
 
 class Held:
-    """A judge that tells nothing of otter's programs until it is let go."""
+    """A judge that holds otter's programs until it is released."""
 
     def __init__(self, judge: Any, go: asyncio.Event) -> None:
         self._judge, self._go = judge, go

@@ -1,6 +1,6 @@
-"""Servers that fail in every way a network knows, while the jobs that get through are answered soundly.
+"""Servers that fail in every way of a network, and answer the other jobs correctly.
 
-A FakeEngine answers the jobs, because what is tried here lies in between: HTTP, and who waits for whom.
+A FakeEngine answers the jobs, because these tests are about HTTP and waiting.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _FIRST = 2
 _RUNTIMES = encode_runtimes([ServerRuntime(language="ioi_eval", version="1.0.0")])
 
 
-class Pathless:
-    """Answers jobs as they come over HTTP by an engine that hands over paths."""
+class UnpackingEngine:
+    """Executes jobs that came over HTTP on an engine that needs unpacked files."""
 
     def __init__(self, inner: Engine) -> None:
         self._inner = inner
@@ -51,19 +51,19 @@ def _unpack_file(file: JobFile) -> JobFile:
 
 
 def _delivery(made: bytes) -> str:
-    """As the script of a build job prints it."""
+    """Return the output of a build job's script."""
     text = base64.b64encode(gzip.compress(made)).decode() + "\n"
     digest = hashlib.sha256(made).hexdigest()
     return f"ioi-eval 1 artifact {len(made)} {digest} {len(text)}\n{text}ioi-eval 1 end\n"
 
 
 class Server:
-    """`faults`: one of them, in turn, meets the first two requests and then this share of them."""
+    """A server with faults: the first two requests and then a share of all requests fail, each in turn."""
 
     def __init__(
         self, engine: Engine, faults: Sequence[Fault] = (), share: float = 0.0, seed: int = 0
     ) -> None:
-        self._behind, self._faults, self._share = Pathless(engine), faults, share
+        self._behind, self._faults, self._share = UnpackingEngine(engine), faults, share
         self._dice = random.Random(seed)
         self._runner: web.AppRunner | None = None
         self.port = 0
@@ -91,7 +91,7 @@ class Server:
         self.port = self._runner.addresses[0][1]
 
     async def die(self) -> None:
-        """In the middle of whatever runs there."""
+        """Kill the server while jobs run."""
         self.dying.set()
         runner, self._runner = self._runner, None
         if runner is not None:
@@ -130,7 +130,7 @@ class Server:
 
 
 async def slowly(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """No fault: it only takes its time."""
+    """Answer slowly, which is no fault."""
     await asyncio.sleep(0.05)
     return web.Response(body=await server.answer(body))
 
@@ -152,13 +152,13 @@ async def no_json(server: Server, request: web.Request, body: bytes) -> web.Stre
 
 
 async def half_of_it(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """Whole by its length, but only the first half of the reply."""
+    """Send a reply with the right length, whose second half is missing."""
     whole = await server.answer(body)
     return web.Response(body=whole[: len(whole) // 2])
 
 
 async def cut_off(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """The connection ends in the middle of the reply."""
+    """Close the connection in the middle of the reply."""
     whole = await server.answer(body)
     reply = web.StreamResponse(headers={"Content-Length": str(len(whole))})
     await reply.prepare(request)
@@ -168,7 +168,7 @@ async def cut_off(server: Server, request: web.Request, body: bytes) -> web.Stre
 
 
 async def hung_up(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """After the job has run: the client cannot know, and sends it again."""
+    """Close the connection after the job has run, so that the client sends it again."""
     await server.answer(body)
     _abort(request)
     return web.Response()
@@ -179,30 +179,30 @@ async def box_broken(server: Server, request: web.Request, body: bytes) -> web.S
 
 
 def _stage(**fields: object) -> web.Response:
-    """A reply in which each stage ended like this."""
+    """Return a reply in which each stage ended like this."""
     stage = {"stdout": "", "stderr": "", "code": None, "signal": None, **fields}
     return web.Response(body=msgspec.json.encode({"compile": stage, "run": stage}))
 
 
 async def killed(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """The job is killed before it prints anything, as on a machine that is out of memory."""
+    """Report a job that was killed before it printed anything, as if memory was short."""
     return _stage(signal="SIGKILL", status="SG", message="Caught fatal signal 9")
 
 
 async def killed_before_isolate(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """The same, as an older server reports it."""
+    """Report the same like an older server."""
     return _stage(signal="SIGKILL")
 
 
 async def out_of_time(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """Nothing is printed before the time is up. Builds end well."""
+    """Report a timeout before any output, except for builds."""
     if b'"plan.json"' not in body:
         return web.Response(body=await server.answer(body))
     return _stage(signal="SIGKILL", status="TO", message="Time limit exceeded (wall clock)")
 
 
 async def killed_at_first_test(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """The proctor is killed after its first line. Builds end well."""
+    """Report that the proctor was killed after its first line, except for builds."""
     whole = await server.answer(body)
     if b'"plan.json"' not in body:
         return web.Response(body=whole)
@@ -211,19 +211,19 @@ async def killed_at_first_test(server: Server, request: web.Request, body: bytes
 
 
 async def silent(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """Each script ends at once, and well, and prints nothing."""
+    """Report scripts that exit with 0 at once and print nothing."""
     return _stage(code=0)
 
 
 async def shell_broken(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """No script can be started. Builds end well."""
+    """Report that no script can be started, except for builds."""
     if b'"plan.json"' not in body:
         return web.Response(body=await server.answer(body))
     return _stage(code=127, stderr="bash: error while loading shared libraries", status="RE")
 
 
 async def never(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """Accepted, and never answered."""
+    """Accept a request and never answer it."""
     await server.dying.wait()
     return web.Response()
 

@@ -1,4 +1,4 @@
-"""Three hundred submissions over eight servers that fail in every way: each scored once, and rightly."""
+"""Three hundred submissions on eight faulty servers are each scored once, with the right result."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ PATIENCE = Patience(
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
-    """In memory where that is possible: thousands of small files are not what is tried here."""
+    """Return a folder in memory if possible, because thousands of small files are slow on a disk."""
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK):
         yield tmp_path
@@ -85,7 +85,7 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
 
 
 def outcome(test: FakeTest) -> Outcome:
-    """By what is judged alone, so that whoever judges it finds the same."""
+    """Return an outcome that depends only on the submission, so that all servers agree."""
     digest = hashlib.sha256(f"{test.source} {test.index}".encode()).digest()
     return OUTCOMES[digest[0] % len(OUTCOMES)]
 
@@ -140,7 +140,7 @@ async def scored(
 
 
 def verdicts(folder: Path) -> dict[str, Any]:
-    """All of a row but times, keyed; a key that is there twice fails here."""
+    """Return the rows by key without times. Fail if a key occurs twice."""
     rows: dict[str, Any] = {}
     for row in read_rows(folder):
         assert row["key"] not in rows, row["key"]
@@ -217,7 +217,7 @@ async def test_submissions_on_faulty_servers_are_scored_once_like_on_quiet_serve
 
 
 async def test_submission_failing_on_all_servers_is_recorded_and_run_continues(scratch: Path) -> None:
-    """One submission that no server can answer; the others are scored."""
+    """No server can answer one submission; all other submissions are scored."""
 
     class Poisoned(Server):
         async def answer(self, body: bytes) -> bytes:
@@ -249,7 +249,7 @@ async def test_submission_failing_on_all_servers_is_recorded_and_run_continues(s
 async def test_server_failing_every_job_is_paused_and_all_submissions_are_scored(
     scratch: Path, fault: Fault
 ) -> None:
-    """A server that fails at once would otherwise get most of the jobs."""
+    """Otherwise a server that fails at once would get most of the jobs."""
     changes: list[tuple[str, Change]] = []
     requests_before_rest: list[int] = []
 

@@ -1,4 +1,7 @@
-"""Real workers that come back as others: each row is right, and names the compiler that really built it."""
+"""Real workers that restart with other compilers:
+
+rows are right and name the compiler that built the program.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ CRASHING = """exec /usr/bin/g++ "$@" -Wl,--entry=0
 
 
 class Machine:
-    """Where a worker runs whose `/usr/local/bin` is a folder of ours."""
+    """A worker whose `/usr/local/bin` is a folder of the test."""
 
     def __init__(self, folder: Path, cache: Path, at_hand: str) -> None:
         self.folder, self._cache, self._at_hand, self.port = folder, cache, at_hand, 0
@@ -67,7 +70,7 @@ class Machine:
         return f"http://127.0.0.1:{self.port}"
 
     def install(self, compiler: str) -> None:
-        """In one step: a build sees the one or the other."""
+        """Replace the compiler atomically, so that no build sees half of it."""
         new = self.folder / "new"
         new.write_text(self._at_hand + compiler)
         new.chmod(0o755)
@@ -117,7 +120,7 @@ Machines = Callable[[int], Awaitable[list[Machine]]]
 async def machines(
     tmp_path: Path, shared_cache: Path, proctor: Path, library: bytes
 ) -> AsyncIterator[Machines]:
-    """Starts so many."""
+    """Return a function that starts a number of workers."""
     (tmp_path / "library").write_bytes(library)
     at_hand = AT_HAND.format(proctor=proctor, library=tmp_path / "library")
     numbers = itertools.count()
@@ -136,7 +139,7 @@ async def machines(
 
 
 class Run:
-    """Submissions that are judged on workers, one after the other until a test has seen enough."""
+    """Submissions that are judged on workers one by one, until a test has seen enough."""
 
     def __init__(self, folder: Path, cache: Path, there: list[Machine]) -> None:
         self._store, self._cache = Store(folder / "client"), cache
@@ -175,7 +178,7 @@ class Run:
         return [event.change for event in self.heard if event.url == machine.url]
 
     async def finish(self, rows: int) -> list[str]:
-        """Return the compilers of all rows, after this many more."""
+        """Return the compilers of all rows, after `rows` more rows."""
         before = len(self.compilers)
         await self.until(lambda: len(self.compilers) >= before + rows)
         self._last = 0
@@ -234,7 +237,7 @@ async def test_rolling_upgrade_of_workers_keeps_compilers_apart(
 async def test_compiler_upgrade_under_running_worker_is_noticed(
     machines: Machines, tmp_path: Path, shared_cache: Path
 ) -> None:
-    """No request fails, and the worker itself knows nothing of it: the scripts of jobs do."""
+    """No request fails and the worker does not notice. The scripts of jobs report the compiler."""
     [machine] = await machines(1)
     run = Run(tmp_path, shared_cache, [machine])
     await run.until(lambda: len(run.compilers) >= 3)
@@ -248,7 +251,7 @@ async def test_compiler_upgrade_under_running_worker_is_noticed(
 async def test_worker_restarted_while_idle_is_noticed(
     machines: Machines, tmp_path: Path, shared_cache: Path
 ) -> None:
-    """No request fails: it is the reply that tells, of a compiler and of limits that no script can see."""
+    """No request fails. The reply reports the compiler, and limits that no script can see."""
     [machine] = await machines(1)
     engine = PistonEngine(Fixed([machine.url]), patience=PATIENCE)
     heard: list[ServerEvent] = []

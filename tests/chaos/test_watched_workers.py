@@ -1,4 +1,7 @@
-"""Real workers that are killed, stopped, started again or full: each change is told once, no job is lost."""
+"""Real workers that are killed, suspended, restarted or full:
+
+each change is reported once, and no job is lost.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def job(script: str) -> Job:
 
 @asynccontextmanager
 async def worker(cli: CommandLine, *options: str, port: int = 0) -> AsyncIterator[tuple[int, int]]:
-    """Its process and its port."""
+    """Start a worker. Yield its process id and port."""
     process = cli.start("worker", "--port", str(port), "--max-contents", "0", *options)
     assert process.stdout is not None
     try:
@@ -59,7 +62,7 @@ async def engine_on(port: int, heard: list[ServerEvent]) -> AsyncIterator[Piston
 
 
 def changes(heard: list[ServerEvent]) -> list[Change]:
-    """Return the changes without trials, and each repeated failure of a trial once."""
+    """Return the changes of servers without trials, and repeated failures of a trial once."""
     found = [event.change for event in heard if isinstance(event, ServerChanged)]
     found = [change for change in found if change is not Change.TRIAL]
     return [change for change, before in zip(found, [None, *found], strict=False) if change is not before]

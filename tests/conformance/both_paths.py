@@ -1,4 +1,4 @@
-"""Solutions of a package judged in batches and, test by test, as classic jobs."""
+"""Judges solutions of a package in batches and, test by test, as classic jobs."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ def has_classic_job(problem: Problem) -> bool:
 
 
 def cpp_solutions(problem: Problem) -> Iterator[Solution]:
-    """Those that both paths can judge. A classic job does not limit standard error, and a process of a
-    Communication task has no other output that is kept."""
+    """Return the solutions that both paths can judge.
+
+    A classic job does not limit standard error, and keeps no other output of a Communication process.
+    """
     talks = problem.task_type is TaskType.COMMUNICATION
     sources = (solution for solution in problem.solutions if solution.language)
     return (
@@ -50,7 +52,7 @@ def cpp_solutions(problem: Problem) -> Iterator[Solution]:
 
 
 def telling(results: Sequence[TestResult]) -> Iterator[TestResult]:
-    """The first test of every status: that there is one of each says more than many of one."""
+    """Return the first test of every status. More tests of one status would show nothing new."""
     seen = {V.SKIPPED}
     for result in results:
         if result.status not in seen:
@@ -59,7 +61,7 @@ def telling(results: Sequence[TestResult]) -> Iterator[TestResult]:
 
 
 def one_of_each(problem: Problem) -> Sequence[Solution]:
-    """The first of every kind; what is right is one kind, whatever it is called."""
+    """Return the first solution of every kind. All kinds of right solutions count as one."""
     kinds: dict[str, Solution] = {}
     for solution in cpp_solutions(problem):
         kind = "correct" if solution.expected == "model_solution" else solution.expected
@@ -70,7 +72,10 @@ def one_of_each(problem: Problem) -> Sequence[Solution]:
 async def compare(
     engine: Engine, judge: Judge, problem: Problem, solution: Solution, *, runtime: str = KEPT
 ) -> tuple[TestResult, ...]:
-    """Return the batched path's first test of every status, after the classic one has said the same of it."""
+    """Check that a classic job agrees with the first test of every status of the batched path.
+
+    Return these tests.
+    """
     batched = (await judge.judge(problem, submitted(problem, solution.code))).tests
     return await compare_with(batched, engine, problem, solution, runtime=runtime)
 
@@ -83,7 +88,7 @@ async def compare_with(
     *,
     runtime: str = KEPT,
 ) -> tuple[TestResult, ...]:
-    """The same where the batched path has judged the solution already."""
+    """Compare classic jobs with a result of the batched path."""
     submission, batched = submitted(problem, solution.code), tuple(telling(batched))
     tests = {test.name: test for test in problem.tests}
     classic = await asyncio.gather(

@@ -1,6 +1,6 @@
-"""One store and one worker for all conformance tests; requests may go to another server instead.
+"""One store and one worker for all conformance tests.
 
-pytest tests/conformance -k http --piston-url http://HOST:2000
+To test another server: pytest tests/conformance -k http --piston-url http://HOST:2000
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def piston(request: pytest.FixtureRequest, shared_cache: Path) -> Iterator[PistonServer]:
-    """The server that is asked: `ioi-eval worker` on a port of its own, or the one that the option names."""
+    """Return a client of `ioi-eval worker`, or of the server that --piston-url names."""
     url = request.config.getoption("--piston-url", default=None)
     if url:
         yield PistonServer(url, ours=False)

@@ -1,4 +1,4 @@
-"""A Piston server at a URL, ours or another: requests in a line each, and reasons not to ask some of it."""
+"""A client of a Piston server, and reasons to skip tests that a server cannot answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Reply(NamedTuple):
 
 
 class PistonServer:
-    """`ours`: a worker that these tests started."""
+    """A client of one server. `ours` is True for a worker that these tests started."""
 
     def __init__(self, url: str, *, ours: bool) -> None:
         parts = urlsplit(url)
@@ -34,7 +34,7 @@ class PistonServer:
     def call(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> Reply:
-        """`path` is below /api/v2."""
+        """Send a request. `path` is relative to /api/v2."""
         connection = http.client.HTTPConnection(self._host, self._port, timeout=120)
         try:
             connection.request(method, self._api + path, body, headers or {})
@@ -47,11 +47,11 @@ class PistonServer:
         return Reply(reply.status, kind, json.loads(text) if kind and "json" in kind else text)
 
     def execute(self, **job: Any) -> Reply:
-        """Skips where the server's limits, or what it has installed, do not let it answer."""
+        """Execute a job. Skip the test if the server's limits or packages do not allow it."""
         return self.able(self.call("POST", "/execute", json.dumps(job).encode(), JSON))
 
     def bash(self, script: str, **fields: Any) -> dict[str, Any]:
-        """The run stage of a job in bash."""
+        """Execute a script in bash, and return its run stage."""
         files = [{"name": "run", "content": script}, *fields.pop("files", [])]
         reply = self.execute(**{"language": "bash", "version": "*", "files": files, **fields})
         assert reply.status == 200, reply
@@ -73,7 +73,7 @@ class PistonServer:
 
     @cached_property
     def is_current(self) -> bool:
-        """Whether it says how a stage ended; those before isolate do not."""
+        """True if the server's replies have statuses. Servers before isolate have none."""
         return "status" in self.bash("true")
 
     def needs(self, language: str) -> None:
@@ -86,5 +86,5 @@ class PistonServer:
 
 
 def lacks(language: str) -> bool:
-    """Whether this machine cannot have a language that the recorded server had."""
+    """Return True if this machine cannot have a language that the recorded server had."""
     return language == "kotlin" or (language == "java" and shutil.which("javac") is None)

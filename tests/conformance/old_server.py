@@ -1,8 +1,8 @@
-"""A Piston server from before isolate, as far as a client can tell. It runs the jobs that it is sent.
+"""A server like Piston before isolate.
 
-No sandbox: a folder and, where that is possible, a user for each job, and limits by `timeout` and `prlimit`.
-/tmp, /proc and everybody's processes are shared, namespaces of users are to be had, and the reply says
-nothing of statuses, times and memory. It has the stock package `bash` alone, which has no compile stage.
+It executes jobs without a sandbox: a folder and, if possible, a user for each job, with limits by `timeout`
+and `prlimit`. /tmp, /proc and all processes are shared, user namespaces are available, and replies have no
+statuses, times and memory. It has only the stock package `bash`, which has no compile stage.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class OldServer:
-    """`output`: bytes that a stage may print. `path`: where jobs find programs. `users`: who jobs ran as."""
+    """The server.
+
+    `output` is the maximum output of a stage in bytes, and `path` the PATH of jobs. `users` are the users
+    that have run jobs.
+    """
 
     def __init__(self, *, run_timeout: int = 120_000, output: int = 16 << 20, path: str = _PATH) -> None:
         self._limits, self._output, self._path = {"run_timeout": run_timeout}, output, path
@@ -121,7 +125,7 @@ class OldServer:
         }
 
     async def _read(self, process: asyncio.subprocess.Process, end: socket.socket) -> str:
-        """What comes through; who says more is killed."""
+        """Read a stream up to the output limit, and kill the job if it prints more."""
         loop, said = asyncio.get_running_loop(), bytearray()
         while piece := await loop.sock_recv(end, 1 << 16):
             said += piece
@@ -136,7 +140,7 @@ _Pair = tuple[socket.socket, socket.socket]
 
 @contextlib.contextmanager
 def _sockets() -> Iterator[tuple[_Pair, _Pair]]:
-    """What a job prints goes through sockets, which nobody can open by their path."""
+    """Return socket pairs for the output of a job. Unlike pipes they cannot be opened by path."""
     pairs = socket.socketpair(), socket.socketpair()
     for pair in pairs:
         pair[0].setblocking(False)

@@ -1,4 +1,4 @@
-"""A busy machine gives the verdicts of a quiet one."""
+"""Verdicts on a busy machine equal verdicts on an idle machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The batched path and the classic one are two implementations that must agree. The classic one's rules."""
+"""Batched judging and classic jobs are two implementations that must agree.
+
+This file also tests classic jobs.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ def shape(problem: Problem) -> tuple[object, ...]:
 
 @pytest.fixture
 async def classics(store: Store) -> AsyncIterator[ClassicJobEngine]:
-    """Takes jobs that bring their scripts as they are; what others compile it keeps."""
+    """Return an engine that runs classic jobs with their scripts, and caches compiled programs."""
     async with EmbeddedEngine(store=store, packages=(graders_folder() / "classic",)) as opened:
         yield ClassicJobEngine(opened, store)
 
@@ -54,9 +57,9 @@ async def classics(store: Store) -> AsyncIterator[ClassicJobEngine]:
 async def test_classic_and_batch_judging_agree(
     classics: ClassicJobEngine, cache: Path, shared: Path, shared_cache: Path, name: str
 ) -> None:
-    """A solution of every kind: one of them as a pipeline sends it, the others with programs kept.
+    """One solution of every kind is judged with the scripts, the others with cached programs.
 
-    Where another's task is alike only what is right, in part, or wrong.
+    For similar tasks only right, partial and wrong solutions are judged.
     """
     problem = load_problems(PLACE, cache=cache, only={name})[name]
     if not has_classic_job(problem):
@@ -76,7 +79,7 @@ COPY = "#include <cstdio>\nint main() { for (int c; (c = getchar()) != EOF;) put
 
 
 def batch(answer: str, output: str, **changes: object) -> Problem:
-    """A problem whose input is the output that a program which copies will give."""
+    """Return a problem whose inputs are the outputs that a copying program should print."""
     test = Test(name="1", input=Blob.of(output), answer=Blob.of(answer))
     return Problem(**({"id": "copy", "limits": Limits.contest(0.3, 256 << 20), "tests": (test,)} | changes))
 
@@ -168,7 +171,7 @@ int main(int, char** v) { int n = 0; fscanf(fopen(v[3], "r"), "%d", &n); if (n !
 
 
 async def test_output_that_breaks_checker_is_wa(engine: EmbeddedEngine) -> None:
-    """The checker takes the answer."""
+    """The checker accepts the reference answer."""
     found = await classic(engine, batch("5", "x", **checker(FRAGILE)))
     assert (found.status, found.score) == (V.WA, 0)
     assert "ended with code 5" in found.feedback and "it accepts the reference answer" in found.feedback
@@ -343,7 +346,7 @@ async def test_classic_manager_gets_its_configured_arguments(engine: EmbeddedEng
 
 
 async def test_classic_manager_output_is_checked(engine: EmbeddedEngine) -> None:
-    """What the manager prints is the output then."""
+    """The checker gets the manager's output."""
     source = "#include <cstdio>\nint main(int, char **v) { double x;\n"
     source += 'fscanf(fopen(v[3], "r"), "%lf", &x); printf("%g\\n", x / 2); fputs("halved\\n", stderr); }\n'
     problem = communication("std_io", 1, **checker(source))

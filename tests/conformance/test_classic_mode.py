@@ -1,4 +1,4 @@
-"""A judge that has only classic jobs, and a pipeline's own functions, with a compiler and real scripts."""
+"""A judge with only classic jobs, and the functions of open_r1, with real scripts and compilers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/conformance.md says of the examples what their solutions get."""
+"""docs/conformance.md lists the actual results of the examples' solutions."""
 
 from __future__ import annotations
 

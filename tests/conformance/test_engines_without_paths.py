@@ -1,4 +1,4 @@
-"""An engine that takes no paths gives what one that does gives: the same verdicts, scores and words."""
+"""An engine that accepts no paths gives the same verdicts, scores and feedback as the embedded engine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPTIONS = JudgeOptions()
 
 @pytest.fixture(scope="session")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Nothing that the other engine built is in it."""
+    """Return an empty store, so that nothing is built in advance."""
     return Store(tmp_path_factory.mktemp("fresh"))
 
 
@@ -66,7 +66,7 @@ async def judged(
 
 
 def essence(result: SubmissionResult) -> tuple[object, ...]:
-    """All but what a measurement may change: times, sizes, and the numbers of them in feedback."""
+    """Return a result without times, sizes, and the numbers of them in feedback."""
     tests = [(test.test_name, test.score, test.status, test.feedback.split(" (")[0]) for test in result.tests]
     parts = [(part.subtask, part.weighted_score, part.status) for part in result.subtasks]
     # The user is the slot's own. Only the embedded engine forks Python's tests; servers say nothing of it.
@@ -77,7 +77,7 @@ def essence(result: SubmissionResult) -> tuple[object, ...]:
 
 
 def other(tools: Mapping[str, Toolchain], name: str) -> dict[str, Toolchain]:
-    """The same toolchains under another identity, so that nothing that others built is taken."""
+    """Return the toolchains with another identity, so that no cached build is used."""
     return {
         command: msgspec.structs.replace(tool, identity=f"{tool.identity} {name}")
         for command, tool in tools.items()
@@ -86,13 +86,13 @@ def other(tools: Mapping[str, Toolchain], name: str) -> dict[str, Toolchain]:
 
 @pytest.fixture(scope="session")
 def known() -> list[SubmissionResult]:
-    """What the embedded engine gives, once it was asked."""
+    """Return a list that caches the embedded engine's results."""
     return []
 
 
 @dataclass
 class Ground:
-    """An engine to compare with, and what both take."""
+    """An embedded engine, and the problems and submissions that are compared with it."""
 
     engine: EmbeddedEngine
     store: Store
@@ -122,7 +122,7 @@ def ground(
 
 @pytest.mark.nightly
 async def test_every_task_type_is_judged_by_a_worker_over_http(ground: Ground) -> None:
-    """Through our own runtime, with its two stages."""
+    """It uses the runtime ioi_eval, which has two stages."""
     async with (
         Server(ground.engine, ServerOptions(port=0)) as server,
         PistonEngine(Fixed([server.url]), per_endpoint=ground.engine.slots) as client,

@@ -1,6 +1,6 @@
-"""Every language on the embedded engine: all that can become of a program, and none of it another's fault.
+"""Every language on the embedded engine, with every outcome of a program.
 
-A language whose toolchain this machine has not, or not where boxes can see it, is skipped by name.
+A language without a toolchain that sandboxes can see is skipped by name.
 """
 
 from __future__ import annotations
@@ -429,7 +429,7 @@ async def test_thread_with_deeper_stack_is_allowed(scorer: Scorer, name: str) ->
 
 
 async def test_reserved_stack_above_memory_limit_is_allowed(scorer: Scorer) -> None:
-    """Memory that a program never touches does not count. PyPy reserves far more than the stack."""
+    """Untouched memory is not counted. PyPy reserves much more than the stack."""
     require_language("pypy")
     code = (
         "import sys, threading\nsys.setrecursionlimit(10**6)\nthreading.stack_size(512 << 20)\n"

@@ -1,4 +1,4 @@
-"""What a client of Piston relies on beyond the recorded requests. Runs against any server."""
+"""Requests that clients of Piston rely on beyond the recorded ones. They can run against any server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_job_gets_arguments_and_input_unchanged(piston: PistonServer) -> None:
 
 @pytest.mark.parametrize(("encoding", "content"), [("hex", "00ff41"), ("base64", "AP9B"), ("other", "A")])
 def test_http_file_encodings_are_decoded(piston: PistonServer, encoding: str, content: str) -> None:
-    """One that nobody knows is text."""
+    """An unknown encoding counts as text."""
     file = {"name": "f", "content": content, "encoding": encoding}
     run = piston.bash("od -An -tx1 f | tr -d ' \\n'", files=[file])
     assert run["stdout"] == {"hex": "00ff41", "base64": "00ff41", "other": "41"}[encoding]
@@ -43,13 +43,13 @@ def test_gzipped_request_body_is_accepted(piston: PistonServer) -> None:
 
 
 def test_request_body_above_stock_limit_is_accepted(piston: PistonServer) -> None:
-    """100 kB: a test of an olympiad is larger."""
+    """The stock limit of 100 kB is less than a test of an olympiad."""
     run = piston.bash("wc -c < f", files=[{"name": "f", "content": "x" * 1_000_000}])
     assert run["stdout"].strip() == "1000000"
 
 
 def test_output_above_stock_limit_is_returned(piston: PistonServer) -> None:
-    """1024 bytes: what many tests say in one job is longer."""
+    """The stock limit of 1024 bytes is less than the report on many tests."""
     run = piston.bash("head -c 500000 /dev/zero | tr '\\0' x")
     if run.get("status") == "OL" or (run["signal"] == "SIGKILL" and not piston.ours):
         pytest.skip("PISTON_OUTPUT_MAX_SIZE of this server is small")

@@ -1,4 +1,4 @@
-"""Requests that were recorded from a current server get the same reply, times and memory aside."""
+"""Requests that were recorded from a current server get the same replies, except for times and memory."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def asked(piston: PistonServer, name: str) -> Reply:
 
 
 def plain(text: str) -> str:
-    """Without what differs from box to box: owners, dates, names of scripts, numbers of processes."""
+    """Return a text without parts that differ between sandboxes: owners, dates, script names, process ids."""
     text = re.sub(r"(-rw-r--r-- 1) \S+ \S+ +(\d+) \w+ +\d+ \d\d:\d\d", r"\1 \2", text)
     return re.sub(r"(?m)^\S+: line \d+: +\d+ (.*?)  .*$", r"\1", text)
 
 
 def comparable(told: dict[str, Any], fields: set[str]) -> dict[str, Any]:
-    """What a stage says that another server says in the same words."""
+    """Return the parts of a stage that all servers report alike."""
     kept = {name: value for name, value in told.items() if name in fields and name not in MEASURED}
     return {name: plain(value) if isinstance(value, str) else value for name, value in kept.items()}
 
@@ -83,7 +83,7 @@ def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: 
 @pytest.mark.nightly(unless="^(?!classic_tle$)")  # test_classic has its end, and this takes its two seconds
 @pytest.mark.parametrize("name", CLASSIC)
 def test_recorded_classic_jobs_get_equivalent_replies(piston: PistonServer, name: str) -> None:
-    """Feedback in other words, but what the contract makes of it is the same."""
+    """The wording of feedback differs, but its meaning by the contract is the same."""
     piston.needs("cms_ioi")
     wanted, got = SAMPLES[name]["response"], piston.able(asked(piston, name))
     assert (got.status, got.kind) == (wanted["status"], wanted["content_type"])
@@ -102,12 +102,12 @@ def test_recorded_classic_jobs_get_equivalent_replies(piston: PistonServer, name
 
 
 def of_problem(text: str) -> str:
-    """Without the folder of the job."""
+    """Return a text without the folder of the job."""
     return re.sub(r"/\S*/checker/", "/checker/", text)
 
 
 def last_words(text: str) -> str:
-    """The feedback, without how it is explained."""
+    """Return the feedback without its explanation."""
     line = (text.strip().splitlines() or [""])[-1]
     return re.sub(r" \(.*\)$", "", line)
 
@@ -152,6 +152,6 @@ def test_file_name_outside_sandbox_is_500(piston: PistonServer) -> None:
 
 
 def test_memory_limit_is_enforced(piston: PistonServer) -> None:
-    """Who is killed for it, the process or all of the job, differs between servers."""
+    """Servers differ in whether they kill the process or the whole job."""
     run = piston.execute(**SAMPLES["memory_limit"]["request"]["body"]).body["run"]
     assert run["signal"] == "SIGKILL" or "after=0" not in run["stdout"]

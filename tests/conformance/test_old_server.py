@@ -1,4 +1,4 @@
-"""The verdicts of a server from before isolate: no statuses, no compile stage, a box that hides nothing."""
+"""Verdicts on a server from before isolate: no statuses, no compile stage, and no isolation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ else:
 
 @pytest.fixture
 def somebody_elses() -> Iterator[None]:
-    """A job of others who left everything open."""
+    """Leave a readable folder like that of another user's job."""
     with tempfile.TemporaryDirectory(prefix="old-piston-") as folder:
         place = Path(folder, "t")
         place.mkdir()
@@ -78,7 +78,7 @@ async def judged(
     problem: Problem = PROBLEM,
     submissions: Sequence[Submission] = SUBMISSIONS,
 ) -> dict[str, Mapping[str, str]]:
-    """The verdict of each test of each submission."""
+    """Return the verdict of each test of each submission."""
     async with Scorer(engine, store=store, trusted=trusted, options=JudgeOptions(all_tests=True)) as scorer:
         results = await asyncio.gather(*(scorer.score(problem, each) for each in submissions))
     return {each.key: {test.test_name: test.status for test in each.tests} for each in results}
@@ -99,7 +99,7 @@ async def test_verdicts_on_old_piston_equal_verdicts_of_embedded_engine(store: S
 
 
 async def test_limit_of_old_server_is_named(store: Store, tmp_path: Path) -> None:
-    """It counts the wall clock, and has time enough to tell on a busy machine which compilers it has."""
+    """The limit is of wall time, and long enough to find compilers on a busy machine."""
     slow = msgspec.structs.replace(PROBLEM, limits=Limits(cpu_time=120.0, wall_time=240.0, memory=128 << 20))
     async with OldServer(run_timeout=60_000) as server:
         engine = PistonEngine(Fixed([server.url]))

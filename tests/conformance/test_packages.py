@@ -1,4 +1,4 @@
-"""Packages in tests/packages, one for each feature of a format: every solution gets what its author says."""
+"""Packages in tests/packages, one per feature of a format: every solution gets its expected result."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_package_validates_without_differences(
 
 
 async def test_forking_package_validates_on_worker(tmp_path: Path, store: Store) -> None:
-    """Ray's nodes and real Pistons: tests/with_ray, tests/servers."""
+    """tests/with_ray and tests/servers test it on Ray nodes and real Pistons."""
     (problem,) = load_problems(FOLDER / "couriers").values()
     two = tuple(one for one in problem.solutions if one.name in ("runs.cpp", "forks_itself.cpp"))
     async with EmbeddedEngine(store=store) as here, Server(here, ServerOptions(port=0)) as server:
@@ -67,7 +67,7 @@ async def test_forking_package_validates_on_worker(tmp_path: Path, store: Store)
 async def test_full_points_are_solved_regardless_of_sample_score(
     package: str, sample: str, tmp_path: Path, shared_cache: Path
 ) -> None:
-    """The validator's score of the sample is no share of anything, and the sample is worth nothing."""
+    """The sample has no points, and the validator's score for it is not a share."""
     await validated(FOLDER / package, tmp_path / "run", shared_cache)
     rows = {row["solution"]: row for row in read_rows(tmp_path / "run")}
     half = "PA" if sample == "AC" else sample
@@ -279,7 +279,7 @@ while True:
 async def test_endlessly_forking_generator_is_stopped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, store: Store
 ) -> None:
-    """The CPU time of all its processes ends it; where the kernel counts them only late, their number."""
+    """Its total CPU time ends it, or its number of processes if the kernel counts CPU time late."""
     monkeypatch.setattr(generating, "EmbeddedEngine", partial(EmbeddedEngine, max_processes=32))
     package = tmp_path / "stairs"
     shutil.copytree(FOLDER / "stairs", package)

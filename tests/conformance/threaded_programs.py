@@ -1,4 +1,4 @@
-"""Programs with threads, in every language that has them."""
+"""Programs with threads, in every language that has threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What piston/ deploys: valid, in agreement with itself and with what the doctor asks for."""
+"""The deployment files in piston/ are valid and consistent with each other and with `doctor`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def limits() -> dict[str, str]:
 
 
 def test_limits_env_satisfies_all_limits_that_doctor_requires() -> None:
-    """A report of nothing but ones lacks everything; each remedy names a variable and a value."""
+    """A server whose limits are all 1 gets every remedy, which names a variable and a value."""
     numbers = {
         field: 1
         for field in EndpointReport.__struct_fields__
@@ -60,7 +60,10 @@ _RAISED = """    app.use(body_parser.urlencoded({ extended: true, limit: '512mb'
 
 
 def started(folder: Path, index: str, *, entrypoint: bool) -> tuple[str, str]:
-    """What `official/start` starts, and what it makes of a server's source."""
+    """Run `official/start` on a server's source.
+
+    Return the command that it starts, and the changed source.
+    """
     for name in ("api/src", "bin"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "api" / "src" / "index.js").write_text(index)
@@ -96,7 +99,7 @@ def test_start_script_leaves_configurable_server_and_warns_of_unknown_server(tmp
 
 @pytest.mark.parametrize(("kind", "starter"), [("pyxis", "srun"), ("apptainer", "apptainer")])
 def test_slurm_job_starts_official_image_with_limits(tmp_path: Path, kind: str, starter: str) -> None:
-    """The plug-ins are not here: a script tells what would be started, and with which limits."""
+    """A script stands for the Slurm plug-ins and prints its arguments and limits."""
     program = tmp_path / starter
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nenv\n')
     program.chmod(0o755)
@@ -124,7 +127,7 @@ def test_slurm_job_starts_official_image_with_limits(tmp_path: Path, kind: str, 
 def test_slurm_scripts_start_and_stop_no_worker_if_slurm_does_not_answer(
     tmp_path: Path, command: list[str], answers: int
 ) -> None:
-    """A real one takes minutes to say so. `answers`: to so many questions, then no more."""
+    """`answers` is the number of questions that Slurm answers before it fails."""
     words = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
     asked = tmp_path / "asked"
     for name in ("squeue", "scancel", "sbatch", "sinfo"):
@@ -175,7 +178,7 @@ def test_worker_options_in_deployment_files_exist() -> None:
 
 
 def commands(text: str) -> list[list[str]]:
-    """Those of ours in a page's blocks, word by word."""
+    """Return the ioi-eval commands in a page's code blocks, split into words."""
     blocks = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
     lines = [line.partition("--command -- ")[2] or line for line in blocks.splitlines()]
     return [line.split() for line in lines if line.startswith("ioi-eval ")]
@@ -231,7 +234,7 @@ def test_kubernetes_manifests_refer_to_each_other_correctly() -> None:
 
 @pytest.mark.parametrize("file", ["base/worker.yaml", "client/job.yaml"])
 def test_pod_cache_is_a_folder_inside_its_volume_mount(tmp_path: Path, file: str) -> None:
-    """That one is root's and open to all, whoever the pod is: it must be a folder in it."""
+    """The mount itself belongs to root and is writable by all, which a private cache must not be."""
     every = yaml.safe_load_all((KUBERNETES / file).read_text())
     [pod] = [each["spec"]["template"]["spec"] for each in every if each["kind"] in ("Deployment", "Job")]
     (container,) = pod["containers"]
@@ -354,7 +357,7 @@ def test_rendered_kubernetes_overlay_is_valid(overlay: str, of: str) -> None:
 
 
 def test_image_registry_is_set_in_one_file(tmp_path: Path) -> None:
-    """Which the page's own command edits."""
+    """The page's own command edits that file."""
     page = (PISTON / "README.md").read_text()
     [edit] = re.findall(r"^sed -i .*image/kustomization\.yaml$", page, re.MULTILINE)
     shutil.copytree(PISTON, tmp_path / "piston")
@@ -375,7 +378,7 @@ def test_image_registry_is_set_in_one_file(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["PodMonitor", "PrometheusRule"])
 def test_prometheus_operator_models_know_every_field(kind: str) -> None:
-    """By the package's models of its definitions, which drop what they do not know."""
+    """The package's models drop unknown fields."""
     try:
         from cloudcoil.models.prometheus_operator import v1
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""The image of `piston/docker`: a worker in an environment that has only what its file of packages names."""
+"""The worker image of piston/docker has only the packages that its file names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ sys.meta_path.insert(0, Hidden())
 
 
 def with_their_own(requirements: Iterable[str]) -> set[str]:
-    """The names of packages and of all that these need."""
+    """Return the names of packages and of all their dependencies."""
     found = set[str]()
     left = [Requirement(each) for each in requirements]
     while left:
@@ -54,7 +54,7 @@ def with_their_own(requirements: Iterable[str]) -> set[str]:
 
 @pytest.fixture
 def small(shared_cache: Path, tmp_path: Path) -> CommandLine:
-    """Our command where only the named packages are."""
+    """Return a command line in an environment with only the image's packages."""
     kept = {*with_their_own(NAMED), "ioi-eval", "setuptools"}
     there = {path.name.partition(".")[0] for path in Path(sysconfig.get_path("purelib")).iterdir()}
     hidden = there - {file.parts[0].partition(".")[0] for name in kept for file in metadata.files(name) or ()}
@@ -67,7 +67,7 @@ def small(shared_cache: Path, tmp_path: Path) -> CommandLine:
 
 @contextmanager
 def serving(process: subprocess.Popen[str]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The address of a worker that logs objects, and its log until it listened."""
+    """Yield the address of a worker with a JSON log, and its log until it listened."""
     try:
         assert process.stderr is not None
         events: list[dict[str, Any]] = []
@@ -82,7 +82,7 @@ def serving(process: subprocess.Popen[str]) -> Iterator[tuple[str, list[dict[str
 
 
 def judges(url: str) -> bool:
-    """Return True if the worker takes a right completion, by the tests that come with it."""
+    """Return True if the worker judges a right completion by its own tests."""
     data = {"id": 1, "content": "", "test": [{"input": {"stdin": "1 2"}, "output": {"stdout": "3\n"}}]}
     config = {"dataset_type": "CommonOJDataset", "language": "python", "provided_data": data}
     completion = "```python\nprint(sum(map(int, input().split())))\n```"
@@ -124,7 +124,7 @@ def test_dockerfile_builds_worker_by_default() -> None:
 
 @pytest.mark.nightly
 def test_image_install_is_small_and_starts_without_compiling(tmp_path: Path) -> None:
-    """By the file's own commands, elsewhere. They fetch packages."""
+    """It runs the commands of the Dockerfile in another folder. They download packages."""
     [built] = re.findall(r"^RUN (python3 -m venv (?:.*\\\n)*.*)$", DOCKERFILE, re.MULTILINE)
     places = {
         "/source": ROOT,

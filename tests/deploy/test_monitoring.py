@@ -1,4 +1,4 @@
-"""What piston/monitoring watches: metrics that a worker has, in words that Prometheus takes."""
+"""piston/monitoring uses only metrics of workers, in valid Prometheus expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of code in the pages run: here, in a test that they name, or nowhere, with a reason."""
+"""Code blocks of the pages are run here, or by a test that they name, or give a reason why not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 @pytest.fixture
 def place(alone: bool, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """The examples and a run of theirs, which pages take for granted; in the long run with its report."""
+    """Return a folder with the examples and a run of them, as pages assume. Long runs have a report."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "runs").mkdir()
     if alone:
@@ -66,7 +66,7 @@ def free_port() -> int:
 
 
 def started(block: Block, folder: Path, cache: Path, *, alone: bool) -> str:
-    """Return what a block prints. `alone`: Python's begin with no module loaded, as they do for readers."""
+    """Run a block and return its output. With `alone`, Python starts without preloaded modules."""
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "IOI_EVAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
     environment["PORT"] = str(free_port())
@@ -132,6 +132,6 @@ def test_code_block_is_run_or_gives_a_reason(block: Block) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_have_no_indented_code_blocks(page: str) -> None:
-    """A block that is indented alone would be seen by no test."""
+    """No test would find code blocks that are only indented."""
     prose = re.sub(r"^( *)```.*?^\1```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
     assert re.findall(r"\n\n    (?![-* ]).*", prose) == []

@@ -1,6 +1,6 @@
-"""The pages' tables of keys are those of the classes that read packages. `pytest --update` writes them.
+"""The pages' tables of package keys equal the declarations.
 
-A comment `<!-- keys of MODULE.CLASS -->` stands before each table.
+`pytest --update` writes them. A comment `<!-- keys of MODULE.CLASS -->` precedes each table.
 """
 
 from __future__ import annotations

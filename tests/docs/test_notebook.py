@@ -1,4 +1,4 @@
-"""The notebook of the tutorials: its cells run in order, as a kernel runs them."""
+"""The tutorial notebook runs from its first cell to its last."""
 
 from __future__ import annotations
 

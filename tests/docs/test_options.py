@@ -1,4 +1,4 @@
-"""Pages' tables of options: they say what the fields say that the options set."""
+"""The pages' tables of options equal the option fields."""
 
 from __future__ import annotations
 

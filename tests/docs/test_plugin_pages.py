@@ -1,4 +1,4 @@
-"""Each plugin has a page, tests, and a row in the list of plugins with the registries that it is in."""
+"""Each plugin has a page, tests, and a row in the list of plugins with its registries."""
 
 from __future__ import annotations
 

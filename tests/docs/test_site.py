@@ -1,4 +1,4 @@
-"""The site: built strictly, whole, and without anything from elsewhere."""
+"""The documentation site: a strict build without broken links that loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANSWER = f'{RESULT}[href*="questions.html"]'
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Strictly: a link or an anchor that leads nowhere, and a page that no menu has, end the build."""
+    """Build the site. A broken link or anchor, or a page without a menu entry, fails the build."""
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
@@ -68,7 +68,7 @@ def test_site_documents_every_command_option_and_public_name(site: Path) -> None
 
 @pytest.mark.nightly
 def test_site_pages_load_nothing_from_the_network(site: Path) -> None:
-    """Pages load nothing from elsewhere, and the search has its index in a script, as pages of files must."""
+    """The search index is in a script, because pages opened as files cannot load it otherwise."""
     loads = re.compile(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)|<link[^>]*stylesheet[^>]*href="([^"]*)')
     for page in site.rglob("*.html"):
         addresses = ["".join(pair) for pair in loads.findall(page.read_text())]
@@ -78,7 +78,7 @@ def test_site_pages_load_nothing_from_the_network(site: Path) -> None:
 
 @pytest.mark.nightly
 def test_site_search_works_with_file_urls(site: Path) -> None:
-    """In a browser, from words to the page that has them; nothing asks for anything but files."""
+    """A browser searches and opens the page that it finds. Only files are loaded."""
     from selenium.webdriver import Keys
     from selenium.webdriver.support.wait import WebDriverWait
 
@@ -114,7 +114,7 @@ def test_every_command_option_has_a_help_text(name: str) -> None:
 
 
 def commands_in(page: str) -> list[tuple[str, str]]:
-    """Command lines of a page, in blocks and in the text: the command and what follows it."""
+    """Return the ioi-eval commands in a page's blocks and text, and their arguments."""
     text = (ROOT / page).read_text().replace("\\\n", " ")
     code = [*(line for block in blocks(page) for line in block.code.replace("\\\n", " ").splitlines())]
     code += re.findall(r"`(ioi-eval [^`]*)`", text)

@@ -1,4 +1,4 @@
-"""docs/trust.md: each promise names tests, and these exist."""
+"""docs/trust.md: each promise names tests, and the tests exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes from elsewhere, damaged in every way: it is read, or refused with a typed error."""
+"""Damaged inputs from outside are read, or refused with a typed error."""
 
 from __future__ import annotations
 

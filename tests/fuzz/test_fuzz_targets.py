@@ -1,4 +1,4 @@
-"""The corpus of the fuzz targets, and a short run of every one; scripts/fuzz makes the long ones."""
+"""The corpus of the fuzz targets, and a short run of each. scripts/fuzz makes long runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def has_clang() -> bool:
 
 
 def fuzz(*arguments: object, corpus: Path = CORPUS, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """What scripts/fuzz prints, and its exit code."""
+    """Run scripts/fuzz, and return its output and exit code."""
     return subprocess.run(
         [TOP / "scripts" / "fuzz", *map(str, arguments)],
         env={**os.environ, "IOI_EVAL_FUZZ_CORPUS": str(corpus)},
@@ -49,7 +49,7 @@ def test_fuzz_corpus_has_inputs_for_every_target() -> None:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """A small one, with an input for each target."""
+    """Return a small corpus with an input for each target."""
     place = tmp_path / "corpus.tar.gz"
     with tarfile.open(place, "w:gz") as archive:
         for target in sorted(TARGETS):
@@ -82,7 +82,7 @@ def test_invalid_fuzz_arguments_leave_the_corpus_unchanged(
 
 @pytest.mark.nightly
 def test_fuzz_targets_compile_with_the_proctor_sources(tmp_path: Path) -> None:
-    """Only the long run fuzzes; this tells at once where the proctor's functions have changed."""
+    """Only long runs fuzz. This test finds changed functions of the proctor at once."""
     checked = fuzz("--syntax", cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
 

@@ -1,4 +1,4 @@
-"""Programs that tests need, built once for all processes of a session."""
+"""Programs for tests, built once for all processes of a session."""
 
 from __future__ import annotations
 

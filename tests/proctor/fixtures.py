@@ -1,6 +1,4 @@
-"""Fixtures for the proctor on its own: built once, called with specs and plans, with every possible mixture
-of layers.
-"""
+"""Fixtures of the proctor, which is built once and runs with every combination of layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds what tests have left behind. Counts only what must be ours, because others work on the same machine."""
+"""Finds what tests leave behind.
+
+It counts only resources of this test process, because other programs use the machine too.
+"""
 
 from __future__ import annotations
 

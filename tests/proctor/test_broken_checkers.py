@@ -1,4 +1,4 @@
-"""Checkers that crash, and outputs that make them."""
+"""Checkers that crash, and outputs that crash checkers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_python_checker_failure_names_the_exception(bench: Bench, kind: str) -> 
 
 
 def test_python_crash_is_not_a_testlib_verdict(bench: Bench) -> None:
-    """Both end with code 1."""
+    """Both exit with code 1."""
     checker = PlanChecker(kind="testlib", argv=PYTHON, limits=LIMITS)
     judged = bench.judge(ECHO, [("x", "x")], checker=checker, extra={"checker.py": b"1 / 0"})
     assert judged.tests[0].failure == "the checker exited with code 1: ZeroDivisionError: division by zero"
@@ -135,7 +135,7 @@ def fragile(bench: Bench, name: str, kind: str = "cms", limits: PlanLimits = LIM
 
 @pytest.mark.parametrize("name", TO_BLAME)
 def test_output_that_crashes_a_checker_is_wrong(bench: Bench, name: str) -> None:
-    """Otherwise a program that is not sure could choose not to be scored."""
+    """Otherwise a program could choose not to be scored when its answer may be wrong."""
     _, limits, reason = TO_BLAME[name]
     line = fragile(bench, name, limits=limits)
     assert (line.end, line.score, line.failure) == ("ok", 0, None)
@@ -205,7 +205,7 @@ int main(int, char** argv) {
 
 
 def test_failing_checker_is_tried_on_empty_output_for_each_test(bench: Bench) -> None:
-    """The checker's word on an empty output depends on the input."""
+    """Whether a checker accepts empty output depends on the input."""
     source = """#include <cstdio>
 int main(int, char** argv) {
   if (getc(fopen(argv[3], "r")) != EOF || getc(fopen(argv[1], "r")) != '0') return 1;

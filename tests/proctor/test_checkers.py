@@ -1,4 +1,4 @@
-"""What checkers say, and what becomes of one that says nothing useful."""
+"""Results of checkers, and invalid checker output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of programs that CMS's own functional tests hand in, written anew: each gets what CMS expects of it."""
+"""Rewritten programs of CMS's functional tests get the results that CMS expects."""
 
 from __future__ import annotations
 

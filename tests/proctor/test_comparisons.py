@@ -1,4 +1,4 @@
-"""The comparisons that are built in, against their formulation in Python."""
+"""The built-in comparisons agree with their Python versions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def one_bench(workshop: Path, proctor: Path, compiled: object) -> Bench:
 
 
 def white_diff(output: bytes, answer: bytes) -> bool:
-    """Line by line, as the contest system's words put it."""
+    """Compare line by line, as CMS documents it."""
 
     def lines(data: bytes) -> list[bytes]:
         found = [
@@ -54,7 +54,7 @@ def white_diff(output: bytes, answer: bytes) -> bool:
 
 
 def verdicts(bench: Bench, checker: PlanChecker, pairs: list[tuple[bytes, bytes]]) -> list[bool]:
-    """Of outputs that are handed in: that they are compared is the point, not where they come from."""
+    """Compare pairs of outputs and answers. Submitted files are the fastest way to give outputs."""
     outputs = {index: output for index, (output, _) in enumerate(pairs)}
     tests = [("", answer) for _, answer in pairs]
     none = {"submission": PlanSubmission(), "task_type": "OutputOnly"}
@@ -68,7 +68,7 @@ def encoded(pairs: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 
 def word_lines(data: bytes) -> list[list[bytes]]:
-    """The words of the lines that have any; a carriage return ends a line, too."""
+    """Return the words of each line that has words. A carriage return also ends a line."""
     rows = (
         line.translate(bytes.maketrans(_WHITES, b" " * 6)).split(b" ") for line in re.split(b"[\r\n]", data)
     )
@@ -111,7 +111,7 @@ _values = st.recursive(
 
 
 def respelled(draw: st.DrawFn, value: Any, *, hashed: bool = False) -> Any:
-    """A value that is likely to be equal, or nearly."""
+    """Draw a value that is often equal, or nearly equal, to the given one."""
     if isinstance(value, bool | int | float):
         near = [value, -value, float(value), bool(value), value + 1]
         return draw(st.sampled_from([*near, int(value), int(value) + 1] if math.isfinite(value) else near))
@@ -141,7 +141,7 @@ def pairs_of(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[Any
 def test_json_comparison_equals_python_comparison_of_values(
     one_bench: Bench, pairs: list[tuple[Any, Any]]
 ) -> None:
-    """As Python compares, of what a way through JSON leaves."""
+    """Both values are first encoded as JSON and decoded."""
     written = [(json.dumps(a).encode(), json.dumps(b, indent=1).encode()) for a, b in pairs]
     expected = [json.loads(a) == json.loads(b) for a, b in written]
     assert verdicts(one_bench, PlanChecker(kind="json"), written) == expected
@@ -188,7 +188,7 @@ _of_python = st.recursive(
 def test_json_distinguishes_tuples_and_sets_from_lists(
     one_bench: Bench, pairs: list[tuple[Any, Any]]
 ) -> None:
-    """As Python compares, exactly: the harness writes the one and the benchmark the other."""
+    """The harness encodes the result, and the benchmark encodes the answer."""
     tagged = load_function_harness()["tag_value"]
     encode = json.JSONEncoder(allow_nan=False).encode
     written = [(encode(tagged(a, encode)), format_result(b)) for a, b in pairs]
@@ -196,7 +196,7 @@ def test_json_distinguishes_tuples_and_sets_from_lists(
 
 
 def test_json_comparison_with_tolerance_applies_to_floats_only(one_bench: Bench) -> None:
-    """Of numbers wherever they are, but not of two that are whole."""
+    """The tolerance holds for numbers at any depth, but not between two integers."""
     near = {"absolute": 1e-6, "relative": 1e-7}
     told = {
         ("[0.1, 2]", "[0.1000005, 2]"): True,
@@ -211,14 +211,14 @@ def test_json_comparison_with_tolerance_applies_to_floats_only(one_bench: Bench)
 
 
 def test_json_comparison_at_the_tolerance_equals_python_float_arithmetic(one_bench: Bench) -> None:
-    """As floats of Python: exactly, the first two are more than a tenth apart."""
+    """In exact arithmetic the first two differ by more than 0.1."""
     told = {("6.82", "6.2"): True, ("6.83", "6.2"): False, ("0.0", "0"): True}
     assert [abs(float(a) - float(b)) <= 0.1 * float(b) for a, b in told] == list(told.values())
     assert verdicts(one_bench, PlanChecker(kind="json", relative=0.1), encoded(told)) == list(told.values())
 
 
 def as_lines(output: str, answer: str) -> bool:
-    """As the harness of LiveCodeBench words it."""
+    """Compare like the harness of LiveCodeBench."""
 
     def stripped(text: str) -> list[str]:
         return [line.strip() for line in text.strip().split("\n")]
@@ -283,7 +283,7 @@ NUMBERS_SPELLED_OTHERWISE = [
 
 
 def as_float_lines(output: str, answer: str) -> bool:
-    """As eval-protocol words it, and numpy.allclose in it."""
+    """Compare like eval-protocol, with numpy.allclose."""
 
     def close(ours: float, theirs: float) -> bool:
         near = abs(ours - theirs) <= 1e-8 + 1e-5 * abs(theirs) and math.isfinite(theirs)
@@ -363,7 +363,7 @@ def test_float_lines_of_invalid_utf8(one_bench: Bench) -> None:
 
 
 def as_apps(output: str, answer: str) -> bool:
-    """As APPS' harness words it: right is what one of its ways calls right."""
+    """Compare like APPS' harness: an output is right if one of its comparisons accepts it."""
     ours, theirs = output.splitlines(), [line.strip() for line in answer.split("\n") if line]
     filled = [line for line in ours if line]
     joined = ["\n".join(ours), "\n".join(line.strip() for line in ours)]
@@ -447,7 +447,7 @@ EACH_WAY_OF_APPS = [
 
 
 def as_prime_code(output: str, answer: str) -> bool:
-    """As verl's prime_code words it: no sets, and no floats where all lines are digits."""
+    """Compare like verl's prime_code, without sets, and without floats if all lines are digits."""
     ours, theirs = output.splitlines(), [line.strip() for line in answer.split("\n") if line]
     filled = [line for line in ours if line]
     joined = ["\n".join(ours), "\n".join(line.strip() for line in ours)]

@@ -1,4 +1,7 @@
-"""Containers cover parts of /proc, and the kernel then refuses programs one of their own: they are judged without namespaces."""
+"""Containers cover parts of /proc, so that sandboxes cannot mount their own.
+
+Programs are then judged without namespaces.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An interpreter that waits and forks: programs end as after a start, and nobody gets more of it than that."""
+"""The fork server of Python: programs end as after a start, and see no more than after a start."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def judged(
     function: str = "",
     **more: Any,
 ) -> Judged:
-    """With a library a waiting interpreter forks, as the engine has it; without one each test starts it."""
+    """Judge tests, by a fork server if a library is given, otherwise by starting each interpreter."""
     argv = (
         PYTHON,
         "-I",
@@ -74,7 +74,10 @@ def judged(
 
 
 def ended(line: TestReport) -> tuple[object, ...]:
-    """What must be equal. Addresses differ from one start to the next, and when a limit is seen differs, too."""
+    """Return the part of a report that must be equal.
+
+    Addresses and the time when a limit is noticed may differ.
+    """
     if line.end in ("cpu", "wall", "memory"):
         return line.end, line.score, line.failure
     texts = (re.sub("0x[0-9a-f]+", "0x", text) for text in (line.feedback, line.output))
@@ -84,7 +87,7 @@ def ended(line: TestReport) -> tuple[object, ...]:
 def compare(
     bench: Bench, library: bytes, source: str | bytes, *given: str, **more: Any
 ) -> list[tuple[object, ...]]:
-    """Check that a program ends alike, started and forked, and return how on each of the inputs."""
+    """Check that a program ends alike when it is started and when it is forked. Return the endings."""
     content = source if isinstance(source, bytes) else source.encode()
     if b"while True: pass" in content:
         more["limits"] = OF_ENDLESS
@@ -172,14 +175,14 @@ def test_forked_random_numbers_differ_between_tests(room: Bench, library: bytes)
 
 
 def test_start_of_fork_server_is_not_counted(room: Bench, library: bytes) -> None:
-    """The least of several: what a machine does meanwhile only adds."""
+    """The minimum of several runs excludes the load of the machine."""
     ways = (judged(room, way, b"pass", [""] * 5) for way in (None, library))
     started, forked = (min(line.cpu_us for line in way.tests.values()) for way in ways)
     assert forked < started
 
 
 def test_forked_memory_counts_like_started(room: Bench, library: bytes) -> None:
-    """What the process has of the one that forked it is what it would have of its own after a start."""
+    """The memory inherited from the fork server equals the memory of a started interpreter."""
     source = b"x = bytearray(b'1') * (40 << 20)"
     started, forked = (judged(room, way, source, ["", ""]).tests[1].memory for way in (None, library))
     assert abs(started - forked) < 4 << 20
@@ -218,7 +221,7 @@ OF_STATUS = [
 
 
 def seen(folder: Path) -> dict[str, object]:
-    """What the kernel tells others of a process."""
+    """Return what /proc shows of a process."""
     pid = int(folder.name)
     status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
     mounts = [line.split() for line in (folder / "mountinfo").read_text().splitlines()]
@@ -248,7 +251,7 @@ def seen(folder: Path) -> dict[str, object]:
 
 
 def written(folder: Path) -> bytes:
-    """All memory of a process that somebody may have written."""
+    """Return all memory of a process that may have been written."""
     pieces = []
     with (folder / "mem").open("rb", buffering=0) as memory:
         for line in (folder / "maps").read_text().splitlines():
@@ -262,7 +265,7 @@ def written(folder: Path) -> bytes:
 def looked_at(
     bench: Bench, library: bytes | None, marks: Sequence[str], look: Callable[[Path], Look]
 ) -> list[Look]:
-    """Look at the process of each test from outside, while it runs."""
+    """Inspect the process of each test from outside while it runs."""
     found, looks = list[Judged](), list[Look]()
 
     def judge() -> None:
@@ -308,7 +311,7 @@ def test_proc_files_of_forked_and_started_process_are_equal(
 def test_memory_of_forked_process_has_no_data_of_other_tests(
     room: Bench, library: bytes, marks: list[str]
 ) -> None:
-    """No other test's input, no answer, and not where the judge keeps its files."""
+    """It has no input of another test, no answer, and no path of the judge's files."""
     memories = looked_at(room, library, marks, written)
     for memory, own, other in zip(memories, marks, reversed(marks), strict=True):
         assert own.encode() in memory
@@ -334,7 +337,7 @@ def test_unloadable_library_falls_back_to_starts(room: Bench) -> None:
 
 @pytest.mark.parametrize("tool", ["/bin/false", "/bin/cat", "/usr/bin/surely-not-there"])
 def test_failed_fork_server_falls_back_to_starts(room: Bench, library: bytes, tool: str) -> None:
-    """What the proctor is told of it is in the row; the test then says what is wrong with the program."""
+    """The row contains the reason, and the test reports the program's error."""
     warm = PlanWarm(library="waiting.so", script="waiting.py")
     submission = PlanSubmission(argv=(tool, "submission"), files=("submission",), env=ENVIRONMENT, warm=warm)
     script = (graders_folder() / "python" / "waiting.py").read_bytes()

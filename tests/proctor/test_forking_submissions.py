@@ -1,4 +1,4 @@
-"""A submission that may start processes, because its package ships what forks: how many, and what of them counts."""
+"""Submissions of packages that permit processes: how many may run, and how they are counted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_runner_process_may_start_two_phases_of_a_solution(bench: Bench, threads
 
 
 def test_each_forked_process_may_start_threads(bench: Bench) -> None:
-    """They last for several looks."""
+    """The processes last for several polls of the supervisor."""
     source = """
     #include <pthread.h>
     void* body(void*) { for (;;) pause(); }
@@ -145,7 +145,7 @@ def test_fork_bomb_with_fork_permission_is_killed(bench: Bench) -> None:
 
 
 def test_clone_with_flags_other_than_fork_is_refused(bench: Bench) -> None:
-    """No process that shares memory, stops its parent, or is another's child; and nothing that reaches another."""
+    """The process must not share memory, stop its parent, or become another process's child."""
     source = """
     static long made(unsigned long flags) {
       const long pid = syscall(SYS_clone, flags, 0, 0, 0, 0);
@@ -260,7 +260,7 @@ def test_memory_shared_by_forked_processes_counts_once(bench: Bench) -> None:
 
 
 def test_forked_processes_are_killed_when_the_first_process_exits(bench: Bench) -> None:
-    """What a child still would have written is not in the output."""
+    """Their later output is lost."""
     source = (
         START + 'int main() { if (fork() == 0) { usleep(300000); puts("late"); _exit(0); } puts("ended"); }'
     )

@@ -1,4 +1,4 @@
-"""A disk of the judge's that is full is nobody's score."""
+"""A full disk of the judge changes no score."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def mounted(disk: Path, size: str) -> Iterator[Path]:
 
 @pytest.fixture
 def small(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """Whose boxes lie on a disk with room for a program and an answer."""
+    """Return a bench whose disk has space for one program and one answer."""
     with mounted(bench.workshop / tmp_path_factory.mktemp("small").name, "5m") as disk:
         yield dataclasses.replace(bench, workshop=disk)
 
@@ -97,7 +97,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 async def test_job_starts_only_if_disk_has_space_for_its_limit(workshop: Path, store: Store) -> None:
-    """Two programs of 120 MB, where there is room for one at a time."""
+    """Two programs of 120 MB share a disk with space for one."""
     codes = [LARGE_PROGRAM.replace("NUMBER", str(number)) for number in (1, 2)]
     problem = Problem(id="large", tests=(Test(name="1", input=Blob.of("1"), answer=Blob.of("")),))
     with mounted(workshop / "neighbours", "320m") as disk:
@@ -113,7 +113,7 @@ async def test_job_starts_only_if_disk_has_space_for_its_limit(workshop: Path, s
 
 
 class Noting(Store):
-    """Tells what somebody found in it."""
+    """Records the paths of the entries that it finds."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -133,7 +133,7 @@ async def what_an_engine_builds_first(cache: Path) -> dict[str, Path]:
 @pytest.mark.nightly
 @pytest.mark.parametrize("uid", [0, 65534])
 def test_engines_on_one_disk_reserve_their_space(workshop: Path, shared_cache: Path, uid: int) -> None:
-    """The same from two processes: each has a slot, or is told that it has none. A killed one holds nothing."""
+    """Two processes share a disk. Each gets a slot or an error, and a killed one releases its space."""
     with tempfile.TemporaryDirectory() as name, mounted(workshop / "engines", "320m") as disk:
         home, built = Path(name), asyncio.run(what_an_engine_builds_first(shared_cache))
         assert built, "neither user builds it anew"

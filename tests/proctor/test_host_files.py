@@ -1,4 +1,4 @@
-"""What a box has by descriptor stays the host's: also where the box's user is the file's owner."""
+"""Host files that a sandbox gets by descriptor cannot be changed, even if the sandbox's user owns them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_host_file_of_same_user_is_read_only(bench: Bench, profile: str) -> None
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand over what is closed to a box's user")
 def test_unreachable_host_file_does_not_disable_sandbox_layers(bench: Bench, tmp_path: Path) -> None:
-    """With the uid that stands for all strangers in a namespace."""
+    """The uid 65534 stands for all unmapped users in a namespace."""
     file = tmp_path / "held"
     file.write_text("as it was")
     tmp_path.chmod(0o700)
@@ -44,7 +44,7 @@ def test_unreachable_host_file_does_not_disable_sandbox_layers(bench: Bench, tmp
 
 
 def test_only_writable_descriptor_can_truncate_file(bench: Bench) -> None:
-    """By the filter, because Landlock does not ask before ABI 3."""
+    """Seccomp enforces it, because Landlock before ABI 3 does not."""
     python = "import os; os.open('mine', os.O_TRUNC | os.{})"
     tries = [python.format("O_RDONLY"), "import os; os.truncate('mine', 0)", python.format("O_WRONLY")]
     script = "\n".join(f'echo mine > mine; python3 -c "{code}" 2>/dev/null; wc -c < mine' for code in tries)

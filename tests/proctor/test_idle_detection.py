@@ -1,4 +1,7 @@
-"""Waiting is never a verdict: what ends a program is its own CPU time, or that nobody of its test did anything."""
+"""Waiting gives no verdict.
+
+A program is ended for its own CPU time, or if all processes of its test were idle.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ pytestmark = pytest.mark.nightly(unless="own")
 def bench(
     request: pytest.FixtureRequest, workshop: Path, proctor: Path, compiled: Callable[[str], Path]
 ) -> Bench:
-    """Supervisors find their programs in a /proc of their own, or in the machine's."""
+    """Supervisors find processes in their own /proc, or in the machine's /proc."""
     return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=request.param)
 
 
@@ -72,7 +75,7 @@ def test_submission_is_not_idle_while_manager_computes(bench: Bench) -> None:
 
 @pytest.mark.nightly
 def test_process_is_not_idle_while_sibling_computes(bench: Bench) -> None:
-    """Nor of the manager, which may not be ended before those that it waits for."""
+    """The manager must not be ended before the processes that it waits for."""
     line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=2)
     assert (line.end, line.score) == ("ok", 1), line
 
@@ -119,7 +122,7 @@ ASKED = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
 
 
 def fail_with(bench: Bench, interactor: str) -> TestReport:
-    """Of a submission that says the wrong word and dies."""
+    """Judge a submission that prints a wrong answer and crashes."""
     wrong = HEAD + 'int main() { puts("41"); fflush(stdout); abort(); }'
     with single_processor(), busy_processes(1):
         return bench.one(
@@ -129,7 +132,7 @@ def fail_with(bench: Bench, interactor: str) -> TestReport:
 
 
 def test_interactor_with_enough_input_decides(bench: Bench) -> None:
-    """However long that takes it: it cannot know what became of the submission in the meantime."""
+    """It may take long, because it cannot know whether the submission has ended."""
     line = fail_with(bench, BURN)
     assert (line.end, line.score, line.failure) == ("ok", 0, None), line
 
@@ -157,7 +160,7 @@ int main() {{
 
 
 def test_short_threads_waiting_for_processor_are_not_idle(bench: Bench) -> None:
-    """Once a thread has ended, the kernel tells nobody how long it had waited."""
+    """The kernel does not report how long a thread waited that has ended."""
     submission = PlanSubmission(argv=("submission",), threads=4)
     with single_processor(), busy_processes(6):
         line = bench.one(SHORT_THREADS, given="8000", answer="ran", submission=submission, limits=SHORT)
@@ -166,7 +169,7 @@ def test_short_threads_waiting_for_processor_are_not_idle(bench: Bench) -> None:
 
 @pytest.mark.nightly(unless="the host's numbers")
 def test_wait_for_thread_permission_is_not_idle(bench: Bench) -> None:
-    """The supervisor that gives it waits for a processor itself."""
+    """The supervisor that permits the thread also waits for a processor."""
     submission = PlanSubmission(argv=("submission",), threads=4, processes=3)
     limits = PlanLimits(cpu_ms=10_000, wall_ms=100, hard_ms=600_000)
     with busy_processes(2):
@@ -190,14 +193,17 @@ def test_submission_sleeping_after_computing_is_killed(bench: Bench) -> None:
 
 
 def test_process_waiting_for_dead_sibling_is_killed(bench: Bench) -> None:
-    """The first process is dead, the manager waits for it for ever, and the second one for the manager."""
+    """The first process has crashed.
+
+    The manager waits for it, and the second process waits for the manager.
+    """
     waits = "for (;;) sleep(9);"
     line = talk(bench, "int main(int, char** argv) { if (atoi(argv[1]) == 0) abort(); getchar(); }", manager=waits, processes=2)  # fmt: skip
     assert (line.end, line.score) == ("wall", 0), line
 
 
 def test_deadlocked_threads_are_killed(bench: Bench) -> None:
-    """They wake together to seem busy, and are ended at the hard stop at the latest, twice."""
+    """Threads that wake up together to seem busy are ended at the hard stop, twice at most."""
     source = """
 import threading, time
 def blink():
@@ -219,7 +225,7 @@ JOINED = "pthread_t other; pthread_create(&other, nullptr, waits, nullptr); pthr
 @pytest.mark.nightly(unless="")
 @pytest.mark.parametrize(("before", "waits"), [("", WAITS), (ANOTHER, JOINED)], ids=["itself", "a thread"])
 def test_program_waiting_for_disk_is_not_idle(bench: Bench, before: str, waits: str) -> None:
-    """A parent whose vfork is under way is in the state of those who wait for a disk."""
+    """A parent of vfork has the same state in /proc as a process that waits for a disk."""
     program = f'#include <pthread.h>\n{HEAD}{before}int main() {{ {waits} puts("done"); }}'
     limits = {"cpu_ms": 5000, "wall_ms": 400, "hard_ms": 60_000}
     boxed = bench.box("exec ./program", files={"program": bench.compiled(program)}, limits=limits)
@@ -234,7 +240,10 @@ SEEMS_TO_WAIT = HEAD + 'int main() { if (vfork() == 0) { usleep(3000000); _exit(
 
 
 def seeming(bench: Bench, layers: Sequence[str] = WITHOUT_FILTER, *, alone: bool = False) -> list[TestReport]:
-    """Two tests of a program that is in the state of those who wait for a disk, where no filter forbids it."""
+    """Run two tests of a program that seems to wait for a disk.
+
+    The seccomp filter that prevents it is off.
+    """
     own = dataclasses.replace(bench, layers=layers)
     judged = own.judge(SEEMS_TO_WAIT, [("", "7"), ("", "7")], limits=SLEEPER, alone=alone)
     assert judged.lines[-1].done
@@ -242,14 +251,14 @@ def seeming(bench: Bench, layers: Sequence[str] = WITHOUT_FILTER, *, alone: bool
 
 
 def test_unconfirmed_disk_wait_gives_no_verdict(bench: Bench) -> None:
-    """It ends the job: whoever sent it asks once more, alone."""
+    """It ends the job, and the judge repeats the test alone."""
     line, *others = seeming(bench)
     assert (line.end, line.stalled, others) == ("wall", True, [])
     assert line.wall_us < 2_000_000, "it has no longer than one that sleeps"
 
 
 def test_unconfirmed_disk_wait_is_reported_in_exclusive_run(bench: Bench) -> None:
-    """Whoever sent it can tell it from one that sleeps."""
+    """The report distinguishes it from a sleeping program."""
     lines = seeming(bench, alone=True)
     assert [(line.end, line.stalled) for line in lines] == [("wall", True)]
 
@@ -358,7 +367,7 @@ int main() {
 
 
 def test_suspended_machine_is_not_idle_time(bench: Bench) -> None:
-    """A paused container, a suspended job, a virtual machine that moves: the clock goes on, and nobody could do anything."""
+    """In a paused container or a migrating virtual machine the clock continues, but no program can run."""
     limits = PlanLimits(cpu_ms=10_000, wall_ms=400, hard_ms=600_000)
     with suspended_descendants("submission", after=0.1, seconds=1.2) as stopped:
         line = bench.one(STOOD_STILL, answer="7", limits=limits)
@@ -388,7 +397,7 @@ def test_program_sleeping_during_suspension_is_killed_after(bench: Bench) -> Non
     ],
 )
 def test_steal_time_is_not_idle(compiled: Callable[[str], Path], looks: str, lent: int) -> None:
-    """No machine here can be made to lend one."""
+    """It is simulated, because this machine has no steal time."""
     assert int(results_of_looks(compiled, "lent", looks)) == lent
 
 
@@ -530,7 +539,7 @@ def test_sleeping_time_is_not_counted_as_waiting_for_a_processor(bench: Bench) -
 
 
 def test_test_at_its_hard_time_limit_ends_as_stalled(bench: Bench) -> None:
-    """What it had done by then is no verdict yet: whoever sent the job asks once more."""
+    """It has no verdict yet, and the judge repeats the test."""
     limits = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=400)
     line = bench.one("int main() { for (;;) {} }", limits=limits)
     assert (line.end, line.score) == ("wall", 0) and line.wall_us >= 400_000

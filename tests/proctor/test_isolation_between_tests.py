@@ -1,4 +1,4 @@
-"""A submission finds nothing by which it could tell one test from another, except what it reads."""
+"""A submission can tell tests apart only by their input."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def probed(bench: Bench, source: str, folder: Path, **plan: Any) -> list[str]:
-    """Return the output of a program on several tests, whose inputs have the same length only."""
+    """Return the output of a program on several tests, whose inputs have equal lengths."""
     where = bench.workshop / f"{SECRET}-{folder.name}-{folder.parent.name}"
     where.mkdir()
     where.chmod(0o755)
@@ -202,7 +202,7 @@ def test_python_sees_equal_surroundings_on_all_tests(
 
 
 def test_control_groups_of_the_machine_are_hidden(bench: Bench) -> None:
-    """A program that sees `/proc` finds there at most that it is in the first group that it can see."""
+    """In `/proc` a program finds at most the first control group that it can see."""
     source = '#include <cstdio>\nint main(){FILE* f=fopen("/proc/self/cgroup","r"); for(int c; f && (c=getc(f))!=EOF;) putchar(c); puts("end");}'
     line = bench.one(
         source, answer=NEVER, submission=PlanSubmission(argv=("submission",), proc=True), echo=1 << 16
@@ -240,7 +240,7 @@ def test_standard_input_of_a_test_is_a_regular_file(bench: Bench) -> None:
 
 
 def test_bytes_of_longer_earlier_input_are_not_readable_in_later_test(bench: Bench) -> None:
-    """Not behind its end either, where a page in memory goes on."""
+    """The rest of the last memory page of the input is zero too."""
     source = r"""#include <cstdio>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-"""What a program can make the kernel hold, besides the memory that it touches."""
+"""Kernel memory that a program can allocate in addition to the memory that it touches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ whole = pytest.mark.parametrize("bench", [EVERYTHING], ids=["everything"], indir
 
 @whole
 def test_page_tables_count_as_memory(bench: Bench) -> None:
-    """A page that is only read costs no memory of its own, but what leads to it does."""
+    """A page that is only read uses no memory itself, but its page table does."""
     limits = PlanLimits(cpu_ms=10_000, wall_ms=30_000, memory=64 << 20)
     line = bench.one(READER, limits=limits, submission=PlanSubmission(argv=("submission",)))
     assert line.end == "memory", line
@@ -45,7 +45,7 @@ def test_page_tables_count_as_memory(bench: Bench) -> None:
 
 @whole
 def test_crash_writes_and_pipes_no_core_dump(bench: Bench) -> None:
-    """With a limit of 0 the kernel would still start a program that takes dumps."""
+    """Even with a limit of 0 the kernel would start a core dump handler."""
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
         pytest.skip("whoever started us allows no dumps at all")
     line = bench.one(CORE, answer="1 1")
@@ -53,6 +53,6 @@ def test_crash_writes_and_pipes_no_core_dump(bench: Bench) -> None:
 
 
 def test_output_file_cannot_be_read_again(bench: Bench) -> None:
-    """Files in memory would be memory that nobody counts."""
+    """Otherwise files in memory would be uncounted memory."""
     line = bench.one(WRITER, answer="x")
     assert (line.end, line.score) == ("ok", 1), line

@@ -1,4 +1,4 @@
-"""Who counts what is left must see it."""
+"""The search for leftovers finds each kind of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proctor where all system calls are missing that came after Linux 4.19. docs/kernels.md has what was tried on real ones."""
+"""The proctor without system calls newer than Linux 4.19. docs/kernels.md lists tests on real old kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which limits a submission may set for itself, and which advice it may give: what is its own, and nothing that is counted per user."""
+"""Resource limits that a submission may set for itself. Limits that are counted per user are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way in which a submission can end, under every mixture of layers."""
+"""Every ending of a submission, with every combination of layers."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ int main(int, char** names) {
 def test_kill_from_outside_is_a_failure(
     bench: Bench, task_type: str, watcher: int, program: int, words: str
 ) -> None:
-    """As the kernel does when memory is short, or who ends the judge. It is no verdict, and other tests get theirs."""
+    """The kernel kills when memory is short. It gives no verdict, and other tests are judged."""
     mark = f"s{secrets.token_hex(6)}"
     more = {"manager_source": PASSES_ON, "manager": PlanManager(argv=("manager",), limits=LIMITS)}
     with ThreadPoolExecutor(1) as beside:
@@ -197,7 +197,7 @@ def test_missing_output_file_scores_0_even_if_the_answer_is_empty(bench: Bench) 
 
 
 def test_endless_output_is_output_limit_not_memory(bench: Bench) -> None:
-    """Its file is memory, too, so on a slow machine that limit is seen before the file's own."""
+    """The output file is in memory, so on a slow machine the memory limit could be noticed first."""
     slowly = """#include <cstdlib>
 #include <fcntl.h>
 #include <unistd.h>
@@ -300,7 +300,7 @@ def test_tests_of_decided_groups_are_skipped(bench: Bench) -> None:
 
 
 def test_threshold_group_is_settled_by_zero_or_higher_score(bench: Bench) -> None:
-    """Each group has two tests; the second one is worth 0.5."""
+    """Each group has two tests; the second one scores 0.5."""
     prints_output = """#include <cstdio>
 int main(int, char** v) { FILE* output = fopen(v[3], "r"); for (int c; (c = getc(output)) != EOF;) putchar(c); }"""
     judged = bench.judge(
@@ -350,7 +350,7 @@ def test_partial_output_is_echoed_too(bench: Bench) -> None:
 
 
 def test_waiting_for_a_processor_is_not_counted_as_run_time(bench: Bench) -> None:
-    """Five at once on one processor: each needs 0.12 s of it, and gets them in much more than its wall time."""
+    """Five programs run on one processor. Together they take longer than their wall-time limit."""
     busy = "#include <ctime>\nint main() { while (clock() < 0.12 * CLOCKS_PER_SEC); }"
     limits = PlanLimits(cpu_ms=10_000, wall_ms=220)
     bench.compiled(busy)

@@ -1,4 +1,4 @@
-"""The one table of system calls, as `proctor profile` prints it: which profile may make which call, and why."""
+"""The table of system calls that `proctor profile` prints: which profile allows which call, and why."""
 
 from __future__ import annotations
 

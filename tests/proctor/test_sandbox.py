@@ -1,4 +1,4 @@
-"""What a box shows, limits, and leaves behind."""
+"""What a sandbox shows, limits and cleans up."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_memory_limit_kills_largest_process_and_spares_shell(bench: Bench) -> No
 
 
 def test_memory_limit_kills_all_processes_of_a_compiler(bench: Bench) -> None:
-    """Who killed it is the box's word: a shell says the same, whoever it was."""
+    """The sandbox reports the reason, because a shell cannot know who killed its child."""
     script = "python3 -c 'held = bytearray(150 << 20); import time; time.sleep(60)'; exit 137"
     boxed = bench.box(script, limits={"memory": 60 << 20})
     assert (boxed.report["killed"], boxed.stdout) == ("memory", "")
@@ -75,7 +75,7 @@ def test_sandbox_cannot_read_devices_or_its_own_output_pipes(bench: Bench) -> No
 
 
 def test_sandbox_without_proc_has_no_paths_of_descriptors(bench: Bench) -> None:
-    """Nor for its processes. Where nothing can be mounted, Landlock refuses to read what is there."""
+    """If /proc cannot be mounted, Landlock refuses to read it."""
     places = "/proc/self/cmdline /proc/self/maps /proc/1/environ /proc/$$/io /proc/$$/stat /proc/self/fd/64"
     script = (
         f"for place in {places}; do head -c 1 $place > got 2> why; [ -s got ] && echo $place; done; echo end"
@@ -91,7 +91,7 @@ def test_sandbox_without_proc_has_no_paths_of_descriptors(bench: Bench) -> None:
     ids=["processes", "threads"],
 )
 def test_process_limit_is_never_exceeded(bench: Bench, one_more: str) -> None:
-    """In a namespace, where the kernel counts. Elsewhere somebody has to look."""
+    """In a user namespace the kernel counts processes; otherwise the supervisor polls them."""
     started = f"""python3 -c "
 import os, threading, time
 count = 0
@@ -130,7 +130,7 @@ def _tasks() -> int:
 
 
 def test_fork_bomb_leaves_free_pids(bench: Bench) -> None:
-    """Elsewhere than in a namespace the kernel counts all of the user's, and ends a bomb above what others may start."""
+    """Outside of a namespace the kernel counts all processes of the user, and leaves some for others."""
     before = _tasks()
     most = int(
         bench.box(
@@ -144,7 +144,7 @@ def test_fork_bomb_leaves_free_pids(bench: Bench) -> None:
 
 @pytest.mark.nightly(unless="everything")  # it is a matter of users
 def test_program_start_waits_while_the_user_process_limit_is_reached(bench: Bench) -> None:
-    """The judge can start nothing until it is gone, and fails nobody for that."""
+    """It must not fail, because the processes are about to end."""
     crowded = "(for i in $(seq 80); do sleep 2 & done); ulimit -u 40; exec ./proctor run plan.json"
     line = bench.one('#include <cstdio>\nint main() { puts("7"); }', answer="7", script=crowded)
     assert (line.end, line.score) == ("ok", 1), line
@@ -244,10 +244,7 @@ def test_writes_below_the_limits_succeed(bench: Bench) -> None:
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
 def test_landlock_refuses_every_access_to_world_writable_file(bench: Bench) -> None:
-    """On a file that everybody may write, in a folder that everybody may write: no mode stands in the way.
-
-    In namespaces there is no such file.
-    """
+    """The file's mode and its folder's mode allow everything. In namespaces the file is not visible."""
     open_to_all = bench.workshop / f"open-{os.getpid()}"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)

@@ -1,4 +1,4 @@
-"""The task types beyond Batch, each with the ways in which it can go wrong."""
+"""The task types other than Batch, with the ways in which each can fail."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_broken_manager_gives_no_verdict(bench: Bench) -> None:
 
 
 def test_reported_manager_failure_is_marked_provoked(bench: Bench) -> None:
-    """A right solution in its place shows whose it is: tests/unit/judge/test_honest.py."""
+    """tests/unit/judge/test_honest.py tests how a right solution shows whose fault it is."""
     source = '#include <cstdio>\nint main(){fputs("FAIL cannot parse", stderr); return 3;}'
     line = talk(bench, "int main(){}", manager=source).tests[0]
     assert line.failure is not None and line.provoked
@@ -328,7 +328,7 @@ def test_interactor_decides_the_score(bench: Bench, kind: str, yes: int, no: int
 
 
 def test_crash_after_right_output_is_a_crash(bench: Bench) -> None:
-    """The interactor is content and ends first."""
+    """The interactor has accepted the output and ended first."""
     source = '#include <cstdio>\n#include <cstdlib>\nint main(){puts("37"); fflush(stdout); abort();}'
     line = bench.one(source, "37", None, **guessing("testlib", 0, 1))
     assert (line.end, line.signal, line.score) == ("signal", 6, 0), line

@@ -1,4 +1,4 @@
-"""How many threads a submission may have, under every mixture of layers."""
+"""The number of threads that a submission may have, with every combination of layers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_starting_too_many_threads_ends_the_program_as_threads(bench: Bench) -> 
 
 
 def test_thread_bomb_leaves_free_pids(bench: Bench) -> None:
-    """The kernel ends it, too: between two looks it could have all that the machine can number."""
+    """The kernel also limits it, because between two polls it could use all thread ids of the machine."""
     source = """
     #include <cstdio>
     #include <sys/resource.h>
@@ -102,7 +102,7 @@ def test_permitted_number_of_threads_runs(bench: Bench, source: str) -> None:
 
 
 def test_joined_threads_that_still_exit_do_not_exceed_the_thread_limit(bench: Bench) -> None:
-    """Java says that a thread has ended before it has, and starts the next one: ended ones crowd."""
+    """Java reports a thread as ended before it has exited, and starts the next one."""
     source = (
         START
         + """
@@ -134,7 +134,7 @@ def test_joined_threads_that_still_exit_do_not_exceed_the_thread_limit(bench: Be
 def test_held_thread_does_not_count_as_blocked_on_disk(
     bench: Bench, often_us: int, end: str, score: float
 ) -> None:
-    """The kernel says so of one to whom a signal comes meanwhile, and starts no thread before that was heard."""
+    """The kernel shows this state for a thread that is held by seccomp and gets a signal."""
     source = (
         START
         + """
@@ -160,7 +160,7 @@ def test_held_thread_does_not_count_as_blocked_on_disk(
 
 
 def test_supervisor_uses_no_cpu_after_the_seccomp_listener_closed(bench: Bench) -> None:
-    """Its memory is what takes long then, and nobody is left who could ask."""
+    """The program only uses memory, and no thread can ask the supervisor any more."""
     source = """
     #include <cstdio>
     #include <cstdlib>
@@ -228,7 +228,7 @@ def test_socketpair_denies_addresses(bench: Bench) -> None:
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
 def test_thread_bomb_does_not_use_up_threads_of_other_tests(bench: Bench) -> None:
-    """Where the kernel counts all that one user runs: none may grow between two looks."""
+    """It matters if the kernel counts all threads of one user: no bomb may grow between two polls."""
 
     def explode(_: object) -> str | None:
         return bench.one(BOMB, submission=threaded(4), limits=LIMITS).end
@@ -242,7 +242,7 @@ def test_thread_bomb_does_not_use_up_threads_of_other_tests(bench: Bench) -> Non
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
 def test_threads_are_counted_without_listener(bench: Bench) -> None:
-    """The kernel lets one filter of a process ask, and another one was there before."""
+    """The kernel allows one seccomp listener per process, and the process already has one."""
     more = {
         "extra": {"asking": bench.compiled(ASKING).read_bytes()},
         "script": "chmod +x asking; exec ./asking ./proctor run plan.json",
@@ -259,7 +259,7 @@ def test_program_with_thread_permission_cannot_fork(bench: Bench) -> None:
 
 
 def test_thread_with_its_own_descriptor_table_is_refused(bench: Bench) -> None:
-    """With descriptors of its own, each of 64 would hold 13 MB in sockets, where no look finds them."""
+    """Otherwise each of 64 threads could hold 13 MB in sockets that no poll finds."""
     source = (
         START
         + """

@@ -31,19 +31,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(config: pytest.Config) -> bool | None:
-    """Without servers there is nothing here."""
+    """Collect no tests here without --real."""
     return None if config.getoption("--real", default=None) else True
 
 
 @pytest.fixture(scope="session")
 def real(request: pytest.FixtureRequest) -> dict[str, str]:
-    """The URLs of servers, by kind."""
+    """Return the URLs of servers by kind."""
     return dict(each.split("=", 1) for each in request.config.getoption("--real"))
 
 
 @dataclass(frozen=True)
 class Desk:
-    """A problem, and programs that are to be scored somewhere."""
+    """A folder with a problem, and a command line that scores programs."""
 
     cli: CommandLine
 
@@ -52,7 +52,7 @@ class Desk:
         return self.cli.folder
 
     def words(self, programs: Mapping[str, str], *urls: str, out: str = "there") -> list[str]:
-        """The command that scores them. One that is called `python` is in Python."""
+        """Return the arguments that score programs. A program with the key `python` is in Python."""
         languages = {"python": "python"}
         rows = [row(name, code, language=languages.get(name, "cpp")) for name, code in programs.items()]
         dump = write_dump(self.folder / "dump.jsonl", rows)
@@ -69,7 +69,7 @@ def desk(shared_cache: Path, tmp_path: Path) -> Desk:
 
 @dataclass
 class Spare:
-    """A server that may be killed and stopped."""
+    """A server that a test may kill and suspend."""
 
     program: str
     folder: Path
@@ -80,7 +80,10 @@ class Spare:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self, room: str = "", tools: str = "") -> None:
-        """`room`: of a disk that it has alone, for its boxes. `tools`: a folder that its jobs see first."""
+        """Start the server.
+
+        `room` is the size of its own disk, and `tools` a folder at the front of its PATH.
+        """
         command = [self.program, "start", str(self.folder), "raised", str(self.port)]
         if room:
             mount = f'mount -t tmpfs -o mode=755,size={room} boxes {_BOXES} && exec "$@"'
@@ -95,7 +98,7 @@ class Spare:
         subprocess.run([*into, "mount", "-o", f"remount,size={room}", _BOXES], check=True, timeout=_SECONDS)
 
     def fill(self, left: int) -> None:
-        """Leave so many bytes on the disk of its boxes, also of what jobs under way give back."""
+        """Fill the server's disk until this number of bytes is left."""
         into = ["nsenter", "--mount", f"--target={self.pid}"]
         file = f"{_BOXES}/full"
         fill = (
@@ -111,7 +114,7 @@ class Spare:
         os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """And wait until its port is free for the next."""
+        """Kill the server, and wait until its port is free."""
         self.signal(signal.SIGKILL)
         ends = time.monotonic() + _SECONDS
         while not self._is_free():

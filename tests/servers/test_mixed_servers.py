@@ -1,4 +1,4 @@
-"""Servers of a list that have different packages: a gateway shows one real server as several."""
+"""Servers with different packages. A gateway shows one real server as several."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class PartOf:
 
 @pytest.fixture
 def parts(real: dict[str, str]) -> Iterator[tuple[PartOf, PartOf]]:
-    """One that only starts scripts, and one for classic jobs alone."""
+    """Yield a gateway that shows only bash, and one that shows only classic packages."""
     both = PartOf(real["raised"], "bash"), PartOf(real["raised"], "cms_ioi")
     yield both
     for each in both:

@@ -1,4 +1,4 @@
-"""The commands of docs/piston.md on real servers, whose addresses stand in for those of the page."""
+"""The commands of docs/piston.md, run on real servers."""
 
 from __future__ import annotations
 

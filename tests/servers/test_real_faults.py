@@ -1,4 +1,4 @@
-"""Real servers that are killed or stand still: their fault is nobody's score."""
+"""Real servers that are killed or suspended: their faults change no score."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def programs() -> Mapping[str, str]:
 
 
 def written(number: int) -> Mapping[str, str]:
-    """Sources that nobody has built yet.
+    """Return sources whose programs differ.
 
-    Their programs differ, too. Of equal ones one is judged, and the others wait for that: on a server that
-    stands still this takes as long as its job may.
+    Of equal programs only one is judged, and the others wait for it, on a suspended server until the job's
+    timeout.
     """
     mark = f"long long built_at = {time.time_ns()};\n"
     found = {f"{n}": mark + f"int one = {n + 1};\n" + (WRONG if n % 3 else RIGHT) for n in range(number)}
@@ -60,7 +60,7 @@ def until(holds: Callable[[], bool], run: Popen[str]) -> None:
 
 
 def check_points(run: Path, programs: Mapping[str, str]) -> None:
-    """Each row once, with what it is worth."""
+    """Check that each row is there once, with the expected points."""
     rows: dict[str, Any] = results(run)
     assert rows.keys() == programs.keys()
     lines = (run / "results.jsonl").read_text().splitlines()
@@ -73,7 +73,7 @@ def check_points(run: Path, programs: Mapping[str, str]) -> None:
 def test_restart_of_a_piston_server_loses_no_submission(
     desk: Any, programs: Mapping[str, str], real: dict[str, str], spare: Any
 ) -> None:
-    """It starts with the boxes of the jobs that it had: it answers HTTP 500 once for each."""
+    """The restarted server finds old sandboxes and answers HTTP 500 once for each."""
     spare.start()
     run = desk.cli.start(*desk.words(programs, spare.url, real["raised"]))
     until(lambda: has_rows(desk.folder, 1), run)
@@ -176,7 +176,7 @@ int main() {
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server another package")
 def test_packaged_headers_are_used_by_server(desk: Any, spare: Any) -> None:
-    """Builds read the header that lies in the package: here one with a name more than the usual one."""
+    """The packaged header defines one more name than the usual one."""
     spare.start()
     told = Path(f"/proc/{spare.pid}/environ").read_text().split("\0")
     data = Path(dict(word.split("=", 1) for word in told if word)["PISTON_DATA_DIRECTORY"])

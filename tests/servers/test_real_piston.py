@@ -1,4 +1,4 @@
-"""What real Piston servers make of submissions is what this machine makes of them."""
+"""Real Piston servers give the same results as this machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NEEDED = {"run time", "run CPU time", "request body", "output"}
 
 
 def verdicts(run: Path) -> dict[str, Any]:
-    """Points and the verdict of every test, by submission."""
+    """Return the points and the verdict of every test, by submission."""
     return {
         key: (
             found["code_compiles"],
@@ -62,7 +62,7 @@ def test_verdicts_on_piston_server_equal_verdicts_of_embedded_engine(
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
 def test_forking_package_validates_on_server(desk: Any, real: dict[str, str], kind: str) -> None:
-    """Its submissions are granted their processes inside of the server's box, too, and no more."""
+    """The permission to fork also holds inside the server's sandbox."""
     done = desk.cli("validate", COURIERS, "--engine", real[kind], "--out", "there")
     assert (done.returncode, "couriers: 3 processes in all" in done.stderr) == (0, True), done.stderr
     assert "compared 4, agree 4, differ 0, nothing expected 0, not judged 0" in done.stdout
@@ -70,7 +70,7 @@ def test_forking_package_validates_on_server(desk: Any, real: dict[str, str], ki
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
 def test_csharp_submission_is_unjudged_on_piston_server(desk: Any, real: dict[str, str], kind: str) -> None:
-    """Neither without Mono, nor with it: its compiler needs a `/proc` that these boxes do not have."""
+    """With Mono too, because its compiler needs a `/proc` that these sandboxes do not have."""
     (desk.folder / "sum.cs").write_text(SHARP)
     words = ("judge", "sum.cs", "--problem", "add", "--problems", "problems")
     done = desk.cli(*words, "--engine", real[kind])
@@ -85,7 +85,7 @@ def test_doctor_accepts_real_server(desk: Any, real: dict[str, str], kind: str) 
 
 
 def asked(desk: Any, *words: str) -> Any:
-    """Again while the machine has too much to do for a server that lets a script run for three seconds."""
+    """Run a command, and repeat it if the server was too busy for its timeout of three seconds."""
     for _ in range(100):
         done = desk.cli(*words)
         if "too slow to be asked" not in done.stdout + done.stderr:

@@ -1,4 +1,4 @@
-"""A real cluster for the tests of this folder, with the helpers of the command line's own tests."""
+"""A real Slurm cluster, and the helpers of the command line tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _missing() -> str:
 
 @pytest.fixture
 def cluster() -> Iterator[dict[str, str]]:
-    """What the environment must hold for Slurm's commands to reach it."""
+    """Return the environment variables with which Slurm's commands reach the cluster."""
     if os.geteuid() != 0:
         pytest.skip("Slurm's daemons are started by root")
     if reason := _missing():

@@ -1,4 +1,4 @@
-"""Workers as jobs of a real Slurm: launched, found, used, lost during a run, stopped."""
+"""Workers as jobs of a real Slurm cluster: launched, found, used, lost during a run, stopped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def token(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ports(cli: CommandLine, token: Path) -> Iterator[list[int]]:
-    """Of workers that answer."""
+    """Return the ports of running workers."""
     command = cli.folder / "ioi-eval"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m ioi_eval "$@"\n')
     command.chmod(0o755)
@@ -69,7 +69,7 @@ def slurm(cli: CommandLine, *command: object) -> str:
 
 
 def free_port() -> int:
-    """The first of some that nobody uses now. They lie below those that the system gives away."""
+    """Return an unused port below the range of ephemeral ports."""
     taken = {line.split()[1].rpartition(":")[2] for name in ("tcp", "tcp6") for line in sockets(name)}
     return next(
         port for port in range(20_000, 30_000) if not {f"{port + n:04X}" for n in range(_WORKERS)} & taken
@@ -162,7 +162,7 @@ def test_slurm_workers_judge_a_dump_despite_a_lost_worker(
 
 
 def test_launch_script_reports_missing_arguments(tmp_path: Path) -> None:
-    """Before it asks Slurm for anything."""
+    """It checks them before it calls Slurm."""
 
     def said(*options: str) -> str:
         environment = {key: value for key, value in os.environ.items() if key != "IOI_EVAL_TOKEN"}

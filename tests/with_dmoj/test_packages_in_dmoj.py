@@ -1,4 +1,4 @@
-"""The tests' packages in DMOJ's own judge: every submission gets what the package says, as it does here."""
+"""DMOJ's own judge gives the submissions of the tests' packages the expected verdicts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_dmoj_verdicts_of_submissions_equal_package_expectations(said: str, name: str) -> None:
-    """tests/conformance/test_packages.py asks the same of ours."""
+    """tests/conformance/test_packages.py tests the same with our judge."""
     assert f"Problem {name} passed with flying colours." in said
     judged = re.findall(rf"Result of case (\S+) for {name}: Success", said)
     assert set(judged) == {path.parent.name for path in (PACKAGES / name).glob("tests/*/test.yml")}

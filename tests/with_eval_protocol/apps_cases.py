@@ -1,4 +1,4 @@
-"""Replies and ground truths that take every way through the package's evaluator of APPS."""
+"""Replies and ground truths that cover all paths of eval-protocol's evaluator of APPS."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ PAIRS = [
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """Those above, and texts that often differ in little."""
+    """Yield the pairs above, and pairs of texts that differ slightly."""
     yield from PAIRS
     dice = random.Random("pairs")
     for _ in range(90):
@@ -269,7 +269,7 @@ class Example(NamedTuple):
 
 
 def _form(truth: Any, number: int) -> Any:
-    """Every other one as JSON, where it is a dict."""
+    """Return every second dict as JSON."""
     return json.dumps(truth) if isinstance(truth, dict) and number % 2 else truth
 
 

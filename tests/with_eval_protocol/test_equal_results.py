@@ -1,7 +1,7 @@
-"""The package's own evaluator of APPS and ours say the same of the same replies and tests.
+"""eval-protocol's evaluator of APPS and ours agree.
 
-Equal are the score, whether it is valid, the reason, and the metrics' names and values. docs/apps.md lists
-what is not, with reasons; the tests at the end show it.
+Score, validity, reason, and the names and values of metrics are equal. docs/apps.md lists the intended
+differences with reasons; the tests at the end show them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def answer(reply: str) -> list[dict[str, str]]:
 
 
 def plain(result: Any) -> dict[str, Any]:
-    """Without the two things that may differ in texts: places in an evaluator's own files, and bells."""
+    """Return a result without paths of the evaluator's files and without bell characters."""
     found: dict[str, Any] = result.model_dump()
     found["reason"] = printable(found["reason"])
     for name, metric in found["metrics"].items():
@@ -55,14 +55,14 @@ def plain(result: Any) -> dict[str, Any]:
 
 
 def printable(text: str) -> str:
-    """Control characters but for line ends as blanks: ours never shows what a terminal would obey."""
+    """Return a text with blanks instead of control characters, as our evaluator shows it."""
     return "".join(
         " " if unicodedata.category(one) in ("Cc", "Zl", "Zp") and one != "\n" else one for one in text
     )
 
 
 def _of_the_program(traceback: str, error: str) -> list[str]:
-    """Its own lines of a traceback, and those of errors; none of a failure in the evaluator itself."""
+    """Return the traceback lines of the program and of its errors, without lines of the evaluator."""
     if error == "Exception in _temp_run/run_test":
         return []
     kept, skipping = [], False
@@ -78,7 +78,10 @@ def _of_the_program(traceback: str, error: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def of_theirs() -> list[dict[str, Any]]:
-    """While ours has no threads: the package forks this process. So this file is the first, by its name."""
+    """Run eval-protocol's evaluator before ours has threads, because it forks this process.
+
+    So this file runs first.
+    """
     close_all()
     return [
         plain(theirs(answer(case.reply), copy.deepcopy(case.truth), execution_timeout=PATIENCE))
@@ -139,7 +142,7 @@ def without_words(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_module_exports_all_names_of_eval_protocol() -> None:
-    """All that their module has for whoever imports from it, but for the standard library's."""
+    """Names from the standard library are excluded."""
     names = {
         name
         for name, value in vars(apps_coding_reward).items()
@@ -232,7 +235,7 @@ def test_execution_timeout_may_be_fractional() -> None:
 
 
 def test_timeout_of_one_test_marks_all_tests_as_killed() -> None:
-    """The same at last: for a program that never ends no limit is near."""
+    """Programs that never end show that both evaluators agree."""
     endless = "a, b = map(int, input().split())\nwhile a == 3: pass\nprint(a + b)"
     ended, same = both(endless, SUMS, execution_timeout=1)
     assert plain(ended) == plain(same)

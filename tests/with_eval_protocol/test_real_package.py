@@ -1,6 +1,6 @@
-"""The real package's decorator over a dataset of APPS, its rollouts against a server of ours.
+"""eval-protocol's decorator over a dataset of APPS, with rollouts by a server on this machine.
 
-Runs where eval-protocol is installed; scripts/test makes such an environment beside the other one.
+It runs where eval-protocol is installed; scripts/test makes such an environment.
 """
 
 # Without `from __future__ import annotations`: the decorator looks at the types themselves.

@@ -1,4 +1,4 @@
-"""Exported tasks, read by Harbor's own models (Python 3.12 or newer)."""
+"""Exported tasks are read by Harbor's own models (Python 3.12 or newer)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_exported_tasks_are_valid_harbor_tasks(exported: ExportResult) -> None:
 
 
 def test_tests_of_harbor_task_are_in_a_separate_verifier_image(exported: ExportResult) -> None:
-    """The agent's image is made of `environment` alone, which has none of the package's tests."""
+    """The agent's image is built from `environment`, which contains no tests of the package."""
     for folder in exported.tasks:
         task = Task(folder)
         definition = resolve_verifier_environment_definition(task.config, task.paths)

@@ -1,4 +1,4 @@
-"""Evaluations with the real inspect_ai: its mock model gives the replies that a test wants."""
+"""Evaluations with inspect_ai, whose mock model gives the replies of a test."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def solution(problem: str, name: str) -> str:
-    """A solution that comes with an example, as a model would write it."""
+    """Return an example's solution as a model reply."""
     path = PACKAGES / problem / "solutions" / name
     return f"Here it is.\n\n```{path.suffix[1:]}\n{path.read_text()}```\n"
 
 
 def replying(replies: Mapping[str, Sequence[str]]) -> Model:
-    """A model that knows problems by a word in their prompts, and gives its replies to each in turn."""
+    """Return a model that selects replies by a word in the prompt, and cycles through them."""
     given = dict.fromkeys(replies, 0)
 
     def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:
@@ -58,7 +58,7 @@ def metrics(log: EvalLog) -> dict[str, float]:
 
 
 def command(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command of inspect_ai, as a user calls it."""
+    """Run the command of inspect_ai."""
     return subprocess.run(
         [*COMMAND, *words],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""`inspect eval ioi_eval/...` as a user types it: what fails, what is unscored, and how a run goes on."""
+"""`inspect eval ioi_eval/...` on the command line: failures, unscored samples, and retries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ SCORER = ("--scorer", "ioi_eval/judged", "-S", "source=problems")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two problems, of which one has a checker that does not compile, and a reply for each."""
+    """Return a folder with two problems and a reply for each.
+
+    One problem has a checker that does not compile.
+    """
     for name in ("garland", "threes"):
         shutil.copytree(PACKAGES / name, tmp_path / "problems" / name)
         accepted = next(iter(sorted((PACKAGES / name / "solutions" / "correct").glob("*.cpp"))))
@@ -55,7 +58,7 @@ def mend(folder: Path) -> None:
 
 
 def log_of(folder: Path) -> EvalLog:
-    """The newest."""
+    """Return the newest log."""
     return read_eval_log(sorted((folder / "logs").glob("*.eval"))[-1])
 
 

@@ -1,4 +1,4 @@
-"""`ioi_eval/contest` with the real package: an agent with tools, whose model is a script."""
+"""`ioi_eval/contest` with inspect_ai: an agent with tools and a scripted model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTHING = "int main() {}"
 
 
 def scripted(*calls: tuple[str, dict[str, Any]]) -> Model:
-    """A model that makes these calls one by one, and then says that it is done."""
+    """Return a model that makes these tool calls one by one and then ends."""
     waiting: Iterator[tuple[str, dict[str, Any]]] = iter(calls)
 
     def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:

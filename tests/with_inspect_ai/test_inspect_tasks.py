@@ -1,4 +1,4 @@
-"""Tasks, the scorer and the metrics with the real package; logs are read back and compared."""
+"""Tasks, the scorer and the metrics with inspect_ai. Logs are read back and compared."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_score_explanation_has_verdict_and_subtask_table(log: EvalLog) -> None:
 
 
 async def test_inspect_metrics_equal_metrics_of_the_report(log: EvalLog, tmp_path: Path) -> None:
-    """The log read as a dump, scored anew."""
+    """The log is read as a dump and scored again."""
     own = await score_dump([log.location], PACKAGES, out=tmp_path / "run", options=RunOptions())
     [model] = own.summary.models
     assert model.model == "mockllm/model" and own.summary.scored == 8
@@ -204,7 +204,7 @@ def test_inspect_integration_import_loads_no_heavy_packages() -> None:
 
 
 def test_custom_task_can_use_the_judged_scorer(tmp_path: Path) -> None:
-    """As docs/inspect_ai.md shows it: problems are known by the ids of samples."""
+    """As in docs/inspect_ai.md: sample ids are problem ids."""
     from inspect_ai import Task, eval
     from inspect_ai.dataset import Sample
 

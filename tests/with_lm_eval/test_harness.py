@@ -1,4 +1,4 @@
-"""The real lm-evaluation-harness: its own tasks and their code, with rows from here, judged by us."""
+"""lm-evaluation-harness: its own tasks and code, with rows from the test, judged by ioi_eval."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MBPP = [
 
 
 class Writer(LM):
-    """Knows what to write by a word in the prompt."""
+    """A model that selects its reply by a word in the prompt."""
 
     def __init__(self, replies: dict[str, str]) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class Writer(LM):
 
 
 def task_of(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
-    """The package's own task of that name, with rows from a file."""
+    """Write lm-eval's own task of this name with rows from a file."""
     data = folder / f"{name}.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     theirs = files("lm_eval") / "tasks" / name / f"{name}.yaml"
@@ -98,7 +98,7 @@ def test_lm_eval_mbpp_task_is_judged_by_ioi_eval(tmp_path: Path) -> None:
 
 
 def test_lm_eval_command_uses_ioi_eval_metric(tmp_path: Path) -> None:
-    """The package's dummy model writes nothing that passes; what counts is that nothing else is loaded."""
+    """The dummy model writes no right program. The test checks which modules are loaded."""
     task_of(tmp_path, "humaneval", HUMANEVAL)
     words = ["--model", "dummy", "--tasks", "humaneval_here", "--include_path", str(tmp_path)]
     done = subprocess.run(
@@ -157,7 +157,7 @@ def test_code_eval_candidate_passes_if_it_ends_normally(
 def test_code_eval_pass_at_k_equals_the_estimate_of_the_original_metric(
     judged: tuple[dict[str, float], Any],
 ) -> None:
-    """The example of the metric's own page, and its rule for k: every task must have as many candidates."""
+    """It uses the example of the metric's page, and its rule that every task needs k candidates."""
     assert judged[0] == {"pass@1": len(PASSING) / (len(PASSING) + len(FAILING))}
     estimates, results = code_eval.compute(references=[TEST], predictions=[[WRONG, RIGHT]], k=[1, 2, 5])
     assert estimates == {"pass@1": 0.5, "pass@2": 1.0}

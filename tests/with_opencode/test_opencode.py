@@ -1,4 +1,4 @@
-"""opencode, an agent program of npm, takes part in a contest; a server on loopback stands for its model."""
+"""opencode, an agent program from npm, takes part in a contest. A server on loopback is its model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ASKED: list[dict[str, Any]] = []
 
 
 def reply(request: StubRequest) -> StubReply:
-    """Call the tools of CALLS, one a turn, and end."""
+    """Call the tools of CALLS, one per turn, and end."""
     ASKED.append(request.body)
     turn = sum(message["role"] == "tool" for message in request.body["messages"])
     delta: dict[str, Any] = {"role": "assistant", "content": "Done."}

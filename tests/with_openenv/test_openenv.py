@@ -1,4 +1,4 @@
-"""The contest as an environment, with OpenEnv's own server, client and validation."""
+"""A contest as an OpenEnv environment, with OpenEnv's server, client and validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests' packages in the ICPC's legacy format: submissions get in problemtools what they get here."""
+"""problemtools gives the submissions of the tests' ICPC packages the same verdicts as our judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster of Ray on this machine, for tests, and what is judged on it."""
+"""A Ray cluster on this machine, and the submissions that are judged on it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Rig(NamedTuple):
         self.cluster.remove_node(node, allow_graceful=False)
 
     def clear(self) -> None:
-        """Leave the head alone, for the next test."""
+        """Remove all nodes except the head."""
         for node in list(self.cluster.worker_nodes):
             self.kill(node)
         ends = time.monotonic() + _LONGEST
@@ -73,7 +73,7 @@ class Rig(NamedTuple):
 
     @property
     def outside(self) -> str:
-        """The address for those who are no part of the cluster."""
+        """Return the cluster's address for clients."""
         return f"ray://127.0.0.1:{self.port}"
 
     def free(self) -> Mapping[str, float]:
@@ -82,7 +82,7 @@ class Rig(NamedTuple):
 
 @pytest.fixture(scope="session")
 def patient_ray() -> Iterator[None]:
-    """Its processes wait for each other too little for a busy machine, and end where they waited."""
+    """Raise Ray's timeouts, which are too short for a busy machine."""
     with pytest.MonkeyPatch.context() as patch:
         for name, seconds in _PATIENCE.items():
             if name not in os.environ:
@@ -92,7 +92,7 @@ def patient_ray() -> Iterator[None]:
 
 
 def free_port() -> int:
-    """None of those that the system gives away, nor of Ray's own."""
+    """Return a port outside of the ephemeral ports and of Ray's own ports."""
     while True:
         with socket.socket() as one:
             port = random.randrange(25_000, 32_000)
@@ -101,7 +101,7 @@ def free_port() -> int:
 
 
 def new_rig() -> Rig:
-    """A head without CPUs, as clusters have them; tests add what they need."""
+    """Start a head without CPUs, as usual for clusters. Tests add nodes."""
     port = free_port()
     head = {"num_cpus": 0, "object_store_memory": ROOM, "include_dashboard": False}
     return Rig(Cluster(initialize_head=True, head_node_args={**head, "ray_client_server_port": port}), port)
@@ -120,7 +120,7 @@ def shared_rig(patient_ray: None) -> Iterator[Rig]:
 
 @pytest.fixture
 def rig(shared_rig: Rig) -> Iterator[Rig]:
-    """The head of all tests; what a test adds goes with it."""
+    """Return the head that all tests share. Nodes that a test adds are removed after it."""
     yield shared_rig
     shared_rig.clear()
 
@@ -149,7 +149,7 @@ Told = tuple[Any, ...]
 
 
 def told(result: SubmissionResult) -> Told:
-    """All that does not depend on the clock."""
+    """Return the part of a result that does not depend on time."""
     tests = [(test.test_name, test.status, test.score) for test in result.tests]
     subtasks = [(subtask.subtask, subtask.status, subtask.exact_score) for subtask in result.subtasks]
     return result.key, result.compiles, result.compile_output, result.points, subtasks, tests
@@ -169,7 +169,7 @@ Expected = Callable[[Sequence[Submission]], list[Told]]
 def expected(
     problems: Mapping[str, Problem], submissions: list[Submission], tmp_path_factory: pytest.TempPathFactory
 ) -> Expected:
-    """The embedded engine's rows."""
+    """Return the rows of the embedded engine."""
 
     async def here() -> list[Told]:
         store = Store(tmp_path_factory.mktemp("here"))

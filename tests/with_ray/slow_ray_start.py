@@ -1,4 +1,4 @@
-"""ioi-eval, or `ray`, with a Ray that waits: a node has half a minute to start, which no setting raises."""
+"""Runs `ioi-eval` or `ray` with a slowed clock in Ray, because nodes have only 30 s to start."""
 
 from __future__ import annotations
 

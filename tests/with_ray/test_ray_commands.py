@@ -1,4 +1,4 @@
-"""Commands on a real Ray: from outside, without a cluster, and with nodes that have other compilers."""
+"""Commands on a real Ray cluster: by client address, without a cluster, and with different compilers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if "--mode=specific-server" in sys.orig_argv and len(os.listdir(folder)) < {time
 def dying(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patient_ray: None
 ) -> int:
-    """Let some processes die that the head starts for clients, as they do when a fork goes wrong."""
+    """Let some client processes of the head die at their start, as after a failed fork."""
     times: int = request.param
     (tmp_path / "died").mkdir()
     (tmp_path / "python").mkdir()
@@ -51,7 +51,7 @@ def dying(
 
 @pytest.fixture
 def own_rig(dying: int) -> Iterator[Rig]:
-    """A head whose processes die."""
+    """Return a head whose first client processes die."""
     made = new_rig()
     yield made
     made.cluster.shutdown()
@@ -86,7 +86,7 @@ def test_commands_score_on_a_ray_cluster_by_client_address(rig: Rig, tmp_path: P
 def test_stale_address_file_of_a_ray_cluster_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listens: bool
 ) -> None:
-    """Nobody is there, or a server that is none of Ray's, with which Ray would wait for minutes."""
+    """Nothing listens there, or another server, for which Ray would wait for minutes."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     with socket.socket() as other:
@@ -102,7 +102,6 @@ def test_stale_address_file_of_a_ray_cluster_is_reported(
 
 
 def test_package_with_forking_submissions_validates_on_ray(rig: Rig, tmp_path: Path) -> None:
-    """Nodes count its processes as this machine does."""
     rig.node()
     done = command("validate", str(COURIERS), "--out", str(tmp_path / "run"), engine=rig.outside)
     assert (done.returncode, "couriers: 3 processes in all" in done.stderr) == (0, True), done.stderr
@@ -125,7 +124,7 @@ def test_engine_ray_without_a_cluster_starts_and_stops_a_local_cluster(
 
 
 def that_name(folder: str) -> list[str]:
-    """The command lines of processes that name a folder."""
+    """Return the command lines of processes that name a folder."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -134,7 +133,7 @@ def that_name(folder: str) -> list[str]:
 
 
 def check_scores(engine: str, out: Path) -> None:
-    """A command scores one of the examples as it is to be."""
+    """Score one of the examples by a command, and check the result."""
     packages = str(EXAMPLES / "problems")
     dump = str(EXAMPLES / "generations.jsonl")
     words = ("score", dump, "--problems", packages, "--out", str(out), "--problem", "relay")
@@ -161,7 +160,7 @@ fi
 
 @contextlib.contextmanager
 def node_with_another_compiler(rig: Rig, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Where a node looks for compilers it finds one that calls itself 99.1.0, in mounts of its own."""
+    """Start a node whose mount namespace has a compiler of version 99.1.0."""
     folder.mkdir()
     (folder / "g++").write_text(_OTHER)
     (folder / "g++").chmod(0o755)

@@ -1,6 +1,7 @@
-"""A real Ray, with several nodes on this machine: whatever becomes of them, rows are the embedded engine's.
+"""A real Ray cluster with several nodes on this machine:
 
-Runs where Ray is installed; scripts/peers makes such an environment beside the other one.
+rows equal those of the embedded engine. It runs where Ray is installed; scripts/peers makes such an
+environment.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _states(engine: RayEngine) -> Counter[str]:
 
 
 class _Losing(RayEngine):
-    """Kills the node that built a program before that program is judged."""
+    """Kills the node that built a program before the program is run."""
 
     lose: Callable[[str], None]
 
@@ -198,7 +199,7 @@ async def test_ray_engine_without_free_cpus_is_unavailable_and_leaves_actors_alo
 
 
 def test_rewards_in_ray_tasks_are_judged_on_the_cluster(rig: Rig) -> None:
-    """As verl calls them: functions in processes that are Ray's own."""
+    """verl calls rewards in Ray tasks like these."""
     rig.node(cpus=2)
     truth = {"inputs": ["1 2\n"], "outputs": ["3\n"]}
 

@@ -1,4 +1,4 @@
-"""Contests as environments of TRL's GRPO trainer, with a tiny random model that is handed its calls."""
+"""Contests as environments of TRL's GRPO trainer, with a tiny random model and given tool calls."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_judge_failure_gives_no_reward_in_trl_environment(tmp_path: Path) -> Non
 
 
 class Submitting(ContestEnvironment):
-    """Submits at its end what the model would have: every second one is right."""
+    """Submits a program at its end instead of the model. Every second program is right."""
 
     ends = 0
 

@@ -1,8 +1,7 @@
-"""Steps of TRL's GRPO trainer with our rewards, over a tiny random model on the processor.
+"""Steps of TRL's GRPO trainer with our rewards and a tiny random model.
 
-Such a model writes nothing that is a program. Where rewards are to differ, a function between the trainer and
-ours puts programs in the place of what was written; columns, logs and what comes back are the trainer's own.
-Runs where TRL is installed; scripts/peers makes such an environment.
+The model writes no programs, so some tests replace its completions by programs before they are judged. It
+runs where TRL is installed; scripts/peers makes such an environment.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def own_runtime() -> Iterator[None]:
 
 
 def trained(functions: Any, rows: Any, folder: Path, **options: Any) -> Any:
-    """A trainer after two steps, each with four completions of one prompt."""
+    """Return a trainer after two steps, each with four completions of one prompt."""
     words = tokenizer()
     arguments = trl.GRPOConfig(
         output_dir=str(folder),
@@ -82,7 +81,7 @@ def with_programs(give: Callable[..., Any], conversational: bool = False) -> Cal
 
 
 def test_grpo_steps_with_model_replies_without_programs_log_reward_0(tmp_path: Path) -> None:
-    """Both kinds at once; what a random model writes is no program."""
+    """With a sync and an async reward at once."""
     trainer = trained([reward, reward_async], dataset(4, ground_truth=TESTS), tmp_path)
     assert trainer.state.global_step == 2
     assert logged(trainer, "rewards/ioi_eval_reward/mean") == [0, 0]
@@ -125,7 +124,7 @@ def test_unjudgeable_rows_do_not_stop_grpo_training(tmp_path: Path) -> None:
 
 
 def test_grpo_processes_judge_their_own_completions(tmp_path: Path) -> None:
-    """Each judges its own completions; rewards, logs and gradients meet."""
+    """Rewards, logs and gradients are combined."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", HERE / "two_processes.py"]
     place = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     variables = {**os.environ, "PYTHONPATH": place, "OMP_NUM_THREADS": "1"}

@@ -1,4 +1,4 @@
-"""A model of nothing but random numbers, and a tokenizer that was made on the spot: nothing is fetched."""
+"""A tiny random model and its tokenizer, made without downloads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHAT = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
-    """Every byte is a token."""
+    """Return a tokenizer whose tokens are bytes."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     words = {word: number for number, word in enumerate(["<pad>", "<eos>", *alphabet])}
     inner = Tokenizer(models.BPE(vocab=words, merges=[]))

@@ -1,4 +1,4 @@
-"""Trains in each process of a launcher, and prints what each saw. Started by test_grpo.py."""
+"""Trains in each process of a launcher, and prints the logs of each. Started by test_grpo.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ give = make_reward(name="code")
 
 
 def programs(completions: list[Any], **columns: Any) -> Any:
-    """The first process writes right programs, the other one none."""
+    """Return right programs in the first process, and no programs in the other one."""
     text = PROGRAMS[0] if os.environ["RANK"] == "0" else PROGRAMS[3]
     return give(completions=[text] * len(completions), **columns)
 

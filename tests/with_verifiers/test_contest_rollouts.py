@@ -1,4 +1,4 @@
-"""The real verifiers with the tools of a contest: its rollouts and MCP client, a model with a script."""
+"""verifiers with the tools of a contest: its rollouts and MCP client, and a scripted model."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Looping(vf.Harness[vf.HarnessConfig]):
 
 
 class Model(BaseHTTPRequestHandler):
-    """Calls what the script of the prompt says, by the number of replies so far."""
+    """A model that calls the tools of a prompt's script, one per reply."""
 
     seen: list[dict[str, Any]]
 
@@ -127,7 +127,7 @@ def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def message_of(asked: list[dict[str, Any]], number: int) -> str:
-    """Return what the tool answered to a call of the script for tide."""
+    """Return the tool's reply to a call of the script for tide."""
     for one in asked:
         for message in one["messages"]:
             if message.get("tool_call_id") == f"call-{number}" and "Problem `tide`" in str(

@@ -1,4 +1,4 @@
-"""The real verifiers: `vf-eval` over our taskset; a server on loopback stands for the model."""
+"""`vf-eval` of verifiers over our taskset. A server on loopback is the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""verl's reward for code and ours compare outputs alike, on generated pairs. Runs where verl is installed."""
+"""verl's reward for code and ours compare outputs alike on generated pairs.
+
+It runs where verl is installed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def own_runtime() -> Iterator[None]:
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """Expected and printed: most of them nearly the same."""
+    """Yield pairs of expected and printed outputs, most of them nearly equal."""
     draw = random.Random(29)
     for _ in range(COUNT):
         parts = draw.choices(PARTS, k=draw.randrange(8))

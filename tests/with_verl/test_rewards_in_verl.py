@@ -1,7 +1,7 @@
-"""verl's own ways to rewards with ours: its configuration, its managers, its loop of workers, a step of GRPO.
+"""verl's reward managers and loop of workers with our rewards, and a step of GRPO.
 
-Its trainers need a GPU. A step here is verl's rewards, advantages and loss over a tiny random model on the
-processor; rollouts are given. Runs where verl is installed; scripts/peers makes such an environment.
+Its trainers need a GPU, so a step here is verl's rewards, advantages and loss over a tiny random model, with
+given rollouts. It runs where verl is installed; scripts/peers makes such an environment.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def own_runtime() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
-    """A tokenizer whose tokens are bytes, and where it lies."""
+    """Return a tokenizer whose tokens are bytes, and its folder."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {word: number for number, word in enumerate(["<pad>", "<eos>", *alphabet])}
     inner = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
@@ -68,13 +68,13 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
 
 
 def configured(folder: Path, *options: str) -> Any:
-    """What verl's command line makes of these options."""
+    """Return verl's configuration with these options."""
     with initialize_config_module("verl.trainer.config", version_base=None):
         return compose("ppo_trainer", [f"actor_rollout_ref.model.path={folder}", *options])
 
 
 def rollouts(words: Any, texts: list[str] = TEXTS, truths: Any = TESTS) -> DataProto:
-    """As agent loops leave them: prompts padded on the left, responses on the right."""
+    """Return rollouts in the format of agent loops: prompts padded on the left, responses on the right."""
     truths = truths if isinstance(truths, list) else [truths] * len(texts)
     responses = torch.zeros((len(texts), LONGEST), dtype=torch.long)
     mask = torch.zeros_like(responses)
@@ -100,7 +100,7 @@ def rollouts(words: Any, texts: list[str] = TEXTS, truths: Any = TESTS) -> DataP
 
 
 def run_all(manager: Any, data: DataProto) -> list[dict[str, Any]]:
-    """As its workers call it: each row on its own, all at once."""
+    """Judge each row separately and all at once, like verl's workers."""
 
     async def together() -> list[dict[str, Any]]:
         manager.loop = asyncio.get_running_loop()
@@ -149,7 +149,7 @@ def test_unknown_reward_option_is_refused_when_manager_is_loaded(words: tuple[An
 
 
 def test_verl_grpo_step_uses_rewards_of_workers(words: tuple[Any, Path]) -> None:
-    """Rewards from its workers, each a process of its own; its advantages and loss move the model."""
+    """Each worker is a process. The advantages and the loss change the model."""
     tokenizer, folder = words
     # A cluster of its own, in a folder of its own whose path is short enough for sockets.
     temporary = tempfile.mkdtemp(prefix="ray-", dir="/tmp")

@@ -1,6 +1,6 @@
-"""verl's own client of SandboxFusion, against a worker.
+"""verl's client of SandboxFusion with one of our workers.
 
-Runs where verl is installed; scripts/peers makes such an environment.
+It runs where verl is installed; scripts/peers makes such an environment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SLOW = 60  # seconds for what should end well
 
 @contextmanager
 def serving(*options: str, **variables: str) -> Iterator[str]:
-    """The address of a worker."""
+    """Yield the address of a worker."""
     command = [Path(sys.executable).with_name("ioi-eval"), "worker", "--port", "0", *options]
     worker = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **variables}
@@ -47,7 +47,7 @@ def serving(*options: str, **variables: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """Of a worker that wants a token."""
+    """Yield the address of a worker that requires a token."""
     with serving(IOI_EVAL_TOKEN="word") as address:
         yield address.replace("http://", "http://any:word@")
 
@@ -82,7 +82,6 @@ def test_verl_sandbox_client_judges_functions_and_assertions(url: str) -> None:
 
 
 def test_verl_score_of_completion_with_more_tests_than_slots(url: str) -> None:
-    """More requests at once than there are slots."""
     many = {"inputs": [f"{n}\n" for n in range(40)], "outputs": [f"{2 * n}\n" for n in range(40)]}
     fenced = f"Here:\n```python\n{RIGHT}\n```"
     options = {
@@ -107,7 +106,7 @@ def test_verl_score_of_completion_with_more_tests_than_slots(url: str) -> None:
 def test_correct_programs_waiting_in_queue_pass(
     slots: int, seconds: float, timeout: int, language: str
 ) -> None:
-    """40 at once of some CPU time each, for a machine that is idle."""
+    """40 requests at once, each with some CPU time, on an idle machine."""
     codes = {
         "python": f"""
 import time

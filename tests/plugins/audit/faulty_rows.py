@@ -1,4 +1,4 @@
-"""Rows in CodeContests' form, made of the examples' solutions, with faults put in."""
+"""Rows in the schema of CodeContests, made from example solutions, with planted faults."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 
 def make_rows(repeats: int, only: Sequence[str] = (*COMPARED, *SEVERAL_ANSWERS)) -> Iterator[Row]:
-    """Yield each problem with each fault so many times, each time with other tests.
+    """Yield each problem with each fault `repeats` times, with different tests.
 
     There are twice as many clean problems.
     """
@@ -103,7 +103,7 @@ def _run_program(program: Program, input_text: str) -> str:
 
 
 def _make_lookup_program(tests: Sequence[tuple[str, str]], file: str) -> Program:
-    """Return a program that knows the answers of some tests and computes none."""
+    """Return a program that contains the answers of some tests and computes nothing."""
     read = f"open({file!r}).read()" if file else "sys.stdin.read()"
     answers = dict(tests)
     out = f", file=open({file.replace('.in', '.out')!r}, 'w')" if file else ""

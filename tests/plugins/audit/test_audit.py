@@ -1,4 +1,4 @@
-"""`ioi-eval audit`: every fault that is put into rows is found, and no clean problem is accused."""
+"""`ioi-eval audit` finds every planted fault, and none in clean problems."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def faults_by_problem(report: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def row(name: str, right: Sequence[str], wrong: Sequence[str] = (), **columns: Any) -> dict[str, Any]:
-    """Return a problem that adds two numbers."""
+    """Return a row of a problem that adds two numbers."""
     return {
         "name": name,
         "description": "Add two numbers.",

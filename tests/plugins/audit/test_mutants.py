@@ -1,4 +1,4 @@
-"""Mutants and their order, sentences about differences between outputs, and the page."""
+"""Mutants of solutions, their order, and descriptions of output differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probes of an audit: how many there are, what follows if one fails, and how they are kept."""
+"""Probes of an audit: their number, failed probes, and stored results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts
 
 
 class FakeScorer:
-    """Gives each test of a problem the next of some results; without results, it fails."""
+    """Returns given results, one per scored problem. Raises a JudgeFailure if none is left."""
 
     slots = 1
 

@@ -15,4 +15,4 @@ def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
 
 @pytest.fixture(autouse=True)
 def over_http(no_certificates: None) -> None:
-    """Nothing here is asked over TLS."""
+    """Skip loading TLS certificates, because no test here uses TLS."""

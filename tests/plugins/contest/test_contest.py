@@ -1,4 +1,4 @@
-"""A contest's rules, on an engine that runs nothing: what counts, what is told, what is refused."""
+"""The rules of a contest, on a fake engine: what counts, what is reported, what is refused."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ PROBLEMS = {"sum": SUM, "graded": GRADED}
 
 
 class Kept:
-    """A record in memory."""
+    """A record of a contest in memory."""
 
     def __init__(self) -> None:
         self.rows: list[Mapping[str, Any]] = []
@@ -99,7 +99,7 @@ class Kept:
 
 
 def outcome(test: FakeTest) -> float | str | Broken:
-    """`wrong:2,3` fails these tests, `crash:1` ends in a signal, `break` is the judge's failure."""
+    """Fail the tests in `wrong:2,3`, crash on `crash:1`, and raise a judge failure for `break`."""
     what, _, which = test.source.split("//")[0].strip().partition(":")
     if what == "break" or (what == "break-at" and test.index == int(which)):
         return Broken(f"{SECRET}: the checker said nonsense")
@@ -152,7 +152,7 @@ async def test_best_points_of_each_subtask_count(session: Session) -> None:
 )
 @pytest.mark.parametrize("kind", [ScoreMode, str])
 async def test_problem_is_solved_according_to_score_mode(mode: str, solved: list[bool], kind: Any) -> None:
-    """The rule may be given by its word as well as by its member."""
+    """The mode may be given as a string or as an enum member."""
     async with contest(Rules(mode=kind(mode))) as held:
         session, found = held.session("otter"), []
         for code in ("wrong:3", "wrong:1", "right", "wrong:3,4"):
@@ -235,7 +235,6 @@ async def test_submission_that_cannot_be_recorded_is_unjudged_and_not_counted() 
 async def test_write_error_of_record_is_logged_once_and_hidden_from_participants(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """To the operator, and nothing of it to participants."""
     record = Kept()
     record.full = True
     async with contest(record=record) as held:
@@ -273,7 +272,7 @@ async def test_submission_before_the_pause_or_after_the_end_is_refused() -> None
 
 
 async def test_contest_time_does_not_run_backwards_if_clock_is_set_back() -> None:
-    """Nobody waits for it without a rule, and the last attempt is the last one in time."""
+    """No participant has to wait for the clock, and the last attempt stays the last one."""
     clock, record, rules = Clock(), Kept(), Rules(mode=ScoreMode.MAX_TOKENED_LAST)
     async with contest(rules, clock=clock, record=record) as held:
         clock.now += 100
@@ -288,7 +287,7 @@ async def test_contest_time_does_not_run_backwards_if_clock_is_set_back() -> Non
 
 
 async def test_submission_waiting_until_the_contest_is_over_is_refused() -> None:
-    """The second call waits for the first one, whose judging takes longer than what is left."""
+    """The second call waits for the first one, which is judged until after the end of the contest."""
     clock, record = Clock(), Kept()
 
     def slow(test: FakeTest) -> float:
@@ -304,7 +303,7 @@ async def test_submission_waiting_until_the_contest_is_over_is_refused() -> None
 
 
 async def test_time_of_last_gain_ignores_submissions_without_new_points() -> None:
-    """The one who had the points earlier is ahead: later submissions that add nothing cost nothing."""
+    """Later submissions without new points do not worsen a rank."""
     clock = Clock()
     async with contest(clock=clock) as held:
         session = held.session("otter")
@@ -445,7 +444,7 @@ async def test_control_characters_in_attachment_names_are_replaced() -> None:
 
 
 async def test_run_on_own_input_uses_no_checker() -> None:
-    """A checker was never tried without an answer, and its words are not for participants."""
+    """A checker is not tested without an answer, and its messages are secret."""
     sources = (NamedBlob(name="checker.cpp", content=Blob.of(f"// {SECRET}")),)
     checked = msgspec.structs.replace(SUM, checker=Checker(kind=CheckerKind.CMS, sources=sources))
     engine = FakeEngine(outcome)
@@ -524,7 +523,6 @@ async def test_refused_call_is_not_counted_as_attempt(call: Callable[[Any], Any]
 
 
 async def test_participant_does_not_see_submissions_of_other_participants() -> None:
-    """Not by the same code, by a standing, or by what is left."""
     async with contest(Rules(submissions=3)) as held:
         await held.session("otter").submit("sum", "wrong:3")
         heron = held.session("heron")
@@ -641,7 +639,7 @@ async def test_flood_of_submissions_does_not_delay_other_participants() -> None:
 
 
 class HeldEngine(FakeEngine):
-    """Holds each build, or each job that runs tests, until `go` is set."""
+    """A fake engine that holds each build, or each job that runs tests, until `go` is set."""
 
     def __init__(self, holds: str, **more: Any) -> None:
         super().__init__(outcome, **more)
@@ -655,7 +653,7 @@ class HeldEngine(FakeEngine):
 
 
 async def hang_up(call: asyncio.Task[Any]) -> None:
-    """Cancel a caller: it has control back although nothing is judged yet."""
+    """Cancel a call, and check that it ends although nothing is judged yet."""
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
@@ -691,7 +689,7 @@ async def begun(call: Any, reached: asyncio.Event) -> asyncio.Task[Any]:
 
 
 async def test_submission_waiting_for_a_slot_counts_after_its_caller_disconnects() -> None:
-    """The engine's slots are all taken: by then the submission has begun."""
+    """All slots of the engine are taken, but the submission has begun."""
     record, engine = Kept(), HeldEngine("none", slots=1, delay=3600)
     async with contest(record=record, engine=engine) as held:
         otter, heron = held.session("otter"), held.session("heron")
@@ -708,7 +706,7 @@ async def test_submission_waiting_for_a_slot_counts_after_its_caller_disconnects
 
 
 async def test_queued_call_is_dropped_when_its_caller_disconnects() -> None:
-    """Nothing of it was judged, so nothing was learned from it."""
+    """It was not judged, so its caller learned nothing from it."""
     record, engine = Kept(), HeldEngine("build")
     async with contest(Rules(submissions=2), record=record, engine=engine) as held:
         session = held.session("otter")
@@ -740,7 +738,6 @@ async def test_runs_of_disconnected_callers_count() -> None:
 
 
 async def test_calls_of_disconnected_callers_count_against_concurrency_limit() -> None:
-    """Nobody has more calls in progress by hanging up."""
     engine = HeldEngine("run", slots=9)
     async with contest(Rules(at_once=2, waiting=1), engine=engine) as held:
         session = held.session("otter")
@@ -796,7 +793,7 @@ async def test_closing_a_contest_ends_all_calls() -> None:
 
 
 class StartObservation:
-    """Begun submissions in memory."""
+    """Records submissions in progress, in memory."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Mapping[str, Any]] = {}
@@ -809,7 +806,7 @@ class StartObservation:
 
 
 async def test_interrupted_submission_is_judged_when_the_contest_restarts() -> None:
-    """Also when its time is over by then: it had begun in time."""
+    """It is also judged if the contest is over by then, because it began in time."""
     record, left, clock, engine = Kept(), StartObservation(), Clock(), HeldEngine("run")
     rules = Rules(submissions=1, seconds=100)
     problems = {**PROBLEMS, "files": FILES}
@@ -861,7 +858,7 @@ async def test_contest_restored_from_rows_has_equal_standings() -> None:
 
 @pytest.mark.parametrize("feedback", Feedback)
 async def test_no_reply_contains_data_of_hidden_tests(feedback: Feedback) -> None:
-    """Whatever a participant asks for, no answer holds a hidden input, answer, name or number of tests."""
+    """No reply contains a hidden input, an answer, or a name or number of hidden tests."""
     answers: list[object] = []
     async with contest(Rules(feedback=feedback)) as held:
         session = held.session("otter")

@@ -1,4 +1,4 @@
-"""A contest on this machine: what programs show of themselves, and what they cannot get out of the judge."""
+"""A contest on the embedded engine: outputs of programs, and secrets that programs cannot get."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_run_on_own_input_returns_output_and_error_stream(
 
 
 class Counting(EmbeddedEngine):
-    """Counts what it builds."""
+    """Counts its builds."""
 
     builds = 0
 
@@ -70,7 +70,6 @@ async def test_program_is_built_once_for_runs_samples_and_submissions(store: Sto
 
 
 async def test_submission_feedback_does_not_contain_hidden_input(session: Session) -> None:
-    """By its error text, its output or its compiler's words."""
     loud = "import sys\ntext = sys.stdin.read()\nprint(text)\nprint(text, file=sys.stderr)\nsys.exit(1)"
     for code in (
         loud,

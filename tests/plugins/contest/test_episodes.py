@@ -1,4 +1,4 @@
-"""An episode of a contest for a trainer: its points, its end, and what is no score."""
+"""An episode of a contest for a trainer: its score, its end, and judge failures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def fake_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class HeldEngine(FakeEngine):
-    """Holds jobs that run tests until `go` is set, by any thread."""
+    """A fake engine that holds jobs that run tests until another thread sets `go`."""
 
     def __init__(self) -> None:
         super().__init__(outcome)
@@ -104,7 +104,7 @@ async def test_episode_ends_with_full_marks_despite_rounded_points(
 
 @pytest.mark.parametrize("languages", ["cpp", ["cpp"], ("cpp",)])
 def test_languages_option_accepts_a_single_string(languages: object) -> None:
-    """A command line has no list of one."""
+    """A command line option cannot contain a list of one string."""
     assert begun(languages=languages).statement.languages == ("c++",)
 
 
@@ -117,7 +117,7 @@ async def test_episode_ends_when_all_submissions_are_used() -> None:
 
 
 async def test_judge_failure_is_reported_until_a_submission_is_judged() -> None:
-    """No score may be made of it, and none of what was judged later is lost."""
+    """It must not become a score, and later results must not be lost."""
     episode = begun()
     with pytest.raises(UnjudgedCall):
         await episode.submit("int break_it;")
@@ -128,7 +128,7 @@ async def test_judge_failure_is_reported_until_a_submission_is_judged() -> None:
 
 @pytest.mark.parametrize(("code", "share"), [("int right;", 1), ("int break_it;", 0)])
 async def test_cancelled_submit_call_still_counts(code: str, share: float, held: HeldEngine) -> None:
-    """Also a failure of the judge, of which no score may be made."""
+    """A judge failure counts too, and must not become a score."""
     episode = begun()
     call = asyncio.create_task(episode.submit(code))
     await asyncio.to_thread(held.reached.wait)

@@ -1,4 +1,4 @@
-"""A contest over MCP, asked by the SDK's own client: over HTTP with tokens, and over standard input."""
+"""A contest over MCP with the SDK's own client: over HTTP with tokens, and over standard input."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def client(address: str, token: str, mode: str = "auto") -> AsyncIterator[
 
 
 async def told(asked: Any, tool: str, **arguments: Any) -> Any:
-    """A tool's answer; its error as a text."""
+    """Call a tool, and return its structured reply, or its error as a string."""
     result = await asked.call_tool(tool, arguments)
     text = "".join(one.text for one in result.content)
     return text if result.is_error else json.loads(text)
@@ -216,7 +216,7 @@ async def test_participant_is_identified_by_bearer_token() -> None:
 
 
 async def test_hostile_mcp_requests_are_refused_without_cost() -> None:
-    """Nothing ends the server, nothing counts, nothing is told that is not the client's."""
+    """The server keeps running, no request counts, and no reply contains data of others."""
     async with served(Rules(feedback=Feedback.FULL)) as address:
         async with httpx.AsyncClient(headers={"Authorization": "Bearer otters-token"}) as http:
             accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -268,7 +268,7 @@ async def test_submission_of_disconnected_mcp_client_counts(way: str) -> None:
 
 
 async def hang_up_over_http(address: str, way: str, reached: asyncio.Event) -> None:
-    """Submit, and leave when the submission is being judged: by the SDK's client, or by a bare connection."""
+    """Submit, and disconnect while the submission is judged, with the SDK's client or a bare connection."""
     if way == "cancels":
         async with client(address, TOKENS["otter"]) as otter:
             call = asyncio.create_task(told(otter, "submit", problem="sum", code=CODE))
@@ -337,7 +337,7 @@ pathlib.Path("solution.cpp").write_text("int main() { return 0; }")
 
 @pytest.fixture(scope="module")
 def warm() -> Iterator[WarmCommand]:
-    """A process that has loaded the SDK, and what it and reports load late."""
+    """Return a forking process that has preloaded the SDK and the modules of reports."""
     ours = (f"ioi_eval.{name}" for name in ("plugins.contest.command", "cli.run", "plugins.contest.mcp"))
     late = ("anyio._backends._asyncio", "rich.logging", "uvicorn.lifespan.on", "typer._adapters")
     opened = WarmCommand(*ours, *late, "markdown_it", "pandas", "pyarrow.parquet")
@@ -386,7 +386,7 @@ def test_contest_serve_speaks_mcp_over_standard_input(warm: WarmCommand, cli: Co
 def test_submission_in_progress_when_standard_input_closes_counts(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
-    """Its server ends when the submission is judged, and the report has it."""
+    """The server ends after the submission is judged, and the report contains it."""
     words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
     server = warm.start(words, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
@@ -450,7 +450,7 @@ async def test_mcp_client_starts_contest_serve_as_subprocess(cli: CommandLine, t
 
 
 async def one_life(warm: WarmCommand, cli: CommandLine, number: int, ending: signal.Signals) -> str:
-    """Serve a contest for its `number`-th submission, and end it. Return the last words."""
+    """Serve a contest for its `number`-th submission, send a signal, and return the last output."""
     (cli.folder / "names").write_text("# who\r\notter\tchosen-token-16ch\r\nheron\r\n")
     words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
     server = warm.start(words, cli.folder, cli.env)
@@ -500,7 +500,7 @@ static_assert(count() == 0);
 async def test_submission_in_progress_at_server_stop_is_judged_by_next_start(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
-    """Its compiler counts for a second or more, and refuses the sum: the server is stopped before that."""
+    """Its compilation takes a second or more and fails. The server is stopped before that."""
     (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
     words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
     begun = cli.folder / "cup" / "in-progress"
@@ -546,7 +546,7 @@ def test_raising_the_number_of_participants_keeps_names_and_tokens(
 
 
 async def test_full_disk_is_reported_to_the_operator(warm: WarmCommand, cli: CommandLine) -> None:
-    """Files that may not grow are as good as a full disk: the first row fits into results.jsonl, no other."""
+    """A file size limit has the effect of a full disk: only the first row fits into results.jsonl."""
     (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
     words = [
         "contest",
@@ -714,7 +714,7 @@ def test_contest_serve_without_mcp_package_prints_install_command(missing: str, 
 
 
 def refused(cli: CommandLine, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process, which has loaded the SDK."""
+    """Run the command in this process, which has loaded the SDK, and check that it exits with 2."""
     common = ("--out", "cup", "--port", "0")
     monkeypatch.chdir(cli.folder)
     monkeypatch.setenv("IOI_EVAL_CACHE", str(cli.cache))

@@ -1,4 +1,4 @@
-"""Models that submit, are told, and submit again."""
+"""Models that submit repeatedly and get feedback between their attempts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOURCE = str(examples_folder() / "problems" / "lanterns")
 
 
 def outcome(test: FakeTest) -> float:
-    """`worth 3` has the first three tests right."""
+    """Pass the first three tests for `worth 3`."""
     return float(test.index < int(test.source.split("worth ")[1].split()[0]))
 
 
@@ -167,7 +167,7 @@ async def test_missing_and_repeated_programs_are_answered_with_a_message(
 
 
 async def test_problem_without_any_program_scores_0(tmp_path: Path, asked: list[StubRequest]) -> None:
-    """It counts among the problems, as it does without turns."""
+    """It counts in the number of problems, as for models with one attempt."""
     done = await competed(tmp_path, lambda one: chat_reply("I cannot do that."), asked, Turns(number=2))
     (model,) = done.summary.models
     assert (model.points, model.max_points, model.submissions, model.compiled) == (0, 100, 1, 0)
@@ -180,7 +180,7 @@ async def test_problem_without_any_program_scores_0(tmp_path: Path, asked: list[
 
 
 async def test_report_of_attempts_has_no_mean_score_of_programs(tmp_path: Path) -> None:
-    """Each turn gets further. A third of the programs are right, which says nothing of the next one."""
+    """Each attempt uses the feedback on the last one, so a mean over programs says nothing."""
     rows = apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1", "2"], "outputs": ["3", "3"]})
 
     def answer(one: StubRequest) -> StubReply:
@@ -229,7 +229,6 @@ def python_without_packages() -> FakeEngine:
 async def test_python_packages_are_required_only_for_python_programs(
     tmp_path: Path, language: str, number: int
 ) -> None:
-    """Programs in Python may count on packages, which those in C++ do without."""
     rows = str(apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1"], "outputs": ["1"]}))
     choice, asking = BenchmarkOptions(packages=("numpy",)), Asking(language=language)
     with StubServer(lambda one: program(99), "/v1").running() as server:

@@ -1,4 +1,4 @@
-"""A contest in a run's folder: its rows, its rules, its reports, and what is left of it after a kill."""
+"""A contest in a run's folder: rows, rules, reports, and recovery after a kill."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_contest_submissions_are_recorded_as_result_rows(tmp_path: Path) -
 
 
 async def test_points_of_untried_problems_count_in_the_maximum(tmp_path: Path) -> None:
-    """Its points are among all that there are, and it is described anew once somebody has tried it."""
+    """The description of a problem is updated when somebody tries it."""
     two = tmp_path / "two"
     for name in ("lanterns", "tide"):
         shutil.copytree(examples_folder() / "problems" / name, two / name)
@@ -124,7 +124,7 @@ async def test_changed_rules_of_a_started_contest_are_refused_unless_fresh(tmp_p
 
 
 async def test_changed_rules_are_refused_even_before_first_submission(tmp_path: Path) -> None:
-    """The clock runs since it was opened, and runs on own inputs are used up: a new start lost both."""
+    """The clock already runs and runs on own inputs were counted, which a restart would lose."""
     tide, clock = str(examples_folder() / "problems" / "tide"), iter(range(1000, 2000))
     async with open_contest(
         tide, Rules(runs=9), out=tmp_path, engine=FakeEngine(outcome), clock=lambda: next(clock)
@@ -213,7 +213,7 @@ async def test_contradictory_rules_open_no_contest(tmp_path: Path, rules: Rules,
 
 
 async def test_report_lists_the_participants_of_the_scoreboard(tmp_path: Path) -> None:
-    """Also who submitted nothing, until they take part no more."""
+    """Participants without submissions are listed until they are removed."""
     for names in (("owl", "otter", "heron"), ("otter", "heron")):
         async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine(), participants=names) as contest:
             await contest.session("heron").submit("lanterns", "right")
@@ -274,7 +274,7 @@ async def test_submission_in_progress_at_closing_is_judged_on_reopening(tmp_path
 
 
 async def test_judged_submission_is_not_judged_again_on_reopening(tmp_path: Path) -> None:
-    """The contest was killed after the row and before it forgot the submission."""
+    """The contest was killed after it wrote the row and before it removed the pending submission."""
     async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine(delay=3600)) as contest:
         asyncio.create_task(contest.session("otter").submit("lanterns", "right"))  # noqa: RUF006
         await until(lambda: any((tmp_path / "in-progress").glob("[!.]*.json")))
@@ -353,7 +353,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def killed_after(lines: int, folder: Path, first: int) -> list[tuple[str, int, int]]:
-    """What was answered until the server was killed, in the middle of its work."""
+    """Run a contest server, kill it after some replies, and return the replies."""
     script = folder.with_name("server.py")
     script.write_text(SERVER)
     server = warm_command().start([SOURCE, str(folder), str(first)], folder.parent, os.environ, str(script))

@@ -1,4 +1,4 @@
-"""The scoreboard of a contest, in its summary and its report."""
+"""The scoreboard of a contest in its summary and report."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ STEPS = (
 
 
 def entrants(folder: Path) -> tuple[Entrant, ...]:
-    """Return the rows of the scoreboard that the summary of a run has."""
+    """Return the scoreboard's rows in the summary of a run."""
     values = Results.open(folder).summary().more["contest"]
     return msgspec.convert(values, Scoreboard).entrants
 
 
 def no_contest(folder: Path) -> None:
-    """Make a contest's run one that is not a contest."""
+    """Remove the contest's data from a run."""
     info = json.loads((folder / "run.json").read_text())
     del info["fingerprint"]["options"]["contest_mode"]
     (folder / "run.json").write_text(json.dumps(info))
@@ -211,7 +211,7 @@ async def test_last_submission_counts_in_mode_max_tokened_last(tmp_path: Path) -
 
 
 async def test_scoreboard_shows_contest_points_and_points_by_dump_rule(tmp_path: Path) -> None:
-    """By that rule the best of each subtask counts; here only the best submission did."""
+    """By the rule for dumps the best of each subtask counts; here only the best submission counted."""
     problems = load_problems(examples_folder() / "problems", only={"lanterns"}, cache=tmp_path / "cache")
     async with open_contest(
         problems, Rules(mode=ScoreMode.MAX), out=tmp_path / "cup", engine=FakeEngine(outcome)
@@ -245,7 +245,7 @@ async def test_run_without_contest_has_no_scoreboard(tmp_path: Path) -> None:
 
 
 async def test_comparison_of_contests_has_no_mean_scores(tmp_path: Path) -> None:
-    """Neither of two participants nor of two contests: each program answers the verdict on the last one."""
+    """Each program answers the feedback on the last one, so no means are compared."""
     for name in ("first", "second"):
         await hold_contest(tmp_path / name, STEPS)
     cups = [tmp_path / name / "cup" for name in ("first", "second")]

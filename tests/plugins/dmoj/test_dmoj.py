@@ -1,4 +1,4 @@
-"""What batches and checkers of DMOJ's packages earn; tests/data/packages/dmoj holds what is read."""
+"""Points of batches and checkers in DMOJ packages. tests/data/packages/dmoj has the expected problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = Path(__file__).parents[2] / "packages"
 
 
 def package(tmp_path: Path, config: str, **files: str) -> Path:
-    """`files`: their contents, by names where `_` stands for the dot."""
+    """Write a package. `files` are contents by file name, with `_` instead of the dot."""
     folder = tmp_path / "pond"
     folder.mkdir()
     names = {name.replace("_", "."): content for name, content in files.items()}
@@ -28,7 +28,7 @@ def package(tmp_path: Path, config: str, **files: str) -> Path:
 
 
 def test_dmoj_batch_with_dependencies_includes_tests_of_dependencies(tmp_path: Path) -> None:
-    """One that is worth nothing has to be passed first; one that needs another needs what that one needs."""
+    """A batch of 0 points is a dependency of all later batches. Dependencies are transitive."""
     case = "[{in: 1.in, out: 1.out}]"
     batches = [
         f"{{points: 0, batched: {case}}}",

@@ -1,4 +1,4 @@
-"""HumanEval+ and MBPP+: tests that are programs become inputs, results and comparisons, and are not run."""
+"""HumanEval+ and MBPP+: test programs are parsed into inputs, results and comparisons, and not executed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def assertion(out, exp, atol):
 
 
 def looped(name: str, inputs: str, results: str, *, head: str = PLAIN) -> str:
-    """A test of MBPP+."""
+    """Return a test of MBPP+."""
     return f"""from math import inf
 {head}
 inputs = {inputs}

@@ -1,4 +1,4 @@
-"""Packages in CMS's italy_yaml format; tests/data/packages/italy holds what is read from them."""
+"""Packages in CMS's italy_yaml format. tests/data/packages/italy has the expected problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages of LightCPVerifier; tests/data/packages/lightcp holds what is read from them."""
+"""Packages of LightCPVerifier. tests/data/packages/lightcp has the expected problems."""
 
 from __future__ import annotations
 

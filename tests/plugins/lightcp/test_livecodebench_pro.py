@@ -1,4 +1,4 @@
-"""LiveCodeBench Pro: zips of packages with checkers and interactors of testlib."""
+"""LiveCodeBench Pro: zips of packages with testlib checkers and interactors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a model stands among people: ratings of problems, and the totals of contests."""
+"""Comparison of a model with people: ratings of problems, and totals of contests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What groups of Polygon's packages earn; tests/data/packages/polygon holds what is read from them."""
+"""Points of groups in Polygon packages. tests/data/packages/polygon has the expected problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TESTS = ("01", "02", "03", "04", "05", "06")
 
 
 def changed(tmp_path: Path, *changes: tuple[str, str]) -> Path:
-    """Return a copy of the package with texts of its header replaced, each of which must be there."""
+    """Return a copy of the package with replaced strings in its header."""
     folder = tmp_path / "halves"
     shutil.copytree(HALVES, folder)
     header = folder / "problem.xml"
@@ -31,7 +31,7 @@ def changed(tmp_path: Path, *changes: tuple[str, str]) -> Path:
 
 
 def points(folder: Path, wrong: str = "", partly: str = "") -> list[float]:
-    """Return what each group earns. Tests are named by their last digits; `partly`: right by half."""
+    """Return the points of each group. `wrong` and `partly` contain last digits of test names."""
     problem = sound(folder)
     results = {
         name: TestResult(

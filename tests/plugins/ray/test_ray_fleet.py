@@ -1,4 +1,4 @@
-"""What an engine on Ray says of nodes that come and go, and of a cluster that is gone. Without Ray."""
+"""Events and errors of the Ray engine when nodes come and go, with a fake cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROFILE = Capabilities(name="embedded", architecture="x86_64", runtimes=("ioi_ev
 
 
 class FakeCluster:
-    """Nodes by name that a test lets come and go; each actor is its node's name."""
+    """Nodes by name, which a test adds and removes. Each actor is named like its node."""
 
     def __init__(self) -> None:
         self.nodes = list[str]()
@@ -90,7 +90,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 @pytest.fixture
 async def told(ray: FakeCluster) -> AsyncIterator[list[ServerEvent]]:
-    """What an engine on one node has said so far."""
+    """Return the events of an engine with one node."""
     ray.nodes, found = ["a:1"], list[ServerEvent]()
     async with RayEngine(patience=NodePatience(look=0.05, drought=300.0)) as engine:
         engine.on_event = found.append
@@ -167,7 +167,7 @@ async def test_dead_ray_actor_is_replaced_and_its_job_is_retried(
 async def test_unreachable_ray_address_is_reported_with_remedy(
     ray: FakeCluster, unused_tcp_port: int, is_given: bool
 ) -> None:
-    """After 15 s, though Ray itself would wait for minutes: often by the file of a cluster that is gone."""
+    """After 15 s, although Ray would wait for minutes. Often a file names a cluster that no longer exists."""
     address = f"127.0.0.1:{unused_tcp_port}"
     ray.found = address
     clock = FastForwardClock()
@@ -181,7 +181,7 @@ async def test_unreachable_ray_address_is_reported_with_remedy(
 
 
 def server(answer: bytes | None) -> Any:
-    """A server that takes a greeting, and answers so; None: never."""
+    """Start a server that replies to a greeting with these bytes, or never if they are None."""
 
     async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(EOFError):
@@ -206,7 +206,7 @@ def server(answer: bytes | None) -> Any:
 async def test_port_of_another_server_is_not_accepted_as_ray_cluster(
     ray: FakeCluster, answer: bytes | None, fault: str
 ) -> None:
-    """Or a cluster that hangs: the system takes connections for it."""
+    """A hanging cluster is refused too, although the kernel accepts connections for it."""
     async with await server(answer) as there:
         ray.found = f"127.0.0.1:{there.sockets[0].getsockname()[1]}"
         clock = FastForwardClock()

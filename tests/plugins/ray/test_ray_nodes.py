@@ -1,4 +1,4 @@
-"""What a node of Ray gets, as far as it takes no Ray."""
+"""What the Ray engine sends to nodes, tested without Ray."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_invalid_ray_address_is_refused_without_ray_installed() -> None:
 
 
 class Seeing:
-    """A transport that notes a job and refuses it."""
+    """Records a job and refuses it."""
 
     def __init__(self) -> None:
         self.stays = list[str]()
@@ -48,7 +48,7 @@ class Seeing:
 
 
 async def test_python_artifact_is_fetched_from_ray_nodes_with_fork_server() -> None:
-    """Its sources name the modules to wait with; other programs stay where they were built."""
+    """Its sources name the modules to preload. Other programs stay on the node that built them."""
     tools = {
         name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1", identity=name)
         for name in ("python3", "g++")

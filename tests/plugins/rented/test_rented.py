@@ -1,4 +1,4 @@
-"""Boxes of others, by a fake of E2B's calls whose workers are servers on this machine."""
+"""Rented sandboxes, with a fake of E2B's SDK whose workers are servers on this machine."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ioi_eval.plugins.rented import servers as rented
 
 
 class SandboxException(Exception):
-    """The base of the SDK's errors."""
+    """The base class of the SDK's errors."""
 
 
 class Sandbox:
-    """As much of e2b.AsyncSandbox as is called, with the names and the arguments that it has."""
+    """The part of e2b.AsyncSandbox that is used, with its names and arguments."""
 
     made: ClassVar[list[Self]] = []
     refuse: ClassVar[int] = 0  # the number of the box that cannot be had; 0: none
@@ -67,7 +67,7 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> type[Sandbox]:
 
 
 def on(servers: list[Loopback], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the boxes' addresses lead to these servers."""
+    """Give the sandboxes the addresses of these servers."""
     address = property(lambda box: servers[int(box._sandbox.get_host(2000))].url)
     monkeypatch.setattr(rented._E2bServer, "address", address)
 
@@ -122,7 +122,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "rented.md"
 
 
 async def test_provider_example_of_the_page_works() -> None:
-    """The block of the page, with a client that starts a server on this machine."""
+    """Its client starts a server on this machine."""
     names = dict[str, Any]()
     exec(PAGE.read_text().partition("```python\n")[2].partition("```")[0], names)
     gone = []

@@ -1,4 +1,4 @@
-"""Answers whose clients are away are bounded, whoever leaves them."""
+"""Replies that no client has collected are limited in size."""
 
 from __future__ import annotations
 

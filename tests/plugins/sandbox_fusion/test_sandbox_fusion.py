@@ -1,4 +1,4 @@
-"""SandboxFusion's routes, against a server with a real engine. verl's client of it has tests of its own."""
+"""SandboxFusion's routes of a worker with an embedded engine. tests/with_verl tests verl's client."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_run_code_sends_input_files_and_fetches_output_files(call: Caller)
 
 
 async def test_fetching_a_too_large_file_is_status_failed(call: Caller) -> None:
-    """The reply was an error of the sandbox, which a program could choose by that."""
+    """It must not be an error of the sandbox, which a program could provoke."""
     code = "open('out.bin', 'wb').truncate(65 << 20)"
     reply = await run(call, code, fetch_files=["out.bin"])
     assert (reply["status"], reply["files"], reply["run_result"]["return_code"]) == ("Failed", {}, 0)
@@ -127,7 +127,7 @@ async def test_source_that_compiles_to_no_program_is_status_failed(call: Caller)
 
 
 async def test_run_code_program_has_no_access_to_files_or_network(call: Caller) -> None:
-    """A program finds neither the machine's files nor its network, nor what the program before it left."""
+    """Nor to files that an earlier program left."""
     reply = await run(call, "open('left', 'w').write('x'); print(open('left').read())")
     assert reply["status"] == "Success"
     code = """
@@ -172,7 +172,7 @@ async def test_unsupported_language_or_file_name_is_status_sandbox_error(
 async def test_request_without_free_slot_waits_and_then_gets_504(
     server: Server, call: Caller, options: ServerOptions
 ) -> None:
-    """Its clients try again after 504, and after nothing else, and give up after three times."""
+    """SandboxFusion's clients retry only after 504, at most three times."""
     jobs = [asyncio.create_task(call.run("sleep 1000")) for _ in range(1 + options.queue)]
     await until(lambda: len(server._queue._entries) == len(jobs))
     clock = FastForwardClock()
@@ -201,7 +201,7 @@ async def post(call: Caller, code: str, **fields: Any) -> tuple[int, Any]:
 
 
 async def test_request_retried_after_504_keeps_its_queue_position(engine: EmbeddedEngine) -> None:
-    """Its client would hang up before the answer, and not try again; after 504 it does, three times."""
+    """Without a reply the client would disconnect and not retry; after 504 it retries three times."""
     async with Server(engine, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
         call, clock = Caller(session), FastForwardClock()
         running = asyncio.create_task(call.run("sleep 1000"))
@@ -244,7 +244,7 @@ async def test_request_is_dropped_if_its_client_does_not_return(server: Server, 
 async def test_result_of_job_started_late_is_returned_on_retry(
     engine: EmbeddedEngine, fields: dict[str, Any]
 ) -> None:
-    """It runs on while its client is away, whether it is being built or runs."""
+    """The build or run continues while the client is away."""
     held = HeldEngine(engine)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
         call, clock = Caller(session), FastForwardClock()
@@ -280,7 +280,10 @@ async def test_stored_reply_is_returned_only_to_the_same_token(
 
 
 async def test_build_continues_after_its_client_disconnects(engine: EmbeddedEngine, store: Store) -> None:
-    """A client that reads for 1 s gets past one of 2 s; until then the build has the slot of its request."""
+    """A client with a timeout of 1 s gets the result of a 2 s build.
+
+    Meanwhile the build uses the slot of its request.
+    """
     held = HeldEngine(engine)
     asked = {"code": DOUBLE_CPP.replace("2 *", "3 *"), "language": "cpp", "compile_timeout": 60}
     asked["files"] = {"another": base64.b64encode(os.urandom(8)).decode()}  # which no test has built before
@@ -315,7 +318,7 @@ async def test_build_of_disconnected_client_ends_with_the_server(engine: Embedde
 
 
 async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
-    """Else who hangs up at once could have all slots for minutes."""
+    """Otherwise a client that always disconnects could use all slots for minutes."""
     held = HeldEngine(engine)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
         call, clock = Caller(session), FastForwardClock()
@@ -335,7 +338,7 @@ async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
 
 
 async def test_queue_time_of_compiled_program_is_counted_once(engine: EmbeddedEngine) -> None:
-    """By the first of the two jobs of a program that is built."""
+    """Only the first of its two jobs, the build, counts."""
     held = HeldEngine(engine)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
@@ -354,7 +357,7 @@ async def test_queue_time_of_compiled_program_is_counted_once(engine: EmbeddedEn
 
 
 async def test_request_waiting_for_a_shared_build_uses_no_slot(engine: EmbeddedEngine) -> None:
-    """Of two slots the second is for others meanwhile."""
+    """The second of two slots is free for other requests."""
     held = HeldEngine(engine, slots=2)
     async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
         asked = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60}

@@ -1,4 +1,4 @@
-"""A problem's hash decides whether what was judged before counts: it must outlive changes of this package."""
+"""A problem's digest decides whether earlier results can be reused. It must not change between versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUM = Problem(
 
 
 def test_problem_digest_is_stable_across_versions() -> None:
-    """Where this fails a field is new: name it in digests.py, else every older run is judged again."""
+    """If this fails, a field is new. Name it in digests.py, so that earlier runs are not judged again."""
     known = "2d1009b76eb2588400f4aef29cf25e348fd226d3680cc6e2de542e8edbba5681"
     assert problem_digest(SUM) == known
 
@@ -32,7 +32,7 @@ def test_problem_digest_changes_if_new_field_is_set() -> None:
 
 @pytest.mark.parametrize("field", [{"year": numpy.int64(2024)}, {"cpp_standard": "\ud800"}])
 def test_unserializable_field_value_is_input_error_naming_the_problem(field: dict[str, Any]) -> None:
-    """Columns of a frame are numpy's. A run that could not say what it is of ended in a traceback."""
+    """Columns of a data frame contain numpy values."""
     with pytest.raises(InputError, match=r"^sum: .*Python's own int"):
         problem_digest(Problem(**{**_fields(SUM), **field}))
 

@@ -1,4 +1,4 @@
-"""What is noted of submissions under way."""
+"""Records of submissions in progress."""
 
 from __future__ import annotations
 

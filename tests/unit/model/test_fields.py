@@ -1,4 +1,4 @@
-"""The reader of values from outside, under both of its policies."""
+"""The reader of external values, which records or raises faults."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_error_in_inner_object_names_the_full_field_path() -> None:
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), -1.0])
 def test_number_that_is_infinite_nan_or_below_bound_is_replaced_by_default(value: float) -> None:
-    """JSON has none of the first two, and makes one of 1e999; YAML writes both."""
+    """JSON has neither of the first two, but YAML has, and 1e999 in JSON becomes infinite."""
     faults = Faults("package")
     fields = Fields({"limit": value}, "problem.json", faults)
     assert (fields.read_number("limit", 2.0), fields.read_number("limit", 2.0, above=0)) == (2.0, 2.0)

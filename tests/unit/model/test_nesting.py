@@ -1,4 +1,4 @@
-"""How deep JSON is nested is found out before anything follows it, whatever its strings hold."""
+"""The nesting depth of JSON is checked before it is decoded, regardless of the contents of strings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(TR
 
 
 def around(value: Any, levels: int) -> str:
-    """JSON with so many lists and objects, one in the other, around a value."""
+    """Return JSON with a value inside this number of nested lists and objects."""
     opening = ["[", '{"\\\\\\"]": '] * levels
     closing = ["]", "}"] * levels
     return "".join(opening[:levels]) + json.dumps(value) + "".join(closing[:levels][::-1])
@@ -109,7 +109,7 @@ print(message_of(tower)[:3])
 
 
 def test_decoders_refuse_deeply_nested_json_despite_high_recursion_limit(tmp_path: Path) -> None:
-    """In a process of its own, which a decoder without the check would end with a signal."""
+    """It runs in a new process, because a decoder without the check would crash."""
     done = subprocess.run([sys.executable, "-c", HOSTILE, tmp_path / "dump"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     replies, rows = (

@@ -1,4 +1,4 @@
-"""JSON and labels that a terminal cannot act on."""
+"""JSON and labels without characters that control a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and tokens go to the server they are meant for and nowhere else, whatever that server does."""
+"""Keys and tokens are sent only to their server, and appear nowhere else."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def push_to_the_hub(url: str, folder: Path) -> object:
 
 @pytest.fixture(autouse=True)
 def no_sleep(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The hub's client tries again and again, with pauses."""
+    """Remove the pauses between retries of the Hugging Face hub's client."""
     with monkeypatch.context() as patch:
         patch.setattr(time, "sleep", lambda seconds: None)
         yield
@@ -121,7 +121,7 @@ async def test_secret_repeated_by_a_server_is_not_logged_or_forwarded(
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> str:
-    """At the lowest level, but for the wire itself: httpcore's trace shows what a server's headers are."""
+    """Return the log at the lowest level, without httpcore's trace of reply headers."""
     messages = [record.getMessage() for record in caplog.records]
     return "\n".join(text for text in messages if not text.startswith("receive_response_headers."))
 
@@ -150,7 +150,7 @@ def test_error_about_endpoint_url_hides_the_password(address: str) -> None:
 
 
 async def told(call: Call, server: StubServer, folder: Path) -> str:
-    """All that can be known of how it ended."""
+    """Return the result of a call, or all texts of its error."""
     try:
         return repr(await call(server.url, folder))
     except (IoiEvalError, GenerationFailed) as error:
