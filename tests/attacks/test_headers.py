@@ -1,7 +1,6 @@
-"""Precompiled headers, and graders' objects: no source sees whether they are there, or changes one for others.
+"""No source can detect or change precompiled headers and grader objects.
 
-Each source is built where nothing was ever prebuilt, and where all is there. Both times it must be the same
-program to the byte, or refused in the same words.
+Each source is built without and with them, and must give the same bytes or the same compile error.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MAIN = "int main() { return 0; }\n"
 
 
 class Counting(BorrowedEngine):
-    """Counts what jobs were, and how they ended."""
+    """Counts jobs and their endings."""
 
     def __init__(self, engine: EmbeddedEngine) -> None:
         super().__init__(engine)
@@ -52,7 +51,10 @@ class Counting(BorrowedEngine):
 
 
 async def outcome(artifacts: Artifacts, source: str, problem: Problem | None = None) -> str:
-    """Return the program's hash, or the compiler's words, when all that is made for later builds is there."""
+    """Build a source and wait for all background builds.
+
+    Return the program's hash, or the compiler's messages.
+    """
     made = await artifacts.build_submission(
         artifacts.prepare_problem(problem or plain_problem()), submitted(source)
     )
@@ -250,7 +252,7 @@ _STREAMS = (
 async def test_source_that_includes_a_stream_is_built_once(
     tmp_path: Path, store: Store, layers: Sequence[str] | None, how: str
 ) -> None:
-    """Each idled for 3 s, and was then built again with all else stopped."""
+    """It must not idle until it is built again exclusively."""
     async with EmbeddedEngine(
         store=store, slots=2, layers=None if layers is None else tuple(layers)
     ) as engine:

@@ -1,4 +1,4 @@
-"""Problems, submissions and results for the tests of rows, journal, runner and reports."""
+"""Problems, submissions and results for tests of rows, result logs, the runner and reports."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def result(
     feedback: str = "",
     **fields: Any,
 ) -> SubmissionResult:
-    """Everything AC but the tests that `statuses` names."""
+    """Return a result in which all tests are AC, except for those in `statuses`."""
     tests = {test: outcome(test, (statuses or {}).get(test, Verdict.AC), feedback) for test in TESTS}
     the_problem = problem or SUM
     return score_submission(the_problem, of, tests, compiles=compiles, **fields)
@@ -69,7 +69,7 @@ def write_run(
     settings: Mapping[str, Any] | None = None,
     made_of: Fingerprint | None = None,
 ) -> Path:
-    """A run's folder with these rows, as nobody judged them."""
+    """Write a run's folder with these rows."""
     with ResultLog.open(folder, made_of or Fingerprint(dump="d" * 64), settings=settings) as journal:
         journal.start_run()
         for row in rows:
@@ -80,7 +80,7 @@ def write_run(
 
 
 def in_any_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Rows by key, whichever of equal ones was judged; that is checked."""
+    """Return rows by key, and check that one of each group of equal programs was judged."""
     by_key = {row["key"]: row for row in rows}
     judged = {row["submission_sha256"]: row["key"] for row in by_key.values() if row["repeats"] is None}
     for row in by_key.values():
@@ -117,7 +117,7 @@ columns = st.dictionaries(
 
 @st.composite
 def judged(draw: st.DrawFn) -> tuple[Submission, Problem, SubmissionResult]:
-    """A submission of one of three problems with a result as the judge would give it."""
+    """Draw a submission of one of three problems with a result."""
     name, subtasks = draw(st.sampled_from([("sum", True), ("tree", True), ("plain", False)]))
     the_problem = problem(name, subtasks=subtasks)
     targets = st.none() | st.sampled_from([group.name for group in the_problem.subtasks] or [None])

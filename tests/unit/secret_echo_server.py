@@ -1,4 +1,4 @@
-"""A server on the loopback that repeats, wherever it can, the secret that it was sent; and answers badly."""
+"""A server on loopback that repeats the client's secret in faulty replies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOW = ("200", "400", "401", "500", "redirect", "reset", "cut", "garbage")
 
 @contextmanager
 def repeating(how: str) -> Iterator[tuple[StubServer, StubServer]]:
-    """A server, and the other one to which it sends those whom it redirects."""
+    """Yield the server, and another server to which it redirects."""
 
     def answer(asked: StubRequest) -> StubReply:
         return _answer(how, asked, other.url.replace("127.0.0.1", "localhost"))
@@ -44,7 +44,7 @@ def _answer(how: str, asked: StubRequest, elsewhere: str) -> StubReply:
 
 
 def _body(secret: str) -> dict[str, Any]:
-    """What may be taken for a reply of a model, of Piston and of the hub, with the secret all over it."""
+    """Return a body like a reply of a model, of Piston or of the hub, with the secret in it."""
     ran = {"stdout": secret, "stderr": secret, "output": secret, "code": 0, "signal": None, "message": secret}
     return {
         "choices": [{"message": {"content": secret, "reasoning_content": secret}, "finish_reason": secret}],

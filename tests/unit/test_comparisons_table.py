@@ -1,4 +1,4 @@
-"""Every comparison that is built in has its name in Python and its row in the proctor, and nothing else."""
+"""The built-in comparisons have the same names in Python and in the proctor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run says once that programs wait longer than they compute."""
+"""A run reports once that programs wait longer than they compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples are whole: packages that load, solutions for every verdict, a dump of many kinds of texts."""
+"""The examples are complete: packages that load, solutions for every verdict, and a varied dump."""
 
 from __future__ import annotations
 

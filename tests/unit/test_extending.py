@@ -1,4 +1,4 @@
-"""The extensions of docs/extending.md, installed as they stand there. test_registry.py has the engine."""
+"""The extensions of docs/extending.md work as shown. test_registry.py has the engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TITLES = (
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder with a distribution: the modules and the entries that the page shows."""
+    """Write a folder with a distribution: the page's modules and entry points."""
     page, folder, entries = (ROOT / "docs" / "extending.md").read_text(), tmp_path / "installed", ""
     told = folder / "extras-1.0.dist-info"
     told.mkdir(parents=True)
@@ -45,7 +45,7 @@ def installed(tmp_path: Path) -> Path:
 
 
 def table(path: Path, **columns: list[str]) -> Path:
-    """A problem as JSON, as the page has it, or as parquet, which is read without the package `datasets`."""
+    """Write a problem as JSON as on the page, or as parquet, which is read without the package `datasets`."""
     told = {"id": "two", **columns}
     if path.suffix == ".jsonl":
         path.write_text(json.dumps(told) + "\n")
@@ -55,7 +55,7 @@ def table(path: Path, **columns: list[str]) -> Path:
 
 
 def told(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """What `ioi-eval problems` says where the distribution is installed."""
+    """Return the output of `ioi-eval problems` with the distribution installed."""
     return ran(installed, "problems", *arguments, "--json")
 
 
@@ -81,7 +81,7 @@ def test_installed_benchmark_entry_point_is_listed(installed: Path, tmp_path: Pa
 def test_benchmark_file_works_without_installation(
     installed: Path, tmp_path: Path, shared_cache: Path
 ) -> None:
-    """As the page says, in at most 60 lines: listed, and rows of a dump judged by it."""
+    """It has at most 60 lines, is listed, and judges rows of a dump."""
     own, dump = installed / "sums_benchmark.py", tmp_path / "dump.jsonl"
     assert len(own.read_text().splitlines()) <= 60
     rows = table(tmp_path / "rows.parquet", inputs=["1 2", "3 4"], outputs=["3", "7"])
@@ -188,7 +188,7 @@ def test_broken_installed_plugin_is_input_error(installed: Path) -> None:
 async def test_documented_integration_uses_public_names_only(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A right reply, its twin, a wrong one, one without code, and one whose row has no tests."""
+    """With a right reply, the same again, a wrong one, one without code, and one without tests."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     section = (ROOT / "docs" / "extending.md").read_text().partition("## An integration")[2]

@@ -1,4 +1,4 @@
-"""The language of docs/extending.md, judged as it stands there."""
+"""The language of docs/extending.md is judged as shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in memory: judged as those of a file are, drawn by a bar, and given back as frames."""
+"""Rows in memory are judged like rows of a file, with a progress bar and data frames as results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_dataframe_rows_are_read_unchanged(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_frame_bytes_are_read_as_text(kind: str) -> None:
-    """Pandas reads such columns from Parquet. Programs in base64 would all get 0 points."""
+    """Pandas reads such columns from Parquet. In base64 all programs would score 0."""
     rows = [{"problem_id": b"sum", "code": "// ä".encode(), "generations": [b"x"], "image": b"\xff"}]
     with dump_paths(KINDS[kind](rows * 2)) as [place]:
         row, _ = read_rows(place.path)  # type: ignore[union-attr]

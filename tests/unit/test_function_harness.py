@@ -23,7 +23,7 @@ from ioi_eval.store.resources import graders_folder
     ],
 )
 def test_function_must_be_defined_by_program(tmp_path: Path, source: str, said: str) -> None:
-    """Programs may use names that need no import; such a name alone is no answer."""
+    """A built-in name does not count as the function."""
     (tmp_path / "program.py").write_text(source)
     command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "gcd", "1"]
     done = subprocess.run(
@@ -43,7 +43,7 @@ def test_function_must_be_defined_by_program(tmp_path: Path, source: str, said: 
     ],
 )
 def test_numpy_numbers_equal_python_numbers(tmp_path: Path, value: str, said: str) -> None:
-    """As in the harnesses of benchmarks that promise numpy: np.int64(5) == 5. An array equals no list."""
+    """As in benchmark harnesses: np.int64(5) == 5, but an array equals no list."""
     (tmp_path / "program.py").write_text(f"import numpy as np\ndef f(): return {value}\n")
     command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "f", "1"]
     done = subprocess.run(

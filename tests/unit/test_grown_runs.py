@@ -1,4 +1,7 @@
-"""A run grows with its dump and its problems: each result counts for as long as what it is of is the same."""
+"""A run grows with its dump and its problems.
+
+A result is kept as long as its program and problem are unchanged.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class Session:
         reading: DumpOptions | None = None,
         **options: Any,
     ) -> RunSummary:
-        """One call, on a new engine: what an earlier one judged is known from the run alone."""
+        """Call the run with a new engine, so that earlier results come from the run only."""
         events = list[Event]()
         called = await score_dump(
             write_dump(self.folder / "dump.jsonl", self.rows),
@@ -77,7 +80,7 @@ class Session:
 
 
 def forecast(session: Session, **options: Any) -> Forecast:
-    """Of the next call."""
+    """Return the forecast of the next call."""
     dump = write_dump(session.folder / "dump.jsonl", session.rows)
     return forecast_dump(
         dump, session.folder / "problems", out=session.folder / "run", options=RunOptions(**options)
@@ -90,7 +93,7 @@ def session(tmp_path: Path) -> Session:
 
 
 def programs(numbers: Iterable[int]) -> list[dict[str, Any]]:
-    """Every fourth is of `sum`."""
+    """Return programs by number. Every fourth is for `sum`."""
     return [row(f"r{n}", f"int main() {{ return {n}; }}", problem_id=PROBLEMS[n % 4 == 3]) for n in numbers]
 
 
@@ -151,7 +154,7 @@ async def test_rows_without_ids_keep_their_keys(session: Session) -> None:
 
 
 async def test_run_of_earlier_version_keeps_key_rule(session: Session) -> None:
-    """Any row that is added renames all of its rows, which are known by their programs then."""
+    """An added row would rename all rows, so they are matched by their programs."""
     session.rows = without_ids(programs(range(4)))
     await session.score(reading=DumpOptions(keys_of_content=False))
     place = session.folder / "run" / "run.json"
@@ -175,7 +178,7 @@ def of_year(package: Path, year: int) -> None:
 
 @pytest.mark.parametrize("edited", [False, True], ids=["same", "edited"])
 async def test_renamed_problem_with_year_keeps_results(session: Session, edited: bool) -> None:
-    """It is `sum@2023` from then on: rows by its old name would be of a problem of their own."""
+    """It becomes `sum@2023`. Otherwise rows with the old name would be of another problem."""
     packages = session.folder / "problems"
     of_year(packages / "sum", 2023)
     session.rows = [row(f"r{n}", f"int main() {{ return {n}; }}", problem_id="sum") for n in range(3)]
@@ -304,7 +307,7 @@ async def test_results_of_another_run_are_reused(session: Session) -> None:
 
 
 async def test_repeats_column_names_only_row_with_same_program(session: Session) -> None:
-    """Keys of another run, and of a row before it was edited, say nothing here."""
+    """Keys of another run, or of a row before an edit, are removed."""
     session.rows = programs(range(2))
     await session.score("first")
     session.rows = [{**one, "uuid": f"r{1 - n}"} for n, one in enumerate(session.rows)]

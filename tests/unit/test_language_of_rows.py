@@ -1,4 +1,4 @@
-"""The language of a submission: what tells it, in which order, and what a fence may not do."""
+"""The language of a submission: its sources, their order, and limits of the fence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def graded(*suffixes: str) -> Problem:
 
 
 def fenced(*tags: str) -> str:
-    """A reply with a block of each tag; what is C++ by its tag is C++."""
+    """Return a reply with a block for each tag. The C++ block has C++ code."""
     codes = {"cpp": "int main() {}\n", "": "int main() {}\n", "c": "int main() {}\n", "text": "1 2\n"}
     return "".join(f"So:\n```{tag}\n{codes.get(tag, 'print(1)')}\n```\n" for tag in tags)
 
@@ -208,7 +208,7 @@ async def test_fenced_language_missing_on_engine_scores_zero(tools: tuple[str, .
 
 
 def test_identity_distinguishes_language_from_row_and_from_fence() -> None:
-    """What the engine cannot run is worth nothing where only a fence told it, and unscored elsewhere."""
+    """A language missing on the engine scores 0 if it came from a fence, and is unscored otherwise."""
     of = {"key": "a", "problem_id": "plain", "code": "x", "language": "rust"}
     fence = Submission(**of, language_from=LanguageFrom.REPLY)
     named = Submission(**of, language_from=LanguageFrom.ROW)
@@ -222,7 +222,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 
 @pytest.mark.usefixtures("default_cache")
 def test_prompt_uses_only_admitted_language() -> None:
-    """`calm` is a function task; `verse` takes any language."""
+    """`calm` is a function task; `verse` accepts any language."""
     source = str(EXAMPLES)
 
     def prompt(name: str, language: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The first rows of a large dump are judged while the rest is looked through."""
+"""The first rows of a large dump are judged while the rest is scanned."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ioi_eval.testing import FakeEngine
 
 
 class LargeDump:
-    """A dump of twelve rows, of which four are a beginning."""
+    """A dump of twelve rows, of which the first four are read at once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.events = folder, list[Event]()
@@ -65,7 +65,7 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LargeDump:
 async def test_first_job_of_large_dump_waits_only_for_first_rows(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The look through the dump ends only after the first result."""
+    """The scan ends only after the first result."""
     judged, truly = threading.Event(), use_case.read_dump
 
     def read_dump(*given: Any) -> Any:
@@ -103,7 +103,7 @@ async def test_late_duplicate_key_ends_run_and_keeps_results(large: LargeDump) -
 
 
 async def test_interrupted_run_keeps_dump_index(large: LargeDump, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next call neither looks through the dump again nor compares it with the results."""
+    """The next call neither scans the dump nor compares it with the results."""
     monkeypatch.setattr(dumps, "MIN_INDEXED_BYTES", 0)
     seen = asyncio.Event()
     call = asyncio.create_task(
@@ -125,7 +125,7 @@ async def test_interrupted_run_keeps_dump_index(large: LargeDump, monkeypatch: p
 async def test_dump_changed_during_scan_is_compared_again(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
-    """Its first rows were read as they were: nothing may say that they are those of the new file."""
+    """The first rows were read from the old file, so the index of the new file must not contain them."""
     monkeypatch.setattr(dumps, "MIN_INDEXED_BYTES", 0)
     truly, truly_scan = use_case.read_dump, dumps.scan
 

@@ -1,4 +1,4 @@
-"""The public names as programs use them, without an engine of their own."""
+"""The public names as programs use them, without a custom engine."""
 
 from __future__ import annotations
 

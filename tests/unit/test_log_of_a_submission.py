@@ -1,4 +1,4 @@
-"""The log at the level DEBUG tells the story of a submission, and nothing that is secret."""
+"""The DEBUG log shows each step of a submission, and no secret."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PROBLEM = Problem(
 
 @pytest.fixture
 def submission() -> Submission:
-    """A program that no test has built before: what is built stays in a cache that tests share."""
+    """Return a submission that no test has built before, because tests share a build cache."""
     code = f"{CODE_MARK} = int(input())\nprint(2 * {CODE_MARK})  # {uuid4()}"
     return Submission(key="row-7", problem_id="double", language="python", code=code)
 
@@ -53,7 +53,7 @@ async def on_a_worker(store: Store) -> AsyncIterator[tuple[PistonEngine, str]]:
 
 
 def check_order(lines: list[str], *parts: str) -> None:
-    """Each part is in a line, after the line of the part before it."""
+    """Check that each text is in a line after the line of the previous text."""
     left = iter(lines)
     for part in parts:
         assert any(part in line for line in left), f"{part!r} is not there, or not in this order: {lines}"

@@ -1,4 +1,4 @@
-"""What `import ioi_eval` offers, and what it does not load."""
+"""The public names of `ioi_eval`, and the modules that it must not import."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_public_names_are_at_most_32() -> None:
 
 
 def test_type_checking_imports_equal_all() -> None:
-    """The imports under TYPE_CHECKING are `__all__`, and each is from where the name is found at run time."""
+    """Each import under TYPE_CHECKING is in `__all__`, and from the module that provides it at run time."""
     (block,) = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
     places = {alias.name: node.module for node in imports for alias in node.names}
@@ -132,7 +132,7 @@ def test_using_all_public_names_loads_no_heavy_module() -> None:
 
 
 async def test_documented_fake_engine_test_works() -> None:
-    """What the documentation of FakeEngine shows."""
+    """It is the example in FakeEngine's documentation."""
     test = Test(name="1", input=Blob.of("1 2\n"), answer=Blob.of("3\n"))
     other = Test(name="2", input=Blob.of("2 2\n"), answer=Blob.of("4\n"))
     problem = Problem(id="sum", limits=Limits.contest(1.0, 256 << 20), tests=(test, other))

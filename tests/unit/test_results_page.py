@@ -1,4 +1,4 @@
-"""docs/results.md names every column and field that a run's folder has."""
+"""docs/results.md names every column and field of a run's folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTS = dict(re.findall(r"^## `?([\w.]+).*?\n(.*?)(?=^## |\Z)", PAGE, re.M | re.
 
 
 def named(table: str) -> set[str]:
-    """The names in the first column."""
+    """Return the names in the first column."""
     cells = re.findall(r"^\| (`.*?) \|", table, re.M)
     return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
 

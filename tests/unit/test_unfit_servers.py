@@ -1,4 +1,4 @@
-"""A run on servers that cannot judge ends before its first row, as the doctor would say."""
+"""A run on servers that cannot judge ends before its first row, with the doctor's messages."""
 
 from __future__ import annotations
 

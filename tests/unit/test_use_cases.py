@@ -1,4 +1,4 @@
-"""Use cases as calls: problems that are loaded, a scorer that stays open, programs of an agent, reports."""
+"""Use cases as calls: loaded problems, an open scorer, agent programs, reports."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ async def test_validate_skips_tests_that_change_no_score_unless_all_tests(
 
 
 async def test_run_keeps_problem_descriptions_with_limits(tmp_path: Path) -> None:
-    """With the limits that its submissions had, and again where the file is gone and nothing is judged."""
+    """With the limits of its submissions. They are written again if the file is missing."""
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
     options = RunOptions(timing=Timing(factor=2.0))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Expected beside got: words, scores, evidence, and time limits that solutions set."""
+"""Expected and actual results of solutions, and limits that are measured from solutions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def judged(problem: Problem, submission: Submission, statuses: Mapping[str, Verd
 
 
 def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -> Validation:
-    """A validation of solutions that end as `statuses` says, by name; others could not be judged."""
+    """Validate solutions whose tests end as in `statuses`. Solutions without statuses are unjudged."""
     submissions, cases = collect_package_solutions({"sum": problem})
     names = {case.key: case.solution for case in cases}
     results = {
@@ -127,7 +127,7 @@ def test_difference_without_failed_test_shows_slowest_tests() -> None:
 def test_partially_accepted_without_points_is_a_difference(
     statuses: Mapping[str, Verdict], points: float, agrees: bool
 ) -> None:
-    """Its tools call a submission there an error if the whole is rejected."""
+    """The format's tools report such a submission as an error if the whole is rejected."""
     found = validated(with_solutions(solution("a.cpp", "partially_accepted")), {"a.cpp": statuses})
     (one,) = found.solutions
     assert one.points == pytest.approx(points) and (not one.differences) is agrees
@@ -177,7 +177,7 @@ def test_unjudged_solution_is_no_difference() -> None:
 
 
 def test_skipped_tests_leave_solution_unjudged() -> None:
-    """A result of a run with early stops: what did not run is neither right nor wrong."""
+    """After an early stop, a test without a result is neither right nor wrong."""
     problem = with_solutions(solution("a.cpp", "correct"))
     (submission,), cases = collect_package_solutions({"sum": problem})
     result = score_submission(problem, submission, {"1-a": run_samples.outcome("1-a", WA)})
@@ -315,7 +315,7 @@ def test_malformed_validation_file_is_input_error(tmp_path: Path) -> None:
 
 
 class Timed:
-    """A judge whose submissions take the seconds that their code says, on every test."""
+    """A judge whose submissions take the CPU time in their code on every test, in seconds."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, float | None]] = []
@@ -381,7 +381,7 @@ async def test_concurrent_submissions_measure_time_limit_once() -> None:
 
 
 class Without(Timed):
-    """A judge without a compiler for what takes 0.1 s."""
+    """A judge without a compiler for programs that take 0.1 s."""
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         if submission.code == "0.1":
@@ -423,7 +423,7 @@ async def test_recorded_time_limit_is_not_measured_again(tmp_path: Path) -> None
 
 
 async def test_time_limit_of_edited_problem_is_measured_again() -> None:
-    """Only tests that a solution gets right count, and another checker or answer decides which those are."""
+    """Only right tests count, which depend on the checker and the answers."""
     problem, known = unlimited(TIMES), dict[str, MeasuredLimit]()
     await TimeLimits(Timed(), on_measured=known.__setitem__).with_limits(problem)
     judge, measured = Timed(), dict(known)
@@ -497,7 +497,10 @@ RUNNER = NamedBlob(name="c++/runner.cpp", content=Blob.of(b"fork();"))
 
 
 class Forking(Timed):
-    """Its submissions start three processes on each test, and one more for each second that they take."""
+    """A judge whose submissions start three processes on each test.
+
+    For each second of CPU time they start one more.
+    """
 
     def __init__(self, failing: str = "") -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The core without `ioi_eval/plugins`: its commands run, and what is asked of a plugin names that plugin."""
+"""The core without `ioi_eval/plugins`: its commands run, and requests for a plugin name the plugin."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def copy_core(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def core(shared: Path) -> Path:
-    """A checkout without plugins. The plugins' entry points stay: they are of the installed distribution."""
+    """Return a checkout without plugins. The entry points of the installed distribution remain."""
     return built_once(shared / "core", copy_core)
 
 
 class Command:
-    """`ioi-eval` of a checkout without plugins: one process loads it and forks for each call."""
+    """`ioi-eval` of a checkout without plugins, in a process that forks for each call."""
 
     def __init__(self, core: Path, cache: Path) -> None:
         self._core = core

@@ -1,4 +1,4 @@
-"""OJBench: a copy of its dataset, packages of DMOJ's judge under two folders and a file of prompts."""
+"""OJBench: DMOJ packages in two folders, and a file of prompts."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def test_converted_ojbench_problem_needs_no_dataset_files(
 
 
 async def test_ojbench_checker_with_bundled_testlib_header_compiles(scorer: Scorer, tmp_path: Path) -> None:
-    """As packages of SWERC list it: in front of the checker, in its folder."""
+    """SWERC packages list testlib.h before the checker, in the checker's folder."""
     folder = tmp_path / "copy"
     config = program("checker", "check.cpp").replace("[", "[validators/testlib.h, ")
     package(folder, "ICPC", "swerc2022_C", config, check=WITH_TESTLIB)

@@ -1,4 +1,4 @@
-"""Data of the datasets' own schemas: problems in their packages' layout become rows of open-r1/ioi."""
+"""Tables with the schemas of open-r1/ioi, made from packages of example problems."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ IOI_ROWS = pa.schema(
 
 
 def ioi_rows(package: Path, year: int) -> list[dict[str, Any]]:
-    """A row for each subtask of a package; first the examples, worth nothing."""
+    """Return a row for each subtask of a package, beginning with the examples, which have no points."""
     header = json.loads((package / "problem.json").read_text())
     config = {**json.loads(header["task_type_params"]), "time_limit": header["time_limit"]}
     config |= {name: header[name] for name in ("code", "task_type", "memory_limit")}
@@ -99,7 +99,7 @@ def ioi_tests(package: Path, year: int) -> list[dict[str, Any]]:
 
 
 def write_ioi(folder: Path, problems: Mapping[str, int]) -> Path:
-    """Both datasets as they are on the hub, in a folder each: names of example problems with their years."""
+    """Write both datasets in the layout of the hub. `problems` are names of example problems with years."""
     for split, years in (("train", range(2020, 2024)), ("test", (2024,))):
         rows = [
             row for name, year in problems.items() if year in years for row in ioi_rows(EXAMPLES / name, year)

@@ -1,4 +1,4 @@
-"""Rows of the schema of open-r1/codeforces."""
+"""Rows with the schema of open-r1/codeforces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What these tests share."""
+"""Fixtures of the benchmarks' tests."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
 
 @pytest.fixture
 def cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
-    """Nothing of it reaches the hub, or anybody's home."""
+    """Return a command line that uses neither the hub nor the user's home."""
     offline = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HF_TOKEN": ""}
     return CommandLine(folder=tmp_path, cache=shared_cache, environment=offline)

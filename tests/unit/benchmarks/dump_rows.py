@@ -1,4 +1,4 @@
-"""Problems and rows that the tests of dumps share."""
+"""Problems and rows for the tests of dumps."""
 
 from __future__ import annotations
 

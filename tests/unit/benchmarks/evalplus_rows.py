@@ -1,4 +1,4 @@
-"""Rows of HumanEval+, of the form of the dataset's own, as far as it matters."""
+"""Rows with the schema of HumanEval+."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def assertion(out, exp, atol):
 
 
 def checked(inputs: str, results: str, *, atol: str = "0", head: str = PLAIN) -> str:
-    """A test of HumanEval+."""
+    """Return a test of HumanEval+."""
     return f"""{head}
 def check(candidate):
     inputs = {inputs}

@@ -1,4 +1,4 @@
-"""Rows of the schemas of APPS, LiveCodeBench and CodeContests, and the problems that they become."""
+"""Rows with the schemas of APPS, LiveCodeBench and CodeContests, and the problems read from them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
 
 
 def apps(number: int, *, tests: Any = None, **columns: Any) -> dict[str, Any]:
-    """A problem that adds two numbers. `tests` is what becomes the JSON of `input_output`."""
+    """Return an APPS row of a problem that adds two numbers. `tests` becomes the JSON of `input_output`."""
     written = tests or {"inputs": ["1 2\n", ["30 4"]], "outputs": ["3\n", ["34", ""]]}
     return {
         "problem_id": number,
@@ -152,14 +152,17 @@ def code_contests(name: str, **columns: Any) -> dict[str, Any]:
 
 
 def write_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], *, schema: bool = True) -> Path:
-    """In a folder as copies of the hub's have them. Without the schema, columns are as the rows say."""
+    """Write rows into a folder in the layout of the hub.
+
+    Without the schema, columns have the types of the rows.
+    """
     path = folder / find_benchmark(name).dataset.rpartition("/")[2] / "test-00000-of-00001.parquet"
     write_table(path, rows, SCHEMAS[name] if schema else None)
     return folder
 
 
 def listed(cli: CommandLine, folder: Path, name: str, rows: Sequence[Mapping[str, Any]], *more: str) -> str:
-    """What `ioi-eval problems` says of these rows."""
+    """Return the output of `ioi-eval problems` for these rows."""
     copies = write_rows(folder / "copies", name, rows, schema=False)
     done = cli("problems", name, "--data-dir", copies, *more)
     assert done.returncode == 0, done.stderr
@@ -176,6 +179,6 @@ def loaded(
 
 
 def contents(problem: Problem) -> list[tuple[str, str]]:
-    """Of its tests."""
+    """Return the inputs and answers of a problem's tests."""
     blobs = [(test.input, test.answer or Blob.of("")) for test in problem.tests]
     return [(given.read().decode(), wanted.read().decode()) for given, wanted in blobs]

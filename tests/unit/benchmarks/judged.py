@@ -1,4 +1,4 @@
-"""Judging a program by a problem of a benchmark."""
+"""Judges a program on a problem of a benchmark."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The part of the hub's HTTP API that datasets are listed, fetched and pushed by, served on the loopback.
+"""The part of the hub's HTTP API that lists, downloads and uploads datasets, served on loopback.
 
-Repositories are folders: `<root>/<owner>/<name>/<revision>/...`, of which `main` is always one.
+Repositories are folders `<root>/<owner>/<name>/<revision>/...`, with the revision `main`.
 """
 
 from __future__ import annotations

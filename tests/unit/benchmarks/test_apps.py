@@ -1,4 +1,4 @@
-"""APPS: rows of its schema become problems, and what models wrote for them is judged."""
+"""APPS: rows become problems, and dumps of programs are judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems that rows name by their statement, or in a column that only values show."""
+"""Dump rows that name their problem by its statement, or in a column that is detected by its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fault in a dump is named before anything is judged."""
+"""A fault in a dump is reported before anything is judged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_dump_yields_nothing_before_all_rows_are_checked(tmp_path: Path) -> None
 
 
 def test_dump_submissions_are_streamed(tmp_path: Path) -> None:
-    """The second pass holds neither the file nor all of its rows: what is cut off meanwhile is missed."""
+    """The second pass reads rows one by one, so it fails if the file is truncated meanwhile."""
     path = write_jsonl(tmp_path / "x.jsonl", [row(prompt="x" * 10_000) for _ in range(300)])
     submissions = iter(open_dump([path], problems=PROBLEMS))
     assert next(submissions).code == CODE

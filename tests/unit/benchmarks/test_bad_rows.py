@@ -1,4 +1,4 @@
-"""Rows that cannot be used: all are told, and those that can be used are not lost."""
+"""Unusable rows are all reported, and usable rows are not lost."""
 
 from __future__ import annotations
 

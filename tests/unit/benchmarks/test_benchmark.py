@@ -1,4 +1,4 @@
-"""Problems that are kept once they were made of a benchmark's rows."""
+"""The cache of problems that are made from benchmark rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def made(contents: ContentStore, answer: str = "7") -> StoredProblem:
 
 @pytest.mark.parametrize("left", ["", "7 ", None], ids=["empty", "cut off", "gone"])
 def test_truncated_or_missing_stored_tests_are_rebuilt(tmp_path: Path, left: str | None) -> None:
-    """A right program reads nothing from them, and would have WA."""
+    """Otherwise a right program would read nothing and get WA."""
     store = Store(tmp_path / "cache")
     for _ in range(2):
         problem = load_stored_problem(store, "abcd", made).problem
@@ -34,7 +34,7 @@ def test_truncated_or_missing_stored_tests_are_rebuilt(tmp_path: Path, left: str
 
 
 def test_corrupted_stored_test_of_same_size_is_rebuilt(tmp_path: Path) -> None:
-    """Small ones lie in the record, where reading them is proof enough."""
+    """Small tests are inside the record, which is checked when it is read."""
     store = Store(tmp_path / "cache")
     load_stored_problem(store, "abcd", lambda contents: made(contents, answer="sevens"))
     (record,) = (tmp_path / "cache").rglob("record.msgpack")

@@ -1,4 +1,4 @@
-"""Whole runs over benchmarks, as a user starts them: filters, what is left out, resume, results elsewhere."""
+"""Whole benchmark runs on the command line: filters, exclusions, resumed runs, pushed results."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def on_the_hub(cli: CommandLine, hub: Hub, **more: str) -> CommandLine:
 
 
 def put(hub: Hub, repo: str, configs: Mapping[str, list[dict[str, Any]]], revision: str = "main") -> None:
-    """A dataset with a config for each model, as dumps of generations are published."""
+    """Write a dataset with a config for each model, like published dumps of generations."""
     place = hub.root / repo / revision
     lines = ["---", "configs:"]
     for name, rows in configs.items():
@@ -87,7 +87,7 @@ def put(hub: Hub, repo: str, configs: Mapping[str, list[dict[str, Any]]], revisi
 
 
 def put_codeforces(hub: Hub, *problems: dict[str, Any]) -> None:
-    """The benchmark's own dataset with generated tests, and one of the same schema that is no parquet."""
+    """Write the benchmark's dataset with generated tests, and another one of this schema without parquet."""
     place = hub.root / "open-r1" / "codeforces" / "main"
     for path in write(hub.root / "written", problems).rglob("*.parquet"):
         (place / "data").mkdir(parents=True)
@@ -110,7 +110,10 @@ def rows(name: str, *codes: str) -> list[dict[str, Any]]:
 
 
 def pushed_of(hub: Hub, run: Path) -> bytes:
-    """All that was pushed of a run, once it is private and says what the run says."""
+    """Return all files that a run pushed.
+
+    Check that the repository is private and the card agrees with the run.
+    """
     pushed = hub.root / "me" / "scores"
     created = json.loads((pushed / "created.json").read_text())
     assert created.get("private") or created.get("visibility") == "private"

@@ -1,4 +1,7 @@
-"""Benchmarks from their rows to results, by the command line: parquet first, the same rows as JSON go on."""
+"""Benchmarks from rows to results on the command line.
+
+Parquet rows are scored first, and a JSON dump continues.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ int main(int, char **argv) {
 
 
 def write_contest(folder: Path) -> Path:
-    """One year: a Batch problem with grader and checker, a Communication problem with manager and stub."""
+    """Write one year: a Batch problem with grader and checker, and a Communication problem."""
     rows = [row for name in ("lanterns", "cairn") for row in ioi_rows(EXAMPLES / name, 2024)]
     for row in rows:
         if row["id"] == "lanterns":
@@ -91,7 +94,7 @@ NO_TESTS = dict.fromkeys(("public_tests", "private_tests", "generated_tests"))
 
 
 def hard_ones(name: str) -> tuple[str, list[dict[str, Any]], str]:
-    """The word for hard problems; an easy one, a hard one, one whose tests are broken; a solution."""
+    """Return the name of hard problems, an easy, a hard and a broken problem, and a solution."""
     if name == "livecodebench":
         broken = livecodebench("broken", difficulty="hard", public_test_cases="[{")
         called = livecodebench("hard", difficulty="hard", **FUNCTION)

@@ -1,4 +1,4 @@
-"""AetherCode and CodeContests+: checkers with testlib judge."""
+"""AetherCode and CodeContests+, whose checkers use testlib."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TESTS = [{"input": "1 2\n", "output": "3\n"}, {"input": "30 4\n", "output": "34\
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Return a folder with testlib.h next to the data."""
+    """Return a folder with testlib.h next to the data. Other copies of testlib.h are hidden."""
     write_header(tmp_path / "copies")
     return tmp_path
 
@@ -110,7 +110,7 @@ def test_missing_testlib_is_an_input_error_with_a_remedy(home: Path) -> None:
 
 
 def test_testlib_with_constant_exit_code_0_is_refused(home: Path) -> None:
-    """That of the contest system writes scores: every program would be right."""
+    """CMS's testlib.h prints scores and exits with 0, so every program would be right."""
     changed = "int resultExitCode(TResult) {\n  if (testlibMode == _checker)\n    return 0;  // CMS\n}\n"
     (home / "copies" / "testlib.h").write_text(HEADER + changed)
     with pytest.raises(

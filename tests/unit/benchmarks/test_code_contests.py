@@ -1,4 +1,4 @@
-"""CodeContests: rows of its schema become problems, with limits, files and solutions in several languages."""
+"""CodeContests: rows become problems with limits, files and solutions in several languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""open-r1/codeforces: rows of its schema become problems, and what models wrote for them is judged."""
+"""open-r1/codeforces: rows become problems, and dumps of programs are judged."""
 
 from __future__ import annotations
 

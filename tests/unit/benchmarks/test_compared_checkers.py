@@ -1,4 +1,4 @@
-"""`validate --compare-checkers`: solutions that a comparison decides otherwise than the benchmark's own."""
+"""`validate --compare-checkers` lists solutions for which another comparison gives another result."""
 
 from __future__ import annotations
 

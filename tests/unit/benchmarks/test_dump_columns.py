@@ -1,4 +1,4 @@
-"""Columns of dumps under other names: the usual ones are known, others are named."""
+"""Columns of dumps: usual names are detected, other names are given by options."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_dump_notes_name_the_columns_that_are_read(tmp_path: Path, row: dict[str
 
 
 def test_nemo_skills_outputs_are_read(tmp_path: Path) -> None:
-    """One file for each sample, with the rows of its dataset; `id` counts these."""
+    """There is one file for each sample with the rows of the dataset, which `id` numbers."""
     stats = {"num_generated_tokens": 9, "generation_time": 1.5}
     row = {"id": 0, "name": "Two Numbers", "ioi_id": "sum", "subtask": "01-small", "score": 20, **stats}
     paths = [
@@ -115,7 +115,7 @@ def test_nemo_skills_outputs_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("other", [12, {"status": "AC"}, ["1", "2"]])
 def test_code_column_is_read_despite_output_column(tmp_path: Path, other: Any) -> None:
-    """As what it printed, or how it was judged."""
+    """The output column contains printed output or verdicts."""
     row = {"problem_id": "sum", "code": CODE, "output": other}
     assert [one.code for one in read(write_jsonl(tmp_path / "x.jsonl", [row]))] == [CODE]
 
@@ -136,7 +136,7 @@ def test_non_utf8_code_is_bad_row(tmp_path: Path, code: Any) -> None:
 
 
 def test_non_utf8_row_spoils_no_other_row(tmp_path: Path) -> None:
-    """All rows that were read together with such a one were bad ones."""
+    """Rows of the same batch stay usable."""
     rows = [
         {"problem_id": b"sum", "response": reply} for reply in (ANSWER.encode(), b"\xff", ANSWER.encode())
     ]
@@ -147,7 +147,7 @@ def test_non_utf8_row_spoils_no_other_row(tmp_path: Path) -> None:
 
 
 def test_changed_column_options_do_not_change_the_run_fingerprint() -> None:
-    """What it changes are programs, and each of them is looked at."""
+    """Changed programs are detected row by row."""
     read = [fields(), fields(code_column="x"), fields(language="python"), fields(always_extract=True)]
     usual, *others = (Fingerprint(dump="d", options=options) for options in read)
     assert all(other != usual and fingerprint_changes(usual, other) == () for other in others)
@@ -187,7 +187,7 @@ GUESSES = json.dumps([f"```cpp\n{CODE}// {n}\n```\n" for n in range(12)])
 def test_reply_containing_a_list_of_guesses_is_one_submission(
     tmp_path: Path, suffix: str, column: str
 ) -> None:
-    """Also if every reply of the dump is such a list."""
+    """Even if every reply of the dump is such a list."""
     path, rows = tmp_path / f"x.{suffix}", [{"problem_id": "sum", "id": n, column: GUESSES} for n in range(2)]
     if suffix == "json":
         path.write_text(json.dumps(rows))
@@ -203,7 +203,7 @@ def test_reply_containing_a_list_of_guesses_is_one_submission(
 
 
 def test_server_reply_in_a_column_of_lists_is_one_submission(tmp_path: Path) -> None:
-    """The first hundred rows tell that a column holds lists."""
+    """The first hundred rows show that the column contains lists."""
     texts = [json.dumps(SEVERAL)] * 100 + [json.dumps(SERVED_TWICE)]
     rows = [{"problem_id": "sum", "id": n, "responses": text} for n, text in enumerate(texts)]
     assert [one.key for one in read(write_csv(tmp_path / "x.csv", rows))][-2:] == ["99/1", "100"]
@@ -211,7 +211,7 @@ def test_server_reply_in_a_column_of_lists_is_one_submission(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("written", [json.dumps, str])
 def test_null_in_list_of_replies_is_one_empty_reply(tmp_path: Path, written: Any) -> None:
-    """All lists of its column were one reply each."""
+    """The other lists of the column must still be split."""
     lists: list[Any] = [[ANSWER, None], [ANSWER, ANSWER]]
     rows = [{"problem_id": "sum", "id": n, "responses": written(texts)} for n, texts in enumerate(lists)]
     found = [(one.key, one.code) for one in read(write_csv(tmp_path / "x.csv", rows))]
@@ -233,12 +233,12 @@ def test_null_in_list_of_replies_is_one_empty_reply(tmp_path: Path, written: Any
     ],
 )
 def test_reply_that_looks_like_chat_is_no_bad_row(tmp_path: Path, column: str, text: str) -> None:
-    """Texts that began as chats or as a server's answers did: the dump was refused, or the row left out."""
+    """Texts that begin like a chat or a server reply must not be refused."""
     read(write_csv(tmp_path / "x.csv", [{"problem_id": "sum", column: text}]))
 
 
 def test_reply_that_looks_like_a_list_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reply of 300 KB took 8 s."""
+    """Parsing a reply of 300 KB repeatedly took 8 s."""
     asked = list[str]()
     monkeypatch.setattr("ioi_eval.benchmarks.dump_reader.parse_list", lambda text: asked.append(text))
     row = {"problem_id": "sum", "id": 7, "response": f"[{'[], ' * 3}7]"}

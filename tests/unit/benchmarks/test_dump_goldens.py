@@ -1,7 +1,7 @@
-"""Small dumps in tests/data/dumps: what is read from each, or why it is refused.
+"""Small dumps in tests/data/dumps:
 
-A line of `NAME.jsonl` is a dump: its rows, and the options that it is read with. `NAME.expected` holds what
-is read from each. `pytest --update` on this file writes `NAME.expected`; a reviewer reads the difference.
+the submissions that are read, or the reason for a refusal. A line of `NAME.jsonl` is a dump: its rows and
+options. `NAME.expected` has the results, which `pytest --update` on this file writes for a reviewer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def options_of(case: Mapping[str, Any]) -> DumpOptions:
 
 
 def submission_line(one: Submission, has_ids: bool) -> str:
-    """Return what a submission is: all that differs from the most usual values is named."""
+    """Return a line about a submission with all fields that differ from usual values."""
     facts = {
         "key": one.key if has_ids else one.key[one.key.rfind("-") :],
         "year": one.year,
@@ -50,7 +50,7 @@ def submission_line(one: Submission, has_ids: bool) -> str:
 
 
 def outcome(case: Mapping[str, Any], path: Path) -> Iterator[str]:
-    """Yield the lines that a case has in the file of what is expected."""
+    """Yield the lines of a case in the expected file."""
     yield f"== {case['case']}"
     write_jsonl(path, case["rows"])
     try:

@@ -1,4 +1,4 @@
-"""Rows become submissions, and every row that cannot is found before the first submission comes."""
+"""Rows become submissions. All unusable rows are found before the first submission."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def by_numpy(values: list[Any]) -> str:
 
 @pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
 def test_chat_stored_as_text_is_read(tmp_path: Path, written: Any) -> None:
-    """It was one reply: its escaped lines are no program, or one that does not compile."""
+    """Otherwise it would be one reply whose escaped lines contain no valid program."""
     chat = said(("system", "```cpp\nno\n```"), ("user", "it's"), ("assistant", ANSWER))
     rows = [{"problem_id": "sum", "messages": text} for text in (written(chat), ANSWER, '[{"role"')]
     path = write_csv(tmp_path / "x.csv", rows)
@@ -130,7 +130,7 @@ def test_chat_stored_as_text_is_read(tmp_path: Path, written: Any) -> None:
 @pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
 @pytest.mark.parametrize("column", ["generations", "completions"])
 def test_list_of_replies_stored_as_text_is_split(tmp_path: Path, written: Any, column: str) -> None:
-    """They were one reply without a program."""
+    """Otherwise it would be one reply without a program."""
     rows = [{"problem_id": "sum", "id": "7", column: written([ANSWER, "it's none", ANSWER])}]
     found = list(open_dump([write_csv(tmp_path / "x.csv", rows)], problems=PROBLEMS))
     assert [(one.key, one.code) for one in found] == [("7/0", CODE), ("7/1", None), ("7/2", CODE)]

@@ -1,4 +1,4 @@
-"""Benchmarks that are entries in a table or in a user's file: rows of the datasets' own columns, judged."""
+"""Benchmarks that are entries in a table or in a user's file."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ ENTRY = PAGE.partition("```toml\n")[2].partition("```")[0]
 
 
 def test_benchmarks_page_has_table_of_entries() -> None:
-    """Rows of the code, word by word; where this fails it prints what belongs there."""
+    """If it fails, it prints the rows for the page."""
     lines = [
         "| name | problems | dataset | tests | compared by | language, seconds |",
         "|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""Rows come out of every format as they went in, and damage is named with its place."""
+"""Rows are read unchanged from every file format, and errors name the place of a damage."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_compressed_rows_equal_rows_of_plain_file(tmp_path: Path, name: str, suf
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_concatenated_compressed_files_are_read(tmp_path: Path, suffix: str) -> None:
-    """Loggers append; `cat` of two packed files is one."""
+    """Loggers append to compressed files, and `cat` joins them."""
     path = packed(write_jsonl(tmp_path / "x.jsonl", ROWS), suffix)
     path.write_bytes(path.read_bytes() * 2)
     assert [row.columns for row in read_rows(path)] == ROWS * 2
@@ -228,7 +228,7 @@ def test_column_names_are_stripped(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x.parquet", "x.arrow"])
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
 def test_binary_columns_of_text_are_read_as_text(tmp_path: Path, name: str, kind: pa.DataType) -> None:
-    """So some writers have them. What holds others, an image for instance, stays as it is."""
+    """Some writers store text as binary. Other binary columns, such as images, stay unchanged."""
     columns = {
         "text": pa.array(["zwölf".encode(), None], kind),
         "texts": pa.array([[b"a", b"b"], []], pa.list_(kind)),
@@ -268,7 +268,7 @@ def test_dump_folders_are_searched_for_files(tmp_path: Path) -> None:
 
 
 def test_unreadable_folder_is_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else a part of the dump is missing in every number."""
+    """Otherwise a part of the dump would be missing in all numbers."""
     for name in ("open", "closed"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "dump.jsonl").write_text("{}\n")

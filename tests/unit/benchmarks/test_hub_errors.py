@@ -1,6 +1,6 @@
-"""A hub that nobody reaches is one sentence, whatever its client raises.
+"""An unreachable hub gives one sentence, regardless of its client's exception.
 
-The errors are those of the real libraries. Only who raises them is not: the client tries for half a minute.
+The errors are those of the real libraries, but raised by stubs, because the client retries for half a minute.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ioi_eval.model.secret import Secret
 
 @pytest.fixture(params=["httpx", "httpx2"])
 def error(request: pytest.FixtureRequest) -> Exception:
-    """What the client lets through depends on its version."""
+    """Return an error of the client, which depends on its version."""
     pytest.importorskip(request.param)
     found: Exception = importlib.import_module(request.param).ConnectError("Name or service not known")
     return found
@@ -90,7 +90,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_offline_setting_of_the_client_is_restored(
     monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
-    """Also where it was set while the hub could not be reached, and for calls at the same time."""
+    """Also if it changed while the hub was unreachable, and with concurrent calls."""
     client, own = huggingface_hub.constants, datasets.config
     monkeypatch.setattr(own, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(hub, "_connection_error", lambda: "nobody")
@@ -131,7 +131,7 @@ def test_hub_without_network_is_asked_once(
 
 
 def test_connection_is_tried_several_times(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> None:
-    """A name server that is asked again may answer."""
+    """A name server may answer the second time."""
     answers: list[Any] = [ConnectionError("no answer"), ConnectionError("no answer"), None]
 
     def head(*_: Any, **__: Any) -> None:

@@ -1,4 +1,4 @@
-"""open-r1/ioi and its tests, in parquet files as they are on the hub, made of the example problems."""
+"""open-r1/ioi and its tests, in parquet files with the hub's layout, made from example problems."""
 
 from __future__ import annotations
 

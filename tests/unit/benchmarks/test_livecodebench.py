@@ -1,4 +1,4 @@
-"""LiveCodeBench: rows of its schema become problems; what is packed is read and never run."""
+"""LiveCodeBench: rows become problems. Pickled tests are parsed without executing them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_all_numbered_files_of_a_release_are_read(tmp_path: Path) -> None:
 
 
 class Attack:
-    """Unpickled, it would leave a file behind."""
+    """A pickle that would write a file if it were executed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""LiveOIBench: its three files as the hub has them, judged as its own judge does."""
+"""LiveOIBench: its three files with the hub's layout, judged like its own judge."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_manager_that_a_script_starts_is_left_out_with_a_remedy(tmp_path: Path) 
 
 
 def test_results_of_contestants_are_read(tmp_path: Path) -> None:
-    """Each contest's own columns, as the table has them; the runs of two divisions are no contest."""
+    """Each contest has its own columns. Contests with two divisions are ignored."""
     ranking = [
         {"Rank": 1, "Add Up": "100", "Other": 30, "CF_Rating": 2100},
         {"Rank": 2, "Add Up": 40.5, "Other": None, "CF_Rating": 0},

@@ -1,4 +1,4 @@
-"""Pages of parquet: what is read of them, what memory that takes, and what does not fit."""
+"""Parquet files: what is read, the memory that it takes, and what is refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ A_PAGE_FOR_EACH: dict[str, Any] = {"use_dictionary": False, "write_batch_size": 
 
 
 def write(path: Path, size: int, **options: Any) -> Path:
-    """Rows of that many bytes together, in one group."""
+    """Write rows of this total size in one row group."""
     line = "0123456789 " * (size // ROWS // 11)
     rows = [f"{number}\n{line}" for number in range(ROWS)]
     table = pa.table({"name": [str(number) for number in range(ROWS)], "text": rows})
@@ -99,7 +99,7 @@ print(max(seen) - seen[0])
     ids=["pages", "not packed", "page"],
 )
 def test_parquet_reader_memory_is_bounded(tmp_path: Path, options: dict[str, Any], most: int) -> None:
-    """Of 300 MB: the memory of the process that reads the rows, in MiB."""
+    """The file has 300 MB. It measures the memory of the reading process in MiB."""
     path = write(tmp_path / "rows.parquet", 300 * MB, **options)
     done = subprocess.run(
         [sys.executable, "-c", READS, str(path)], capture_output=True, text=True, check=True
@@ -122,7 +122,7 @@ def test_hostile_parquet_header_is_input_error(tmp_path: Path, header: bytes) ->
 
 
 def test_parquet_rows_sharing_large_text_are_read_in_small_batches(tmp_path: Path) -> None:
-    """A file of a kilobyte, whose rows are 320 MB together. They need not fit, as long as each row does."""
+    """A file of 320 kilobyte has rows of 320 MB. Only each single row must fit into memory."""
     path = tmp_path / "rows.parquet"
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 40, pa.int32()), pa.array(["x" * (8 * MB)]))
     options: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
@@ -136,7 +136,7 @@ def test_parquet_rows_sharing_large_text_are_read_in_small_batches(tmp_path: Pat
 @pytest.mark.parametrize("schema", [False, True])
 @pytest.mark.parametrize("deep", [False, True])
 def test_parquet_list_repeating_large_text_is_refused(tmp_path: Path, deep: bool, schema: bool) -> None:
-    """`schema`: also if the file says that the list is one of indices."""
+    """With `schema` the file records that the list has dictionary indices."""
     path = tmp_path / "rows.parquet"
     text = pa.array(["x" * MB])
     many = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), text)
@@ -161,7 +161,7 @@ def test_parquet_list_of_texts_within_memory_is_read(tmp_path: Path) -> None:
 
 
 def test_wrong_parquet_size_is_not_trusted(tmp_path: Path) -> None:
-    """The footer says that a page of 100 MB has none."""
+    """The footer gives a size of 0 for a page of 100 MB."""
     path = write(tmp_path / "rows.parquet", 100 * MB, **ONE_PAGE)
     size = pq.ParquetFile(path).metadata.row_group(0).column(1).total_uncompressed_size
     path.write_bytes(path.read_bytes().replace(_packed(size), b"\x82\x80\x80\x00"))
@@ -175,7 +175,7 @@ def test_wrong_parquet_size_is_not_trusted(tmp_path: Path) -> None:
 
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """The children that a test starts. All have ended at its end."""
+    """Record the child processes that a test starts. All must end with the test."""
     started = list[subprocess.Popen[bytes]]()
 
     def start() -> subprocess.Popen[bytes]:
@@ -226,7 +226,7 @@ def test_abandoned_parquet_reading_kills_child(
 def test_killed_parquet_child_is_input_error(
     tmp_path: Path, children: list[subprocess.Popen[bytes]], ending: signal.Signals, said: str
 ) -> None:
-    """The kernel kills it where memory is short; a broken file may make it crash."""
+    """The kernel kills it if memory is short, and a broken file may crash it."""
     reading = batches(write(tmp_path / "rows.parquet", 60 * MB))
     next(reading)
     children[0].send_signal(ending)
@@ -245,7 +245,7 @@ def test_forked_process_does_not_share_parquet_child(
 
 
 def _packed(number: int) -> bytes:
-    """A whole number as Thrift writes it."""
+    """Return an integer in Thrift's encoding."""
     number, digits = 2 * number, []
     while number:
         number, digit = divmod(number, 128)

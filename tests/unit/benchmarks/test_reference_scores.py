@@ -1,4 +1,4 @@
-"""Files of solutions of known worth: which column says it, and what it says."""
+"""Files of solutions with known scores: the column that has them, and their meaning."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_scores_up_to_one_are_fractions_unless_scale_is_points(tmp_path: Path) -
 
 
 def test_score_scale_is_decided_by_whole_column(tmp_path: Path) -> None:
-    """Also when only some rows were asked for."""
+    """Even if only some rows are selected."""
     path = write(tmp_path, {"id": "x", "score": 1}, {"id": "y", "score": 40})
     dump = open_dump([path], problems=PROBLEMS, selection=Selection(keys=frozenset({"x"})))
     found = read_reference_scores(dump, PROBLEMS)

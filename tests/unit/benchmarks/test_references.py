@@ -1,4 +1,4 @@
-"""A dataset's own solutions: judged, remembered, and what they say of a problem."""
+"""A dataset's own solutions: judged once, stored, and used for the reliability of problems."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WRONG = "print(3)"
 
 
 class Counting:
-    """A judge that knows what it was asked, and may fail."""
+    """A judge that records the programs and limits that it gets, and may fail."""
 
     def __init__(self, judge: SubmissionJudge, failing: Sequence[str] = ()) -> None:
         self._judge, self._failing = judge, failing
@@ -123,7 +123,7 @@ async def test_solutions_are_judged_once(scorer: Scorer, tmp_path: Path) -> None
 
 
 async def test_time_factor_applies_to_own_solutions(scorer: Scorer, tmp_path: Path) -> None:
-    """What was found with another one says nothing."""
+    """Results with another factor are not reused."""
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
     for factor in (1.0, 2.5, 2.5):
         await judged(judge, problems, tmp_path, timing=Timing(factor=factor))
@@ -132,7 +132,7 @@ async def test_time_factor_applies_to_own_solutions(scorer: Scorer, tmp_path: Pa
 
 
 async def test_another_interpreter_judges_solutions_again(scorer: Scorer, tmp_path: Path) -> None:
-    """A solution in a Python of long ago makes its problem unreliable only where no such Python is."""
+    """A solution for an old Python makes its problem unreliable only if that Python is missing."""
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
     here = await scorer.judge.capabilities()
     other = msgspec.structs.replace(here.toolchains["python3"], identity="another")

@@ -1,4 +1,4 @@
-"""A run's rows in a file of their own."""
+"""The file of --results with a run's rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps as other tools write them: what rows are read as, and what is said before anything is judged."""
+"""Dumps in the formats of other tools, and the messages about their schema."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_list_of_lists_follows_benchmark_order(tmp_path: Path) -> None:
 
 
 def lcb(tmp_path: Path, lists: list[list[str]], **options: Any) -> list[tuple[str, str]]:
-    """Read a list of lists for three problems of LiveCodeBench, whose rows are not sorted by id."""
+    """Read a list of lists for three LiveCodeBench problems, whose rows are not sorted by id."""
     dates = {"abc302_a": "2024-01-01", "2727": "2024-02-01", "abc301_a": "2024-03-01"}
     rows = [livecodebench(name, contest_date=f"{date}T00:00:00") for name, date in dates.items()]
     copies = write_rows(tmp_path / "copies", "livecodebench", rows)
@@ -97,7 +97,7 @@ def lcb(tmp_path: Path, lists: list[list[str]], **options: Any) -> list[tuple[st
 
 
 def test_list_of_lists_for_livecodebench_is_in_the_order_of_the_ids(tmp_path: Path) -> None:
-    """As its own custom evaluator sorts the benchmark."""
+    """LiveCodeBench's custom evaluator sorts the benchmark by id."""
     lists = [["print(2727)"], ["print(301)", "print(1)"], ["print(302)"]]
     assert lcb(tmp_path, lists) == [
         ("2727", "print(2727)"),
@@ -191,7 +191,7 @@ def test_longer_of_nested_statements_is_matched(tmp_path: Path, ids: tuple[str, 
 
 
 def test_trl_completion_may_name_problem(tmp_path: Path) -> None:
-    """As `log_extra` writes it."""
+    """TRL's `log_extra` writes such columns."""
     columns = {"step": 3, "prompt": "-", "completion": ANSWER, "problem_id": "sum", "advantage": 0.1}
     path = write_parquet(tmp_path / "x.parquet", [columns])  # as TRL writes them
     assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
@@ -224,7 +224,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "dumps.md"
 
 
 def test_dump_page_has_the_tables_of_columns_and_row_schemas() -> None:
-    """Rows of the code, word by word; where this fails it prints what belongs there."""
+    """If it fails, it prints the rows for the page."""
     for table in "\n".join(shape_lines()).split("\n\n"):
         assert f"{table}\n" in PAGE.read_text(), table
 

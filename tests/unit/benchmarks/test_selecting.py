@@ -1,4 +1,4 @@
-"""Which problems of a benchmark are wanted."""
+"""Filters and samples of a benchmark's problems."""
 
 from __future__ import annotations
 

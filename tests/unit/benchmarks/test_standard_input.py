@@ -1,4 +1,4 @@
-"""A dump from standard input: read as a file is, named as what it is, and gone afterwards."""
+"""A dump from standard input is read like a file, named in messages, and removed afterwards."""
 
 from __future__ import annotations
 

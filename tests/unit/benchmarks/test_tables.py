@@ -1,4 +1,4 @@
-"""Tables of datasets: opened, mapped, and read field by field."""
+"""Tables of datasets: opened, memory-mapped, and read by field."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_table_fingerprint_depends_on_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["*.arrow", "dataset_info.json"])
 def test_damaged_cache_of_json_lines_table_is_rebuilt(tmp_path: Path, name: str) -> None:
-    """As where a file system gives back zeros. The file of lines is not at fault, and not named."""
+    """A file system may return zeros. The error must not name the original file."""
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1}\n')
     opened(tmp_path, path)

@@ -1,4 +1,4 @@
-"""TACO: rows of APPS' schema with tags and days; a file of them is not one of APPS."""
+"""TACO: rows with APPS' schema, tags and dates, which are distinguished from APPS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""USACO: the authors' archive as it is unpacked, judged by the files of its tests."""
+"""USACO: the authors' unpacked archive with its test files."""
 
 from __future__ import annotations
 

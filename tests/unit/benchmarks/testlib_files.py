@@ -1,4 +1,4 @@
-"""Just enough of testlib's interface for tests, and programs that include it."""
+"""A minimal testlib.h for tests, and programs that include it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every test calls the command line as a user does: another process, its output, its exit code."""
+"""Fixtures of the command line tests. Each call is a process with an output and an exit code."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def cli(cache: Path, tmp_path: Path) -> CommandLine:
 
 @pytest.fixture
 def problems(tmp_path: Path) -> Path:
-    """A folder with one package, `add`: two numbers, four tests, two subtasks of 40 and 60 points."""
+    """Return a folder with the package `add`: two numbers, four tests, two subtasks of 40 and 60 points."""
     write_package(tmp_path / "problems" / "add")
     return tmp_path / "problems"

@@ -1,4 +1,4 @@
-"""`ioi-eval score DUMP --problems apps`: from the dataset's rows to verdicts, as users do it."""
+"""`ioi-eval score DUMP --problems apps`, from the dataset's rows to verdicts."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_score_command_judges_apps_rows(cli: CommandLine, tmp_path: Path) -> Non
 
 @pytest.mark.nightly
 def test_checker_option_of_score_command_changes_output_comparison(cli: CommandLine, tmp_path: Path) -> None:
-    """Functions are not concerned. What was compared otherwise is judged again."""
+    """Functions are not affected. Rows are judged again with the new comparison."""
     copies = write_apps(tmp_path / "copies")
     as_floats = {"uuid": "floats", "problem_id": 100, "code": ADD.replace("print(", "print(0.0 + ")}
     called = {"uuid": "called", "problem_id": 103, "code": "def add(xs): return sum(xs)"}

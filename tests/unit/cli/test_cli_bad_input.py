@@ -1,4 +1,4 @@
-"""Bad input: one line that says where and what, exit code 2, nothing written."""
+"""Bad input gives one line with place and problem, exit code 2, and no files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.command_line import RIGHT, CommandLine, contents, row, write_dump
 
 
 def refused(cli: CommandLine, *arguments: str | Path) -> str:
-    """Calls, expects a refusal that leaves everything as it was, and returns the one line."""
+    """Run a command that must be refused without changing files. Return its message."""
     before = contents(cli.folder)
     done = cli(*arguments)
     assert done.returncode == 2, done.stderr
@@ -23,7 +23,7 @@ def refused(cli: CommandLine, *arguments: str | Path) -> str:
 
 @pytest.mark.parametrize("path", ["locked/x.jsonl", "x" * 300])
 def test_path_in_unreadable_folder_is_refused(cli: CommandLine, problems: Path, path: str) -> None:
-    """Root may enter any folder, and finds nothing there."""
+    """Root can enter every folder, but finds no file there."""
     locked = cli.folder / "locked"
     locked.mkdir(mode=0)
     try:

@@ -1,4 +1,4 @@
-"""Rows of a dump that cannot be used, at the command line."""
+"""Unusable rows of a dump on the command line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_rejected_list_is_not_written_into_foreign_folder(
 
 
 def test_dump_files_of_unknown_format_are_named(cli: CommandLine, problems: Path) -> None:
-    """Their rows may be those of a model that nobody misses in the table."""
+    """Otherwise nobody would notice that a model's rows are missing."""
     (cli.folder / "dumps").mkdir()
     write_dump(cli.folder / "dumps/a.jsonl", [row("good", RIGHT)])
     for name in ("b.tsv", "c.jsonl.xz", "d", "e", ".f", "state.json"):

@@ -1,4 +1,4 @@
-"""The other commands, and what is said about all of them."""
+"""Smaller commands, and properties of all commands."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_version_option_prints_version(cli: CommandLine) -> None:
 
 @pytest.fixture(scope="module")
 def overview(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The help of the whole."""
+    """Return the help of all commands."""
     return CommandLine(folder=tmp_path_factory.mktemp("help"), cache=shared_cache)("--help").stdout
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_help_overview_fits_one_screen(cli: CommandLine, width: int) -> None:
-    """A line for each command, in the groups in which people look for them; no word is broken or cut."""
+    """It has a line for each command, in groups, without broken words."""
     lines = replace(cli, environment={"COLUMNS": str(width)})("--help").stdout.splitlines()
     assert len(lines) <= 33 and "..." not in "\n".join(lines[2:])
     assert sum(line.startswith("  ") and line.split()[0] in EVERY for line in lines) == len(EVERY)
@@ -136,7 +136,7 @@ except JudgeFailure as failure:
 
 
 def test_log_messages_of_retries_are_not_printed(cli: CommandLine) -> None:
-    """Between the lines of a progress bar they would be a blot."""
+    """They would disturb a progress bar."""
     script = cli.folder / "retries.py"
     script.write_text(RETRIES)
     done = cli.script(str(script))

@@ -1,4 +1,4 @@
-"""`--engine`: what may be written, what the environment says, and a run and a look over a real worker."""
+"""`--engine` and its environment variable, and commands on a real worker."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def website() -> Iterator[str]:
 
 
 def test_full_server_is_named_while_run_waits(cli: CommandLine, problems: Path) -> None:
-    """A silent minute looks like a hang."""
+    """Otherwise the run would seem to hang."""
     asked = count()
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     (cli.folder / "right.cpp").write_text(RIGHT)

@@ -1,4 +1,4 @@
-"""Commands on a disk that has no room: one line, and nothing half written."""
+"""Commands on a full disk give one line and leave no partial files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SMALL = """mount -t tmpfs -o size=64k disk "$0" && cd "$0" && cat /dev/zero >fi
 
 
 def on_a_full_disk(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Call the command there; what it leaves stands on its standard output."""
+    """Run a command on a full disk. Files that it leaves are listed on standard output."""
     small = folder / "small"
     small.mkdir()
     space = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _SMALL, small)

@@ -1,4 +1,4 @@
-"""A run that is cut short leaves nothing behind but its results, and goes on where it was."""
+"""An interrupted run leaves only its results, and can be resumed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBER = 24
 
 @pytest.fixture
 def dump(cli: CommandLine) -> Path:
-    """Distinct submissions, so that each is judged, and slow ones, so that signals meet them at work."""
+    """Write distinct and slow submissions, so that signals arrive while they are judged."""
     slow = "import time\na, b = map(int, input().split())\nprint(a + b)\nif a == 30: time.sleep(0.14)\n"
     rows = [row(f"row-{n}", f"own = {n}\n{slow}", language="python") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
@@ -36,7 +36,7 @@ def dump(cli: CommandLine) -> Path:
 
 @pytest.fixture
 def compiled(cli: CommandLine) -> Path:
-    """The same in C++, so that a build takes most of the time."""
+    """Write the same submissions in C++, so that builds take most of the time."""
     slow = RIGHT.replace("printf", "if (a == 30) usleep(140'000); printf")  # in one of four tests
     rows = [row(f"row-{n}", f"#include <unistd.h>\n{slow}volatile int own = {n};\n") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
@@ -121,7 +121,7 @@ def test_second_process_writing_run_exits_with_2(cli: CommandLine, problems: Pat
 
 
 def test_interrupt_during_import_shows_no_traceback(tmp_path: Path) -> None:
-    """While modules are loaded: one of them is interrupted here."""
+    """The signal arrives while a module is imported."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
     code = (
         "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_module('ioi_eval', None, '__main__')"

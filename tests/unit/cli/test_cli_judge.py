@@ -1,4 +1,4 @@
-"""`ioi-eval judge`: one program, its tests on the terminal, and what its exit code says."""
+"""`ioi-eval judge`: the tests of one program in a terminal, and its exit codes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def program(cli: CommandLine, code: str, name: str = "sol.cpp") -> Path:
 
 
 def shown(cli: CommandLine, code: int, *arguments: str | Path) -> list[str]:
-    """Call, expect this exit code, and return the lines, and nothing but them."""
+    """Run the command, check its exit code, and return the lines of its output."""
     before = contents(cli.folder)
     done = cli("judge", *arguments)
     assert done.returncode == code, done.stdout + done.stderr
@@ -57,7 +57,7 @@ def test_judge_command_shows_full_marks(cli: CommandLine, problems: Path) -> Non
 
 
 def test_judge_command_shows_first_failed_test(cli: CommandLine, problems: Path) -> None:
-    """The first test that is not right comes with its contents."""
+    """With the contents of the test."""
     lines = shown(cli, 1, program(cli, SMALL), "--problems", problems)
     assert lines[0].endswith(": WA, 40 of 100 points")
     assert row_of(lines, "02-large") == ["02-large", "WA", "0", "60"]
@@ -103,7 +103,6 @@ def test_empty_file_in_python_is_a_program(cli: CommandLine, problems: Path) -> 
 
 
 def test_judge_command_escapes_and_cuts_test_contents(cli: CommandLine, problems: Path) -> None:
-    """Neither by what they hold nor by their length."""
     answer = problems / "add" / "tests" / "1-1.out"
     answer.write_text("\x1b[2J" + "0" * 200 + "\n" + "7" * 200 + "\n" + "x\n" * 9)
     code = "#include <cstdio>\n" r'int main() { printf("\033[3J%0200d\n", 8); }'

@@ -1,4 +1,4 @@
-"""The library's messages name arguments; the command line shows its own options in their place."""
+"""Messages of the library name arguments; the command line shows its options instead."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_remedies_of_error_messages_name_options(
 
 
 def write_pond(folder: Path) -> None:
-    """A package of DMOJ's without limits."""
+    """Write a DMOJ package without limits."""
     folder.mkdir()
     (folder / "init.yml").write_text("test_cases: [{in: 1.in, out: 1.out, points: 5}]\n")
     (folder / "1.in").write_text("1")
@@ -72,7 +72,7 @@ PROMISED = ("--packages", "numpy, sympy,sortedcontainers atcoder")
 
 @pytest.fixture
 def lacking(cli: CommandLine) -> str:
-    """A dump of one program that needs them; `p.py` is that program. A run that asks for such programs."""
+    """Write a program that needs packages, a config for such programs, and a dump. Return the dump's name."""
     (cli.folder / "p.py").write_text(LACKING)
     (cli.folder / "python.yaml").write_text("language: python\n")
     return write_dump(cli.folder / "d.jsonl", [row("r", LACKING, language="python")]).name
@@ -96,7 +96,7 @@ def lacking(cli: CommandLine) -> str:
 def test_missing_promised_package_ends_command_before_judging(
     cli: CommandLine, problems: Path, command: tuple[str, ...]
 ) -> None:
-    """Nothing is judged, or written."""
+    """Nothing is written."""
     done = cli(*command, *PROMISED, "--problems", problems)
     assert done.returncode == 2, done.stderr
     assert "--packages: submissions may count on " in done.stderr and "-m pip install " in done.stderr

@@ -1,4 +1,4 @@
-"""`ioi-eval new`: packages to begin with, of each type; each validates as it is written."""
+"""`ioi-eval new` writes a package of each type, which validates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ioi-eval package`: the two forms, and what it says where they are mixed."""
+"""`ioi-eval package`: its two forms, and the error if they are mixed."""
 
 from __future__ import annotations
 

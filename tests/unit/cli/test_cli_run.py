@@ -1,4 +1,4 @@
-"""`ioi-eval run`: a model's server or an agent at one end, results at the other, as users do it."""
+"""`ioi-eval run` with a model server or an agent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from support.stub_server import StubReply, StubRequest, chat_reply, code_reply, 
 
 @pytest.fixture(autouse=True)
 def over_http(no_certificates: None) -> None:
-    """Nothing here is asked over TLS."""
+    """Skip loading TLS certificates, because no test here uses TLS."""
 
 
 SECRET = "sk-never-to-be-seen"
@@ -43,7 +43,7 @@ NO_TESTS, BROKEN_TESTS = 999, 998
 
 
 def problem(index: int) -> dict[str, Any]:
-    """Twice a number. The names that the dataset itself gives have nothing to do with the places."""
+    """Return an APPS row of a problem that doubles a number. Its id does not follow its index."""
     tests = {"inputs": [f"{n}\n" for n in range(1, 6)], "outputs": [f"\n {2 * n} \n\n" for n in range(1, 6)]}
     text = {NO_TESTS: "", BROKEN_TESTS: '{"inputs": ['}.get(index, json.dumps(tests))
     return {
@@ -144,7 +144,7 @@ def test_run_command_reports_unparsable_tests(cli: CommandLine, copies: Path) ->
 
 
 class Unsteady:
-    """A model that cannot write one of the programs, until it is mended."""
+    """A model that fails to write one of the programs until it is repaired."""
 
     broken = True
 
@@ -280,7 +280,7 @@ def test_model_server_refusal_is_one_error_line(cli: CommandLine, copies: Path) 
 
 
 def functions(copies: Path, folder: Path, *places: int) -> Path:
-    """The copies with problems that call a function in these places."""
+    """Write the copies with function problems at these indices."""
     tests = {"fn_name": "double", "inputs": [[1], [2]], "outputs": [2, 4]}
     rows = [problem(index) for index in range(4)]
     for index in places:
@@ -342,7 +342,7 @@ def test_instance_ids_distinguish_years(cli: CommandLine) -> None:
 
 
 def test_run_command_uses_statements_of_packages(cli: CommandLine) -> None:
-    """Those that have one; the first so many, or those that are named."""
+    """Packages without a statement are skipped. Problems are selected by number or by name."""
     for name in ("add", "sum", "more"):
         package = write_package(cli.folder / "problems" / name)
         (package / "statement.md").write_text(f"Add two numbers, says {name}.")
@@ -363,7 +363,7 @@ def test_run_command_uses_statements_of_packages(cli: CommandLine) -> None:
 
 @pytest.mark.nightly
 def test_run_n_option_overrides_sample_size_of_config(cli: CommandLine, tmp_path: Path) -> None:
-    """As in the tool whose page this command follows: there `-n` overrides `sample_size`."""
+    """The tool whose options this command follows does the same."""
     for number in range(9):
         package = write_package(tmp_path / "packages" / f"p{number}")
         (package / "statement.md").write_text(f"Statement {number}.")

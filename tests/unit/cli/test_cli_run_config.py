@@ -1,4 +1,4 @@
-"""The YAML file of `ioi-eval run`, its flags, and `ioi-eval new --type config`."""
+"""The YAML config of `ioi-eval run`, its flags, and `ioi-eval new --type config`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def call(*arguments: str | Path) -> Result:
 
 
 def test_yaml_merge_keys_do_not_exhaust_memory(tmp_path: Path) -> None:
-    """A kilobyte of them made mappings of 100 million keys, all the same."""
+    """A kilobyte of merge keys can describe mappings of 100 million keys."""
     lines = ["x: &x0 {samples: 3}"]
     lines += [f"x{n}: &x{n} {{<<: [{', '.join([f'*x{n - 1}'] * 10)}]}}" for n in range(1, 8)]
     tracemalloc.start()
@@ -70,7 +70,7 @@ def test_new_config_writes_a_valid_file_once(tmp_path: Path, monkeypatch: pytest
 
 
 def uncommented() -> str:
-    """The template with every key that stands in a comment in force."""
+    """Return the template with all commented keys enabled."""
     lines = []
     for line in read_config_template().splitlines():
         bare = line.lstrip()

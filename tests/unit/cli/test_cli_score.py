@@ -1,4 +1,4 @@
-"""`ioi-eval score`, on small packages and for real: compilers, proctor, boxes."""
+"""`ioi-eval score` on small packages with real compilers, proctor and sandboxes."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_result_rows_have_verdicts_and_measurements(cli: CommandLine, problems: 
 
 
 def test_programs_in_livecodebench_output_files_are_python(cli: CommandLine, problems: Path) -> None:
-    """The seen case: 4 CE and 0 points, with exit code 0."""
+    """Otherwise all of them would be CE as C++."""
     outputs = [{"question_id": "add", "output_list": ["Sure."] * 2, "code_list": [PYTHON] * 2}]
     (cli.folder / "d.json").write_text(json.dumps(outputs))
     done = cli("score", "d.json", "--problems", problems, "--out", "run")
@@ -156,7 +156,7 @@ def test_changed_options_of_a_run_are_refused_unless_fresh(cli: CommandLine, pro
 
 
 def test_resumed_run_judges_changed_rows_with_reasons(cli: CommandLine, problems: Path) -> None:
-    """What is judged again is said before it is, and for what reason."""
+    """The reasons are printed before rows are judged again."""
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:3])
     base = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*base).returncode == 0
@@ -232,7 +232,7 @@ def test_dry_run_estimates_no_cpu_time_for_output_only(cli: CommandLine) -> None
 
 
 def test_sample_option_skips_rows_of_other_packages(cli: CommandLine) -> None:
-    """As a sample of a benchmark does. A problem that no package has is a mistake all the same."""
+    """Like a sample of a benchmark. A problem that no package has is still an error."""
     names = ("apple", "pear")
     for name in names:
         write_package(cli.folder / "packages" / name)
@@ -250,7 +250,7 @@ def test_sample_option_skips_rows_of_other_packages(cli: CommandLine) -> None:
 
 
 def test_extract_key_selects_program_of_reply(cli: CommandLine, problems: Path) -> None:
-    """Another way to find them is no other run: the rows whose programs it changes are judged again."""
+    """The run continues, and only rows with changed programs are judged again."""
     both = f"```cpp\n{WRONG}```\nBetter:\n```cpp\n{RIGHT}```"
     dump = write_dump(cli.folder / "d.jsonl", [row("both", None, generation=both), row("right", RIGHT)])
     base = ("score", dump, "--problems", problems, "--out", "run")

@@ -1,4 +1,4 @@
-"""A secret is in nothing that others may read: output, log, report, journal, cache, list of processes."""
+"""A secret appears in no output, log, report, row, cache or command line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COMMAND = "from ioi_eval.cli import main\nmain()\n"
 
 @pytest.fixture
 def loud(cli: CommandLine, tmp_path: Path) -> CommandLine:
-    """With all secrets in the environment, and everything that any library logs on standard error."""
+    """Return a command line with all secrets in its environment, and all library logs on standard error."""
     (tmp_path / "loud").mkdir()
     (tmp_path / "loud" / "sitecustomize.py").write_text(LOUD)
     more = {
@@ -63,7 +63,7 @@ def begun(tmp_path: Path) -> None:
 
 
 def seen(cli: CommandLine, *said: object) -> list[str]:
-    """Where a secret can be read, in what was said and in any file that has changed since the test began."""
+    """Return where a secret occurs, in outputs and in files that changed since the test began."""
     found = [secret for secret in SECRETS.values() if secret in repr(said)]
     since = (cli.folder / "begun").stat().st_ctime_ns
     for path in (*cli.folder.rglob("*"), *cli.cache.rglob("*")):
@@ -75,7 +75,7 @@ def seen(cli: CommandLine, *said: object) -> list[str]:
 
 @contextmanager
 def watched(found: list[str]) -> Iterator[None]:
-    """Collects what a list of processes shows of all that we have started."""
+    """Record the command lines of all descendants while a test runs."""
     done = threading.Event()
 
     def look() -> None:
@@ -92,14 +92,14 @@ def watched(found: list[str]) -> Iterator[None]:
 
 
 class Guarded:
-    """A worker that has its token from a file."""
+    """A worker that reads its token from a file."""
 
     def __init__(self, process: subprocess.Popen[str], port: int, shown: list[str]) -> None:
         self._process, self._shown = process, shown
         self.url = f"http://127.0.0.1:{port}"
 
     def ended(self) -> tuple[list[str], str]:
-        """Return what lists of processes have shown since it was started, and what it said."""
+        """End the worker. Return the command lines that were visible since its start, and its output."""
         self._process.terminate()
         return self._shown, "".join(self._process.communicate())
 
@@ -116,14 +116,14 @@ def guarded(cli: CommandLine, tmp_path: Path) -> Iterator[Guarded]:
 
 
 def knowing(cli: CommandLine, token: str) -> CommandLine:
-    """The command with this token in its environment, and with all other secrets."""
+    """Return a command line with this token and all other secrets in its environment."""
     return replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": token})
 
 
 def test_worker_token_is_hidden_from_programs_and_logs(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
-    """Give it to the worker in a file, and to its client in the environment, or another one."""
+    """The worker reads it from a file, and the client from the environment."""
     client = replace(knowing(cli, TOKEN), alone=True)  # its program looks for it in /proc
     dump = write_dump(tmp_path / "dump.jsonl", [row("b", CURIOUS, language="python")])
     words = ("score", dump, "--problems", problems, "--engine", guarded.url, "--out")
@@ -145,7 +145,7 @@ def test_worker_token_is_hidden_from_programs_and_logs(
 def test_worker_token_is_hidden_from_compilers_and_doctor(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
-    """Let the worker start compilers, too."""
+    """The worker also runs compilers."""
     looked = knowing(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "secret")
     client = replace(knowing(cli, TOKEN), alone=True)
     # So slow to compile that it is seen, and built by nobody before.
@@ -163,7 +163,7 @@ def test_worker_token_is_hidden_from_compilers_and_doctor(
 
 @pytest.mark.nightly
 def test_model_key_is_hidden_from_output_and_files(loud: CommandLine, copies: Path) -> None:
-    """A server that repeats it, in programs and in refusals; a run to its end and one that is interrupted."""
+    """The server repeats the key in programs and refusals, in a complete and in an interrupted run."""
 
     def answer(asked: StubRequest) -> StubReply:
         refusal = {"error": {"message": f"{'x' * 290} {KEY} is not good enough"}}
@@ -206,7 +206,7 @@ def test_hub_token_is_hidden_from_output(loud: CommandLine, problems: Path) -> N
 
 
 def options() -> Iterator[tuple[str, Any]]:
-    """Of every command: an option's names, and the type of what follows it."""
+    """Return the names of all options, and the types of their values."""
     for command in list_commands():
         for name, parameter in inspect.signature(load_function(command), eval_str=True).parameters.items():
             kind, *more = get_args(parameter.annotation) or (parameter.annotation,)
@@ -215,7 +215,7 @@ def options() -> Iterator[tuple[str, Any]]:
 
 
 def test_no_option_takes_a_secret() -> None:
-    """A list of processes would show it: what looks like one is the name of a file, or a number."""
+    """Command lines are visible to other users, so a secret's option must be a file name."""
     words = ("key", "token", "secret", "password", "credential", "auth")
     suspicious = {name: kind for name, kind in options() if any(word in name for word in words)}
     assert {"score --token_file", "worker --token_file", "run --max_tokens"} <= suspicious.keys()

@@ -23,7 +23,7 @@ PROGRAMS = [RIGHT, "int main() {}", "int main() { return 2; }", "int main( {", "
 
 @pytest.fixture
 def score(cli: CommandLine, problems: Path) -> Score:
-    """Return a call of `score` for a dump whose programs all differ."""
+    """Return the result of `score` for a dump of distinct programs."""
     rows = [
         {"id": f"r{number}", "problem_id": "add", "model": "m", "code": code}
         for number, code in enumerate(PROGRAMS)

@@ -1,4 +1,4 @@
-"""What a command loads before it works, what its help says, and tables where there is little room."""
+"""Imports of commands, help texts, and narrow tables."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_bash_completes_command_names(shared_cache: Path) -> None:
     ],
 )
 def test_options_and_values_are_completed(cli: CommandLine, typed: str, offered: str) -> None:
-    """Send the request that the shell's completion function sends."""
+    """It sends the request of the shell's completion function."""
     (cli.folder / "packages" / "two").mkdir(parents=True)
     (cli.folder / "packages" / "one.zip").touch()
     words = f"ioi-eval {typed}"

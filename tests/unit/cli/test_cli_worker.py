@@ -1,4 +1,4 @@
-"""`ioi-eval worker` as a process: what it prints, whom it serves, how it ends."""
+"""`ioi-eval worker` as a process: its output, its clients, its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ioi_eval.engines.embedded.proctor import proctor_key
 
 @contextmanager
 def working(cli: CommandLine, *options: str | Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A worker on a port of its own, and that port."""
+    """Start a worker on a free port. Yield the process and the port."""
     process = cli.start("worker", "--port", "0", "--slots", "1", *options)
     try:
         assert process.stdout is not None
@@ -73,7 +73,7 @@ def wait_until_running(port: int) -> None:
 
 @contextmanager
 def few_descriptors(number: int) -> Iterator[None]:
-    """For what is started meanwhile."""
+    """Lower the limit of open files for processes started meanwhile."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
     try:
@@ -97,7 +97,7 @@ def test_silent_connections_do_not_block_worker(cli: CommandLine) -> None:
 
 @pytest.mark.nightly
 def test_worker_memory_for_job_output_is_bounded(cli: CommandLine) -> None:
-    """JSON makes 1.4 GB of these 120 MB, and a worker that built it whole took three times that."""
+    """The output of 120 MB becomes 1.4 GB of JSON, which must not be built as a whole."""
     with working(cli) as (process, port):
         before = peak_memory(process.pid)
         status, reply = run(port, "head -c 60000000 /dev/zero; head -c 60000000 /dev/zero >&2")
@@ -167,7 +167,7 @@ def test_allow_host_option_accepts_named_host_only(cli: CommandLine) -> None:
 @pytest.mark.nightly(unless="again")
 @pytest.mark.parametrize("first", [False, True], ids=["again", "for the first time"])
 def test_json_log_of_worker_contains_only_objects(cli: CommandLine, proctor: Path, first: bool) -> None:
-    """Nothing else, on either stream: neither the address nor that something is built for the first time."""
+    """On both streams, also while something is built for the first time."""
     if first:
         cli = dataclasses.replace(cli, cache=cli.folder / "own")
         key = proctor_key(cached_toolchains()["g++"], SOURCES)  # which takes three times as long to build
@@ -203,7 +203,7 @@ def test_worker_error_is_json_in_json_log(cli: CommandLine) -> None:
 
 
 def test_library_logs_and_warnings_go_through_log_handler() -> None:
-    """Such as a slow handler of asyncio, or a warning of Python's."""
+    """For example messages of asyncio about slow callbacks, and Python's warnings."""
     code = """
 import json, logging, warnings
 from ioi_eval.cli import console
@@ -219,7 +219,6 @@ logging.getLogger("ioi_eval.store").info("ours")
 
 
 def test_worker_uses_python_from_option_or_environment_variable(cli: CommandLine) -> None:
-    """By the option, else by the variable."""
     refused = cli("worker", "--port", "0", "--python", "/no/python")
     assert refused.returncode == 2 and "/no/python" in refused.stderr
     of_variable = dataclasses.replace(cli, environment={"IOI_EVAL_PYTHON": "/no/other"})

@@ -1,4 +1,4 @@
-"""Colours of verdicts and errors: in a terminal only, and off with NO_COLOR and TERM=dumb."""
+"""Colours of verdicts and errors only appear in terminals, and not with NO_COLOR or TERM=dumb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of which submissions have no result says so wherever its numbers are shown."""
+"""A run with missing results says so wherever its numbers are shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ended(key: str) -> dict[str, Any]:
 
 @pytest.fixture
 def dump(cli: CommandLine) -> Path:
-    """Slow submissions, each of them another one, of two models one after the other."""
+    """Write slow and distinct submissions of two models, one model after the other."""
     models = ["first"] * (NUMBER // 2) + ["second"] * (NUMBER // 2)
     rows = [row(f"row-{n}", f"own = {n}\n{SLOW}", language="python") for n in range(NUMBER)]
     return write_dump(
@@ -46,7 +46,7 @@ def asked(dump: Path, problems: Path) -> tuple[Any, ...]:
 
 
 def stopped(cli: CommandLine, asked: tuple[Any, ...]) -> subprocess.Popen[str]:
-    """Start a run, and stop its process with results of the first model only."""
+    """Start a run, and stop its process when it has results of the first model only."""
     process = cli.start(*asked)
     wait_for_rows(cli.folder / "run", 2, process)
     process.send_signal(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""`doctor --problems`, and `run` before it asks anybody: what problems need of an engine."""
+"""`doctor --problems` and `run` check what problems need of an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An option is declared once: the places that derive from a field have no text of their own."""
+"""An option is declared once, and its help, bounds and messages are derived."""
 
 from __future__ import annotations
 

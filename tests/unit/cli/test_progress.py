@@ -1,4 +1,4 @@
-"""The bar of a run on a terminal: a message has a line of its own."""
+"""The progress bar of a run in a terminal, with messages on their own lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
         return True
 
     def lines(self) -> list[str]:
-        """Return what is seen: after a carriage return, later characters stand over the earlier ones."""
+        """Return the visible lines, in which characters after a carriage return replace earlier ones."""
         seen = []
         for line in self.getvalue().split("\n"):
             cells: list[str] = []

@@ -1,4 +1,4 @@
-"""`--columns` and `--repair`: each stands for several fields of the options for reading rows."""
+"""`--columns` and `--repair`, each of which sets several options for reading rows."""
 
 from __future__ import annotations
 

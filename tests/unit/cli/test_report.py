@@ -1,4 +1,4 @@
-"""`ioi-eval report` on runs that nobody judged anew: their rows are there already."""
+"""`ioi-eval report` on existing rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ HOSTILE = "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold] \u202e <script>"
 
 
 def run(folder: Path, **models: int) -> Path:
-    """A contest of 2024: models solve so many of its six problems, of the others not the last subtask."""
+    """Write a run of the contest of 2024.
+
+    Each model solves a number of its six problems, and all but the last subtask of the others.
+    """
     rows = []
     for model, solved in models.items():
         for n, name in enumerate(("nile", "message", "tree", "hieroglyphs", "mosaic", "sphinx")):
@@ -224,7 +227,7 @@ def test_report_of_file_does_not_overwrite_run_of_same_name(cli: CommandLine) ->
 
 @pytest.mark.parametrize("second", ["b/rows.jsonl", "a/rows.csv", "runs/rows"])
 def test_report_refuses_two_files_for_same_folder(cli: CommandLine, second: str) -> None:
-    """The second would take the place of the first, and be compared with nothing."""
+    """Otherwise the second would replace the first."""
     for name in ("a/rows.jsonl", "b/rows.jsonl", "a/rows.csv"):
         (cli.folder / name).parent.mkdir(exist_ok=True)
         csv = "problem_id,passed\na,false\n"

@@ -81,7 +81,7 @@ def test_bad_input_prints_one_error_line(cli: CommandLine, problems: Path) -> No
 
 @pytest.mark.parametrize("named", ["option", "environment"])
 def test_score_script_judges_on_named_servers(cli: CommandLine, problems: Path, named: str) -> None:
-    """Nobody is there: judged on this machine, the row would have points."""
+    """The server does not exist. If the row were judged on this machine, it would have points."""
     dump, nobody = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)]), "http://127.0.0.1:1"
     words = (dump, "--problems", problems, "--out", "run")
     if named == "option":

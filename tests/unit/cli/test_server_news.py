@@ -1,4 +1,4 @@
-"""A run tells every change of its servers that lasts, once, and no flood."""
+"""A run reports every lasting change of its servers once."""
 
 from __future__ import annotations
 

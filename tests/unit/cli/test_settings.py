@@ -1,4 +1,4 @@
-"""`ioi-eval.toml`: options that the command line does not give."""
+"""`ioi-eval.toml` sets options that the command line does not give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table that can hardly be true says so, above the table, wherever it is shown."""
+"""Implausible results cause a warning above each table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_NUMPY = "Runtime error (exit code 1): ModuleNotFoundError: No module named 'n
 def ended(
     key: str, *, said: str = "", error: str = "", code: str | None = "x", model: str = "m1", why: str = ""
 ) -> Any:
-    """A row: what the compiler said, or how each test ended, or all right."""
+    """Return a row. It failed to compile with `said`, or on each test with `error`; otherwise it is right."""
     sent = submission(key, row={"model": model})
     sent = msgspec.structs.replace(sent, code=code, no_program=why)
     status = Verdict.RE if error else Verdict.AC
@@ -80,7 +80,7 @@ NO_FENCE, EMPTY = "the reply has no fenced block", "the reply is empty"
 
 
 def without(number: int, *, model: str = "m1", why: str = NO_FENCE, of: int = 0) -> list[Any]:
-    """Rows without a program, and right ones up to `of` rows."""
+    """Return rows without a program, and right ones up to a total of `of` rows."""
     bad = [ended(f"{model}-{why}-{n}", code=None, model=model, why=why) for n in range(number)]
     return [*bad, *(ended(f"{model}-right-{n}", model=model) for n in range(of - number))]
 
@@ -138,7 +138,7 @@ def test_model_with_one_program_of_few_is_not_suspicious(tmp_path: Path) -> None
 
 
 def test_models_with_similar_names_make_a_warning(tmp_path: Path) -> None:
-    """Blanks around a name are none of it. Tables show the others alike, and each has a part of the rows."""
+    """Blanks around a name are removed. Other names that look alike in tables would split a model's rows."""
     names = ["gpt 4", " gpt 4\n", "gpt  4", "GPT 4", "other"]
     found = reported(tmp_path / "run", [ended(f"k{n}", model=name) for n, name in enumerate(names)])
     assert {model.model: model.submissions for model in found.models} == {
@@ -206,7 +206,10 @@ def test_few_rows_without_any_program_exit_with_4(cli: CommandLine, problems: Pa
 
 
 def test_suspicious_run_in_wrong_language_exits_with_4(cli: CommandLine, problems: Path) -> None:
-    """Python programs as C++: 4, and again 4 without another try; what is not judged wins."""
+    """Python programs were compiled as C++.
+
+    A repeated call also exits with 4, but unjudged rows exit with 3.
+    """
     written = [row(f"p{n}", f"{PYTHON}{n}") for n in range(10)]
     dump = write_dump(cli.folder / "dump.jsonl", written)
     asked = ("score", dump, "--problems", problems, "--out", "run", "--language", "c++")

@@ -1,4 +1,4 @@
-"""Scores on terminals of several widths and piped, as golden files: no word is broken, no digit is cut."""
+"""Golden files of score tables in terminals of several widths. No word is broken and no digit is cut."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 
 
 def matches(said: str, name: str) -> bool:
-    """IOI_EVAL_GOLDEN=write writes them anew: look at what changed before you commit it."""
+    """Compare with a golden file. IOI_EVAL_GOLDEN=write writes it; check the changes before you commit it."""
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("IOI_EVAL_GOLDEN") == "write":
         path.parent.mkdir(exist_ok=True)
@@ -113,7 +113,7 @@ def fits(lines: list[str], width: int | None) -> bool:
 
 
 def is_of(line: str, model: str) -> bool:
-    """Whether a row is of this model, whose name may have lost its middle."""
+    """Return True if a row is of this model, whose name may be shortened in the middle."""
     name = line.split("  ")[0]
     begin, cut, end = name.partition("…")
     return name == (model or "(no name)") or (cut and model.startswith(begin) and model.endswith(end))

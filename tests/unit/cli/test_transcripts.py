@@ -1,8 +1,8 @@
-"""Calls of the command line in tests/data/commands: `$ command`, its output, and `[exit N]` if N is not 0.
+"""Transcripts of the command line in tests/data/commands:
 
-The folder of a transcript has `problems/add` and `problems/other`, which read two numbers, and two packages
-with mistakes. `echo` and `printf` write files. A call that is refused must change no file. `pytest --update`
-on this file writes what the calls print.
+`$ command`, its output, and `[exit N]` unless N is 0. The folder of a transcript has `problems/add` and
+`problems/other`, which read two numbers, and two packages with mistakes. `echo` and `printf` write files. A
+refused call must change no file. `pytest --update` on this file writes the outputs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def packages(cli: CommandLine, problems: Path) -> None:
 
 
 def printed(cli: CommandLine, command: str) -> Iterator[str]:
-    """Yield what a line of a transcript prints."""
+    """Yield the output of a transcript's line."""
     words = shlex.split(command)
     if words[0] in ("echo", "printf"):
         text, _, name = words[1:]

@@ -1,4 +1,4 @@
-"""`ioi-eval validate`, on small packages and for real: compilers, proctor, boxes."""
+"""`ioi-eval validate` on small packages with real compilers, proctor and sandboxes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OFFICIAL = ROOT.parent / "shared" / "data" / "ioi-2024"
 
 
 def add_solutions(package: Path, **solutions: str) -> Path:
-    """Solutions by the name of their folder, a file `<folder>.cpp` in each."""
+    """Write solutions by the name of their folder, each in a file `<folder>.cpp`."""
     for folder, code in solutions.items():
         (package / "solutions" / folder).mkdir(parents=True)
         (package / "solutions" / folder / f"{folder}.cpp").write_text(code)
@@ -72,7 +72,7 @@ def test_validate_finds_no_difference_in_right_package(cli: CommandLine, package
 
 
 def test_validate_runs_all_tests(cli: CommandLine, problems: Path) -> None:
-    """A first wrong test would settle the subtask otherwise."""
+    """Otherwise the first wrong test would decide the subtask."""
     add_solutions(problems / "add", incorrect=WRONG)
     assert cli("validate", problems, "--out", "run").returncode == 0
     (found,) = results(cli.folder / "run").values()
@@ -128,7 +128,7 @@ def test_validate_suggests_similar_solution_names(cli: CommandLine, package: Pat
 
 @pytest.fixture
 def foreign() -> str:
-    """The ending of sources in a language that this machine has no compiler for."""
+    """Return the file suffix of a language without a compiler on this machine."""
     folders = "/usr/local/bin:/usr/bin:/bin"
     lacking = [
         language
@@ -253,7 +253,7 @@ def test_validate_script_prints_table_of_packages(cli: CommandLine, package: Pat
 
 @pytest.mark.parametrize("extras", ["", "[dev]"], ids=["without extras", "with extras"])
 def test_validate_table_command_installs_missing_package(cli: CommandLine, extras: str) -> None:
-    """Nothing is installed where the package is there already, were it with extras."""
+    """Nothing is installed if the package is there, even with extras."""
     environment = cli.folder / "environment"
     python = environment / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -300,7 +300,7 @@ SLOW = "#include <unistd.h>\nint main() { pause(); }\n"
 
 
 def write_kattis(folder: Path) -> Path:
-    """A package that leaves its time limit to its accepted solution."""
+    """Write a package whose time limit is measured from its accepted solution."""
     files = {
         "problem.yaml": "name: Add\n",
         "data/secret/1.in": "1 2\n",

@@ -27,7 +27,7 @@ COMMANDS = {
 
 @pytest.fixture
 def runs(cli: CommandLine, name: str) -> CommandLine:
-    """Keep two of the five models of the run among the examples, with all that is shown of each."""
+    """Write a run with two of the five models of the example run, with all columns."""
     for run in {"run", "again"} & {*COMMANDS[name]}:
         rows = extract_recorded_rows(cli.folder / run) / "results.jsonl"
         lines = rows.read_text().splitlines(keepends=True)
@@ -36,7 +36,7 @@ def runs(cli: CommandLine, name: str) -> CommandLine:
 
 
 def in_a_terminal(cli: CommandLine, width: int, *arguments: str | Path, ends: int = 0) -> list[str]:
-    """Return what stands on the screen of a terminal of this width, line by line."""
+    """Return the lines on the screen of a terminal of this width."""
     said = written_to_terminal(cli, width, *arguments, ends=ends)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said)
     return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]

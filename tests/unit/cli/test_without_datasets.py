@@ -1,4 +1,4 @@
-"""Without pandas, pyarrow, datasets and the hub's client the core scores, and names the extra otherwise."""
+"""The core scores without pandas, pyarrow, datasets and the hub's client, or names the missing extra."""
 
 from __future__ import annotations
 

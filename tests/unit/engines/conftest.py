@@ -1,4 +1,4 @@
-"""What the engines' tests share. Being here also lets them import `engine_helpers` beside it."""
+"""Fixtures of the engines' tests. This file also makes `engine_helpers` importable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs of a few lines, and a look at which processes are alive."""
+"""Small jobs, and a search for running processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ioi_eval.models import Blob, Job, JobFile
 
 
 def script(text: str, *others: JobFile, **fields: Any) -> Job:
-    """A job whose run stage is this shell script."""
+    """Return a job whose run stage is this shell script."""
     return Job(files=(JobFile(name="run", content=Blob.of(text)), *others), **fields)
 
 
@@ -27,18 +27,18 @@ def path_file(name: str, path: Path, *, executable: bool = False) -> JobFile:
 
 
 def mark() -> str:
-    """A number of seconds that no other process sleeps."""
+    """Return a number of seconds that no other process sleeps."""
     return f"600.{secrets.randbelow(10**15):015}"
 
 
 def stays(marked: str) -> str:
-    """A script that does all to outlive its job, under a name by which `alive` finds it."""
+    """Return a script that tries to outlive its job. `alive` finds it by its mark."""
     return f"trap '' TERM INT HUP; (setsid sleep {marked} &) ; sleep {marked} & echo started; sleep {marked}"
 
 
 @contextmanager
 def folder_for_boxes() -> Iterator[Path]:
-    """A folder that other users may pass through, as boxes started by root need it."""
+    """Return a folder that other users may enter, as sandboxes that root starts need."""
     folder = Path(tempfile.mkdtemp(prefix="ioi-eval-test-", dir="/tmp"))
     folder.chmod(0o755)
     yield folder
@@ -50,7 +50,7 @@ def inside(folder: Path, pattern: str = "*") -> list[str]:
 
 
 def boxes(base: Path) -> list[Path]:
-    """The boxes of all engines that have theirs in that folder."""
+    """Return the sandboxes of all engines in this folder."""
     return list(base.glob("*/box-*"))
 
 
@@ -59,7 +59,7 @@ def mode(path: Path) -> int:
 
 
 def alive(*marks: str) -> list[str]:
-    """Command lines of the processes that have one of the marks in theirs."""
+    """Return the command lines of processes that contain one of the marks."""
     lines = (_command_line(process) for process in Path("/proc").glob("[0-9]*"))
     return [line for line in lines if any(text in line for text in marks)]
 

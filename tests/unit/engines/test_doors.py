@@ -1,4 +1,4 @@
-"""Command line, library and integrations decide alike: engine, interpreter, workers, builder of checkers."""
+"""Command line, library and integrations make the same choice of engine, interpreter and workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is cancelled, closed or killed, and whenever: no process, no box and no slot stays behind."""
+"""Cancelling, closing or killing at any time leaves no process, sandbox or slot behind."""
 
 from __future__ import annotations
 

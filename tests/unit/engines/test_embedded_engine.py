@@ -1,4 +1,4 @@
-"""The embedded engine with real boxes: what a job sees, what it leaves, and how its ends are told."""
+"""The embedded engine with real sandboxes: what a job sees, what it leaves, and its endings."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def layers(request: pytest.FixtureRequest) -> tuple[str, ...] | None:
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
-    """The folder of the engine's boxes."""
+    """Return the folder of the engine's sandboxes."""
     with folder_for_boxes() as folder:
         yield folder
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def opened(store: Store, place: Path, layers: tuple[str, ...] | None) -> AsyncIterator[EmbeddedEngine]:
-    """One engine for all tests: to enter it takes as long as most of them."""
+    """Return one engine for all tests, because opening it takes as long as most tests."""
     async with EmbeddedEngine(
         store=store,
         slots=2,
@@ -339,7 +339,7 @@ async def test_default_slots_equal_usable_cores(store: Store) -> None:
 async def test_low_shell_resource_limits_are_warned_of_once(
     store: Store, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Programs have them, too: a right one that recurses deeply would crash, and nobody would know why."""
+    """Programs inherit them: a right program with deep recursion would crash."""
     own = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_FSIZE: 3 << 20}
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (1, own.get(kind, resource.RLIM_INFINITY)))
     engine_module._warn_of_limits.cache_clear()

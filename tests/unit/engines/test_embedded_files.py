@@ -92,7 +92,7 @@ def test_unstartable_program_given_by_path_is_copied(
 def test_program_on_noexec_mount_is_copied(
     box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As from a cache in a home that is mounted noexec."""
+    """For example from a cache in a home folder that is mounted noexec."""
     monkeypatch.setattr(embedded, "is_noexec", lambda place: place.is_relative_to(tmp_path))
     host = tmp_path / "host"
     host.write_text("x")
@@ -174,7 +174,7 @@ def test_name_used_as_file_and_folder_is_rejected(box: Path, names: tuple[str, s
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
 def test_full_disk_is_engine_overloaded(number: int) -> None:
-    """Neither on the disk nor under a limit of this process."""
+    """A full disk, or a file size limit of this process."""
     with pytest.raises(EngineOverloaded, match=os.strerror(number)), room_for_files():
         raise OSError(number, os.strerror(number))
     with pytest.raises(OSError, match="Input/output"), room_for_files():

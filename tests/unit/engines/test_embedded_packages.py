@@ -1,4 +1,4 @@
-"""Packages in Piston's layout are found, chosen by version, and run in our box."""
+"""Packages in Piston's layout are found, chosen by version, and run in a sandbox."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def package(base: Path, version: str = "1.0.0", name: str = "greet", **info: Any
 
 @pytest.fixture
 def seen() -> Iterator[Path]:
-    """A folder that boxes can see: not in /tmp."""
+    """Return a folder that sandboxes can see, outside of /tmp."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -135,7 +135,7 @@ async def test_package_compiles_and_runs_in_sandbox(base: Path, store: Store) ->
 
 
 def test_package_invisible_to_sandbox_is_copied_or_refused(base: Path, tmp_path: Path) -> None:
-    """The folder is in /tmp, and boxes have a /tmp of their own."""
+    """It is in /tmp, and sandboxes have their own /tmp."""
     place = package(base)
     (place / ".env").write_text(f"PATH={place}/bin:/usr/bin")
     with pytest.raises(EngineUnavailable, match=r"a /tmp of their own"):

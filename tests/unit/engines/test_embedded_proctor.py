@@ -77,7 +77,7 @@ async def test_proctor_is_built_once_per_source_and_compiler(
 
 
 async def test_concurrent_processes_build_proctor_once(sources: Path, tmp_path: Path) -> None:
-    """As processes do that share a cache: a trainer's, when it starts on a machine for the first time."""
+    """For example processes of a trainer that start on a new machine with a shared cache."""
     counting = compiler_in_shell(
         tmp_path,
         f'echo x >> {tmp_path}/count; while [ "$1" != -o ]; do shift; done; sleep 0.1; echo binary > "$2"',
@@ -116,7 +116,7 @@ async def test_full_cache_in_proctor_build_is_engine_unavailable(
 async def test_proctor_build_is_logged_once(
     sources: Path, own_store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, level: int, told: str
 ) -> None:
-    """Where nobody has said how much is to be told, it is what Python shows without being asked."""
+    """It is a warning, so that Python shows it without any logging setup."""
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
     with caplog.at_level(level, logger="ioi_eval"):
         for _ in range(2):
@@ -128,7 +128,7 @@ async def test_proctor_build_is_logged_once(
 
 @pytest.fixture
 def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """What a wheel brings: a proctor that is none, of the sources in `graders_folder`."""
+    """Return a package with an invalid proctor of the sources in `graders_folder`, as from a wheel."""
     graders, package = tmp_path / "graders", tmp_path / "package"
     (graders / "proctor").mkdir(parents=True)
     (graders / "proctor" / "main.cpp").write_text("int main() {}\n")
@@ -157,7 +157,7 @@ NOT_OF_THESE_LIBRARIES = "the one that came with the package does not work with 
 async def test_unloadable_packaged_library_is_rebuilt(
     brought: Path, own_store: Store, tmp_path: Path
 ) -> None:
-    """One that came with the package was linked to the C library of another machine."""
+    """A bundled library may be linked to another version of the C library."""
     graders = tmp_path / "graders"
     (graders / "python").mkdir()
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo built > "$2"')

@@ -1,4 +1,4 @@
-"""Each slot of root's has a uid that nobody else uses, and no other user can take it away."""
+"""Each slot of root has a uid that nobody else uses, and other users cannot block it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ input()
 
 @contextmanager
 def running(program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process that waits, and the line that it said."""
+    """Start a process that waits. Yield the process and its first line."""
     process = subprocess.Popen(
         [sys.executable, "-c", program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -111,7 +111,7 @@ except EngineUnavailable as error:
 
 
 def test_root_without_setuid_or_kill_capability_is_refused() -> None:
-    """As in a container that drops capabilities: where KILL is gone, a program that goes on is not ended."""
+    """For example in a container that drops capabilities. Without KILL no program can be ended."""
     program = (sys.executable, "-c", OPENING)
     cut = subprocess.run(
         ("setpriv", "--bounding-set=-kill,-setuid", *program), capture_output=True, text=True, check=True
@@ -137,7 +137,7 @@ mount -o remount,ro /var/lib && exec "$@"
 
 
 def test_root_with_read_only_run_folder_is_refused() -> None:
-    """As in a container with a read-only root folder, also where an earlier one has left the place."""
+    """For example in a container with a read-only root file system."""
     program = ("sh", "-c", READ_ONLY, "-", sys.executable, "-c", OPENING)
     done = subprocess.run(("unshare", "--mount", *program), capture_output=True, text=True, check=True)
     told, refused = done.stdout.splitlines()

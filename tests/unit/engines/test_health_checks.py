@@ -31,7 +31,7 @@ WHOLE: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def here(store: Store) -> dict[str, HealthCheck]:
-    """The findings on this machine."""
+    """Return the health checks of this machine."""
     return {condition.name: condition for condition in asyncio.run(conditions(store))}
 
 
@@ -71,7 +71,7 @@ async def test_health_check_reports_compiler_invisible_to_sandbox(
 async def test_health_check_names_origin_of_proctor_binaries(
     here: dict[str, HealthCheck], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Here they are built: nothing came with a checkout."""
+    """In a checkout they are built."""
     gcc = find_compiler()
     assert gcc is not None
     reason = "the package has no bundled binaries, because it runs from its sources"
@@ -185,7 +185,7 @@ def test_health_check_reports_sandbox_folder(base: Path, monkeypatch: pytest.Mon
 async def test_confinement_is_probed_in_sandbox_folder(
     base: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And not where temporary files go, which is often mounted noexec."""
+    """The folder of temporary files is often mounted noexec."""
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: base)
     with doctor.place_to_try() as folder:
         assert folder.parent == base
@@ -205,7 +205,7 @@ def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: 
 
 @pytest.mark.skipif(not is_in_memory(IN_MEMORY), reason="/dev/shm is no file system of memory")
 def test_sandboxes_in_other_memory_file_system_pass_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container that has a memory of its own for them."""
+    """For example in a container with its own memory file system."""
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: IN_MEMORY)
     [elsewhere] = doctor.boxes_folder()

@@ -16,7 +16,7 @@ from ioi_eval.engines.locks import SharedExclusiveLock
 
 
 class Work:
-    """Tasks that hold a slot until the test ends them, and which of them run."""
+    """Tasks that hold a slot until the test ends them, and the names of running tasks."""
 
     def __init__(self, slots: int) -> None:
         self.slots = Slots(cast(Slot, object()) for _ in range(slots))
@@ -24,7 +24,7 @@ class Work:
         self.tasks: dict[str, asyncio.Task[None]] = {}
 
     async def start(self, *names: str) -> None:
-        """Start tasks. A name in capitals is that of an exclusive task."""
+        """Start tasks. A name in capitals is an exclusive task."""
         for name in names:
             self.ends[name], self.tasks[name] = asyncio.Event(), asyncio.create_task(self._hold(name))
         await settle()
@@ -100,7 +100,7 @@ async def test_slots_are_free_after_jobs_are_cancelled_at_random(seed: int) -> N
 
 
 class Holders:
-    """Tasks that hold a lock until the test ends them. `log`: those that got it."""
+    """Tasks that hold a lock until the test ends them. `log` contains the tasks that got it."""
 
     def __init__(self) -> None:
         self.lock, self.log = SharedExclusiveLock(), list[str]()

@@ -1,4 +1,4 @@
-"""A proctor that stays from one submission to the next: nothing of the one meets the other."""
+"""A persistent proctor serves several submissions, which see nothing of each other."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ print(sum(map(int, sys.stdin.read().split())))
 
 
 def proctors(base: Path) -> list[int]:
-    """The pids of those that stay in the boxes of this folder's engines."""
+    """Return the process ids of persistent proctors in the sandboxes of this folder."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
@@ -65,7 +65,7 @@ def python(code: str, key: str = "a") -> Submission:
 
 
 class Desk:
-    """An engine with one slot, and what stays in it."""
+    """An engine with one slot and its persistent proctor."""
 
     def __init__(self, scorer: Scorer, base: Path) -> None:
         self.scorer, self.base = scorer, base
@@ -88,7 +88,7 @@ async def desk(store: Store, base: Path) -> AsyncIterator[Desk]:
 
 
 def fresh(code: str) -> str:
-    """As text, another program: nothing is known of it."""
+    """Return the source with a comment that makes it a new program."""
     return f"{code}# {os.urandom(8).hex()}\n"
 
 
@@ -217,7 +217,7 @@ async def test_accepted_python_source_leaves_nothing_in_store(desk: Desk, store:
 
 
 async def test_least_recently_used_fork_server_is_replaced_for_another_module_set(desk: Desk) -> None:
-    """Each set has an interpreter of its own; the ninth takes the place of the one that waited longest."""
+    """Each module set has its own interpreter. The ninth replaces the least recently used one."""
     sets = ("abc", "ast", "bisect", "calendar", "cmath", "copy", "csv", "enum", "heapq")
     for name in (*sets, *reversed(sets)):
         used = f"import {name}\nassert {name}.__name__ in sys.modules\n"
@@ -252,7 +252,7 @@ async def test_killed_persistent_proctor_gives_no_verdict(desk: Desk) -> None:
 def test_failed_persistent_proctor_is_restarted_after_some_jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A disk that was full for a minute made every job of the next weeks a slower one."""
+    """Otherwise a short fault would slow down all later jobs."""
     monkeypatch.setattr(persistent_proctor, "_JOBS_WITHOUT", 5)
     tries, full = list[int](), True
 

@@ -1,4 +1,4 @@
-"""`--engine NAME` finds what another package brings: the engine of docs/extending.md, as it stands there."""
+"""`--engine NAME` finds engines of other packages, such as the one of docs/extending.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution with the module and the entry that the page shows."""
+    """Install a distribution with the module and the entry point of the page."""
     text = DOCS.read_text().partition("## An engine")[2]
     code, entry = (re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)[0] for kind in ("python", "toml"))
     (tmp_path / "folder_engine.py").write_text(code)

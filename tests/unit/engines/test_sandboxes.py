@@ -29,7 +29,7 @@ def test_sandbox_folder_is_created_private_and_removed(base: Path) -> None:
 
 
 def test_sandbox_modes_ignore_umask(base: Path) -> None:
-    """Else every submission of an engine that root started would be a compile error."""
+    """Otherwise every submission on an engine that root started would be a compile error."""
     boxes = Sandboxes(base)
     before = os.umask(0o777)
     try:
@@ -64,7 +64,7 @@ def test_sweep_removes_folders_of_dead_engines_only(base: Path) -> None:
 
 
 def test_sweep_does_not_interfere_with_closing_engine(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that remove one folder stumble over each other: an engine that closes was told that it failed."""
+    """If both remove a folder, the closing engine must not fail."""
     boxes = Sandboxes(base)
     boxes.open()
     (boxes.make(None) / "inner").mkdir()

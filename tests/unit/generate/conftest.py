@@ -1,4 +1,4 @@
-"""Being here lets the tests import the modules beside this file."""
+"""Fixtures of the generation tests. This file also makes the modules of this folder importable."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def over_http(no_certificates: None) -> None:
-    """Nothing here is asked over TLS."""
+    """Skip loading TLS certificates, because no test here uses TLS."""

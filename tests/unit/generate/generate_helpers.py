@@ -1,4 +1,4 @@
-"""Asks for problems that are not there."""
+"""Model requests for problems that do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents that leave programs, nothing, or much more than that. They are shell commands here."""
+"""Agents that write programs, nothing, or much more. They are shell commands here."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_agent_program_may_be_python_or_cpp(tmp_path: Path) -> None:
 async def test_agent_program_in_requested_language_is_preferred(
     tmp_path: Path, asked: str, counts: str
 ) -> None:
-    """An agent may try its idea in another language first."""
+    """An agent may first try its idea in another language."""
     both = agent(tmp_path, "echo print > solution.py; echo main > solution.cpp")
     text = await both.write(msgspec.structs.replace(ask(), language=asked))
     assert text.language == counts
@@ -108,7 +108,7 @@ async def test_unreadable_solution_raises_generation_failed(tmp_path: Path) -> N
 
 
 async def late(folder: Path, command: str) -> GeneratedReply:
-    """Return the text that a command leaves when its time, turned once it runs, is over."""
+    """Return the reply of an agent that still runs when its timeout expires."""
     clock, writing = FastForwardClock(), asyncio.create_task(left(folder, command))
     await asyncio.to_thread(wait_for_number, folder / "p#0" / "me")
     await clock.advance(61.0)

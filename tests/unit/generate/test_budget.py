@@ -1,4 +1,4 @@
-"""What is counted, and when it is enough."""
+"""Token and money budgets."""
 
 from __future__ import annotations
 

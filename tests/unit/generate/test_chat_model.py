@@ -1,4 +1,4 @@
-"""A model's server that fails in every way that servers do, asked over the loopback."""
+"""Requests to a model server on loopback that fails in every way."""
 
 from __future__ import annotations
 

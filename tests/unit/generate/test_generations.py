@@ -1,4 +1,4 @@
-"""The dump that grows: nothing lost, nothing mixed, whoever is killed when."""
+"""The file of generations: a kill at any time loses and mixes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many asks at once, by an author whose answers come when the test says so."""
+"""Concurrent model requests, with replies whose times a test controls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ioi_eval.models import Problem, Submission, SubmissionResult
 
 
 class Scripted:
-    """An author that holds every ask until it is let go."""
+    """An author that holds every request until it is released."""
 
     name = "m"
 
@@ -128,7 +128,7 @@ async def test_leaving_context_cancels_running_generations(tmp_path: Path) -> No
 
 
 class Unusable:
-    """A judge that finds the problem itself unusable, as one does whose checker cannot be built."""
+    """A judge that finds the problem unusable, for example because of its checker."""
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         raise InputError("the checker does not compile")

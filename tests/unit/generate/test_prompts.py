@@ -1,4 +1,4 @@
-"""What a model is asked."""
+"""The prompts for models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers answer, taken for what it is."""
+"""Decoding of replies of model servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runtimes that end with the test that used them."""
+"""A fixture that closes reward runtimes after each test."""
 
 from support.unit_fixtures import closing_reward_runtimes
 

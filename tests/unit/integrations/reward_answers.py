@@ -1,4 +1,4 @@
-"""Answers of a model, and tests for them."""
+"""Replies of a model, and tests for them."""
 
 from __future__ import annotations
 

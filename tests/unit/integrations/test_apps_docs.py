@@ -1,4 +1,4 @@
-"""What docs/apps.md shows, run as it stands there."""
+"""The code of docs/apps.md runs as shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evaluate_apps_solution` as the document of the package's example describes it."""
+"""`evaluate_apps_solution` behaves as eval-protocol documents it."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_apps_evaluation_of_syntax_error_scores_zero() -> None:
 
 
 def test_apps_evaluation_without_code_scores_zero() -> None:
-    """Which comes before the tests are looked at."""
+    """This is checked before the tests."""
     for truth in (TRUTH, None, {"inputs": [], "outputs": []}):
         result = evaluate_apps_solution([Message(role="assistant", content="")], truth)
         assert (result.score, result.is_score_valid, result.error) == (0, True, None)
@@ -264,7 +264,7 @@ def test_error_message_may_contain_surrogates() -> None:
 
 @pytest.mark.parametrize("name", ["made_up_by_nobody", "z3.made_up_by_nobody"])
 def test_missing_package_is_error_of_program(name: str) -> None:
-    """Wherever it stands: the evaluator puts imports first."""
+    """At any place in the program, because the evaluator moves imports to the top."""
     for code in (f"import {name}\nprint(input())", f"print(1 // 0)\nimport {name}"):
         result = evaluate(code, {"inputs": ["1"], "outputs": ["1"]})
         assert (result.is_score_valid, raw(result)) == (True, [-2])
@@ -311,5 +311,5 @@ def test_python_code_is_extracted_from_all_answer_forms(said: str, code: str) ->
 
 @pytest.mark.parametrize("part", ["<think>", "```python\n", "```", " ", "def "])
 def test_code_is_extracted_from_a_million_repetitions_in_linear_time(part: str) -> None:
-    """A million of each: what looks again and again from each place never comes to an end."""
+    """Quadratic extraction would not end."""
     _extract_python_code(part * 1_000_000)

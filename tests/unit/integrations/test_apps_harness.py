@@ -1,4 +1,4 @@
-"""What graders/python/apps.py makes of programs that import what is missing."""
+"""graders/python/apps.py and programs that import missing packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ioi_eval.store.resources import graders_folder
 
 
 def ended(code: str, given: str = "7") -> tuple[int, str]:
-    """The exit code, and the output or the error that was told in its place."""
+    """Return the exit code, and the output or the reported error."""
     source = (graders_folder() / "python" / "apps.py").read_text() + f"\nmain({code!r}, False)\n"
     done = subprocess.run(
         [sys.executable, "-I", "-c", source], input=given, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""What a log of inspect_ai holds of a result, and what is made of it; scripts/peers has the package."""
+"""Scores in logs of inspect_ai, and metrics of them. tests/with_inspect_ai uses the real package."""
 
 from __future__ import annotations
 

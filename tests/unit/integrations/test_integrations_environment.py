@@ -1,4 +1,4 @@
-"""Where integrations judge, as the environment says it."""
+"""Environment variables select the engine of integrations."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What an integration loads of ours: itself and what it judges with. What a call needs is loaded by the call.
+"""Importing an integration loads only itself and the judge.
 
-Their own packages are not installed here, so modules are tried by what they import of ours at their top.
+A call loads what it needs. The other packages are not installed here, so the test looks at the imports at the
+top of our modules.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ OTHERS = {"cli", "engines.piston", "plugins.ray", "generate", "reports", "runs.w
 
 
 def imported_by(name: str) -> str:
-    """The statements that import names of ours when it is imported itself: a name may load a module."""
+    """Return the import statements of a module that run when it is imported."""
     tree = ast.parse((FOLDER / f"{name}.py").read_text())
     found = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     return "\n".join(ast.unparse(node) for node in found if (node.module or "").startswith("ioi_eval"))
@@ -56,7 +57,7 @@ for name, imports in json.loads(sys.argv[1]).items():
 
 @pytest.fixture(scope="module")
 def loaded() -> dict[str, set[str]]:
-    """The modules that each has loaded."""
+    """Return the modules that each integration has loaded."""
     imports = {name: imported_by(name) for name in NEVER}
     assert all(imports.values())
     command = [sys.executable, "-c", EACH, json.dumps(imports)]

@@ -1,4 +1,4 @@
-"""What could not be judged is counted to the end, when a log may be closed."""
+"""Unjudged submissions are counted until the process ends, when the log may be closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A package of somebody else that is missing is named with the extra that brings it."""
+"""The error about a missing package names the extra that installs it."""
 
 from __future__ import annotations
 

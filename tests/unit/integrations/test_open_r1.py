@@ -1,4 +1,4 @@
-"""The functions of today's pipelines: their shapes, and what they must not do."""
+"""The functions of open-r1's pipelines: their signatures and results."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ BAD = reply(stage("0\n", "Output isn't correct\n"))
 
 
 class Client:
-    """Answers by the test's input."""
+    """A client that answers by the test's input."""
 
     def __init__(self, answer: Callable[[str], Any] = lambda _: GOOD) -> None:
         self._answer = answer
@@ -134,7 +134,7 @@ GRADERS = "graders/grader.cpp:3:1: error: 'nonsense' does not name a type\nFaile
 
 
 async def test_open_r1_broken_grader_is_judge_failure() -> None:
-    """A submission may have caused it, by a macro; a job without one tells."""
+    """A submission may cause it by a macro, so the grader is built again without one."""
     client = Client()
 
     async def send_execute(data: dict[str, Any], language: str = "cms_ioi") -> Any:

@@ -1,4 +1,4 @@
-"""The names of today's pipelines: all of theirs are there, and what those do that judge nothing."""
+"""All names of open-r1's pipelines exist, and those that do not judge work."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_load_ioi_tests_for_year_returns_tests_of_problems(
 
 
 class Answering(FakeEngine):
-    """Gives points by a word in the submission, as the scripts of the classic contracts print them."""
+    """Returns points by a word in the submission, like the scripts of the classic contracts."""
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
         self.jobs.append(job)
@@ -147,7 +147,7 @@ def fenced(code: str) -> list[dict[str, str]]:
 
 
 def test_open_r1_contest_rewards_are_computed(cluster: Answering) -> None:
-    """The columns of their datasets, and what TRL adds to them. A row that is broken is None."""
+    """With the columns of their datasets and of TRL. A broken row gives None."""
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2}
     row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
     answers = [fenced(code) for code in ("right;", "wrong;", "judge;", "right;")]
@@ -170,7 +170,6 @@ def test_open_r1_contest_rewards_are_computed(cluster: Answering) -> None:
     [([["graders/sum.h", "int add();"]], [b'"sum.h"']), ([["graders/other.h", "int f();"]], []), (None, [])],
 )
 def test_open_r1_includes_header_of_row(cluster: Answering, files: Any, wanted: list[bytes]) -> None:
-    """A program that includes what is not there does not compile."""
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2, "grader_files": files}
     row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
     assert open_r1.ioi_code_reward([fenced("right;")], **{name: [row[name]] for name in row}) == [1]
@@ -251,7 +250,7 @@ def test_code_format_reward_depends_on_the_format_of_the_reply(
 
 
 def test_open_r1_batched_splits_a_list_into_batches() -> None:
-    """All at once where the size is not at least one: theirs would run no test at all."""
+    """A size below 1 gives one batch; the original would run no test."""
     found = [list(open_r1.batched("abcde", size)) for size in (2, 9, -1, 0)]
     assert found == [[["a", "b"], ["c", "d"], ["e"]], *[[list("abcde")]] * 3]
     assert list(open_r1.batched([], -1)) == []
@@ -348,7 +347,7 @@ async def test_open_r1_subtask_tests_run_concurrently(options: dict[str, int], m
 
 
 def package_server(asked: StubRequest) -> StubReply:
-    """Speak of runtimes and packages as Piston does."""
+    """Answer requests for runtimes and packages like Piston."""
     if asked.method == "GET":
         return json_reply([{"language": "cms_ioi", "version": "1.0.0"}] if "runtimes" in asked.path else {})
     if asked.path == "/api/v2/packages" and asked.body["language"] == "cms_ioi":

@@ -1,4 +1,4 @@
-"""What a pipeline's own repairs change in a program, and what they leave alone."""
+"""Repairs of programs by open-r1's pipelines."""
 
 from __future__ import annotations
 

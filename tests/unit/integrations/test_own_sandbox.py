@@ -1,4 +1,4 @@
-"""The `run_submission` of docs/open_r1.md, on a stub: its five mappings. tests/servers has a real Piston."""
+"""The `run_submission` of docs/open_r1.md on a stub server. tests/servers has a real Piston."""
 
 from __future__ import annotations
 

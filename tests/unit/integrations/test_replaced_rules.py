@@ -1,9 +1,9 @@
-"""Each integration compares outputs as the reward does that it replaces.
+"""Each integration compares outputs like the reward that it replaces.
 
-The answers of the others were recorded: their own code ran on these pairs.
-`open_r1`: `code_reward` in huggingface/open-r1, src/open_r1/rewards.py, at commit 0056faa6b77d.
-`prime`: `check_correctness` in verl 0.9.1, verl/utils/reward_score/prime_code; tests/with_verl asks it again.
-`lcb`: `grade_stdio` in nemo-gym's resources_servers/code_gen/lcb_integration; lighteval 0.13.0 has the same.
+Results of the original code were recorded. `open_r1`: `code_reward` in huggingface/open-r1,
+src/open_r1/rewards.py, at commit 0056faa6b77d. `prime`: `check_correctness` in verl 0.9.1,
+verl/utils/reward_score/prime_code; tests/with_verl runs it. `lcb`: `grade_stdio` in nemo-gym's
+resources_servers/code_gen/lcb_integration; lighteval 0.13.0 has the same.
 """
 
 from __future__ import annotations

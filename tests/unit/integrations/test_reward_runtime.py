@@ -1,4 +1,4 @@
-"""The runtime behind rewards: one for all threads, none for a child, and nothing left at the end."""
+"""The runtime of rewards: shared by threads, not by child processes, and closed at the end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_threads_share_reward_runtime() -> None:
 
 
 def test_forked_child_releases_engine_of_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else it would keep boxes alive that the parent wants to end."""
+    """Otherwise the parent could not end its sandboxes."""
     own, context = runtime(Setup(engine=lambda _: FakeEngine())), multiprocessing.get_context("fork")
     let_go = context.SimpleQueue()
     monkeypatch.setattr(Runtime, "let_go", lambda inherited: let_go.put(inherited is own))
@@ -97,7 +97,7 @@ def test_forked_child_has_own_reward_runtime() -> None:
 
 
 def busy(own: Runtime) -> bool:
-    """A program is in its box."""
+    """Return True if a program runs in its sandbox."""
     assert own._opening is not None
     here = own._opening.engine
     assert isinstance(here, EmbeddedEngine)

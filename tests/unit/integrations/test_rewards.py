@@ -1,4 +1,4 @@
-"""Rewards as trainers ask for them, on the embedded engine of this process."""
+"""Rewards as trainers call them, on an embedded engine in this process."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_checker_option_of_rewards_changes_output_comparison() -> None:
 
 
 def test_reward_accepts_columns_of_trl() -> None:
-    """Conversations as completions, columns that mean nothing here, things that are no columns."""
+    """Conversations as completions, unknown columns, and values that are no columns."""
     parts = [{"type": "reasoning", "text": RIGHT}, {"type": "text", "text": "See above."}]
     given = [[{"role": "assistant", "content": each}] for each in (RIGHT, parts)]
     found = reward(
@@ -104,7 +104,7 @@ def test_reward_accepts_columns_of_trl() -> None:
 
 
 def test_reward_logs_verdicts_and_means() -> None:
-    """A line for each completion, and means over them; an own name keeps several rewards apart."""
+    """A line for each completion, and means over them, with the name of the reward."""
     lines, means = {}, {}
     logs: dict[str, Any] = {"log_extra": lines.__setitem__, "log_metric": means.__setitem__}
     give = make_reward(RewardOptions(mode=RewardMode.PASS_FAIL), name="code")
@@ -117,7 +117,7 @@ def test_reward_logs_verdicts_and_means() -> None:
 
 
 def test_async_reward_equals_sync_reward() -> None:
-    """They know what to await by the function; it has the same columns, logs and rewards."""
+    """Trainers detect it as a coroutine function."""
     assert inspect.iscoroutinefunction(reward_async) and reward_async.__name__ == "ioi_eval_reward"
     lines: dict[str, Any] = {}
     own = make_async_reward(RewardOptions(mode=RewardMode.PASS_FAIL), name="own")
@@ -193,7 +193,7 @@ def test_single_function_argument_needs_no_list() -> None:
 
 
 def test_reward_distinguishes_long_numpy_test_arrays() -> None:
-    """Whose texts are cut in the middle."""
+    """numpy shortens the text of long arrays."""
     right, other = ({"inputs": numpy.array(["1"] * 2000), "outputs": numpy.array(["1"] * 2000)} for _ in "ab")
     other["outputs"][1000] = "2"
     echo = fenced("print(input())")
@@ -355,7 +355,7 @@ def test_judge_failure_reward_is_none() -> None:
 
 
 def test_rewards_judge_equal_programs_once() -> None:
-    """Also where the words around them differ. Another problem, language or subtask is another question."""
+    """Also if the texts around them differ, but not for another problem, language or subtask."""
     engine = FakeEngine()
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), setup=Setup(engine=lambda _: engine))
     other = json.dumps({"inputs": ["7"], "outputs": ["14"]})
@@ -420,7 +420,7 @@ print(int(right == said))
 
 
 def test_submission_that_breaks_the_checker_has_reward_0() -> None:
-    """Not None: that would leave the mean, and whoever is not sure would choose it."""
+    """With None it would not count in the mean, which a model could exploit."""
     sources = (NamedBlob(name="checker.py", content=Blob.of(FRAGILE)),)
     checker = Checker(kind=CheckerKind.CODEFORCES, sources=sources, language="python")
     problem = msgspec.structs.replace(problem_with_subtasks(), checker=checker)
@@ -503,7 +503,7 @@ def test_value_that_is_not_a_completion_is_an_input_error(completion: Any) -> No
 
 @pytest.mark.parametrize("role", ["tool", "user"])
 def test_completion_text_ignores_messages_of_other_roles(role: str) -> None:
-    """As a tool whose calls are used up: its result was the completion."""
+    """For example a tool's message that no call is left."""
     other = {"role": role, "content": RIGHT}
     assert reply_text([{"role": "assistant", "content": "Hm."}, other]) == "Hm."
     assert reply_text([{"role": "assistant", "content": None, "tool_calls": [{}]}, other]) == ""

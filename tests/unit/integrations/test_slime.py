@@ -26,7 +26,7 @@ RIGHT, HALF = "```python\nprint(2 * int(input()))\n```", "```python\nprint(0)\n`
 
 @dataclass
 class Sample:
-    """As slime has it."""
+    """A sample with slime's fields."""
 
     response: str
     label: Any = None

@@ -1,4 +1,4 @@
-"""Small problems and submissions for the tests of the judge."""
+"""Small problems and submissions for the judge's tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def subtask(name: str, points: float, indices: Sequence[int]) -> Subtask:
 
 
 def problem(number: int = 4, **changes: Any) -> Problem:
-    """`number` tests in one subtask of 100 points."""
+    """Return a problem with `number` tests in one subtask of 100 points."""
     values: dict[str, Any] = {
         "id": "sum",
         "limits": Limits.contest(1.0, 256 << 20),

@@ -1,4 +1,4 @@
-"""Times near the limit: what is measured again, alone, and what counts."""
+"""Repeats of tests whose time is near the limit."""
 
 from __future__ import annotations
 
@@ -137,9 +137,9 @@ def test_borderline_test_is_repeated_only_if_it_can_save_points(
 
 
 class Measured(FakeEngine):
-    """An engine whose programs take recorded times: by test, the CPU time and the wait of each run in turn.
+    """An engine with recorded CPU and wait times for each test and run.
 
-    It ends programs as a proctor does, by the limits in the job's plan.
+    It ends programs like a proctor, by the limits in the job's plan.
     """
 
     def __init__(self, times: Mapping[str, Sequence[tuple[float, float]]]) -> None:
@@ -247,7 +247,7 @@ def test_repeats_change_verdict_only_from_tle_to_ac(
 
 
 def test_server_with_short_cpu_limit_gets_no_busy_machine_limit() -> None:
-    """It would end the job in the middle of the test, and nobody would know why."""
+    """Otherwise the server would end the job during the test."""
     longer = raise_cpu_limit(PROBLEM, USUAL)
     options = JudgeOptions(borderline=USUAL)
     assert crowded_cpu_limit(longer, USUAL) == pytest.approx(1.6 * LIMIT)

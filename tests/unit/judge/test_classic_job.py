@@ -1,4 +1,4 @@
-"""The classic job as a value, and how its replies are read."""
+"""The contents of a classic job, and the meaning of its replies."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_other_languages_have_no_classic_job() -> None:
 
 
 class Replying(FakeEngine):
-    """Answers every job with one reply."""
+    """An engine that answers every job with one reply."""
 
     def __init__(self, run: Ending, compiled: Ending | None = None) -> None:
         super().__init__()

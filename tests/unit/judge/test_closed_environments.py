@@ -1,4 +1,4 @@
-"""The caller's Python in a folder that only its owner may enter, as /root, or below /tmp."""
+"""The caller's Python environment in a folder that only its owner may enter, such as /root, or below /tmp."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def environment(folder: Path, python: str = sys.executable) -> Path:
 
 @pytest.fixture(params=["/var/tmp", "/tmp"], scope="module")
 def python(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """The Python of an environment in closed folders."""
+    """Return the Python of an environment in closed folders."""
     top = Path(tempfile.mkdtemp(prefix=TOP, dir=request.param))
     (top / "home").mkdir(mode=0o700)
     yield environment(top / "home" / "environment")
@@ -83,7 +83,7 @@ async def test_programs_import_what_the_caller_can_import(scorer: Scorer, as_the
 
 
 async def test_checker_with_own_tmp_imports_caller_packages(scorer: Scorer) -> None:
-    """Its /tmp is its own, and an environment below the machine's is shown there."""
+    """It has its own /tmp, in which the environment below the machine's /tmp is shown."""
     code = (
         "import sys, tempfile, numpy\nassert tempfile.TemporaryFile()\n"
         "right = open(sys.argv[2]).read().split() == open(sys.argv[3]).read().split()\n"
@@ -142,7 +142,7 @@ async def test_programs_cannot_change_caller_environment(scorer: Scorer, as_the_
 async def test_closed_environment_without_namespaces_is_judge_failure_for_python(
     store: Store, as_the_caller: Path
 ) -> None:
-    """Without namespaces nothing is shown to another user. Nothing that a program imports decides."""
+    """Without namespaces the folder cannot be shown to another user, regardless of what a program imports."""
     async with opened(store, "landlock") as scorer:
         for code in (BY_NUMPY, ECHO, "raise ModuleNotFoundError(\"No module named 'numpy'\")"):
             with pytest.raises(JudgeFailure, match="submissions cannot import numpy") as caught:
@@ -171,7 +171,7 @@ async def test_closed_environment_without_namespaces_still_judges_cpp(
 
 @ROOTS_OWN
 async def test_readable_environment_needs_no_namespaces(store: Store, as_the_caller: Path) -> None:
-    """The remedy that the failure names."""
+    """It is the remedy that the judge failure names."""
     closed = [as_the_caller.parents[2], as_the_caller.parents[3]]
     for folder in closed:
         folder.chmod(0o711)

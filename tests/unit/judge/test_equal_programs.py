@@ -1,4 +1,4 @@
-"""Equal programs are judged once: what counts as equal, what is shared, and what is not."""
+"""Deduplication of equal programs: what counts as equal, and what is shared."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_equal_programs_run_once_and_rows_name_first_key() -> None:
 
 
 def test_equal_artifacts_of_different_compilers_are_judged_separately() -> None:
-    """As classes of Java, which another version runs in another time."""
+    """For example Java classes, which different versions run at different speeds."""
     program = Program(
         proctor=Blob.of("p"),
         submission=PlanSubmission(argv=("java",)),
@@ -84,7 +84,7 @@ async def test_program_with_different_limits_or_tests_is_judged_separately() -> 
 
 
 async def test_judge_failure_is_not_shared_with_equal_programs() -> None:
-    """The second is tried for itself, and the third has its result."""
+    """The second program is judged again, and the third one gets its result."""
     tried: Iterator[Outcome] = iter([Broken("the checker crashed")])
 
     def outcome(test: FakeTest) -> Outcome:
@@ -122,7 +122,7 @@ async def test_cancelled_judging_continues_with_the_next_equal_program() -> None
 
 
 class Steps:
-    """Tasks that go on one step at a time, in an order that a test chooses."""
+    """Tasks that continue one step at a time, in an order that a test chooses."""
 
     def __init__(self, order: list[int]) -> None:
         self._order, self._waiting = order, dict[int, asyncio.Event]()
@@ -132,7 +132,7 @@ class Steps:
         await event.wait()
 
     async def go(self, tasks: list[asyncio.Task[Any]]) -> None:
-        """Each time the waiting one that comes first in the order goes on, after all others came to rest."""
+        """Repeatedly continue the first waiting task in the order, after all other tasks have stopped."""
         while not all(task.done() for task in tasks):
             await settle()
             ready = [number for number in self._order if number in self._waiting]
@@ -153,7 +153,7 @@ ANY_ORDER = st.integers(1, 7).flatmap(
 def test_first_equal_program_in_order_is_judged_regardless_of_build_order(
     case: tuple[list[str], list[int], set[int]],
 ) -> None:
-    """Also where some cannot be judged: then the next one in turn is."""
+    """If it cannot be judged, the next program in order is judged."""
     programs, order, failing = case
 
     async def all_of_them() -> tuple[list[int], list[str | None]]:
@@ -221,7 +221,7 @@ ADDING = Problem(
 
 
 def renamed(*wrongs: str) -> dict[str, str]:
-    """Programs by number: each wrong in one of these ways, with all names."""
+    """Return programs by number. Each is wrong in another way, with all names renamed."""
     codes = (
         SUM.format(a=a, b=b, comment=f"number {n}" * (n + 1), wrong=wrong)
         for wrong in wrongs

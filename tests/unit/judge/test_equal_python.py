@@ -1,4 +1,4 @@
-"""Python is equal to its own text only: of two programs that differ, each gets its own verdict."""
+"""Python programs are equal only if their texts are equal."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ADDING = Problem(
 async def test_similar_python_programs_get_separate_verdicts(
     tmp_path: Path, store: Store, swapped: bool
 ) -> None:
-    """Whichever of two comes first."""
+    """In either order."""
     of = {f"{name}: {n}": code for name, pair in PAIRS.items() for n, code in enumerate(pair)}
     codes = dict(sorted(of.items(), key=lambda one: one[0][-1], reverse=swapped))
     call, found, _ = await scored(tmp_path / "scored", store, ADDING, "python", codes)

@@ -1,4 +1,4 @@
-"""What a job on a server may carry and what it asks for."""
+"""The size and the limits of jobs for servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hard stop: who does something all the time, but gets nowhere, runs once more, alone."""
+"""The hard stop of a test without progress, which is then repeated alone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ int main() {
 
 
 class Counting(EmbeddedEngine):
-    """How many tests each run job had."""
+    """Records how many tests each run job had."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store=store, slots=2)
@@ -56,9 +56,9 @@ class Counting(EmbeddedEngine):
 async def judged(
     engine: Counting, store: Store, *after: float, code: str = WAITS, limits: Limits = LIMITS
 ) -> SubmissionResult:
-    """By the seconds after which the program has done what it does on each test.
+    """Judge a program that ends after these seconds on each test.
 
-    They count from when it has been judged once: on a busy machine a build takes longer than they are.
+    The seconds are counted after a first run, because a build on a busy machine takes longer.
     """
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
         submission = Submission(key="1", problem_id="stalling", code=code)
@@ -119,7 +119,7 @@ int main() {
 
 
 async def test_idle_test_run_alone_fails_only_that_test(store: Store) -> None:
-    """What kept it from that before was the machine's, and no load is a verdict."""
+    """Before, the machine's load may have prevented it, which gives no verdict."""
     result = await judged(engine := Counting(store), store, 0.9, 0, 0, code=SPINS_THEN_SLEEPS, limits=SHORTER)
     statuses = [test.status for test in result.tests]
     assert statuses == [Verdict.TLE, Verdict.AC, Verdict.AC], (result, engine.tests)
@@ -130,9 +130,9 @@ async def test_idle_test_run_alone_fails_only_that_test(store: Store) -> None:
 
 
 class Stalling(FakeEngine):
-    """An engine whose tests stall as their inputs say: never, always, once, or once and then they sleep.
+    """An engine whose tests stall never, always, once, or once and then sleep, as their inputs say.
 
-    Or are killed from outside, once or always.
+    Other inputs are killed from outside, once or always.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ async def test_stalled_tests_get_verdicts_after_repeat_alone(
 
 
 async def test_second_kill_alone_is_a_judge_failure() -> None:
-    """By no limit, and not by itself: then it was the machine."""
+    """It was killed neither by a limit nor by itself."""
     engine = Stalling()
     with pytest.raises(JudgeFailure, match="killed from outside") as failed:
         await ends(engine, ["never", "killed"])

@@ -1,4 +1,4 @@
-"""A header that many programs include is compiled once it pays."""
+"""A header that many programs include is precompiled when it saves time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def kinds(engine: FakeEngine) -> list[str]:
 
 
 def uses(engine: FakeEngine, name: str) -> list[bool]:
-    """Return for each submission whether its build has a file of that name, in a folder of its own."""
+    """Return for each submission whether its build has a file of that name."""
     builds = [job for job in engine.builds if job.keep == ("submission",)]
     paths = [[file.name for file in job.files if file.name.endswith(f"/{name}")] for job in builds]
     folders = [path.partition("/")[0] for found in paths for path in found]

@@ -1,4 +1,4 @@
-"""A right solution in the submission's place shows who is to blame for a judging program that fails."""
+"""A right solution instead of the submission shows whether a failed judging program is to blame."""
 
 from __future__ import annotations
 

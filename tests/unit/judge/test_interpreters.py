@@ -1,4 +1,4 @@
-"""The Python that is chosen for submissions, and what is said where it lacks a package."""
+"""The Python that runs submissions, and messages about missing packages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ECHO = "print('out', input().split()[1])\n"
 
 
 def environment(folder: Path, package: str = "networkx") -> Path:
-    """A virtual environment with one of the packages that programs import, and something beside it."""
+    """Make a virtual environment with one package, and another file next to it."""
     system = find_python()
     assert system is not None
     subprocess.run([system.path, "-m", "venv", "--without-pip", str(folder)], check=True)
@@ -42,7 +42,7 @@ def environment(folder: Path, package: str = "networkx") -> Path:
 
 @pytest.fixture(scope="session")
 def outside() -> Iterator[Path]:
-    """A folder that boxes may be shown: neither a system's folder nor /tmp, of which they have their own."""
+    """Return a folder that sandboxes may show: neither a system folder nor below /tmp."""
     folder = Path(tempfile.mkdtemp(prefix="ioi-eval-test-", dir="/var/tmp"))
     folder.chmod(0o755)
     yield folder
@@ -134,7 +134,7 @@ async def test_promised_packages_are_checked_before_first_job(scorer: Scorer, py
 
 
 async def test_failed_import_of_trusted_solution_is_module_missing(scorer: Scorer) -> None:
-    """It is trusted, so nobody chooses anything by it."""
+    """A trusted solution cannot use it to avoid a verdict."""
     code = "import numpy\nprint('out', input().split()[1])\n"
     with pytest.raises(ModuleMissing, match="the solution imports numpy") as caught:
         await scorer.judge.but(trusts=True).judge(COUNTED, submission(code, language="python"))
@@ -143,7 +143,7 @@ async def test_failed_import_of_trusted_solution_is_module_missing(scorer: Score
 
 @pytest.fixture
 def own(python: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
-    """As a trainer has it that says nothing but the variable."""
+    """Return a runtime whose only setting is the environment variable of the interpreter."""
     monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
     monkeypatch.delenv("PISTON_ENDPOINTS", raising=False)
     monkeypatch.setenv("IOI_EVAL_PYTHON", str(python))
@@ -191,7 +191,7 @@ def test_caller_interpreter_is_found_with_its_packages(python: Path, monkeypatch
 def test_caller_interpreter_in_home_is_refused_if_packages_would_miss(
     python: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The newest lacks a package that the caller's has, so that programs would fail by no fault of theirs."""
+    """The newest system interpreter lacks one of the caller's packages, so that right programs would fail."""
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setenv("HOME", str(python.parent.parent))
     found = find_python("caller")
@@ -230,7 +230,7 @@ def test_newest_interpreter_is_chosen_if_only_it_has_promised_packages(
 def test_packages_from_pythonpath_refuse_caller_interpreter(
     python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The caller can import them, and programs cannot."""
+    """The caller can import them, but programs cannot."""
     (tmp_path / "numpy.py").touch()
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -281,7 +281,7 @@ CODES = [
 def test_replaced_evaluator_runs_programs_with_caller_packages(
     python: Path, shared_cache: Path, codes: list[str]
 ) -> None:
-    """As in the packages, which run programs with the interpreter that runs them."""
+    """The original packages also run programs with their own interpreter."""
     environment = {**os.environ, "IOI_EVAL_CACHE": str(shared_cache)}
     words = [sys.executable, "-c", EVALUATED, python, *codes]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
@@ -296,7 +296,7 @@ def test_examined_interpreter_lists_folders_to_show(python: Path) -> None:
 
 
 def test_interpreter_identity_changes_with_package_version(python: Path) -> None:
-    """Its solutions of a benchmark are judged again then: what runs them is part of what they are kept by."""
+    """Results of benchmark solutions are stored by this identity, and are then judged again."""
     (packages,) = python.parent.parent.glob("lib/python3*/site-packages")
     found = list[str]()
     for version in ("3.1", "3.2", ""):

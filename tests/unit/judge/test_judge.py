@@ -55,7 +55,7 @@ UNANSWERED = Test(name="t0", input=Blob.of("1"))
 
 
 def made(value: Any) -> Any:
-    """A value of a type that a type checker refuses."""
+    """Return a value of a wrong type without an error of the type checker."""
     return value
 
 
@@ -102,7 +102,7 @@ def made(value: Any) -> Any:
 async def test_unjudgeable_problem_is_input_error(
     changes: dict[str, Any], field: str | None, words: str
 ) -> None:
-    """Packages with such are; a problem made in Python would have got tidy numbers."""
+    """Packages with such values are refused when they are read."""
     wrong = msgspec.structs.replace(problem(1), **changes)
     engine = FakeEngine({0: 1.0})
     async with scoring(engine) as scorer:
@@ -113,7 +113,7 @@ async def test_unjudgeable_problem_is_input_error(
 
 @pytest.mark.parametrize("code", [b"print()", NAN, Path("a.py")])
 async def test_submission_code_that_is_no_str_is_input_error(code: Any) -> None:
-    """A frame's empty cell is NaN: neither a program nor the word that there is none."""
+    """An empty cell of a data frame is NaN."""
     engine = FakeEngine({0: 1.0})
     async with scoring(engine) as scorer:
         with pytest.raises(InputError, match=r"a program must be a str, not .*Give a str") as caught:
@@ -167,7 +167,7 @@ async def test_judge_with_other_options_uses_its_own_schedule() -> None:
 
 
 async def test_tests_held_in_memory_are_freed_with_their_problem() -> None:
-    """A trainer's rows bring them, megabytes each, and hardly a row comes again."""
+    """A trainer's rows contain megabytes of tests, and are rarely judged again."""
     size, most, engine = 4 << 20, 20, FakeEngine()
     async with scoring(engine) as scorer:
         tracemalloc.start()
@@ -205,7 +205,7 @@ async def test_equal_tests_run_once() -> None:
 
 
 async def test_equal_tests_are_scored_by_points_of_their_own_group() -> None:
-    """Tests of equal contents are worth what their groups say, so they are not one test."""
+    """Equal tests of groups with different points are separate tests."""
     twins = tuple(Test(name=name, input=Blob.of("x"), full=full) for name, full in (("a", None), ("b", 25.0)))
     checker = Checker(
         kind=CheckerKind.ICPC, sources=(NamedBlob(name="v.cpp", content=Blob.of("")),), full=100
@@ -216,7 +216,7 @@ async def test_equal_tests_are_scored_by_points_of_their_own_group() -> None:
 
 
 async def test_testlib_ok_scores_full_points_of_test() -> None:
-    """Its exit code for that says no number of points."""
+    """Its exit code contains no number of points."""
     tests = (Test(name="a", input=Blob.of("x"), full=20.0), Test(name="b", input=Blob.of("y")))
     sources = (NamedBlob(name="c.cpp", content=Blob.of("")),)
     checker = Checker(kind=CheckerKind.TESTLIB, sources=sources, full=80)
@@ -489,7 +489,7 @@ def test_score_sync_scores_and_caches_builds(tmp_path: Path) -> None:
 
 
 class Upgraded(FakeEngine):
-    """Its interpreter is another one once the first test has run, and then has no jobs for the old one."""
+    """An engine whose interpreter changes after the first test, and then accepts no jobs for the old one."""
 
     def __init__(self) -> None:
         super().__init__({3: 0.0})
@@ -509,7 +509,7 @@ class Upgraded(FakeEngine):
 
 
 async def test_tests_are_rerun_if_interpreter_changes_between_batches(tmp_path: Path) -> None:
-    """The one that the row names: what another one made of the first tests does not count."""
+    """All results of a row are from the interpreter that the row names."""
     engine = Upgraded()
     options = JudgeOptions(max_tests=1, all_tests=True)
     async with Scorer(engine, store=Store(tmp_path / "store"), options=options) as scorer:

@@ -1,4 +1,4 @@
-"""What can never be judged here is known before anything is built, asked for or paid."""
+"""Problems that cannot be judged are found before anything is built or requested."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 async def test_impossible_problem_is_input_error_for_all_entry_points(name: str) -> None:
-    """Also for a submission without code, which would have got its 0 of nothing."""
+    """Even for a submission without code, which needs no test to score 0."""
     changes, reason = IMPOSSIBLE[name]
     engine, wrong = FakeEngine(), problem(**changes)
     async with Scorer(engine) as scorer:

@@ -1,4 +1,4 @@
-"""Judge and artifacts on the embedded engine, with the compiler and the proctor that there are."""
+"""The judge on the embedded engine, with real compilers and a real proctor."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ASKS = '#include <cstdio>\nint n();\nint main() { printf("%d", n()); }\n'
 async def test_file_edited_after_reading_problem_is_judge_failure(
     scorer: Scorer, tmp_path: Path, name: str
 ) -> None:
-    """Results would be of other files than the problem's hash says, and so would programs that are kept."""
+    """Otherwise results and cached programs would be stored under the digest of the old files."""
     files = {"grader.cpp": f"{ASKS}// {tmp_path}", "answer": "2\n"}
 
     def read() -> Problem:
@@ -168,7 +168,7 @@ NESTED = (
     ids=["nested", "list", "constants"],
 )  # fmt: skip
 async def test_compiler_out_of_memory_is_cached_compile_error(store: Store, language: str, code: str) -> None:
-    """Nobody chooses to be unscored by a source that its compiler is killed for."""
+    """Otherwise a source could choose to be unscored."""
     memory = 1 << (26 if language == "python" else 28)
     builds, engine = BuildOptions(limits=BuildLimits(memory=memory)), Counting(store=store)
     async with Scorer(engine, store=store, builds=builds) as scorer:
@@ -179,7 +179,7 @@ async def test_compiler_out_of_memory_is_cached_compile_error(store: Store, lang
 
 
 class Counting(EmbeddedEngine):
-    """How many builds there were."""
+    """Counts builds."""
 
     builds = 0
 
@@ -190,7 +190,7 @@ class Counting(EmbeddedEngine):
 
 @pytest.mark.parametrize("language", ["c++", "c", "python", "pypy", "java", "rust", "go"])
 async def test_compiler_over_sandbox_memory_is_compile_error(store: Store, language: str) -> None:
-    """Interpreters take a word in less time than lies between two looks at their memory."""
+    """Interpreters may allocate and fail between two polls of their memory."""
     require_language(language)
     code = "anything\n" * (200_000 if language in ("python", "pypy") else 1)
     builds = BuildOptions(limits=BuildLimits(memory=12 << 20))
@@ -214,7 +214,7 @@ async def test_cpp_grader_is_linked_with_submission(scorer: Scorer) -> None:
 
 
 async def test_c_grader_is_linked_with_c_submissions_only(scorer: Scorer) -> None:
-    """The same header for both; C++ submissions have no grader here, which is not their fault."""
+    """C++ submissions have no grader here, which is a judge failure."""
     main = '#include <stdio.h>\n#include "sum.h"\nint main(void) { int a, b;\n'
     main += 'if (scanf("%d %d", &a, &b) == 2) printf("%d\\n", add(a, b)); return 0; }\n'
     files = (

@@ -1,4 +1,4 @@
-"""Judging by classic jobs: which package judges what, what stops early, what is the fault of the server."""
+"""Judging by classic jobs: the choice of the package, early stops, and faults of servers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Answer = JobResult | EngineUnavailable
 
 
 class Cluster(FakeEngine):
-    """Answers classic jobs; `answer` sees the input of the test."""
+    """An engine that runs classic jobs. `answer` gets the input of the test."""
 
     def __init__(
         self, *runtimes: str, answer: Callable[[str], Answer] = lambda _: GOOD, **limits: Any
@@ -120,7 +120,7 @@ async def test_classic_jobs_are_used_with_only_cms_packages(tmp_path: Path) -> N
 async def test_grader_that_does_not_compile_by_itself_is_a_judge_failure(
     tmp_path: Path, by_itself: bool
 ) -> None:
-    """A submission may have caused it, by a macro: a job with an empty one tells."""
+    """A submission may cause it by a macro, so the grader is built again with an empty submission."""
 
     class Server(Cluster):
         async def execute(self, job: Job, check: object = None) -> JobResult:

@@ -1,4 +1,4 @@
-"""ONLINE_JUDGE: defined for the problems of judges that define it, and for no others."""
+"""ONLINE_JUDGE is defined only for problems of judges that define it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def engine(request: pytest.FixtureRequest, store: Store) -> AsyncIterator[
 
 
 async def verdicts(scorer: Scorer, code: str, language: str) -> list[str]:
-    """With and without, as one batch has them: neither takes the result of the other."""
+    """Return the verdicts with and without the definition. Neither result is reused for the other."""
     deduplication, found = Deduplication(), list[str]()
     for online in (True, False):
         submission = Submission(key=str(online), problem_id="echo", code=code, language=language)

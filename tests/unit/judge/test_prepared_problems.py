@@ -1,4 +1,4 @@
-"""What is worked out once for a problem, and for how many problems it is kept."""
+"""The preparation of problems, and how many prepared problems are cached."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def large(number: int) -> Problem:
 
 
 async def test_few_large_prepared_problems_are_cached() -> None:
-    """A trainer's rows hold their tests in memory, and hardly one comes again. Small ones are kept."""
+    """A trainer's rows keep tests in memory and are rarely judged again. Small problems are cached."""
     artifacts = await opened()
     small = [problem(id=f"{number}") for number in range(200)]
     assert prepared_on(artifacts, small) == (kept := prepared_on(artifacts, small))

@@ -75,7 +75,7 @@ async def test_build_job_contains_sources_and_script_without_tests(tmp_path: Pat
 
 
 async def test_local_proctor_is_used_only_for_same_architecture_after_change(tmp_path: Path) -> None:
-    """Programs from another machine run only on servers of its architecture."""
+    """Locally built programs run only on servers of the same architecture."""
     engine, here = FakeEngine(), FakeEngine()
     usual, own = Blob.of(b"of the servers"), Blob.of(b"built here")
     engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), proctor=usual)
@@ -130,7 +130,7 @@ async def test_sources_differing_in_apparent_comments_are_built_separately(
 
 
 async def test_store_smaller_than_a_program_still_builds_it(tmp_path: Path) -> None:
-    """Its limit is the judge's own. Whoever gave 10 MB had CE for each program in C++."""
+    """A store limit of 10 MB must not make every C++ program CE."""
     store = Store(tmp_path / "store", limit=10)
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         for source in (HELLO, HELLO + ";", HELLO):
@@ -287,7 +287,7 @@ TEMPLATE = "{-# LANGUAGE TemplateHaskell #-}\nmain = $(undefined)\n"
 async def test_haskell_source_that_kills_its_build_is_a_compile_error(
     tmp_path: Path, stages: list[Ending]
 ) -> None:
-    """It may kill all that is in its box, or close the folder, and was unscored by that."""
+    """It can kill all processes of its sandbox or close the folder, and must not be unscored for that."""
     ghc = Toolchain(command="ghc", path="/usr/bin/ghc", version="9", identity="ghc 9")
     profile = msgspec.structs.replace(fake_capabilities(), toolchains={"ghc": ghc})
     for number, (code, more) in enumerate([(TEMPLATE, []), (TEMPLATE, [FAULTY]), ("main = print 1\n", [])]):
@@ -363,7 +363,7 @@ async def test_checker_is_built_once(tmp_path: Path) -> None:
 
 
 class Meeting(FakeEngine):
-    """No build goes on before two are under way."""
+    """An engine on which no build continues before two have started."""
 
     def __init__(self, profile: Capabilities) -> None:
         super().__init__(capabilities=profile)
@@ -504,7 +504,7 @@ async def test_evicted_checker_is_built_again_for_same_problem(tmp_path: Path) -
 
 
 async def test_problems_of_same_name_are_distinguished_by_content() -> None:
-    """Also those that a garbage collector has put in each other's place."""
+    """Even if they have the same memory address, one after the other."""
     engine = FakeEngine({0: 1.0})
     test = Test(name="a", input=Blob.of("1"), answer=Blob.of("1"))
     async with Scorer(engine) as scorer:

@@ -119,7 +119,7 @@ def test_problem_id_unfit_as_file_name_is_replaced_in_source_name(name: str) -> 
 
 @pytest.mark.parametrize("language", [language.name for language in LANGUAGES if not language.links_grader])
 def test_source_name_ignores_problem_id_without_grader(language: str) -> None:
-    """Go takes `pair_test.go` for a test, Pascal `math.pas` for the unit `math`."""
+    """Go treats `pair_test.go` as a test, and Pascal treats `math.pas` as the unit `math`."""
     program = submitted(language=language)
     names = [
         {file.name for file in submission_recipe(plain_problem(id=id), program, LIMITS).sources}

@@ -1,4 +1,4 @@
-"""Names and sizes of a submission's sources: whatever they are, the submission is judged."""
+"""Submissions with unusable source names or sizes are still judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the judge asks of an engine for every task type, and what it makes of the answers."""
+"""The jobs that the judge sends for each task type, and the meaning of the replies."""
 
 from __future__ import annotations
 

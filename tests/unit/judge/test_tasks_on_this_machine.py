@@ -1,4 +1,4 @@
-"""Every task type and every kind of checker, from a problem to its points, on the embedded engine."""
+"""Every task type and every kind of checker on the embedded engine."""
 
 from __future__ import annotations
 
@@ -386,7 +386,7 @@ int main(int argc, char** argv) {
 
 
 async def test_testlib_partial_points_are_relative_to_test_points(scorer: Scorer) -> None:
-    """`points` counts points; `partially correct (N)` is N of 200, however much a test is worth."""
+    """`points` are absolute; `partially correct (N)` is N of 200."""
     checker = program(CheckerKind.TESTLIB, named("c.cpp", PARTS), full=40.0)
     asked = task(TaskType.BATCH, ("1", "partially correct (50)"), ("2", "points 5"), checker=checker)
     tests = tuple(msgspec.structs.replace(test, full=10.0) for test in asked.tests)

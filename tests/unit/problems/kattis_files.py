@@ -1,4 +1,4 @@
-"""Small packages in the ICPC's format that tests write themselves."""
+"""Small packages in the ICPC's format."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ GROUPS: Mapping[str, str | None] = {
 
 
 def write(folder: Path, files: Mapping[str, str | None] | None = None, *, header: str | None = None) -> Path:
-    """`files` replaces contents or, with None, leaves files out."""
+    """Write a package. `files` replaces contents, or omits files with None."""
     own = {"problem.yaml": header} if header is not None else {}
     for name, content in {**FILES, **(files or {}), **own}.items():
         if content is not None:

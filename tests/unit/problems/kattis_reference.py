@@ -1,6 +1,7 @@
-"""The ICPC's format once more, in its own words: verdicts and scores as lines that go through a grader each.
+"""A second implementation of grading in the ICPC's format.
 
-An independent formulation of what `ioi_eval.rules.grading` and the subtasks of packages must come to.
+Verdicts and scores are lines that pass through a grader for each group. Tests compare
+`ioi_eval.rules.grading` and the subtasks of packages with it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _USUAL = {"on_reject": "break", "grader_flags": "", "accept_score": 1, "reject_s
 
 
 def default_grader(lines: list[Result], flags: list[str]) -> Result:
-    """What the default grader prints for what it is given."""
+    """Return the output of the default grader for its input."""
     verdicts, scores = [verdict for verdict, _ in lines], [score for _, score in lines]
     mode, aggregate = "worst_error", "sum"
     for flag in flags:
@@ -36,9 +37,10 @@ def default_grader(lines: list[Result], flags: list[str]) -> Result:
 def judge(
     folder: Mapping[str, Any], verdicts: Mapping[str, str], above: Mapping[str, Any], place: str = ""
 ) -> Result:
-    """`folder`: a mapping of names to folders, to None (a test), or under `settings` to what its file says.
+    """Return the grader's output for a folder.
 
-    Settings that a folder does not say are those above it; `ignore_sample` is for the root alone.
+    `folder` maps names to folders, to None for a test, and `settings` to the contents of its file. Missing
+    settings are inherited; `ignore_sample` is only for the root.
     """
     settings = {**above, **folder["settings"]}
     flags = str(settings["grader_flags"]).split()
@@ -57,6 +59,6 @@ def judge(
 
 
 def official_points(data: Mapping[str, Any], verdicts: Mapping[str, str]) -> float:
-    """What a submission gets: nothing unless it is accepted."""
+    """Return the points of a submission, which are 0 unless it is accepted."""
     verdict, score = judge(data, verdicts, _USUAL)
     return score if verdict == "AC" else 0.0

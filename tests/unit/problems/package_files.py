@@ -1,4 +1,4 @@
-"""Small packages that tests write themselves."""
+"""Small packages in CMS's format."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_CHECKER: Mapping[str, None] = {"checker/checker.cpp": None, "checker/testlib.
 
 
 class Write:
-    """Writes packages below one folder."""
+    """Writes packages into a folder."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -54,7 +54,10 @@ class Write:
         drop: str = "",
         **fields: Any,
     ) -> Path:
-        """`files` replaces contents or, with None, leaves files out; keywords are fields of problem.json."""
+        """Write a package.
+
+        `files` replaces contents, or omits files with None. Keywords are fields of problem.json.
+        """
         folder = self._root / place
         header = {key: value for key, value in {**HEADER, **fields}.items() if key != drop}
         contents = {"problem.json": json.dumps(header), **FILES, **(files or {})}
@@ -68,7 +71,7 @@ class Write:
 
 
 def zipped(folder: Path, archive: Path, top: str = "") -> Path:
-    """A zip of a package folder; `top` is the folder that holds everything in it."""
+    """Write a zip of a package folder. `top` is the folder that contains all members."""
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as sink:
         for path in sorted(folder.rglob("*")):
             sink.write(path, Path(top) / path.relative_to(folder))

@@ -1,4 +1,4 @@
-"""Archives are extracted once, whole, and nothing of them lands anywhere else."""
+"""Archives are extracted once and completely, and only into their folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def extracted(archive: Path, cache: Path, limits: ArchiveLimits | None = None) -
 
 
 def left(cache: Path) -> list[str]:
-    """All files in the cache."""
+    """Return all files in the cache."""
     return [str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file()]
 
 
@@ -155,7 +155,7 @@ def test_archive_with_wrong_size_is_refused(tmp_path: Path) -> None:
 
 
 def test_overlapping_members_are_refused(tmp_path: Path) -> None:
-    """Many entries of the directory that point at one piece of data: the shape of the worst bombs."""
+    """Many directory entries that share one piece of data are the worst archive bombs."""
     archive = make(tmp_path / "a.zip", *((f"file{number}", bytes(range(256)) * 40) for number in range(3)))
     with zipfile.ZipFile(archive) as opened:
         infos = opened.infolist()

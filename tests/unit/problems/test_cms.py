@@ -1,4 +1,4 @@
-"""Packages for the contest system: names, encodings, any header."""
+"""CMS packages: names, encodings, and arbitrary headers."""
 
 from __future__ import annotations
 

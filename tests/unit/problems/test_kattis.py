@@ -1,4 +1,4 @@
-"""Packages in the format of the ICPC: names, any header, languages that are left out."""
+"""ICPC packages: names, arbitrary headers, and excluded languages."""
 
 from __future__ import annotations
 

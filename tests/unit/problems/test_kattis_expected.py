@@ -1,4 +1,4 @@
-"""What authors of packages in the ICPC's format expect: submissions.yaml, and a tag with a score."""
+"""Expectations in ICPC packages: submissions.yaml, and a tag with a score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups in the ICPC's format that the package's own grader grades."""
+"""Groups of ICPC packages with the package's own grader."""
 
 from __future__ import annotations
 

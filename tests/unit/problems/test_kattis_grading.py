@@ -1,4 +1,4 @@
-"""Whatever groups say, subtasks add up to the points that the format gives: against a second formulation."""
+"""Points of arbitrary groups in ICPC packages equal those of a second implementation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def packages(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, name: str = "") -> DataGroup:
-    """As the package's reader makes it of a folder."""
+    """Return a grading tree as the package's reader makes it from a folder."""
     values = {**above, **folder["settings"]}
     below = {part: f"{name}/{part}" if name else part for part in sorted(set(folder) - {"settings"})}
     tests = [Test(name=path, input=Blob.of(path)) for part, path in below.items() if folder[part] is None]
@@ -122,7 +122,7 @@ def test_kattis_verdict_without_scoring_equals_reference_implementation(
 
 
 def _only_verdicts(folder: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with a point for every test and group, so that being accepted shows in the points."""
+    """Return the groups with one point for each test and group, so that points show acceptance."""
     settings = {**folder["settings"], "accept_score": 1, "reject_score": 1}
     inner = {
         name: _only_verdicts(part) if part else part for name, part in folder.items() if name != "settings"

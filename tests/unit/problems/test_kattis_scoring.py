@@ -1,4 +1,4 @@
-"""Scoring problems in the ICPC's format: groups become subtasks with points."""
+"""Scoring problems of ICPC packages: groups become subtasks with points."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TWO_SAMPLES = {
 def test_rejected_sample_group_earns_its_points(
     tmp_path: Path, everything: str, sample: str, rejected: float, accepted: float
 ) -> None:
-    """The format looks at the last group that was judged, which is the sample's where that is rejected."""
+    """By the format the last judged group counts, which is the sample if it is rejected."""
     files = {**TWO_SAMPLES, "data/testdata.yaml": everything, "data/sample/testdata.yaml": sample}
     problem = sound(write(tmp_path / "p", files, header=SCORING))
     assert earned(problem, wrong="sample/2") == rejected

@@ -1,4 +1,4 @@
-"""The ICPC's format in its younger versions: 2023-07-draft and 2025-09."""
+"""ICPC packages in the versions 2023-07-draft and 2025-09."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GROUPS = {
 
 
 def groups(folder: Path, *settings: str, secret: str = "", **files: str) -> Path:
-    """A package with a group for each of two settings."""
+    """Write a package with a group for each of two settings."""
     own = {GROUP.format(n): said for n, said in enumerate(settings, 1)}
     whole = {"data/secret/test_group.yaml": secret} if secret else {}
     return write(folder / "p", {**GROUPS, **own, **whole, **files}, header=SCORING)

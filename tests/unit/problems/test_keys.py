@@ -1,4 +1,4 @@
-"""Classes of keys read the values of an object in a package's file, and report wrong and unknown keys."""
+"""Classes of keys read an object in a package's file, and report wrong and unknown keys."""
 
 from __future__ import annotations
 

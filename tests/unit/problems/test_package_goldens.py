@@ -1,4 +1,7 @@
-"""Packages in tests/data/packages: `pytest --update` on this file writes what is read from each."""
+"""Packages in tests/data/packages are read or refused as expected.
+
+`pytest --update` on this file writes the results.
+"""
 
 from __future__ import annotations
 

@@ -18,14 +18,14 @@ HEADER: dict[str, Any] = json.loads(FILES["problem.json"])
 
 
 def keys(title: str) -> list[str]:
-    """The keys in the first column of the table under a heading."""
+    """Return the keys in the first column of the table under a heading."""
     section = PAGE.split(f" {title}\n", 1)[1].split("\n#", 1)[0]
     cells = re.findall(r"^\| (`[^|]*) \|", section, re.M)
     return list(dict.fromkeys(key for cell in cells for key in re.findall(r"`([^`]+)`", cell)))
 
 
 def write(folder: Path, **changes: Any) -> Path:
-    """The page's example, with other contents of some files."""
+    """Write the page's example with other contents of some files."""
     for test in ("a", "b", "c"):
         for suffix in (".in", ".out"):
             (folder / "tests").mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def write(folder: Path, **changes: Any) -> Path:
 
 
 def fields(folder: Path) -> set[str]:
-    """What is complained of, by the key."""
+    """Return the keys that have errors."""
     return {error.field for error in read(folder, "lamps").errors}
 
 
@@ -94,7 +94,7 @@ def test_documented_subtask_keys_are_read(tmp_path: Path, key: str) -> None:
 
 
 def test_packages_page_tables_are_found() -> None:
-    """No key goes untried because a heading was renamed."""
+    """Otherwise a renamed heading would leave keys untested."""
     assert len(keys("`problem.json`")) == 16
     assert len(keys("`task_type_params`")) == 9
     assert len(keys("`checker` as an object")) == 7

@@ -1,4 +1,4 @@
-"""Sources are found, loaded, checked and told apart."""
+"""Problem sources are found, loaded and checked."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_zip_without_package_is_input_error(tmp_path: Path, cache: Path) -> None
 
 
 def test_nested_zip_is_input_error(write_package: Write, tmp_path: Path, cache: Path) -> None:
-    """As of a contest's folder, where both packages are read."""
+    """In a contest's folder both packages are read."""
     folder = write_package("contest/sum").parent
     zipped(write_package("other", code="other"), folder / "other.zip")
     assert list(load_problems(folder, cache=cache)) == ["other", "sum"]
@@ -155,7 +155,7 @@ def test_check_problems_reports_all_errors_of_each_package(write_package: Write,
 def test_unreadable_package_folder_is_input_error(
     write_package: Write, cache: Path, monkeypatch: pytest.MonkeyPatch, listed: bool
 ) -> None:
-    """As of packages that root has copied. Without their subtasks they would be worth other points."""
+    """For example subtasks that root has copied. Without them the package would have other points."""
     package = write_package()
     closed, scandir, access = str(package / "subtasks"), os.scandir, os.access
 
@@ -176,7 +176,7 @@ def test_unreadable_package_folder_is_input_error(
 
 @pytest.mark.parametrize("link", ["tests/2-01.in", "checker/checker.cpp", "subtasks/02-all.json"])
 def test_broken_link_in_package_is_input_error(write_package: Write, cache: Path, link: str) -> None:
-    """As those of git-annex before it has fetched anything. The package would be worth other points."""
+    """git-annex leaves such links for files that it has not fetched."""
     package = write_package(files={link: None, "tests/2-01.out": None} if "tests" in link else {link: None})
     (package / link).symlink_to("nowhere")
     with pytest.raises(InputError, match=rf"{link}: cannot be read \(a broken link\)"):
@@ -194,7 +194,7 @@ def test_broken_link_in_unread_folder_is_ignored(write_package: Write, cache: Pa
 
 
 def test_extracted_desktop_metadata_is_ignored(write_package: Write, cache: Path) -> None:
-    """It has the folders of the package, with a hidden file for each of its files."""
+    """It has the package's folders, with a hidden file for each file."""
     root = write_package("sum").parent
     for name in ("problem.json", "tests/1-01.in", "subtasks/01-small.json"):
         place = root / "__MACOSX" / "sum" / name
@@ -222,7 +222,7 @@ def test_hydro_package_is_refused_by_its_name(tmp_path: Path, cache: Path, confi
 
 
 def test_non_utf8_file_names_are_refused_or_ignored(write_package: Write, cache: Path) -> None:
-    """As those of older archives, where Linux keeps any bytes."""
+    """Older archives have such names, and Linux accepts any bytes."""
     folder = write_package()
     odd = os.fsdecode(b"caf\xe9")
     (folder / "solutions" / odd).mkdir()
@@ -366,7 +366,7 @@ def test_hidden_files_in_problem_folders_are_skipped(tmp_path: Path) -> None:
 
 @needs_plugin("dmoj")
 def test_package_of_two_formats_is_noted(write_package: Write, cache: Path) -> None:
-    """Which of them is read decides what tests are worth."""
+    """The format that is read decides the points of tests."""
     folder = write_package(files={"init.yml": "test_cases: [{in: tests/1-01.in, out: tests/1-01.out}]"})
     (package,) = check_problems(folder, cache=cache)
     assert package.format == "DMOJ"

@@ -1,4 +1,4 @@
-"""What packages say to contestants, and what a model is asked with."""
+"""Statements and attachments of packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages of the preparation system; tests/data/packages/tps holds what is read from them."""
+"""Packages of TPS. tests/data/packages/tps has the expected problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of pages in a real browser share: Chromium, pages, axe, a keyboard."""
+"""Helpers of browser tests: Chromium, pages, axe, and a keyboard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDED = set[str]()
 
 
 def errors(browser: Any) -> list[str]:
-    """Return what the browser calls an error since the last call, but for what it says of an ended server."""
+    """Return the browser's errors since the last call, except about a server that was stopped."""
     severe = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
     return [message for message in severe if not message.startswith(tuple(ENDED))]
 
@@ -29,7 +29,7 @@ def media(browser: Any, kind: str = "", scheme: str = "light") -> None:
 
 
 def pages(folder: Path) -> list[Path]:
-    """One of each kind."""
+    """Return one page of each kind."""
     beside = folder / "report"
     kinds = (sorted(beside.glob(f"{kind}-*.html"))[0] for kind in ("problem", "submission"))
     return [folder / "report.html", beside / ALL, *kinds]
@@ -56,7 +56,7 @@ _AXE_RUN = """
 
 
 def violations(browser: Any) -> list[tuple[str, str, int]]:
-    """What axe finds: which rule, where first, how often."""
+    """Return axe's violations: the rule, its first place, and their number."""
     if not AXE.is_file():
         skip_or_fail_in_ci(f"axe (npm install --prefix {AXE.parents[2]} axe-core)")
     browser.execute_script(AXE.read_text())
@@ -100,7 +100,7 @@ def press(browser: Any, *keys: str) -> None:
 
 
 def reach(browser: Any, selector: str) -> None:
-    """By Tab alone, from the top of the page: once it is there, the page takes no further one."""
+    """Move the focus to an element by Tab alone, from the top of the page."""
     browser.execute_script(
         """
         document.activeElement.blur();
@@ -120,7 +120,7 @@ def reach(browser: Any, selector: str) -> None:
 
 
 def check_tabs(browser: Any) -> None:
-    """Tab comes to every control, and each shows that it has been come to."""
+    """Check that Tab reaches every control, and that each control shows its focus."""
     number = browser.execute_script(_CONTROLS)
     press(browser, *[TAB] * (number + 2))
     missed, unseen = browser.execute_script("return [window.missed(), window.unseen]")

@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def nothing_went_wrong(browser: Any) -> Iterator[None]:
-    """No page says an error, and none asks anything but the disk."""
+    """Check that no page logs an error or loads anything but files."""
     yield
     media(browser)
     assert errors(browser) == []

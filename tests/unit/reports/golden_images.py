@@ -1,8 +1,7 @@
-"""Pictures of the report's pages as they ought to look, small, and how one is compared with another.
+"""Small images of the report's pages, and a comparison of images.
 
-To take them anew, after a change that is meant to be seen:
-
-    PYTHONPATH=tests .venv/bin/python tests/unit/reports/golden_images.py
+To update them after an intended change, run PYTHONPATH=tests .venv/bin/python
+tests/unit/reports/golden_images.py
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _COMPARE = """
 
 
 def made_with(browser: Any) -> dict[str, str]:
-    """What another picture of the same page would come of."""
+    """Return the versions that change an image: the browser and the fonts."""
     command = ["fc-match", "-f", "%{family}", "system-ui"]
     font = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return {"chromium": browser.capabilities["browserVersion"].partition(".")[0], "font": font}
@@ -81,7 +80,7 @@ def taken(browser: Any, folder: Path, name: str) -> bytes:
 
 
 def unlike(browser: Any, one: bytes, other: bytes) -> float:
-    """The share of cells in which two pictures are of other colours; 1 where their sizes differ."""
+    """Return the share of cells with different colours, or 1 if the sizes differ."""
     browser.get("about:blank")
     pictures = (base64.b64encode(picture).decode() for picture in (one, other))
     return float(browser.execute_async_script(_COMPARE, *pictures, _CELL, _FAR))

@@ -1,4 +1,4 @@
-"""The pages in a real browser, from files: what works, what is asked for, what axe finds, what is saved."""
+"""The report's pages in a real browser: their functions, requests, axe violations, and saved files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def chosen(browser: Any, folder: Path, choices: str) -> None:
 
 
 def shown(browser: Any, selector: str) -> list[list[str]]:
-    """Return the rows of a table that are there, without columns that are hidden."""
+    """Return the visible rows of a table, without hidden columns."""
     return browser.execute_script(
         "return [...document.querySelectorAll(arguments[0])].map((row) =>"
         " [...row.cells].filter((cell) => !cell.hidden).map((cell) => cell.textContent))",
@@ -85,7 +85,10 @@ def test_report_tabs_show_one_part_and_set_url_fragment(folder: Path, browser: A
 
 
 def languages(folder: Path) -> Path:
-    """Two models and two problems, each with a program in both languages; Python solves what C++ does not."""
+    """Write a run of two models and two problems with programs in two languages.
+
+    Python solves what C++ does not.
+    """
     rows = []
     for place, name in enumerate(("even", "odd")):
         of = msgspec.structs.replace(
@@ -172,7 +175,7 @@ def test_model_filter_hides_curves_in_figures(folder: Path, browser: Any) -> Non
 
 
 def test_interactive_board_compares_models_like_report_comparison(browser: Any, folder: Path) -> None:
-    """The same words and numbers, whatever the differences are."""
+    """With the same sentences and numbers."""
     dice = random.Random(7)
     cases = [[0.0] * 9, [0.25] * 6, [0.0004] * 20, [-1.0]]
     for number in (0, 2, 5, 6, 7, 11, 12, 13, 40, 33, 320):
@@ -204,7 +207,7 @@ def test_interactive_board_ranks_models_like_report_tables(browser: Any, folder:
 
 
 def compared_models(browser: Any, folder: Path, solved: list[str]) -> str:
-    """Return the answer on otter, which solves these, and heron, which solves none."""
+    """Return the comparison of otter, which solves these problems, and heron, which solves none."""
     rows = []
     for of in map(problem, solved):
         for model, statuses in (("otter", {}), ("heron", {"1-a": Verdict.WA})):
@@ -219,7 +222,7 @@ def compared_models(browser: Any, folder: Path, solved: list[str]) -> str:
 def test_comparison_of_fewer_than_six_problems_shows_no_difference(
     tmp_path: Path, browser: Any, problems: int, words: str
 ) -> None:
-    """Five differences of one sign come by chance more often than once in twenty times."""
+    """Five differences of one sign are not significant at 5 %."""
     answer = compared_models(browser, tmp_path / "run", [f"p{place}" for place in range(problems)])
     assert answer.startswith(words)
     assert ("fewer than 6 problems" in answer) == (problems == 5)
@@ -228,7 +231,7 @@ def test_comparison_of_fewer_than_six_problems_shows_no_difference(
 
 @pytest.fixture(scope="module")
 def named_alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixty problems that two models solve, whose long names differ in the middle; one of them often."""
+    """Write a run of sixty problems and two models, with long names that differ in the middle."""
     rows = []
     names = [f"problem-{place:02}" for place in range(60)]
     for of in [msgspec.structs.replace(problem(name), difficulty=name[-1]) for name in names]:
@@ -243,7 +246,7 @@ def named_alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_long_column_names_are_shortened_distinctly(named_alike: Path, browser: Any) -> None:
-    """The whole name stands in the head's title and in a saved table."""
+    """The full name is in the heading's title and in saved tables."""
     chosen(browser, named_alike, "#problems")
     heads = browser.find_elements("css selector", "[data-kind=problems] th:nth-child(n+3)")
     assert [head.text for head in heads] == ["…0-instruct-of-november", "…1-instruct-of-november"]
@@ -491,7 +494,7 @@ def test_long_submission_list_is_filtered(recorded_run: Path, browser: Any) -> N
 
 @pytest.mark.parametrize("name", golden_images.PICTURES)
 def test_pages_match_golden_images(recorded_run: Path, browser: Any, name: str) -> None:
-    """By a coarse measure, and only with the fonts and the Chromium that the pictures were taken with."""
+    """By a coarse measure, and only with the fonts and the Chromium version of the images."""
     made_with = json.loads(golden_images.MADE_WITH.read_text())
     if (here := golden_images.made_with(browser)) != made_with:
         pytest.skip(f"the pictures were taken with {made_with}, this is {here}")

@@ -1,4 +1,4 @@
-"""From a submission's page to attempts of the same model and to equal programs, in Chromium."""
+"""Links from a submission's page to other attempts and to equal programs, in Chromium."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ NAV = "nav.attempts"
 
 
 def written(folder: Path, numbers: Iterable[int], *, equal: Iterable[int] = ()) -> Path:
-    """Attempts of one model at one problem; every other one is right, and `equal` repeat the first."""
+    """Write a run of one model's attempts at one problem.
+
+    Every second one is right, and `equal` repeat the first.
+    """
     rows = []
     for number in numbers:
         one = submission(f"k{number}{TEXT}", row={"model": "m", "solution_number": number})
@@ -41,18 +44,18 @@ def address(folder: Path, number: int) -> str:
 
 
 def every(browser: Any, selector: str, name: str) -> list[str]:
-    """A property of all elements, asked for at once."""
+    """Return a property of all elements, in one request."""
     texts = "return [...document.querySelectorAll(arguments[0])].map((one) => one[arguments[1]])"
     return browser.execute_script(texts, selector, name)
 
 
 def said(browser: Any) -> list[str]:
-    """The words of the navigation, keys without what is hostile in them."""
+    """Return the navigation's texts, without hostile parts of keys."""
     return [text.replace(TEXT, "") for text in every(browser, f"{NAV} > *", "textContent")]
 
 
 def test_unchanged_page_links_to_later_attempts(tmp_path: Path, browser: Any) -> None:
-    """It is the same file as before."""
+    """The page's file is unchanged."""
     folder = written(tmp_path / "run", (0, 2, 10))
     write_reports(folder)
     browser.get(address(folder, 10))

@@ -1,4 +1,4 @@
-"""A contest's pages in a real browser: the replay by a slider, hostile names, axe, narrow, dark, on paper."""
+"""A contest's pages in a real browser: replay, hostile names, axe, narrow, dark, and printed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cup(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same with names that nobody checked: of a folder that somebody else wrote."""
+    """Write the contest with unchecked names, as in a folder from elsewhere."""
     folder = tmp_path_factory.mktemp("hostile")
     synchronous(hold_contest)(folder, STEPS)
     path = folder / "cup" / "results.jsonl"
@@ -147,7 +147,7 @@ def test_replay_rounds_points_like_board(cup: Path, browser: Any) -> None:
 
 
 def test_last_gain_column_sorts_by_time(tmp_path: Path, browser: Any) -> None:
-    """Minutes and seconds count, not the hours alone."""
+    """By minutes and seconds too."""
     steps = ((150, "otter"), (20, "heron"), (7300, "lynx"), (90, "crane"))
     synchronous(hold_contest)(tmp_path, [(at, name, "tide", "all") for at, name in sorted(steps)])
     browser.get((tmp_path / "cup" / "report.html").as_uri())
@@ -179,7 +179,7 @@ def test_printed_or_scriptless_contest_page_shows_final_board(cup: Path, browser
 
 @pytest.mark.parametrize("scripts", [True, False])
 def test_printed_long_board_shows_all_rows(tmp_path: Path, browser: Any, scripts: bool) -> None:
-    """On a screen a part of its rows is there, unless scripts are switched off."""
+    """A screen shows a part of the rows, unless scripts are off."""
     synchronous(hold_contest)(tmp_path, [(at, f"p{at}", "tide", "all") for at in range(1, 206)])
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
     try:

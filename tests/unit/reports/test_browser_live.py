@@ -1,4 +1,4 @@
-"""Pages without a mouse, and the live page of `ioi-eval view`, in a real browser."""
+"""Keyboard use of pages, and the live page of `ioi-eval view`, in a real browser."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_folded_table_opens_by_keyboard(tmp_path: Path, browser: Any) -> None:
 
 @contextlib.contextmanager
 def serving(folder: Path, browser: Any) -> Iterator[str]:
-    """The address of `ioi-eval view`. No page says an error as long as it is there."""
+    """Serve `ioi-eval view` and yield its address. No page may log an error meanwhile."""
     viewing = CommandLine(folder.parent, folder.parent / "cache").start("view", folder, "--port", "0")
     try:
         address = viewing.stdout.readline().rpartition(" ")[2].strip()
@@ -83,7 +83,7 @@ def serving(folder: Path, browser: Any) -> Iterator[str]:
 
 @pytest.fixture
 def failing(tmp_path: Path) -> Path:
-    """A run with a submission that could not be judged, and a server that is lost."""
+    """Write a run with an unjudged submission and a lost server."""
     folder = run(tmp_path / "run")
     lost = JudgeFailure("no server answers", remedy="Start one")
     write_run(folder, [], [failure_row(submission("lost", row={"model": "m"}), lost)])
@@ -129,7 +129,7 @@ WAITING = "#include <unistd.h>\nint main() {{ return {} + pause(); }}\n"
 
 
 def test_live_page_follows_running_score_command(tmp_path: Path, shared_cache: Path, browser: Any) -> None:
-    """Rows come, programs run to their limit, and in the end the page says so."""
+    """It shows new rows, running programs, and the end of the run."""
     write_package(tmp_path / "problems" / "add", time_limit=1.0)
     rows = [row(f"slow {one}", WAITING.format(one)) for one in range(12)]
     dump = write_dump(tmp_path / "dump.jsonl", [row("quick", "wrong", model=HOSTILE[0]), *rows])

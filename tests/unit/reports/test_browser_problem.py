@@ -1,4 +1,4 @@
-"""A problem's page with a statement, and a submission's with its output, in Chromium."""
+"""A problem's page with its statement, and a submission's page with its output, in Chromium."""
 
 from __future__ import annotations
 

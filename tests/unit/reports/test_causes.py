@@ -1,4 +1,4 @@
-"""Why submissions have no full marks, bins of difficulties, and numbers by language."""
+"""Causes of failures, ranges of difficulties, and numbers by language."""
 
 from __future__ import annotations
 

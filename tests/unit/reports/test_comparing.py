@@ -1,4 +1,4 @@
-"""Runs side by side."""
+"""Comparison of several runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WRONG = {"3-a": Verdict.WA}
 def run(
     folder: Path, models: dict[str, bool], hashes: dict[str, str] | None = None, *, plain: bool = True
 ) -> Path:
-    """Models that solve everything, or not the last subtask and not the last test."""
+    """Write a run of models that solve everything, or all but the last subtask and the last test."""
     made_of = Fingerprint(dump="d" * 64, problems=hashes or {"sum": "a", "plain": "b"})
     rows = []
     for model, right in models.items():
@@ -68,7 +68,7 @@ def test_models_of_all_runs_are_compared_by_difficulty_and_by_problem(tmp_path: 
 
 
 def ranked(folder: Path, solved: dict[str, int], problems: int = 7) -> Path:
-    """Models, and how many of the problems each solves."""
+    """Write a run of models that solve these numbers of problems."""
     rows = []
     for model, number in solved.items():
         for place in range(problems):
@@ -94,7 +94,7 @@ def test_comparison_lists_changed_ranks_of_models(tmp_path: Path) -> None:
 
 
 def test_models_within_interval_share_rank(tmp_path: Path) -> None:
-    """Five more of seven problems may be chance, six are not."""
+    """A lead of five of seven problems may be chance, six may not."""
     before = ranked(tmp_path / "old", {"m1": 7, "m2": 7, "m3": 7})
     after = ranked(tmp_path / "new", {"m1": 0, "m2": 5, "m3": 6})
     found = changed_ranks(summary(before), summary(after))

@@ -1,4 +1,4 @@
-"""Two runs of the same submissions beside each other."""
+"""Differences between two runs of the same submissions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ Judged = Mapping[str, Mapping[str, Verdict]]
 
 
 def run(folder: Path, judged: Judged, made_of: Fingerprint = OLD, **fields: Any) -> Path:
-    """Submissions by key, `plain-...` for the other problem, with the tests that are not right."""
+    """Write a run of submissions by key, with their failed tests.
+
+    Keys `plain-...` are of the other problem.
+    """
     rows = []
     for key, wrong in judged.items():
         of: Problem = PLAIN if key.startswith("plain") else SUM
@@ -110,7 +113,7 @@ def test_difference_reasons_include_problem_compiler_and_options(tmp_path: Path)
 
 
 def test_skipped_test_is_no_reason_for_difference(tmp_path: Path) -> None:
-    """Why it was skipped stands in another test."""
+    """Another test is the reason why it was skipped."""
     skipped: Judged = {"a": {"2-a": Verdict.SKIPPED, "2-b": Verdict.WA}}
     (one,) = compared(tmp_path, {"a": {}}, skipped).changed
     assert one.why == ("test 2-b: AC -> WA",)
@@ -127,7 +130,7 @@ def test_different_programs_with_same_key_are_not_paired(tmp_path: Path) -> None
 
 
 def from_elsewhere(folder: Path, first: list[Any], second: list[Any]) -> Differences:
-    """Rows of two files that were judged elsewhere."""
+    """Compare two files of foreign rows."""
     for name, rows in (("first", first), ("second", second)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = report_sync([folder / "first.jsonl", folder / "second.jsonl"], out=folder / "runs" / "both")

@@ -1,4 +1,4 @@
-"""Figures show the numbers of the summary, to scale, and their CSV has the same ones."""
+"""Figures show the summary's numbers to scale, and their CSV has the same numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ioi_eval.rules.selection import Budget
 
 
 def rows() -> list[dict[str, Any]]:
-    """One model solves a subtask more by each attempt, the other one begins with all of them."""
+    """Return rows of two models. `up` solves one more subtask with each attempt; `down` begins with all."""
     made = []
     for model, fails in (
         ("up", [{"1-a", "2-a", "3-a"}, {"2-a", "3-a"}, {"3-a"}, set()]),
@@ -106,7 +106,7 @@ def test_filter_data_equals_table_by_problem(of: list[Entry]) -> None:
 def test_filter_data_counts_solved_problems_like_tables(
     tmp_path: Path, worth: tuple[float, ...], mode: ScoreMode
 ) -> None:
-    """Points of solved problems may be rounded, and be less than there are."""
+    """The rounded points of a solved problem may be less than the maximum."""
     parts = zip(SUM.subtasks, worth, strict=True)
     subtasks = tuple(msgspec.structs.replace(part, points=points) for part, points in parts)
     thirds = msgspec.structs.replace(SUM, subtasks=subtasks)
@@ -188,7 +188,7 @@ def test_only_first_eight_curves_are_coloured_and_named() -> None:
 
 
 def test_model_has_same_colour_in_all_figures(of: list[Entry]) -> None:
-    """Also where a figure leaves others out."""
+    """Even if a figure omits other models."""
     first, second = of
     without = msgspec.structs.replace(
         first, model=msgspec.structs.replace(first.model, pass_curve=(), steps=())
@@ -212,7 +212,7 @@ SEEN = {
 
 
 def colours(text: str) -> dict[str, tuple[float, float, float]]:
-    """The linear red, green and blue of each name in a style sheet."""
+    """Return the linear red, green and blue of each name in a style sheet."""
 
     def linear(part: str) -> float:
         value = int(part, 16) / 255

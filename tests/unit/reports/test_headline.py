@@ -1,4 +1,4 @@
-"""The number that counts: which it is, where it stands, and what is said of two models."""
+"""The headline number of a report, and the sentence about two models."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_headline_sentence_describes_difference(values: list[float], expected: s
 
 
 def written(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:
-    """Models with six submissions for each of seven problems, and how many of these are wrong."""
+    """Write a run of models with six submissions for each of seven problems, of which so many are wrong."""
     rows = []
     for place in range(7):
         of = problem(f"p{place}", subtasks=subtasks)

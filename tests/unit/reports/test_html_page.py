@@ -1,4 +1,4 @@
-"""report.html: what came from others is text in it, and nothing else."""
+"""report.html shows all external text as text only."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ PAGE = re.compile(
 
 
 class Reader(HTMLParser):
-    """Collects what a page is made of, and its text; fails where a tag is closed that is not open."""
+    """Collects elements and text of a page. Fails if a tag is closed that is not open."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -145,7 +145,7 @@ def read(page: str) -> Reader:
 
 
 def around(text: str) -> Document:
-    """A document that has the text in every place that there is."""
+    """Return a document with the text in every possible place."""
     drawing = draw_columns(text, [(text, [1])], ["v-ac"], [(text, "v-ac")])
     axis = Axis(title=text, most=2)
     drawing += draw_curves(text, [Series(name=text, points=[(0, 1), (1, 2)])], axis, axis, (1, text))
@@ -231,7 +231,7 @@ def test_hostile_rows_do_not_break_page(tmp_path_factory: pytest.TempPathFactory
 
 
 def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) -> None:
-    """A validation shows feedback; a run shows models, problems, difficulties, tags and reasons."""
+    """A validation shows feedback. A run shows models, problems, difficulties, tags and reasons."""
     for n, text in enumerate(HOSTILE):
         of = submission("k", target_subtask=text, row={"model": text, "difficulty": text, "tags": [text]})
         judged_as = result(of, {"1-a": Verdict.WA}, feedback=text, compiler=text, compile_output=text)

@@ -1,4 +1,4 @@
-"""A report that goes on from the last one: the same bytes as one made from nothing, whatever came between."""
+"""A report that is updated equals a report that is built from nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OWN = {page.INDEX, page.ROWS, ".lock"}  # what the next report needs is no part 
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Make small runs large ones; list how many rows each report counts."""
+    """Let small runs count as large, and record how many rows each report reads."""
     for module, name, value in (
         (page, "MIN_INDEXED_BYTES", 1),
         (page, "_CHUNK_BYTES", 1000),
@@ -62,7 +62,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def same_as_anew(folder: Path, options: ReportOptions | None = None) -> None:
-    """Write the report, and compare it with that of a copy which has the run alone."""
+    """Write the report, and compare it with a report of a copy without its cache."""
     copy = folder.with_name("copy")
     shutil.rmtree(copy, ignore_errors=True)
     copy.mkdir()
@@ -81,7 +81,7 @@ def same_as_anew(folder: Path, options: ReportOptions | None = None) -> None:
 
 
 class History:
-    """A run to which things happen by chance."""
+    """A run with random changes."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.dice, self.number = folder, random.Random(seed), 0
@@ -124,7 +124,7 @@ class History:
             journal.record_failure(failure_row(one, JudgeFailure("no server", phase="run"), of))
 
     def judge_failed(self) -> None:
-        """Rows that come while the line of failures.jsonl still stands."""
+        """Record results of failed submissions, and leave their lines in failures.jsonl."""
         journal = ResultLog.open(self.folder, MADE_OF, any_compiler=True)
         for key in sorted(journal.failed):
             journal.record_result(self.row(*self.of[key]))
@@ -144,7 +144,7 @@ class History:
                 journal.record_result(self.row(*self.of[key]))
 
     def twice(self) -> None:
-        """A row that is there twice is refused, wherever the first is; then it goes."""
+        """Check that a duplicate row is refused, and remove it."""
         path = self.folder / "results.jsonl"
         rows = path.read_bytes()
         path.write_bytes(rows + self.dice.choice(rows.splitlines(keepends=True)))
@@ -154,7 +154,7 @@ class History:
         path.write_bytes(rows)
 
     def torn(self) -> None:
-        """A row that is not whole yet counts with the next report; here it never comes."""
+        """Update the report with a partial row at the end, and remove the partial row."""
         path = self.folder / "results.jsonl"
         rows = path.read_bytes()
         path.write_bytes(rows + rows[: self.dice.randrange(1, 50)])
@@ -195,7 +195,7 @@ def test_incremental_report_equals_full_report(tmp_path: Path, read: list[int], 
 
 
 def grown(folder: Path) -> History:
-    """Fourteen rows with their report, and three more."""
+    """Write fourteen rows with their report, and three more rows."""
     history = History(folder, 7)
     write_run(folder, [history.row(*history.new()) for _ in range(14)], made_of=MADE_OF)
     write_reports(folder)
@@ -222,7 +222,7 @@ def changed_early(folder: Path) -> None:
 
 
 def test_rows_edited_at_same_size_are_read_again(tmp_path: Path, read: list[int]) -> None:
-    """As with an editor, in the middle of the file: its ends are the same, too."""
+    """The edit is in the middle of the file, so that both ends are unchanged."""
     grown(tmp_path / "run")
     write_reports(tmp_path / "run")
     stamp = pages.Stamp.of(tmp_path / "run", ReportOptions())

@@ -1,4 +1,4 @@
-"""Groups, budgets, modes, medals: what summaries say beyond points and verdicts."""
+"""Numbers of models in summaries: groups, budgets, scoring modes, medals."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_unscored_submissions_are_in_no_estimate(tmp_path: Path) -> None:
 
 
 def test_pass_at_k_counts_target_subtask_as_passed(tmp_path: Path) -> None:
-    """Of three that aim at the first subtask two have it; the one for the whole problem has not all."""
+    """Two of three submissions for the first subtask pass it. The one for the whole problem fails."""
     rows = [
         row("a", SUM, WRONG, target="01-small"),
         row("b", SUM, WRONG, target="01-small"),
@@ -139,7 +139,7 @@ def test_conflicting_labels_of_problem_are_resolved_independent_of_order(tmp_pat
     ("seconds", "step"), [(0.0, 0), (0.001, 1), (0.26, 6), (1.01, 21), (9.0, 31), (-1.0, 0)]
 )
 def test_resource_use_is_rounded_up_to_next_step_of_limit(seconds: float, step: int) -> None:
-    """One that takes more than the limit is never counted within it."""
+    """A value above the limit never counts as within it."""
     test = msgspec.structs.replace(result(submission("a")).tests[0], cpu_time=seconds, memory=None)
     judged = msgspec.structs.replace(result(submission("a")), tests=(test,))
     assert list(measure_limit_usage(judged, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [
@@ -181,7 +181,7 @@ def test_candidate_ignores_invalid_columns(columns: dict[str, Any], fields: dict
     ],
 )
 def test_submissions_are_ordered_by_time_before_selection(times: tuple[Any, ...]) -> None:
-    """Also where a clock was put back, or counts seconds. Keys would say the reverse."""
+    """Even if a clock was set back, or counts whole seconds. The order of keys is the reverse."""
     made = [row(f"k{9 - place}", metadata={"timestamp": time}) for place, time in enumerate(times)]
     candidates = [make_attempt(one, read_result(one)) for one in made]
     assert sorted(candidates, key=lambda attempt: attempt.sort_key) == candidates
@@ -218,7 +218,7 @@ def test_compile_errors_do_not_count_as_handed_in(tmp_path: Path) -> None:
 
 
 def test_points_follow_scoring_mode(tmp_path: Path) -> None:
-    """Halves of the points by two submissions, the better one first; then a tokened one and the last."""
+    """Two submissions each earn half of the points, the better one first; then a tokened one and the last."""
     parts = [Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)]
     halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))
     first, second = {TESTS[0]: Verdict.WA}, {TESTS[0]: Verdict.PA, TESTS[1]: Verdict.WA}
@@ -259,7 +259,7 @@ def test_solved_problems_follow_scoring_mode(tmp_path: Path) -> None:
 
 
 def contest(year: int, problems: int = 6) -> list[dict[str, Any]]:
-    """Five problems solved; of the others only half."""
+    """Return a contest with five solved problems, and half of the points of the others."""
     known = known_contests()
     names = (known[year].ids if year in known else [f"{year}-{letter}" for letter in "abcdef"])[:problems]
     return [
@@ -286,7 +286,7 @@ def leading(folder: Path) -> TableBlock:
 
 
 def test_leaderboard_shows_medals_and_intervals(tmp_path: Path) -> None:
-    """Twelve problems of the same worth: the interval holds the share, and three in four samples less."""
+    """Twelve problems with equal points."""
     found = write_run(tmp_path / "run", [*contest(2024), *contest(2019)])
     table = leading(found)
     [line] = [dict(zip(table.heads, row, strict=True)) for row in table.rows]

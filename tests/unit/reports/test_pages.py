@@ -1,4 +1,4 @@
-"""The pages of report/: what they say, that their links lead somewhere, and that they work in a browser."""
+"""The pages in report/: their contents and links."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ CODE = '#include <cstdio>\n\nint main() { puts("</script><b>&"); }\n'
 
 
 def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
-    """Two problems, three models, each with a right, a wrong and a broken submission for each problem."""
+    """Write a run of two problems and three models. Each has a right, a wrong and a broken submission."""
     rows = []
     for of in (SUM, problem("tree", subtasks=False)):
         for model in range(models):
@@ -96,7 +96,7 @@ def test_old_temporary_files_of_reports_are_removed(tmp_path: Path) -> None:
 
 
 def test_temporary_files_of_killed_report_are_removed_at_once(tmp_path: Path) -> None:
-    """At once, not an hour later; also where nothing is left to write."""
+    """Without waiting for an hour, and even if nothing else is written."""
     folder = run(tmp_path / "run")
     with subprocess.Popen(
         [sys.executable, "-c", WRITING, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -271,7 +271,7 @@ def test_report_links_lead_to_existing_targets(tmp_path: Path) -> None:
 def test_limited_pages_cover_failed_sampled_and_best_submissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: PageChoice, number: int
 ) -> None:
-    """Failed and sampled ones, with the best and the examples that the report names. All links work."""
+    """Also the examples that the report names. All links work."""
     monkeypatch.setattr(pages_of_report, "LONGEST_LIST", 7)
     monkeypatch.setattr(pages_of_report, "SAMPLE_SIZE", 9)
     monkeypatch.setattr(pages_of_report, "_MAX_LISTED", 2)
@@ -309,7 +309,7 @@ def test_problem_page_counts_failures_of_each_test(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("other", "subtasks"), [(Verdict.AC, 2), (Verdict.SKIPPED, 1), (Verdict.WA, 1)])
 def test_failed_test_decides_subtask_only_if_all_other_tests_ran(other: Verdict, subtasks: int) -> None:
-    """A test that was skipped might have failed, too: 3-a is in the last subtask."""
+    """A skipped test might have failed too. 3-a is in the last subtask."""
     tests = pages_of_report.TestStatistics()
     tests.add(result(submission("a"), {"2-a": Verdict.WA, "3-a": other}), "m", None)
     assert tests.decided == {"2-a": subtasks}
@@ -360,7 +360,7 @@ def test_only_pages_of_new_rows_are_built(tmp_path: Path) -> None:
 def test_report_update_reads_each_row_once_and_new_rows_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And once more where its page is made."""
+    """The second time to build its page."""
     folder = run(tmp_path / "run")
     added(folder, "new")
     reads, truly = Counter[str](), store_folder.with_confinement
@@ -384,7 +384,7 @@ def test_long_table_hides_rows_after_200() -> None:
 
 
 def test_page_of_a_replaced_row_is_rebuilt(tmp_path: Path) -> None:
-    """A row that was replaced has another place, or other ends, though its key is the same."""
+    """The row has the same key, but another position or other results."""
     folder = run(tmp_path / "run")
     lines = (folder / "results.jsonl").read_bytes().splitlines(keepends=True)
     page, marked = folder / "report" / submission_page("sum-0-0"), lines[0].replace(b"puts", b"gets")
@@ -403,7 +403,7 @@ def test_report_is_rebuilt_for_other_options_or_missing_file(tmp_path: Path) -> 
 
 
 def test_pygments_is_usable_while_another_thread_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its package replaces itself when it is loaded. Who waits for that gets the first one."""
+    """Its package replaces itself during the import, so that another thread may see the first module."""
     first = ModuleType("pygments.formatters")
     first.__path__ = list(pygments.formatters.__path__)
     monkeypatch.setitem(sys.modules, "pygments.formatters", first)
@@ -419,7 +419,7 @@ def test_code_lines_are_numbered_once_each() -> None:
 
 
 def test_slow_to_highlight_program_is_not_coloured() -> None:
-    """Pygments takes 30 s for 20,000 blanks between two words, and the report waited."""
+    """Pygments takes 30 s for 20,000 blanks between two words."""
     for text in (f"int {' ' * 1100}f", "\n" * 1100 + "int f;", "#if 0\n" + "x\n" * 600):
         assert "<span" not in str(numbered(Code(text=text, lexer="cpp")))
     long = f"int x[] = {{{'1, ' * 600}2}};  // {'word ' * 190}\n"

@@ -1,4 +1,4 @@
-"""pass@k never falls as k rises: in no table, figure, CSV or JSON, and on no terminal."""
+"""pass@k never falls as k rises, in any table, figure, CSV or JSON file, or terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TARGETS = [None, *(subtask.name for subtask in SUM.subtasks)]
 
 @st.composite
 def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Of two models any number for each problem and subtask, among them more of those that are hard."""
+    """Draw rows of two models with any number for each problem and subtask."""
     made = list[dict[str, Any]]()
     for model, of, target in itertools.product(("m1", "m2"), PROBLEMS, TARGETS):
         if target and not of.subtasks:
@@ -52,7 +52,7 @@ def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def columns_of_pages(text: str) -> Iterator[list[str]]:
-    """The cells of each line of a table below heads that say pass@k, in rising k."""
+    """Yield the cells of table rows under the headings of pass@k, in rising k."""
     for table in re.findall(r"<table.*?</table>", text, re.DOTALL):
         lines = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL) for line in table.split("<tr")[1:]]
         yield from below([[re.sub("<[^>]*>", "", cell) for cell in line] for line in lines])
@@ -74,7 +74,7 @@ def below(lines: Sequence[Sequence[str]]) -> Iterator[list[str]]:
 
 
 def columns_of_terminal(text: str) -> Iterator[list[str]]:
-    """Cells end where their heads do."""
+    """Yield the cells under the headings of pass@k, which end at the same column."""
     ends: list[int] = []
     for line in text.splitlines():
         if heads := list(re.finditer(r"\S+(?: \S+)*", line)) if "pass@" in line and "  " in line else []:
@@ -110,7 +110,7 @@ def columns_of_json(value: Any) -> Iterator[list[float]]:
 
 
 def never_fall(columns: Iterable[Sequence[str | float]]) -> int:
-    """Return how many numbers there were. A dash is never followed by a number."""
+    """Check that the numbers do not fall and that no number follows a dash. Return how many there are."""
     seen = 0
     for column in columns:
         shown = [
@@ -156,7 +156,7 @@ def test_pass_at_k_never_falls_with_k(one: list[dict[str, Any]], two: list[dict[
 
 
 def test_every_output_format_shows_pass_at_k_values(tmp_path: Path) -> None:
-    """Each reader of this file finds numbers, and one that falls."""
+    """Each reader in this file finds values, and detects one that falls."""
     made = [
         result_row(sent, SUM, result(sent, {} if number else {"1-a": Verdict.WA}))
         for number in range(3)
@@ -174,7 +174,7 @@ def test_every_output_format_shows_pass_at_k_values(tmp_path: Path) -> None:
 
 
 def test_pass_at_k_counts_targets_with_too_few_submissions(tmp_path: Path) -> None:
-    """Two problems, and one subtask of the second that was asked for once."""
+    """Two problems, and a subtask of the second one with a single submission."""
     asked = [(SUM, None)] * 3 + [(PROBLEMS[1], None)] * 2 + [(PROBLEMS[1], TARGETS[1])]
     made = []
     for number, (of, target) in enumerate(asked):

@@ -1,4 +1,4 @@
-"""What a run keeps of its problems, and what reports make of it."""
+"""Descriptions of problems in a run's folder, and their pages."""
 
 from __future__ import annotations
 

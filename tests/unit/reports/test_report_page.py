@@ -54,7 +54,7 @@ def parse(page: str) -> list[Token]:
 
 
 def text_of(token: Token) -> str:
-    """The text that a piece shows; fails where it is more than text."""
+    """Return the text of a Markdown fragment. Fail if it contains anything else."""
     for child in token.children or ():
         assert child.type == "text" or child.type == "text_special", child
     return "".join(child.content for child in token.children or ())
@@ -67,7 +67,7 @@ def page(
 
 
 def cells(page: str) -> list[list[list[str]]]:
-    """Tables, rows, cells. Every row of a table is as long as its head, or something broke out."""
+    """Return tables, rows and cells. Each row must have as many cells as the heading."""
     tables: list[list[list[str]]] = []
     for before, token in itertools.pairwise([Token("", "", 0), *parse(page)]):
         if token.type == "table_open":
@@ -102,7 +102,7 @@ def test_visible_text_is_one_printable_line(text: str) -> None:
 
 
 def test_bare_addresses_are_escaped_in_markdown() -> None:
-    """Some readers make links of bare addresses; a backslash stops them."""
+    """Some readers turn bare addresses into links, which a backslash prevents."""
     assert inline("see https://a.b or www.a.b") == "see https\\://a.b or www\\.a.b"
     assert inline("snake_case 1-a sum.cpp: a:b") == "snake_case 1-a sum.cpp: a:b"
 

@@ -1,4 +1,4 @@
-"""A run as frames."""
+"""The results of a run as data frames."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_folder_without_run_is_input_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["results.jsonl", "failures.jsonl"])
 @pytest.mark.parametrize("broken", ['{"problem_id": "sum"}', '{"key": ["a"]}', "[1]"])
 def test_row_without_key_is_input_error_with_line(some: Results, name: str, broken: str) -> None:
-    """As edited by hand: the call that scores names such a line, too."""
+    """For example after manual edits. `score` reports the line too."""
     path = some.folder / name
     path.write_text(path.read_text() + broken + "\n")
     for call in (some.to_frame, some.summary, lambda: write_reports(some.folder)):
@@ -126,7 +126,7 @@ def test_row_without_key_is_input_error_with_line(some: Results, name: str, brok
 def test_invalid_result_value_is_input_error_with_field(
     some: Results, column: str, value: Any, field: str
 ) -> None:
-    """As edited by hand: file, line and column, in each call that reads results."""
+    """Each call that reads results reports file, line and column."""
     path = some.folder / "results.jsonl"
     first, second = (json.loads(line) for line in path.read_text().splitlines())
     path.write_text(f"{json.dumps(second)}\n{json.dumps({**first, column: value})}\n")
@@ -140,7 +140,7 @@ def test_invalid_result_value_is_input_error_with_field(
 
 @pytest.mark.parametrize("points", [None, 7.0])
 def test_rows_of_two_versions_of_problem_are_input_error(some: Results, points: float | None) -> None:
-    """As of two runs in one file: a subtask is missing, or is worth something else."""
+    """For example if rows of two runs are in one file: subtasks or their points differ."""
     path = some.folder / "results.jsonl"
     row = json.loads(path.read_text().splitlines()[0])
     row["key"], parts = "d", row["all_subtasks_results"]

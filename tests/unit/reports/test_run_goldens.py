@@ -1,6 +1,6 @@
-"""Recorded runs in tests/data/runs: their summary.json and report.md.
+"""Recorded runs in tests/data/runs:
 
-`pytest --update` on this file writes both next to the run; a reviewer reads the difference.
+their summary.json and report.md. `pytest --update` on this file writes both next to the run for a reviewer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements as HTML: Markdown and formulas, and what hostile ones come to."""
+"""Statements as HTML: Markdown, formulas, and hostile statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ioi_eval.reports.statements import StatementHtml, mathml
 
 
 class Elements(HTMLParser):
-    """What a browser would take for elements."""
+    """Collects the elements that a browser would create."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -58,7 +58,7 @@ def test_report_counts_repeated_programs(tmp_path: Path) -> None:
 
 
 def test_duplicate_key_makes_summary_input_error(tmp_path: Path) -> None:
-    """It would count twice, and nobody knows which of the two does."""
+    """It is unknown which of the two rows should count."""
     folder = written(tmp_path / "run", [scored("a"), scored("b")])
     rows = folder / "results.jsonl"
     rows.write_text(rows.read_text() + rows.read_text().splitlines()[0] + "\n")

@@ -1,4 +1,4 @@
-"""`score --trust`: the numbers without the problems that an audit does not trust, next to all numbers."""
+"""`score --trust`: numbers without problems that an audit does not trust, next to all numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assertions in Python become calls and results, and are not run."""
+"""Python assertions are parsed into calls and results, without executing them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_nested_skipped_or_async_tests_raise_cases_error(source: str, said: str)
     ids=["list", "text", "range", "product", "names"],
 )
 def test_huge_constant_in_assertion_raises_cases_error(body: str, said: str) -> None:
-    """A row of a benchmark could take all of the machine's, or minutes, or end in a traceback."""
+    """Otherwise a benchmark row could exhaust the machine's memory or time."""
     with pytest.raises(CasesError, match=said):
         read_assertions(f"def check(candidate):\n    {body}\n", "f")
 
@@ -82,13 +82,13 @@ def test_huge_constant_in_assertion_raises_cases_error(body: str, said: str) -> 
     ],
 )
 def test_undefined_name_in_assertion_raises_cases_error(source: str, name: str) -> None:
-    """A checker that stumbles over them would call every program wrong."""
+    """Otherwise the checker would fail and every program would be wrong."""
     with pytest.raises(CasesError, match=f"the name '{name}', which is not defined"):
         read_assertions(source, "f")
 
 
 def test_method_call_on_class_of_solution_raises_cases_error() -> None:
-    """`add` is also what a set has, and MBPP's functions begin with capitals, too."""
+    """Sets have `add` too, and names of MBPP's functions may begin with capitals."""
     for name, words in (("Bag", "Bag().add(1, 2) == 3"), ("Solution", "Solution().count([1], 2) == 3")):
         with pytest.raises(CasesError, match="that JSON loses"):
             read_assertions(f"from solution import {name}\ndef test_a():\n    assert {words}\n")
@@ -96,7 +96,7 @@ def test_method_call_on_class_of_solution_raises_cases_error() -> None:
 
 
 def test_assertion_on_assigned_result_is_read_as_call() -> None:
-    """As KodCode has it: the call stands in a line of its own, and the row does not name the function."""
+    """In KodCode's rows the call has its own line, and no column names the function."""
     source = "import solution\nfrom solution import f\ndef test_a():\n    r = f(1)\n    assert r == 2\n"
     source += "def test_b():\n    xs = [3]\n    r = f(xs)\n    assert r == [4]\n    assert f(5) == 6\n"
     read = read_assertions(source)

@@ -1,4 +1,4 @@
-"""The best of several submissions, in every mode."""
+"""The best of several submissions in every scoring mode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ioi_eval.rules import scoring, verdicts
 
 
 def scored(key: str, *weighted: float, problem_id: str = "p", precision: int = 2) -> SubmissionResult:
-    """A result with subtasks s0, s1, ... of 100 points each that earned these points, unrounded."""
+    """Return a result with subtasks s0, s1, ... of 100 points each that earned these unrounded points."""
     parts = tuple(
         SubtaskResult(
             problem=problem_id,

@@ -1,4 +1,4 @@
-"""The factor between right solutions and those that are meant to be too slow, by real programs."""
+"""The time factor between right solutions and solutions that are meant to be too slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that stops early gives the scores of a full one."""
+"""A run with early stops gives the scores of a full run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = "abcdefgh"
 
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
-    """Problems of up to 8 tests, some of equal content, some in several subtasks, some in none."""
+    """Draw problems of up to 8 tests: some with equal contents, some in several subtasks, some in none."""
     pool = NAMES[: draw(st.integers(1, len(NAMES)))]
     contents = st.sampled_from("uvwxyz")
     sizes = st.sampled_from([0, 0, 100_000])
@@ -39,7 +39,7 @@ def problems(draw: st.DrawFn) -> Problem:
 
 
 class Case(NamedTuple):
-    """A problem, what a program earns on each content (equal inputs, equal outcomes), how jobs are cut."""
+    """A problem, the outcome of each test content, and how many lines each job returns."""
 
     problem: Problem
     program: Mapping[str, float]
@@ -61,7 +61,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 class Proctor:
-    """The stop rule of docs/protocol.md, written down once more."""
+    """A second implementation of the stop rule in docs/protocol.md."""
 
     def __init__(self, case: Case, *, all_tests: bool = False) -> None:
         self.case, self.all_tests = case, all_tests
@@ -69,7 +69,7 @@ class Proctor:
         self.ran: list[str] = []
 
     def judge(self) -> dict[str, TestResult]:
-        """Jobs, one after the other, until nothing is left that matters."""
+        """Run jobs until no pending test matters."""
         found: dict[str, TestResult] = {}
         while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).live_tests(found):
             before = len(self.ran)
@@ -79,7 +79,7 @@ class Proctor:
         return found
 
     def job(self, batch: Iterable[plan.PlannedTest]) -> Iterator[tuple[plan.PlannedTest, TestResult]]:
-        """What one job says of its tests until it is killed after so many lines."""
+        """Return a job's reports on its tests, cut after this many lines."""
         settled: set[int] = set()
         for planned in itertools.islice(batch, self.case.lines):
             name = planned.test.name

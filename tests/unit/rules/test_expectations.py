@@ -1,4 +1,4 @@
-"""What authors expect of their solutions, in the words of every package format."""
+"""Expected results of solutions, in the keywords of every package format."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_exactly_one_of_correct_partial_and_incorrect_agrees(
     ("share", "expected"), [(0.0, False), (1e-9, True), (0.5, True), (1.0, False)], ids=str
 )
 def test_partially_accepted_requires_part_of_points(share: float, expected: bool) -> None:
-    """A test that passes earns nothing where its group is rejected, and samples are worth nothing."""
+    """A passed test earns nothing if its group is rejected, and samples have no points."""
     assert agrees_with_keyword("partially_accepted", 0.0, {AC, WA}, share=share) is expected
     assert not agrees_with_keyword("partially_accepted", 0.0, {CE}, share=share)
 

@@ -1,4 +1,4 @@
-"""Extraction from long, hostile and random replies; tests/data/replies has those that mean something."""
+"""Extraction from long, hostile and random replies. tests/data/replies has typical replies."""
 
 from __future__ import annotations
 

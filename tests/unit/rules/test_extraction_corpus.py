@@ -1,4 +1,4 @@
-"""Generations as files: NAME.LANGUAGE.txt, and NAME.LANGUAGE.code where there is code in it."""
+"""Replies in files NAME.LANGUAGE.txt, with their code in NAME.LANGUAGE.code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees of groups: what is not seen in points. tests/unit/problems/test_kattis_grading.py has the rest."""
+"""Grading trees, except for points, which tests/unit/problems/test_kattis_grading.py covers."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ RULES = {
 
 @st.composite
 def trees(draw: st.DrawFn) -> Grading:
-    """Trees of at most six tests, each named once."""
+    """Draw trees of at most six tests, each used once."""
     names = iter("abcdef"[: draw(st.integers(1, 6))])
 
     def group(deep: int) -> Grading | None:
@@ -174,7 +174,7 @@ def trees(draw: st.DrawFn) -> Grading:
 
 
 def outcomes(group: Grading, known: dict[str, TestResult]) -> list[dict[str, TestResult]]:
-    """All ways in which the tests without a result may end, right or wrong."""
+    """Yield all outcomes, right or wrong, of the tests without a result."""
     left = [name for name in all_of(group) if name not in known]
     return [
         known
@@ -215,7 +215,7 @@ def test_skipping_unneeded_tests_keeps_score(tree: Grading, said: dict[str, Verd
 
 
 def unknown(tree: Grading, known: dict[str, TestResult]) -> dict[str, TestResult]:
-    """SKIPPED for every test without a result."""
+    """Return SKIPPED for every test without a result."""
     names = (name for name in all_of(tree) if name not in known)
     return {name: TestResult(test_name=name, score=0.0, status=Verdict.SKIPPED) for name in names}
 

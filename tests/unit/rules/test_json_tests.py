@@ -1,4 +1,4 @@
-"""Tests written as JSON, as APPS and LiveCodeBench have them."""
+"""JSON tests in the formats of APPS and LiveCodeBench."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_function_cases_have_arguments_and_results() -> None:
 def test_function_arguments_are_read_from_list_lines_or_single_value(
     given: Any, wanted: Any, case: Case
 ) -> None:
-    """Of lines the result is written as they are; elsewhere a text is a text."""
+    """A string result is JSON if the arguments are lines, and otherwise a string."""
     compact = json.dumps({"inputs": [given], "outputs": [wanted], "fn_name": "f"}, separators=(",", ":"))
     for form in (compact, json.loads(compact)):
         assert read_cases(form).cases == (case,)
@@ -168,7 +168,7 @@ def test_call_arguments_are_read_line_by_line(arguments: list[Any], result: Any)
 
 @pytest.mark.parametrize("name", ["two words", "1f", "f()", "Solution.", ".f", "f\n", "\ud800"])
 def test_invalid_function_name_raises_cases_error(name: str) -> None:
-    """Else every program would be wrong."""
+    """Otherwise every program would be wrong."""
     cases = Cases(cases=(Case("[1]", "[2]"),), function=name)
     with pytest.raises(CasesError, match="is not the name of a function"):
         with_cases(Problem(id="p"), cases, Blob.of)

@@ -1,4 +1,4 @@
-"""The rule of limits: numbers that must hang together wherever they are used."""
+"""Derived limits and timeouts, which must be consistent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_plan_limits_derive_hard_stop_from_wall_time() -> None:
 
 @given(SECONDS, st.integers(1, 100))
 def test_manager_limits_exceed_those_of_submission(cpu_time: float, processes: int) -> None:
-    """On the same clock: by idling and by the hard stop."""
+    """For the idle time and the hard stop."""
     submission = Limits.contest(cpu_time, None)
     own = make_plan_limits(cpu_time=cpu_time, wall_time=max_idle_time(submission), memory=None)
     manager = make_manager_limits(submission, processes, cpu_time=10.0, more_time=10.0, memory=1)
@@ -42,7 +42,7 @@ def test_manager_limits_exceed_those_of_submission(cpu_time: float, processes: i
 
 @given(st.integers(1, 10**7), st.booleans(), st.integers(1, 10**7))
 def test_client_timeout_exceeds_stage_limits(timeout: int, strict: bool, most: int) -> None:
-    """Those who wait for a stage wait for longer than it may take by the clock of who runs it."""
+    """A client waits longer than a stage may take by the server's clock."""
     assert max_wait_for_stage(timeout) * 1000 > hard_stop_after(timeout)
     times = ServerTimes(run=most, strict=strict)
     sent = extend_limits(Job(files=(), run_timeout=timeout), times)
@@ -58,7 +58,7 @@ def test_requested_timeout_stays_within_server_limit(timeout: int, most: int) ->
 
 @pytest.mark.parametrize(("checker", "seconds"), [(0.0, 10 + 5 * 3.5), (20.0, 10 + 5 * 23.5 + 20)])
 def test_job_run_time_covers_all_tests_and_checkers(checker: float, seconds: float) -> None:
-    """A checker runs once more, on the answer, where it has run out of its time."""
+    """A checker that exceeds its time runs once more on the answer."""
     assert max_job_idle_time(Limits.contest(1.0, None), 5, manager=None, checker=checker) == seconds
 
 
@@ -71,7 +71,7 @@ def test_test_without_limits_gets_default_idle_time() -> None:
     ("seconds", "found"), [(1.001, 1001), (2.3, 2300), (0.0015, 2), (0.0001, 1), (None, None)]
 )
 def test_milliseconds_are_rounded_up(seconds: float | None, found: int | None) -> None:
-    """1.001 * 1000 is a little less than 1001 in floats; a limit of nothing would end every program."""
+    """1.001 * 1000 is slightly less than 1001 as a float, and a limit of 0 would end every program."""
     assert to_milliseconds(seconds) == found
 
 

@@ -59,7 +59,7 @@ def test_pass_at_k_rises_with_passes_and_with_k(scored: int, data: st.DataObject
 
 
 def test_pass_at_k_is_unbiased() -> None:
-    """Over all ways to see some of many submissions the mean is right; that of the usual shortcut is not."""
+    """The mean over all samples of submissions is exact, unlike with the usual shortcut."""
     many = [True] * 3 + [False] * 7
     truth = pass_at_k(10, 3, 2)
     seen = [sum(some) for some in itertools.combinations(many, 4)]
@@ -126,7 +126,7 @@ def test_bootstrap_interval_lies_within_values(values: list[float]) -> None:
 
 
 def test_bootstrap_interval_agrees_with_all_samples() -> None:
-    """Of three values all 27 samples can be written down; those drawn are spread like them."""
+    """For three values all 27 samples are enumerated."""
     values = [0.0, 0.4, 1.0]
     means = sorted(math.fsum(some) / 3 for some in itertools.product(values, repeat=3))
     low, high = bootstrap_interval(values, level=0.8)
@@ -151,7 +151,7 @@ def test_interval_of_equal_values_is_point_and_of_one_value_none() -> None:
 
 
 def test_interval_of_many_problems_agrees_with_normal_approximation() -> None:
-    """Ten thousand problems, of which 30 % pass: against the interval of all there is to know about them."""
+    """Ten thousand problems, of which 30 % are passed."""
     values = [1.0] * 3000 + [0.0] * 7000
     low, high = bootstrap_interval(values)
     assert low is not None and high is not None

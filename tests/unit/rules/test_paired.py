@@ -1,4 +1,4 @@
-"""The difference of two models: its interval is the sign-flip test's, so that the two never disagree."""
+"""The difference of two models. Its interval is that of the sign-flip test, so that both agree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARES = st.integers(-20, 20).map(lambda twentieth: twentieth / 20)
 
 
 def chance(values: list[float], shift: float = 0.0) -> float:
-    """Return the share of all choices of signs that give as large a sum, by brute force."""
+    """Return the share of all sign choices whose sum is at least as large, by brute force."""
     moved = [value - shift for value in values]
     signs = itertools.product((1, -1), repeat=len(moved))
     sums = [abs(math.fsum(a * b for a, b in zip(moved, chosen, strict=True))) for chosen in signs]
@@ -70,7 +70,7 @@ def test_difference_rounded_to_zero_is_not_significant(number: int) -> None:
 
 @pytest.mark.parametrize("alike", [8, 30])
 def test_interval_of_equal_models_contains_zero_in_95_percent(alike: int) -> None:
-    """Each model has 5 submissions for each problem. Of few problems equal sums make it a little more."""
+    """Each model has 5 submissions per problem. With few problems equal sums raise the share."""
     dice, held = random.Random(3), 0
     for _ in range(300):
         values = []

@@ -1,4 +1,4 @@
-"""Early stopping gives the scores of a full run, fails fast, and runs everything that matters."""
+"""Plans with early stops give the scores of a full run, fail early, and run all tests that matter."""
 
 from __future__ import annotations
 
@@ -103,7 +103,6 @@ def test_missing_and_empty_answers_differ() -> None:
 
 
 def test_tests_with_other_points_or_arguments_are_planned_separately() -> None:
-    """By other points, or by other arguments of the checker."""
     same = make_test("a", "x")
     others = Test(name="b", input=same.input, answer=same.answer, full=2.0), make_test("c", "x")
     told = Test(name="d", input=same.input, answer=same.answer, arguments=("--strict",))

@@ -1,4 +1,4 @@
-"""Repairs of programs, and programs found as other pipelines find them."""
+"""Repairs of programs, and extraction rules of other pipelines."""
 
 from __future__ import annotations
 

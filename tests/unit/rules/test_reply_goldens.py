@@ -1,7 +1,8 @@
-"""Replies of models in tests/data/replies: the program that is found in each, or why there is none.
+"""Model replies in tests/data/replies:
 
-A line of `NAME.jsonl` is a reply and the language of the program. Without a language, `NAME.expected` has the
-reason for a missing program. `pytest --update` on this file writes `NAME.expected`.
+the extracted program, or the reason why there is none. A line of `NAME.jsonl` is a reply and the language of
+its program. Without a language, `NAME.expected` has the reason. `pytest --update` on this file writes
+`NAME.expected`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one reader of a row's tests, which benchmarks and rewards use."""
+"""The reader of a row's tests, which benchmarks and rewards share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ioi_eval.rules.row_tests import read_tests
 
 @pytest.fixture(autouse=True, scope="module")
 def engines_are_closed(shared_cache: Path) -> Iterator[None]:
-    """Rewards open an engine for all calls of a process."""
+    """Close the engine that rewards open for all calls of a process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOI_EVAL_CACHE", str(shared_cache))
         yield

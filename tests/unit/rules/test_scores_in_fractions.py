@@ -1,4 +1,4 @@
-"""Score types, modes and rounding against another formulation: exact fractions, and decimals that are cut."""
+"""Score types, modes and rounding agree with a second implementation in exact fractions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RUNS = st.lists(OUTCOMES, min_size=len(NAMES), max_size=len(NAMES))
 
 
 def share(subtask: Subtask, outcomes: Sequence[float]) -> Fraction:
-    """The contest system's words, in exact numbers."""
+    """Return the score of a subtask by CMS's definition, as a fraction."""
     exact = [Fraction(outcomes[NAMES.index(name)]) for name in subtask.tests]
     if subtask.score_type is ScoreType.SUM:
         return sum(exact, Fraction(0)) / len(exact)
@@ -56,7 +56,7 @@ def share(subtask: Subtask, outcomes: Sequence[float]) -> Fraction:
 
 
 def rounded(number: float, digits: int) -> float:
-    """Every digit of the binary number, cut to so many; a tie goes to the even one."""
+    """Round the exact binary number to a number of digits; ties go to the even digit."""
     exact = Context(prec=2000)
     return float(Decimal(number).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN, exact))
 

@@ -1,4 +1,4 @@
-"""Scores of subtasks, submissions and problems, row by row, and what must hold for all of them."""
+"""Scores of subtasks, submissions and problems."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_candidates_are_ordered_by_samples_length_and_number() -> None:
 
 
 def test_solved_subtask_uses_no_more_submissions() -> None:
-    """The pipeline in use goes on handing in for subtasks that it has solved."""
+    """The original pipeline continues to submit for solved subtasks."""
     solving = [candidate(f"full{n}", (1, 0, 1), "02-full") for n in range(60)]
     trying = [candidate(f"few{n:02}", (1, 0, 0), "01-few") for n in range(60)]
     chosen = keys(select_limited([*solving, *trying], 50))
@@ -153,7 +153,7 @@ def test_selection_does_not_depend_on_judging_order(made: list[Attempt], dice: r
 def test_selection_does_not_use_scores_before_submission(
     made: list[Attempt], number: int, data: st.DataObject
 ) -> None:
-    """What a submission scores, beyond the samples, shows only after it was handed in."""
+    """A score beyond the samples is known only after the submission."""
     chosen = select_limited(made, number)
     others = [one for one in made if one not in chosen]
     changed = [
@@ -175,7 +175,7 @@ def test_selection_does_not_use_scores_before_submission(
 
 @given(pools())
 def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
-    """One turn after another: the next target in turn that is not solved and has something left."""
+    """In each round the next unsolved target with candidates left is chosen."""
     turns = [None, "02-full", "01-few"]
     left = {
         turn: [one for one in made if one.result.compiles and known_target(one) == turn] for turn in turns
@@ -233,7 +233,7 @@ def test_candidates_are_ordered_by_number_and_key(first: Attempt, second: Attemp
 
 @pytest.mark.parametrize(("first", "second"), [("s01", "s1"), ("s", "s0")])
 def test_selection_order_of_keys_differing_in_leading_zeros_is_stable(first: str, second: str) -> None:
-    """Else the order of judging, in which rows come, would decide which one is handed in."""
+    """Otherwise the order of rows would decide."""
     made = candidate(first, (0, 1, 0)), candidate(second, (0, 0, 1))
     for rows in (made, made[::-1]):
         pool = SubmissionPool(1)

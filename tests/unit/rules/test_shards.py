@@ -1,4 +1,4 @@
-"""Shards: each row is in one of them, on every machine and in every call."""
+"""Each row belongs to one shard, on every machine and in every call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_shards_are_of_similar_size() -> None:
 
 
 def test_shard_of_a_key_is_stable() -> None:
-    """It is the first 8 bytes of SHA-256 as a number, modulo the number of shards."""
+    """It is the first 8 bytes of SHA-256 as an integer, modulo the number of shards."""
     five = [
         next(index for index in range(1, 6) if Shard(index=index, number=5).contains(key)) for key in "abcdef"
     ]

@@ -1,4 +1,4 @@
-"""What each line of the proctor and each reply of a classic job is called, row by row."""
+"""The verdict of each report of the proctor, and of each reply of a classic job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that has some rows."""
+"""A fixture of a run with some rows."""
 
 from __future__ import annotations
 

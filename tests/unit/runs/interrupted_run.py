@@ -1,4 +1,7 @@
-"""A run that a test kills: python interrupted_run.py FOLDER NUMBER. Says `begun`, then opens the journal."""
+"""A run that a test kills:
+
+python interrupted_run.py FOLDER NUMBER. It prints `begun` and opens the result log.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ FINGERPRINT = Fingerprint(
 
 
 def start(folder: Path, number: int) -> subprocess.Popen[str]:
-    """This script as a process of its own."""
+    """Start this script as a process."""
     root = Path(__file__).parents[3]
     paths = [
         str(root),
@@ -40,14 +43,14 @@ def start(folder: Path, number: int) -> subprocess.Popen[str]:
 
 
 def submissions(number: int) -> Iterator[Submission]:
-    """A third of them are equal to an earlier one."""
+    """Return submissions. A third of them are equal to an earlier one."""
     for n in range(number):
         code, columns = f"// {n - 7 if n % 3 == 0 else n}", {"model": "m", "text": "é" * (n % 50)}
         yield submission(f"row-{n:05}", code=code, row=columns)
 
 
 class FakeJudge:
-    """The same code gets the same result always; one time in twenty the judge cannot say."""
+    """A judge with the same result for the same code. Every twentieth time it fails."""
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         await asyncio.sleep(random.random() * 0.004)

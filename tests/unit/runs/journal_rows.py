@@ -1,4 +1,4 @@
-"""Rows of a run, and what it was made of."""
+"""Rows of a run, and its fingerprint."""
 
 from __future__ import annotations
 

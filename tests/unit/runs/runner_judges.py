@@ -1,4 +1,4 @@
-"""A judge that answers as it is told, and a run with it."""
+"""A judge with given results, and runs that use it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROBLEMS = {"sum": SUM, "tree": problem("tree")}
 
 
 class FakeJudge:
-    """Answers by `replies`: a result, or an error to raise; counts who is judged, and how many at once."""
+    """A judge whose results or errors come from `replies`. It counts judged and concurrent submissions."""
 
     def __init__(
         self, replies: Callable[[Submission], Any] | None = None, pause: Callable[[], int] = lambda: 1

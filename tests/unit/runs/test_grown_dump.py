@@ -1,4 +1,4 @@
-"""A run goes on with a dump that has grown at its end: only its new rows are read."""
+"""A run continues with a dump that has grown at its end: only its new rows are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ioi_eval.testing import FakeEngine
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the numbers of the lines that are read for submissions. All dumps count as large."""
+    """Return the lines that are read. All dumps count as large."""
     lines, read_rows_or_errors = list[int](), dump_reader.read_rows_or_errors
 
     def reading(path: Path, *start: Any) -> Iterator[Any]:
@@ -62,7 +62,7 @@ def write(dump: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def checkout(folder: Path, more: str = "") -> Path:
-    """Copy the package's Python sources; `more` goes into the reader of rows."""
+    """Copy the package's Python sources, and append `more` to the reader of rows."""
     for path in PACKAGE.rglob("*.py"):
         copy = folder / path.relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)

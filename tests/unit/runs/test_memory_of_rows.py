@@ -1,4 +1,4 @@
-"""What a row of a run takes of memory while the run goes on."""
+"""The memory that each row of a run needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_OF_DUMP = 45
 
 
 def taken(make: Callable[[], Any]) -> float:
-    """Return the bytes a row that something holds."""
+    """Return the memory per row in bytes."""
     gc.collect()
     tracemalloc.start()
     try:

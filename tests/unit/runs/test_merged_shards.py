@@ -1,4 +1,4 @@
-"""A run by shards: what each call judges, and that their report is that of one run."""
+"""Runs in shards: what each call judges, and that the merged report equals that of one run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = 40
 
 
 def outcome(test: FakeTest) -> float | Broken:
-    """By the row's number: every fifth fails in the judge, others fail one of the four tests, or none."""
+    """Return a result by the row's number: every fifth fails in the judge, others fail one test or none."""
     number = int(test.source.partition("row_")[2].partition(";")[0])
     return Broken("no disk") if number % 5 == 4 else float(number % 5 != test.index)
 
@@ -59,7 +59,7 @@ def write(path: Path, rows: Any) -> Path:
 def scored(
     dump: Path, problems: Path, out: Path, shard: str = "", judged: int | None = None, **more: Any
 ) -> Path:
-    """Score a dump, or a shard of it. `judged`: how many rows the call must judge."""
+    """Score a dump or a shard of it. `judged` is the expected number of judged rows."""
     chosen = {"selection": Selection(shard=Shard.of(shard) if shard else None), **more}
     done = score_dump_sync(dump, problems, out=out, engine=FakeEngine(outcome), **chosen)
     assert judged is None or done.call.judged == judged
@@ -74,7 +74,7 @@ def by_shards(dump: Path, problems: Path, number: int, of: str = "part", **more:
 
 
 def summary_of(folder: Path) -> Mapping[str, Any]:
-    """Return a summary without its date, which only runs of more than a second have."""
+    """Return a summary without its date."""
     summary: Mapping[str, Any] = json.loads((folder / "summary.json").read_text())
     return {name: value for name, value in summary.items() if name != "date"}
 
@@ -86,7 +86,7 @@ def report_of(folder: Path) -> str:
 
 @pytest.mark.parametrize("number", [3, 16])
 def test_merged_shards_report_equals_report_of_one_run(dump: Path, problems: Path, number: int) -> None:
-    """Of 16 shards of 40 rows some are empty."""
+    """Many 16 64 of 40 rows some are empty."""
     whole = scored(dump, problems, dump.with_name("whole"))
     shards = by_shards(dump, problems, number)
     keys = [each["key"] for shard in shards for each in read_rows(shard)]
@@ -111,7 +111,7 @@ def test_single_shard_equals_whole_run(dump: Path, problems: Path) -> None:
 
 
 def test_merged_shards_count_rejected_rows_like_one_run(tmp_path: Path, problems: Path) -> None:
-    """Rows that are left out, and rows that are there twice."""
+    """Rejected rows and duplicate rows."""
     lines = [row(number) for number in range(12)]
     lines += [
         lines[3],
@@ -143,7 +143,7 @@ def test_shards_select_same_rows_as_one_run(dump: Path, problems: Path, choice: 
 def test_large_dump_in_shards_reports_like_one_run(
     dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its first rows are judged while the others are looked through."""
+    """Its first rows are judged while the others are scanned."""
     whole = scored(dump, problems, dump.with_name("whole"))
     monkeypatch.setattr(dumps, "LARGE_DUMP_BYTES", 0)
     monkeypatch.setattr(dumps, "SAMPLED_ROWS", 10)
@@ -264,7 +264,7 @@ def test_shard_of_a_changed_problem_is_refused(dump: Path, problems: Path, tmp_p
 
 
 def refuses(folders: list[Path], *words: str) -> None:
-    """Assert that a report of the folders is refused with each of the words, and that nothing is written."""
+    """Check that a report of the folders is refused with these words, and that nothing is written."""
     before = sorted(folders[0].parent.rglob("*"))
     with pytest.raises(InputError) as refused:
         report_sync(folders)

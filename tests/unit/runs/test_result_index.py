@@ -21,7 +21,7 @@ from ioi_eval.store.result_log import INDEX, ResultLog
 
 @pytest.fixture(autouse=True)
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The keys of rows of results.jsonl whose heads are read, of runs that all count as large."""
+    """Record the keys of rows that are read from results.jsonl. All runs count as large."""
     found = list[str]()
 
     def reading(path: Path, kind: Any, *more: Any) -> Iterable[tuple[int, Any]]:
@@ -48,7 +48,7 @@ def write(folder: Path, *names: str, made_of: Fingerprint = MADE_OF) -> None:
 
 
 def check(folder: Path, *names: str) -> None:
-    """All that a journal says of rows is what is in the file."""
+    """Check that a result log agrees with the file."""
     with ResultLog.open(folder, MADE_OF) as journal:
         assert [*journal.done] == [*names] == keys(folder)
         assert journal.problems == ({"sum"} if names else set())
@@ -77,7 +77,7 @@ def test_compiler_of_indexed_rows_must_not_change(folder: Path) -> None:
 
 
 def killed_with(folder: Path, index: bytes, *names: str) -> None:
-    """Rows of a writer that was killed after it wrote the index."""
+    """Return the rows of a writer that was killed after it wrote the index."""
     write(folder, *names)
     (folder / INDEX).write_bytes(index)
 

@@ -244,7 +244,7 @@ def test_second_process_in_the_same_folder_is_refused(scored: Path) -> None:
 
 
 def test_lock_on_a_removed_lock_file_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The holder removes the file and lets go between our open and our lock."""
+    """Another process removes and unlocks the file between our open and our lock."""
     path = tmp_path / "lock"
     flock, calls = journal_files.fcntl.flock, []
 

@@ -1,4 +1,4 @@
-"""Runs that are started anew, whose results count no longer, or whose writer is killed."""
+"""Runs that are restarted, superseded results, and killed writers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_problem_of_a_changed_program_is_not_named_as_changed(of_two: Path) -> N
 
 @pytest.mark.parametrize("how", ["edited", "fresh", "removed"])
 def test_reused_results_stay_readable_while_their_run_changes(of_two: Path, tmp_path: Path, how: str) -> None:
-    """Another process may give up rows of that run, or all of them, meanwhile."""
+    """Another process may supersede rows of that run meanwhile."""
     with ResultLog.open(tmp_path / "mine", MADE_OF, reuse=[of_two]) as journal:
         if how == "removed":
             shutil.rmtree(of_two)
@@ -124,7 +124,7 @@ def test_fresh_discards_the_old_run_with_the_first_new_row(scored: Path) -> None
 
 
 def test_fresh_run_cannot_reuse_its_own_results(scored: Path, tmp_path: Path) -> None:
-    """They would count again under another name. Beside others they are told before anything is changed."""
+    """They would be counted twice. The error comes before any change."""
     before = (scored / "results.jsonl").read_bytes()
     (tmp_path / "link").symlink_to(scored)
     for own in (scored, tmp_path / "link"):
@@ -147,7 +147,7 @@ class Killed(BaseException):
 
 
 def steps_until_killed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """The process dies before its n-th change to the names in a folder."""
+    """Kill the process before its n-th change to the names in a folder."""
     left = [number]
 
     def dying(method: Any) -> Any:
@@ -209,7 +209,7 @@ def run_for(folder: Path, seconds: float | None) -> int:
 
 
 def run_to_the_end(folder: Path) -> list[Mapping[str, Any]]:
-    """Until no failure is left; the rows sorted by key."""
+    """Run until no failure is left. Return the rows sorted by key."""
     for _ in range(20):
         assert run_for(folder, None) == 0
         if not read_failures(folder):
@@ -218,7 +218,7 @@ def run_to_the_end(folder: Path) -> list[Mapping[str, Any]]:
 
 
 def interruptions(tmp_path: Path) -> Iterator[Path]:
-    """Folders after each of the kills; a new folder when a run came to its end before it was killed."""
+    """Yield a run's folder after each kill at a random time. Completed runs are replaced by new ones."""
     kills, number, longest = 0, 0, 0.12
     while kills < ROUNDS:
         folder = tmp_path / f"run-{number}"

@@ -39,7 +39,7 @@ async def test_every_submission_gets_its_row(tmp_path: Path) -> None:
 
 
 async def test_run_starts_more_workers_if_the_engine_gains_slots(tmp_path: Path) -> None:
-    """Two wait for two who only come once somebody has asked again."""
+    """Two workers wait for two more, which start only when the slots are read again."""
     slots = iter([0, 2, 4, 3])
     together = asyncio.Barrier(4)
 
@@ -110,7 +110,6 @@ async def test_run_without_submissions_creates_its_files(tmp_path: Path) -> None
 
 
 async def test_submission_stream_is_read_ahead_by_at_most_the_worker_count(tmp_path: Path) -> None:
-    """A stream is never ahead of the judge by more than the workers."""
     judge = FakeJudge(pause=lambda: 2)
     recorded = 0
     ahead: list[int] = []
@@ -233,7 +232,7 @@ async def test_unavailable_engine_is_a_judge_failure(tmp_path: Path) -> None:
 
 
 async def test_equal_submissions_do_not_inherit_failure(tmp_path: Path) -> None:
-    """The first fails, the second does not: the others have its result."""
+    """The first one fails, the second one does not, and the others get its result."""
     judge = FakeJudge(lambda s: JudgeFailure("no") if s.key == "s0" else result(s), pause=lambda: 5)
     same = [submission(f"s{n}", code="same") for n in range(4)]
     summary, _ = await score(tmp_path / "run", judge, same)
@@ -314,7 +313,7 @@ async def test_run_of_streamed_submissions_starts_without_a_total(tmp_path: Path
 
 
 async def test_streamed_submissions_are_judged_as_they_arrive(tmp_path: Path) -> None:
-    """The next one comes when the last one is being judged: nobody collects them first."""
+    """Each submission is generated while the last one is judged."""
     judged = asyncio.Semaphore(1)
 
     def reply(one: Submission) -> SubmissionResult:
@@ -352,7 +351,7 @@ async def test_duplicate_key_in_stream_is_input_error(tmp_path: Path) -> None:
 
 
 class Known(list[Submission]):
-    """Submissions that somebody has looked through, and how often they were gone through since."""
+    """Scanned submissions that count how often they are iterated."""
 
     def __init__(self, given: Iterable[Submission]) -> None:
         super().__init__(given)
@@ -371,7 +370,7 @@ class Known(list[Submission]):
 async def test_scanned_dump_is_iterated_only_for_languages_before_judging(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only its first rows are, for the languages: a large dump's first job would wait for the others."""
+    """Only its first rows are read for the languages, so that a large dump's first job starts soon."""
     monkeypatch.setattr(runner, "_LANGUAGE_SAMPLE", 3)
     known = Known(some(20))
     summary, events = await score(tmp_path / "run", FakeJudge(), known)

@@ -1,4 +1,4 @@
-"""What ends a run before its end: unusable input, a cancel, a signal."""
+"""Early ends of a run: unusable input, cancellation, signals."""
 
 from __future__ import annotations
 

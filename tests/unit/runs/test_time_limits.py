@@ -1,4 +1,4 @@
-"""Limits that a package's solutions set: what a problem is judged with once they are known."""
+"""Time limits and process counts that are measured from a package's solutions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_factor_applies_only_to_unmeasured_limits() -> None:
 
 @pytest.mark.parametrize("with_limit", [True, False])
 async def test_limited_problem_is_same_object_on_repeat(with_limit: bool) -> None:
-    """The judge works out much once for each problem, and tells problems apart as objects."""
+    """The judge prepares each problem once, and compares problems by identity."""
     problem = Problem(id="p", time_from_solutions=None if with_limit else 2.0)
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(1, 3.0)}, factor=2.0)
     found = await limits.with_limits(problem)

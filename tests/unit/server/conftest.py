@@ -1,4 +1,4 @@
-"""Fixtures of server_fixtures.py. Being here also lets tests import `server_helpers` beside it."""
+"""Fixtures of server_fixtures.py. This file also makes `server_helpers` importable."""
 
 from server_fixtures import call, engine, options, server
 

@@ -1,4 +1,4 @@
-"""A server with a real engine, and a client."""
+"""A server with an embedded engine, and a client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests in a line each."""
+"""A client of a worker, and an engine that holds its results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ API = "/api/v2"
 
 
 class Caller:
-    """Status and JSON of each request; a body that is not JSON comes as text."""
+    """A client. Each request returns the status and the JSON value, or the text if it is not JSON."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self.session = session
@@ -31,11 +31,11 @@ class Caller:
         return await self._answer("DELETE", path, options)
 
     async def run(self, script: str, **fields: Any) -> tuple[int, Any]:
-        """A job in bash."""
+        """Execute a bash script."""
         return await self.post(f"{API}/execute", json=job(script, **fields))
 
     async def counts(self) -> dict[str, float]:
-        """The metrics by name and labels."""
+        """Return the metrics by name and labels."""
         _, text = await self.get("/metrics")
         return parse_metrics(text)
 
@@ -47,7 +47,10 @@ class Caller:
 
 
 class HeldEngine:
-    """The real engine, whose results wait to be let go. `ran`: the files that each job that is over kept."""
+    """An embedded engine that holds results until it is released.
+
+    `ran` has the kept files of each ended job.
+    """
 
     def __init__(self, engine: PackagedEngine, slots: int = 1) -> None:
         self._engine, self.packages, self.slots = engine, engine.packages, slots

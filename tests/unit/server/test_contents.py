@@ -1,4 +1,4 @@
-"""Contents that a worker keeps by their hash: what it takes, what jobs get, and what attackers do not."""
+"""Contents that a worker caches by hash: uploads, jobs that use them, and attacks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def at(name: str) -> str:
 
 
 def naming(script: str, *names: str) -> dict[str, Any]:
-    """A job with contents as the files 0, 1, ..."""
+    """Return a job with contents as the files 0, 1, ..."""
     files = [{"name": str(index), "sha256": name} for index, name in enumerate(names)]
     return {"language": "bash", "version": "*", "files": [{"name": "run", "content": script}, *files]}
 
@@ -245,7 +245,7 @@ async def test_kept_file_is_moved_into_cache_or_deleted(place: Path, tmp_path: P
 async def test_list_of_kept_programs_is_cleaned_up_only_after_many_additions(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each program that came after ten thousand looked at all that are kept, in a worker's one process."""
+    """Otherwise each program after ten thousand would check all kept ones."""
     monkeypatch.setattr(contents_module, "_MIN_HASHES", 4)
     looks = list[str]()
 
@@ -270,7 +270,7 @@ async def test_kept_file_larger_than_cache_is_dropped(call: Client, place: Path)
 async def test_full_disk_drops_kept_file_and_not_result(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Boxes lie in memory, and contents on a disk that others may fill."""
+    """Sandboxes are in memory, but contents are on a disk that may be full."""
 
     def elsewhere(source: str, target: Path) -> None:
         raise OSError(errno.EXDEV, "Invalid cross-device link")
@@ -370,7 +370,7 @@ async def test_gzip_bomb_upload_is_refused(call: Client, place: Path, claimed: b
 
 @needs_plugin("sandbox_fusion")
 async def test_slow_upload_is_refused_with_408(call: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A content as well as a job."""
+    """For contents and for jobs."""
     monkeypatch.setattr(routes, "_BODY_TIME_S", 0.0)
 
     async def trickle() -> AsyncIterator[bytes]:
@@ -425,7 +425,7 @@ async def test_job_cannot_read_contents_it_does_not_name(call: Client, place: Pa
 
 @needs_plugin("sandbox_fusion")
 async def test_hash_in_text_of_job_names_no_content(call: Client) -> None:
-    """A source, an argument or an input is text, whatever is in it; nor does SandboxFusion's API name any."""
+    """Sources, arguments and inputs are text. SandboxFusion's API cannot name contents either."""
     await call.put(TEXT, NAME)
     _, reply = await call.run(f'cat; echo "$@" # {{"sha256": "{NAME}"}}', stdin=f'{{"sha256": "{NAME}"}}')
     assert reply["run"]["stdout"] == f'{{"sha256": "{NAME}"}}\n\n'

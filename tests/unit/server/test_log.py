@@ -1,4 +1,4 @@
-"""What a worker's log says, and how often."""
+"""The messages of a worker's log, and how often they occur."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_repeated_refusal_is_logged_once_and_escaped(engine: EmbeddedEngin
 async def test_malformed_http_request_is_not_logged(
     engine: EmbeddedEngine, rest: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Anybody can send such requests. They could fill the log, and their headers may hold a token."""
+    """Anybody can send such requests. They could fill the log, and their headers may contain a token."""
     async with Server(engine, ServerOptions(port=0)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         head = f"POST {API}/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -77,7 +77,7 @@ def test_full_queue_is_logged_once_and_its_end_too() -> None:
 
 @needs_plugin("sandbox_fusion")
 async def test_run_code_refusals_are_logged_like_jobs(engine: EmbeddedEngine) -> None:
-    """But nothing of a request that has its place, and is not answered yet."""
+    """A request that waits in the queue is not logged."""
     told: list[Event] = []
     asked = {"json": {"code": "import time; time.sleep(1000)", "language": "python", "run_timeout": 60}}
     async with (

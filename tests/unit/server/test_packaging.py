@@ -1,4 +1,4 @@
-"""The package for Piston servers is what a server makes of its own when it installs one, and works."""
+"""The package for Piston servers has the layout of installed packages, and works."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOT_KEPT = {"PWD", "OLDPWD", "_", "SHLVL"}  # by a server that installs
 
 
 def sourced(place: Path) -> dict[str, str]:
-    """The variables that a server finds when it installs: bash, and nothing in its environment."""
+    """Return the environment variables of a server at installation, as bash reads them."""
     command = ["/usr/bin/env", "-i", "bash", "-c", f"cd {place}; source environment; env"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     pairs = dict(line.split("=", 1) for line in lines)
@@ -73,7 +73,7 @@ def test_packaged_compiler_is_on_path_of_server(tmp_path: Path, compiler: Path) 
 
 @pytest.fixture
 def precompiler(compiler: Path) -> Path:
-    """A g++ that writes down how it was called, in the place of a header of 120 MB."""
+    """Return a g++ that records its arguments instead of writing a header of 120 MB."""
     tool = compiler / "bin" / "g++"
     tool.write_text('#!/bin/sh\necho "$@" > header; cat wrapper.hpp >> header\n')
     tool.chmod(0o755)
@@ -136,7 +136,7 @@ def test_header_for_unsupported_standard_is_input_error(
 
 
 def test_package_limits_equal_compose_limits() -> None:
-    """So that a server with the stock ones takes our jobs too."""
+    """A server with stock limits then accepts our jobs."""
     limits = json.loads((piston_folder() / "package" / "metadata.json").read_text())["limit_overrides"]
     lines = (piston_folder() / "limits.env").read_text().splitlines()
     given = dict(line.removeprefix("PISTON_").split("=") for line in lines if line.startswith("PISTON_"))
@@ -172,7 +172,7 @@ def test_folder_without_bin_is_refused_as_compiler(tmp_path: Path, write: Callab
 
 @pytest.mark.parametrize("url", ["10.0.0.5:8000", "http://", "http://x/a,b", "http://x/a b", "http://x\ny"])
 def test_publish_refuses_url_that_servers_cannot_fetch(tmp_path: Path, url: str) -> None:
-    """A server cuts a line of the index at commas, and fetches what begins with a scheme."""
+    """A server splits lines of the index at commas, and needs a URL with a scheme."""
     with pytest.raises(InputError, match="cannot fetch from"):
         publish_package(tmp_path / "www", url)
     assert not (tmp_path / "www").exists()

@@ -1,4 +1,4 @@
-"""Classic jobs behind a server: what they compile is kept, and what they say is as if it had not been."""
+"""Classic jobs on a server with cached programs, whose replies do not change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RIGHT = '#include "sum.h"\nint add(int a, int b) { return a + b; }\n'
 
 
 class Watched:
-    """The real engine, and which programs were built by whom."""
+    """An embedded engine that records builds."""
 
     slots = 1
 
@@ -109,7 +109,7 @@ async def test_classic_job_programs_are_built_once(watched: Watched, prepared: C
 async def test_changed_compile_script_causes_a_new_build(
     watched: Watched, prepared: ClassicJobEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As of another version, which shares the store."""
+    """Another version may share the store."""
     job = contest("main.python", PYTHON, "python3")
     await prepared.execute(job)
     younger = tmp_path / "graders" / "classic" / "compile"
@@ -161,7 +161,7 @@ async def test_cms_checker_job_scores_given_output(prepared: ClassicJobEngine) -
 
 @pytest.mark.nightly
 async def test_classic_job_memory_limit_applies_to_submission_only(prepared: ClassicJobEngine) -> None:
-    """The request asks for 64 MB for all that runs, which neither shell nor checker would leave alone."""
+    """The request's 64 MB would not be enough for the shell and the checker."""
     greedy = '#include "sum.h"\n#include <vector>\n'
     greedy += "int add(int a, int b) { std::vector<char> v(SIZE, 1); return v[7] + a + b - 1; }\n"
     fits = await prepared.execute(olympiad(greedy.replace("SIZE", "200 << 20")))
@@ -175,7 +175,7 @@ async def test_classic_job_memory_limit_applies_to_submission_only(prepared: Cla
 
 
 class Held:
-    """An engine whose builds take until they are let go."""
+    """An engine that holds builds until it is released."""
 
     slots = 1
     packages: tuple[LanguagePackage, ...] = ()
@@ -222,7 +222,7 @@ async def test_abandoned_build_ends_when_engine_closes(watched: Watched, tmp_pat
 
 
 async def test_abandoned_build_keeps_slot_of_its_request(watched: Watched, tmp_path: Path) -> None:
-    """So nobody gets more builds under way by hanging up."""
+    """Otherwise a client could start many builds by disconnecting."""
     held = Held(watched)
     body = piston.encode_request(contest("main.python", PYTHON, "python3"))
     async with (
@@ -337,7 +337,7 @@ def test_build_cache_keeps_only_repeatable_endings(tmp_path: Path, code: int | N
     ],
 )
 def test_build_killed_or_missing_header_is_not_cached(tmp_path: Path, words: str) -> None:
-    """It ends with the exit code of one that refuses."""
+    """Its exit code is that of a refused source."""
     kept = BuildCache(Store(tmp_path / "cache"))
     assert kept.add("abcd", Ending(code=1, stderr=words), {}).stage.stderr == words
     assert kept.find("abcd") is None

@@ -1,4 +1,4 @@
-"""The queue of a worker: who gets a slot next, and what a request gives back however it ends."""
+"""The queue of a worker: the order of requests, and what each request releases at its end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def queue(slots: int = 1, max_waiting: int = 9, max_bytes: int = 100) -> Request
 
 
 class Requests:
-    """Requests that hold their slots until the test ends them. `order`: those that got a slot."""
+    """Requests that hold their slots until the test ends them. `order` has the requests that got a slot."""
 
     def __init__(self, queue: RequestQueue) -> None:
         self.queue, self.order = queue, list[str]()
         self.ends, self.tasks = dict[str, asyncio.Event](), dict[str, asyncio.Task[None]]()
 
     async def come(self, *names: str) -> None:
-        """Let requests come. The first letter of a name is the name of the token."""
+        """Start requests. The first letter of a name is the name of the token."""
         for name in names:
             self.ends[name], self.tasks[name] = asyncio.Event(), asyncio.create_task(self._request(name))
         await settle()
@@ -52,7 +52,7 @@ class Requests:
 
 
 def check_empty(queue: RequestQueue) -> None:
-    """Assert that nothing is in the queue, and that each slot and place can be had again."""
+    """Check that the queue is empty, and that each slot and place can be used again."""
     assert (queue.running, queue.queued, queue.size, queue._lines) == (0, 0, 0, {})
     assert not any(lock.locked() for lock in queue._entry_locks.values())
     slots, places = queue._slots, queue._slots + queue._max_waiting
@@ -89,7 +89,7 @@ async def test_requests_of_one_token_get_slots_in_their_order() -> None:
 
 
 async def test_tokens_get_slots_in_turn() -> None:
-    """However many requests of another token came first."""
+    """Regardless of how many requests of another token came first."""
     requests = Requests(queue())
     await requests.come("a1", "a2", "a3", "a4", "b1", "b2", "c1")
     await requests.end("a1", "a2", "b1", "c1", "a3", "b2", "a4")
@@ -144,7 +144,7 @@ async def test_metrics_are_labelled_by_token_name() -> None:
 
 
 class Doors:
-    """Requests that wait to enter, and those that are inside until the test ends them."""
+    """Requests that wait to enter the queue, and those inside until the test ends them."""
 
     def __init__(self, queue: RequestQueue) -> None:
         self.queue, self.inside = queue, list[str]()

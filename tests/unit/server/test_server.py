@@ -1,4 +1,4 @@
-"""What a server answers, against one with a real engine; the recorded samples are a suite of their own."""
+"""The replies of a server with an embedded engine. tests/conformance has the recorded samples."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_output_over_limit_is_killed_with_ol(call: Caller) -> None:
 
 @pytest.mark.parametrize(("stream", "status"), [("", "OL"), (">&2", "EL")])
 async def test_output_limit_counts_json_escapes(engine: EmbeddedEngine, stream: str, status: str) -> None:
-    """Line breaks are two bytes of JSON, which everything may be; a NUL is six."""
+    """A line break takes two bytes of JSON, and a NUL takes six."""
     options = ServerOptions(port=0, max_output=9000)
     async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
@@ -129,7 +129,7 @@ async def test_disconnect_during_large_reply_frees_slot(store: Store) -> None:
 
 
 def body_of(size: int) -> bytes:
-    """A job in so many bytes."""
+    """Return a job of exactly this size in bytes."""
     empty = len(json.dumps(job("#")))
     return json.dumps(job("#" + "x" * (size - empty))).encode()
 
@@ -202,7 +202,7 @@ async def test_packages_are_listed_and_not_changed(call: Caller) -> None:
 
 
 async def test_full_queue_answers_503_with_retry_after(server: Server, call: Caller) -> None:
-    """One slot, one place in the queue, and a third who is turned away."""
+    """One slot, one queue entry, and a third request."""
     running = asyncio.create_task(call.run("sleep 600"))
     await until(lambda: server.running == 1)
     waiting = asyncio.create_task(call.run("echo waited"))
@@ -216,7 +216,7 @@ async def test_full_queue_answers_503_with_retry_after(server: Server, call: Cal
 
 
 async def test_request_over_total_body_size_is_refused_with_503(engine: EmbeddedEngine) -> None:
-    """One that waits for its slot holds what it brought."""
+    """A request that waits for a slot holds its body."""
     options = ServerOptions(port=0, queue=9, max_body=1 << 20, max_bodies=1 << 20)
     async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
@@ -290,7 +290,7 @@ async def test_file_name_error_hides_sandbox_path(call: Caller, names: tuple[str
 async def test_sandbox_failure_message_hides_path(
     engine: EmbeddedEngine, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A box whose folder is gone: what the proctor says of that has its path."""
+    """The sandbox's folder is removed, and the proctor's message contains its path."""
     monkeypatch.setattr(embedded_job, "fill", lambda box, *_: (box.rmdir(), ())[1])
     _, reply = await call.run("true")
     assert reply["run"]["status"] == "XX"
@@ -301,7 +301,7 @@ async def test_sandbox_failure_message_hides_path(
 
 
 class BrokenEngine:
-    """An engine with one fault that a real one shows only when the machine breaks."""
+    """An engine with a fault of a broken machine."""
 
     slots = 1
 
@@ -348,7 +348,7 @@ SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\S+)")
 
 
 def families(text: str) -> dict[str, tuple[str, list[tuple[str, str, float]]]]:
-    """Prometheus's text format, read strictly: by name the type and the samples."""
+    """Parse Prometheus's text format strictly. Return types and samples by name."""
     assert text.endswith("\n")
     found: dict[str, tuple[str, list[tuple[str, str, float]]]] = {}
     name = ""
@@ -404,7 +404,7 @@ async def test_connection_with_unfinished_headers_is_closed(
 
 
 async def test_connections_with_unfinished_headers_do_not_block_others(server: Server, call: Caller) -> None:
-    """Each is a connection that waits and no more: it holds no place of a job."""
+    """Such a connection uses no slot."""
     host, _, port = server.url.removeprefix("http://").partition(":")
     slow = [await asyncio.open_connection(host, int(port)) for _ in range(100)]
     try:
@@ -422,7 +422,7 @@ async def test_connections_with_unfinished_headers_do_not_block_others(server: S
 
 
 async def test_worker_identity_changes_with_its_limits(engine: EmbeddedEngine) -> None:
-    """Clients that named contents, or were told of limits, have to notice."""
+    """Clients that uploaded contents or know the limits must notice."""
     usual = ServerOptions(port=0)
     changes: list[dict[str, int]] = [{}, {}, {"run_timeout": 1234}, {"max_body": 1 << 20}, {"max_output": 99}]
     identities = []

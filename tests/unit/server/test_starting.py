@@ -1,4 +1,4 @@
-"""What a worker answers while its engine is opened."""
+"""The replies of a worker while its engine is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker over https: who trusts its certificate gets answers, and others are told why not."""
+"""A worker with TLS: clients that trust its certificate get replies, and others an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ asyncio.run(main())
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for this machine that nobody else has signed, and its key."""
+    """Return a self-signed certificate for this machine, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     certificate, key = folder / "cert.pem", folder / "key.pem"
     subprocess.run(
@@ -105,9 +105,9 @@ def test_tls_key_with_password_is_refused_without_prompt(files: tuple[Path, Path
 
 
 def signed(authority: tuple[Path, Path], folder: Path, name: str, days: str) -> Path:
-    """Return a certificate for the authority's own key, by another name or for other days.
+    """Return a certificate for the authority's own key, with another name or other dates.
 
-    Python 3.13 asks for all extensions.
+    Python 3.13 requires all extensions.
     """
     asking, certificate, names = folder / "asking", folder / "certificate", folder / "names"
     names.write_text(f"subjectAltName={name}\nauthorityKeyIdentifier=keyid\n")

@@ -1,4 +1,4 @@
-"""`ioi-eval view`: what viewers are sent while a run grows, who may see it, and that nothing is written."""
+"""`ioi-eval view`: what viewers get while a run grows, and who may see it. It writes nothing."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_prometheus_text_has_escaped_counts(folder: Path) -> None:
 
 @pytest.mark.parametrize("acting", ["\x1b[31m", "\x9b31m", "\x7f", "\u202e", "\u2028", "\U000e0041"])
 def test_control_characters_of_model_name_are_escaped(tmp_path: Path, acting: str) -> None:
-    """By curl or by cat: nothing of it is left as it was."""
+    """They would act on a terminal that shows the metrics."""
     name = f"otter{acting}red"
     folder = write_run(tmp_path / "run", [row("a", model=name)])
     assert f'model="otter\\\\u{ord(acting[0]):04x}' in format_prometheus(RunMonitor(folder).poll())
@@ -373,7 +373,7 @@ async def address(folder: Path) -> AsyncIterator[str]:
 
 
 async def told(stream: aiohttp.ClientResponse, judged: int) -> dict[str, Any]:
-    """All that a viewer was sent by the time when so many are judged."""
+    """Return all data that a viewer got until this number of rows is judged."""
     known: dict[str, Any] = {}
     async for line in stream.content:
         if line.startswith(b"data: "):
@@ -413,7 +413,7 @@ async def test_interim_report_writes_nothing_into_run_folder(folder: Path, addre
 
 
 async def test_interim_report_is_rebuilt_when_run_ends(folder: Path, address: str) -> None:
-    """Until then it may be some seconds old. The viewer learns how many rows it has."""
+    """Until then it may be some seconds old. It contains its number of rows."""
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
         await told(stream, 2)
         async with client.get(f"{address}/report.html") as answer:

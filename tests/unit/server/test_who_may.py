@@ -1,4 +1,4 @@
-"""Tokens, and the names under which a worker answers."""
+"""Tokens of a worker, and the host names that it accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions for processes that use a store. They load no test, which takes ten times as long as they do."""
+"""Functions for processes that use a store. This module imports no test, which would be slow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE = 120  # seconds: only a hang takes that long
 
 
 def write_many(root: Path, seed: int, go: Event) -> None:
-    """Exit with 1 when anything but the whole entry is ever read."""
+    """Write entries. Exit with 1 if anything but a whole entry is read."""
     store = Store(root, limit=200_000)
     go.wait(PATIENCE)
     for number in range(80):

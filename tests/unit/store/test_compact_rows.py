@@ -1,4 +1,4 @@
-"""results.jsonl holds each test once; readers get rows as the judge made them, of old runs too."""
+"""results.jsonl stores each test once, and readers get the original rows, also of old runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def row(key: str, statuses: dict[str, Verdict] | None = None, of: Problem = SUM)
 
 
 def as_it_was(folder: Path) -> Path:
-    """The folder as the version before wrote it."""
+    """Rewrite the folder in the format of the previous version."""
     rows = list(read_rows(folder))
     (folder / "results.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
     info = json.loads((folder / "run.json").read_text())

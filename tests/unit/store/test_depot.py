@@ -1,4 +1,4 @@
-"""Contents by hash in a folder: what is counted, what is held, and what goes."""
+"""The blob cache: sizes, contents in use, and eviction."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_content_added_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_small_contents_count_with_their_overhead(tmp_path: Path) -> None:
-    """Each is a file. A worker that serves for months had millions of them."""
+    """Each content is a file, and a worker may have millions of them."""
     depot = BlobCache(tmp_path, 5 * 1000, beside=990)
     contents = [Blob.of(f"program {n:02}") for n in range(20)]
     for content in contents:
@@ -63,7 +63,7 @@ def test_small_contents_count_with_their_overhead(tmp_path: Path) -> None:
 
 
 def test_full_cache_checks_only_contents_to_evict(tmp_path: Path) -> None:
-    """Each content that came to a worker whose room was used up looked at all that are there."""
+    """Otherwise each new content in a full cache would check all others."""
     looks = list[str]()
 
     class Looked(OrderedDict[str, int]):

@@ -1,4 +1,4 @@
-"""Packed sets are what a dict of their members would be, also where members collide and after a file."""
+"""Packed sets behave like dicts, also with hash collisions and after they are saved."""
 
 from __future__ import annotations
 

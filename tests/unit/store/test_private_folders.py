@@ -1,4 +1,4 @@
-"""Folders that are one user's own."""
+"""Folders that only one user may access."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_folder_of_another_user_is_refused_as_private(
 def test_user_without_name_and_home_gets_private_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
 ) -> None:
-    """As in a container that was started with a number for a user."""
+    """For example in a container that runs with a numeric user id."""
 
     def unknown(uid: int) -> object:
         raise KeyError(uid)
@@ -78,7 +78,7 @@ def test_user_without_name_and_home_gets_private_cache(
 
 @pytest.mark.parametrize("bits", [0o722, 0o770, 0o1777])
 def test_cache_writable_by_other_users_is_refused(tmp_path: Path, bits: int) -> None:
-    """They could put a checker there that accepts everything."""
+    """They could add a checker that accepts everything."""
     tmp_path.chmod(bits)
     with pytest.raises(
         InputError, match=rf"it is accessible to other users \(owner {os.geteuid()}, mode {bits:04o}\)"

@@ -198,7 +198,7 @@ def test_submission_identity_is_problem_language_and_code(other: tuple[Problem, 
 
 
 def test_submission_identity_distinguishes_surrogates() -> None:
-    """Rows keep U+FFFD for each half of a surrogate pair; the compiler reads the halves themselves."""
+    """Rows contain U+FFFD for each half of a surrogate pair, but the compiler reads the halves."""
     texts = ['char c[] = "\ud800";', 'char c[] = "\ud801";', 'char c[] = "\ufffd";']
     assert len({submission_identity(SUM, submission("k", code=text)) for text in texts}) == 3
 

@@ -26,7 +26,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 @pytest.fixture(autouse=True)
 def contents_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count bytes of contents alone, so that limits are small numbers."""
+    """Count only the bytes of contents, so that limits are small numbers."""
     monkeypatch.setattr(contents, "BESIDE", 0)
 
 
@@ -50,7 +50,7 @@ def left_over(root: Path) -> list[Path]:
 
 
 def grow_old(*paths: Path) -> None:
-    """The first was used longest ago, all of them long ago."""
+    """Give the entries old access times in ascending order."""
     for second, path in enumerate(paths):
         os.utime(path, (1_000_000 + second, 1_000_000 + second))
 
@@ -105,7 +105,7 @@ def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
 
 
 class Broken(BaseException):
-    """Not even an Exception: what cancels must leave nothing behind either."""
+    """A BaseException, because a cancellation must leave nothing behind either."""
 
 
 @pytest.mark.parametrize("kind", ["put", "folder"])
@@ -165,7 +165,7 @@ def test_folder_entries_are_stored_and_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["put", "folder"])
 def test_second_creator_uses_the_existing_entry(tmp_path: Path, kind: str) -> None:
-    """Both start to make it; the other finishes in the middle of ours."""
+    """Both start to create it, and the other one finishes first."""
     store, other = Store(tmp_path), Store(tmp_path)
 
     def make(text: str, before: Callable[[], object]) -> Callable[[Path], None]:
@@ -201,7 +201,7 @@ async def test_later_creators_find_the_first_entry(tmp_path: Path) -> None:
 
 
 async def test_creation_lock_is_released_after_the_block(tmp_path: Path) -> None:
-    """Also where it fails or is cancelled: the next one tries."""
+    """Also after an exception or a cancellation."""
     with pytest.raises(OSError, match="no room"):
         async with Store(tmp_path).creation_lock("key1"):
             raise OSError(errno.ENOSPC, "no room")
@@ -247,7 +247,7 @@ async def test_file_system_without_locks_does_not_block(
 
 
 def test_forked_process_does_not_hold_the_creation_lock(tmp_path: Path) -> None:
-    """It has all descriptors of the one that forked it, as workers of data loaders do."""
+    """It inherits all descriptors, like workers of data loaders."""
     theirs, ours = os.pipe()
     made: list[Path] = []
 
@@ -293,7 +293,7 @@ def test_folder_entry_is_evicted_as_a_whole(tmp_path: Path) -> None:
 
 
 def test_small_entries_count_with_their_disk_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Millions of programs of some lines filled disks in months, and no byte of the limit was used up."""
+    """Otherwise millions of small programs would fill the disk within the limit."""
     monkeypatch.setattr(contents, "BESIDE", 16 << 10)
     store = Store(tmp_path, limit=320 << 10)
     for number in range(60):
@@ -313,7 +313,7 @@ def test_single_writer_stays_below_the_limit(tmp_path: Path) -> None:
 
 
 class Looking(Store):
-    """Counts how often it looks at all entries."""
+    """Counts how often all entries are listed."""
 
     looks = 0
 

@@ -1,4 +1,4 @@
-"""What servers answered."""
+"""Recorded replies of servers."""
 
 from __future__ import annotations
 

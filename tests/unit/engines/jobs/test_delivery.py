@@ -126,7 +126,7 @@ def test_damaged_delivery_raises_broken_reply(tmp_path: Path) -> None:
 
 
 def test_delivery_with_data_after_gzip_member_is_refused() -> None:
-    """It travels on as it came, and an unpacker would stumble over what comes after it."""
+    """The gzip data is sent on unchanged, and other programs could not unpack it."""
     for more in (b"", b"x", gzip.compress(b"more")):
         text = base64.encodebytes(gzip.compress(CONTENT) + more).decode()
         head = f"ioi-eval 1 artifact {len(CONTENT)} {Blob.of(CONTENT).sha256} {len(text)}\n"

@@ -1,4 +1,4 @@
-"""`machine_fault`: whether the machine that executed a job of tests failed it."""
+"""`machine_fault` detects that a job of tests failed because of its machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build jobs on an engine that takes no paths, and what its replies are taken for."""
+"""Build jobs on an engine without paths, and the meaning of its replies."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MADE = b"a program"
 
 
 class Server:
-    """Answers every job with the same result."""
+    """An engine that answers every job with the same result."""
 
     slots = 1
 
@@ -132,7 +132,7 @@ async def test_delivered_gzip_data_is_reused_for_sending(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("damaged", [bytes(len(MADE)), MADE[:-1], b""], ids=["zeros", "cut off", "empty"])
 def test_artifact_changed_on_disk_is_built_again(tmp_path: Path, damaged: bytes) -> None:
-    """Run as it lies there, it would crash, and that would be its author's fault."""
+    """Otherwise it would crash, and the submission would be blamed."""
 
     async def built() -> tuple[BuildSuccess | CompileError, int]:
         server = Server(GOOD)
@@ -149,7 +149,7 @@ def test_artifact_changed_on_disk_is_built_again(tmp_path: Path, damaged: bytes)
 
 
 async def test_artifact_too_large_for_request_with_tests_is_compile_error(tmp_path: Path) -> None:
-    """Otherwise a submission could choose to be unscored: by a table that cannot be compressed."""
+    """Otherwise a submission could choose to be unscored, by a table that cannot be compressed."""
     noise = random.Random(7).randbytes(1 << 20)
     made = JobResult(compile=Ending(code=0), run=delivered(noise))
     for room, kind in ((8 << 20, BuildSuccess), (2 << 20, CompileError)):
@@ -180,7 +180,7 @@ CONFINED = {"v": 1, "uid": 60601, "landlock": 7, "missing": ["namespaces: refuse
 
 
 def unconfined(result: JobResult, **profile: Any) -> Server:
-    """It has a proctor, so that nothing else is built."""
+    """Return an unconfined engine with a proctor, so that nothing else is built."""
     return Server(result, confines=False, proctor=PROCTOR, **({"runtimes": ("bash",)} | profile))
 
 
@@ -219,7 +219,7 @@ async def test_build_job_contains_proctor_if_engine_does_not_confine(tmp_path: P
 
 
 class Slow(Server):
-    """Others come while it builds."""
+    """An engine whose build lasts until other callers arrive."""
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
         await asyncio.sleep(0.01)
@@ -252,7 +252,7 @@ async def test_full_cache_disk_is_judge_failure(tmp_path: Path, monkeypatch: pyt
 async def test_unwritable_cache_is_judge_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """As where inodes, descriptors or rights are used up."""
+    """For example if inodes, descriptors or permissions are missing."""
     open_file = os.open
 
     def full(path: str | Path, *flags: int, **options: int) -> int:
@@ -289,7 +289,7 @@ async def test_checker_is_built_without_sandbox_on_unconfined_engine(tmp_path: P
 async def test_sandboxed_build_ending_is_read_from_proctor_report(
     tmp_path: Path, report: dict[str, Any], words: str, lasting: bool
 ) -> None:
-    """Tighter limits of the server have no say: it was the box that ended the compiler."""
+    """Lower limits of the server do not matter, because the sandbox ended the compiler."""
     server = unconfined(ended(log="x.cpp: error\n", **report), max_run_time=10_000)
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
@@ -338,7 +338,7 @@ async def test_build_killed_without_exceeding_limit_is_judge_failure(
 
 
 async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_path: Path) -> None:
-    """The source is the same, and so is the store."""
+    """The source and the store are the same."""
     stopped = JobResult(compile=Ending(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT), run=CUT)
     refusing, taking = Server(stopped), Server(GOOD)
     for server, seconds, kind in (
@@ -365,7 +365,7 @@ async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_p
     ],
 )
 async def test_compile_error_from_missing_library_is_not_cached(tmp_path: Path, words: str) -> None:
-    """Toolchains are known by their own files, not by the libraries beside them."""
+    """A toolchain's identity does not include all libraries."""
     async with opened(tmp_path, unconfined(ended(code=1, log=words))) as artifacts:
         refused = await artifacts.build_submission(
             artifacts.prepare_problem(plain_problem()), submitted("code")
@@ -490,7 +490,7 @@ async def test_damaged_delivery_is_retried_then_judge_failure(tmp_path: Path) ->
     ids=["told", "cut off"],
 )
 async def test_artifact_too_large_to_deliver_is_uncached_compile_error(tmp_path: Path, run: Ending) -> None:
-    """Of a checker it is ours. It is not remembered: an engine that takes paths can judge it."""
+    """For a checker it is a judge failure. It is not cached, because an engine with paths can judge it."""
     server = Server(JobResult(compile=Ending(code=0), run=run))
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
@@ -504,7 +504,7 @@ async def test_artifact_too_large_to_deliver_is_uncached_compile_error(tmp_path:
 
 
 async def test_artifact_forged_by_failed_compile_stage_is_ignored(tmp_path: Path) -> None:
-    """Servers repeat its fields as those of the run stage."""
+    """Servers repeat fields of the compile stage in the run stage."""
     forged = Ending(stdout=delivered().stdout, code=1, status=StageStatus.RE)
     async with opened(tmp_path, Server(JobResult(compile=forged, run=forged))) as artifacts:
         built = await artifacts.build_submission(
@@ -537,7 +537,7 @@ async def test_server_without_shell_runtime_is_reported_as_such_not_as_missing_c
 
 
 class Changing(Server):
-    """Has another compiler from its first job on: that job is not for it any more."""
+    """An engine whose compiler changes at its first job, so that the job no longer fits."""
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
         (wanted,) = job.accepted_toolchains["g++"]
@@ -551,7 +551,6 @@ class Changing(Server):
 
 
 async def test_build_is_cached_under_compiler_that_made_it_after_upgrade(tmp_path: Path) -> None:
-    """What it makes lies under the key of the compiler that made it, and of no other."""
     server = Changing(GOOD, toolchains=tools("12"))
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.build_submission(

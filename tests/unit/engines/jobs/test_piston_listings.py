@@ -1,4 +1,4 @@
-"""Runtimes and packages, as servers list them."""
+"""Listings of runtimes and packages by servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests and replies of Piston: every recorded one, and what servers and clients do wrong."""
+"""Requests and replies of Piston: all recorded ones, and faulty ones of servers and clients."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_failed_compile_stage_replaces_missing_run_stage() -> None:
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_recorded_request_survives_decoding_and_encoding(name: str) -> None:
-    """What a server reads from a client's body is what our client sends for it."""
+    """The server decodes a recorded request to the job that our client would send."""
     asked, told = decode_request(sent(name)), SAMPLES[name]["request"]["body"]
     again = json.loads(encode_request(asked))
     assert decode_request(encode_request(asked)) == asked

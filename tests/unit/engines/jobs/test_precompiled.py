@@ -108,7 +108,7 @@ def test_head_is_the_first_lines_if_each_includes_a_standard_header(
     ids=str.split,
 )
 def test_source_that_may_use_up_locations_has_no_head(rest: str) -> None:
-    """test_headers.py has a source that sees its header otherwise: it includes itself."""
+    """test_headers.py has such a source, which includes itself and could detect its header."""
     assert find_head(recipe("#include <cstdio>\n")) == ("cstdio",)
     assert find_head(recipe(f"#include <cstdio>\n{rest}")) == ()
 
@@ -148,7 +148,7 @@ def macros(names: Sequence[str]) -> list[str]:
 
 
 def said_again(state: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
-    """Return what each name leaves if it is included once more, after all of `state`."""
+    """Return the effect of including each header once more after all headers of `state`."""
     marked = [line for name in names for line in (f'"at {name}"', *includes([name]))]
     lines, name = preprocessed([*includes(state), '"begin"', *marked], "-dD"), ""
     found = dict[str, list[str]]()
@@ -177,7 +177,7 @@ def test_headers_that_may_be_included_twice_print_no_messages(state: tuple[str, 
 
 @cache
 def is_taken(name: str) -> bool:
-    """Return True if the compiler takes the header, and has no words about it."""
+    """Return True if the compiler uses the header and prints nothing."""
     command = [sandbox_tool().path, "-std=gnu++20", "-E", "-o", "/dev/null", "-x", "c++", "-"]
     done = subprocess.run(command, input=f"#include <{name}>\n", capture_output=True, text=True, check=False)
     return not done.returncode and not done.stderr
@@ -186,7 +186,7 @@ def is_taken(name: str) -> bool:
 @pytest.mark.nightly(unless="^0$")
 @pytest.mark.parametrize("seed", range(20))
 def test_headers_included_twice_leave_macros_unchanged(seed: int) -> None:
-    """`bits/stdc++.h` fails this: what it reads of `cstdarg` takes back a macro of `stdio.h`."""
+    """`bits/stdc++.h` does not: `cstdarg` undefines a macro of `stdio.h`."""
     names = [name for name in USABLE if is_taken(name)]
     head = random.Random(seed).sample(names, 8)
     twice = [*head, *head]
@@ -222,7 +222,7 @@ def run_build(
     brought: bool = False,
     readable: bool = False,
 ) -> bytes:
-    """`readable`: programs see their own command, as here, and as in no box."""
+    """Run a build. With `readable`, programs see their own command line, unlike in a sandbox."""
     lay_out(box, recipe)
     for name, content in ((header_file_name(find_head(recipe)), header), (OBJECT, shared)):
         if content is not None:
@@ -279,7 +279,7 @@ def test_binary_with_precompiled_header_is_identical(
 def test_library_programs_with_precompiled_header_are_identical(
     tmp_path: Path, header: Path, path: Path
 ) -> None:
-    """Threads, exceptions, locales, regular expressions, chrono: 43 programs that use most of the library."""
+    """43 programs use most of the library: threads, exceptions, locales, regular expressions, chrono."""
     build = recipe(path.read_text())
     assert find_head(build) == BIG
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
@@ -298,7 +298,7 @@ def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A header that no head has: it shows in what comes out."""
+    """Return a precompiled header with a macro by which the program shows that it was used."""
     box = tmp_path_factory.mktemp("marked")
     wrapper = named("wrapper.hpp", "#define A 7\n")
     run_build(box, msgspec.structs.replace(header_spec(recipe(HELLO)), sources=(wrapper,)))
@@ -360,7 +360,7 @@ def test_compiler_log_is_same_with_precompiled_header(tmp_path: Path, lean: Path
 
 
 def test_rebuild_without_header_cannot_read_first_artifact(tmp_path: Path, lean: Path) -> None:
-    """The first one warns and makes a program, whose name the source has assembled into the second."""
+    """The first build warns and makes a program, whose file name is assembled into the second source."""
     looks = f'{BEGINNING}#warning own words\nasm(".data\\n.incbin \\"submission\\"");\nint main() {{}}\n'
     build, told = recipe(looks), []
     for name, header in (("with", lean), ("without", None)):
@@ -399,7 +399,7 @@ def grader_object(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_precompiled_grader_object_leaves_binary_identical(
     tmp_path: Path, grader_object: bytes, broken: bool
 ) -> None:
-    """An object that cannot be linked is done without."""
+    """If the object cannot be linked, the grader is compiled."""
     build = recipe('#include "sum.h"\nint add(int a, int b) { return a + b; }\n', graded(GRADER))
     made = run_build(tmp_path / "with", build, shared=b"broken" if broken else grader_object)
     assert made == run_build(tmp_path / "without", build)
@@ -414,7 +414,7 @@ def test_precompiled_grader_object_is_linked(tmp_path: Path, grader_object: byte
 
 
 def test_invalid_source_is_refused_once_with_grader_object(tmp_path: Path, grader_object: bytes) -> None:
-    """What the compiler says is told once."""
+    """The compiler's messages occur once."""
     build = recipe("int add(int a, int b) { return nonsense; }\n", graded(GRADER))
     run_build(tmp_path, build, shared=grader_object, refused="error: ")
 
@@ -429,7 +429,7 @@ def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
 
 
 def test_grader_object_is_shared_only_by_single_source_submissions() -> None:
-    """Further files of a submission may change what the grader includes."""
+    """Other files of a submission may change what the grader includes."""
     alone = submitted("int a;")
     many = msgspec.structs.replace(alone, files=(named("other.h", ""),))
     shared = [submission_recipe(graded(GRADER), one, BuildLimits()).shared for one in (alone, many)]

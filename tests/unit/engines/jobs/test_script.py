@@ -27,7 +27,7 @@ def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "
 
 
 def build(folder: Path, recipe: BuildSpec, tool: Toolchain) -> Ending:
-    """Runs the script as an engine does: in the folder of its files."""
+    """Run the script like an engine: in the folder of its files."""
     box = folder / "box"
     lay_out(box, recipe)
     (box / "compile").write_text(compile_script(recipe, tool))
@@ -45,7 +45,7 @@ def test_valid_source_is_built_without_output(tmp_path: Path) -> None:
 
 
 def test_artifact_over_file_size_limit_fails_build(tmp_path: Path) -> None:
-    """Whoever runs the script: servers have limits of their own, and each another one."""
+    """Servers report file size limits in different ways."""
     code = 'asm(".data\\n.fill {size}, 1, 7"); int main() {{}}'
     limits = msgspec.structs.replace(LIMITS, file_size=8 << 20)
     for size, end in ((1 << 20, BuildEnding.BUILT), (9 << 20, BuildEnding.CRASHED)):
@@ -102,7 +102,7 @@ WORKS_FOR_CONTROL = "for name; do case $name in *control.*) exit 0;; esac; done"
 
 
 def test_nearly_full_disk_in_build_is_machine_fault(tmp_path: Path) -> None:
-    """The program finds no room there, and an empty one does."""
+    """There is no space for the program, but for an empty one."""
     failing = "head -c 5000000 /dev/zero > submission || { rm submission; exit 1; }"
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{failing}")
     assert classify_build(build(tmp_path, recipe_of(), tool)) is BuildEnding.BUILT
@@ -148,7 +148,7 @@ def test_compiler_exit_maps_to_build_ending_if_control_builds(
     [(1, BuildEnding.REFUSED), (2, BuildEnding.REFUSED), (3, BuildEnding.CRASHED), (0, BuildEnding.BUILT)],
 )
 def test_go_compiler_exit_code_1_or_2_is_a_compile_error(tmp_path: Path, code: int, end: BuildEnding) -> None:
-    """Before version 1.20 with 2, since then with 1: neither is worth a second build."""
+    """Go before 1.20 exits with 2, later versions with 1. Neither needs a second build."""
     recipe = recipe_of("package main", language="go")
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n: > submission\nexit {code}")
     stage = build(tmp_path, recipe, msgspec.structs.replace(tool, command="go"))
@@ -169,7 +169,7 @@ def test_compiler_without_output_file_has_refused_source(tmp_path: Path) -> None
     ],
 )
 def test_source_without_entry_point_is_refused(tmp_path: Path, language: str, code: str) -> None:
-    """Of which nobody would hear before it is to be started."""
+    """Otherwise the error would appear only when the program is started."""
     recipe = recipe_of(code, language=language)
     require_language(language)
     assert (
@@ -228,7 +228,7 @@ def test_machine_at_fault_exit_code_differs_from_compiler_exit_codes() -> None:
 
 
 def test_temporary_file_names_are_removed_from_compile_log() -> None:
-    """Names of the compiler's own files are made up anew for each build."""
+    """The compiler's temporary names differ between builds."""
     places = ("/tmp/ccaB3dE9", "/tmp/ccZz00Qq", "/dev/shm/ioi-eval-0-1-x_y/box-12/ccaB3dE9")
     said = (f"ld: {place}.o: undefined reference to `f()'\n" for place in places)
     logs = {format_build_log(Ending(stdout=words, code=1), LIMITS) for words in said}
@@ -242,5 +242,5 @@ def test_temporary_file_names_are_removed_from_compile_log() -> None:
 def test_limit_kills_build_as_cut_short_only_for_cpu_or_memory_of_source(
     killed: str, found: BuildEnding
 ) -> None:
-    """A source whose build waited, or was slow beside others, is built once more."""
+    """A build that waited, or was slow on a busy machine, is repeated."""
     assert classify_build(Ending.by_limit(killed)) is found

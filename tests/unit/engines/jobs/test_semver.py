@@ -1,4 +1,4 @@
-"""Ranges of versions as npm reads them."""
+"""Version ranges with the meaning of npm."""
 
 from __future__ import annotations
 

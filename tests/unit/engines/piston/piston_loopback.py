@@ -1,4 +1,4 @@
-"""A server on this machine that answers /execute as a test says, and engines that lose no time over it."""
+"""A Piston server on loopback with given replies, and engines with short waits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def job(text: str = "true", *others: JobFile, **fields: Any) -> Job:
 
 
 async def fine(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-    """Prints the script back."""
+    """Print the script as output."""
     said = asked.files[0].content.read().decode()
     return told(JobResult(run=Ending(stdout=said, code=0), language=asked.runtime, version="1.0.0"))
 
@@ -55,7 +55,7 @@ def always(status: int, body: bytes = b"") -> Answer:
 
 
 def in_turn(*answers: Answer) -> Answer:
-    """One after the other; the last one for ever."""
+    """Give these replies in order, and then the last one for ever."""
     left = list(answers)
 
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -70,7 +70,7 @@ async def silence(server: Loopback, request: web.Request, asked: Job) -> web.Str
 
 
 async def cut(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-    """The connection ends in the middle of the reply."""
+    """Close the connection in the middle of the reply."""
     reply = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
     await reply.prepare(request)
     await reply.write(b'{"run": {"stdout": "half a')
@@ -86,10 +86,13 @@ async def hang_up(server: Loopback, request: web.Request, asked: Job) -> web.Str
 
 
 class Loopback:
-    """`executed` holds every job that came, `headers` what came with it. `runtimes_status` may be changed."""
+    """A server that records jobs in `executed` and their headers in `headers`.
+
+    `runtimes_status` may be changed.
+    """
 
     def __init__(self, answer: Answer = fine, *, port: int = 0, moved: str = "") -> None:
-        """`moved`: where it sends those who ask for its runtimes."""
+        """Start with a reply. `moved` is where the server redirects requests for runtimes."""
         self.answer, self._port, self._moved = answer, port, moved
         self.executed: list[Job] = []
         self.headers: list[dict[str, str]] = []
@@ -143,7 +146,7 @@ class Loopback:
 
 
 class Found:
-    """A discovery whose findings a test changes."""
+    """A discovery whose result a test changes."""
 
     def __init__(self, *urls: str, every: float | None = None) -> None:
         self.urls, self.every = set(urls), every
@@ -169,19 +172,19 @@ def fleet_of(engine: PistonEngine) -> ServerFleet:
 
 
 def endpoints_of(engine: PistonEngine) -> dict[str, Server]:
-    """Return the endpoints that have jobs or may have jobs again."""
+    """Return the endpoints that have jobs or may get jobs again."""
     return {endpoint.url: endpoint for endpoint in fleet_of(engine).members}
 
 
 def known(report: EndpointReport) -> Server:
-    """Return an endpoint as its fleet has it after this report."""
+    """Return an endpoint as in a fleet after this report."""
     endpoint = Server(report.url)
     endpoint.report, endpoint.state = report, State.HEALTHY
     return endpoint
 
 
 class Client(ContentSender):
-    """A sender whose jobs have enough time."""
+    """A sender with long job timeouts."""
 
     async def execute(self, server: Server, job: Job, time: TimeOf = lambda body: 60.0) -> JobResult:
         return await super().execute(server, job, time)

@@ -1,4 +1,4 @@
-"""A fleet without servers, whose states a test sets."""
+"""A fleet without servers, whose endpoint states a test sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ioi_eval.models import Job
 
 
 class StillFleet(Fleet[int]):
-    """A fleet in which nothing happens by itself. The report about an endpoint is its number of slots."""
+    """A fleet without background tasks. The report about an endpoint is its number of slots."""
 
     def __init__(
         self, waits: Waits | None = None, *, total: int | None = None, tell: OnServer = ignore
@@ -42,7 +42,7 @@ class StillFleet(Fleet[int]):
         return endpoint
 
     def put(self, endpoint: Endpoint[int], state: State) -> None:
-        """Bring an endpoint into a state by the shortest way, without events and tasks."""
+        """Bring an endpoint into a state by the shortest path of transitions, without events and tasks."""
         for cause in path(endpoint.state, state):
             self.move(endpoint, cause, None)
 

@@ -1,4 +1,4 @@
-"""Where servers are found. What Slurm prints is played by scripts here; tests/slurm has the real one."""
+"""Discovery of servers. Scripts stand for Slurm's commands here; tests/slurm has a real cluster."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def test_fixed_server_list_is_never_polled() -> None:
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of commands that is all the PATH there is."""
+    """Return a folder of commands that is the whole PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -193,7 +193,7 @@ async def test_cancelled_squeue_query_leaves_no_process(cluster: Path) -> None:
 
 
 async def test_kubernetes_service_resolves_to_all_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name server with several addresses for a name cannot be had here."""
+    """It is simulated, because no name server here has several addresses for a name."""
 
     def answers(*_: object, **__: object) -> list[object]:
         four = [(socket.AF_INET, 0, 0, "", (f"10.0.0.{number}", 2100)) for number in (1, 2, 2)]

@@ -1,4 +1,4 @@
-"""Jobs that run alone: on a worker of ours, while no other job runs there; elsewhere nobody claims it."""
+"""Exclusive jobs: on our workers no other job runs meanwhile; for other servers nothing is claimed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ioi_eval.models import Blob, Job, JobFile, JobResult
 
 @contextmanager
 def recorded() -> Iterator[list[tuple[str, bool]]]:
-    """Record the starts (+) and ends (-) of jobs in their order, and which jobs are exclusive."""
+    """Record the starts (+) and ends (-) of jobs in order, and which jobs are exclusive."""
     run, events = embedded_engine.run_job, list[tuple[str, bool]]()
 
     def run_and_record(ground: Any, job: Job, *given: Any) -> Any:
@@ -52,7 +52,7 @@ def recorded() -> Iterator[list[tuple[str, bool]]]:
 
 
 async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> None:
-    """The worker has two slots, and two clients, neither of which knows of the other's jobs."""
+    """The worker has two slots and two clients, which do not know each other's jobs."""
 
     def job(*, exclusive: bool) -> Job:
         script = JobFile(name="run", content=Blob.of("sleep 0.2"))
@@ -80,7 +80,7 @@ async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> No
 
 
 class Seen:
-    """An engine that records jobs with tests. `exclusive`: whether it says that it can run a job alone."""
+    """An engine that records jobs with tests. `exclusive` is its capability to run a job alone."""
 
     def __init__(self, engine: EmbeddedEngine, *, exclusive: bool) -> None:
         self._engine, self._exclusive, self.slots = engine, exclusive, engine.slots
@@ -109,7 +109,7 @@ int main() { if (vfork() == 0) { usleep(3000000); _exit(0); } puts("7"); }
 
 @pytest.mark.parametrize("can", [True, False])
 async def test_repeat_on_server_is_exclusive_only_if_server_can_run_it_alone(store: Store, can: bool) -> None:
-    """A test that only looks like waiting for a disk runs again, alone."""
+    """A test that seems to wait for a disk is repeated alone."""
     limits = Limits(cpu_time=0.2, wall_time=0.4, memory=1 << 28)
     tests = (Test(name="1", input=Blob.of(""), answer=Blob.of("7")),)
     problem = Problem(id="p", limits=limits, tests=tests)

@@ -1,4 +1,7 @@
-"""The states of a fleet's endpoints: one table, which the docs show; one log line and event each."""
+"""The states of a fleet's endpoints:
+
+one transition table, shown in the docs, and one log line and event each.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ JOB = Job(files=(JobFile(name="run", content=Blob.of("true")),))
 
 
 def test_state_diagram_in_docs_equals_transition_table() -> None:
-    """To mend the page, write the diagram into its block."""
+    """To update the page, write the diagram into its block."""
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     assert page.partition("```mermaid\n")[2].partition("\n```")[0] == state_diagram()
 
@@ -42,7 +45,7 @@ async def test_state_change_outside_table_raises_key_error(state: State, cause: 
 
 
 class Failing(StillFleet):
-    """Endpoints whose jobs fail while there is an error."""
+    """Endpoints whose jobs fail while `error` is set."""
 
     error: Exception | None = None
 

@@ -1,4 +1,4 @@
-"""Cancelled at any await whatever, the engine has all its slots again."""
+"""After a cancellation at any await the engine has all its slots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGE = "1 2 3\n" * 40_000
 
 @types.coroutine
 def cancelled_at(work: Coroutine[Any, Any, Any], step: int) -> Generator[Any, Any, bool]:
-    """Runs `work` and cancels its task as it begins to wait for the `step`-th time. False: it never did."""
+    """Run `work`, and cancel its task at its `step`-th await. Return False if it had fewer awaits."""
     waits, send, given = 0, work.send, None
     while True:
         try:
@@ -39,7 +39,7 @@ def cancelled_at(work: Coroutine[Any, Any, Any], step: int) -> Generator[Any, An
 
 
 async def every_await(make: Callable[[], Coroutine[Any, Any, Any]], after: Callable[[], object]) -> int:
-    """How many awaits there were; `after` is called when a cancellation at one of them is over."""
+    """Cancel at each await in turn, and return their number. `after` is called after each cancellation."""
     step = 0
     while True:
         task = asyncio.ensure_future(_as_task(make(), step))
@@ -56,14 +56,14 @@ async def _as_task(work: Coroutine[Any, Any, Any], step: int) -> bool:
 
 
 async def works(engine: PistonEngine) -> None:
-    """All slots are free and can be used, all at once."""
+    """Check that all slots are free and usable at the same time."""
     assert fleet_of(engine).busy == 0
     await asyncio.gather(*(engine.execute(job()) for _ in range(engine.slots)))
     assert fleet_of(engine).busy == 0
 
 
 async def slowly(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-    """In pieces, so that the client waits for status, headers and body one after the other."""
+    """Reply in parts, so that the client waits for status, headers and body."""
     whole = await fine(server, request, asked)
     assert isinstance(whole, web.Response) and isinstance(whole.body, bytes)
     reply = web.StreamResponse(headers={"Content-Length": str(len(whole.body))})
@@ -77,7 +77,7 @@ async def slowly(server: Loopback, request: web.Request, asked: Job) -> web.Stre
 
 
 def once_each(answer: Answer) -> Answer:
-    """So to every job that comes for the first time: what was cancelled may still arrive later."""
+    """Reply so to the first copy of each job. Requests of cancelled jobs may still arrive later."""
     seen = set[Blob]()
 
     async def answered(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -162,7 +162,7 @@ async def test_many_jobs_cancelled_at_random_moments_free_all_slots() -> None:
 
 
 async def test_engine_cancelled_while_opening_or_closing_cleans_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections are closed and tasks ended; who enters next finds nothing of it."""
+    """Connections are closed and tasks ended, so that the engine can be opened again."""
     sessions = []
 
     class Seen(sending.HttpClient):

@@ -1,4 +1,4 @@
-"""Contents that travel to a server once: when, how often, and what happens where it will not have them."""
+"""Contents that are sent to a worker once, and workers that do not accept them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def known(server: Server | Loopback | str, room: int = ROOM) -> Endpoint:
-    """An endpoint as a probe found it. `room`: for contents."""
+    """Return an endpoint as after a probe. `room` is its capacity for contents."""
     url = server if isinstance(server, str) else server.url
     return known_server(EndpointReport(url=url, contents=room))
 
@@ -62,14 +62,14 @@ async def worker(
 
 
 async def received(server: Server) -> tuple[float, float]:
-    """Contents that came, and bytes of bodies."""
+    """Return the uploaded contents, and the number of request bytes."""
     counted = await read_metrics(server)
     contents = counted.get('ioi_eval_contents_total{event="received"}', 0)
     return contents, counted["ioi_eval_received_bytes_total"]
 
 
 async def job(content: bytes = NOISE, script: str = "sha256sum < t/0.in") -> Job:
-    """As the judge sends it where no paths are taken."""
+    """Return a job as for an engine without paths."""
     asked = Job(
         files=(
             JobFile(name="run", content=Blob.of(f"{script}\n")),
@@ -174,7 +174,10 @@ async def test_piston_gets_full_jobs_without_content_requests() -> None:
 async def test_job_carries_contents_if_worker_cache_is_too_small(
     engine: EmbeddedEngine, place: Path, room: int
 ) -> None:
-    """The client asks only where half of the room is enough; here it was told of more than there is."""
+    """The client uploads contents only if half of the announced capacity is enough.
+
+    Here the announcement is too high.
+    """
     async with worker(engine, place, room=room) as server, sender() as client:
         there = known(server, ROOM if room < len(NOISE) else room)
         assert told(await client.execute(there, await job())) == HASH

@@ -1,4 +1,4 @@
-"""The engine on loopback servers: what is retried and where, what is not, and what is never lost."""
+"""The engine on loopback servers: what is retried, where, and what is not retried."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, StageStatus
 
 
 def brief(seconds: float) -> Patience:
-    """For answers that never come: the time of the job itself is next to nothing here."""
+    """Return a short patience for replies that never come."""
     return Patience(**{name: getattr(QUICK, name) for name in QUICK.__struct_fields__} | {"margin": seconds})
 
 
@@ -161,7 +161,7 @@ async def test_http_503_replies_do_not_count_as_attempts() -> None:
 
 @pytest.mark.parametrize(("status", "change"), [(503, Change.FULL), (502, Change.LOST), (504, Change.LOST)])
 async def test_engine_waits_at_start_for_full_or_starting_server(status: int, change: Change) -> None:
-    """They are full, or a gateway says that the server behind it is not there yet."""
+    """The server is full, or a gateway reports that it has not started yet."""
     heard = list[ServerEvent]()
     async with Loopback() as server:
         server.runtimes_status = status
@@ -316,7 +316,7 @@ async def test_engine_with_given_capabilities_sends_no_probe() -> None:
 
 
 async def test_connect_timeout_is_reported_apart_from_answer_timeout() -> None:
-    """The backlog of this socket is full: what comes gets no answer, as from a machine that is off."""
+    """The socket's backlog is full, so that connections get no answer, as from a machine that is off."""
     with socket.socket() as deaf, socket.socket() as first, socket.socket() as second:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)

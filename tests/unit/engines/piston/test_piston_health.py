@@ -1,4 +1,4 @@
-"""Servers that fail and come back, and the jobs that each of them gets."""
+"""Servers that fail and recover, and the jobs that each of them gets."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ async def test_job_fails_if_no_server_is_usable_for_the_maximum_wait() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 3])
 async def test_job_on_hanging_server_fails_after_the_maximum_wait(jobs: int) -> None:
-    """The job may take a quarter of an hour; the server is silent from its beginning on."""
+    """The server never replies, and the job's own timeout is longer."""
     async with (
         Loopback(silence) as server,
         engine_on(server, patience=USUAL, per_endpoint=1) as engine,
@@ -133,7 +133,7 @@ async def test_job_on_hanging_server_fails_after_the_maximum_wait(jobs: int) -> 
 
 
 async def test_jobs_failing_on_healthy_servers_end_after_the_maximum_wait() -> None:
-    """Their health is good, every job fails: sixteen jobs are given up together when the drought ends."""
+    """The servers are healthy but fail every job. Sixteen jobs fail at the same time."""
     told = list[ServerEvent]()
     async with (
         Loopback(always(500)) as a,
@@ -162,7 +162,7 @@ async def test_error_of_job_that_failed_everywhere_names_servers() -> None:
 
 @pytest.mark.parametrize(("runtimes_status", "seconds"), [(500, 60), (200, 110)])
 async def test_job_on_silent_server_is_duplicated_on_idle_slot(runtimes_status: int, seconds: int) -> None:
-    """Also on one that only says that it is there, once the job's own limits are over: 60 s here."""
+    """Also if the server only reports that it runs, after the job's own limit of 60 s."""
     once = job(run_timeout=60_000)
     async with (
         Loopback(silence) as silent,

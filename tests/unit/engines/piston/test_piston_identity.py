@@ -1,4 +1,4 @@
-"""Servers that are others than they were: nothing that they say as such counts, and they are probed again."""
+"""Servers that were replaced: their replies do not count, and they are probed again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def words(version: str) -> str:
 
 
 class Machine(Loopback):
-    """A server with a compiler that somebody may change while it goes on."""
+    """A server whose compiler a test changes while it runs."""
 
     def __init__(self, version: str = "12", worker: str = "") -> None:
         super().__init__(self._done)
@@ -58,7 +58,7 @@ class Machine(Loopback):
         self.marks: list[str] = []
 
     async def _done(self, server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        """Does what its version of the compiler does: prints it."""
+        """Print the compiler's version."""
         version = self.version
         script = asked.files[0].content.read().decode()
         tells = words(version) if script.startswith(TELL.partition(";")[0]) else ""
@@ -90,13 +90,16 @@ Opening = Callable[..., Any]
 
 @pytest.fixture
 async def on(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """An engine on machines, whose probes find what is there."""
+    """Return an engine on machines that probes find."""
     async with AsyncExitStack() as stack:
 
         async def opened(
             *there: Machine, found: Found | None = None, **options: Any
         ) -> tuple[PistonEngine, list[ServerChanged]]:
-            """`found`: what is discovered, where that is not all, but the first of them."""
+            """Open an engine on machines.
+
+            If a discovery `found` is given, it has found only the first machine.
+            """
 
             async def probe(prober: object, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
                 return next(machine for machine in there if machine.url == url).report(runtimes)
@@ -144,7 +147,7 @@ async def test_job_answered_by_replaced_server_is_repeated(on: Opening) -> None:
 
 
 async def test_failed_compile_stage_also_reports_identity(on: Opening) -> None:
-    """A refusal has no run stage: what is told comes with the first."""
+    """A refused build has no run stage."""
     machine = Machine()
     engine, _ = await on(machine)
     building = job("run", JobFile(name="compile", content=Blob.of("make")))
@@ -156,7 +159,7 @@ async def test_failed_compile_stage_also_reports_identity(on: Opening) -> None:
 
 
 async def test_reply_with_mark_of_another_job_is_refused(on: Opening) -> None:
-    """A build would be another's program, which stays in the cache."""
+    """Otherwise another program's build would be cached."""
     mixed_up, good = Machine(), Machine()
     engine, _ = await on(mixed_up, good)
     mixed_up.heard = "ioi-eval answers 0123456789abcdef"
@@ -192,9 +195,9 @@ async def test_reply_without_identity_is_broken(on: Opening) -> None:
 async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
     on: Opening, runtime: str, words: str, limits: dict[str, int]
 ) -> None:
-    """As behind one address a balancer has servers of several kinds, or a package is removed meanwhile.
+    """For example if a load balancer has different servers, or a package was removed.
 
-    It refuses in no time, and would get, and lose, most of a run.
+    Such a server refuses at once, and would get and fail most jobs.
     """
     lacks, has = Machine(), Machine()
     engine, heard = await on(lacks, has)
@@ -236,7 +239,7 @@ def test_identity_lines_printed_by_program_are_ignored() -> None:
 
 
 def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
-    """A real server runs the package's own `compile` also for jobs that bring none."""
+    """A real server also runs the package's own `compile` for jobs without one."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
     known = Identity(tools=told_first(words("12"))[0])
     script = first_script(run_alone)
@@ -293,7 +296,7 @@ async def test_gateway_refusal_is_retried_and_no_replacement(on: Opening, status
 
 
 async def test_reply_with_id_of_another_request_is_refused(on: Opening) -> None:
-    """Something between that repeats or mixes replies would give a program the build of another one."""
+    """A proxy that repeats or mixes replies would give a program another program's build."""
     machine = Machine(worker="one")
     engine, _ = await on(machine, attempts=2)
     mixed = True
@@ -378,7 +381,7 @@ async def test_job_runs_only_on_server_with_accepted_toolchain(on: Opening) -> N
 
 
 async def test_each_server_runs_jobs_in_its_best_runtime(on: Opening) -> None:
-    """A package may bring a compiler of its own, which jobs in another one do not see."""
+    """A package may contain a compiler that jobs in another runtime do not see."""
     whole, small = Machine(), Machine()
     small.shells = ("bash",)
     engine, _ = await on(whole, small)
@@ -436,7 +439,7 @@ async def test_rolling_upgrade_mixes_no_compiler_versions_in_results(on: Opening
 
 
 async def test_worker_without_namespaces_keeps_identity_under_load(store: Store) -> None:
-    """There the limit of a user's processes lies above all that the machine runs at the time."""
+    """Its process limit depends on the user's current number of processes."""
     here, done = EmbeddedEngine(store=store, slots=1, layers=("landlock", "seccomp")), Event()
     with ThreadPoolExecutor(30) as busy:
         async with here, Server(here, ServerOptions(port=0)) as server:

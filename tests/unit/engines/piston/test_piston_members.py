@@ -181,7 +181,7 @@ async def test_waiting_job_raises_toolchain_gone_if_endpoint_changes_tool() -> N
 
 
 async def test_job_that_only_a_resting_endpoint_fits_waits_for_it() -> None:
-    """Another one that works lacks the tool: it never gets the job."""
+    """A healthy endpoint without the tool never gets the job."""
     fleet = StillFleet()
     fits, lacks = fleet.join("http://fits", 1), fleet.join("http://lacks", 1)
     fleet.fitting = frozenset({fits.url})

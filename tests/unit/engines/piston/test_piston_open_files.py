@@ -19,7 +19,7 @@ from ioi_eval.models import Job
 
 @pytest.fixture
 def limits() -> Iterator[tuple[int, int]]:
-    """The limits of this process, which a test may lower the soft one of."""
+    """Yield the limits of open files, and restore them after the test."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield before
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
@@ -53,7 +53,7 @@ async def test_soft_open_file_limit_is_raised_for_many_servers(limits: tuple[int
 
 @pytest.fixture
 def hard_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Room for two servers with three jobs, beside what else is open."""
+    """Set a limit for two servers with three jobs, in addition to the files that are open."""
     monkeypatch.setattr("ioi_eval.engines.piston.wire.raise_open_files", lambda: 128 + 2 + 3)
 
 

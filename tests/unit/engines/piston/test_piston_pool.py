@@ -1,4 +1,4 @@
-"""Slots: who gets which, and that none is ever lost."""
+"""The slots of a fleet: which job gets which slot, and that no slot is lost."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def test_endpoint_that_does_not_fit_is_never_taken() -> None:
 
 
 async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> None:
-    """Others work meanwhile, and their jobs go on."""
+    """Jobs of other endpoints continue."""
     clock, told = FastForwardClock(), list[object]()
     fleet = StillFleet(Waits(drought=300.0), tell=told.append)
     a, b = fleet.join("http://a", 1), fleet.join("http://b", 1)
@@ -212,7 +212,7 @@ async def test_waiting_job_fails_if_no_endpoint_is_usable() -> None:
 
 
 async def test_jobs_waiting_without_healthy_endpoint_fail_at_the_same_time() -> None:
-    """Those that came late fail with the first, those that come then at once, until a server is back."""
+    """Later jobs fail together with the first one, and new jobs fail at once, until a server recovers."""
     fleet, [a] = fleet_with(1, patience=0.05)
     fleet.put(a, State.DOWN)
     first = asyncio.create_task(fleet.take())
@@ -252,7 +252,7 @@ async def test_job_waiting_for_busy_endpoint_has_no_timeout() -> None:
 
 
 async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
-    """It answers, gets a job and fails it."""
+    """Let an endpoint on trial get a job, fail it and go down."""
     fleet.put(endpoint, State.TRIAL)
     await settle()
     assert endpoint.busy == 1
@@ -262,7 +262,7 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
 
 
 async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
-    """It is told once, and trials that come to nothing do not begin it anew."""
+    """The wait is also reported only once."""
     clock, told = FastForwardClock(), list[str]()
     fleet = StillFleet(Waits(drought=300.0), tell=lambda event: told.append("drought"))
     endpoint = fleet.join("http://host", 4)

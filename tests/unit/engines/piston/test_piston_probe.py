@@ -1,4 +1,4 @@
-"""Servers probed: one with room for everything, one with stock limits, one from before isolate, and none."""
+"""Probes of servers: with sufficient limits, with stock limits, from before isolate, and unreachable."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SAMPLES = Path(__file__).parents[1] / "jobs" / "piston_samples"
 
 @pytest.fixture(autouse=True)
 def bodies_are_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small bodies, as to pack 32 MB takes longer than all else; not for a server that takes all."""
+    """Use small request bodies, because packing 32 MB is slow. Not for servers without a limit."""
     if request.function is not test_probe_of_unlimited_worker_finds_no_problem:
         monkeypatch.setattr(probe, "_BODY_SIZES", probe._BODY_SIZES[:2])
 
@@ -113,7 +113,10 @@ async def test_probe_of_worker_with_stock_limits_names_remedies(store: Store) ->
 
 
 async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
-    """As nginx does. A compressed body says nothing of its limit, and one as it is would be sent in vain."""
+    """nginx does so.
+
+    A compressed body does not test the limit, and an uncompressed one would be sent in vain.
+    """
     bodies = list[bytes]()
 
     async def limited(request: web.Request) -> None:
@@ -146,7 +149,7 @@ async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
 
 
 def test_gateway_body_limit_applies_to_pistons_only() -> None:
-    """To workers the contents of jobs go one by one, and jobs are made smaller where one is refused."""
+    """Workers get contents one by one, and jobs are split if a request is refused."""
     ours = {"server": "Piston v3.1.1 (ioi-eval worker)"}
     assert [lines_of(max_passed=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
     assert "gateway" not in lines_of()
@@ -157,7 +160,7 @@ def test_gateway_body_limit_applies_to_pistons_only() -> None:
 
 
 async def test_probe_runs_proctor_to_report_confinement(store: Store) -> None:
-    """Ask only servers that are not ours."""
+    """Only servers other than our workers need it."""
     async with HttpClient() as wire:
         prober = Prober(wire)
         async with EmbeddedEngine(store=store) as engine, Server(engine, ServerOptions(port=0)) as server:
@@ -182,7 +185,7 @@ def test_probe_reports_foreign_sandboxes_as_classic_only() -> None:
 
 
 def old_server(limit: int = 3000) -> Answer:
-    """Knows no CPU limits, tells neither statuses nor times, and has words of its own for large bodies."""
+    """Answer like a server before isolate: no CPU limits, no statuses and no times."""
 
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         for name in LIMITS:
@@ -219,7 +222,7 @@ KILLED = Ending(stdout="machine aarch64\n", code=137)  # as servers from before 
 
 
 def busy_server(script: str, *stopped: Ending) -> Answer:
-    """Stops one script as often as there are stages, and lets all others end."""
+    """Answer this script with the given endings first, and all other scripts with success."""
     left = list(stopped)
 
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -236,7 +239,7 @@ def busy_server(script: str, *stopped: Ending) -> Answer:
 
 
 async def probed_in(seconds: float, server: Loopback) -> EndpointReport:
-    """As if each script took so long."""
+    """Probe a server with a clock by which each script takes this time."""
     async with HttpClient() as wire:
         return await Prober(wire, clock=count(step=seconds).__next__).probe(server.url)
 
@@ -264,7 +267,7 @@ async def test_server_too_slow_for_probe_is_reported_as_slow(script: str, stoppe
 
 
 async def test_probe_script_killed_early_is_not_counted_as_timeout() -> None:
-    """A server from before isolate kills what prints too much, and does not say why."""
+    """A server from before isolate kills scripts that print too much, without a reason."""
     stopped = Ending(stdout="x" * 1000, code=None, signal="SIGKILL")
     async with Loopback(busy_server(growing_output_script(OUTPUT_STEPS), *[stopped] * 3)) as server:
         report = await probed_in(1, server)
@@ -319,7 +322,7 @@ async def test_probe_reports_of_servers_are_merged() -> None:
 
 
 async def test_probe_bodies_are_compressed_once_for_all_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The largest takes 32 MB until it is packed, and many servers are probed at the same time."""
+    """The largest needs 32 MB uncompressed, and many servers are probed at the same time."""
     packed = list[int]()
 
     def compressed(body: bytes) -> Request:
@@ -392,7 +395,7 @@ def test_truncated_or_unknown_probe_output_is_ignored() -> None:
 async def test_kotlin_version_is_read_from_file_without_starting_compiler(
     tmp_path: Path, has_archive: bool
 ) -> None:
-    """To start its compiler takes half of the time that a stock server lets a script run."""
+    """Starting the compiler would take half of the stock time limit."""
     tools, own = tmp_path / "tools", tmp_path / "kotlin"
     for folder in (tools, own / "bin", own / "lib"):
         folder.mkdir(parents=True)
@@ -491,7 +494,7 @@ async def cut_off(server: Loopback, request: web.Request, asked: Job) -> web.Str
     ],
 )
 async def test_probe_failure_in_transit_counts_as_temporary(answer: Answer, passes: Change | None) -> None:
-    """A probe is some twenty requests. On a bad line, or after a restart, one of them breaks off."""
+    """A probe sends some twenty requests, one of which may fail on a bad network or after a restart."""
     async with Loopback(answer) as server:
         report = await probed(server.url)
     assert not report.reachable and report.passes is passes
@@ -522,7 +525,7 @@ def test_probe_reports_kind_of_jobs_for_runtimes() -> None:
 
 
 def test_codeforces_package_is_detected_by_its_languages() -> None:
-    """As a real server lists it: no language of its is called like the package."""
+    """A real server lists none of its languages under the package's name."""
     recorded = json.loads((SAMPLES / "runtimes.json").read_text())["response"]["body"]
     provided = [each for each in recorded if each.get("runtime") == "codeforces"]
     names = tuple(name for each in provided for name in (each["language"], *each["aliases"]))
@@ -572,7 +575,7 @@ def test_untested_limit_is_reported_as_unknown(runtime: str, known: set[str]) ->
 
 @pytest.mark.parametrize(("limit", "ok"), [(1 << 20, False), (3 << 20, False), (4 << 20, None)])
 def test_request_body_limit_below_static_program_size_is_a_problem(limit: int, ok: bool | None) -> None:
-    """A static program in C++ takes a megabyte of one. Where there is none, it would be too large: CE."""
+    """A static C++ program takes a megabyte of a request, and would be CE."""
     assert lines_of(max_body=limit)["request body"][0] is ok
 
 

@@ -1,4 +1,4 @@
-"""Many reports as one profile, and who is let in later."""
+"""Capabilities merged from several servers, and which servers may join later."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def with_packages(name: str, *packages: str) -> EndpointReport:
 
 
 def test_late_server_without_common_python_package_does_not_join() -> None:
-    """A benchmark may have promised it to programs."""
+    """A benchmark may promise the package to programs."""
     profile = merged([with_packages("a", "numpy", "scipy"), with_packages("b", "numpy")])
     assert why_not(profile, with_packages("c", "numpy", "torch")) == ""
     assert why_not(profile, with_packages("c", "scipy")).startswith("its python3 has no numpy")

@@ -1,4 +1,4 @@
-"""Programs that stay on the workers that built them: what travels, is fetched, and is built again."""
+"""Programs that stay on the workers that built them: what is sent, fetched and built again."""
 
 from __future__ import annotations
 
@@ -93,20 +93,20 @@ async def workers(engine: EmbeddedEngine, tmp_path: Path) -> AsyncIterator[Worke
 
 
 def submission() -> Submission:
-    """A program that nobody has built before."""
+    """Return a submission that nobody has built before."""
     mark = f"volatile unsigned n = {secrets.randbits(32)}u;\n"
     return Submission(key="1", problem_id="add", code=RIGHT + mark)
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[tuple[Any, ...], Ending]:
-    """The findings of each script that looks at a worker, with its limits."""
+    """Return the cache of probe results."""
     return {}
 
 
 @pytest.fixture
 def looked_at_once(found: dict[tuple[Any, ...], Ending], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The findings of a probe's script on the first worker, for all: they are on this machine."""
+    """Reuse the probe results of the first worker, because all workers run on this machine."""
     ended = Prober._run_to_end
 
     async def once(prober: Prober, url: str, job: Job, *limits: Any) -> Ending:
@@ -199,7 +199,7 @@ RECIPE = BuildSpec(
 
 
 async def built(client: Client, there: Endpoint) -> Job:
-    """Return a job that starts what a build left there."""
+    """Return a job that starts the program that a build left on the worker."""
     made = (await client.execute(there, BUILD)).stayed["made"]
     far = WorkerArtifact(sha256=made.sha256, size=made.size, at=there.url, spec=RECIPE, toolchain="x")
     script = JobFile(name="run", content=Blob.of("./made | tail -c 3\n"))
@@ -259,7 +259,7 @@ SHARING = msgspec.structs.replace(
 
 
 async def told(client: Client, there: Endpoint) -> tuple[str, bool]:
-    """Return what a job finds, and whether the next ones shall find more."""
+    """Execute a job. Return its compile output, and whether a shared build of it is due."""
     result = await client.execute(there, SHARING)
     assert result.compile is not None
     return result.compile.stdout, client.is_due(there, SHARED)

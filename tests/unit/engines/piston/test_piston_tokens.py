@@ -1,4 +1,4 @@
-"""The token of workers reaches workers, and any other server only the one that the user named for it."""
+"""The workers' token is sent only to workers, and to a server for which the user named it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORKER, PISTON = "Piston v3.1.1 (ioi-eval worker)", "Piston v3.1.1"
 
 
 class Place:
-    """An address, what is there, and what it was asked with."""
+    """An address, the server there, and its requests."""
 
     def __init__(self, name: str) -> None:
         self.name, self.port = name, 0

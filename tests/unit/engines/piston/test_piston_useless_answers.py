@@ -1,4 +1,4 @@
-"""Servers that execute jobs and fail them: with a full disk, or without a tool."""
+"""Servers that execute jobs and fail them, because of a full disk or a missing tool."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def test_job_failed_by_full_disk_is_retried_on_another_server() -> None:
 
 
 async def test_server_that_fails_every_second_job_rests_too() -> None:
-    """Builds fail there, and small jobs do not."""
+    """Builds fail there, but small jobs do not."""
     answers = [fine if number % 2 else full_disk for number in range(30)]
     async with (
         Loopback(in_turn(*answers)) as full,
@@ -72,7 +72,7 @@ async def test_server_that_fails_one_job_of_many_does_not_rest() -> None:
 
 
 async def test_job_failed_by_all_servers_is_tried_once_on_each() -> None:
-    """It tells nothing about them, and their other jobs go on. The error names them."""
+    """It says nothing about the servers, whose other jobs continue. The error names them."""
     async with (
         Loopback(full_disk) as a,
         Loopback(full_disk) as b,

@@ -1,4 +1,4 @@
-"""The use of servers that are not alike."""
+"""The kind of jobs that different servers are used for."""
 
 from __future__ import annotations
 
