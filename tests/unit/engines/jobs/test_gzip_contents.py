@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.engines import Batch, Program
-from support.plans import PlanChecker, PlanSubmission
+from support.proctor_protocol import PlanChecker, PlanSubmission
 
 from ioi_eval.engines.jobs.http_delivery import GzipCache, HttpDelivery, pack_content
 from ioi_eval.engines.jobs.piston_api import GzipBlob, decode_request, encode_request
