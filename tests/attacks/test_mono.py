@@ -68,7 +68,7 @@ async def scorer(store: Store) -> AsyncIterator[Scorer]:
         yield opened
 
 
-async def judged(scorer: Scorer, code: str, language: str = "c#") -> SubmissionResult:
+async def score_source(scorer: Scorer, code: str, language: str = "c#") -> SubmissionResult:
     told = Submission(key="1", problem_id="sum", code=code, language=language)
     return await scorer.score(PROBLEM, told)
 
@@ -80,14 +80,14 @@ async def test_mono_program_cannot_read_other_processes(scorer: Scorer, tmp_path
     paths = [secret, "/etc/passwd", "/proc/loadavg", "/proc/self/environ", "/proc/self/net/tcp"]
     paths += [f"/proc/{pid}/{name}" for pid in (1, os.getpid()) for name in ("environ", "cmdline", "maps")]
     named = ", ".join(f'"{path}"' for path in paths)
-    result = await judged(scorer, READS.replace("PATHS", named))
+    result = await score_source(scorer, READS.replace("PATHS", named))
     assert [test.status for test in result.tests] == [V.AC], result
 
 
 @pytest.mark.usefixtures("mono")
 @pytest.mark.parametrize("code", [ASKS, RAISES], ids=["asks", "raises"])
 async def test_mono_program_cannot_see_other_priorities(scorer: Scorer, code: str) -> None:
-    result = await judged(scorer, code)
+    result = await score_source(scorer, code)
     assert [test.status for test in result.tests] == [V.AC], result
 
 
@@ -100,7 +100,7 @@ async def test_csharp_source_with_key_file_paths_cannot_read_the_files(
     secret.write_text(SECRET)
     paths = (secret, "/proc/self/environ", "/proc/1/environ", f"/proc/{os.getpid()}/environ", "/etc/passwd")
     for path in paths:
-        result = await judged(scorer, KEY.replace("PATH", str(path)))
+        result = await score_source(scorer, KEY.replace("PATH", str(path)))
         assert not result.compiles, path
         assert SECRET not in result.compile_output and "root:" not in result.compile_output
 
@@ -110,7 +110,7 @@ async def test_mono_without_namespaces_is_a_judge_failure(store: Store, tmp_path
     engine = EmbeddedEngine(store=store, slots=1, layers=("landlock", "seccomp"))
     async with Scorer(engine, store=Store(tmp_path / "nothing built yet")) as scorer:
         with pytest.raises(JudgeFailure, match="pthread_getattr_np"):
-            await judged(scorer, KEY.replace("PATH", "/proc/1/environ"))
+            await score_source(scorer, KEY.replace("PATH", "/proc/1/environ"))
 
 
 async def test_only_the_csharp_compiler_may_read_proc() -> None:

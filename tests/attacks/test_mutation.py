@@ -43,10 +43,10 @@ def jar_of(code: str, binaries: Path) -> Path:
 def test_attack_succeeds_if_the_layers_named_for_it_are_removed(weakened: Bench, name: str) -> None:
     found = list(trials([name]))
     assert any(trial.succeeds for trial in found)
-    assert not [why for trial in found if (why := _told(trial, weakened))]
+    assert not [why for trial in found if (why := trial_error(trial, weakened))]
 
 
-def _told(trial: Trial, bench: Bench) -> str:
+def trial_error(trial: Trial, bench: Bench) -> str:
     fault = trial.fault(bench)
     return (
         f"{trial.way.value}, without {trial.away}, success being {trial.succeeds}: {fault}" if fault else ""

@@ -73,7 +73,7 @@ class Server:
 
     @property
     def failed(self) -> int:
-        return sum(name != slowly.__name__ for name in self.met)
+        return sum(name != reply_slowly.__name__ for name in self.met)
 
     @property
     def url(self) -> str:
@@ -129,7 +129,7 @@ class Server:
 # --- faults ------------------------------------------------------------------------------------------
 
 
-async def slowly(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+async def reply_slowly(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
     """Answer slowly, which is no fault."""
     await asyncio.sleep(0.05)
     return web.Response(body=await server.answer(body))
@@ -151,7 +151,7 @@ async def no_json(server: Server, request: web.Request, body: bytes) -> web.Stre
     return web.Response(body=b"<html>It works!</html>")
 
 
-async def half_of_it(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+async def send_half_of_reply(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
     """Send a reply with the right length, whose second half is missing."""
     whole = await server.answer(body)
     return web.Response(body=whole[: len(whole) // 2])
@@ -167,7 +167,7 @@ async def cut_off(server: Server, request: web.Request, body: bytes) -> web.Stre
     return reply
 
 
-async def hung_up(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+async def close_after_job(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
     """Close the connection after the job has run, so that the client sends it again."""
     await server.answer(body)
     _abort(request)
@@ -184,7 +184,7 @@ def _stage(**fields: object) -> web.Response:
     return web.Response(body=msgspec.json.encode({"compile": stage, "run": stage}))
 
 
-async def killed(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+async def report_killed_job(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
     """Report a job that was killed before it printed anything, as if memory was short."""
     return _stage(signal="SIGKILL", status="SG", message="Caught fatal signal 9")
 
@@ -210,7 +210,7 @@ async def killed_at_first_test(server: Server, request: web.Request, body: bytes
     return _stage(stdout=f"{first}\n", signal="SIGKILL", status="SG", message="Caught fatal signal 9")
 
 
-async def silent(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+async def report_silent_scripts(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
     """Report scripts that exit with 0 at once and print nothing."""
     return _stage(code=0)
 
@@ -222,7 +222,7 @@ async def shell_broken(server: Server, request: web.Request, body: bytes) -> web
     return _stage(code=127, stderr="bash: error while loading shared libraries", status="RE")
 
 
-async def never(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
+async def never_answer(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
     """Accept a request and never answer it."""
     await server.dying.wait()
     return web.Response()

@@ -19,20 +19,20 @@ from chaos_servers import (
     Server,
     box_broken,
     busy_503,
+    close_after_job,
     cut_off,
     error_500,
-    half_of_it,
-    hung_up,
-    killed,
     killed_at_first_test,
     killed_before_isolate,
-    never,
+    never_answer,
     no_json,
     nothing,
     out_of_time,
+    reply_slowly,
+    report_killed_job,
+    report_silent_scripts,
+    send_half_of_reply,
     shell_broken,
-    silent,
-    slowly,
 )
 from support.engines import Outcome, fake_capabilities
 from support.runs import Fingerprint, ResultLog, RunSummary, judge_all, read_failures, read_rows
@@ -47,7 +47,8 @@ NUMBER = 300
 ALL_FAULTS = {
     fault.__name__
     for fault in (
-        box_broken, busy_503, cut_off, error_500, half_of_it, hung_up, never, no_json, nothing, slowly,
+        box_broken, busy_503, cut_off, error_500, send_half_of_reply, close_after_job, never_answer, no_json,
+        nothing, reply_slowly,
     )
 }  # fmt: skip
 FAILING = 0.45  # of the requests that reach a server; those that reach none come on top
@@ -174,13 +175,13 @@ async def moves(server: Server) -> None:
 @asynccontextmanager
 async def eight(engine: FakeEngine) -> AsyncIterator[list[Server]]:
     kinds = (
-        (slowly, error_500),
+        (reply_slowly, error_500),
         (error_500,),
         (busy_503,),
-        (nothing, no_json, half_of_it),
-        (cut_off, hung_up),
-        (never, box_broken, error_500, cut_off, no_json, nothing),
-        (error_500, hung_up),
+        (nothing, no_json, send_half_of_reply),
+        (cut_off, close_after_job),
+        (never_answer, box_broken, error_500, cut_off, no_json, nothing),
+        (error_500, close_after_job),
         (cut_off, busy_503),
     )
     async with AsyncExitStack() as stack:
@@ -237,12 +238,12 @@ async def test_submission_failing_on_all_servers_is_recorded_and_run_continues(s
     [
         box_broken,
         error_500,
-        killed,
+        report_killed_job,
         killed_at_first_test,
         killed_before_isolate,
         out_of_time,
         shell_broken,
-        silent,
+        report_silent_scripts,
     ],
     ids=lambda fault: fault.__name__,
 )

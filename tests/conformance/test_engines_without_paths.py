@@ -33,7 +33,7 @@ OPTIONS = JudgeOptions()
 
 
 @pytest.fixture(scope="session")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Return an empty store, so that nothing is built in advance."""
     return Store(tmp_path_factory.mktemp("fresh"))
 
@@ -76,7 +76,7 @@ def essence(result: SubmissionResult) -> tuple[object, ...]:
     return result.problem_id, result.key, result.compiles, result.points, tests, parts, words
 
 
-def other(tools: Mapping[str, Toolchain], name: str) -> dict[str, Toolchain]:
+def renamed_toolchains(tools: Mapping[str, Toolchain], name: str) -> dict[str, Toolchain]:
     """Return the toolchains with another identity, so that no cached build is used."""
     return {
         command: msgspec.structs.replace(tool, identity=f"{tool.identity} {name}")
@@ -85,7 +85,7 @@ def other(tools: Mapping[str, Toolchain], name: str) -> dict[str, Toolchain]:
 
 
 @pytest.fixture(scope="session")
-def known() -> list[SubmissionResult]:
+def cached_results() -> list[SubmissionResult]:
     """Return a list that caches the embedded engine's results."""
     return []
 
@@ -96,9 +96,9 @@ class Ground:
 
     engine: EmbeddedEngine
     store: Store
-    fresh: Store
+    empty_store: Store
     problems: Mapping[str, Problem]
-    known: list[SubmissionResult]
+    cached_results: list[SubmissionResult]
 
     async def compare(self, engine: Engine) -> None:
         if not self.known:
@@ -113,11 +113,11 @@ class Ground:
 def ground(
     engine: EmbeddedEngine,
     store: Store,
-    fresh: Store,
+    empty_store: Store,
     problems: Mapping[str, Problem],
-    known: list[SubmissionResult],
+    cached_results: list[SubmissionResult],
 ) -> Ground:
-    return Ground(engine, store, fresh, problems, known)
+    return Ground(engine, store, empty_store, problems, cached_results)
 
 
 @pytest.mark.nightly
@@ -132,19 +132,19 @@ async def test_every_task_type_is_judged_by_a_worker_over_http(ground: Ground) -
 
 @pytest.mark.nightly
 async def test_every_task_type_is_judged_by_a_server_with_bash_only(ground: Ground) -> None:
-    tools = other((await ground.engine.capabilities()).toolchains, "bash")
+    tools = renamed_toolchains((await ground.engine.capabilities()).toolchains, "bash")
     server = EngineWithoutPaths(ground.engine, "bash", toolchains=tools)
     await ground.compare(server)
     assert {job.runtime for job in server.jobs} == {"bash"}
 
 
 async def test_interpreter_is_started_by_name_if_servers_differ(
-    engine: EmbeddedEngine, fresh: Store, problems: Mapping[str, Problem]
+    engine: EmbeddedEngine, empty_store: Store, problems: Mapping[str, Problem]
 ) -> None:
     python = msgspec.structs.replace((await engine.capabilities()).toolchains["python3"], path="python3")
     server = EngineWithoutPaths(engine, "bash", toolchains={"python3": python})
     calm = {"calm": problems["calm"]}
-    got = await judged(server, fresh, calm, trusted=engine)
+    got = await judged(server, empty_store, calm, trusted=engine)
     assert [essence(result)[:4] for result in got] == [
         ("calm", "sorted_window.py", True, 100.0),
         ("calm", "one_too_far.py", True, 0.0),

@@ -30,7 +30,7 @@ PLAIN = [
 ]
 
 
-def asked(piston: PistonServer, name: str) -> Reply:
+def send_sample(piston: PistonServer, name: str) -> Reply:
     request = SAMPLES[name]["request"]
     asked_for = request["body"]
     if name == "timeout_above_limit" and not piston.ours:
@@ -42,7 +42,7 @@ def asked(piston: PistonServer, name: str) -> Reply:
     return piston.call(request["method"], request["path"], body, JSON if body else None)
 
 
-def plain(text: str) -> str:
+def without_sandbox_details(text: str) -> str:
     """Return a text without parts that differ between sandboxes: owners, dates, script names, process ids."""
     text = re.sub(r"(-rw-r--r-- 1) \S+ \S+ +(\d+) \w+ +\d+ \d\d:\d\d", r"\1 \2", text)
     return re.sub(r"(?m)^\S+: line \d+: +\d+ (.*?)  .*$", r"\1", text)
@@ -51,12 +51,15 @@ def plain(text: str) -> str:
 def comparable(told: dict[str, Any], fields: set[str]) -> dict[str, Any]:
     """Return the parts of a stage that all servers report alike."""
     kept = {name: value for name, value in told.items() if name in fields and name not in MEASURED}
-    return {name: plain(value) if isinstance(value, str) else value for name, value in kept.items()}
+    return {
+        name: without_sandbox_details(value) if isinstance(value, str) else value
+        for name, value in kept.items()
+    }
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: str) -> None:
-    wanted, got = SAMPLES[name]["response"], asked(piston, name)
+    wanted, got = SAMPLES[name]["response"], send_sample(piston, name)
     if wanted["status"] == 200:
         piston.able(got)
     assert (got.status, got.kind) == (wanted["status"], wanted["content_type"]), got
@@ -85,7 +88,7 @@ def test_recorded_requests_get_the_recorded_replies(piston: PistonServer, name: 
 def test_recorded_classic_jobs_get_equivalent_replies(piston: PistonServer, name: str) -> None:
     """The wording of feedback differs, but its meaning by the contract is the same."""
     piston.needs("cms_ioi")
-    wanted, got = SAMPLES[name]["response"], piston.able(asked(piston, name))
+    wanted, got = SAMPLES[name]["response"], piston.able(send_sample(piston, name))
     assert (got.status, got.kind) == (wanted["status"], wanted["content_type"])
     assert got.body.keys() == wanted["body"].keys()
     for field in ("language", "version"):
@@ -120,14 +123,14 @@ def outcome(body: dict[str, Any]) -> tuple[float, str]:
 
 def test_failed_compile_stage_is_repeated_as_run_stage(piston: PistonServer) -> None:
     piston.needs("cms_ioi")
-    body = piston.able(asked(piston, "classic_ce")).body
+    body = piston.able(send_sample(piston, "classic_ce")).body
     assert body["run"] == body["compile"]
 
 
 def test_recorded_languages_are_listed(piston: PistonServer) -> None:
     if not piston.ours:
         pytest.skip("what a server has installed is its own affair")
-    got = asked(piston, "runtimes")
+    got = send_sample(piston, "runtimes")
     assert (got.status, got.kind) == (200, "application/json; charset=utf-8")
     recorded = [each for each in SAMPLES["runtimes"]["response"]["body"] if not lacks(each["language"])]
     assert len(recorded) >= 10
@@ -147,7 +150,7 @@ def test_body_without_json_content_type_is_refused(piston: PistonServer) -> None
 
 
 def test_file_name_outside_sandbox_is_500(piston: PistonServer) -> None:
-    reply = asked(piston, "file_escape")
+    reply = send_sample(piston, "file_escape")
     assert (reply.status, reply.body) == (500, "")
 
 

@@ -53,7 +53,7 @@ else:
 
 
 @pytest.fixture
-def somebody_elses() -> Iterator[None]:
+def foreign_job_folder() -> Iterator[None]:
     """Leave a readable folder like that of another user's job."""
     with tempfile.TemporaryDirectory(prefix="old-piston-") as folder:
         place = Path(folder, "t")
@@ -71,7 +71,7 @@ SUBMISSIONS = (
 )
 
 
-async def judged(
+async def verdicts_of_tests(
     engine: Engine,
     store: Store,
     trusted: Engine | None = None,
@@ -85,12 +85,12 @@ async def judged(
 
 
 @pytest.mark.nightly
-@pytest.mark.usefixtures("somebody_elses")
+@pytest.mark.usefixtures("foreign_job_folder")
 async def test_verdicts_on_old_piston_equal_verdicts_of_embedded_engine(store: Store, tmp_path: Path) -> None:
-    here = await judged(EmbeddedEngine(store=store), store)
+    here = await verdicts_of_tests(EmbeddedEngine(store=store), store)
     async with OldServer() as server:
         engine = PistonEngine(Fixed([server.url]), per_endpoint=2)
-        there = await judged(engine, Store(tmp_path), trusted=EmbeddedEngine(store=store))
+        there = await verdicts_of_tests(engine, Store(tmp_path), trusted=EmbeddedEngine(store=store))
     assert there == here
     assert list(here["several"].values()) == ["AC", "TLE", "MLE", "WA"]
     assert set(here["right"].values()) == {"AC"}
@@ -104,4 +104,6 @@ async def test_limit_of_old_server_is_named(store: Store, tmp_path: Path) -> Non
     async with OldServer(run_timeout=60_000) as server:
         engine = PistonEngine(Fixed([server.url]))
         with pytest.raises(JudgeFailure, match="PISTON_RUN_TIMEOUT"):
-            await judged(engine, Store(tmp_path), EmbeddedEngine(store=store), slow, SUBMISSIONS[1:2])
+            await verdicts_of_tests(
+                engine, Store(tmp_path), EmbeddedEngine(store=store), slow, SUBMISSIONS[1:2]
+            )

@@ -59,7 +59,7 @@ _RAISED = """    app.use(body_parser.urlencoded({ extended: true, limit: '512mb'
 """
 
 
-def started(folder: Path, index: str, *, entrypoint: bool) -> tuple[str, str]:
+def run_start_script(folder: Path, index: str, *, entrypoint: bool) -> tuple[str, str]:
     """Run `official/start` on a server's source.
 
     Return the command that it starts, and the changed source.
@@ -85,15 +85,18 @@ def started(folder: Path, index: str, *, entrypoint: bool) -> tuple[str, str]:
 def test_official_piston_starts_with_raised_request_body_limit(
     tmp_path: Path, entrypoint: bool, word: str
 ) -> None:
-    said, index = started(tmp_path, _INDEX, entrypoint=entrypoint)
+    said, index = run_start_script(tmp_path, _INDEX, entrypoint=entrypoint)
     assert (said, index) == (word, _RAISED)
-    assert started(tmp_path, index, entrypoint=entrypoint) == (word, _RAISED)  # a container that starts again
+    assert run_start_script(tmp_path, index, entrypoint=entrypoint) == (
+        word,
+        _RAISED,
+    )  # a container that starts again
 
 
 def test_start_script_leaves_configurable_server_and_warns_of_unknown_server(tmp_path: Path) -> None:
     new = "app.use(body_parser.json({ limit: config.request_body_limit }));\n"
-    assert started(tmp_path, new, entrypoint=False) == ("node src", new)
-    said, _ = started(tmp_path, "app.use(express.json());\n", entrypoint=False)
+    assert run_start_script(tmp_path, new, entrypoint=False) == ("node src", new)
+    said, _ = run_start_script(tmp_path, "app.use(express.json());\n", entrypoint=False)
     assert "looks different" in said
 
 

@@ -39,7 +39,7 @@ sys.meta_path.insert(0, Hidden())
 """
 
 
-def with_their_own(requirements: Iterable[str]) -> set[str]:
+def with_dependencies(requirements: Iterable[str]) -> set[str]:
     """Return the names of packages and of all their dependencies."""
     found = set[str]()
     left = [Requirement(each) for each in requirements]
@@ -53,9 +53,9 @@ def with_their_own(requirements: Iterable[str]) -> set[str]:
 
 
 @pytest.fixture
-def small(shared_cache: Path, tmp_path: Path) -> CommandLine:
+def image_cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
     """Return a command line in an environment with only the image's packages."""
-    kept = {*with_their_own(NAMED), "ioi-eval", "setuptools"}
+    kept = {*with_dependencies(NAMED), "ioi-eval", "setuptools"}
     there = {path.name.partition(".")[0] for path in Path(sysconfig.get_path("purelib")).iterdir()}
     hidden = there - {file.parts[0].partition(".")[0] for name in kept for file in metadata.files(name) or ()}
     assert {"datasets", "pandas", "pyarrow", "jinja2", "tqdm"} <= hidden and "aiohttp" not in hidden
@@ -98,19 +98,19 @@ def test_image_packages_are_dependencies_of_the_project() -> None:
     assert NAMED and set(NAMED) < set(PROJECT["dependencies"])
 
 
-def test_worker_runs_with_only_the_image_packages(small: CommandLine) -> None:
-    with serving(small.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
+def test_worker_runs_with_only_the_image_packages(image_cli: CommandLine) -> None:
+    with serving(image_cli.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
         assert judges(url)
-    (small.folder / "dump.jsonl").touch()
-    scored = small("score", "dump.jsonl", "--problems", "packages")
+    (image_cli.folder / "dump.jsonl").touch()
+    scored = image_cli("score", "dump.jsonl", "--problems", "packages")
     assert scored.returncode == 2
     assert scored.stderr == "error: tqdm is not installed. Install it: pip install ioi-eval\n"
 
 
 @pytest.mark.nightly
-def test_doctor_runs_with_only_the_image_packages(small: CommandLine) -> None:
-    with serving(small.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
-        looked = small("doctor", "--engine", url)
+def test_doctor_runs_with_only_the_image_packages(image_cli: CommandLine) -> None:
+    with serving(image_cli.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
+        looked = image_cli("doctor", "--engine", url)
     assert looked.returncode == 0, looked.stdout + looked.stderr
 
 

@@ -48,7 +48,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.fixture
-def place(alone: bool, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def page_folder(alone: bool, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """Return a folder with the examples and a run of them, as pages assume. Long runs have a report."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "runs").mkdir()
@@ -65,7 +65,7 @@ def free_port() -> int:
         return port
 
 
-def started(block: Block, folder: Path, cache: Path, *, alone: bool) -> str:
+def run_block(block: Block, folder: Path, cache: Path, *, alone: bool) -> str:
     """Run a block and return its output. With `alone`, Python starts without preloaded modules."""
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "IOI_EVAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
@@ -99,14 +99,14 @@ IN_LONG = [(page, True) for page in SESSIONS if page in LONG | HAVE_PYTHON]
     ("page", "alone"), [*IN_SHORT, *(pytest.param(*one, marks=pytest.mark.nightly) for one in IN_LONG)]
 )
 def test_code_blocks_of_page_run_in_order_and_print_the_shown_output(
-    page: str, alone: bool, place: Path, shared_cache: Path
+    page: str, alone: bool, page_folder: Path, shared_cache: Path
 ) -> None:
     printed = ""
     for block in blocks(page):
         if not block.runs_here:
             continue
         if block.kind in ("sh", "python"):
-            printed = started(block, place, shared_cache, alone=alone)
+            printed = run_block(block, page_folder, shared_cache, alone=alone)
         elif block.kind == "text":
             assert matches(block.code, printed), (
                 f"{block} shows\n{block.code}\nand this was printed:\n{printed}"

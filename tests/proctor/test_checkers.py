@@ -221,7 +221,7 @@ def test_icpc_validator_points_are_divided_by_full_points(bench: Bench) -> None:
     assert bench.one(ECHO, "x", "x", checker=over, checker_source=VALIDATOR).failure is not None
 
 
-def written(bench: Bench, writes: dict[str, str]) -> TestReport:
+def judge_with_files(bench: Bench, writes: dict[str, str]) -> TestReport:
     words = [word for pair in writes.items() for word in pair]
     icpc = PlanChecker(kind="icpc", argv=("checker", *words), limits=LIMITS, full=60)
     return bench.one(ECHO, "x", "x", checker=icpc, checker_source=WRITING)
@@ -235,7 +235,7 @@ def written(bench: Bench, writes: dict[str, str]) -> TestReport:
 def test_icpc_score_files_give_points_or_a_fraction(
     bench: Bench, writes: dict[str, str], score: float
 ) -> None:
-    line = written(bench, writes)
+    line = judge_with_files(bench, writes)
     assert (line.score, line.part) == (score, "score_multiplier.txt" in writes)
 
 
@@ -249,7 +249,7 @@ def test_icpc_score_files_give_points_or_a_fraction(
     ],
 )
 def test_invalid_icpc_score_files_are_failures(bench: Bench, writes: dict[str, str], words: str) -> None:
-    assert words in (written(bench, writes).failure or "")
+    assert words in (judge_with_files(bench, writes).failure or "")
 
 
 # Counts its passes in a file of its own; the output is what it does next: code, whether there is a next pass, and its input.

@@ -73,7 +73,7 @@ def judged(
     return bench.judge("", tests, submission=submission, extra=extra, **more)
 
 
-def ended(line: TestReport) -> tuple[object, ...]:
+def comparable_ending(line: TestReport) -> tuple[object, ...]:
     """Return the part of a report that must be equal.
 
     Addresses and the time when a limit is noticed may differ.
@@ -95,11 +95,13 @@ def compare(
     forked = judged(bench, library, content, [*given, *given], **more)
     assert forked.interpreter == FORKED
     for number, each in enumerate(given):
-        expected = ended(started.tests[number])
+        expected = comparable_ending(started.tests[number])
         assert expected[2] is None
-        assert ended(forked.tests[number]) == expected, each
-        assert ended(forked.tests[len(given) + number]) == expected, each  # whatever the others did
-    return [ended(started.tests[number]) for number in range(len(given))]
+        assert comparable_ending(forked.tests[number]) == expected, each
+        assert comparable_ending(forked.tests[len(given) + number]) == expected, (
+            each
+        )  # whatever the others did
+    return [comparable_ending(started.tests[number]) for number in range(len(given))]
 
 
 # Neighbours in the table are alike: every fourth one tells whether the others hold.
@@ -220,7 +222,7 @@ OF_STATUS = [
 ]
 
 
-def seen(folder: Path) -> dict[str, object]:
+def proc_entries(folder: Path) -> dict[str, object]:
     """Return what /proc shows of a process."""
     pid = int(folder.name)
     status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
@@ -250,7 +252,7 @@ def seen(folder: Path) -> dict[str, object]:
     }
 
 
-def written(folder: Path) -> bytes:
+def written_memory(folder: Path) -> bytes:
     """Return all memory of a process that may have been written."""
     pieces = []
     with (folder / "mem").open("rb", buffering=0) as memory:
@@ -262,7 +264,7 @@ def written(folder: Path) -> bytes:
     return b"".join(pieces)
 
 
-def looked_at(
+def inspect_processes(
     bench: Bench, library: bytes | None, marks: Sequence[str], look: Callable[[Path], Look]
 ) -> list[Look]:
     """Inspect the process of each test from outside while it runs."""
@@ -296,8 +298,8 @@ def marks() -> list[str]:
 def test_proc_files_of_forked_and_started_process_are_equal(
     room: Bench, library: bytes, marks: list[str]
 ) -> None:
-    _, started = looked_at(room, None, marks, seen)
-    _, forked = looked_at(room, library, marks, seen)
+    _, started = inspect_processes(room, None, marks, proc_entries)
+    _, forked = inspect_processes(room, library, marks, proc_entries)
     # A started one asks for its threads, by a filter more.
     filters = [int(each.pop("Seccomp_filters")[0]) for each in (forked, started)]
     assert filters[1] - filters[0] == ("seccomp" in room.layers)
@@ -312,7 +314,7 @@ def test_memory_of_forked_process_has_no_data_of_other_tests(
     room: Bench, library: bytes, marks: list[str]
 ) -> None:
     """It has no input of another test, no answer, and no path of the judge's files."""
-    memories = looked_at(room, library, marks, written)
+    memories = inspect_processes(room, library, marks, written_memory)
     for memory, own, other in zip(memories, marks, reversed(marks), strict=True):
         assert own.encode() in memory
         secret = (other, "answer seen", str(room.workshop), "plan.json", "0.in", "0.out")

@@ -50,26 +50,26 @@ def mounted(disk: Path, size: str) -> Iterator[Path]:
 
 
 @pytest.fixture
-def small(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def small_disk_bench(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """Return a bench whose disk has space for one program and one answer."""
     with mounted(bench.workshop / tmp_path_factory.mktemp("small").name, "5m") as disk:
         yield dataclasses.replace(bench, workshop=disk)
 
 
 @pytest.mark.parametrize("ending", ["WA", "RE"])
-def test_output_on_full_disk_has_no_verdict(bench: Bench, small: Bench, ending: str) -> None:
+def test_output_on_full_disk_has_no_verdict(bench: Bench, small_disk_bench: Bench, ending: str) -> None:
     source = WRITES.replace("ENDING", ENDINGS[ending])
     assert bench.one(source, "", ANSWER, **FILES).score == 1
-    line = small.one(source, "", ANSWER, **FILES)
+    line = small_disk_bench.one(source, "", ANSWER, **FILES)
     assert (line.end, line.provoked) == (None, False)
     assert "the disk is full" in (line.failure or "")
 
 
-def test_output_that_fits_on_the_disk_is_judged(small: Bench) -> None:
+def test_output_that_fits_on_the_disk_is_judged(small_disk_bench: Bench) -> None:
     source = '#include <cstdio>\nint main() { std::fputc(51, std::fopen("out.txt", "w")); }'
-    assert small.one(source, "", "3", **FILES).score == 1
+    assert small_disk_bench.one(source, "", "3", **FILES).score == 1
     by_stream = WRITES.replace('std::fopen("out.txt", "w")', "stdout").replace("ENDING", "")
-    assert small.one(by_stream, "", ANSWER, limits=LARGE).score == 1
+    assert small_disk_bench.one(by_stream, "", ANSWER, limits=LARGE).score == 1
 
 
 # Twice as large in its build.

@@ -24,10 +24,10 @@ NUMBER = 12
 
 @pytest.fixture
 def programs() -> Mapping[str, str]:
-    return written(NUMBER)
+    return distinct_sources(NUMBER)
 
 
-def written(number: int) -> Mapping[str, str]:
+def distinct_sources(number: int) -> Mapping[str, str]:
     """Return sources whose programs differ.
 
     Of equal programs only one is judged, and the others wait for it, on a suspended server until the job's
@@ -118,7 +118,7 @@ def test_full_disk_on_server_gives_no_score(
 def test_server_whose_disk_fills_up_rests_and_every_row_is_judged(
     desk: Any, real: dict[str, str], spare: Any, left: int
 ) -> None:
-    programs = written(4 * NUMBER)
+    programs = distinct_sources(4 * NUMBER)
     spare.start("48m")
     words = [word for word in desk.words(programs, spare.url, real["raised"]) if word != "--quiet"]
     run = desk.cli.start(*words)
@@ -144,7 +144,7 @@ exec /usr/bin/g++ "$@"
 def test_server_with_other_compiler_is_recorded_in_rows(
     desk: Any, spare: Any, tmp_path: Path, dies: bool
 ) -> None:
-    programs = written(3 * NUMBER)  # on a busy machine a few are built before the first is judged
+    programs = distinct_sources(3 * NUMBER)  # on a busy machine a few are built before the first is judged
     tools = tmp_path / "tools"
     tools.mkdir(mode=0o755)
     spare.start(tools=str(tools))

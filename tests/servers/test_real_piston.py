@@ -84,7 +84,7 @@ def test_doctor_accepts_real_server(desk: Any, real: dict[str, str], kind: str) 
     assert (done.returncode, json.loads(done.stdout)["ok"]) == (0, True), done.stdout
 
 
-def asked(desk: Any, *words: str) -> Any:
+def run_until_not_busy(desk: Any, *words: str) -> Any:
     """Run a command, and repeat it if the server was too busy for its timeout of three seconds."""
     for _ in range(100):
         done = desk.cli(*words)
@@ -94,12 +94,12 @@ def asked(desk: Any, *words: str) -> Any:
 
 
 def test_low_server_limits_are_named_before_judging(desk: Any, real: dict[str, str]) -> None:
-    done = asked(desk, "doctor", "--engine", real["stock"])
+    done = run_until_not_busy(desk, "doctor", "--engine", real["stock"])
     assert done.returncode == 2
     missing = set(re.findall(r"^MISSING (.*?)  ", done.stdout, re.M))
     assert missing == NEEDED, done.stdout
 
-    done = asked(desk, *desk.words(PROGRAMS, real["stock"]))
+    done = run_until_not_busy(desk, *desk.words(PROGRAMS, real["stock"]))
     assert done.returncode == 2 and "submissions cannot be judged there" in done.stderr
     assert "PISTON_OUTPUT_MAX_SIZE" in done.stderr and "PISTON_RUN_TIMEOUT" in done.stderr
     assert not (desk.folder / "there").exists()

@@ -55,7 +55,7 @@ def ports(cli: CommandLine, token: Path) -> Iterator[list[int]]:
     started = slurm(cli, _DEPLOY / "launch", *options, "--mem", "1G", "--port", free_port(), _WORKERS)
     ports = [int(line.rpartition("-")[2]) for line in started.splitlines()]
     try:
-        until(lambda: all(answers(port) for port in ports), cli.folder / "logs")
+        until(lambda: all(reply_of_worker(port) for port in ports), cli.folder / "logs")
         yield ports
     finally:
         sweep(choose_base(1))  # a worker that is killed cannot
@@ -81,7 +81,7 @@ def sockets(name: str) -> list[str]:
     return path.read_text().splitlines()[1:] if path.exists() else []
 
 
-def answers(port: int, path: str = "/healthz", token: str = "") -> str:
+def reply_of_worker(port: int, path: str = "/healthz", token: str = "") -> str:
     request = urllib.request.Request(
         f"http://localhost:{port}{path}", headers={"Authorization": f"Bearer {token}"}
     )
@@ -92,7 +92,7 @@ def answers(port: int, path: str = "/healthz", token: str = "") -> str:
         return ""
 
 
-def run(port: int, script: str) -> Any:
+def run_job(port: int, script: str) -> Any:
     """What a worker says of a job."""
     job = {"language": "bash", "version": "*", "files": [{"name": "run", "content": script}]}
     headers = {"Authorization": "Bearer only-for-us", "Content-Type": "application/json"}
@@ -140,24 +140,24 @@ def test_slurm_workers_judge_a_dump_despite_a_lost_worker(
     assert sorted(found) == sorted(one["uuid"] for one in rows)
     points = {key: one["all_subtasks_points"] for key, one in found.items()}
     assert points == {key: 0 if key in ("r01", "r02") else 100 for key in points}
-    assert not answers(lost)
-    assert all("ioi_eval_jobs_total" in answers(port, "/metrics", "only-for-us") for port in left)
+    assert not reply_of_worker(lost)
+    assert all("ioi_eval_jobs_total" in reply_of_worker(port, "/metrics", "only-for-us") for port in left)
 
     # A job that waits is first in the list, and gone before the others are ended.
     held = ("--hold", "--job-name=piston-worker-1", "--output=/dev/null", "--wrap=true")
     slurm(cli, "sbatch", *held)
     assert slurm(cli, _DEPLOY / "stop", left[0]).strip().endswith(f"piston-worker-{left[0]} ends")
     with ThreadPoolExecutor(1) as beside:
-        finishing = beside.submit(run, left[1], f"sleep {_KILL_WAIT + 3}; echo finished")
+        finishing = beside.submit(run_job, left[1], f"sleep {_KILL_WAIT + 3}; echo finished")
         until(
-            lambda: "ioi_eval_jobs_running 1" in answers(left[1], "/metrics", "only-for-us"),
+            lambda: "ioi_eval_jobs_running 1" in reply_of_worker(left[1], "/metrics", "only-for-us"),
             cli.folder / "logs",
         )
         told = slurm(cli, _DEPLOY / "stop")
         assert "piston-worker-1 ends" in told and f"piston-worker-{left[1]} ends" in told
         assert finishing.result()["run"]["stdout"] == "finished\n"
     until(lambda: not slurm(cli, "squeue", "--noheader").strip(), cli.folder / "logs")
-    assert not any(answers(port) for port in ports)
+    assert not any(reply_of_worker(port) for port in ports)
     assert "no such worker" in slurm(cli, _DEPLOY / "stop")
 
 

@@ -54,7 +54,7 @@ def table(path: Path, **columns: list[str]) -> Path:
     return path
 
 
-def told(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def listed_problems(installed: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Return the output of `ioi-eval problems` with the distribution installed."""
     return ran(installed, "problems", *arguments, "--json")
 
@@ -70,11 +70,11 @@ def ran(
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl"])
 def test_installed_benchmark_entry_point_is_listed(installed: Path, tmp_path: Path, name: str) -> None:
     rows = table(tmp_path / name, inputs=["1 2", "3 4"], outputs=["3", "7"])
-    done = told(installed, "sums", "--dataset", rows)
+    done = listed_problems(installed, "sums", "--dataset", rows)
     assert done.returncode == 0, done.stderr
     [problem] = json.loads(done.stdout)
     assert "two" in json.dumps(problem) and "sums" in json.dumps(problem)
-    [guessed] = json.loads(told(installed, rows).stdout)
+    [guessed] = json.loads(listed_problems(installed, rows).stdout)
     assert guessed["format"] == "sums", "its columns tell"
 
 
@@ -90,7 +90,7 @@ def test_benchmark_file_works_without_installation(
     dump.write_text("".join(json.dumps({**row, "language": "python"}) + "\n" for row in told_of))
     alone = tmp_path / "elsewhere"
     alone.mkdir()
-    listed = told(alone, own, "--dataset", rows)
+    listed = listed_problems(alone, own, "--dataset", rows)
     assert listed.returncode == 0 and json.loads(listed.stdout)[0]["format"] == "sums", listed.stderr
     out = tmp_path / "run"
     done = ran(alone, "score", dump, "--problems", own, "--dataset", rows, "--out", out, cache=shared_cache)
@@ -110,7 +110,7 @@ def test_benchmark_file_works_without_installation(
 def test_python_file_without_benchmark_is_input_error(tmp_path: Path, code: str, words: str) -> None:
     own = tmp_path / "mine.py"
     own.write_text(code)
-    done = told(tmp_path, own)
+    done = listed_problems(tmp_path, own)
     assert done.returncode == 2 and f"{own}" in done.stderr and words in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
 
@@ -118,11 +118,11 @@ def test_python_file_without_benchmark_is_input_error(tmp_path: Path, code: str,
 def test_edited_benchmark_file_is_not_served_from_cache(installed: Path, tmp_path: Path) -> None:
     own = installed / "sums_benchmark.py"
     rows = table(tmp_path / "rows.parquet", inputs=["1 2"], outputs=["3"])
-    [first] = json.loads(told(tmp_path, own, "--dataset", rows).stdout)
+    [first] = json.loads(listed_problems(tmp_path, own, "--dataset", rows).stdout)
     own.write_text(own.read_text().replace("1.0, 256 << 20", "2.5, 256 << 20"))
     # Python itself sees no change within a second.
     shutil.rmtree(installed / "__pycache__", ignore_errors=True)
-    [second] = json.loads(told(tmp_path, own, "--dataset", rows).stdout)
+    [second] = json.loads(listed_problems(tmp_path, own, "--dataset", rows).stdout)
     assert [one["limits"]["cpu_time"] for one in (first, second)] == [1.0, 2.5]
 
 
@@ -130,12 +130,12 @@ def test_installed_package_format_is_read(installed: Path, tmp_path: Path) -> No
     folder = tmp_path / "packages" / "pair"
     folder.mkdir(parents=True)
     (folder / "tests.tsv").write_text("1 2\t3\n3 4\t7\n")
-    done = told(installed, tmp_path / "packages")
+    done = listed_problems(installed, tmp_path / "packages")
     assert done.returncode == 0, done.stderr
     [problem] = json.loads(done.stdout)
     assert "pair" in json.dumps(problem) and "TSV" in json.dumps(problem)
     (folder / "tests.tsv").write_text("1 2\t3\n3 4\n")
-    broken = told(installed, folder)
+    broken = listed_problems(installed, folder)
     assert broken.returncode == 2 and "pair/tests.tsv, line 2: not an input and an output" in broken.stderr
 
 
@@ -180,7 +180,7 @@ def test_installed_section_is_in_report(installed: Path, tmp_path: Path) -> None
 
 def test_broken_installed_plugin_is_input_error(installed: Path) -> None:
     (installed / "sums_benchmark.py").write_text("import nothing_of_that_name\n")
-    done = told(installed, "sums")
+    done = listed_problems(installed, "sums")
     assert done.returncode == 2 and "'sums' (ioi_eval.benchmarks) cannot be loaded" in done.stderr
     assert "Traceback" not in done.stderr
 

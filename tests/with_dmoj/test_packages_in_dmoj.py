@@ -18,7 +18,7 @@ TOOLS = {"python3": "python3", "g++17": "g++", "g++20": "g++", "gcc": "gcc", "gc
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> str:
+def dmoj_output(tmp_path_factory: pytest.TempPathFactory) -> str:
     place = tmp_path_factory.mktemp("dmoj")
     tools = "".join(f"  {name}: {shutil.which(tool, path='/usr/bin')}\n" for name, tool in TOOLS.items())
     configuration = place / "judge.yml"
@@ -31,8 +31,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_dmoj_verdicts_of_submissions_equal_package_expectations(said: str, name: str) -> None:
+def test_dmoj_verdicts_of_submissions_equal_package_expectations(dmoj_output: str, name: str) -> None:
     """tests/conformance/test_packages.py tests the same with our judge."""
-    assert f"Problem {name} passed with flying colours." in said
-    judged = re.findall(rf"Result of case (\S+) for {name}: Success", said)
+    assert f"Problem {name} passed with flying colours." in dmoj_output
+    judged = re.findall(rf"Result of case (\S+) for {name}: Success", dmoj_output)
     assert set(judged) == {path.parent.name for path in (PACKAGES / name).glob("tests/*/test.yml")}

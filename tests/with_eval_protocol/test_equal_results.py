@@ -38,7 +38,7 @@ def answer(reply: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": "Add."}, {"role": "assistant", "content": reply}]
 
 
-def plain(result: Any) -> dict[str, Any]:
+def comparable_result(result: Any) -> dict[str, Any]:
     """Return a result without paths of the evaluator's files and without bell characters."""
     found: dict[str, Any] = result.model_dump()
     found["reason"] = printable(found["reason"])
@@ -77,20 +77,20 @@ def _of_the_program(traceback: str, error: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def of_theirs() -> list[dict[str, Any]]:
+def eval_protocol_results() -> list[dict[str, Any]]:
     """Run eval-protocol's evaluator before ours has threads, because it forks this process.
 
     So this file runs first.
     """
     close_all()
     return [
-        plain(theirs(answer(case.reply), copy.deepcopy(case.truth), execution_timeout=PATIENCE))
+        comparable_result(theirs(answer(case.reply), copy.deepcopy(case.truth), execution_timeout=PATIENCE))
         for case in CASES
     ]
 
 
 @pytest.fixture(scope="module")
-def of_ours(of_theirs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def own_results(eval_protocol_results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     async def all_of_them() -> list[Any]:
         few = asyncio.Semaphore(16)
 
@@ -102,16 +102,18 @@ def of_ours(of_theirs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
         return await asyncio.gather(*map(one, CASES))
 
-    return [plain(result) for result in asyncio.run(all_of_them())]
+    return [comparable_result(result) for result in asyncio.run(all_of_them())]
 
 
-def test_apps_cases_cover_all_kinds_of_results(of_theirs: list[dict[str, Any]]) -> None:
+def test_apps_cases_cover_all_kinds_of_results(eval_protocol_results: list[dict[str, Any]]) -> None:
     assert len(CASES) >= 300
     raw = [
-        found["metrics"]["raw_results"]["reason"] for found in of_theirs if "raw_results" in found["metrics"]
+        found["metrics"]["raw_results"]["reason"]
+        for found in eval_protocol_results
+        if "raw_results" in found["metrics"]
     ]
     assert {one for text in raw for one in json.loads(text)} == {True, False, -1, -2}
-    names = {name for found in of_theirs for name in found["metrics"]}
+    names = {name for found in eval_protocol_results for name in found["metrics"]}
     assert names == {
         *("pass_rate", "raw_results", "execution_metadata", "execution_error_details"),
         *("execution_error", "parsability", "error"),
@@ -120,9 +122,9 @@ def test_apps_cases_cover_all_kinds_of_results(of_theirs: list[dict[str, Any]]) 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for case in CASES])
 def test_apps_evaluation_equals_that_of_eval_protocol(
-    number: int, of_theirs: list[dict[str, Any]], of_ours: list[dict[str, Any]]
+    number: int, eval_protocol_results: list[dict[str, Any]], own_results: list[dict[str, Any]]
 ) -> None:
-    found, wanted = of_ours[number], of_theirs[number]
+    found, wanted = own_results[number], eval_protocol_results[number]
     if CASES[number].name in WORDS_OF_A_BUILD and not boxes_see_this_python():
         found, wanted = without_words(found), without_words(wanted)
     assert found == wanted
@@ -238,5 +240,5 @@ def test_timeout_of_one_test_marks_all_tests_as_killed() -> None:
     """Programs that never end show that both evaluators agree."""
     endless = "a, b = map(int, input().split())\nwhile a == 3: pass\nprint(a + b)"
     ended, same = both(endless, SUMS, execution_timeout=1)
-    assert plain(ended) == plain(same)
+    assert comparable_result(ended) == comparable_result(same)
     assert json.loads(same.metrics["raw_results"].reason) == [-1, -1, -1]

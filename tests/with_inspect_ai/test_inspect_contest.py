@@ -37,7 +37,7 @@ def scripted(*calls: tuple[str, dict[str, Any]]) -> Model:
     return get_model("mockllm/model", custom_outputs=reply)
 
 
-def answers(log: EvalLog) -> list[str]:
+def tool_replies(log: EvalLog) -> list[str]:
     (sample,) = log.samples or ()
     return [one.error.message if one.error else one.text for one in sample.messages if one.role == "tool"]
 
@@ -58,7 +58,7 @@ def test_contest_sample_ends_when_agent_has_full_marks(tmp_path: Path) -> None:
     log = contest(tmp_path, model, T_submissions=5)
     assert log.status == "success", log.error
     assert metrics(log)["mean"] == 1
-    told = answers(log)
+    told = tool_replies(log)
     assert len(told) == 4 and '"ended": "completed"' in told[0] and '"submissions_left": 4' in told[1]
     assert "no language 'klingon'" in told[2] and '"best": 100.0' in told[3]
     (sample,) = log.samples or ()
@@ -71,11 +71,15 @@ def test_contest_sample_ends_when_agent_has_full_marks(tmp_path: Path) -> None:
 def test_submission_and_message_limits_end_a_sample_with_its_score(tmp_path: Path) -> None:
     endless = [("submit", {"code": f"{NOTHING} // {number}"}) for number in range(40)]
     ours = contest(tmp_path / "ours", scripted(*endless), T_submissions=2, T_feedback="points")
-    assert len(answers(ours)) == 2 and '"subtasks"' not in answers(ours)[0] and metrics(ours)["mean"] == 0
+    assert (
+        len(tool_replies(ours)) == 2
+        and '"subtasks"' not in tool_replies(ours)[0]
+        and metrics(ours)["mean"] == 0
+    )
     theirs = contest(tmp_path / "theirs", scripted(*endless), message_limit=8)
     (sample,) = theirs.samples or ()
     assert sample.limit is not None and sample.limit.type == "message"
-    assert (sample.scores or {})["contest_points"].metadata["submissions"] == len(answers(theirs))
+    assert (sample.scores or {})["contest_points"].metadata["submissions"] == len(tool_replies(theirs))
 
 
 def test_judge_failure_in_contest_is_an_unscored_sample(tmp_path: Path) -> None:
@@ -85,7 +89,7 @@ def test_judge_failure_in_contest_is_an_unscored_sample(tmp_path: Path) -> None:
     model = scripted(("submit", {"code": NOTHING}))
     log = contest(tmp_path, model, tmp_path / "packages", T_problems=["threes"])
     (sample,) = log.samples or ()
-    assert "the judge failed" in answers(log)[0]
+    assert "the judge failed" in tool_replies(log)[0]
     assert math.isnan((sample.scores or {})["contest_points"].as_float())
 
 

@@ -35,7 +35,7 @@ OTHERWISE = {
 UNKNOWN = {"compiler_error", "output_limit_exceeded"}  # folders
 
 
-def told(name: str) -> str:
+def problemtools_output(name: str) -> str:
     words = ("-m", "problemtools.verifyproblem", "-p", "submissions", "--", PACKAGES / name)
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=300)
     return done.stdout + done.stderr
@@ -50,7 +50,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 async def test_verdicts_of_package_submissions_equal_those_of_problemtools(
     name: str, tmp_path: Path, store: Store
 ) -> None:
-    lines = re.findall(r"^(?:ERROR|  ) \w+/(\S+) \(.*?\) (?:OK: |got )(\w+)(?: \((\d+)\))?", told(name), re.M)
+    lines = re.findall(
+        r"^(?:ERROR|  ) \w+/(\S+) \(.*?\) (?:OK: |got )(\w+)(?: \((\d+)\))?", problemtools_output(name), re.M
+    )
     there = {solution: (verdict, points) for solution, verdict, points in lines}
     package = tmp_path / name
     shutil.copytree(PACKAGES / name, package)
@@ -72,4 +74,4 @@ async def test_verdicts_of_package_submissions_equal_those_of_problemtools(
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_problemtools_refuses_package_with_expected_message(name: str) -> None:
-    assert REFUSED[name] in told(name)
+    assert REFUSED[name] in problemtools_output(name)

@@ -118,12 +118,12 @@ def test_engine_ray_without_a_cluster_starts_and_stops_a_local_cluster(
         check_scores("ray", tmp_path / "run")
         assert list(Path(folder).rglob("gcs_server.out")), "it was made there"
         ends = time.monotonic() + 300
-        while (left := that_name(folder)) and time.monotonic() < ends:
+        while (left := processes_of_folder(folder)) and time.monotonic() < ends:
             time.sleep(0.2)
         assert left == []
 
 
-def that_name(folder: str) -> list[str]:
+def processes_of_folder(folder: str) -> list[str]:
     """Return the command lines of processes that name a folder."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

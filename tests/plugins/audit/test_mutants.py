@@ -23,12 +23,12 @@ int main() { // if (a < 1)
 """
 
 
-def changed(code: str, language: str) -> set[str]:
+def mutant_sources(code: str, language: str) -> set[str]:
     return {text for _, text in generate_mutants(code, language, 0)}
 
 
 def test_python_mutants_change_comparisons_constants_and_conditions() -> None:
-    texts = changed(PYTHON, "python")
+    texts = mutant_sources(PYTHON, "python")
     assert any("n <= 3" in text for text in texts)
     assert any("n < 4" in text for text in texts)
     assert any("n + 2" in text for text in texts)
@@ -38,7 +38,7 @@ def test_python_mutants_change_comparisons_constants_and_conditions() -> None:
 
 
 def test_cpp_mutants_leave_comments_and_literals_unchanged() -> None:
-    texts = changed(CPP, "c++")
+    texts = mutant_sources(CPP, "c++")
     assert any("i <= n" in text for text in texts)
     assert any("i > 2" in text for text in texts)
     assert any("i >= 3" in text for text in texts)

@@ -41,7 +41,7 @@ def failed(status: Verdict, output: str = "") -> TestResult:
     return TestResult(test_name="1", score=0.0, status=status, output=output)
 
 
-def judged(*failures: TestResult) -> JudgedProblem:
+def judged_problem(*failures: TestResult) -> JudgedProblem:
     """Return a problem whose right solutions have these results on its only test."""
     solutions = tuple(
         Solution(name=f"{number}.py", language="python", code=f"# {number}", expected="correct")
@@ -69,14 +69,14 @@ async def diagnosed(folder: Path, problem: JudgedProblem, scorer: FakeScorer) ->
 
 
 async def test_failed_probe_makes_the_diagnosis_unclear(tmp_path: Path) -> None:
-    diagnosis = await diagnosed(tmp_path, judged(*[failed(Verdict.WA, "2")] * 2), FakeScorer())
+    diagnosis = await diagnosed(tmp_path, judged_problem(*[failed(Verdict.WA, "2")] * 2), FakeScorer())
     assert diagnosis.fault is Flaw.UNCLEAR and "the machine is on fire" in diagnosis.sentence
     assert diagnosis.rows == ("one/correct/0.py", "one/correct/1.py")
 
 
 async def test_only_one_of_several_slow_solutions_runs_under_raised_limits(tmp_path: Path) -> None:
     scorer = FakeScorer(TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=6.0))
-    diagnosis = await diagnosed(tmp_path, judged(*[failed(Verdict.TLE)] * 3), scorer)
+    diagnosis = await diagnosed(tmp_path, judged_problem(*[failed(Verdict.TLE)] * 3), scorer)
     assert diagnosis.fault is Flaw.LIMITS and len(diagnosis.rows) == 3
     assert "3 of 3 right solutions exceed the limits (python); 0.py needs up to 4 times the time" in (
         diagnosis.sentence
@@ -89,7 +89,7 @@ async def test_slow_solution_that_is_also_wrong_is_diagnosed_separately(tmp_path
     scorer = FakeScorer(failed(Verdict.RE), TestResult(test_name="1", score=1.0, status=Verdict.AC, memory=1))
     runner: Any = scorer
     probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
-    found = await Diagnoser(judged(*[failed(Verdict.TLE)] * 2), probes).audit(MutantCounts(), ())
+    found = await Diagnoser(judged_problem(*[failed(Verdict.TLE)] * 2), probes).audit(MutantCounts(), ())
     assert [(each.fault, each.rows) for each in found.diagnoses] == [
         (Flaw.LIMITS, ("one/correct/1.py",)),
         (Flaw.UNCLEAR, ("one/correct/0.py",)),
@@ -154,13 +154,13 @@ async def test_solution_that_cannot_run_on_its_skipped_tests_is_unjudged(tmp_pat
 
 
 async def test_output_with_different_word_count_is_diagnosed_as_broken_test(tmp_path: Path) -> None:
-    diagnosis = await diagnosed(tmp_path, judged(*[failed(Verdict.WA, "1 7")] * 2), FakeScorer())
+    diagnosis = await diagnosed(tmp_path, judged_problem(*[failed(Verdict.WA, "1 7")] * 2), FakeScorer())
     assert diagnosis.fault is Flaw.BROKEN
 
 
 async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> None:
     path, (right, other) = tmp_path / "probes.jsonl", [failed(Verdict.WA, "å\n"), failed(Verdict.RE)]
-    problem = judged(right).problem
+    problem = judged_problem(right).problem
     submission = Submission(key="a", problem_id="one", code="x")
 
     async def probed(*results: TestResult, fresh: bool = False, code: str = "x") -> tuple[TestResult, ...]:

@@ -652,7 +652,7 @@ class HeldEngine(FakeEngine):
         return await super().execute(job, check)
 
 
-async def hang_up(call: asyncio.Task[Any]) -> None:
+async def disconnect(call: asyncio.Task[Any]) -> None:
     """Cancel a call, and check that it ends although nothing is judged yet."""
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -665,7 +665,7 @@ async def test_submission_of_disconnected_caller_counts(phase: str) -> None:
     rules = Rules(submissions=2, pause=60)
     async with contest(rules, record=record, engine=engine, clock=clock) as held:
         session = held.session("otter")
-        await hang_up(await begun(session.submit("sum", "wrong:3"), engine.reached))
+        await disconnect(await start_call(session.submit("sum", "wrong:3"), engine.reached))
         (current,) = session.standing().in_progress
         assert (current.call, current.problem, current.number) == ("submit", "sum", 1)
         assert not held.session("heron").standing().in_progress
@@ -681,7 +681,7 @@ async def test_submission_of_disconnected_caller_counts(phase: str) -> None:
     assert [row["key"] for row in record.rows] == ["otter/sum#1"]
 
 
-async def begun(call: Any, reached: asyncio.Event) -> asyncio.Task[Any]:
+async def start_call(call: Any, reached: asyncio.Event) -> asyncio.Task[Any]:
     """Start a call, and return when its job is held by the engine."""
     task = asyncio.create_task(call)
     await reached.wait()
@@ -693,10 +693,10 @@ async def test_submission_waiting_for_a_slot_counts_after_its_caller_disconnects
     record, engine = Kept(), HeldEngine("none", slots=1, delay=3600)
     async with contest(record=record, engine=engine) as held:
         otter, heron = held.session("otter"), held.session("heron")
-        other = await begun(heron.submit("sum", "right // 1"), engine.started)
+        other = await start_call(heron.submit("sum", "right // 1"), engine.started)
         waiting = asyncio.create_task(otter.submit("sum", "right // 2"))
         await settle()
-        await hang_up(waiting)
+        await disconnect(waiting)
         assert [one.number for one in otter.standing().in_progress] == [1] and engine.running == 1
         engine.delay = 0
         await FastForwardClock().advance(3600)
@@ -710,10 +710,10 @@ async def test_queued_call_is_dropped_when_its_caller_disconnects() -> None:
     record, engine = Kept(), HeldEngine("build")
     async with contest(Rules(submissions=2), record=record, engine=engine) as held:
         session = held.session("otter")
-        first = await begun(session.submit("sum", "wrong:1"), engine.reached)
+        first = await start_call(session.submit("sum", "wrong:1"), engine.reached)
         second = asyncio.create_task(session.submit("sum", "right"))
         await settle()
-        await hang_up(second)
+        await disconnect(second)
         engine.go.set()
         assert (await first).number == 1
         await session.settle()
@@ -725,10 +725,10 @@ async def test_runs_of_disconnected_callers_count() -> None:
     record, engine = Kept(), HeldEngine("run")
     async with contest(Rules(runs=1), record=record, engine=engine) as held:
         session = held.session("otter")
-        await hang_up(await begun(session.run("sum", "right"), engine.reached))
+        await disconnect(await start_call(session.run("sum", "right"), engine.reached))
         assert [one.call for one in session.standing().in_progress] == ["run"]
         engine.reached.clear()
-        await hang_up(await begun(session.test("sum", "right // 2"), engine.reached))
+        await disconnect(await start_call(session.test("sum", "right // 2"), engine.reached))
         assert [one.call for one in session.standing().in_progress] == ["run", "test"]
         engine.go.set()
         await session.settle()
@@ -743,7 +743,7 @@ async def test_calls_of_disconnected_callers_count_against_concurrency_limit() -
         session = held.session("otter")
         for number in range(2):
             engine.reached.clear()
-            await hang_up(await begun(session.run("sum", f"right // {number}"), engine.reached))
+            await disconnect(await start_call(session.run("sum", f"right // {number}"), engine.reached))
         third = asyncio.create_task(session.run("sum", "right // 3"))
         await settle()
         with pytest.raises(RefusedCall, match="too many calls"):
@@ -757,7 +757,7 @@ async def test_judge_failure_after_disconnect_uses_no_submission(caplog: pytest.
     record, engine = Kept(), HeldEngine("run")
     async with contest(Rules(submissions=1), record=record, engine=engine) as held:
         session = held.session("otter")
-        await hang_up(await begun(session.submit("sum", "break"), engine.reached))
+        await disconnect(await start_call(session.submit("sum", "break"), engine.reached))
         engine.go.set()
         await session.settle()
         assert session.problems()[0].submissions_left == 1 and len(record.failures) == 1
@@ -768,7 +768,7 @@ async def test_end_call_waits_for_submission_of_disconnected_caller() -> None:
     record, engine = Kept(), HeldEngine("run")
     async with contest(record=record, engine=engine) as held:
         session = held.session("otter")
-        await hang_up(await begun(session.submit("sum", "right"), engine.reached))
+        await disconnect(await start_call(session.submit("sum", "right"), engine.reached))
         ending = asyncio.create_task(session.end("sum"))
         engine.go.set()
         await ending
@@ -779,9 +779,9 @@ async def test_closing_a_contest_ends_all_calls() -> None:
     record, engine = Kept(), HeldEngine("run")
     async with contest(record=record, engine=engine) as held:
         session = held.session("otter")
-        waiting = await begun(session.submit("sum", "right"), engine.reached)
+        waiting = await start_call(session.submit("sum", "right"), engine.reached)
         engine.reached.clear()
-        await hang_up(await begun(session.submit("graded", "right"), engine.reached))
+        await disconnect(await start_call(session.submit("graded", "right"), engine.reached))
         before = asyncio.all_tasks()
         await held.close()
         assert {task for task in before if not task.done()} <= {asyncio.current_task(), waiting}
@@ -814,9 +814,13 @@ async def test_interrupted_submission_is_judged_when_the_contest_restarts() -> N
     async with contest(rules, engine=engine, **common) as held:
         session = held.session("otter")
         clock.now += 10
-        await hang_up(await begun(session.submit("sum", "wrong:3", "c++17", cost=0.5), engine.reached))
+        await disconnect(
+            await start_call(session.submit("sum", "wrong:3", "c++17", cost=0.5), engine.reached)
+        )
         engine.reached.clear()
-        await hang_up(await begun(session.submit("files", None, outputs={"1-a": "x"}), engine.reached))
+        await disconnect(
+            await start_call(session.submit("files", None, outputs={"1-a": "x"}), engine.reached)
+        )
         await held.close()
     assert record.rows == [] and len(left.rows) == 2
     kept = [msgspec.json.decode(msgspec.json.encode(row)) for row in left.rows.values()]

@@ -51,19 +51,19 @@ class HeldEngine(FakeEngine):
 
 
 @pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> HeldEngine:
+def held_engine(monkeypatch: pytest.MonkeyPatch) -> HeldEngine:
     engine = HeldEngine()
     setup = Setup(engine=lambda _: engine)
     monkeypatch.setattr("ioi_eval.integrations.tasks.EvaluationSource.runtime", lambda source: runtime(setup))
     return engine
 
 
-def begun(**rules: object) -> Episode:
+def start_episode(**rules: object) -> Episode:
     return Episodes(SOURCE, rules).start("lanterns")
 
 
 async def test_episode_ends_with_full_marks() -> None:
-    episode = begun(submissions=3)
+    episode = start_episode(submissions=3)
     assert (episode.share, episode.is_done, episode.summary_values()["submissions"]) == (0, False, 0)
     assert (await episode.submit("int wrong;"))["points"] == 0 and not episode.is_done
     await episode.submit("int right;")
@@ -84,7 +84,7 @@ def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
         offset = int(found[1])
     parts.append(episode.read_statement(offset))
     assert "".join(parts) == episode.prompt and max(map(len, parts)) == 32_768
-    assert begun().read_statement() == begun().prompt
+    assert start_episode().read_statement() == start_episode().prompt
 
 
 # Rounded points fall short of all, and so do points whose binary fractions add up to more.
@@ -105,11 +105,11 @@ async def test_episode_ends_with_full_marks_despite_rounded_points(
 @pytest.mark.parametrize("languages", ["cpp", ["cpp"], ("cpp",)])
 def test_languages_option_accepts_a_single_string(languages: object) -> None:
     """A command line option cannot contain a list of one string."""
-    assert begun(languages=languages).statement.languages == ("c++",)
+    assert start_episode(languages=languages).statement.languages == ("c++",)
 
 
 async def test_episode_ends_when_all_submissions_are_used() -> None:
-    episode = begun(submissions=1)
+    episode = start_episode(submissions=1)
     await episode.submit("int wrong;")
     assert (episode.share, episode.is_done) == (0, True)
     with pytest.raises(RefusedCall, match="all 1 submissions"):
@@ -118,7 +118,7 @@ async def test_episode_ends_when_all_submissions_are_used() -> None:
 
 async def test_judge_failure_is_reported_until_a_submission_is_judged() -> None:
     """It must not become a score, and later results must not be lost."""
-    episode = begun()
+    episode = start_episode()
     with pytest.raises(UnjudgedCall):
         await episode.submit("int break_it;")
     assert "out of disks" in episode.summary_values()["unjudged"] and episode.submissions == 0
@@ -127,16 +127,16 @@ async def test_judge_failure_is_reported_until_a_submission_is_judged() -> None:
 
 
 @pytest.mark.parametrize(("code", "share"), [("int right;", 1), ("int break_it;", 0)])
-async def test_cancelled_submit_call_still_counts(code: str, share: float, held: HeldEngine) -> None:
+async def test_cancelled_submit_call_still_counts(code: str, share: float, held_engine: HeldEngine) -> None:
     """A judge failure counts too, and must not become a score."""
-    episode = begun()
+    episode = start_episode()
     call = asyncio.create_task(episode.submit(code))
-    await asyncio.to_thread(held.reached.wait)
+    await asyncio.to_thread(held_engine.reached.wait)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
     assert episode.summary_values()["submissions"] == 0
-    held.go.set()
+    held_engine.go.set()
     await episode.settle()
     assert (episode.share, bool(episode.unjudged)) == (share, not share)
 

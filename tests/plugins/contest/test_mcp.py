@@ -606,7 +606,7 @@ def test_invalid_contest_serve_arguments_are_refused(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    refused(cli, arguments, monkeypatch)
+    check_refused(cli, arguments, monkeypatch)
     assert words in capsys.readouterr().err
 
 
@@ -632,7 +632,7 @@ def test_contest_that_cannot_be_served_creates_no_folder(
         port = str(taken.getsockname()[1])
         given = [port if each == "TAKEN" else each for each in arguments]
         common = ("--participants", "names", "--contest-time", "8")
-        refused(cli, (*common, *given), monkeypatch)
+        check_refused(cli, (*common, *given), monkeypatch)
     assert words.replace("TAKEN", port) in capsys.readouterr().err
     assert not (cli.folder / "cup").exists()
 
@@ -665,7 +665,7 @@ def test_error_in_participants_file_names_line_and_field(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (cli.folder / "names").write_text(lines)
-    refused(cli, ("--participants", "names"), monkeypatch)
+    check_refused(cli, ("--participants", "names"), monkeypatch)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: names") and words in line and ". " in line
     assert not (cli.folder / "cup").exists()
@@ -713,7 +713,7 @@ def test_contest_serve_without_mcp_package_prints_install_command(missing: str, 
     assert not (cli.folder / "cup").exists()
 
 
-def refused(cli: CommandLine, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def check_refused(cli: CommandLine, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the command in this process, which has loaded the SDK, and check that it exits with 2."""
     common = ("--out", "cup", "--port", "0")
     monkeypatch.chdir(cli.folder)

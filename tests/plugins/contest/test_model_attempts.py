@@ -34,7 +34,7 @@ def program(worth: int, words: str = "") -> StubReply:
 
 
 @pytest.fixture
-def asked() -> list[StubRequest]:
+def requests() -> list[StubRequest]:
     return []
 
 
@@ -64,12 +64,14 @@ async def competed(
 
 
 async def test_model_gets_feedback_as_next_message_until_full_marks(
-    tmp_path: Path, asked: list[StubRequest]
+    tmp_path: Path, requests: list[StubRequest]
 ) -> None:
-    done = await competed(tmp_path, lambda one: program((0, 8, 99, 99)[one.number]), asked, Turns(number=9))
+    done = await competed(
+        tmp_path, lambda one: program((0, 8, 99, 99)[one.number]), requests, Turns(number=9)
+    )
     assert [(place.participant, place.points) for place in done.scoreboard] == [("otter-32b", 100)]
-    assert done.unwritten == {} and len(asked) == 3
-    second, third = asked[1].body["messages"], asked[2].body["messages"]
+    assert done.unwritten == {} and len(requests) == 3
+    second, third = requests[1].body["messages"], requests[2].body["messages"]
     assert [one["role"] for one in third] == ["user", "assistant", "user", "assistant", "user"]
     assert third[:3] == second and "worth 0" in third[1]["content"]
     assert "gets 0 of 100 points" in second[2]["content"] and "8 more submissions" in second[2]["content"]
@@ -99,49 +101,51 @@ async def test_attempts_end_when_subtasks_of_several_programs_give_full_marks(
     assert len(server.asked) == 2
 
 
-async def test_resumed_attempts_request_no_reply_twice(tmp_path: Path, asked: list[StubRequest]) -> None:
+async def test_resumed_attempts_request_no_reply_twice(tmp_path: Path, requests: list[StubRequest]) -> None:
     def first(one: StubRequest) -> StubReply:
         return program(one.number) if one.number < 2 else json_reply({"error": "down"}, status=500)
 
-    done = await competed(tmp_path, first, asked, Turns(number=4))
-    assert "otter-32b/lanterns" in done.unwritten and len(asked) == 3
+    done = await competed(tmp_path, first, requests, Turns(number=4))
+    assert "otter-32b/lanterns" in done.unwritten and len(requests) == 3
     (warning,) = done.summary.warnings
     assert warning.startswith(
         "Stopped early 1 time, so that points there may be too low (otter-32b/lanterns: "
     )
-    before = [one.body["messages"] for one in asked]
-    asked.clear()
-    done = await competed(tmp_path, lambda one: program(5 + one.number), asked, Turns(number=4))
-    assert done.unwritten == {} and done.summary.warnings == () and len(asked) == 2
-    assert asked[0].body["messages"] == before[2]
+    before = [one.body["messages"] for one in requests]
+    requests.clear()
+    done = await competed(tmp_path, lambda one: program(5 + one.number), requests, Turns(number=4))
+    assert done.unwritten == {} and done.summary.warnings == () and len(requests) == 2
+    assert requests[0].body["messages"] == before[2]
     assert [row["attempt"] for row in read_rows(tmp_path)] == [1, 2, 3, 4]
-    asked.clear()
-    await competed(tmp_path, lambda one: program(99), asked, Turns(number=4))
-    assert asked == [] and len(list(read_rows(tmp_path))) == 4
+    requests.clear()
+    await competed(tmp_path, lambda one: program(99), requests, Turns(number=4))
+    assert requests == [] and len(list(read_rows(tmp_path))) == 4
 
 
-async def test_changed_prompt_is_refused_in_the_same_folder(tmp_path: Path, asked: list[StubRequest]) -> None:
-    await competed(tmp_path, lambda one: program(0), asked, Turns(number=1))
+async def test_changed_prompt_is_refused_in_the_same_folder(
+    tmp_path: Path, requests: list[StubRequest]
+) -> None:
+    await competed(tmp_path, lambda one: program(0), requests, Turns(number=1))
     other = Asking(prompt="ioi")
     with pytest.raises(InputError, match="holds replies to other prompts"):
-        await competed(tmp_path, lambda one: program(0), asked, Turns(number=1), asking=other)
+        await competed(tmp_path, lambda one: program(0), requests, Turns(number=1), asking=other)
 
 
 async def test_changed_model_or_settings_are_refused_in_the_same_folder(
-    tmp_path: Path, asked: list[StubRequest]
+    tmp_path: Path, requests: list[StubRequest]
 ) -> None:
     def model(name: str, temperature: float) -> ModelOptions:
         sampling = Sampling(temperature=temperature)
         return ModelOptions(name=name, base_url="http://127.0.0.1:1/v1", sampling=sampling)
 
-    await competed(tmp_path, lambda one: program(one.number), asked, Turns(number=2))
+    await competed(tmp_path, lambda one: program(one.number), requests, Turns(number=2))
     # All of them take part by one name: what was written before is no answer of theirs.
     for other in (model("otter-32b", 0.0), model("otter/32b", 0.5)):
         with pytest.raises(InputError, match="holds replies of another model or other settings"):
             await compete(SOURCE, other, Turns(number=2), out=tmp_path, engine=FakeEngine(outcome))
     with pytest.raises(InputError, match="holds replies of more than 1 turns"):
-        await competed(tmp_path, lambda one: program(9), asked, Turns(number=1))
-    assert len(asked) == 2 and len(list(read_rows(tmp_path))) == 2
+        await competed(tmp_path, lambda one: program(9), requests, Turns(number=1))
+    assert len(requests) == 2 and len(list(read_rows(tmp_path))) == 2
 
 
 async def test_long_model_names_are_shortened_to_distinct_participant_names(tmp_path: Path) -> None:
@@ -157,25 +161,25 @@ async def test_long_model_names_are_shortened_to_distinct_participant_names(tmp_
 
 
 async def test_missing_and_repeated_programs_are_answered_with_a_message(
-    tmp_path: Path, asked: list[StubRequest]
+    tmp_path: Path, requests: list[StubRequest]
 ) -> None:
     answers = (chat_reply("I cannot do that."), program(1), program(1))
-    await competed(tmp_path, lambda one: answers[one.number], asked, Turns(number=3))
-    words = [one.prompt for one in asked]
+    await competed(tmp_path, lambda one: answers[one.number], requests, Turns(number=3))
+    words = [one.prompt for one in requests]
     assert "holds no program" in words[1] and "gets 0 of 100 points" in words[2]
     assert len(list(read_rows(tmp_path))) == 1
 
 
-async def test_problem_without_any_program_scores_0(tmp_path: Path, asked: list[StubRequest]) -> None:
+async def test_problem_without_any_program_scores_0(tmp_path: Path, requests: list[StubRequest]) -> None:
     """It counts in the number of problems, as for models with one attempt."""
-    done = await competed(tmp_path, lambda one: chat_reply("I cannot do that."), asked, Turns(number=2))
+    done = await competed(tmp_path, lambda one: chat_reply("I cannot do that."), requests, Turns(number=2))
     (model,) = done.summary.models
     assert (model.points, model.max_points, model.submissions, model.compiled) == (0, 100, 1, 0)
     (row,) = read_rows(tmp_path)
     assert (row["reason"], row["attempt"], row["code"]) == ("no program", 1, None)
-    await competed(tmp_path, lambda one: program(99), asked, Turns(number=2))
-    assert len(asked) == 2 and len(list(read_rows(tmp_path))) == 1
-    done = await competed(tmp_path, lambda one: program(99), asked, Turns(number=3))
+    await competed(tmp_path, lambda one: program(99), requests, Turns(number=2))
+    assert len(requests) == 2 and len(list(read_rows(tmp_path))) == 1
+    done = await competed(tmp_path, lambda one: program(99), requests, Turns(number=3))
     assert done.summary.models[0].points == 100 and len(list(read_rows(tmp_path))) == 2
 
 
@@ -268,38 +272,38 @@ def test_suspicious_results_of_attempts_exit_with_code_4(cli: CommandLine, tmp_p
     [(Feedback.VERDICT, "The verdict on your program: WA."), (Feedback.NONE, "Your program was submitted.")],
 )
 async def test_reduced_feedback_rule_shortens_the_next_prompt(
-    tmp_path: Path, asked: list[StubRequest], feedback: Feedback, words: str
+    tmp_path: Path, requests: list[StubRequest], feedback: Feedback, words: str
 ) -> None:
     rules = Rules(feedback=feedback)
-    await competed(tmp_path, lambda one: program(one.number), asked, Turns(number=2), rules)
-    assert asked[1].prompt.startswith(words) and "points" not in asked[1].prompt
+    await competed(tmp_path, lambda one: program(one.number), requests, Turns(number=2), rules)
+    assert requests[1].prompt.startswith(words) and "points" not in requests[1].prompt
 
 
-async def test_custom_feedback_template_is_used(tmp_path: Path, asked: list[StubRequest]) -> None:
+async def test_custom_feedback_template_is_used(tmp_path: Path, requests: list[StubRequest]) -> None:
     template = tmp_path / "words.j2"
     template.write_text("{{ told.points }} in turn {{ turn }} of {{ turns }}, {{ language }}")
     turns = Turns(number=2, template=str(template))
-    await competed(tmp_path / "run", lambda one: program(one.number), asked, turns)
-    assert asked[1].prompt == "0.0 in turn 1 of 2, c++\n"
+    await competed(tmp_path / "run", lambda one: program(one.number), requests, turns)
+    assert requests[1].prompt == "0.0 in turn 1 of 2, c++\n"
     template.write_text("{{ nothing }}")
     with pytest.raises(InputError, match="cannot be filled"):
-        await competed(tmp_path / "other", lambda one: program(one.number), asked, turns)
+        await competed(tmp_path / "other", lambda one: program(one.number), requests, turns)
 
 
 async def test_samples_are_separate_participants_and_token_budget_ends_attempts(
-    tmp_path: Path, asked: list[StubRequest]
+    tmp_path: Path, requests: list[StubRequest]
 ) -> None:
     asking = Asking(samples=2, concurrency=1)
     done = await competed(
         tmp_path,
         lambda one: program(one.number),
-        asked,
+        requests,
         Turns(number=3),
         asking=asking,
         budget=BudgetOptions(tokens=60),
     )
     assert [place.participant for place in done.scoreboard] == ["otter-32b.1", "otter-32b.2"]
-    assert len(asked) == 4 and list(done.unwritten) == ["otter-32b.2/lanterns"]
+    assert len(requests) == 4 and list(done.unwritten) == ["otter-32b.2/lanterns"]
     assert "budget" in done.unwritten["otter-32b.2/lanterns"]
     kept = [json.loads(line)["key"] for line in (tmp_path / "turns.jsonl").open()]
     assert kept == [
@@ -308,10 +312,10 @@ async def test_samples_are_separate_participants_and_token_budget_ends_attempts(
         "otter-32b.1/lanterns#3",
         "otter-32b.2/lanterns#1",
     ]
-    asked.clear()
+    requests.clear()
     budget = BudgetOptions(tokens=60)  # is that of all calls
-    await competed(tmp_path, lambda one: program(9), asked, Turns(number=3), asking=asking, budget=budget)
-    assert asked == []
+    await competed(tmp_path, lambda one: program(9), requests, Turns(number=3), asking=asking, budget=budget)
+    assert requests == []
 
 
 def test_run_command_with_turns_asks_model_again_with_feedback(cli: CommandLine, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def mbpp(test: str, code: str) -> dict[str, Any]:
     }
 
 
-def one(folder: Path, row: dict[str, Any]) -> Problem:
+def load_problem(folder: Path, row: dict[str, Any]) -> Problem:
     name = "mbpp_plus" if "code" in row else "humaneval_plus"
     problems = loaded(folder, name, [row], schema=False)
     [problem] = problems.values()
@@ -79,11 +79,11 @@ async def test_humaneval_plus_row_becomes_a_function_problem(scorer: Scorer, tmp
 
 
 async def test_evalplus_tolerance_applies_only_to_floats(scorer: Scorer, tmp_path: Path) -> None:
-    problem = one(
+    problem = load_problem(
         tmp_path, humaneval(checked("[[[10**15 - 1, 1]]]".replace("10**15 - 1", "9" * 15), "[10.5]"))
     )
     assert (problem.checker.absolute, problem.checker.relative) == (1e-6, 1e-7)
-    exact = one(tmp_path / "b", humaneval(checked("[[[1]]]", f"[{10**15}]", atol="0.01")))
+    exact = load_problem(tmp_path / "b", humaneval(checked("[[[1]]]", f"[{10**15}]", atol="0.01")))
     assert exact.checker.absolute == 0.01
     assert await statuses(scorer, exact, f"def total(numbers): return {10**15 + 1}") == [V.WA]
     assert await statuses(scorer, exact, f"def total(numbers): return {10**15}.001") == [V.AC]
@@ -92,7 +92,7 @@ async def test_evalplus_tolerance_applies_only_to_floats(scorer: Scorer, tmp_pat
 async def test_evalplus_distinguishes_tuples_and_sets_from_lists(scorer: Scorer, tmp_path: Path) -> None:
     code = "def twice(pair, more): return {pair, pair + (max(more),)}"
     test = looped("twice", "[[(1, 2), {3, 4}], [(1,), {inf}]]", "[{(1, 2), (1, 2, 4)}, {(1,), (1, inf)}]")
-    problem = one(tmp_path, mbpp(test, code))
+    problem = load_problem(tmp_path, mbpp(test, code))
     assert problem.id == "Mbpp/11" and problem.options.function == "twice"
     assert await statuses(scorer, problem, code) == [V.AC, V.AC]
     assert await statuses(scorer, problem, code.replace("{pair, pair", "[pair, pair").replace("}", "]")) == [
@@ -103,7 +103,9 @@ async def test_evalplus_distinguishes_tuples_and_sets_from_lists(scorer: Scorer,
 
 async def test_evalplus_results_are_compared_as_sets_if_the_test_does(scorer: Scorer, tmp_path: Path) -> None:
     code = "def both(a, b): return tuple(set(a) & set(b))"
-    problem = one(tmp_path, mbpp(looped("both", "[((3, 4, 5), (5, 4))]", "[(4, 5)]", head=AS_SETS), code))
+    problem = load_problem(
+        tmp_path, mbpp(looped("both", "[((3, 4, 5), (5, 4))]", "[(4, 5)]", head=AS_SETS), code)
+    )
     assert problem.checker.kind is CheckerKind.CODEFORCES and problem.checker.decides
     for result, status in (("[5, 4]", V.AC), ("(4, 5, 5)", V.AC), ("[4]", V.WA), ("7", V.WA)):
         assert await statuses(scorer, problem, f"def both(a, b): return {result}") == [status]
@@ -111,7 +113,9 @@ async def test_evalplus_results_are_compared_as_sets_if_the_test_does(scorer: Sc
 
 async def test_mbpp_plus_match_object_is_compared_with_none(scorer: Scorer, tmp_path: Path) -> None:
     code = "import re\ndef found(a): return re.search('b', a)"
-    problem = one(tmp_path, mbpp(looped("found", "[['abc'], ['xyz']]", "[True, False]", head=NOT_NONE), code))
+    problem = load_problem(
+        tmp_path, mbpp(looped("found", "[['abc'], ['xyz']]", "[True, False]", head=NOT_NONE), code)
+    )
     assert await statuses(scorer, problem, "def found(a): return 'b' if 'b' in a else None") == [V.AC, V.AC]
     assert await statuses(scorer, problem, "def found(a): return None") == [V.WA, V.AC]
 
@@ -122,7 +126,7 @@ async def test_evalplus_answers_are_computed_by_reference_function(scorer: Score
         "    inputs = [[[1, 2]], [[5]]]\n    for i, inp in enumerate(inputs):\n"
         "        assertion(candidate(*inp), ref_func(*inp), 0)\n"
     )
-    problem = one(tmp_path, humaneval(test))
+    problem = load_problem(tmp_path, humaneval(test))
     assert await statuses(scorer, problem, "def total(numbers): return sum(numbers)") == [V.AC, V.AC]
     assert await statuses(scorer, problem, "def total(numbers): return 3") == [V.AC, V.WA]
 
@@ -132,7 +136,7 @@ async def test_humaneval_plus_find_zero_accepts_any_root(scorer: Scorer, tmp_pat
     test = checked("[[[-4, 0, 1]]]", "[2.0]", head=head).replace(
         "assertion(candidate(*inp), exp, 0)", "assert _poly(*candidate(*inp), inp) <= 0.0001"
     )
-    problem = one(tmp_path, humaneval(test))
+    problem = load_problem(tmp_path, humaneval(test))
     for root, status in (("2.0", V.AC), ("-2.0", V.AC), ("1.0", V.WA)):
         assert await statuses(scorer, problem, f"def total(xs): return {root}") == [status]
 

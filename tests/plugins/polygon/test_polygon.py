@@ -17,7 +17,7 @@ HALVES = Path(__file__).parents[2] / "packages" / "halves"
 TESTS = ("01", "02", "03", "04", "05", "06")
 
 
-def changed(tmp_path: Path, *changes: tuple[str, str]) -> Path:
+def changed_package(tmp_path: Path, *changes: tuple[str, str]) -> Path:
     """Return a copy of the package with replaced strings in its header."""
     folder = tmp_path / "halves"
     shutil.copytree(HALVES, folder)
@@ -54,7 +54,7 @@ def test_polygon_package_id_is_its_short_name() -> None:
 def test_polygon_package_without_short_name_is_named_by_its_archive_or_folder(
     tmp_path: Path, archive: str, top: str
 ) -> None:
-    folder = changed(tmp_path, (' short-name="halves"', ""))
+    folder = changed_package(tmp_path, (' short-name="halves"', ""))
     found = load_problems(zipped(folder, tmp_path / archive, top), cache=tmp_path / "cache")
     assert list(found) == ["two-parts"]
 
@@ -85,18 +85,18 @@ def test_partial_points_do_not_complete_a_polygon_group(
     tmp_path: Path, partly: str, earned: list[float]
 ) -> None:
     assert points(HALVES, partly=partly) == earned
-    whole = changed(tmp_path, ('points-policy="each-test"', 'points-policy="complete-group"'))
+    whole = changed_package(tmp_path, ('points-policy="each-test"', 'points-policy="complete-group"'))
     assert points(whole, partly=partly) == [*earned[:2], 0]
 
 
 def test_polygon_group_without_points_has_the_sum_of_its_tests(tmp_path: Path) -> None:
     change = ('points="30.0" points-policy', "points-policy")
     own = ('<test group="1" method="manual" points="0.0"/>', '<test group="1" method="manual" points="7"/>')
-    assert points(changed(tmp_path, change, own)) == [0, 7, 70]
+    assert points(changed_package(tmp_path, change, own)) == [0, 7, 70]
 
 
 def test_polygon_tests_with_points_count_without_groups(tmp_path: Path) -> None:
-    folder = changed(tmp_path, ("<groups>", "<nothing>"), ("</groups>", "</nothing>"))
+    folder = changed_package(tmp_path, ("<groups>", "<nothing>"), ("</groups>", "</nothing>"))
     assert points(folder, "5") == [50]
 
 

@@ -66,7 +66,7 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> type[Sandbox]:
     return Sandbox
 
 
-def on(servers: list[Loopback], monkeypatch: pytest.MonkeyPatch) -> None:
+def give_addresses(servers: list[Loopback], monkeypatch: pytest.MonkeyPatch) -> None:
     """Give the sandboxes the addresses of these servers."""
     address = property(lambda box: servers[int(box._sandbox.get_host(2000))].url)
     monkeypatch.setattr(rented._E2bServer, "address", address)
@@ -76,7 +76,7 @@ async def test_rented_sandboxes_judge_and_are_stopped(
     sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Loopback(fine) as one, Loopback(fine) as other:
-        on([one, other], monkeypatch)
+        give_addresses([one, other], monkeypatch)
         engine = rented.rented("e2b:judge*2", rented.E2b(), patience=QUICK, capabilities=PROFILE)
         async with engine:
             result = await engine.execute(job("hello"))

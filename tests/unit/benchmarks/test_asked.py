@@ -23,12 +23,18 @@ SUMS = f"{SUM}\nThen print it once more."
 TREE = "A tree of N nodes is given. Find its height."
 
 
-def one(name: str, statement: str, *tests: str) -> Problem:
+def problem_with_statement(name: str, statement: str, *tests: str) -> Problem:
     made = tuple(Test(name=text, input=Blob.of(text), answer=Blob.of(text)) for text in tests)
     return Problem(id=name, statement=Blob.of(statement), tests=made)
 
 
-PROBLEMS = Problems([one("sum", SUM, "1"), one("sums", SUMS, "2"), one("1234/A", TREE, "3")])
+PROBLEMS = Problems(
+    [
+        problem_with_statement("sum", SUM, "1"),
+        problem_with_statement("sums", SUMS, "2"),
+        problem_with_statement("1234/A", TREE, "3"),
+    ]
+)
 PROMPT = f"<|user|>\nSolve this in C++.\n\n{SUM.replace(chr(10), ' ')}\n<|assistant|>"
 USER = {"role": "user", "content": PROMPT}
 CHAT = [{"role": "system", "content": "You code."}, USER, {"role": "assistant", "content": ANSWER + TREE}]
@@ -115,7 +121,7 @@ def test_longest_statement_in_prompt_is_matched_and_several_are_refused(tmp_path
 def test_equal_statements_are_one_problem_if_their_tests_are_equal(
     tmp_path: Path, tests: tuple[str, str], is_found: bool
 ) -> None:
-    twins = Problems([one("a", SUM, "1", "2"), one("b", SUM, *tests)])
+    twins = Problems([problem_with_statement("a", SUM, "1", "2"), problem_with_statement("b", SUM, *tests)])
     path = rows(tmp_path, {"prompt": SUM, "generation": ANSWER})
     if is_found:
         assert [each.problem_id for each in read(path, twins)] == ["a"]
@@ -167,7 +173,7 @@ def test_codeforces_loads_the_split_that_has_most_of_the_problems(tmp_path: Path
 def test_numeric_row_id_is_not_taken_as_problem_id(tmp_path: Path) -> None:
     path = rows(tmp_path, {"id": "7", "generation": ANSWER})
     with pytest.raises(InputError, match="missing column `problem_id`"):
-        read(path, Problems([one("7", SUM)]))
+        read(path, Problems([problem_with_statement("7", SUM)]))
 
 
 @pytest.mark.parametrize(

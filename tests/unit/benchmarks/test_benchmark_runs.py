@@ -76,7 +76,9 @@ def on_the_hub(cli: CommandLine, hub: Hub, **more: str) -> CommandLine:
     return dataclasses.replace(cli, environment={**cli.environment, **online})
 
 
-def put(hub: Hub, repo: str, configs: Mapping[str, list[dict[str, Any]]], revision: str = "main") -> None:
+def write_dataset(
+    hub: Hub, repo: str, configs: Mapping[str, list[dict[str, Any]]], revision: str = "main"
+) -> None:
     """Write a dataset with a config for each model, like published dumps of generations."""
     place = hub.root / repo / revision
     lines = ["---", "configs:"]
@@ -128,10 +130,10 @@ def pushed_of(hub: Hub, run: Path) -> bytes:
 @pytest.mark.nightly
 def test_dumps_are_read_from_hub_and_results_pushed(cli: CommandLine, hub: Hub, tmp_path: Path) -> None:
     put_codeforces(hub, codeforces(generated_tests=1), codeforces("1/B", interaction_format="Ask."))
-    put(hub, "org/models-a", {"small": rows("s", "print(3)"), "large": rows("l", ADD, "print(3)")})
-    put(hub, "org/models-b", {"large": rows("b", ADD)})
-    put(hub, "org/models-b", {"large": rows("old", "1", "2", "3")}, "v1")
-    put(hub, "org/other", {"large": rows("x", ADD)})
+    write_dataset(hub, "org/models-a", {"small": rows("s", "print(3)"), "large": rows("l", ADD, "print(3)")})
+    write_dataset(hub, "org/models-b", {"large": rows("b", ADD)})
+    write_dataset(hub, "org/models-b", {"large": rows("old", "1", "2", "3")}, "v1")
+    write_dataset(hub, "org/other", {"large": rows("x", ADD)})
     connected = on_the_hub(cli, hub, HF_TOKEN="hf_secret")
     scored = connected(
         *("score", "org/models-*/large", "org/models-a/small", "--problems", "codeforces"),

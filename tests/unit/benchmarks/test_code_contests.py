@@ -15,7 +15,7 @@ from ioi_eval.models import Verdict as V
 NAME = "1575_A. Add"
 
 
-def one(folder: Path, **columns: Any) -> Problem:
+def load_problem(folder: Path, **columns: Any) -> Problem:
     return loaded(folder, "code_contests", [code_contests(NAME, **columns)])[NAME]
 
 
@@ -24,7 +24,9 @@ def io(*pairs: tuple[str, str]) -> dict[str, list[str]]:
 
 
 async def test_code_contests_words_are_compared_case_insensitively(scorer: Scorer, tmp_path: Path) -> None:
-    problem = one(tmp_path, public_tests=io(("1 2\n", "YES 3\n")), private_tests=io(("0 3", "Yes\n3")))
+    problem = load_problem(
+        tmp_path, public_tests=io(("1 2\n", "YES 3\n")), private_tests=io(("0 3", "Yes\n3"))
+    )
     assert problem.checker.absolute is None
     code = "print('yes'); print(sum(map(int, input().split())))"
     assert await statuses(scorer, problem, code) == [V.AC, V.AC, V.WA]
@@ -34,7 +36,7 @@ async def test_code_contests_words_are_compared_case_insensitively(scorer: Score
 async def test_code_contests_decimal_answers_are_compared_with_tolerance(
     scorer: Scorer, tmp_path: Path
 ) -> None:
-    problem = one(tmp_path, private_tests=io(("30 4\n", "34.00000\n")))
+    problem = load_problem(tmp_path, private_tests=io(("30 4\n", "34.00000\n")))
     assert problem.checker.absolute == 1e-5
     code = "print(sum(map(int, input().split())) + 0.000004)"
     assert await statuses(scorer, problem, code) == [V.AC, V.AC, V.AC]
@@ -44,7 +46,7 @@ async def test_code_contests_decimal_answers_are_compared_with_tolerance(
 async def test_code_contests_problem_with_file_input_and_output_is_judged(
     scorer: Scorer, tmp_path: Path
 ) -> None:
-    problem = one(tmp_path, input_file="add.in", output_file="add.out")
+    problem = load_problem(tmp_path, input_file="add.in", output_file="add.out")
     assert (problem.options.input_file, problem.options.output_file) == ("add.in", "add.out")
     code = "a = open('add.in').read().split()\nopen('add.out', 'w').write(str(int(a[0]) + int(a[1])))"
     assert await statuses(scorer, problem, code) == [V.AC, V.AC, V.AC]

@@ -28,7 +28,7 @@ def loaded(folder: Path, *rows: dict[str, Any], **options: Any) -> LoadedProblem
     return load(find_benchmark("codeforces"), choice, cache=folder / "cache")
 
 
-async def judged(scorer: Scorer, problem: Problem, code: str) -> tuple[list[V], str]:
+async def judge_code(scorer: Scorer, problem: Problem, code: str) -> tuple[list[V], str]:
     submission = Submission(key="1", problem_id=problem.id, code=code, language="python")
     result = await scorer.score(problem, submission)
     return [test.status for test in result.tests], result.checker
@@ -63,13 +63,13 @@ def test_missing_generated_tests_file_is_input_error(tmp_path: Path) -> None:
 
 async def test_codeforces_without_checker_compares_tokens(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, codeforces())["1/A"]
-    assert await judged(scorer, problem, ADD) == ([V.AC, V.AC], "tokens")
-    assert (await judged(scorer, problem, "print(' 3 ')"))[0] == [V.AC, V.WA]
+    assert await judge_code(scorer, problem, ADD) == ([V.AC, V.AC], "tokens")
+    assert (await judge_code(scorer, problem, "print(' 3 ')"))[0] == [V.AC, V.WA]
 
 
 async def test_generated_checker_judges_codeforces_problem(scorer: Scorer, tmp_path: Path) -> None:
     problem = loaded(tmp_path, codeforces(generated_checker=ABOVE))["1/A"]
-    statuses, checker = await judged(scorer, problem, "print(20)")
+    statuses, checker = await judge_code(scorer, problem, "print(20)")
     assert statuses == [V.AC, V.WA]
     assert checker.startswith("codeforces")
 
@@ -79,8 +79,8 @@ async def test_codeforces_problem_with_file_input_and_output_is_judged(
 ) -> None:
     problem = loaded(tmp_path, codeforces(input_mode="file"))["1/A"]
     files = "a, b = map(int, open('input.txt').read().split())\nprint(a + b, file=open('output.txt', 'w'))\n"
-    assert (await judged(scorer, problem, files))[0] == [V.AC, V.AC]
-    assert (await judged(scorer, problem, ADD))[0] != [V.AC, V.AC]
+    assert (await judge_code(scorer, problem, files))[0] == [V.AC, V.AC]
+    assert (await judge_code(scorer, problem, ADD))[0] != [V.AC, V.AC]
 
 
 def test_dump_rows_of_excluded_problems_are_counted_with_the_reason(tmp_path: Path) -> None:

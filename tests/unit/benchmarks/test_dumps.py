@@ -17,7 +17,7 @@ from ioi_eval.models import LanguageFrom, Submission
 ANSWER = "<think>maybe\n```cpp\nint wrong;\n```\n</think>\nHere:\n```cpp\nint main() { return 0; }\n```\n"
 
 
-def one(tmp_path: Path, columns: dict[str, Any], **options: Any) -> Submission:
+def read_single_row(tmp_path: Path, columns: dict[str, Any], **options: Any) -> Submission:
     (submission,) = read(write_jsonl(tmp_path / "x.jsonl", [columns]), **options)
     return submission
 
@@ -38,7 +38,7 @@ def test_published_row_becomes_submission(tmp_path: Path) -> None:
         "model_kwargs": {"seed": 7},
         "metadata": {"usage": None, "timestamp": "2025-01-01"},
     }
-    submission = one(tmp_path, columns)
+    submission = read_single_row(tmp_path, columns)
     assert submission == Submission(
         key="u-1",
         problem_id="sum",

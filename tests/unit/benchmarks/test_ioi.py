@@ -141,7 +141,7 @@ def test_ioi_fingerprint_ignores_cache_location(hub: Path, tmp_path: Path) -> No
 # --- broken rows -------------------------------------------------------------------------------------
 
 
-def without(field: str) -> Callable[[Row], None]:
+def rows_without(field: str) -> Callable[[Row], None]:
     return lambda row: row.update({field: None})
 
 
@@ -155,12 +155,12 @@ def with_file(name: str, content: str | None) -> Callable[[Row], None]:
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
-        (without("id"), "id", "None is not a text or a whole number"),
-        (without("year"), "year", "None is not a number"),
-        (without("time_limit"), "time_limit", "not a number above 0"),
+        (rows_without("id"), "id", "None is not a text or a whole number"),
+        (rows_without("year"), "year", "None is not a number"),
+        (rows_without("time_limit"), "time_limit", "not a number above 0"),
         (lambda row: row.update(time_limit=-1.0), "time_limit", "-1.0 is not a number above 0"),
-        (without("score"), "score", "None is not a number"),
-        (without("test_names"), "test_names", "a subtask without tests"),
+        (rows_without("score"), "score", "None is not a number"),
+        (rows_without("test_names"), "test_names", "a subtask without tests"),
         (lambda row: row.update(test_names=["0-01", "0-1"]), "test_names", "the test '0-1'"),
         (lambda row: row.update(grader_files=[["a"]]), "grader_files", "not a pair"),
         (with_file("graders/grader_config.json", "{"), "grader_files", "not a JSON object"),

@@ -8,7 +8,7 @@ import pytest
 from support.command_line import RIGHT, CommandLine, contents, row, write_dump
 
 
-def refused(cli: CommandLine, *arguments: str | Path) -> str:
+def error_of_refused_call(cli: CommandLine, *arguments: str | Path) -> str:
     """Run a command that must be refused without changing files. Return its message."""
     before = contents(cli.folder)
     done = cli(*arguments)
@@ -27,15 +27,15 @@ def test_path_in_unreadable_folder_is_refused(cli: CommandLine, problems: Path, 
     locked = cli.folder / "locked"
     locked.mkdir(mode=0)
     try:
-        assert path in refused(cli, "report", path)
-        assert path in refused(cli, "score", path, "--problems", problems, "--out", "run")
+        assert path in error_of_refused_call(cli, "report", path)
+        assert path in error_of_refused_call(cli, "score", path, "--problems", problems, "--out", "run")
     finally:
         locked.chmod(0o700)
 
 
 def test_unreachable_server_is_refused_with_remedy(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
-    line = refused(
+    line = error_of_refused_call(
         cli, "score", dump, "--problems", problems, "--out", "run", "--engine", "http://127.0.0.1:1"
     )
     assert "http://127.0.0.1:1 cannot be reached" in line and "Check that the server runs" in line

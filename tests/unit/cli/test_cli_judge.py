@@ -24,7 +24,7 @@ def program(cli: CommandLine, code: str, name: str = "sol.cpp") -> Path:
     return path
 
 
-def shown(cli: CommandLine, code: int, *arguments: str | Path) -> list[str]:
+def output_lines(cli: CommandLine, code: int, *arguments: str | Path) -> list[str]:
     """Run the command, check its exit code, and return the lines of its output."""
     before = contents(cli.folder)
     done = cli("judge", *arguments)
@@ -34,7 +34,7 @@ def shown(cli: CommandLine, code: int, *arguments: str | Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-def refused(cli: CommandLine, *arguments: str | Path) -> str:
+def error_of_refused_call(cli: CommandLine, *arguments: str | Path) -> str:
     done = cli("judge", *arguments)
     assert (done.returncode, done.stdout) == (2, ""), done.stdout + done.stderr
     (line,) = done.stderr.splitlines()
@@ -47,7 +47,7 @@ def row_of(lines: list[str], name: str) -> list[str]:
 
 
 def test_judge_command_shows_full_marks(cli: CommandLine, problems: Path) -> None:
-    lines = shown(cli, 0, program(cli, RIGHT), "--problem", "add", "--problems", problems)
+    lines = output_lines(cli, 0, program(cli, RIGHT), "--problem", "add", "--problems", problems)
     assert lines[0].startswith("add, c++ (g++ ") and lines[0].endswith("): AC, 100 of 100 points")
     assert row_of(lines, "01-small") == ["01-small", "AC", "40", "40"]
     name, verdict, score, _time, seconds, _memory, unit, *subtasks = row_of(lines, "1-1")
@@ -58,7 +58,7 @@ def test_judge_command_shows_full_marks(cli: CommandLine, problems: Path) -> Non
 
 def test_judge_command_shows_first_failed_test(cli: CommandLine, problems: Path) -> None:
     """With the contents of the test."""
-    lines = shown(cli, 1, program(cli, SMALL), "--problems", problems)
+    lines = output_lines(cli, 1, program(cli, SMALL), "--problems", problems)
     assert lines[0].endswith(": WA, 40 of 100 points")
     assert row_of(lines, "02-large") == ["02-large", "WA", "0", "60"]
     assert [row_of(lines, name)[1] for name in TESTS] == ["AC", "AC", "WA", "AC"]
@@ -85,20 +85,20 @@ def test_judge_command_prints_json(cli: CommandLine, problems: Path) -> None:
 
 def test_judge_all_tests_option_runs_every_test(cli: CommandLine, problems: Path) -> None:
     arguments = (program(cli, WRONG), "--problems", problems)
-    few, every = shown(cli, 1, *arguments), shown(cli, 1, *arguments, "--all-tests")
+    few, every = output_lines(cli, 1, *arguments), output_lines(cli, 1, *arguments, "--all-tests")
     assert {row_of(few, name)[1] for name in TESTS} == {"WA", "SKIPPED"}
     assert {row_of(every, name)[1] for name in TESTS} == {"WA"}
 
 
 def test_judge_command_shows_compiler_output(cli: CommandLine, problems: Path) -> None:
-    lines = shown(cli, 1, program(cli, BROKEN), "--problems", problems)
+    lines = output_lines(cli, 1, program(cli, BROKEN), "--problems", problems)
     assert lines[0].endswith(": CE, 0 of 100 points")
     assert lines[2] == "The compiler says:"
     assert any("error:" in line for line in lines[3:])
 
 
 def test_empty_file_in_python_is_a_program(cli: CommandLine, problems: Path) -> None:
-    lines = shown(cli, 1, program(cli, "", "empty.py"), "--problems", problems)
+    lines = output_lines(cli, 1, program(cli, "", "empty.py"), "--problems", problems)
     assert lines[0].endswith(": WA, 0 of 100 points")
 
 
@@ -106,7 +106,7 @@ def test_judge_command_escapes_and_cuts_test_contents(cli: CommandLine, problems
     answer = problems / "add" / "tests" / "1-1.out"
     answer.write_text("\x1b[2J" + "0" * 200 + "\n" + "7" * 200 + "\n" + "x\n" * 9)
     code = "#include <cstdio>\n" r'int main() { printf("\033[3J%0200d\n", 8); }'
-    lines = shown(cli, 1, program(cli, code), "--problems", problems)
+    lines = output_lines(cli, 1, program(cli, code), "--problems", problems)
     assert not any("\x1b" in line for line in lines)
     expected = lines[lines.index("  expected:") + 1 :]
     assert expected[0] == "    \ufffd[2J" + "0" * 33 + "…"
@@ -136,16 +136,20 @@ def test_judge_command_exits_with_3_on_judge_failure(cli: CommandLine) -> None:
 def test_judge_command_refuses_bad_input(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "other")
     source, base = program(cli, RIGHT), ("--problems", problems)
-    assert "no problem 'ad' in it. Did you mean 'add'" in refused(cli, source, "--problem", "ad", *base)
-    assert "2 problems" in refused(cli, source, *base) and "add, other" in refused(cli, source, *base)
+    assert "no problem 'ad' in it. Did you mean 'add'" in error_of_refused_call(
+        cli, source, "--problem", "ad", *base
+    )
+    assert "2 problems" in error_of_refused_call(
+        cli, source, *base
+    ) and "add, other" in error_of_refused_call(cli, source, *base)
     for year in (2023, 2024):
         header = write_package(cli.folder / "years" / str(year) / "add") / "problem.json"
         header.write_text(json.dumps({**json.loads(header.read_text()), "year": year}))
-    several = refused(cli, source, "--problem", "add", "--problems", "years")
+    several = error_of_refused_call(cli, source, "--problem", "add", "--problems", "years")
     assert "the package itself with --problems if several" in several and "--year" not in several
-    assert "'Cobol'" in refused(cli, source, "--language", "Cobol", "--problem", "add", *base)
-    unknown = refused(cli, program(cli, RIGHT, "sol.txt"), "--problem", "add", *base)
+    assert "'Cobol'" in error_of_refused_call(cli, source, "--language", "Cobol", "--problem", "add", *base)
+    unknown = error_of_refused_call(cli, program(cli, RIGHT, "sol.txt"), "--problem", "add", *base)
     assert "sol.txt, --language: cannot tell the language" in unknown
-    assert "none.cpp: cannot be read" in refused(cli, "none.cpp", "--problem", "add", *base)
+    assert "none.cpp: cannot be read" in error_of_refused_call(cli, "none.cpp", "--problem", "add", *base)
     empty = program(cli, " \n", "empty.cpp")
-    assert "contains no program" in refused(cli, empty, "--problem", "add", *base)
+    assert "contains no program" in error_of_refused_call(cli, empty, "--problem", "add", *base)

@@ -27,7 +27,7 @@ def read(folder: Path, text: str, **flags: Any) -> Config:
     return read_config(file, {name.replace("__", "."): value for name, value in flags.items()})
 
 
-def refused(folder: Path, text: str, **flags: Any) -> str:
+def config_error(folder: Path, text: str, **flags: Any) -> str:
     with pytest.raises(InputError) as caught:
         read(folder, text, **flags)
     return str(caught.value)
@@ -43,7 +43,7 @@ def test_yaml_merge_keys_do_not_exhaust_memory(tmp_path: Path) -> None:
     lines += [f"x{n}: &x{n} {{<<: [{', '.join([f'*x{n - 1}'] * 10)}]}}" for n in range(1, 8)]
     tracemalloc.start()
     try:
-        assert "unknown key 'x'" in refused(tmp_path, "\n".join(lines))
+        assert "unknown key 'x'" in config_error(tmp_path, "\n".join(lines))
         assert tracemalloc.get_traced_memory()[1] < 16 << 20
     finally:
         tracemalloc.stop()
@@ -134,7 +134,7 @@ def test_new_config_lists_every_key_with_valid_value(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_run_config_is_refused_without_secrets(tmp_path: Path, text: str, words: list[str]) -> None:
-    said = refused(tmp_path, text)
+    said = config_error(tmp_path, text)
     assert all(word in said for word in [str(tmp_path / "config.yaml"), *words]), said
     assert "sk-secret" not in said and "\n" not in said
 
@@ -155,7 +155,7 @@ def test_agent_command_without_secret_is_accepted(tmp_path: Path, command: str) 
 
 @pytest.mark.parametrize("url", ["http://me:sk-secret@host/v1", "https://host/v1?v=1&key=sk-secret"])
 def test_base_url_with_secret_is_refused_as_option(tmp_path: Path, url: str) -> None:
-    said = refused(tmp_path, "", model__base_url=url)
+    said = config_error(tmp_path, "", model__base_url=url)
     assert "--base-url" in said and "OPENAI_BASE_URL" in said and "sk-secret" not in said
     assert read(tmp_path, f"model: {{base_url: '{url}'}}").model.base_url == url
 
@@ -195,7 +195,7 @@ def test_command_or_model_flag_replaces_that_of_config(tmp_path: Path) -> None:
     assert read(tmp_path, both).agent.command == "agent"
     assert read(tmp_path, both, model__name="n").agent.command == ""
     assert read(tmp_path, both, command="other").agent.command == "other"
-    assert "not both" in refused(tmp_path, both, command="other", model__name="n")
+    assert "not both" in config_error(tmp_path, both, command="other", model__name="n")
 
 
 def test_problem_count_flags_override_config(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def begun(tmp_path: Path) -> None:
     (tmp_path / "begun").touch()
 
 
-def seen(cli: CommandLine, *said: object) -> list[str]:
+def places_of_secrets(cli: CommandLine, *said: object) -> list[str]:
     """Return where a secret occurs, in outputs and in files that changed since the test began."""
     found = [secret for secret in SECRETS.values() if secret in repr(said)]
     since = (cli.folder / "begun").stat().st_ctime_ns
@@ -74,7 +74,7 @@ def seen(cli: CommandLine, *said: object) -> list[str]:
 
 
 @contextmanager
-def watched(found: list[str]) -> Iterator[None]:
+def recorded_command_lines(found: list[str]) -> Iterator[None]:
     """Record the command lines of all descendants while a test runs."""
     done = threading.Event()
 
@@ -109,13 +109,16 @@ def guarded(cli: CommandLine, tmp_path: Path) -> Iterator[Guarded]:
     (tmp_path / "secret").write_text(TOKEN + "\n")
     shown: list[str] = []
     with (
-        watched(shown),
-        working(replace(knowing(cli, ""), alone=True), "--token-file", tmp_path / "secret") as (worker, port),
+        recorded_command_lines(shown),
+        working(replace(with_token(cli, ""), alone=True), "--token-file", tmp_path / "secret") as (
+            worker,
+            port,
+        ),
     ):
         yield Guarded(worker, port, shown)
 
 
-def knowing(cli: CommandLine, token: str) -> CommandLine:
+def with_token(cli: CommandLine, token: str) -> CommandLine:
     """Return a command line with this token and all other secrets in its environment."""
     return replace(cli, environment={**SECRETS, "IOI_EVAL_TOKEN": token})
 
@@ -124,12 +127,12 @@ def test_worker_token_is_hidden_from_programs_and_logs(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
     """The worker reads it from a file, and the client from the environment."""
-    client = replace(knowing(cli, TOKEN), alone=True)  # its program looks for it in /proc
+    client = replace(with_token(cli, TOKEN), alone=True)  # its program looks for it in /proc
     dump = write_dump(tmp_path / "dump.jsonl", [row("b", CURIOUS, language="python")])
     words = ("score", dump, "--problems", problems, "--engine", guarded.url, "--out")
-    scored, without = client(*words, "run"), knowing(cli, "another")(*words, "refused")
+    scored, without = client(*words, "run"), with_token(cli, "another")(*words, "refused")
     (tmp_path / "other").write_text("another")
-    looked = knowing(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "other")
+    looked = with_token(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "other")
     shown, told = guarded.ended()
     assert scored.returncode == 0, scored.stderr
     assert results(tmp_path / "run").keys() == {"b"}
@@ -138,7 +141,9 @@ def test_worker_token_is_hidden_from_programs_and_logs(
     assert "into IOI_EVAL_TOKEN, or give --token-file FILE" in without.stderr
     assert looked.returncode == 2 and "not this worker's token" in looked.stdout
     assert any("worker" in line for line in shown), "somebody has looked"
-    assert seen(cli, shown, told, scored.stdout, scored.stderr, without.stderr, looked.stdout) == []
+    assert (
+        places_of_secrets(cli, shown, told, scored.stdout, scored.stderr, without.stderr, looked.stdout) == []
+    )
 
 
 @pytest.mark.nightly
@@ -146,8 +151,8 @@ def test_worker_token_is_hidden_from_compilers_and_doctor(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
     """The worker also runs compilers."""
-    looked = knowing(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "secret")
-    client = replace(knowing(cli, TOKEN), alone=True)
+    looked = with_token(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "secret")
+    client = replace(with_token(cli, TOKEN), alone=True)
     # So slow to compile that it is seen, and built by nobody before.
     code = f'#include <regex>\n{RIGHT}std::regex _{os.getpid()}_{time.monotonic_ns()}("a");\n'
     dump = write_dump(tmp_path / "dump.jsonl", [row("a", code), row("b", CURIOUS, language="python")])
@@ -158,7 +163,7 @@ def test_worker_token_is_hidden_from_compilers_and_doctor(
     assert results(tmp_path / "run").keys() == {"a", "b"}
     assert any("cc1plus" in line for line in shown), "somebody has looked at a compiler"
     said = (looked.stdout, looked.stderr, scored.stdout, scored.stderr)
-    assert seen(cli, shown, told, *said) == []
+    assert places_of_secrets(cli, shown, told, *said) == []
 
 
 @pytest.mark.nightly
@@ -172,7 +177,7 @@ def test_model_key_is_hidden_from_output_and_files(loud: CommandLine, copies: Pa
         return known.get(place(asked)) or hanging(server.over)
 
     shown: list[str] = []
-    with watched(shown), model_server(answer) as server:
+    with recorded_command_lines(shown), model_server(answer) as server:
         words = ["run", "-c", write_config(loud, copies, server.url, concurrency=4)]
         ended = loud(*words, *tasks(1, 2, 3))
         process = loud.start(*words, *tasks(1, 4), "--out", "interrupted")
@@ -183,7 +188,7 @@ def test_model_key_is_hidden_from_output_and_files(loud: CommandLine, copies: Pa
     assert (ended.returncode, process.returncode) == (3, 130), ended.stderr
     assert results(loud.folder / "run").keys() == {"apps_1#0"}
     assert "DEBUG:httpcore" in ended.stderr and "not written: apps_2#0: HTTP 500: xx" in ended.stderr
-    assert seen(loud, shown, ended.stdout, ended.stderr, interrupted) == []
+    assert places_of_secrets(loud, shown, ended.stdout, ended.stderr, interrupted) == []
 
 
 def hanging(over: threading.Event) -> StubReply:
@@ -199,7 +204,7 @@ def test_hub_token_is_hidden_from_output(loud: CommandLine, problems: Path) -> N
         done = warm_command().run(words, loud.folder, environment, str(loud.folder / "loud.py"))
     assert any(HUB in str(asked.headers) for asked in hub.asked), "it was sent where it belongs"
     assert done.returncode == 2 and "error: me/x: " in done.stderr and "DEBUG:" in done.stderr
-    assert seen(loud, done.stdout, done.stderr) == []
+    assert places_of_secrets(loud, done.stdout, done.stderr) == []
 
 
 # --- nobody can even give one where it would be seen -----------------------------------------------------

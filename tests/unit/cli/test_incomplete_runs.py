@@ -25,7 +25,7 @@ SLOW = "import time\na, b = map(int, input().split())\nprint(a + b)\nif a == 30:
 NUMBER = 24
 
 
-def ended(key: str) -> dict[str, Any]:
+def finished_row(key: str) -> dict[str, Any]:
     sent = submission(key)
     return result_row(sent, SUM, result(sent))
 
@@ -45,7 +45,7 @@ def asked(dump: Path, problems: Path) -> tuple[Any, ...]:
     return ("score", dump, "--problems", problems, "--workers", "1", "--out", "run")
 
 
-def stopped(cli: CommandLine, asked: tuple[Any, ...]) -> subprocess.Popen[str]:
+def stop_after_first_model(cli: CommandLine, asked: tuple[Any, ...]) -> subprocess.Popen[str]:
     """Start a run, and stop its process when it has results of the first model only."""
     process = cli.start(*asked)
     wait_for_rows(cli.folder / "run", 2, process)
@@ -61,7 +61,7 @@ def shown(cli: CommandLine, *folders: str) -> tuple[int, str]:
 def test_killed_run_is_incomplete_until_it_is_resumed(cli: CommandLine, asked: tuple[Any, ...]) -> None:
     adopt_orphans()
     before = children()
-    process = stopped(cli, asked)
+    process = stop_after_first_model(cli, asked)
     code, said = shown(cli, "run")
     assert code == 3 and "A process is judging this run now" in said
     process.kill()
@@ -95,7 +95,7 @@ def test_killed_run_is_incomplete_until_it_is_resumed(cli: CommandLine, asked: t
 
 
 def test_comparison_names_incomplete_run(cli: CommandLine, asked: tuple[Any, ...]) -> None:
-    process = stopped(cli, asked)
+    process = stop_after_first_model(cli, asked)
     process.kill()
     process.communicate()
     whole = ("--only", "row-1", "--only", "row-2")
@@ -111,7 +111,7 @@ def test_comparison_names_incomplete_run(cli: CommandLine, asked: tuple[Any, ...
 def test_partly_read_dump_makes_run_incomplete(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.set_expected_count(None)
-        journal.record_result(ended("a"))
+        journal.record_result(finished_row("a"))
     found = summary(tmp_path / "run")
     assert (found.complete, found.judged, found.of) == (False, 1, None)
     assert "1 submission judged, and its dump is not read to the end" in found.warnings[0]
@@ -122,7 +122,7 @@ def test_added_and_removed_rows_change_expected_submissions(tmp_path: Path) -> N
         with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
             journal.set_expected_keys(keys, others)
             for key in record:
-                journal.record_result(ended(key))
+                journal.record_result(finished_row(key))
             journal.start_run()
         return summary(tmp_path / "run").of
 
@@ -137,5 +137,5 @@ def test_added_and_removed_rows_change_expected_submissions(tmp_path: Path) -> N
 
 
 def test_run_without_expected_number_is_complete(tmp_path: Path) -> None:
-    found = summary(write_run(tmp_path / "run", [ended("a")]))
+    found = summary(write_run(tmp_path / "run", [finished_row("a")]))
     assert (found.complete, found.judged, found.of, found.warnings) == (True, 1, None, ())

@@ -12,13 +12,13 @@ from ioi_eval.model.values import ServerState
 from ioi_eval.runs import ServersFound
 
 
-def changed(name: str, change: Change, *, usable: int = 2, reason: str = "") -> ServerChanged:
+def server_change(name: str, change: Change, *, usable: int = 2, reason: str = "") -> ServerChanged:
     return ServerChanged(
         url=f"http://{name}:2000", change=change, reason=reason, usable=usable, slots=4 * usable
     )
 
 
-def said(
+def printed_messages(
     news: ServerEventLog, clock: Clock, *events: ServerChanged | JobsWait, after: float = 3.0
 ) -> list[str]:
     for event in events:
@@ -30,23 +30,23 @@ def said(
 def test_server_change_is_printed_once() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
-    lost = changed("a", Change.LOST, reason="connection refused")
-    assert said(news, clock, lost, after=0.5) == []  # not yet: others may be lost with it
-    assert said(news, clock) == [
+    lost = server_change("a", Change.LOST, reason="connection refused")
+    assert printed_messages(news, clock, lost, after=0.5) == []  # not yet: others may be lost with it
+    assert printed_messages(news, clock) == [
         "http://a:2000 is lost (connection refused); 2 servers for 8 jobs at a time now"
     ]
-    assert said(news, clock, lost) == []
-    assert said(news, clock, changed("a", Change.BACK, usable=3)) == [
+    assert printed_messages(news, clock, lost) == []
+    assert printed_messages(news, clock, server_change("a", Change.BACK, usable=3)) == [
         "http://a:2000 accepts jobs again; 3 servers for 12 jobs at a time now"
     ]
-    assert said(news, clock) == []
+    assert printed_messages(news, clock) == []
 
 
 def test_many_server_changes_are_one_line() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
-    events = [changed(f"n{number}", Change.LOST, usable=1500 - number) for number in range(1, 1500)]
-    [line] = said(news, clock, *events)
+    events = [server_change(f"n{number}", Change.LOST, usable=1500 - number) for number in range(1, 1500)]
+    [line] = printed_messages(news, clock, *events)
     assert line == (
         "http://n1:2000, http://n2:2000, http://n3:2000 and 1496 more are lost; "
         "1 server for 4 jobs at a time now"
@@ -56,14 +56,16 @@ def test_many_server_changes_are_one_line() -> None:
 def test_brief_server_change_is_not_printed() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
-    assert said(news, clock, changed("a", Change.FULL), changed("a", Change.BACK)) == []
+    assert (
+        printed_messages(news, clock, server_change("a", Change.FULL), server_change("a", Change.BACK)) == []
+    )
 
 
 def test_replaced_server_with_new_compiler_is_always_printed() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
-    back = changed("a", Change.BACK, reason="it has another g++: 13.2.0")
-    [line] = said(news, clock, changed("a", Change.REPLACED), back)
+    back = server_change("a", Change.BACK, reason="it has another g++: 13.2.0")
+    [line] = printed_messages(news, clock, server_change("a", Change.REPLACED), back)
     assert line.startswith("http://a:2000 accepts jobs again (it has another g++: 13.2.0); ")
 
 
@@ -72,24 +74,24 @@ def test_flapping_server_is_printed_rarely() -> None:
     news = ServerEventLog(clock)
     lines = []
     for _ in range(50):
-        lines += said(news, clock, changed("a", Change.LOST))
-        lines += said(news, clock, changed("a", Change.BACK))
+        lines += printed_messages(news, clock, server_change("a", Change.LOST))
+        lines += printed_messages(news, clock, server_change("a", Change.BACK))
     assert len(lines) == 4
     clock.now += 700
-    assert len(said(news, clock, changed("a", Change.LOST))) == 1
+    assert len(printed_messages(news, clock, server_change("a", Change.LOST))) == 1
 
 
 def test_waiting_submissions_are_explained() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
-    lines = said(news, clock, changed("a", Change.SLOW, usable=0), JobsWait(seconds=300))
+    lines = printed_messages(news, clock, server_change("a", Change.SLOW, usable=0), JobsWait(seconds=300))
     assert lines[0].startswith("http://a:2000 does not answer in time; 0 servers")
     assert lines[1].startswith("No server can be used: submissions wait for one, 300 s at most")
 
 
 def test_pending_server_changes_are_printed_at_end() -> None:
     news = ServerEventLog(Clock())
-    news.add_event(changed("a", Change.GONE))
+    news.add_event(server_change("a", Change.GONE))
     assert len(list(news.take_messages(at_once=True))) == 1
 
 
@@ -107,12 +109,14 @@ def test_first_line_about_servers_counts_idle_cores(cores: int, words: str) -> N
 def test_server_trial_is_not_printed_and_hides_no_change() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
-    lost, trial = changed("a", Change.LOST), changed("a", Change.TRIAL)
-    assert [line.partition(";")[0] for line in said(news, clock, lost, trial)] == ["http://a:2000 is lost"]
-    assert said(news, clock, lost, trial, lost, trial) == [], "it is lost still"
-    assert [line.partition(";")[0] for line in said(news, clock, changed("a", Change.BACK))] == [
-        "http://a:2000 accepts jobs again"
+    lost, trial = server_change("a", Change.LOST), server_change("a", Change.TRIAL)
+    assert [line.partition(";")[0] for line in printed_messages(news, clock, lost, trial)] == [
+        "http://a:2000 is lost"
     ]
+    assert printed_messages(news, clock, lost, trial, lost, trial) == [], "it is lost still"
+    assert [
+        line.partition(";")[0] for line in printed_messages(news, clock, server_change("a", Change.BACK))
+    ] == ["http://a:2000 accepts jobs again"]
 
 
 def test_servers_are_listed_with_state_slots_rate_and_last_error() -> None:

@@ -20,7 +20,7 @@ MISSING = "main.cpp:1:10: fatal error: grader.h: No such file or directory"
 NO_NUMPY = "Runtime error (exit code 1): ModuleNotFoundError: No module named 'numpy'"
 
 
-def ended(
+def row_with_outcome(
     key: str, *, said: str = "", error: str = "", code: str | None = "x", model: str = "m1", why: str = ""
 ) -> Any:
     """Return a row. It failed to compile with `said`, or on each test with `error`; otherwise it is right."""
@@ -52,7 +52,7 @@ def reported(folder: Path, rows: Iterable[Any]) -> Summary:
 def test_nine_of_ten_rows_ending_alike_are_suspicious(
     tmp_path: Path, how: dict[str, Any], line: str, words: str
 ) -> None:
-    rows = [*(ended(f"bad{n}", **how) for n in range(9)), ended("right")]
+    rows = [*(row_with_outcome(f"bad{n}", **how) for n in range(9)), row_with_outcome("right")]
     found = reported(tmp_path / "run", rows)
     (one,) = found.suspicious
     assert (one.model, one.rows, one.of, one.line) == ("m1", 9, 10, line)
@@ -64,10 +64,14 @@ def test_nine_of_ten_rows_ending_alike_are_suspicious(
 @pytest.mark.parametrize(
     "rows",
     [
-        [ended(f"bad{n}", said=MISSING) for n in range(9)],
-        [*(ended(f"bad{n}", said=MISSING) for n in range(9)), ended("a"), ended("b")],
-        [ended(f"bad{n}", said=f"main.cpp:{n}: error") for n in range(12)],
-        [ended(f"bad{n}", said=MISSING, model=f"m{n % 2}") for n in range(18)],
+        [row_with_outcome(f"bad{n}", said=MISSING) for n in range(9)],
+        [
+            *(row_with_outcome(f"bad{n}", said=MISSING) for n in range(9)),
+            row_with_outcome("a"),
+            row_with_outcome("b"),
+        ],
+        [row_with_outcome(f"bad{n}", said=f"main.cpp:{n}: error") for n in range(12)],
+        [row_with_outcome(f"bad{n}", said=MISSING, model=f"m{n % 2}") for n in range(18)],
     ],
     ids=["nine-rows", "nine-of-eleven", "other-lines", "two-models"],
 )
@@ -79,26 +83,30 @@ def test_plausible_rows_are_not_suspicious(tmp_path: Path, rows: list[Any]) -> N
 NO_FENCE, EMPTY = "the reply has no fenced block", "the reply is empty"
 
 
-def without(number: int, *, model: str = "m1", why: str = NO_FENCE, of: int = 0) -> list[Any]:
+def rows_without_program(number: int, *, model: str = "m1", why: str = NO_FENCE, of: int = 0) -> list[Any]:
     """Return rows without a program, and right ones up to a total of `of` rows."""
-    bad = [ended(f"{model}-{why}-{n}", code=None, model=model, why=why) for n in range(number)]
-    return [*bad, *(ended(f"{model}-right-{n}", model=model) for n in range(of - number))]
+    bad = [row_with_outcome(f"{model}-{why}-{n}", code=None, model=model, why=why) for n in range(number)]
+    return [*bad, *(row_with_outcome(f"{model}-right-{n}", model=model) for n in range(of - number))]
 
 
 @pytest.mark.parametrize(
     ("rows", "warnings"),
     [
-        (without(1, of=21), []),
+        (rows_without_program(1, of=21), []),
         (
-            without(1, of=20),
+            rows_without_program(1, of=20),
             [f"1 of 20 scored submissions (5.0 %) contain no program. The main reason: {NO_FENCE} (1)."],
         ),
         (
-            [*without(2, why=EMPTY), *without(3, of=8)],
+            [*rows_without_program(2, why=EMPTY), *rows_without_program(3, of=8)],
             [f"5 of 10 scored submissions (50.0 %) contain no program. The main reason: {NO_FENCE} (3)."],
         ),
         (
-            [*without(2, of=10, model="b", why=EMPTY), *without(4, of=10, model="a"), *without(0, of=20)],
+            [
+                *rows_without_program(2, of=10, model="b", why=EMPTY),
+                *rows_without_program(4, of=10, model="a"),
+                *rows_without_program(0, of=20),
+            ],
             [
                 f"6 of 40 scored submissions (15.0 %) contain no program. The main reason: {NO_FENCE} (4)."
                 " a: 4 of 10 scored submissions (40.0 %)."
@@ -106,7 +114,7 @@ def without(number: int, *, model: str = "m1", why: str = NO_FENCE, of: int = 0)
             ],
         ),
         (
-            [*without(1, of=4, model="a"), *without(0, of=40)],
+            [*rows_without_program(1, of=4, model="a"), *rows_without_program(0, of=40)],
             [
                 f"1 of 44 scored submissions (2.3 %) contain no program. The main reason: {NO_FENCE} (1)."
                 " a: 1 of 4 scored submissions (25.0 %)."
@@ -127,20 +135,24 @@ def test_five_percent_without_a_program_make_a_warning(
 
 @pytest.mark.parametrize("number", [1, 3, 20])
 def test_model_without_any_program_is_suspicious_at_any_number_of_rows(tmp_path: Path, number: int) -> None:
-    found = reported(tmp_path / "run", [*without(number), *without(0, of=300, model="m2")])
+    found = reported(
+        tmp_path / "run", [*rows_without_program(number), *rows_without_program(0, of=300, model="m2")]
+    )
     (one,) = found.suspicious
     assert (one.model, one.rows, one.of, one.line) == ("m1", number, number, NO_FENCE)
     assert f"of m1 contain no program (most often: {NO_FENCE})" in found.warnings[0]
 
 
 def test_model_with_one_program_of_few_is_not_suspicious(tmp_path: Path) -> None:
-    assert not reported(tmp_path / "run", without(8, of=9)).suspicious
+    assert not reported(tmp_path / "run", rows_without_program(8, of=9)).suspicious
 
 
 def test_models_with_similar_names_make_a_warning(tmp_path: Path) -> None:
     """Blanks around a name are removed. Other names that look alike in tables would split a model's rows."""
     names = ["gpt 4", " gpt 4\n", "gpt  4", "GPT 4", "other"]
-    found = reported(tmp_path / "run", [ended(f"k{n}", model=name) for n, name in enumerate(names)])
+    found = reported(
+        tmp_path / "run", [row_with_outcome(f"k{n}", model=name) for n, name in enumerate(names)]
+    )
     assert {model.model: model.submissions for model in found.models} == {
         "gpt 4": 2, "gpt  4": 1, "GPT 4": 1, "other": 1,
     }  # fmt: skip
@@ -149,12 +161,12 @@ def test_models_with_similar_names_make_a_warning(tmp_path: Path) -> None:
         "differ only in case or white space are counted separately: 'GPT 4', 'gpt  4', 'gpt 4'."
     )
     assert not found.suspicious
-    only = reported(tmp_path / "only", [ended("a", model=" "), ended("b", model="")])
+    only = reported(tmp_path / "only", [row_with_outcome("a", model=" "), row_with_outcome("b", model="")])
     assert ([model.model for model in only.models], only.warnings) == ([""], ())
 
 
 def test_suspicion_warning_is_above_tables(tmp_path: Path) -> None:
-    folder = write_run(tmp_path / "run", [ended(f"bad{n}", said=MISSING) for n in range(10)])
+    folder = write_run(tmp_path / "run", [row_with_outcome(f"bad{n}", said=MISSING) for n in range(10)])
     write_reports(folder)
     page, text = (folder / "report.html").read_text(), (folder / "report.md").read_text()
     for shown, table in ((page, "<table"), (text, "| Model")):
@@ -166,8 +178,8 @@ def test_suspicion_warning_is_above_tables(tmp_path: Path) -> None:
 
 def test_suspicious_report_exits_with_4(cli: CommandLine) -> None:
     for name in ("one", "two"):
-        write_run(cli.folder / name, [ended(f"bad{n}", said=MISSING) for n in range(10)])
-    write_run(cli.folder / "fine", [ended(f"good{n}") for n in range(10)])
+        write_run(cli.folder / name, [row_with_outcome(f"bad{n}", said=MISSING) for n in range(10)])
+    write_run(cli.folder / "fine", [row_with_outcome(f"good{n}") for n in range(10)])
     alone = cli("report", "one")
     assert alone.returncode == 4, alone.stderr
     assert 0 <= alone.stdout.index("can hardly be true") < alone.stdout.index("points")

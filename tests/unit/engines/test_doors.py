@@ -75,7 +75,7 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path)
 
 
-def here(opening: Opening) -> EmbeddedEngine:
+def local_choice(opening: Opening) -> EmbeddedEngine:
     assert isinstance(opening.engine, EmbeddedEngine) and opening.trusted is None
     return opening.engine
 
@@ -83,7 +83,7 @@ def here(opening: Opening) -> EmbeddedEngine:
 @pytest.mark.parametrize("door", DOORS)
 def test_python_option_selects_interpreter(door: Door, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
-    assert here(door(store, "embedded", python="/opt/other"))._python == "/opt/other"
+    assert local_choice(door(store, "embedded", python="/opt/other"))._python == "/opt/other"
 
 
 @pytest.mark.parametrize("engine", [None, "embedded"])
@@ -92,22 +92,22 @@ def test_python_variable_selects_interpreter(
     door: Door, engine: str | None, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IOI_EVAL_PYTHON", " /opt/variable ")
-    assert here(door(store, engine))._python == "/opt/variable"
+    assert local_choice(door(store, engine))._python == "/opt/variable"
 
 
 @pytest.mark.parametrize("engine", [None, "embedded"])
 @pytest.mark.parametrize("door", EVERY)
 def test_caller_interpreter_is_default(door: Door, engine: str | None, store: Store) -> None:
-    assert here(door(store, engine))._python == "caller"
+    assert local_choice(door(store, engine))._python == "caller"
 
 
 @pytest.mark.parametrize("door", [evaluator_of_apps, metric_of_lm_eval])
 def test_python_option_overrides_caller_and_variable(
     door: Door, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert here(door(store, None, python="/opt/other"))._python == "/opt/other"
+    assert local_choice(door(store, None, python="/opt/other"))._python == "/opt/other"
     monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
-    assert here(door(store, None, python="/opt/other"))._python == "/opt/other"
+    assert local_choice(door(store, None, python="/opt/other"))._python == "/opt/other"
 
 
 @pytest.mark.parametrize("engine", [None, "embedded"])
@@ -115,9 +115,9 @@ def test_python_option_overrides_caller_and_variable(
 def test_local_world_size_divides_slots(
     door: Door, engine: str | None, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert here(door(store, engine)).slots == CORES
+    assert local_choice(door(store, engine)).slots == CORES
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    assert here(door(store, engine)).slots == 2
+    assert local_choice(door(store, engine)).slots == 2
     there = door(store, "http://a:2000")
     assert isinstance(there.trusted, EmbeddedEngine) and there.trusted.slots == 2
 
@@ -127,7 +127,7 @@ def test_explicit_slots_ignore_local_world_size(
     door: Door, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    assert here(door(store, "embedded", 7)).slots == 7
+    assert local_choice(door(store, "embedded", 7)).slots == 7
 
 
 @pytest.mark.parametrize("door", EVERY)
@@ -143,14 +143,14 @@ def test_endpoints_variable_selects_piston_unless_engine_is_named(
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:2000,http://b:2000")
     there, trusted = door(store, None)
     assert isinstance(there, PistonEngine) and isinstance(trusted, EmbeddedEngine)
-    assert here(door(store, "embedded")).slots == CORES, "what is named wins"
+    assert local_choice(door(store, "embedded")).slots == CORES, "what is named wins"
 
 
 def test_engine_choice_ignores_environment_variables(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IOI_EVAL_PYTHON", "/opt/variable")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:2000")
-    engine = here(open_engine(EngineChoice(python="/opt/other"), store))
+    engine = local_choice(open_engine(EngineChoice(python="/opt/other"), store))
     assert (engine._python, engine.slots) == ("/opt/other", CORES)
 
 

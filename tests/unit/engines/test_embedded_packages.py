@@ -34,16 +34,16 @@ def package(base: Path, version: str = "1.0.0", name: str = "greet", **info: Any
 
 
 @pytest.fixture
-def seen() -> Iterator[Path]:
+def visible_folder() -> Iterator[Path]:
     """Return a folder that sandboxes can see, outside of /tmp."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
-def test_package_metadata_is_read(seen: Path) -> None:
-    place = package(seen, aliases=["g"], limit_overrides={"run_timeout": 5}, build_platform="linux")
-    (found,) = load_packages(seen)
+def test_package_metadata_is_read(visible_folder: Path) -> None:
+    place = package(visible_folder, aliases=["g"], limit_overrides={"run_timeout": 5}, build_platform="linux")
+    (found,) = load_packages(visible_folder)
     assert found == LanguagePackage(
         language="greet",
         version="1.0.0",
@@ -55,14 +55,14 @@ def test_package_metadata_is_read(seen: Path) -> None:
     )
 
 
-def test_package_provides_several_languages(seen: Path) -> None:
+def test_package_provides_several_languages(visible_folder: Path) -> None:
     place = package(
-        seen,
+        visible_folder,
         name="gcc",
         provides=[{"language": "c", "aliases": ["gcc"]}, {"language": "c++", "aliases": ["cpp"]}],
     )
     (place / "compile").write_text(COMPILE)
-    found = load_packages(seen)
+    found = load_packages(visible_folder)
     assert [(each.language, each.aliases, each.runtime) for each in found] == [
         ("c", ("gcc",), "gcc"),
         ("c++", ("cpp",), "gcc"),
@@ -70,11 +70,11 @@ def test_package_provides_several_languages(seen: Path) -> None:
     assert all(each.compiles for each in found)
 
 
-def test_uninstalled_package_is_ignored(seen: Path) -> None:
-    (package(seen) / ".ppman-installed").unlink()
-    (seen / "a file").write_text("")
-    assert load_packages(seen) == ()
-    assert load_packages(seen / "nothing") == ()
+def test_uninstalled_package_is_ignored(visible_folder: Path) -> None:
+    (package(visible_folder) / ".ppman-installed").unlink()
+    (visible_folder / "a file").write_text("")
+    assert load_packages(visible_folder) == ()
+    assert load_packages(visible_folder / "nothing") == ()
 
 
 @pytest.mark.parametrize(
@@ -90,16 +90,16 @@ def test_uninstalled_package_is_ignored(seen: Path) -> None:
         ),
     ],
 )
-def test_broken_package_is_engine_unavailable(seen: Path, break_it: Any, words: str) -> None:
-    break_it(package(seen))
+def test_broken_package_is_engine_unavailable(visible_folder: Path, break_it: Any, words: str) -> None:
+    break_it(package(visible_folder))
     with pytest.raises(EngineUnavailable, match=words):
-        load_packages(seen)
+        load_packages(visible_folder)
 
 
-def test_newest_package_version_in_range_is_chosen(seen: Path) -> None:
+def test_newest_package_version_in_range_is_chosen(visible_folder: Path) -> None:
     for version in ("1.0.0", "1.10.0", "1.9.0", "2.0.0"):
-        package(seen, version)
-    packages = load_packages(seen)
+        package(visible_folder, version)
+    packages = load_packages(visible_folder)
 
     def chosen(wanted: str) -> str | None:
         found = find_package(packages, "greet", wanted)

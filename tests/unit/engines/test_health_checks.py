@@ -30,16 +30,16 @@ WHOLE: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def here(store: Store) -> dict[str, HealthCheck]:
+def local_checks(store: Store) -> dict[str, HealthCheck]:
     """Return the health checks of this machine."""
     return {condition.name: condition for condition in asyncio.run(conditions(store))}
 
 
-def test_health_checks_of_this_machine_pass(here: dict[str, HealthCheck]) -> None:
+def test_health_checks_of_this_machine_pass(local_checks: dict[str, HealthCheck]) -> None:
     for name in ("C++ compiler", "C++ standard", "static linking", "Python for submissions", "confinement"):
-        assert here[name].ok, here[name]
-    assert {"folder for sandboxes", "cores", "kernel"} <= set(here)
-    assert all(condition.remedy or condition.ok for condition in here.values())
+        assert local_checks[name].ok, local_checks[name]
+    assert {"folder for sandboxes", "cores", "kernel"} <= set(local_checks)
+    assert all(condition.remedy or condition.ok for condition in local_checks.values())
 
 
 async def test_health_check_without_compiler_names_remedy(
@@ -69,14 +69,14 @@ async def test_health_check_reports_compiler_invisible_to_sandbox(
 
 
 async def test_health_check_names_origin_of_proctor_binaries(
-    here: dict[str, HealthCheck], store: Store, monkeypatch: pytest.MonkeyPatch
+    local_checks: dict[str, HealthCheck], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a checkout they are built."""
     gcc = find_compiler()
     assert gcc is not None
     reason = "the package has no bundled binaries, because it runs from its sources"
     origin = f"built here by g++ {gcc.version}: {reason}"
-    details = (here["proctor"].detail, here["waiting Python"].detail)
+    details = (local_checks["proctor"].detail, local_checks["waiting Python"].detail)
     assert details == (origin, f"its library {origin}")
     monkeypatch.setattr(doctor, "find_compiler", lambda: None)
     lines = {condition.name: condition for condition in await conditions(store)}

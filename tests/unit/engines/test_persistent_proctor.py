@@ -87,21 +87,21 @@ async def desk(store: Store, base: Path) -> AsyncIterator[Desk]:
     assert boxes(base) == []
 
 
-def fresh(code: str) -> str:
+def changed_source(code: str) -> str:
     """Return the source with a comment that makes it a new program."""
     return f"{code}# {os.urandom(8).hex()}\n"
 
 
 async def test_persistent_proctor_serves_next_submission(desk: Desk) -> None:
     assert desk.pids() == []
-    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
     first = desk.pids()
     assert len(first) == 1
-    assert await desk.points(fresh("print(0)\n")) == [0, 0, 0]
-    assert await desk.points(fresh("import heapq\n" + SUM)) == [1, 1, 1]
-    assert await desk.points(fresh("raise SystemExit(3)\n")) == [0, 0, 0]
-    assert await desk.points(fresh("import os, signal\nos.kill(0, signal.SIGKILL)\n")) == [0, 0, 0]
-    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source("print(0)\n")) == [0, 0, 0]
+    assert await desk.points(changed_source("import heapq\n" + SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source("raise SystemExit(3)\n")) == [0, 0, 0]
+    assert await desk.points(changed_source("import os, signal\nos.kill(0, signal.SIGKILL)\n")) == [0, 0, 0]
+    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
     assert desk.pids() == first
 
 
@@ -149,10 +149,10 @@ print(sum(map(int, sys.stdin.read().split())) if clean else "no")
 
 
 async def test_persistent_proctor_leaves_nothing_for_next_submission(desk: Desk) -> None:
-    assert await desk.points(fresh(FINDS)) == [1, 1, 1]
+    assert await desk.points(changed_source(FINDS)) == [1, 1, 1]
     first = desk.pids()
-    assert await desk.points(fresh(LEAVES)) == [0, 0, 0]
-    assert await desk.points(fresh(FINDS)) == [1, 1, 1]
+    assert await desk.points(changed_source(LEAVES)) == [0, 0, 0]
+    assert await desk.points(changed_source(FINDS)) == [1, 1, 1]
     assert desk.pids() == first
     (box,) = boxes(desk.base)
     left = [path for path in box.iterdir() if not path.name.startswith("waiting-")]
@@ -210,9 +210,9 @@ async def test_job_with_other_proctor_needs_sandbox(desk: Desk) -> None:
 
 
 async def test_accepted_python_source_leaves_nothing_in_store(desk: Desk, store: Store) -> None:
-    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
     before = sorted(store.root.rglob("*"))
-    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
     assert sorted(store.root.rglob("*")) == before
 
 
@@ -221,11 +221,11 @@ async def test_least_recently_used_fork_server_is_replaced_for_another_module_se
     sets = ("abc", "ast", "bisect", "calendar", "cmath", "copy", "csv", "enum", "heapq")
     for name in (*sets, *reversed(sets)):
         used = f"import {name}\nassert {name}.__name__ in sys.modules\n"
-        assert await desk.points(fresh(f"{SUM}{used}"), SMALL) == [1], name
+        assert await desk.points(changed_source(f"{SUM}{used}"), SMALL) == [1], name
         (pid,) = desk.pids()
         assert len(interpreters(pid)) <= 8, "those that wait"
     assert len(interpreters(pid)) == 8
-    assert await desk.points(fresh(f"import {name}\nprint(-1)\n"), SMALL) == [0]
+    assert await desk.points(changed_source(f"import {name}\nprint(-1)\n"), SMALL) == [0]
 
 
 def interpreters(proctor: int) -> list[str]:
@@ -234,18 +234,18 @@ def interpreters(proctor: int) -> list[str]:
 
 
 async def test_killed_persistent_proctor_gives_no_verdict(desk: Desk) -> None:
-    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
     (first,) = desk.pids()
     os.kill(first, signal.SIGKILL)
     await until(lambda: not desk.pids())
-    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
     mark = f"slow-{os.urandom(4).hex()}"
-    slow = asyncio.create_task(desk.points(fresh(SLEEPER.format(mark=mark, seconds=0.5))))
+    slow = asyncio.create_task(desk.points(changed_source(SLEEPER.format(mark=mark, seconds=0.5))))
     await until(lambda: bool(named(mark)))
     for pid in desk.pids():
         os.kill(pid, signal.SIGKILL)
     assert await slow == [1, 1, 1]
-    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
     assert len(desk.pids()) == 1 and desk.pids() != [first]
 
 
@@ -272,15 +272,15 @@ def test_failed_persistent_proctor_is_restarted_after_some_jobs(
 
 
 async def test_cancelled_job_leaves_no_process_and_no_sandbox(desk: Desk) -> None:
-    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
     mark = f"slow-{os.urandom(4).hex()}"
-    task = asyncio.create_task(desk.points(fresh(SLEEPER.format(mark=mark, seconds=20))))
+    task = asyncio.create_task(desk.points(changed_source(SLEEPER.format(mark=mark, seconds=20))))
     await until(lambda: bool(named(mark)))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert desk.pids() == [] and boxes(desk.base) == []
-    assert await desk.points(fresh(SUM)) == [1, 1, 1]
+    assert await desk.points(changed_source(SUM)) == [1, 1, 1]
 
 
 async def test_jobs_with_checkers_or_cpp_get_own_sandbox(desk: Desk) -> None:
@@ -291,7 +291,7 @@ async def test_jobs_with_checkers_or_cpp_get_own_sandbox(desk: Desk) -> None:
         msgspec.structs.replace(PROBLEM, checker=checker),
         msgspec.structs.replace(PROBLEM, tests=(large,)),
     ):
-        assert set(await desk.points(fresh(SUM), problem)) == {1}
+        assert set(await desk.points(changed_source(SUM), problem)) == {1}
     assert set(await desk.points('#include <cstdio>\nint main() { puts("0"); }\n', language="c++")) == {0}
 
 

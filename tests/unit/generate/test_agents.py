@@ -28,7 +28,7 @@ def agent(folder: Path, command: str, limit: float = 60.0) -> Agent:
     return Agent(AgentOptions(command=command, folder=str(folder), timeout=limit))
 
 
-async def left(folder: Path, command: str, limit: float = 60.0) -> GeneratedReply:
+async def reply_of_agent(folder: Path, command: str, limit: float = 60.0) -> GeneratedReply:
     return await agent(folder, command, limit).write(ask())
 
 
@@ -54,12 +54,12 @@ def wait_until_dead(number: int) -> None:
 
 
 async def test_agent_program_may_be_python_or_cpp(tmp_path: Path) -> None:
-    text = await left(tmp_path / "a", "cp problem.md solution.py; echo hello; echo oops >&2")
+    text = await reply_of_agent(tmp_path / "a", "cp problem.md solution.py; echo hello; echo oops >&2")
     assert (text.code, text.language, text.stop_reason) == ("Solve it.", "python", "exit 0")
     folder = tmp_path / "a" / "p#0"
     assert (folder / STATEMENT).read_text() == "Solve it."
     assert (folder / LOG).read_text() == "hello\noops\n"
-    text = await left(tmp_path / "b", "echo 'int main() {}' > solution.cpp; exit 3")
+    text = await reply_of_agent(tmp_path / "b", "echo 'int main() {}' > solution.cpp; exit 3")
     assert (text.code, text.language, text.stop_reason) == ("int main() {}\n", "c++", "exit 3")
 
 
@@ -74,49 +74,51 @@ async def test_agent_program_in_requested_language_is_preferred(
 
 
 async def test_files_of_an_earlier_attempt_are_removed(tmp_path: Path) -> None:
-    await left(tmp_path, "echo old > solution.py; mkdir -p deep/er")
-    text = await left(tmp_path, "ls -A > listing; true")
+    await reply_of_agent(tmp_path, "echo old > solution.py; mkdir -p deep/er")
+    text = await reply_of_agent(tmp_path, "ls -A > listing; true")
     assert (text.code, text.generation) == (None, "")
     assert set((tmp_path / "p#0" / "listing").read_text().split()) == {LOG, "listing", STATEMENT}
 
 
 async def test_agent_with_exit_code_0_and_no_program_submits_nothing(tmp_path: Path) -> None:
-    text = await left(tmp_path, "true")
+    text = await reply_of_agent(tmp_path, "true")
     assert (text.code, text.generation, text.stop_reason) == (None, "", "exit 0")
 
 
 async def test_agent_that_fails_without_a_program_raises_generation_failed(tmp_path: Path) -> None:
     with pytest.raises(GenerationFailed, match=r"left no solution.py or solution.cpp \(exit 5\)"):
-        await left(tmp_path, "exit 5")
+        await reply_of_agent(tmp_path, "exit 5")
     with pytest.raises(GenerationFailed, match=r"exit 137"):
-        await left(tmp_path, "kill -9 $$")
+        await reply_of_agent(tmp_path, "kill -9 $$")
 
 
 async def test_missing_command_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be run") as caught:
-        await left(tmp_path, "no-such-agent --fast")
+        await reply_of_agent(tmp_path, "no-such-agent --fast")
     log = tmp_path / "p#0" / LOG
     assert str(log) in str(caught.value) and "no-such-agent" in log.read_text()
 
 
 async def test_unreadable_solution_raises_generation_failed(tmp_path: Path) -> None:
-    assert (await left(tmp_path / "a", "ln -s /etc/passwd solution.py")).code is None
-    assert (await left(tmp_path / "b", "mkfifo solution.py; mkdir solution.cpp")).code is None
+    assert (await reply_of_agent(tmp_path / "a", "ln -s /etc/passwd solution.py")).code is None
+    assert (await reply_of_agent(tmp_path / "b", "mkfifo solution.py; mkdir solution.cpp")).code is None
     with pytest.raises(GenerationFailed, match="larger"):
-        await left(tmp_path / "c", "head -c 11000000 /dev/zero > solution.py")
-    assert (await left(tmp_path / "d", r"printf '\377x' > solution.py")).code == "\ufffdx"
+        await reply_of_agent(tmp_path / "c", "head -c 11000000 /dev/zero > solution.py")
+    assert (await reply_of_agent(tmp_path / "d", r"printf '\377x' > solution.py")).code == "\ufffdx"
 
 
-async def late(folder: Path, command: str) -> GeneratedReply:
+async def reply_after_timeout(folder: Path, command: str) -> GeneratedReply:
     """Return the reply of an agent that still runs when its timeout expires."""
-    clock, writing = FastForwardClock(), asyncio.create_task(left(folder, command))
+    clock, writing = FastForwardClock(), asyncio.create_task(reply_of_agent(folder, command))
     await asyncio.to_thread(wait_for_number, folder / "p#0" / "me")
     await clock.advance(61.0)
     return await writing
 
 
 async def test_agent_is_killed_after_timeout_and_its_solution_counts(tmp_path: Path) -> None:
-    text = await late(tmp_path, f"trap '' TERM; echo 'print(1)' > solution.py; echo $$ > me; {FOR_EVER}")
+    text = await reply_after_timeout(
+        tmp_path, f"trap '' TERM; echo 'print(1)' > solution.py; echo $$ > me; {FOR_EVER}"
+    )
     assert (text.code, text.stop_reason) == ("print(1)\n", "timeout")
     assert not is_alive(wait_for_number(tmp_path / "p#0" / "me"))
 
@@ -124,18 +126,18 @@ async def test_agent_is_killed_after_timeout_and_its_solution_counts(tmp_path: P
 @pytest.mark.parametrize("how", ["", "setsid", "trap '' TERM; setsid", "setsid setsid env -i"])
 async def test_child_processes_of_an_agent_are_killed(tmp_path: Path, how: str) -> None:
     command = f"{how} sh -c 'echo $$ > child; {FOR_EVER}' & while ! [ -s child ]; do sleep 0.02; done"
-    await left(tmp_path, command)
+    await reply_of_agent(tmp_path, command)
     assert not is_alive(wait_for_number(tmp_path / "p#0" / "child"))
 
 
 async def test_terminated_agent_may_still_save_program(tmp_path: Path) -> None:
     command = f"trap 'echo saved > solution.py; exit' TERM; echo $$ > me; {FOR_EVER.replace('30', '0.05')}"
-    assert (await late(tmp_path, command)).code == "saved\n"
+    assert (await reply_after_timeout(tmp_path, command)).code == "saved\n"
 
 
 async def test_log_of_an_agent_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.generate.agents._MAX_LOG_BYTES", 1 << 20)
-    await left(tmp_path, "echo first; head -c 9000000 /dev/zero; echo x > solution.py")
+    await reply_of_agent(tmp_path, "echo first; head -c 9000000 /dev/zero; echo x > solution.py")
     log = (tmp_path / "p#0" / LOG).read_bytes()
     assert log.startswith(b"first\n") and len(log) < (1 << 20) + 100
     assert log.endswith(f"[{9_000_006 - (1 << 20)} more bytes are omitted]\n".encode())

@@ -31,7 +31,7 @@ def model(
     return ChatModel(ModelOptions(**values), budget or BudgetTracker(), key=key)
 
 
-async def written(server: StubServer | str, **options: Any) -> GeneratedReply:
+async def request_reply(server: StubServer | str, **options: Any) -> GeneratedReply:
     async with model(server, **options) as author:
         return await author.write(ask())
 
@@ -56,14 +56,14 @@ async def test_chat_request_is_sent_and_reply_read() -> None:
 
 async def test_unset_model_options_are_not_sent() -> None:
     with model_server(RIGHT) as server:
-        await written(server)
+        await request_reply(server)
     assert set(server.asked[0].body) == {"model", "messages", "stream"}
     assert "Authorization" not in server.asked[0].headers
 
 
 async def test_base_url_query_follows_path() -> None:
     with model_server(RIGHT) as server:
-        await written(f"{server.url}/?api-version=3")
+        await request_reply(f"{server.url}/?api-version=3")
     assert server.asked[0].path == "/v1/chat/completions?api-version=3"
 
 
@@ -107,7 +107,7 @@ def test_invalid_model_key_error_hides_key(key: str) -> None:
 )
 async def test_temporary_model_server_fault_is_retried(fault: StubReply) -> None:
     with model_server(fault, RIGHT) as server:
-        assert (await written(server)).generation == "the program"
+        assert (await request_reply(server)).generation == "the program"
     assert len(server.asked) == 2
 
 
@@ -117,7 +117,7 @@ async def test_stalled_model_server_is_asked_again() -> None:
         return RIGHT
 
     with model_server(stall, RIGHT) as server:
-        clock, writing = FastForwardClock(), asyncio.create_task(written(server, timeout=600.0))
+        clock, writing = FastForwardClock(), asyncio.create_task(request_reply(server, timeout=600.0))
         await until(lambda: server.asked)
         await clock.advance(601.0)
         assert (await writing).generation == "the program"
@@ -137,9 +137,9 @@ async def test_persistent_model_fault_fails_generation() -> None:
 async def test_retry_after_pauses_allow_more_attempts() -> None:
     busy = json_reply({}, 429, **{"Retry-After": "0.001"})
     with model_server(*[busy] * 9, RIGHT) as server:
-        assert (await written(server, attempts=1)).generation == "the program"
+        assert (await request_reply(server, attempts=1)).generation == "the program"
     with model_server(busy) as server, pytest.raises(GenerationFailed, match="429"):
-        await written(server, attempts=2)
+        await request_reply(server, attempts=2)
     assert len(server.asked) == 20
 
 
@@ -183,7 +183,7 @@ async def test_requests_per_minute_are_limited() -> None:
 )
 async def test_permanent_model_refusal_is_input_error(answer: StubReply, word: str) -> None:
     with model_server(answer) as server, pytest.raises(InputError) as caught:
-        await written(server, key=KEY)
+        await request_reply(server, key=KEY)
     assert word in str(caught.value) and "base_url" in str(caught.value)
     assert KEY not in str(caught.value)
     assert len(server.asked) == 1
@@ -192,7 +192,7 @@ async def test_permanent_model_refusal_is_input_error(answer: StubReply, word: s
 @pytest.mark.parametrize("answer", [page(), json_reply(["models"]), StubReply(200, b"OK")])
 async def test_server_that_never_answered_like_a_model_is_an_input_error(answer: StubReply) -> None:
     with model_server(answer) as server, pytest.raises(InputError, match="chat completion"):
-        await written(server, attempts=6)
+        await request_reply(server, attempts=6)
     assert len(server.asked) == 2
 
 
@@ -201,7 +201,7 @@ async def test_unreachable_server_is_an_input_error() -> None:
         taken.bind(("127.0.0.1", 0))  # and it does not listen
         url = f"http://me:password@127.0.0.1:{taken.getsockname()[1]}/v1?key=secret"
         with pytest.raises(InputError) as caught:
-            await written(url)
+            await request_reply(url)
     assert "ConnectError" in str(caught.value)
     assert "password" not in str(caught.value) and "secret" not in str(caught.value)
 
@@ -242,7 +242,7 @@ async def test_requests_stop_after_too_many_failures(monkeypatch: pytest.MonkeyP
 async def test_oversized_model_reply_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.generate.chat._MAX_REPLY_BYTES", 1 << 20)
     with model_server(chat_reply("x" * (2 << 20)), RIGHT) as server:
-        assert (await written(server)).generation == "the program"
+        assert (await request_reply(server)).generation == "the program"
 
 
 # --- budgets -----------------------------------------------------------------------------------------
@@ -265,18 +265,18 @@ async def test_repeated_replies_count_for_budget(stop: str | None) -> None:
     broken = chat_reply("", stop=stop, usage={"prompt_tokens": 3, "completion_tokens": 7})
     with model_server(broken, RIGHT) as server:
         with pytest.raises(OutOfBudget, match="10 tokens"):
-            await written(server, budget=budget)
+            await request_reply(server, budget=budget)
         assert len(server.asked) == 1
 
 
 async def test_missing_usage_of_reply_is_estimated() -> None:
     budget = BudgetTracker(BudgetOptions(tokens=100))
     with model_server(chat_reply("x" * 30)) as server:
-        text = await written(server, budget=budget)
+        text = await request_reply(server, budget=budget)
     assert text.usage == {"prompt_tokens": 3, "completion_tokens": 10, "estimated": True}
     assert budget.tokens == 13
     with model_server(chat_reply("x" * 30)) as server:
-        text = await written(server, budget=budget, system="Be brief.")
+        text = await request_reply(server, budget=budget, system="Be brief.")
     assert text.usage["prompt_tokens"] == 6, "the system's words are given, too"
 
 

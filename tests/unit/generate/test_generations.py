@@ -20,7 +20,7 @@ def keep(folder: Path, *keys: str, made_of: str = "x", fresh: bool = False) -> N
             generations.add(ask(key), GeneratedReply(generation=f"text of {key}"))
 
 
-def kept(folder: Path, made_of: str = "x") -> dict[str, str]:
+def stored_replies(folder: Path, made_of: str = "x") -> dict[str, str]:
     with Generations(folder, made_of, "m") as generations:
         return {row["uuid"]: row["generation"] for row in generations}
 
@@ -61,7 +61,7 @@ def test_generation_row_has_columns_of_published_dumps(tmp_path: Path) -> None:
 def test_generations_file_is_continued(tmp_path: Path) -> None:
     keep(tmp_path, "a", "b")
     keep(tmp_path, "c")
-    assert kept(tmp_path) == {key: f"text of {key}" for key in "abc"}
+    assert stored_replies(tmp_path) == {key: f"text of {key}" for key in "abc"}
 
 
 @settings(max_examples=30)
@@ -76,16 +76,16 @@ def test_truncated_generations_file_keeps_all_complete_lines(
     cut = whole[: data.draw(st.integers(0, len(whole)))]
     file.write_bytes(cut)
     known = "abc"[: cut.count(b"\n")]
-    assert kept(folder) == {key: f"text of {key}" for key in known}
+    assert stored_replies(folder) == {key: f"text of {key}" for key in known}
     keep(folder, *sorted(set("abc") - set(known)))
-    assert kept(folder) == {key: f"text of {key}" for key in "abc"}
+    assert stored_replies(folder) == {key: f"text of {key}" for key in "abc"}
 
 
 def test_replies_to_other_requests_are_an_input_error(tmp_path: Path) -> None:
     keep(tmp_path, "a")
     with pytest.raises(InputError, match=r"other prompts.*fresh=True"):
         keep(tmp_path, "b", made_of="y")
-    assert kept(tmp_path) == {"a": "text of a"}
+    assert stored_replies(tmp_path) == {"a": "text of a"}
 
 
 @pytest.mark.parametrize("content", [None, b"", b"[]", b"{", b"{}"])
@@ -94,7 +94,7 @@ def test_generations_of_unknown_origin_are_refused(tmp_path: Path, content: byte
     known = tmp_path / "generations.json"
     known.unlink() if content is None else known.write_bytes(content)
     with pytest.raises(InputError, match="other prompts"):
-        kept(tmp_path)
+        stored_replies(tmp_path)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}"])
@@ -103,15 +103,15 @@ def test_generations_killed_before_first_row_start_again(tmp_path: Path, content
         (tmp_path / "generations.json").write_bytes(content)
         (tmp_path / "generations.jsonl").write_bytes(b'{"uuid": "a", "gen')
     keep(tmp_path, "a")
-    assert kept(tmp_path) == {"a": "text of a"}
+    assert stored_replies(tmp_path) == {"a": "text of a"}
 
 
 def test_fresh_generations_replace_old_ones_at_first_row(tmp_path: Path) -> None:
     keep(tmp_path, "a", "b")
     keep(tmp_path, fresh=True, made_of="y")
-    assert kept(tmp_path) == {"a": "text of a", "b": "text of b"}
+    assert stored_replies(tmp_path) == {"a": "text of a", "b": "text of b"}
     keep(tmp_path, "c", fresh=True, made_of="y")
-    assert kept(tmp_path, made_of="y") == {"c": "text of c"}
+    assert stored_replies(tmp_path, made_of="y") == {"c": "text of c"}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_malformed_generation_line_is_input_error(tmp_path: Path, line: bytes) -
     with (tmp_path / "generations.jsonl").open("ab") as stream:
         stream.write(line)
     with pytest.raises(InputError, match="is not a generation"):
-        kept(tmp_path)
+        stored_replies(tmp_path)
 
 
 def test_second_process_writing_generations_is_refused(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_unused_generations_folder_is_removed(tmp_path: Path) -> None:
     assert (tmp_path / "old").exists()
     keep(tmp_path / "new", "a")
     keep(tmp_path / "new")
-    assert kept(tmp_path / "new") == {"a": "text of a"}
+    assert stored_replies(tmp_path / "new") == {"a": "text of a"}
 
 
 def test_unwritable_generations_folder_is_input_error(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from ioi_eval.store.resources import graders_folder
 
 
-def ended(code: str, given: str = "7") -> tuple[int, str]:
+def run_harness(code: str, given: str = "7") -> tuple[int, str]:
     """Return the exit code, and the output or the reported error."""
     source = (graders_folder() / "python" / "apps.py").read_text() + f"\nmain({code!r}, False)\n"
     done = subprocess.run(
@@ -31,13 +31,16 @@ def ended(code: str, given: str = "7") -> tuple[int, str]:
     ],
 )
 def test_apps_harness_runs_imports_first(code: str) -> None:
-    status, error = ended(code)
+    status, error = run_harness(code)
     assert status == 0 and error.startswith("ModuleNotFoundError(\"No module named 'nowhere'\"")
 
 
 def test_apps_harness_leaves_empty_block_for_moved_import() -> None:
-    assert "IndentationError" in ended("try:\n    import nowhere\nexcept ImportError:\n    pass\nprint(1)")[1]
+    assert (
+        "IndentationError"
+        in run_harness("try:\n    import nowhere\nexcept ImportError:\n    pass\nprint(1)")[1]
+    )
 
 
 def test_apps_harness_moves_existing_imports_to_top() -> None:
-    assert ended("print(decimal.Decimal(input()))\nimport decimal") == (0, "7\n")
+    assert run_harness("print(decimal.Decimal(input()))\nimport decimal") == (0, "7\n")

@@ -89,14 +89,14 @@ def test_forked_child_has_own_reward_runtime() -> None:
     give = make_reward(RewardOptions(time_limit=0.5, mode=RewardMode.PASS_FAIL))
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(give, completions=[slow, RIGHT], tests=[TESTS] * 2)
-        while not (busy(runtime()) or under_way.done()):
+        while not (has_running_program(runtime()) or under_way.done()):
             time.sleep(0.01)
         assert answer_of_child() == (True, 1)
         assert under_way.result() == [0, 1]
     assert compute_score("apps", WRONG, TESTS) == 0
 
 
-def busy(own: Runtime) -> bool:
+def has_running_program(own: Runtime) -> bool:
     """Return True if a program runs in its sandbox."""
     assert own._opening is not None
     here = own._opening.engine

@@ -55,7 +55,9 @@ int main() {{
 """
 
 
-async def judged(share: float, cache: Path, *, says: str = "done", band: Borderline | None) -> TestResult:
+async def judge_shares(
+    share: float, cache: Path, *, says: str = "done", band: Borderline | None
+) -> TestResult:
     store = Store(cache)
     code = WORKS.format(seconds=share * LIMIT, says=says)
     engine = EmbeddedEngine(store=store, slots=2)
@@ -66,30 +68,30 @@ async def judged(share: float, cache: Path, *, says: str = "done", band: Borderl
 
 @pytest.mark.nightly
 async def test_cpu_time_over_limit_in_every_run_is_tle(shared_cache: Path) -> None:
-    test = await judged(1.05, shared_cache, band=Borderline(high=10))
+    test = await judge_shares(1.05, shared_cache, band=Borderline(high=10))
     assert test.status is Verdict.TLE and test.score == 0
     assert len(test.cpu_times) == 4 and test.cpu_time == min(test.cpu_times)
     assert "s of 0.200 s, the least of 4 runs)" in test.feedback
 
 
 async def test_cpu_time_beyond_borderline_band_is_not_repeated(shared_cache: Path) -> None:
-    test = await judged(3.0, shared_cache, band=Borderline())
+    test = await judge_shares(3.0, shared_cache, band=Borderline())
     assert test.status is Verdict.TLE and test.cpu_times == ()
     assert test.cpu_time is not None and test.cpu_time < 2 * LIMIT and "s of 0.200 s)" in test.feedback
 
 
 async def test_wrong_answer_in_borderline_band_is_not_repeated(shared_cache: Path) -> None:
-    test = await judged(1.05, shared_cache, says="wrong", band=Borderline(high=10))
+    test = await judge_shares(1.05, shared_cache, says="wrong", band=Borderline(high=10))
     assert (test.status, test.cpu_times) == (Verdict.TLE, ())
 
 
 async def test_cpu_time_within_limit_is_not_repeated(shared_cache: Path) -> None:
-    test = await judged(0.5, shared_cache, band=Borderline())
+    test = await judge_shares(0.5, shared_cache, band=Borderline())
     assert (test.status, test.cpu_times) == (Verdict.AC, ())
 
 
 async def test_cpu_time_over_limit_is_tle_if_borderline_band_is_off(shared_cache: Path) -> None:
-    test = await judged(1.05, shared_cache, band=None)
+    test = await judge_shares(1.05, shared_cache, band=None)
     assert (test.status, test.cpu_times) == (Verdict.TLE, ())
 
 

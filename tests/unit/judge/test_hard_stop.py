@@ -53,7 +53,7 @@ class Counting(EmbeddedEngine):
         return await super().execute(job, check)
 
 
-async def judged(
+async def judge_delays(
     engine: Counting, store: Store, *after: float, code: str = WAITS, limits: Limits = LIMITS
 ) -> SubmissionResult:
     """Judge a program that ends after these seconds on each test.
@@ -80,14 +80,14 @@ def stalling(limits: Limits, *until: float) -> Problem:
 
 @pytest.mark.nightly  # the next test but one begins with it
 async def test_stalled_test_that_passes_alone_is_accepted(store: Store) -> None:
-    result = await judged(engine := Counting(store), store, 3.5)
+    result = await judge_delays(engine := Counting(store), store, 3.5)
     assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
 
 
 @pytest.mark.nightly  # `test_stalled_tests_get_verdicts_after_repeat_alone`, where nothing is computed
 async def test_second_stall_fails_all_remaining_tests(store: Store) -> None:
     never = 1e12
-    result = await judged(engine := Counting(store), store, 0, never, 0, never)
+    result = await judge_delays(engine := Counting(store), store, 0, never, 0, never)
     statuses = [test.status for test in result.tests]
     assert statuses == [Verdict.AC, Verdict.TLE, Verdict.TLE, Verdict.TLE]
     assert "wall time" in result.tests[1].feedback
@@ -97,7 +97,7 @@ async def test_second_stall_fails_all_remaining_tests(store: Store) -> None:
 
 @pytest.mark.nightly
 async def test_tests_after_a_stall_run_alone(store: Store) -> None:
-    result = await judged(engine := Counting(store), store, 3.5, 0, 0)
+    result = await judge_delays(engine := Counting(store), store, 3.5, 0, 0)
     assert [test.status for test in result.tests] == [Verdict.AC] * 3, (result, engine.tests)
     assert engine.tests == [3, 1, 2]
 
@@ -120,7 +120,9 @@ int main() {
 
 async def test_idle_test_run_alone_fails_only_that_test(store: Store) -> None:
     """Before, the machine's load may have prevented it, which gives no verdict."""
-    result = await judged(engine := Counting(store), store, 0.9, 0, 0, code=SPINS_THEN_SLEEPS, limits=SHORTER)
+    result = await judge_delays(
+        engine := Counting(store), store, 0.9, 0, 0, code=SPINS_THEN_SLEEPS, limits=SHORTER
+    )
     statuses = [test.status for test in result.tests]
     assert statuses == [Verdict.TLE, Verdict.AC, Verdict.AC], (result, engine.tests)
     assert engine.tests == [3, 1, 2], "it began in time to spin"

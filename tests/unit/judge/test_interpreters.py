@@ -142,7 +142,7 @@ async def test_failed_import_of_trusted_solution_is_module_missing(scorer: Score
 
 
 @pytest.fixture
-def own(python: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
+def variable_runtime(python: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
     """Return a runtime whose only setting is the environment variable of the interpreter."""
     monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
     monkeypatch.delenv("PISTON_ENDPOINTS", raising=False)
@@ -160,12 +160,12 @@ def rewards_of(own: Runtime, codes: list[str]) -> list[float | None]:
     return [one.reward for one in found]
 
 
-def test_program_with_failing_import_earns_no_reward(own: Runtime) -> None:
+def test_program_with_failing_import_earns_no_reward(variable_runtime: Runtime) -> None:
     codes = ["import networkx\nprint(networkx.WORD)", "import numpy", "raise SystemExit(1)\nimport z3"]
-    assert rewards_of(own, codes) == [1.0, 0.0, 0.0]
+    assert rewards_of(variable_runtime, codes) == [1.0, 0.0, 0.0]
 
 
-def test_reward_runtime_checks_promised_packages_at_start(own: Runtime) -> None:
+def test_reward_runtime_checks_promised_packages_at_start(variable_runtime: Runtime) -> None:
     promising = Runtime(Setup(packages=("networkx",)))
     promising.close()
     with pytest.raises(InputError, match="may count on numpy"):

@@ -54,7 +54,7 @@ NAN, INF = float("nan"), float("inf")
 UNANSWERED = Test(name="t0", input=Blob.of("1"))
 
 
-def made(value: Any) -> Any:
+def untyped(value: Any) -> Any:
     """Return a value of a wrong type without an error of the type checker."""
     return value
 
@@ -76,7 +76,7 @@ def made(value: Any) -> Any:
         ),
         *(
             ({"limits": Limits(cpu_time=value)}, "limits.cpu_time", "is not a valid limit")
-            for value in (numpy.float64(1), made("1"))
+            for value in (numpy.float64(1), untyped("1"))
         ),
         *(
             ({"checker": Checker(kind=CheckerKind.TOKENS, **{field: value})}, f"checker.{field}", words)
@@ -92,11 +92,15 @@ def made(value: Any) -> Any:
             for value in (NAN, INF, -1)
         ),
         ({"limits": None}, "Problem", "got `null` - at `"),
-        ({"tests": (Test(name=made(1), input=Blob.of("1")),)}, "Test", "Expected `str`, got `int`"),
-        ({"tests": (Test(name="1", input=made("1")),)}, "Test", "got `str` - at `"),
-        ({"subtasks": (subtask("s", made(numpy.int64(1)), [0]),)}, "Subtask", "Expected `float`, got `numpy"),
+        ({"tests": (Test(name=untyped(1), input=Blob.of("1")),)}, "Test", "Expected `str`, got `int`"),
+        ({"tests": (Test(name="1", input=untyped("1")),)}, "Test", "got `str` - at `"),
+        (
+            {"subtasks": (subtask("s", untyped(numpy.int64(1)), [0]),)},
+            "Subtask",
+            "Expected `float`, got `numpy",
+        ),
         ({"task_type": "Batch"}, "Problem.task_type", "'Batch' of the type str"),
-        ({"checker": Checker(kind=made("tokens"))}, "Checker.kind", "'tokens' of the type str"),
+        ({"checker": Checker(kind=untyped("tokens"))}, "Checker.kind", "'tokens' of the type str"),
     ],
 )
 async def test_unjudgeable_problem_is_input_error(

@@ -20,7 +20,7 @@ LEAVES = st.none() | st.integers() | TRICKY
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(TRICKY, inner), max_leaves=30)
 
 
-def around(value: Any, levels: int) -> str:
+def nested_json(value: Any, levels: int) -> str:
     """Return JSON with a value inside this number of nested lists and objects."""
     opening = ["[", '{"\\\\\\"]": '] * levels
     closing = ["]", "}"] * levels
@@ -36,7 +36,7 @@ def depth_of(value: Any) -> int:
 def test_json_at_the_nesting_limit_is_accepted_and_one_deeper_is_refused(value: Any, other: Any) -> None:
     left = DEEPEST - 1 - depth_of(value)
     for beside in ("[{][" * DEEPEST, other):
-        text = f"[{json.dumps(beside)}, {around(value, left)}]"
+        text = f"[{json.dumps(beside)}, {nested_json(value, left)}]"
         assert depth_of(json.loads(text)) == max(DEEPEST, 1 + depth_of(beside))
         assert shallow(text) is text
         assert shallow(text.encode())
@@ -50,7 +50,7 @@ def test_json_at_the_nesting_limit_is_accepted_and_one_deeper_is_refused(value: 
 @given(value=VALUES, cuts=st.lists(st.integers(0, 5), min_size=1))
 def test_nesting_check_of_json_chunks_is_independent_of_chunk_borders(value: Any, cuts: list[int]) -> None:
     for levels, refused in ((DEEPEST - depth_of(value), False), (DEEPEST - depth_of(value) + 1, True)):
-        left, nesting, found = json.dumps([value]) + around(value, levels), Nesting(), False
+        left, nesting, found = json.dumps([value]) + nested_json(value, levels), Nesting(), False
         while left and not found:
             for cut in cuts:
                 piece, left = left[: cut + 1], left[cut + 1 :]

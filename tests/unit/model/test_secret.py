@@ -113,7 +113,7 @@ async def test_secret_repeated_by_a_server_is_not_logged_or_forwarded(
     caplog.set_level(logging.DEBUG)
     with repeating(how) as (server, other):
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
-        said = await told(call, server, tmp_path)
+        said = await outcome_text(call, server, tmp_path)
     assert any(SECRET in str(asked.headers) for asked in server.asked), "it was sent where it belongs"
     assert SECRET not in repr([str(asked.headers) for asked in other.asked]), "and to nobody else"
     assert SECRET not in said + logged(caplog)
@@ -149,7 +149,7 @@ def test_error_about_endpoint_url_hides_the_password(address: str) -> None:
     assert "pass-word" not in repr(caught.value)
 
 
-async def told(call: Call, server: StubServer, folder: Path) -> str:
+async def outcome_text(call: Call, server: StubServer, folder: Path) -> str:
     """Return the result of a call, or all texts of its error."""
     try:
         return repr(await call(server.url, folder))

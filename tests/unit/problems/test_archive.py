@@ -34,7 +34,7 @@ def extracted(archive: Path, cache: Path, limits: ArchiveLimits | None = None) -
     return folder
 
 
-def left(cache: Path) -> list[str]:
+def cached_files(cache: Path) -> list[str]:
     """Return all files in the cache."""
     return [str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file()]
 
@@ -98,7 +98,7 @@ def test_unsafe_archive_members_are_refused(
     assert caught.value.where == str(archive)
     assert caught.value.remedy
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "cache"]
-    assert left(tmp_path / "cache") == []
+    assert cached_files(tmp_path / "cache") == []
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -130,7 +130,7 @@ def test_archive_bomb_is_refused_before_extraction(tmp_path: Path, limits: Archi
     archive = make(tmp_path / "a.zip", ("x", b"0" * 100_000), ("y", b""))
     with pytest.raises(InputError, match=words):
         extracted(archive, tmp_path / "cache", limits)
-    assert left(tmp_path / "cache") == []
+    assert cached_files(tmp_path / "cache") == []
 
 
 def test_highly_compressed_small_archive_is_accepted(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_archive_with_wrong_size_is_refused(tmp_path: Path) -> None:
     archive.write_bytes(content)
     with pytest.raises(InputError, match="not a readable zip"):
         extracted(archive, tmp_path / "cache")
-    assert left(tmp_path / "cache") == []
+    assert cached_files(tmp_path / "cache") == []
 
 
 def test_overlapping_members_are_refused(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_truncated_zip_leaves_no_files(tmp_path: Path, keep: float) -> None:
     archive.write_bytes(content[: int(len(content) * keep)])
     with pytest.raises(InputError):
         extracted(archive, tmp_path / "cache")
-    assert left(tmp_path / "cache") == []
+    assert cached_files(tmp_path / "cache") == []
 
 
 def test_damaged_zip_leaves_no_files(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_damaged_zip_leaves_no_files(tmp_path: Path) -> None:
     archive.write_bytes(bytes(content))
     with pytest.raises(InputError):
         extracted(archive, tmp_path / "cache")
-    assert left(tmp_path / "cache") == []
+    assert cached_files(tmp_path / "cache") == []
 
 
 def test_interrupted_extraction_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_interrupted_extraction_leaves_no_files(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(module.shutil, "copyfileobj", interrupted)
     with pytest.raises(KeyboardInterrupt):
         extracted(make(tmp_path / "a.zip", ("x", b"1")), tmp_path / "cache")
-    assert left(tmp_path / "cache") == []
+    assert cached_files(tmp_path / "cache") == []
 
 
 def test_unwritable_extraction_cache_is_input_error(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def write(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def fields(folder: Path) -> set[str]:
+def keys_with_errors(folder: Path) -> set[str]:
     """Return the keys that have errors."""
     return {error.field for error in read(folder, "lamps").errors}
 
@@ -64,7 +64,9 @@ NUMBERS = {"time_limit", "threshold"}
 @pytest.mark.parametrize("key", keys("`problem.json`"))
 def test_documented_header_keys_are_read(tmp_path: Path, key: str) -> None:
     more = {"task_type": "Communication"} if key == "manager" else {}
-    assert key in fields(write(tmp_path / "lamps", header={**more, key: "x" if key in NUMBERS else 3.25e-4}))
+    assert key in keys_with_errors(
+        write(tmp_path / "lamps", header={**more, key: "x" if key in NUMBERS else 3.25e-4})
+    )
 
 
 TYPES = {
@@ -79,18 +81,20 @@ TYPES = {
 @pytest.mark.parametrize("key", keys("`task_type_params`"))
 def test_documented_task_parameters_are_read(tmp_path: Path, key: str) -> None:
     header = {"task_type": TYPES.get(key, "Batch"), "task_type_params": {key: 0.5}, "checker": "cms"}
-    assert f"task_type_params.{key}" in fields(write(tmp_path / "lamps", header=header))
+    assert f"task_type_params.{key}" in keys_with_errors(write(tmp_path / "lamps", header=header))
 
 
 @pytest.mark.parametrize("key", keys("`checker` as an object"))
 def test_documented_checker_keys_are_read(tmp_path: Path, key: str) -> None:
-    assert fields(write(tmp_path / "lamps", header={"checker": {key: ["x", 1]}})) == {f"checker.{key}"}
+    assert keys_with_errors(write(tmp_path / "lamps", header={"checker": {key: ["x", 1]}})) == {
+        f"checker.{key}"
+    }
 
 
 @pytest.mark.parametrize("key", keys("`subtasks/NAME.json`"))
 def test_documented_subtask_keys_are_read(tmp_path: Path, key: str) -> None:
     values = {**json.loads(FILES["subtasks/02-all.json"]), key: {}}
-    assert fields(write(tmp_path / "lamps", **{"02-all": values})) == {key}
+    assert keys_with_errors(write(tmp_path / "lamps", **{"02-all": values})) == {key}
 
 
 def test_packages_page_tables_are_found() -> None:

@@ -57,7 +57,7 @@ _COMPARE = """
 """
 
 
-def made_with(browser: Any) -> dict[str, str]:
+def image_versions(browser: Any) -> dict[str, str]:
     """Return the versions that change an image: the browser and the fonts."""
     command = ["fc-match", "-f", "%{family}", "system-ui"]
     font = subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -79,7 +79,7 @@ def taken(browser: Any, folder: Path, name: str) -> bytes:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def unlike(browser: Any, one: bytes, other: bytes) -> float:
+def differing_share(browser: Any, one: bytes, other: bytes) -> float:
     """Return the share of cells with different colours, or 1 if the sizes differ."""
     browser.get("about:blank")
     pictures = (base64.b64encode(picture).decode() for picture in (one, other))
@@ -91,7 +91,7 @@ def main() -> None:
         folder = extract_recorded_run(Path(temporary))
         for name in PICTURES:
             (FOLDER / f"{name}.png").write_bytes(taken(browser, folder, name))
-        MADE_WITH.write_text(json.dumps(made_with(browser)) + "\n")
+        MADE_WITH.write_text(json.dumps(image_versions(browser)) + "\n")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def chosen(browser: Any, folder: Path, choices: str) -> None:
     browser.get((folder / "report.html").as_uri() + choices)
 
 
-def shown(browser: Any, selector: str) -> list[list[str]]:
+def visible_rows(browser: Any, selector: str) -> list[list[str]]:
     """Return the visible rows of a table, without hidden columns."""
     return browser.execute_script(
         "return [...document.querySelectorAll(arguments[0])].map((row) =>"
@@ -110,7 +110,7 @@ def test_report_filters_apply_to_whole_page_and_set_url(tmp_path: Path, browser:
     folder = languages(tmp_path / "run")
     write_reports(folder)
     chosen(browser, folder, "")
-    values = lambda: {row[0]: row[2] for row in shown(browser, BOARD)}  # noqa: E731
+    values = lambda: {row[0]: row[2] for row in visible_rows(browser, BOARD)}  # noqa: E731
     whole = values()
     assert whole["m0"].startswith("50.0 %") and whole["m1"].startswith("25.0 %")
     browser.execute_script(
@@ -122,25 +122,25 @@ def test_report_filters_apply_to_whole_page_and_set_url(tmp_path: Path, browser:
     assert values() == {"m0": "100.0 % (100.0 to 100.0)", "m1": "50.0 % (0.0 to 100.0)"}
     browser.find_element("link text", "Problems").click()
     assert browser.current_url.endswith("#problems;language=python")
-    assert shown(browser, PROBLEMS) == [
+    assert visible_rows(browser, PROBLEMS) == [
         ["Problem", "Mean", "m0", "m1"],
         ["even", "50.0", "100", "0"],
         ["odd", "100.0", "100", "100"],
     ]
     chosen(browser, folder, "#problems;tag=even;model=m1")
-    assert shown(browser, PROBLEMS) == [["Problem", "Mean", "m1"], ["even", "0.0", "0"]]
+    assert visible_rows(browser, PROBLEMS) == [["Problem", "Mean", "m1"], ["even", "0.0", "0"]]
     assert find(browser, ".filters summary").text == "Filter: 1 of 2 models, tag even, 1 problem"
     chosen(browser, folder, "#slices;from=2024")
     by_difficulty = "[data-kind='by difficulty'] tbody tr"
-    assert shown(browser, by_difficulty) == [["odd", "1", "50", "50"]]
+    assert visible_rows(browser, by_difficulty) == [["odd", "1", "50", "50"]]
     chosen(browser, folder, "#failures;model=m0")
-    assert shown(browser, "[data-kind=causes] tbody tr")[0][:4] == ["WA", "", "2", "50.0 %"]
+    assert visible_rows(browser, "[data-kind=causes] tbody tr")[0][:4] == ["WA", "", "2", "50.0 %"]
     after = "return getComputedStyle(document.querySelector('#failures .whole h2'), '::after').content"
     assert "the whole run" in browser.execute_script(after)
     browser.find_element("link text", "Submissions").click()
-    assert {row[1] for row in shown(browser, "tbody tr")} == {"m0"}
+    assert {row[1] for row in visible_rows(browser, "tbody tr")} == {"m0"}
     browser.find_element("link text", "Overview").click()
-    assert [row[0] for row in shown(browser, BOARD)] == ["m0"]
+    assert [row[0] for row in visible_rows(browser, BOARD)] == ["m0"]
 
 
 def test_clearing_the_report_filters_restores_the_page(tmp_path: Path, browser: Any) -> None:
@@ -148,15 +148,15 @@ def test_clearing_the_report_filters_restores_the_page(tmp_path: Path, browser: 
     write_reports(folder)
     chosen(browser, folder, "")
     tables = [BOARD, PROBLEMS, "[data-kind=causes] tr", "[data-kind='by tag'] tr"]
-    made = [shown(browser, table) for table in tables]
+    made = [visible_rows(browser, table) for table in tables]
     sentence = find(browser, ".answer").text
     chosen(
         browser, folder, "#overview;model=m1;tag=odd;difficulty=odd;language=python;from=2024;to=2024;with=m1"
     )
-    assert [shown(browser, table) for table in tables] != made
+    assert [visible_rows(browser, table) for table in tables] != made
     find(browser, ".filters summary").click()
     find(browser, ".filters button").click()
-    assert [shown(browser, table) for table in tables] == made
+    assert [visible_rows(browser, table) for table in tables] == made
     assert find(browser, ".answer").text == sentence and browser.current_url.endswith("#overview")
 
 
@@ -171,7 +171,7 @@ def test_model_filter_hides_curves_in_figures(folder: Path, browser: Any) -> Non
         ".filter((one) => one.style.display === 'none').map((one) => one.dataset.of))]"
     )
     assert hidden == [data["models"][0]]
-    assert [row[0] for row in shown(browser, BOARD)] == data["models"][1:]
+    assert [row[0] for row in visible_rows(browser, BOARD)] == data["models"][1:]
 
 
 def test_interactive_board_compares_models_like_report_comparison(browser: Any, folder: Path) -> None:

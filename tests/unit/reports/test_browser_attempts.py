@@ -43,15 +43,15 @@ def address(folder: Path, number: int) -> str:
     return (folder / "report" / submission_page(f"k{number}{TEXT}")).as_uri()
 
 
-def every(browser: Any, selector: str, name: str) -> list[str]:
+def property_of_all(browser: Any, selector: str, name: str) -> list[str]:
     """Return a property of all elements, in one request."""
     texts = "return [...document.querySelectorAll(arguments[0])].map((one) => one[arguments[1]])"
     return browser.execute_script(texts, selector, name)
 
 
-def said(browser: Any) -> list[str]:
+def navigation_texts(browser: Any) -> list[str]:
     """Return the navigation's texts, without hostile parts of keys."""
-    return [text.replace(TEXT, "") for text in every(browser, f"{NAV} > *", "textContent")]
+    return [text.replace(TEXT, "") for text in property_of_all(browser, f"{NAV} > *", "textContent")]
 
 
 def test_unchanged_page_links_to_later_attempts(tmp_path: Path, browser: Any) -> None:
@@ -59,21 +59,25 @@ def test_unchanged_page_links_to_later_attempts(tmp_path: Path, browser: Any) ->
     folder = written(tmp_path / "run", (0, 2, 10))
     write_reports(folder)
     browser.get(address(folder, 10))
-    assert said(browser) == ["Attempt 3 of 3 of this model:", "← k2 (AC)"], "by number, not by name"
+    assert navigation_texts(browser) == ["Attempt 3 of 3 of this model:", "← k2 (AC)"], (
+        "by number, not by name"
+    )
     page = folder / "report" / submission_page(f"k10{TEXT}")
     before = page.stat().st_ino
     write_reports(written(folder, (11, 12), equal=(12,)))
     assert page.stat().st_ino == before
     browser.refresh()
-    assert said(browser) == ["Attempt 3 of 5 of this model:", "← k2 (AC)", "→ k11 (WA)"]
+    assert navigation_texts(browser) == ["Attempt 3 of 5 of this model:", "← k2 (AC)", "→ k11 (WA)"]
     reach(browser, f"{NAV} a:last-child")
     press(browser, ENTER)
     assert browser.title.startswith("Submission k11")
-    assert said(browser) == ["Attempt 4 of 5 of this model:", "← k10 (AC)", "→ k12 (AC)"]
+    assert navigation_texts(browser) == ["Attempt 4 of 5 of this model:", "← k10 (AC)", "→ k12 (AC)"]
     browser.get(address(folder, 0))
-    assert said(browser)[1:] == ["→ k2 (AC)", "Equal programs:", "k12 (AC)"], "an original knows its repeats"
+    assert navigation_texts(browser)[1:] == ["→ k2 (AC)", "Equal programs:", "k12 (AC)"], (
+        "an original knows its repeats"
+    )
     find(browser, f"{NAV} a:last-child").click()
-    assert browser.title.startswith("Submission k12") and said(browser)[-1] == "k0 (AC)"
+    assert browser.title.startswith("Submission k12") and navigation_texts(browser)[-1] == "k0 (AC)"
 
 
 def test_keys_j_and_k_walk_through_attempts(tmp_path: Path, browser: Any) -> None:
@@ -110,10 +114,10 @@ def test_navigation_links_lead_to_existing_pages(
     assert len(files) == 8 or pages is not PageChoice.ALL
     for page in files:
         browser.get(page.as_uri())
-        hrefs = every(browser, f"{NAV} a", "href")
+        hrefs = property_of_all(browser, f"{NAV} a", "href")
         assert hrefs and {*hrefs} <= {one.as_uri() for one in files if one != page}
         words = f"of {len(files)} of this model{'' if len(files) == 8 else ', of those with pages'}:"
-        assert said(browser)[0].endswith(words)
+        assert navigation_texts(browser)[0].endswith(words)
 
 
 def test_attempts_are_linked_on_problem_page_without_javascript(tmp_path: Path, browser: Any) -> None:
@@ -134,7 +138,7 @@ def test_single_attempt_hides_navigation(tmp_path: Path, browser: Any) -> None:
     folder = written(tmp_path / "run", (0,))
     write_reports(folder)
     browser.get(address(folder, 0))
-    assert said(browser) == [] and not find(browser, NAV).is_displayed()
+    assert navigation_texts(browser) == [] and not find(browser, NAV).is_displayed()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -146,7 +150,10 @@ def test_many_equal_programs_fit_phone_width(tmp_path: Path, browser: Any, schem
     media(browser, scheme=scheme)
     try:
         browser.get(address(folder, 7))
-        assert said(browser)[3] == "Equal programs, the first 6 of 39:" and len(said(browser)) == 4 + 6
+        assert (
+            navigation_texts(browser)[3] == "Equal programs, the first 6 of 39:"
+            and len(navigation_texts(browser)) == 4 + 6
+        )
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 400
         assert violations(browser) == []
         check_tabs(browser)
@@ -158,5 +165,5 @@ def test_live_server_serves_attempt_navigation(tmp_path: Path, browser: Any) -> 
     folder = written(tmp_path / "run", range(3))
     with serving(folder, browser) as server:
         browser.get(f"{server}/report/{submission_page(f'k1{TEXT}')}")
-        assert said(browser) == ["Attempt 2 of 3 of this model:", "← k0 (AC)", "→ k2 (AC)"]
+        assert navigation_texts(browser) == ["Attempt 2 of 3 of this model:", "← k0 (AC)", "→ k2 (AC)"]
         browser.get("about:blank")  # before the server ends

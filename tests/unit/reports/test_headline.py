@@ -65,7 +65,7 @@ def test_headline_sentence_describes_difference(values: list[float], expected: s
     assert difference_sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) == expected
 
 
-def written(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:
+def write_model_run(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:
     """Write a run of models with six submissions for each of seven problems, of which so many are wrong."""
     rows = []
     for place in range(7):
@@ -78,7 +78,7 @@ def written(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:
 
 
 def test_headline_without_subtasks_is_pass_at_1(tmp_path: Path) -> None:
-    found = written(tmp_path, subtasks=False, wrong={"heron": 5, "otter": 3}).headline
+    found = write_model_run(tmp_path, subtasks=False, wrong={"heron": 5, "otter": 3}).headline
     assert (found.measure, found.of, found.submission_limit) == (Measure.PASS_AT_1, None, None)
     assert [(row.model, row.rank, row.value, row.problems, row.scored) for row in found.models] == [
         ("otter", 1, 0.5, 7, 42),
@@ -94,7 +94,7 @@ def test_headline_without_subtasks_is_pass_at_1(tmp_path: Path) -> None:
 
 
 def test_headline_with_subtasks_is_points_of_all_and_of_best_50(tmp_path: Path) -> None:
-    found = written(tmp_path, subtasks=True, wrong={"heron": 6, "otter": 5}).headline
+    found = write_model_run(tmp_path, subtasks=True, wrong={"heron": 6, "otter": 5}).headline
     assert (found.measure, found.of, found.submission_limit) == (Measure.POINTS, 700, 50)
     assert [(row.model, row.value, row.limited) for row in found.models] == [
         ("otter", 700, 700),
@@ -107,7 +107,7 @@ def test_headline_with_subtasks_is_points_of_all_and_of_best_50(tmp_path: Path) 
 def test_headline_is_pass_at_1_regardless_of_k(tmp_path: Path) -> None:
     from ioi_eval.reports import ReportOptions, summary
 
-    written(tmp_path, subtasks=False, wrong={"otter": 3})
+    write_model_run(tmp_path, subtasks=False, wrong={"otter": 3})
     assert summary(tmp_path, ReportOptions(ks=(5,))).headline.models[0].value == 0.5
 
 

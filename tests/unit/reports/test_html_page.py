@@ -144,7 +144,7 @@ def read(page: str) -> Reader:
     return reader
 
 
-def around(text: str) -> Document:
+def document_with(text: str) -> Document:
     """Return a document with the text in every possible place."""
     drawing = draw_columns(text, [(text, [1])], ["v-ac"], [(text, "v-ac")])
     axis = Axis(title=text, most=2)
@@ -165,7 +165,7 @@ def around(text: str) -> Document:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_from_rows_is_escaped(text: str) -> None:
-    page = read(html(around(text)))
+    page = read(html(document_with(text)))
     shown = [piece for piece in page.text if visible(text) in piece]
     assert len(shown) >= 20, "it is not in every place"
     assert all(char.isprintable() or char == "\n" for char in "".join(page.text))
@@ -185,11 +185,11 @@ def test_long_heading_of_number_column_keeps_numeric_class() -> None:
 @given(texts)
 @settings(max_examples=30)
 def test_arbitrary_text_is_escaped_in_html(text: str) -> None:
-    assert read(html(around(text))).rows == [2] * 6
+    assert read(html(document_with(text))).rows == [2] * 6
 
 
 def test_page_policy_allows_only_own_style_and_script() -> None:
-    page = html(around("x"))
+    page = html(document_with("x"))
     [policy] = re.findall(r'Policy" content="([^"]*)"', page)
     [script], [style] = (re.findall(rf"<{name}>(.*?)</{name}>", page, re.S) for name in ("script", "style"))
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]

@@ -21,7 +21,7 @@ def trials(*counts: tuple[int, int]) -> list[Trials]:
     ]
 
 
-def only(found: tuple[PassAtK, ...]) -> PassAtK:
+def single_estimate(found: tuple[PassAtK, ...]) -> PassAtK:
     (one,) = found
     return one
 
@@ -82,7 +82,7 @@ def test_pass_at_k_with_impossible_counts_raises_value_error(counts: tuple[int, 
 
 
 def test_problems_weigh_the_same_regardless_of_submission_count() -> None:
-    assert only(estimate_pass_at(trials((100, 100), (2, 0)), [1])).value == 0.5
+    assert single_estimate(estimate_pass_at(trials((100, 100), (2, 0)), [1])).value == 0.5
 
 
 def test_pass_at_k_is_none_if_problem_has_fewer_submissions() -> None:
@@ -97,7 +97,7 @@ def test_pass_at_k_is_none_if_problem_has_fewer_submissions() -> None:
 
 def test_subtask_targets_of_a_problem_count_as_one_problem_in_pass_at_k() -> None:
     asked = [Trials(problem="p", scored=2, passed=passed) for passed in (2, 0)]
-    found = only(estimate_pass_at([*asked, Trials(problem="q", scored=1, passed=1)], [1]))
+    found = single_estimate(estimate_pass_at([*asked, Trials(problem="q", scored=1, passed=1)], [1]))
     assert (found.value, found.problems) == (0.75, 2)
 
 

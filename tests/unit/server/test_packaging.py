@@ -26,7 +26,7 @@ FILES = {"compile", "environment", "pkg-info.json", "run"}
 NOT_KEPT = {"PWD", "OLDPWD", "_", "SHLVL"}  # by a server that installs
 
 
-def sourced(place: Path) -> dict[str, str]:
+def package_variables(place: Path) -> dict[str, str]:
     """Return the environment variables of a server at installation, as bash reads them."""
     command = ["/usr/bin/env", "-i", "bash", "-c", f"cd {place}; source environment; env"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -55,7 +55,7 @@ def test_installed_package_folder_has_the_layout_of_piston(tmp_path: Path) -> No
     info = json.loads((place / "pkg-info.json").read_text())
     assert (info["language"], info["version"], info["aliases"]) == ("ioi_eval", "1.0.0", [])
     assert all(os.access(place / name, os.X_OK) for name in ("compile", "run"))
-    assert kept(place) == sourced(place)
+    assert kept(place) == package_variables(place)
 
 
 def test_packaged_compiler_is_on_path_of_server(tmp_path: Path, compiler: Path) -> None:
@@ -63,7 +63,7 @@ def test_packaged_compiler_is_on_path_of_server(tmp_path: Path, compiler: Path) 
     seen = {
         name: value.replace(SERVER_FOLDER, str(tmp_path / "packages")) for name, value in kept(place).items()
     }
-    assert seen == sourced(place)
+    assert seen == package_variables(place)
     assert seen["PATH"].startswith(f"{place}/compiler/bin:")
     again = install_package(tmp_path / "packages")
     assert (again / "compiler" / "bin" / "our-compiler").exists(), "it stays until another one comes"
@@ -101,7 +101,7 @@ def test_packaged_headers_are_made_by_packaged_compiler(
     seen = {
         name: value.replace(SERVER_FOLDER, str(tmp_path / "packages")) for name, value in kept(place).items()
     }
-    assert seen == sourced(place) and seen["IOI_EVAL_HEADERS"] == f"{place}/headers"
+    assert seen == package_variables(place) and seen["IOI_EVAL_HEADERS"] == f"{place}/headers"
     again = install_package(tmp_path / "packages")
     assert (again / "headers").is_dir() and kept(again)["IOI_EVAL_HEADERS"], "they stay until others come"
     again = install_package(tmp_path / "packages", headers=("gnu++23",))
@@ -155,7 +155,7 @@ def test_published_index_lists_package(tmp_path: Path, compiler: Path, precompil
     unpacked = {path.name for path in (tmp_path / "installed").iterdir()}
     assert unpacked == FILES | {"compiler", "headers"}
     place = tmp_path / "installed"
-    assert sourced(place)["IOI_EVAL_HEADERS"] == f"{place}/headers"
+    assert package_variables(place)["IOI_EVAL_HEADERS"] == f"{place}/headers"
     assert (place / "headers/gnu++20/bits/stdc++.h.gch").is_file()
     assert os.access(tmp_path / "installed" / "compiler" / "bin" / "our-compiler", os.X_OK)
     again = publish_package(tmp_path, "http://10.0.0.5:8000", compiler=compiler, headers=("gnu++20",))

@@ -372,7 +372,7 @@ async def address(folder: Path) -> AsyncIterator[str]:
         yield address
 
 
-async def told(stream: aiohttp.ClientResponse, judged: int) -> dict[str, Any]:
+async def viewer_data(stream: aiohttp.ClientResponse, judged: int) -> dict[str, Any]:
     """Return all data that a viewer got until this number of rows is judged."""
     known: dict[str, Any] = {}
     async for line in stream.content:
@@ -386,12 +386,12 @@ async def told(stream: aiohttp.ClientResponse, judged: int) -> dict[str, Any]:
 async def test_viewers_get_event_for_new_row(folder: Path, address: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
         assert stream.content_type == "text/event-stream"
-        assert (await told(stream, 0))["judged"] == 2
+        assert (await viewer_data(stream, 0))["judged"] == 2
         async with client.get(f"{address}/events") as other:
-            assert (await told(other, 0))["judged"] == 2
+            assert (await viewer_data(other, 0))["judged"] == 2
             write_run(folder, [row("d")])
             for one in (stream, other):
-                now = await told(one, 3)
+                now = await viewer_data(one, 3)
                 assert now["models"][0]["verdicts"] == {"AC": 2, "WA": 1} and "command" not in now
 
 
@@ -415,11 +415,11 @@ async def test_interim_report_writes_nothing_into_run_folder(folder: Path, addre
 async def test_interim_report_is_rebuilt_when_run_ends(folder: Path, address: str) -> None:
     """Until then it may be some seconds old. It contains its number of rows."""
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
-        await told(stream, 2)
+        await viewer_data(stream, 2)
         async with client.get(f"{address}/report.html") as answer:
             assert answer.headers["Ioi-Eval-Rows"] == "3"
         write_run(folder, [row("d")])
-        await told(stream, 3)
+        await viewer_data(stream, 3)
         async with client.get(f"{address}/report.html") as answer:
             assert answer.headers["Ioi-Eval-Rows"] == "3"
             assert "Scores of 3 submissions" in await answer.text()

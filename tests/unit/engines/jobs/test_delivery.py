@@ -31,7 +31,7 @@ def handed_over(folder: Path, most: int | None = None) -> Ending:
     return ran(folder, delivery_script("made", most))
 
 
-def built(folder: Path, script: str, **limits: float | None) -> Ending:
+def run_build_script(folder: Path, script: str, **limits: float | None) -> Ending:
     (folder / "compile").write_text(script)
     hard, cpu = limits.get("hard_stop", 300.0), limits.get("cpu_time", 30.0)
     return ran(folder, one_stage_build_script("made", None, hard_stop=hard, cpu_time=cpu))
@@ -46,9 +46,9 @@ def test_delivered_artifact_equals_built_file(tmp_path: Path) -> None:
 
 
 def test_one_stage_build_delivers_artifact_or_compiler_output(tmp_path: Path) -> None:
-    good = read_delivery(built(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
+    good = read_delivery(run_build_script(tmp_path, "echo warned; echo badly >&2; printf artifact > made"))
     assert (good.stage, good.artifact) == (Ending(code=0, stdout="warned\nbadly\n"), Blob.of("artifact"))
-    bad = read_delivery(built(tmp_path, "echo wrong; exit 1"))
+    bad = read_delivery(run_build_script(tmp_path, "echo wrong; exit 1"))
     assert bad.stage is not None and (bad.stage.stdout, bad.artifact) == ("wrong\n", None)
     assert bad.stage.code == 1 and classify_build(bad.stage) is BuildEnding.REFUSED
 
@@ -62,20 +62,20 @@ def test_one_stage_build_delivers_artifact_or_compiler_output(tmp_path: Path) ->
     ],
 )
 def test_one_stage_build_reports_why_compiler_ended(tmp_path: Path, script: str, end: BuildEnding) -> None:
-    stage = read_delivery(built(tmp_path, script, hard_stop=0.3)).stage
+    stage = read_delivery(run_build_script(tmp_path, script, hard_stop=0.3)).stage
     assert stage is not None and classify_build(stage) is end
 
 
 def test_build_without_output_file_raises_broken_reply(tmp_path: Path) -> None:
     with pytest.raises(BrokenReply, match="exit code 91"):
-        read_delivery(built(tmp_path, "echo nothing"))
+        read_delivery(run_build_script(tmp_path, "echo nothing"))
 
 
 FORGED = 'printf "ioi-eval 1 code 0\\nioi-eval 1 artifact 1 %064d 4\\nAAAA\\nioi-eval 1 end\\n" 0'
 
 
 def test_forged_artifact_header_in_compiler_output_stays_in_log(tmp_path: Path) -> None:
-    delivery = read_delivery(built(tmp_path, f"{FORGED}; {FORGED} >&2; exit 1"))
+    delivery = read_delivery(run_build_script(tmp_path, f"{FORGED}; {FORGED} >&2; exit 1"))
     assert delivery.artifact is None
     assert delivery.stage is not None and delivery.stage.code == 1
     assert delivery.stage.stdout.count("ioi-eval 1 artifact") == 2

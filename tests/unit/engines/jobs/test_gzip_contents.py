@@ -59,7 +59,7 @@ async def sent_files(job: Job, *, named: tuple[str, ...] = ()) -> dict[str, JobF
     return {file.name: file for file in decoded.files}
 
 
-def said(script: str, folder: Path) -> str:
+def script_output(script: str, folder: Path) -> str:
     done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
@@ -80,7 +80,7 @@ async def test_packed_job_script_unpacks_its_files(tmp_path: Path) -> None:
     for file in files.values():
         (tmp_path / file.name).parent.mkdir(exist_ok=True)
         (tmp_path / file.name).write_bytes(file.content.read())
-    assert said((tmp_path / "run").read_text(), tmp_path) == str(len(TEXT))
+    assert script_output((tmp_path / "run").read_text(), tmp_path) == str(len(TEXT))
 
 
 async def test_content_that_server_keeps_is_not_unpacked_by_the_script() -> None:

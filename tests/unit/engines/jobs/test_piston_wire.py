@@ -40,7 +40,7 @@ RESULTS = [name for name in ANSWERED if SAMPLES[name]["response"]["status"] == 2
 REFUSALS = [name for name in ANSWERED if SAMPLES[name]["response"]["status"] in (400, 415)]
 
 
-def sent(name: str) -> bytes:
+def encoded_sample(name: str) -> bytes:
     return json.dumps(SAMPLES[name]["request"]["body"]).encode()
 
 
@@ -194,7 +194,7 @@ def test_failed_compile_stage_replaces_missing_run_stage() -> None:
 @pytest.mark.parametrize("name", RESULTS)
 def test_recorded_request_survives_decoding_and_encoding(name: str) -> None:
     """The server decodes a recorded request to the job that our client would send."""
-    asked, told = decode_request(sent(name)), SAMPLES[name]["request"]["body"]
+    asked, told = decode_request(encoded_sample(name)), SAMPLES[name]["request"]["body"]
     again = json.loads(encode_request(asked))
     assert decode_request(encode_request(asked)) == asked
     assert {**again, "files": None} == {**told, "files": None}
@@ -203,10 +203,10 @@ def test_recorded_request_survives_decoding_and_encoding(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", [name for name in REFUSALS if not sent(name).startswith(b'"')])
+@pytest.mark.parametrize("name", [name for name in REFUSALS if not encoded_sample(name).startswith(b'"')])
 def test_worker_refuses_with_same_reply_as_piston(name: str) -> None:
     def serve() -> None:
-        asked = decode_request(sent(name))
+        asked = decode_request(encoded_sample(name))
         limit = 3000 if name.startswith("stock") else 60000
         check_limits(asked, {"run_timeout": limit, "compile_timeout": 0})
         raise RefusedRequest(f"{asked.runtime}-{asked.version} runtime is unknown")
@@ -217,7 +217,7 @@ def test_worker_refuses_with_same_reply_as_piston(name: str) -> None:
     assert (caught.value.status, json.loads(caught.value.body)) == (response["status"], response["body"])
 
 
-def refused(call: Callable[[], object]) -> RefusedRequest:
+def refusal_of(call: Callable[[], object]) -> RefusedRequest:
     with pytest.raises(RefusedRequest) as caught:
         call()
     return caught.value
@@ -226,8 +226,8 @@ def refused(call: Callable[[], object]) -> RefusedRequest:
 @pytest.mark.parametrize(
     ("name", "ours"),
     [
-        ("not_json", refused(lambda: decode_request(b"{x"))),
-        ("wrong_content_type", refused(lambda: check_content_type("text/plain"))),
+        ("not_json", refusal_of(lambda: decode_request(b"{x"))),
+        ("wrong_content_type", refusal_of(lambda: check_content_type("text/plain"))),
         ("stock_body_too_large", too_large(100_000)),
     ],
 )

@@ -147,7 +147,7 @@ def macros(names: Sequence[str]) -> list[str]:
     return sorted(preprocessed(includes(names), "-dM"))
 
 
-def said_again(state: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+def effects_of_second_include(state: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
     """Return the effect of including each header once more after all headers of `state`."""
     marked = [line for name in names for line in (f'"at {name}"', *includes([name]))]
     lines, name = preprocessed([*includes(state), '"begin"', *marked], "-dD"), ""
@@ -169,7 +169,7 @@ SAYS = {"cmath": "_GLIBCXX_INCLUDE_NEXT_C_HEADERS", "assert.h": "", "cassert": "
 @pytest.mark.parametrize("state", [USABLE, USABLE[::-1]], ids=["in order", "backwards"])
 def test_headers_that_may_be_included_twice_print_no_messages(state: tuple[str, ...]) -> None:
     taken, again = ([name for name in names if is_taken(name)] for names in (state, USABLE))
-    found = said_again(taken, again)
+    found = effects_of_second_include(taken, again)
     for name, lines in found.items():
         assert SAYS.get(name) is not None and all(SAYS[name] in line for line in lines), (name, lines)
     assert found.keys() <= SAYS.keys()
@@ -297,7 +297,7 @@ def lean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def marked_header(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a precompiled header with a macro by which the program shows that it was used."""
     box = tmp_path_factory.mktemp("marked")
     wrapper = named("wrapper.hpp", "#define A 7\n")
@@ -313,18 +313,20 @@ def marks(head: str = BEGINNING) -> BuildSpec:
     return recipe(f"{head}#ifndef A\n#define A 8\n#endif\nint main() {{ return A; }}\n")
 
 
-def test_precompiled_header_is_used_by_build(tmp_path: Path, marked: Path) -> None:
-    run_build(tmp_path, marks(), marked)
+def test_precompiled_header_is_used_by_build(tmp_path: Path, marked_header: Path) -> None:
+    run_build(tmp_path, marks(), marked_header)
     assert exit_code(tmp_path, marks()) == 7
 
 
-def test_precompiled_header_is_not_used_if_source_can_read_command(tmp_path: Path, marked: Path) -> None:
-    run_build(tmp_path, marks(), marked, readable=True)
+def test_precompiled_header_is_not_used_if_source_can_read_command(
+    tmp_path: Path, marked_header: Path
+) -> None:
+    run_build(tmp_path, marks(), marked_header, readable=True)
     assert exit_code(tmp_path, marks()) == 8
 
 
-def test_precompiled_header_is_not_used_for_source_without_head(tmp_path: Path, marked: Path) -> None:
-    run_build(tmp_path, marks("// a comment\n"), marked)
+def test_precompiled_header_is_not_used_for_source_without_head(tmp_path: Path, marked_header: Path) -> None:
+    run_build(tmp_path, marks("// a comment\n"), marked_header)
     assert exit_code(tmp_path, marks()) == 8
 
 
@@ -371,12 +373,12 @@ def test_rebuild_without_header_cannot_read_first_artifact(tmp_path: Path, lean:
 
 
 def test_packaged_precompiled_header_is_used_with_same_library_and_head(
-    tmp_path: Path, marked: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, marked_header: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not used with another version of the C library, or for another head."""
     for place, features in (("same", Path(LIBRARY_HEADER).read_bytes()), ("older", b"of another version")):
         (tmp_path / place / "gnu++20/bits").mkdir(parents=True)
-        (tmp_path / place / "gnu++20/bits/stdc++.h.gch").symlink_to(marked)
+        (tmp_path / place / "gnu++20/bits/stdc++.h.gch").symlink_to(marked_header)
         (tmp_path / place / BROUGHT_LIBRARY).write_bytes(features)
     big, cases = "#include <bits/stdc++.h>\n", list[int]()
     for place, head in (("same", big), ("older", big), ("same", BEGINNING)):

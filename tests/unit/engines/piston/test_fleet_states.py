@@ -58,7 +58,7 @@ class Failing(StillFleet):
         return job
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+def log_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [
         record.getMessage()
         for record in caplog.records
@@ -82,7 +82,7 @@ async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest
     fleet.compare(frozenset())
     changes = [event.change for event in heard if isinstance(event, ServerChanged)]
     assert changes == [Change.JOINED, Change.LOST, Change.TRIAL, Change.BACK, Change.GONE]
-    assert said(caplog) == [
+    assert log_messages(caplog) == [
         "http://a is healthy, it was new (inspection: fit)",
         "http://a is down, it was healthy (failed jobs, or no answer): HTTP 500",
         "http://a is on trial, it was down (inspection: fit)",

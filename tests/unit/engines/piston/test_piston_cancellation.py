@@ -55,14 +55,14 @@ async def _as_task(work: Coroutine[Any, Any, Any], step: int) -> bool:
     return await cancelled_at(work, step)
 
 
-async def works(engine: PistonEngine) -> None:
+async def check_slots(engine: PistonEngine) -> None:
     """Check that all slots are free and usable at the same time."""
     assert fleet_of(engine).busy == 0
     await asyncio.gather(*(engine.execute(job()) for _ in range(engine.slots)))
     assert fleet_of(engine).busy == 0
 
 
-async def slowly(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+async def reply_in_parts(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
     """Reply in parts, so that the client waits for status, headers and body."""
     whole = await fine(server, request, asked)
     assert isinstance(whole, web.Response) and isinstance(whole.body, bytes)
@@ -92,8 +92,8 @@ def once_each(answer: Answer) -> Answer:
 @pytest.mark.parametrize(
     ("answer", "text", "least"),
     [
-        (slowly, "small", 3),
-        (slowly, LARGE, 4),
+        (reply_in_parts, "small", 3),
+        (reply_in_parts, LARGE, 4),
         (always(500), "small", 3),
         (cut, "small", 3),
     ],
@@ -115,8 +115,8 @@ async def test_job_cancelled_at_any_await_frees_slot(
 
         assert await every_await(one, check) >= least
         whole = [asked for asked in server.executed if asked.files[0].content == Blob.of(texts[-1])]
-        assert len(whole) == (1 if answer is slowly else 2)
-        await works(engine)
+        assert len(whole) == (1 if answer is reply_in_parts else 2)
+        await check_slots(engine)
 
 
 async def test_job_cancelled_while_waiting_for_slot_leaves_queue() -> None:
@@ -144,11 +144,15 @@ async def test_job_cancelled_while_waiting_for_slot_leaves_queue() -> None:
 
         assert await every_await(one, check) >= 3
         await asyncio.sleep(0)  # the last slot that was held is given back
-        await works(engine)
+        await check_slots(engine)
 
 
 async def test_many_jobs_cancelled_at_random_moments_free_all_slots() -> None:
-    async with Loopback(slowly) as a, Loopback(slowly) as b, engine_on(a, b, per_endpoint=2) as engine:
+    async with (
+        Loopback(reply_in_parts) as a,
+        Loopback(reply_in_parts) as b,
+        engine_on(a, b, per_endpoint=2) as engine,
+    ):
         for moment in range(25):
             jobs = [asyncio.create_task(engine.execute(job())) for _ in range(10)]
             for _ in range(moment):
@@ -158,7 +162,7 @@ async def test_many_jobs_cancelled_at_random_moments_free_all_slots() -> None:
             ended = await asyncio.gather(*jobs, return_exceptions=True)
             assert not any(isinstance(end, Exception) for end in ended), ended
             assert fleet_of(engine).busy == 0
-        await works(engine)
+        await check_slots(engine)
 
 
 async def test_engine_cancelled_while_opening_or_closing_cleans_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,4 +189,4 @@ async def test_engine_cancelled_while_opening_or_closing_cleans_up(monkeypatch: 
 
         assert await every_await(one, check) >= 3
         async with engine_on(server) as engine:
-            await works(engine)
+            await check_slots(engine)

@@ -46,7 +46,7 @@ def place(tmp_path: Path) -> Path:
     return place
 
 
-def known(server: Server | Loopback | str, room: int = ROOM) -> Endpoint:
+def known_endpoint(server: Server | Loopback | str, room: int = ROOM) -> Endpoint:
     """Return an endpoint as after a probe. `room` is its capacity for contents."""
     url = server if isinstance(server, str) else server.url
     return known_server(EndpointReport(url=url, contents=room))
@@ -61,7 +61,7 @@ async def worker(
         yield server
 
 
-async def received(server: Server) -> tuple[float, float]:
+async def received_contents(server: Server) -> tuple[float, float]:
     """Return the uploaded contents, and the number of request bytes."""
     counted = await read_metrics(server)
     contents = counted.get('ioi_eval_contents_total{event="received"}', 0)
@@ -89,10 +89,10 @@ HASH = Blob.of(NOISE).sha256
 
 async def test_content_is_sent_to_worker_once(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = known(server)
+        there = known_endpoint(server)
         for _ in range(3):
             assert told(await client.execute(there, await job())) == HASH
-        contents, size = await received(server)
+        contents, size = await received_contents(server)
         assert contents == 1
         assert size < len(NOISE) + 6000
 
@@ -106,20 +106,20 @@ async def test_concurrent_jobs_of_two_clients_share_uploaded_content(
             *(
                 client.execute(there, asked)
                 for client in (one, two)
-                for there in [known(server)]
+                for there in [known_endpoint(server)]
                 for _ in range(6)
             )
         )
         assert {told(result) for result in results} == {HASH}
-        contents, _ = await received(server)
+        contents, _ = await received_contents(server)
         assert contents <= 2  # at most once by each client
-        assert told(await one.execute(known(server), asked)) == HASH
-        assert (await received(server))[0] == contents  # another engine asks, and does not send
+        assert told(await one.execute(known_endpoint(server), asked)) == HASH
+        assert (await received_contents(server))[0] == contents  # another engine asks, and does not send
 
 
 async def test_content_evicted_by_worker_is_sent_again(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = known(server)
+        there = known_endpoint(server)
         await client.execute(there, await job())
         async with aiohttp.ClientSession() as session:
             other = Blob.of(b"x" * (ROOM - 10))
@@ -128,18 +128,18 @@ async def test_content_evicted_by_worker_is_sent_again(engine: EmbeddedEngine, p
                 assert reply.status == 201
         assert told(await client.execute(there, await job())) == HASH
         assert (await read_metrics(server))['ioi_eval_contents_total{event="lacking"}'] == 1
-        assert (await received(server))[0] == 3
+        assert (await received_contents(server))[0] == 3
 
 
 async def test_content_is_sent_again_after_worker_restart(engine: EmbeddedEngine, place: Path) -> None:
     (elsewhere := place / "after").mkdir(mode=0o700)
     async with sender() as client:
         async with worker(engine, place) as server:
-            there = known(server)
+            there = known_endpoint(server)
             await client.execute(there, await job())
         async with worker(engine, elsewhere, port=server.port) as again:
             assert told(await client.execute(there, await job())) == HASH
-            assert (await received(again))[0] == 1
+            assert (await received_contents(again))[0] == 1
 
 
 async def test_worker_replaced_by_version_without_cache_gets_full_jobs(
@@ -147,18 +147,18 @@ async def test_worker_replaced_by_version_without_cache_gets_full_jobs(
 ) -> None:
     async with sender() as client:
         async with worker(engine, place) as server:
-            there = known(server)
+            there = known_endpoint(server)
             await client.execute(there, await job())
         async with worker(engine, None, port=server.port) as older:
             assert told(await client.execute(there, await job())) == HASH
             assert told(await client.execute(there, await job())) == HASH
             assert client.contents_of(there).space == 0
-            assert (await received(older))[1] > len(NOISE)  # twice half of it, packed and in base64
+            assert (await received_contents(older))[1] > len(NOISE)  # twice half of it, packed and in base64
 
 
 async def test_worker_without_announced_content_cache_gets_full_jobs(engine: EmbeddedEngine) -> None:
     async with worker(engine, None) as server, sender() as client:
-        there = known(server)
+        there = known_endpoint(server)
         assert told(await client.execute(there, await job())) == HASH
         assert client.contents_of(there).space == 0
 
@@ -166,7 +166,7 @@ async def test_worker_without_announced_content_cache_gets_full_jobs(engine: Emb
 async def test_piston_gets_full_jobs_without_content_requests() -> None:
     async with Loopback() as piston, sender() as client:
         asked = await job()
-        await client.execute(known(piston, 0), asked)
+        await client.execute(known_endpoint(piston, 0), asked)
         assert [file.name for file in piston.executed[0].files] == ["run", "t/0.in.gz"]
 
 
@@ -179,10 +179,10 @@ async def test_job_carries_contents_if_worker_cache_is_too_small(
     Here the announcement is too high.
     """
     async with worker(engine, place, room=room) as server, sender() as client:
-        there = known(server, ROOM if room < len(NOISE) else room)
+        there = known_endpoint(server, ROOM if room < len(NOISE) else room)
         assert told(await client.execute(there, await job())) == HASH
         assert told(await client.execute(there, await job())) == HASH
-        contents, _ = await received(server)
+        contents, _ = await received_contents(server)
         assert contents == 0
         assert client.contents_of(there).space
 
@@ -194,15 +194,15 @@ async def test_full_worker_cache_is_retried_after_a_minute(
     monkeypatch.setattr(contents_module, "monotonic", lambda: now)
     depot = BlobCache(place, ROOM)
     async with Server(engine, ServerOptions(port=0), blob_cache=depot) as server, sender() as client:
-        there = known(server)
+        there = known_endpoint(server)
         depot.reserve(ROOM)
         assert told(await client.execute(there, await job())) == HASH
         depot.release(ROOM)
         assert told(await client.execute(there, await job())) == HASH
-        assert (await received(server))[0] == 0
+        assert (await received_contents(server))[0] == 0
         now += 61
         assert told(await client.execute(there, await job())) == HASH
-        assert (await received(server))[0] == 1
+        assert (await received_contents(server))[0] == 1
 
 
 async def test_small_content_is_sent_inside_job(engine: EmbeddedEngine, place: Path) -> None:
@@ -225,8 +225,8 @@ async def test_large_content_of_one_job_takes_fewer_bytes_before_the_job(
     program = Blob.of(random.Random(3).randbytes(100_000))
     files = (JobFile(name="run", content=Blob.of("cksum made\n")), JobFile(name="made", content=program))
     async with worker(engine, place) as server, sender() as client:
-        assert told(await client.execute(known(server), Job(files=files)))
-        contents, size = await received(server)
+        assert told(await client.execute(known_endpoint(server), Job(files=files)))
+        contents, size = await received_contents(server)
         assert contents == 1 and size < program.size + 6000
 
 
@@ -260,11 +260,11 @@ async def test_package_of_worker_is_started_with_large_text_files(
         worker(engine, place) as server,
         sender() as client,
     ):
-        there = known(server, ROOM if keeps_contents else 0)
+        there = known_endpoint(server, ROOM if keeps_contents else 0)
         result = await client.execute(there, Job(files=files, runtime="greet", args=("x",)))
         assert result.compile is not None and result.compile.stdout == "main library\n"
         assert result.run.stdout == "first main x\n"
-        assert (await received(server))[0] == (3 if keeps_contents else 0)
+        assert (await received_contents(server))[0] == (3 if keeps_contents else 0)
 
 
 async def test_file_changed_on_disk_is_job_rejected(
@@ -283,7 +283,7 @@ async def test_file_changed_on_disk_is_job_rejected(
     async with worker(engine, place) as server, sender() as client:
         shipped = await GzipCache().pack_job(asked, SERVER)
         with pytest.raises(JobRejected, match=f", not {content.sha256}"):
-            await client.execute(known(server), shipped)
+            await client.execute(known_endpoint(server), shipped)
 
 
 async def test_worker_dying_during_upload_is_engine_error() -> None:
@@ -301,4 +301,4 @@ async def test_worker_dying_during_upload_is_engine_error() -> None:
     application.add_routes([web.head(path, has), web.put(path, dies)])
     async with listen_at_address(application, ServerOptions(port=0)) as url, sender() as client:
         with pytest.raises(EngineError, match="broke off"):
-            await client.execute(known(url), await job())
+            await client.execute(known_endpoint(url), await job())

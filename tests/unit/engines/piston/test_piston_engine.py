@@ -39,7 +39,7 @@ from ioi_eval.errors import AttemptsUsedUp, EngineUnavailable, JobRejected, JobT
 from ioi_eval.models import Blob, Ending, Job, JobFile, JobResult, StageStatus
 
 
-def brief(seconds: float) -> Patience:
+def short_patience(seconds: float) -> Patience:
     """Return a short patience for replies that never come."""
     return Patience(**{name: getattr(QUICK, name) for name in QUICK.__struct_fields__} | {"margin": seconds})
 
@@ -183,7 +183,7 @@ async def test_engine_start_fails_if_server_stays_unusable(status: int, asked: i
     async with Loopback() as server:
         server.runtimes_status = status
         with pytest.raises(EngineUnavailable, match=f"no server can be used: .*HTTP {status}"):
-            async with engine_on(server, patience=brief(0.1)):
+            async with engine_on(server, patience=short_patience(0.1)):
                 pass
         assert min(server.asked, 3) == asked
 
@@ -209,7 +209,7 @@ async def test_silent_server_is_given_up_and_marked_down() -> None:
     async with (
         Loopback(silence) as mute,
         Loopback() as good,
-        engine_on(mute, good, patience=brief(0.5)) as engine,
+        engine_on(mute, good, patience=short_patience(0.5)) as engine,
     ):
         small = {"run_timeout": 20, "compile_timeout": 20}
         mute.runtimes_status = 500  # and so it stays down

@@ -89,7 +89,7 @@ Opening = Callable[..., Any]
 
 
 @pytest.fixture
-async def on(monkeypatch: pytest.MonkeyPatch) -> Any:
+async def open_machines(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return an engine on machines that probes find."""
     async with AsyncExitStack() as stack:
 
@@ -126,15 +126,15 @@ def version_of(result: JobResult) -> str:
 
 
 @pytest.mark.parametrize("runtime", ["ioi_eval", "bash"])
-async def test_identity_lines_are_removed_from_reply(on: Opening, runtime: str) -> None:
-    engine, heard = await on(Machine())
+async def test_identity_lines_are_removed_from_reply(open_machines: Opening, runtime: str) -> None:
+    engine, heard = await open_machines(Machine())
     result = await engine.execute(job(runtime=runtime))
     assert (result.run.stdout, version_of(result), heard) == ("built by 12\n", "12", [])
 
 
-async def test_job_answered_by_replaced_server_is_repeated(on: Opening) -> None:
+async def test_job_answered_by_replaced_server_is_repeated(open_machines: Opening) -> None:
     machine = Machine()
-    engine, heard = await on(machine, attempts=1)
+    engine, heard = await open_machines(machine, attempts=1)
     await engine.execute(job())
     machine.version = "13"  # no request ever fails
     result = await engine.execute(job())
@@ -146,10 +146,10 @@ async def test_job_answered_by_replaced_server_is_repeated(on: Opening) -> None:
     assert profile.toolchains["g++"].version == "13" and profile.offered("g++") == (compiler("13"),)
 
 
-async def test_failed_compile_stage_also_reports_identity(on: Opening) -> None:
+async def test_failed_compile_stage_also_reports_identity(open_machines: Opening) -> None:
     """A refused build has no run stage."""
     machine = Machine()
-    engine, _ = await on(machine)
+    engine, _ = await open_machines(machine)
     building = job("run", JobFile(name="compile", content=Blob.of("make")))
     building = msgspec.structs.replace(building, files=building.files[::-1])
     assert (await engine.execute(building)).compile.stdout == "built by 12\n"
@@ -158,10 +158,10 @@ async def test_failed_compile_stage_also_reports_identity(on: Opening) -> None:
     assert (again.compile.stdout, version_of(again)) == ("built by 13\n", "13")
 
 
-async def test_reply_with_mark_of_another_job_is_refused(on: Opening) -> None:
+async def test_reply_with_mark_of_another_job_is_refused(open_machines: Opening) -> None:
     """Otherwise another program's build would be cached."""
     mixed_up, good = Machine(), Machine()
-    engine, _ = await on(mixed_up, good)
+    engine, _ = await open_machines(mixed_up, good)
     mixed_up.heard = "ioi-eval answers 0123456789abcdef"
     for _ in range(4):
         result = await engine.execute(job())
@@ -169,9 +169,9 @@ async def test_reply_with_mark_of_another_job_is_refused(on: Opening) -> None:
     assert mixed_up.marks and len({*mixed_up.marks, *good.marks}) == len(mixed_up.marks + good.marks)
 
 
-async def test_reply_without_identity_is_broken(on: Opening) -> None:
+async def test_reply_without_identity_is_broken(open_machines: Opening) -> None:
     machine = Machine()
-    engine, _ = await on(machine, attempts=2)
+    engine, _ = await open_machines(machine, attempts=2)
     silent = Identity(tools="x").checked
     with pytest.raises(BrokenReply, match="does not tell with which compilers"):
         silent("run", JobResult(run=Ending(stdout="built by 12\n")))
@@ -193,14 +193,14 @@ async def test_reply_without_identity_is_broken(on: Opening) -> None:
     ids=["package", "limit"],
 )
 async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
-    on: Opening, runtime: str, words: str, limits: dict[str, int]
+    open_machines: Opening, runtime: str, words: str, limits: dict[str, int]
 ) -> None:
     """For example if a load balancer has different servers, or a package was removed.
 
     Such a server refuses at once, and would get and fail most jobs.
     """
     lacks, has = Machine(), Machine()
-    engine, heard = await on(lacks, has)
+    engine, heard = await open_machines(lacks, has)
     lacks.answer = always(400, msgspec.json.encode({"message": words}))
     lacks.shells, lacks.limits = (lacks.shells if limits else ("ioi_eval",)), limits
     for _ in range(9):
@@ -216,9 +216,9 @@ async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
     assert endpoints == {lacks.url, has.url}, "jobs of the package that it still has"
 
 
-async def test_refusal_consistent_with_probe_is_job_rejected(on: Opening) -> None:
+async def test_refusal_consistent_with_probe_is_job_rejected(open_machines: Opening) -> None:
     machine = Machine()
-    engine, heard = await on(machine)
+    engine, heard = await open_machines(machine)
     for words, runtime in (
         ("nope-1 runtime is unknown", "nope"),
         ("run_timeout cannot exceed the configured limit of 3000", "cms_ioi"),  # of the package's own
@@ -250,9 +250,9 @@ def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
         known.checked(script, other)
 
 
-async def test_worker_header_detects_replacement_for_classic_jobs(on: Opening) -> None:
+async def test_worker_header_detects_replacement_for_classic_jobs(open_machines: Opening) -> None:
     machine = Machine(worker="one")
-    engine, heard = await on(machine)
+    engine, heard = await open_machines(machine)
     classic = job(runtime="cms_ioi")
     assert (await engine.execute(classic)).run.stdout == "built by 12\n"
     machine.worker, machine.version = "two", "13"
@@ -264,9 +264,9 @@ async def test_worker_header_detects_replacement_for_classic_jobs(on: Opening) -
     ] and machine.probed == 2
 
 
-async def test_gateway_413_is_job_too_large_and_no_replacement(on: Opening) -> None:
+async def test_gateway_413_is_job_too_large_and_no_replacement(open_machines: Opening) -> None:
     machine = Machine(worker="one")
-    engine, heard = await on(machine, attempts=2)
+    engine, heard = await open_machines(machine, attempts=2)
 
     async def gateway(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         return web.Response(status=413, text="<html>413 Request Entity Too Large</html>")
@@ -286,19 +286,21 @@ async def test_gateway_413_is_job_too_large_and_no_replacement(on: Opening) -> N
         (400, b"<html>400 Bad Request</html>"),
     ],
 )
-async def test_gateway_refusal_is_retried_and_no_replacement(on: Opening, status: int, body: bytes) -> None:
+async def test_gateway_refusal_is_retried_and_no_replacement(
+    open_machines: Opening, status: int, body: bytes
+) -> None:
     machine = Machine(worker="one")
-    engine, heard = await on(machine)
+    engine, heard = await open_machines(machine)
     machine.answer = in_turn(always(status, body), machine._done)
     assert (await engine.execute(job())).run.stdout == "built by 12\n"
     assert not heard and machine.probed == 1
     assert f"HTTP {status}" in engine.servers().standings[0].why
 
 
-async def test_reply_with_id_of_another_request_is_refused(on: Opening) -> None:
+async def test_reply_with_id_of_another_request_is_refused(open_machines: Opening) -> None:
     """A proxy that repeats or mixes replies would give a program another program's build."""
     machine = Machine(worker="one")
-    engine, _ = await on(machine, attempts=2)
+    engine, _ = await open_machines(machine, attempts=2)
     mixed = True
 
     async def repeats(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -315,17 +317,17 @@ async def test_reply_with_id_of_another_request_is_refused(on: Opening) -> None:
 
 @pytest.mark.parametrize(("worker", "preference"), [("one", "return=minimal"), ("", None)])
 async def test_short_replies_are_requested_from_workers_only(
-    on: Opening, worker: str, preference: str | None
+    open_machines: Opening, worker: str, preference: str | None
 ) -> None:
     machine = Machine(worker=worker)
-    engine, _ = await on(machine)
+    engine, _ = await open_machines(machine)
     await engine.execute(job())
     assert [sent.get("Prefer") for sent in machine.headers] == [preference]
 
 
-async def test_refusal_by_replaced_worker_is_retried(on: Opening) -> None:
+async def test_refusal_by_replaced_worker_is_retried(open_machines: Opening) -> None:
     machine = Machine(worker="one")
-    engine, _ = await on(machine)
+    engine, _ = await open_machines(machine)
     refuses = True
 
     async def tighter(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -340,9 +342,9 @@ async def test_refusal_by_replaced_worker_is_retried(on: Opening) -> None:
     assert (await engine.execute(job())).run.code == 0
 
 
-async def test_same_compiler_option_excludes_server_with_another_compiler(on: Opening) -> None:
+async def test_same_compiler_option_excludes_server_with_another_compiler(open_machines: Opening) -> None:
     changes, stays = Machine(), Machine()
-    engine, heard = await on(changes, stays, same_compiler=True)
+    engine, heard = await open_machines(changes, stays, same_compiler=True)
     changes.version = "13"
     results = [await engine.execute(job()) for _ in range(6)]
     assert {version_of(result) for result in results} == {"12"}
@@ -355,10 +357,12 @@ async def test_same_compiler_option_excludes_server_with_another_compiler(on: Op
 
 
 @pytest.mark.parametrize("same", [False, True])
-async def test_late_server_with_other_compiler_joins_unless_same_compiler(on: Opening, same: bool) -> None:
+async def test_late_server_with_other_compiler_joins_unless_same_compiler(
+    open_machines: Opening, same: bool
+) -> None:
     first, late = Machine(), Machine("13")
     found = Found(every=EVERY)
-    engine, heard = await on(first, late, found=found, same_compiler=same)
+    engine, heard = await open_machines(first, late, found=found, same_compiler=same)
     found.urls.add(late.url)
     await until(lambda: bool(heard))
     assert [event.change for event in heard] == [Change.LEFT_OUT if same else Change.JOINED]
@@ -366,9 +370,9 @@ async def test_late_server_with_other_compiler_joins_unless_same_compiler(on: Op
     assert offered == ({"12"} if same else {"12", "13"})
 
 
-async def test_job_runs_only_on_server_with_accepted_toolchain(on: Opening) -> None:
+async def test_job_runs_only_on_server_with_accepted_toolchain(open_machines: Opening) -> None:
     old, new = Machine("12"), Machine("13")
-    engine, _ = await on(old, new, per_endpoint=4)
+    engine, _ = await open_machines(old, new, per_endpoint=4)
     made = job(accepted_toolchains={"g++": ("g++ 13",)})
     results = await asyncio.gather(*(engine.execute(made) for _ in range(12)))
     assert {version_of(result) for result in results} == {"13"} and old.executed == []
@@ -380,11 +384,11 @@ async def test_job_runs_only_on_server_with_accepted_toolchain(on: Opening) -> N
         await engine.execute(made)
 
 
-async def test_each_server_runs_jobs_in_its_best_runtime(on: Opening) -> None:
+async def test_each_server_runs_jobs_in_its_best_runtime(open_machines: Opening) -> None:
     """A package may contain a compiler that jobs in another runtime do not see."""
     whole, small = Machine(), Machine()
     small.shells = ("bash",)
-    engine, _ = await on(whole, small)
+    engine, _ = await open_machines(whole, small)
     assert sorted(report.runtime for report in engine.reports) == ["bash", "ioi_eval"]
     assert (await engine.capabilities()).shell() == "ioi_eval" and whole.probed == small.probed == 1
     for _ in range(4):
@@ -397,19 +401,19 @@ async def test_each_server_runs_jobs_in_its_best_runtime(on: Opening) -> None:
     assert {asked.runtime for asked in small.executed} == {"bash"}
 
 
-async def test_run_script_is_first_file_for_bash_runtime(on: Opening) -> None:
+async def test_run_script_is_first_file_for_bash_runtime(open_machines: Opening) -> None:
     small = Machine()
     small.shells = ("bash",)
-    engine, _ = await on(small)
+    engine, _ = await open_machines(small)
     data = JobFile(name="data.txt", content=Blob.of("1"))
     await engine.execute(msgspec.structs.replace(job("true"), files=(data, *job("true").files)))
     assert [file.name for file in small.executed[0].files] == ["run", "data.txt"]
 
 
-async def test_server_without_a_tool_gets_no_jobs_that_need_it(on: Opening) -> None:
+async def test_server_without_a_tool_gets_no_jobs_that_need_it(open_machines: Opening) -> None:
     has, lacks = Machine(), Machine()
     lacks.tools = {}
-    engine, _ = await on(has, lacks)
+    engine, _ = await open_machines(has, lacks)
     assert [tool.version for tool in (await engine.capabilities()).offered("g++")] == ["12"]
     accepted_toolchains = {"g++": (compiler("12").identity,)}
     for _ in range(4):
@@ -417,9 +421,9 @@ async def test_server_without_a_tool_gets_no_jobs_that_need_it(on: Opening) -> N
     assert {(await engine.execute(job())).endpoint for _ in range(2)} == {has.url, lacks.url}
 
 
-async def test_rolling_upgrade_mixes_no_compiler_versions_in_results(on: Opening) -> None:
+async def test_rolling_upgrade_mixes_no_compiler_versions_in_results(open_machines: Opening) -> None:
     there = [Machine() for _ in range(4)]
-    engine, _ = await on(*there, attempts=2)
+    engine, _ = await open_machines(*there, attempts=2)
     found: list[tuple[str, str]] = []
 
     async def works(number: int) -> None:

@@ -105,7 +105,7 @@ def found() -> dict[tuple[Any, ...], Ending]:
 
 
 @pytest.fixture
-def looked_at_once(found: dict[tuple[Any, ...], Ending], monkeypatch: pytest.MonkeyPatch) -> None:
+def shared_probes(found: dict[tuple[Any, ...], Ending], monkeypatch: pytest.MonkeyPatch) -> None:
     """Reuse the probe results of the first worker, because all workers run on this machine."""
     ended = Prober._run_to_end
 
@@ -127,7 +127,7 @@ async def scorer(store: Store, server: Server) -> AsyncIterator[Scorer]:
         yield opened
 
 
-@pytest.mark.usefixtures("looked_at_once")
+@pytest.mark.usefixtures("shared_probes")
 async def test_built_program_stays_on_worker_for_later_run(workers: Workers, store: Store) -> None:
     server, program = await workers.start(), submission()
     async with scorer(store, server) as client:
@@ -142,7 +142,7 @@ async def test_built_program_stays_on_worker_for_later_run(workers: Workers, sto
     assert (after[MADE], (await read_metrics(server))[MADE]) == (2, 2)
 
 
-@pytest.mark.usefixtures("looked_at_once")
+@pytest.mark.usefixtures("shared_probes")
 async def test_program_lost_by_worker_is_built_again(workers: Workers, store: Store) -> None:
     first, program = await workers.start(), submission()
     async with scorer(store, first) as client:
@@ -156,7 +156,7 @@ async def test_program_lost_by_worker_is_built_again(workers: Workers, store: St
         assert (await read_metrics(second))[MADE] == 1
 
 
-@pytest.mark.usefixtures("looked_at_once")
+@pytest.mark.usefixtures("shared_probes")
 async def test_program_is_sent_with_job_if_worker_cache_is_too_small(workers: Workers, store: Store) -> None:
     server = await workers.start(room=100_000)
     async with scorer(store, server) as client:
@@ -164,7 +164,7 @@ async def test_program_is_sent_with_job_if_worker_cache_is_too_small(workers: Wo
     assert (await read_metrics(server)).get(MADE, 0) == 0
 
 
-@pytest.mark.usefixtures("looked_at_once")
+@pytest.mark.usefixtures("shared_probes")
 async def test_compile_error_on_worker_is_reported(workers: Workers, store: Store) -> None:
     server = await workers.start()
     async with scorer(store, server) as client:
@@ -258,7 +258,7 @@ SHARING = msgspec.structs.replace(
 )
 
 
-async def told(client: Client, there: Endpoint) -> tuple[str, bool]:
+async def run_and_check_due(client: Client, there: Endpoint) -> tuple[str, bool]:
     """Execute a job. Return its compile output, and whether a shared build of it is due."""
     result = await client.execute(there, SHARING)
     assert result.compile is not None
@@ -269,35 +269,38 @@ async def test_shared_build_runs_once_on_the_worker_and_later_jobs_use_it(worker
     server = await workers.start()
     async with sender() as client:
         there = known(server)
-        assert [await told(client, there) for _ in range(3)] == [
+        assert [await run_and_check_due(client, there) for _ in range(3)] == [
             ("none\n", False),
             ("none\n", True),
             ("none\n", False),
         ]
         await client.make(there, SHARED, lambda body: 60.0)
-        assert [await told(client, there) for _ in range(2)] == [("7\n", False)] * 2
+        assert [await run_and_check_due(client, there) for _ in range(2)] == [("7\n", False)] * 2
         await server.__aexit__(None, None, None)
         await workers.start(port=server.port)
-        lost = [await told(client, there) for _ in range(2)]
+        lost = [await run_and_check_due(client, there) for _ in range(2)]
         assert lost == [("none\n", False), ("none\n", True)], "it is forgotten, and made again"
         await client.make(there, SHARED, lambda body: 60.0)
-        assert await told(client, there) == ("7\n", False)
+        assert await run_and_check_due(client, there) == ("7\n", False)
 
 
 async def test_jobs_run_without_a_shared_build_that_fails(workers: Workers) -> None:
     server = await workers.start()
     async with sender() as client:
         there = known(server)
-        assert [await told(client, there) for _ in range(2)] == [("none\n", False), ("none\n", True)]
+        assert [await run_and_check_due(client, there) for _ in range(2)] == [
+            ("none\n", False),
+            ("none\n", True),
+        ]
         broken = msgspec.structs.replace(SHARED, build=_that_leaves("seven", "exit 1\n"))
         await client.make(there, broken, lambda body: 60.0)
-        assert [await told(client, there) for _ in range(3)] == [("none\n", False)] * 3
+        assert [await run_and_check_due(client, there) for _ in range(3)] == [("none\n", False)] * 3
 
 
 async def test_server_that_keeps_no_contents_gets_no_shared_build(engine: EmbeddedEngine) -> None:
     async with sender() as client, Server(engine, ServerOptions(port=0)) as server:
         there = known_server(EndpointReport(url=server.url))
-        assert [await told(client, there) for _ in range(3)] == [("none\n", False)] * 3
+        assert [await run_and_check_due(client, there) for _ in range(3)] == [("none\n", False)] * 3
 
 
 @pytest.mark.nightly
