@@ -645,7 +645,7 @@ class Selection(Value):
         Shard | None,
         CliOption(
             typed=str,
-            read=Shard.of,
+            read=Shard.parse,
             metavar="I/N",
             help="Only shard I of N: `report` makes one run of the folders of all shards.",
         ),

@@ -636,8 +636,8 @@ class _FirstPass:
     def _resume_from(self, index: DumpIndex, end: tuple[int, int]) -> None:
         """Continue from the results of an earlier pass over the first rows."""
         earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
-        reader.taken = NamedKeys(Keys.of(index.keys), index.names, index.problems)
-        self._ids, self._hashes = Keys.of(index.ids), bytearray(index.contents)
+        reader.taken = NamedKeys(Keys.from_stored(index.keys), index.names, index.problems)
+        self._ids, self._hashes = Keys.from_stored(index.ids), bytearray(index.contents)
         self.grown = GrownFrom(earlier_hash, end, len(reader.taken), dict(index.equal), index.counts.rows)
         reader.skip_earlier_submissions(len(reader.taken), index.equal)
         self.reader.passed_over.update(index.passed_over)

@@ -307,7 +307,7 @@ def _build_task(
     def blob(text: str) -> Blob:
         return Blob.of(text.encode("utf-8", "surrogatepass"))
 
-    problem = tests.of(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
+    problem = tests.add_to(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
     submission = Submission(key="apps", problem_id="apps", code=source, language="python")
     return AppsTask(problem=with_single_subtask(problem), submission=submission, cases=cases, total=total)
 

@@ -107,7 +107,7 @@ class Judge:
         """The maximum number of builds and batches that run at the same time."""
         return self._tests.slots
 
-    def but(
+    def with_options(
         self, *, deduplication: Deduplication | None = None, trusts: bool | None = None, **options: Any
     ) -> Judge:
         """Return a judge with the same engine and artifacts and with some settings changed.

@@ -151,7 +151,7 @@ class _UnbuiltProgram:
                 file = JobFile(name=file.name, content=build_script(self.program))
             self.ready = TrustedProgram(file=file, argv=(language.command, file.name))
         else:
-            if language.run() != (language.artifact_name,):
+            if language.run_command() != (language.artifact_name,):
                 raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_REMEDY)
             self.build_spec = trusted_build_spec(problem, self.program, kind, limits)
             file = JobFile(name=kind, content=Blob.of(""), executable=True)
@@ -363,7 +363,7 @@ class JudgingSetup:
         self.original_problem, self.language, self.options = problem, language, options
         self.problem = problem  # with the limits of the language
         if language is not None:
-            self.problem = msgspec.structs.replace(problem, limits=language.limits(problem.limits))
+            self.problem = msgspec.structs.replace(problem, limits=language.adjust_limits(problem.limits))
         self.stretched_problem = raise_cpu_limit(self.problem, options.borderline)  # with longer time limits
         self.checker_name = checker_name(problem)
         self.processes = SubmissionProcesses(
@@ -428,7 +428,7 @@ class JudgingSetup:
             output_only = problem.task_type is TaskType.OUTPUT_ONLY
             return PlanSubmission() if output_only else _UNUSED_PROGRAM, ()
         is_online_judge, harness_files = problem.options.online_judge, tuple[JobFile, ...]()
-        argv = language.run(memory=problem.limits.memory, online=is_online_judge)
+        argv = language.run_command(memory=problem.limits.memory, online=is_online_judge)
         if problem.options.line_buffered and language.syntax == "python":
             argv = (argv[0], "-u", *argv[1:])
         if problem.options.integer_digits and language.command == "python3":

@@ -136,7 +136,7 @@ class Sources:
         return BuildSpec(
             kind=SUBMISSION,
             output=language.artifact_name,
-            command=language.build(
+            command=language.build_command(
                 [*([grader] if grader else []), name, *units],
                 language.artifact_name,
                 self._standard,
@@ -146,7 +146,7 @@ class Sources:
             control=_control_source(language),
             limits=self._limits,
             refusals=language.refusals,
-            precompile=() if files else language.precompile(WRAPPER, HEADER, self._standard),
+            precompile=() if files else language.precompile_command(WRAPPER, HEADER, self._standard),
             shared="" if files or language.command not in DRIVERS else grader,
         )
 
@@ -197,7 +197,7 @@ def trusted_build_spec(
     return BuildSpec(
         kind=kind,
         output=kind + _PROGRAM,
-        command=language.build(
+        command=language.build_command(
             units, kind + _PROGRAM, problem.cpp_standard if language.command == "g++" else ""
         ),
         sources=(*other_sources, main_source),

@@ -91,7 +91,7 @@ class Language(Value, frozen=True, kw_only=True):
             ]
         )
 
-    def build(
+    def build_command(
         self,
         sources: Sequence[str],
         output: str,
@@ -111,7 +111,9 @@ class Language(Value, frozen=True, kw_only=True):
         """
         return self._fill_template(self.build_template, sources, output, standard, tool, extra)
 
-    def precompile(self, header: str, output: str, standard: str = "", *, tool: str = "") -> tuple[str, ...]:
+    def precompile_command(
+        self, header: str, output: str, standard: str = "", *, tool: str = ""
+    ) -> tuple[str, ...]:
         """Return the command that precompiles a header for builds with the same flags.
 
         Args:
@@ -122,7 +124,9 @@ class Language(Value, frozen=True, kw_only=True):
         """
         return self._fill_template(self.precompile_template, (header,), output, standard, tool, ())
 
-    def run(self, tool: str = "", memory: int | None = None, *, online: bool = False) -> tuple[str, ...]:
+    def run_command(
+        self, tool: str = "", memory: int | None = None, *, online: bool = False
+    ) -> tuple[str, ...]:
         """Return the command that runs a program.
 
         `tool`: path of the interpreter in the engine's toolchain. `memory`: the problem's limit, in bytes.
@@ -137,7 +141,7 @@ class Language(Value, frozen=True, kw_only=True):
             for argument in lists.get(item, (item,))
         )
 
-    def limits(self, limits: Limits) -> Limits:
+    def adjust_limits(self, limits: Limits) -> Limits:
         """Return the limits of one test for programs in this language."""
         return msgspec.structs.replace(
             limits,

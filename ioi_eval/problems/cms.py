@@ -255,7 +255,7 @@ class Cms(DeclaredFormat[CmsHeader]):
         has_parts = (folder / "tests").is_dir() and (folder / "subtasks").is_dir()
         return has_parts or super().looks_like_package(folder)
 
-    def problem(self, folder: Path, where: str, header: CmsHeader, faults: Faults) -> Problem:
+    def read_problem(self, folder: Path, where: str, header: CmsHeader, faults: Faults) -> Problem:
         problem_id = self.read_id(folder, where, header, faults)
         task = header.task_type
         params = read_params(header, task, faults)
@@ -502,7 +502,9 @@ def find_checker(
     """Return the checker: from the key `checker`, else from `output_eval`, else from the package's files."""
     # The fields are empty if `checker` is missing or is only a kind.
     values = header.raw_value("checker")
-    checker_keys = CheckerKeys.of(header.fields_under("checker", values if isinstance(values, dict) else {}))
+    checker_keys = CheckerKeys.from_fields(
+        header.fields_under("checker", values if isinstance(values, dict) else {})
+    )
     checker_keys.check_keys()
     kind = _checker_kind(header, checker_keys, params, bool(sources), task)
     checker = Checker(
@@ -663,13 +665,13 @@ def _read_group_row(name: str, row: dict[str, Any] | list[Any], header: Fields, 
     prefix = f"{_SUBTASK_PARAMETERS}.{name}"
     if isinstance(row, dict):
         values = {str(key): value for key, value in row.items() if value is not None}
-        group_keys = GroupKeys.of(header.fields_under(prefix, values))
+        group_keys = GroupKeys.from_fields(header.fields_under(prefix, values))
         group_keys.check_keys()
         return _make_group(name, group_keys, defaults)
     if defaults.score_type is not ScoreType.GROUP_THRESHOLD and isinstance(row[-1], str):
         row = row[:2]  # the third value is a name, which has no effect
     values = dict(zip(("points", "tests", "threshold"), row, strict=False))
-    return _make_group(name, _GroupRow.of(header.fields_under(prefix, values)), defaults)
+    return _make_group(name, _GroupRow.from_fields(header.fields_under(prefix, values)), defaults)
 
 
 def _make_group(name: str, keys: SubtaskKeys | GroupKeys, defaults: Subtask) -> _Group:

@@ -430,7 +430,7 @@ def _unusable_programs(problem: Problem, where: str) -> Iterator[InputError]:
     for kind, program in programs.items():
         if program and program.sources:
             language, file = find(program.language), program.sources[0].name
-            if language.syntax != "python" and language.run() != (language.artifact_name,):
+            if language.syntax != "python" and language.run_command() != (language.artifact_name,):
                 message, remedy = f"a {kind} in {language.name} cannot be run", "Write it in C++ or Python"
                 yield InputError(message, where=f"{where}/{file}", remedy=remedy)
 

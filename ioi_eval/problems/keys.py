@@ -91,7 +91,7 @@ class Keys(Fields):
     ignored: ClassVar[tuple[str, ...]] = ()  # keys of the format that cannot change a score
 
     @classmethod
-    def of(cls, fields: Fields) -> Self:
+    def from_fields(cls, fields: Fields) -> Self:
         """Return the object of these fields."""
         return cls(fields.values, fields.file, fields._policy, fields._prefix, fields._row)
 
@@ -307,7 +307,9 @@ def choice_key(
 
 def object_key(kind: type[K], meaning: str, if_missing: str = "no such settings", **more: Any) -> Key[K]:
     """Declare an object with declared keys. It is empty if it is missing."""
-    return Key(lambda fields, name, _: kind.of(fields.read_object(name)), None, meaning, if_missing, **more)
+    return Key(
+        lambda fields, name, _: kind.from_fields(fields.read_object(name)), None, meaning, if_missing, **more
+    )
 
 
 # --- limits ------------------------------------------------------------------------------------------

@@ -156,14 +156,14 @@ class DeclaredFormat(PackageFormat, Generic[K]):
             return None
         header = self.keys(values, self.header, faults)
         header.check_keys()
-        return self.problem(folder, where, header, faults)
+        return self.read_problem(folder, where, header, faults)
 
     def read_header(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
         """Return the header's content, or None after a fault."""
         return read_mapping(folder, self.header, faults)
 
     @abstractmethod
-    def problem(self, folder: Path, where: str, header: K, faults: Faults) -> Problem:
+    def read_problem(self, folder: Path, where: str, header: K, faults: Faults) -> Problem:
         """Return the problem that the package describes, and add faults to `faults`."""
 
     def read_id(self, folder: Path, where: str, header: K, faults: Faults) -> str:

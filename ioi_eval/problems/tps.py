@@ -122,7 +122,7 @@ class Tps(DeclaredFormat[TpsHeader]):
         header = self.read_header(folder, Faults("")) if super().looks_like_package(folder) else None
         return header is not None and "type" in header and "task_type" not in header
 
-    def problem(self, folder: Path, where: str, header: TpsHeader, faults: Faults) -> Problem:
+    def read_problem(self, folder: Path, where: str, header: TpsHeader, faults: Faults) -> Problem:
         task = header.type
         graders = _read_graders(folder, header, task)
         checker = _find_checker(folder, header, task)
@@ -234,7 +234,9 @@ def _read_subtasks(folder: Path, tests: tuple[str, ...], faults: Faults) -> tupl
         return ()
     subtask_fields = Fields(values, _SUBTASKS, faults).read_object("subtasks")
     mapping = _read_mapping(folder, tuple(subtask_fields.values), tests, faults)
-    keys_by_name = {name: SubtaskKeys.of(subtask_fields.read_object(name)) for name in subtask_fields.values}
+    keys_by_name = {
+        name: SubtaskKeys.from_fields(subtask_fields.read_object(name)) for name in subtask_fields.values
+    }
     for keys in keys_by_name.values():
         keys.check_keys()
     subtasks = list[Subtask]()
@@ -308,7 +310,7 @@ def _read_solution(
     folder: Path, name: str, solution_fields: Fields, task: TaskType, tests: tuple[str, ...], faults: Faults
 ) -> Solution | None:
     """Return a solution, or None after a fault or a note."""
-    keys = SolutionKeys.of(solution_fields.read_object(name))
+    keys = SolutionKeys.from_fields(solution_fields.read_object(name))
     if not isinstance(solution_fields.values[name], dict | None):
         return None  # already reported
     if not name.isprintable() or not stays_in_folder(name):

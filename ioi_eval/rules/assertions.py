@@ -82,7 +82,7 @@ class Asserted(NamedTuple):
     cases: tuple[Case, ...]
     checker: Checker
 
-    def of(self, problem: Problem, blob: Callable[[str], Blob]) -> Problem:
+    def add_to(self, problem: Problem, blob: Callable[[str], Blob]) -> Problem:
         """Return the problem with these tests; `blob` stores a test's text."""
         tested = with_cases(problem, Cases(cases=self.cases, function=self.function), blob)
         return replace(tested, checker=self.checker)

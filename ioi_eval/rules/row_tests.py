@@ -63,7 +63,7 @@ def with_tests(
         CasesError: if there are no tests or they cannot be parsed.
     """
     tests = read_tests(written, function, setup=setup)
-    return tests.of(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
+    return tests.add_to(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
 
 
 def read_tests(tests: Any, function: str = "", *, setup: str = "") -> Cases | Asserted:

@@ -25,7 +25,7 @@ class Shard(Value):
             raise InputError(f"the shard {self} does not exist", field="shard", remedy=remedy)
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def parse(cls, text: str) -> Self:
         """Return the shard in a text such as `1/4`. Raises InputError for other texts."""
         if (form := _FORM.fullmatch(text.strip())) is None:
             remedy = "Give I/N with I from 1 to N, such as 1/4"

@@ -134,7 +134,7 @@ async def run(
     """
     _check_author(author)
     folder = out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(author_name(author))}"
-    setup = RunSetup.of(folder, engine, options, store, on_event)
+    setup = RunSetup.create(folder, engine, options, store, on_event)
     call = _RunCall(problems, author, Secret(key), budget, asking or Asking(), setup)
     if isinstance(author, ModelOptions):  # refused before problems are fetched
         from ioi_eval.generate.chat import check_model

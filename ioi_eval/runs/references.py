@@ -142,7 +142,7 @@ async def judge_references(
         return with_time_factor(problem, timing.factor)
 
     selections = [
-        _SelectedSolutions.of(label, problem, solutions, most) for label, problem in problems.items()
+        _SelectedSolutions.select(label, problem, solutions, most) for label, problem in problems.items()
     ]
     submissions = {
         submission.key: submission for selection in selections for submission in selection.submissions()
@@ -217,7 +217,7 @@ async def check_references(
     setup.on_event(ReferencesStarted(most=options.most, problems=len(problems)))
     async with open_judge(setup, problems.packages) as (judge, workers):
         outcomes = await judge_references(
-            judge.but(trusts=True),
+            judge.with_options(trusts=True),
             problems,
             problems.references,
             store=setup.store,
@@ -257,7 +257,7 @@ class _SelectedSolutions(Value):
     note: str = ""
 
     @classmethod
-    def of(
+    def select(
         cls,
         label: str,
         problem: Problem,

@@ -153,20 +153,20 @@ async def score_dump(
     """
     with dump_paths(dumps) as dump_files:
         paths, audit = tuple(map(dump_name, dump_files)), None if trust is None else read_audit(trust)
-        setup = RunSetup.of(out or _default_folder(paths[0], selection), engine, options, store, on_event)
-        rows = Rows.of(dump_files, reading, selection, problems, setup)
+        setup = RunSetup.create(out or _default_folder(paths[0], selection), engine, options, store, on_event)
+        rows = Rows.create(dump_files, reading, selection, problems, setup)
         with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded:
-            dump = (beginning := rows.beginning(loaded, setup)) or read_dump(rows, loaded, setup)
+            dump = (beginning := rows.open_beginning(loaded, setup)) or read_dump(rows, loaded, setup)
             setup.on_event(RowsUnderstood(rows=dump.info.understood))
             usable, reference_outcomes = await check_references(loaded, references, setup)
             if usable is not loaded:
-                dump = (beginning := rows.beginning(usable, setup)) or rows.open_dump(usable)
+                dump = (beginning := rows.open_beginning(usable, setup)) or rows.open_dump(usable)
             result_settings = {**(references.result_settings if references else {}), **setup.result_settings}
             limit = rows.selection.limit
             arguments: dict[str, Any] = {"dumps": list(paths), "problems": source_name(problems)}
             arguments |= {} if limit is None else {LIMIT: limit}
             settings = {**arguments, **_report_settings(dump, reference_outcomes, references)}
-            work = rows.work(dump, usable, result_settings, settings)
+            work = rows.make_work(dump, usable, result_settings, settings)
             if beginning is None:
                 call_summary = await judge_work(work, setup)
                 write_index(setup.folder, dump.index)
@@ -331,7 +331,7 @@ class Rows(NamedTuple):
     others: tuple[str, ...] = ()  # files in the dumps' folders that are not dumps
 
     @classmethod
-    def of(
+    def create(
         cls,
         dumps: Sequence[str | Path | RowFile],
         reading: DumpOptions | None,
@@ -385,7 +385,7 @@ class Rows(NamedTuple):
             field="selection.problems" if wanted_problems else "",
         )
 
-    def beginning(self, problems: Problems, setup: RunSetup) -> Dump | None:
+    def open_beginning(self, problems: Problems, setup: RunSetup) -> Dump | None:
         """Return the beginning of a large dump, to judge it before the rest is read.
 
         `None` means that the dump is small, or that the run is continued.
@@ -394,7 +394,7 @@ class Rows(NamedTuple):
             return None
         return open_first_rows(self.places, problems, self.reading, self.selection)
 
-    def work(
+    def make_work(
         self, dump: Dump, problems: Problems, result_settings: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> Work:
         """Return the work for a dump.
@@ -472,13 +472,13 @@ def forecast_dump(
 ) -> Forecast:
     """Return how much `score_dump` with the same arguments would judge. Raises the same InputErrors."""
     with dump_paths(dumps) as named:
-        setup = RunSetup.of(
+        setup = RunSetup.create(
             out or _default_folder(dump_name(named[0]), selection), engine, options, store, ignore
         )
-        rows = Rows.of(named, reading, selection, problems, setup)
+        rows = Rows.create(named, reading, selection, problems, setup)
         with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded:
             dump = rows.open_dump(loaded)
-            work = rows.work(dump, loaded, setup.result_settings, {})
+            work = rows.make_work(dump, loaded, setup.result_settings, {})
             with open_journal(work, setup) as journal:
                 again = supersede_outdated_results(work, journal)
                 new_submissions, empty_count = _unjudged_submissions(work, journal)

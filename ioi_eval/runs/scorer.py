@@ -113,7 +113,7 @@ class Scorer:
 
     def judge_with(self, *, all_tests: bool, borderline: Borderline | None, echo: int = 0) -> Judge:
         """Return a judge with other options, which shares the engine and the built programs."""
-        return self.judge.but(all_tests=all_tests, borderline=borderline, echo=echo)
+        return self.judge.with_options(all_tests=all_tests, borderline=borderline, echo=echo)
 
     async def prepare(self, problem: Problem) -> None:
         """Build the problem's checker and manager. Raises ProgramBroken if one of them does not compile."""
@@ -134,7 +134,7 @@ class Scorer:
             JudgeFailure: The judge itself failed.
         """
         _refuse_another_problem(problem, submission)
-        judge = self.judge if deduplication is None else self.judge.but(deduplication=deduplication)
+        judge = self.judge if deduplication is None else self.judge.with_options(deduplication=deduplication)
         with track_submission(submission.key, problem.id):
             return await judge.judge(problem, submission)
 

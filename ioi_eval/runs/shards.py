@@ -47,7 +47,7 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
     """
     infos = {folder: read_info(folder) for folder in folders if folder.is_dir()}
     shards = [
-        ShardFolder(folder, info, Shard.of(info.shard))
+        ShardFolder(folder, info, Shard.parse(info.shard))
         for folder in folders
         if (info := infos.get(folder)) is not None and info.shard and not info.merged
     ]

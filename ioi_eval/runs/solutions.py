@@ -143,11 +143,11 @@ async def validate(
         _refuse_columns(column, scale, reading or DumpOptions())
     folder = out or Path("runs") / f"validate-{run_name(source_name(solutions))}"
     options = msgspec.structs.replace(options or RunOptions(), all_tests=all_tests)
-    setup = RunSetup.of(folder, engine, options, store, on_event)
+    setup = RunSetup.create(folder, engine, options, store, on_event)
     if problems is None:
         planning = _plan_packages(solutions, choice, most, selection, setup)
     else:
-        rows = Rows.of([str(solutions)], reading, selection, problems, setup)
+        rows = Rows.create([str(solutions)], reading, selection, problems, setup)
         planning = _plan_file(rows, problems, choice, column, scale, setup)
     with planning as plan:
         call = await judge_work(plan.work, setup)
@@ -214,7 +214,7 @@ def _plan_file(
         }
         yield _ValidationPlan(
             work=msgspec.structs.replace(
-                rows.work(dump, loaded_problems, setup.result_settings, report_settings), trusted=True
+                rows.make_work(dump, loaded_problems, setup.result_settings, report_settings), trusted=True
             ),
             cases=reference_scores.cases,
             note=". ".join(
@@ -449,7 +449,7 @@ async def calibrate(
     with open_problem_source(problems, choice, setup.store) as loaded_problems:
         async with open_judge(setup) as (judge, _):
             return await _measure_solutions(
-                loaded_problems, judge.but(trusts=True), reach, asyncio.Semaphore(at_once), on_event
+                loaded_problems, judge.with_options(trusts=True), reach, asyncio.Semaphore(at_once), on_event
             )
 
 

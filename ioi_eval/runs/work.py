@@ -126,7 +126,7 @@ class RunSetup(NamedTuple):
     on_event: OnEvent
 
     @classmethod
-    def of(
+    def create(
         cls,
         folder: str | Path,
         engine: AnyEngine | None,
@@ -248,13 +248,13 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             if work.check is not None:
                 await work.check(judge)
             if work.trusted:
-                judge = judge.but(trusts=True)
+                judge = judge.with_options(trusts=True)
             deduplication = Deduplication(find_result) if setup.options.share else None
             limited = create_time_limits(judge, setup, journal).with_limits
             if work.on_settle_available is not None:
                 work.on_settle_available(journal.settle)
             call_summary = await judge_all(
-                judge.but(deduplication=deduplication),
+                judge.with_options(deduplication=deduplication),
                 work.problems,
                 work.submissions.skip_done_submissions(journal.done)
                 if isinstance(work.submissions, Dump)
@@ -307,7 +307,7 @@ async def describe_problems(
         with contextlib.suppress(JudgeFailure):  # no limit could be measured; rows have the reason
             limit_problem = limited if name in tried_problems else None
             problem = await limit_problem(problem) if limit_problem else with_time_factor(problem, factor)
-        tasks[name] = Task.of(problem, sha256)
+        tasks[name] = Task.from_problem(problem, sha256)
     if tasks != tasks_before:
         write_tasks(setup.folder, tasks)
     people_before = read_people(setup.folder)
@@ -427,7 +427,9 @@ def create_time_limits(judge: Judge, setup: RunSetup, journal: ResultLog) -> Tim
         setup.on_event(LimitMeasured(limit=limit))
 
     factor = setup.options.timing.factor
-    return TimeLimits(judge.but(trusts=True), limits, store_limit, others=reused_limits, factor=factor)
+    return TimeLimits(
+        judge.with_options(trusts=True), limits, store_limit, others=reused_limits, factor=factor
+    )
 
 
 # --- outdated results of earlier calls ---------------------------------------------------------------

@@ -36,7 +36,7 @@ class Packed(Collection[bytes]):
         self._mask = _MIN_SLOTS - 1
 
     @classmethod
-    def of(cls, stored: PackedContent) -> Self:
+    def from_stored(cls, stored: PackedContent) -> Self:
         """Return the set with a stored content."""
         packed = cls()
         packed._content = bytearray(stored.content)
@@ -107,10 +107,10 @@ class Keys(Collection[str]):
             self.add(string)
 
     @classmethod
-    def of(cls, stored: PackedContent) -> Self:
+    def from_stored(cls, stored: PackedContent) -> Self:
         """Return the set with a stored content."""
         keys = cls()
-        keys.packed = Packed.of(stored)
+        keys.packed = Packed.from_stored(stored)
         return keys
 
     def find(self, string: str) -> int:

@@ -53,7 +53,7 @@ class Task(Value, kw_only=True):
     document: str = ""  # file name of the statement's PDF
 
     @classmethod
-    def of(cls, problem: Problem, sha256: str) -> Self:
+    def from_problem(cls, problem: Problem, sha256: str) -> Self:
         """Return the description of a problem."""
         content = b"" if problem.statement is None else problem.statement.read()
         try:

@@ -230,7 +230,7 @@ async def test_checker_that_also_fails_on_the_answer_is_a_judge_failure(scorer: 
 async def test_huge_result_in_assertion_is_never_unscored(scorer: Scorer) -> None:
     """Its answer is the assertion, which is no result: no other output showed that the checker works."""
     asserted = read_assertions("def check(candidate):\n    assert set(candidate(3)) == {1}\n", "f")
-    problem = asserted.of(PROBLEM, Blob.of)
+    problem = asserted.add_to(PROBLEM, Blob.of)
     checker = msgspec.structs.replace(problem.checker, limits=Limits(memory=64 << 20))
     problem = msgspec.structs.replace(problem, checker=checker)
     code = "def f(n):\n    return range(10 ** 18)\n"

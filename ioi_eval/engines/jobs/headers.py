@@ -145,7 +145,7 @@ def empty_spec(language: Language, standard: str = "", tool: str = "") -> BuildS
         sources=(empty,),
         control=empty,
         limits=BuildLimits(),
-        precompile=language.precompile(WRAPPER, HEADER, standard, tool=tool),
+        precompile=language.precompile_command(WRAPPER, HEADER, standard, tool=tool),
     )
 
 

@@ -196,8 +196,10 @@ class Contest:
         self.language = language
         self.started = clock() if started is None else started
         self._latest = 0.0
-        self._judge = judge.but(in_order=True, echo=0)
-        self._sample_judge = self._judge.but(show=True, echo=self.rules.output_bytes, borderline=None)
+        self._judge = judge.with_options(in_order=True, echo=0)
+        self._sample_judge = self._judge.with_options(
+            show=True, echo=self.rules.output_bytes, borderline=None
+        )
         spoken = allowed_languages(self.rules, participants)
         self.languages = spoken if languages is None else spoken & {*languages}
         self._participants: dict[str, _Participant] = {}

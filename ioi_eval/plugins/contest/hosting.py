@@ -128,7 +128,7 @@ async def open_contest(
     """
     # A contest cannot wait until an old compiler is available again. Each row names its compiler.
     checked_options = msgspec.structs.replace(_check_options(options or RunOptions()), accept_compiler=True)
-    rules, setup = rules or Rules(), RunSetup.of(out, engine, checked_options, store, on_event)
+    rules, setup = rules or Rules(), RunSetup.create(out, engine, checked_options, store, on_event)
     languages = allowed_languages(rules, participants)  # raises before anything is opened
     with open_problem_source(source, choice, setup.store) as problems:
         if not problems:

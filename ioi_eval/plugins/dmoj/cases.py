@@ -63,7 +63,7 @@ class CaseReader:
         self._batch_count = 0
         self._unanswered: list[Fields] = []  # cases without an answer to compare with
 
-    def read(self) -> tuple[Subtask, ...]:
+    def read_subtasks(self) -> tuple[Subtask, ...]:
         """Read all cases, and return the subtasks."""
         pretests = self._read_parts(PRETESTS) if self._header.has_field(PRETESTS) else []
         parts = [*(part._replace(points=0.0) for part in pretests), *self._read_parts(CASES)]
@@ -103,7 +103,7 @@ class CaseReader:
         if "batched" not in own:
             return _Part("", points, (self._read_case(fields, points, own, batch=0, stops=False),))
         self._batch_count += 1
-        CaseKeys.of(fields).check_keys(list(own))
+        CaseKeys.from_fields(fields).check_keys(list(own))
         number, cases = self._batch_count, own["batched"]
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Mapping) for case in cases):
             fields.report_fault("batched", "not a list of cases", CASE_EXAMPLE)
@@ -151,14 +151,14 @@ class CaseReader:
             batch: The number of its batch, or 0.
             stops: If the case fails, DMOJ's judge skips the later cases of the batch.
         """
-        CaseKeys.of(fields).check_keys(list(own))
+        CaseKeys.from_fields(fields).check_keys(list(own))
         if "batched" in own:
             fields.report_fault("batched", "a batch in a batch", "Move it to the top of the file")
         position = len(self.tests)
         name = str(position + 1)
         if fields.has_field("generator"):
             fields = self._generate_case(fields, name)
-        keys = CaseKeys.of(fields)
+        keys = CaseKeys.from_fields(fields)
         memory_kib = keys.memory_limit if keys.has_field("memory_limit") else None
         self.limits.add(
             (None if keys.time_limit is None else read_time_limit(keys, "time_limit"), memory_kib)
@@ -187,7 +187,7 @@ class CaseReader:
         paths = {key: f"{_GENERATED}/{name}.{key}" for key in ("in", "out")}
         generator = fields.raw_value("generator")
         values = generator if isinstance(generator, Mapping) else {"files": generator}
-        keys = GeneratorKeys.of(fields.fields_under("generator", values))
+        keys = GeneratorKeys.from_fields(fields.fields_under("generator", values))
         check_program_keys(keys)
         if self._folder is not None:
             args = fields.raw_value("generator_args") or keys.args or []
@@ -241,7 +241,7 @@ def _find_archive_cases(
     header: DmojHeader, files: PackageFiles, values: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield the cases that the names of the archive's files describe, in the order of their numbers."""
-    keys = ArchiveKeys.of(header.fields_under(CASES, values))
+    keys = ArchiveKeys.from_fields(header.fields_under(CASES, values))
     keys.check_keys()
     if not header.raw_value("archive"):
         remedy = "Name the archive whose files are the cases, or list the cases"

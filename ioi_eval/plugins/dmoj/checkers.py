@@ -56,7 +56,7 @@ def read_case_checker(fields: Fields) -> CaseChecker:
     checker = fields.raw_value("checker") or STANDARD
     if isinstance(checker, str):
         return CaseChecker(checker, {})
-    keys = CheckerKeys.of(fields.read_object("checker"))
+    keys = CheckerKeys.from_fields(fields.read_object("checker"))
     keys.check_keys()
     args = keys.args or {}
     if not isinstance(args, Mapping):

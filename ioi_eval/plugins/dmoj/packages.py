@@ -32,7 +32,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
     keys = DmojHeader
     rank = 60
 
-    def problem(self, folder: Path, where: str, header: DmojHeader, faults: Faults) -> Problem:
+    def read_problem(self, folder: Path, where: str, header: DmojHeader, faults: Faults) -> Problem:
         problem_id = self.read_id(folder, where, header, faults)
         if header.has_field("interactive") and header.has_field("signature_grader"):
             header.report_fault("interactive", "there is also a signature_grader", "Remove one of the two")
@@ -47,7 +47,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
         files = PackageFiles(folder, header)
         interactor = read_program(folder, header.interactive) if is_interactive else None
         reader = CaseReader(header, files, problem_id)
-        subtasks = reader.read()
+        subtasks = reader.read_subtasks()
         max_points = max(reader.points.values(), default=0.0) or 1.0
         if any(checker.name == "linecount" for checker in reader.checkers.values()):
             sentence = (
@@ -99,7 +99,7 @@ class Dmoj(DeclaredFormat[DmojHeader]):
             return None
         header = DmojHeader(values, HEADER, faults)
         reader = CaseReader(header, PackageFiles(folder, header), folder.name, folder)
-        reader.read()
+        reader.read_subtasks()
         if not reader.generated_tests and not faults.errors:
             remedy = "Its tests are in the package already"
             faults.report("no case has a generator", HEADER, field="generator", remedy=remedy)

@@ -32,7 +32,7 @@ _SIGNATURE_DEFINITION = "#define SIGNATURE_GRADER\n"  # the first line of all so
 
 def read_program(folder: Path, fields: Fields) -> Manager | None:
     """Return an interactor, a checker or a generator, or None after a fault."""
-    keys = ProgramKeys.of(fields)
+    keys = ProgramKeys.from_fields(fields)
     kind = keys.type
     check_program_keys(keys)
     files = keys.files

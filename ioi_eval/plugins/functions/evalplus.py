@@ -48,7 +48,7 @@ class _EvalPlusBenchmark(Benchmark):
         row = tables.main[candidate.rows[0]]
 
         def finish(problem: Problem) -> Problem:
-            return read_evalplus_test(row.read_text("test"), row.read_text("entry_point", "")).of(
+            return read_evalplus_test(row.read_text("test"), row.read_text("entry_point", "")).add_to(
                 problem, contents.store
             )
 
@@ -141,7 +141,7 @@ class EvalPlus(_EvalPlusBenchmark):
                 comparison=comparison,
             )
             checker = make_python_checker(READ_VALUES + source, decides=True)
-            return Asserted(function, cases, checker).of(problem, contents.store)
+            return Asserted(function, cases, checker).add_to(problem, contents.store)
 
         return self.problem_of_row(
             row,

@@ -138,7 +138,7 @@ class Italy(DeclaredFormat[ItalyHeader]):
             return None
         return {**{new: values[name] for new, name in _OLD_NAMES.items() if name in values}, **values}
 
-    def problem(self, folder: Path, where: str, header: ItalyHeader, faults: Faults) -> Problem:
+    def read_problem(self, folder: Path, where: str, header: ItalyHeader, faults: Faults) -> Problem:
         problem_id = self.read_id(folder, where, header, faults)
         manager = _find_program(folder, _MANAGERS, faults)
         has_files = header.output_only_testcases or header.output_optional_testcases

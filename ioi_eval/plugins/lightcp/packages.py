@@ -142,7 +142,7 @@ class LightCp(DeclaredFormat[LightCpHeader]):
     def looks_like_package(self, folder: Path) -> bool:
         return super().looks_like_package(folder) and (folder / _TESTS).is_dir()
 
-    def problem(self, folder: Path, where: str, header: LightCpHeader, faults: Faults) -> Problem:
+    def read_problem(self, folder: Path, where: str, header: LightCpHeader, faults: Faults) -> Problem:
         is_interactive = header.type == "interactive"
         if header.type not in ("default", "interactive"):
             header.report_fault(
@@ -204,7 +204,7 @@ def _list_cases(header: LightCpHeader) -> Iterator[_Case]:
         return
     first_number = 1
     for index, values in enumerate(subtasks):
-        subtask = SubtaskKeys.of(header.fields_under(f"subtasks.{index}", values))
+        subtask = SubtaskKeys.from_fields(header.fields_under(f"subtasks.{index}", values))
         subtask.check_keys()
         if not subtask.has_field("n_cases"):
             yield from _read_listed_cases(header, subtask)
@@ -224,7 +224,7 @@ def _read_listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[
         subtask.report_fault("cases", "neither n_cases nor a list of cases", remedy)
         return
     for index, values in enumerate(cases):
-        case = CaseKeys.of(subtask.fields_under(f"cases.{index}", values))
+        case = CaseKeys.from_fields(subtask.fields_under(f"cases.{index}", values))
         case.check_keys()
         yield _Case(case.input, case.output, *_read_limits(header, subtask, case))
 

@@ -97,7 +97,7 @@ class Polygon(PackageFormat):
 
     def read(self, folder: Path, where: str, faults: Faults) -> Problem | None:
         root = _parse_header(folder, faults)
-        return None if root is None else _Reader(folder, root, faults).problem(where)
+        return None if root is None else _Reader(folder, root, faults).read_problem(where)
 
     def read_generation(self, folder: Path, faults: Faults) -> TestGeneration | None:
         root = _parse_header(folder, faults)
@@ -196,7 +196,7 @@ class _Reader:
     def __init__(self, folder: Path, root: Element, faults: Faults) -> None:
         self._folder, self._root, self._faults = folder, root, faults
 
-    def problem(self, where: str) -> Problem | None:
+    def read_problem(self, where: str) -> Problem | None:
         """Return the problem. None if problem.xml has no testset."""
         if (judging := self._find_judging()) is None:
             return None

@@ -367,7 +367,7 @@ class _Program:
         if self._is_script:
             return None
         name = self.language.artifact_name
-        command = self.language.build((self._main,), name, tool=self._builder)
+        command = self.language.build_command((self._main,), name, tool=self._builder)
         return Job(
             files=(
                 *self._program_files(),
@@ -382,7 +382,7 @@ class _Program:
     def run_job(self, stdin: str, program: tuple[JobFile, ...]) -> Job:
         command: tuple[str, ...] = (self._runner, self._main)
         if not self._is_script:
-            command = self.language.run(self._runner, self._memory)
+            command = self.language.run_command(self._runner, self._memory)
         started = command[0] if command[0].startswith("/") else f"./{command[0]}"
         line = f"exec {shlex.join((started, *command[1:]))} < {_STDIN}\n"
         return Job(

@@ -136,7 +136,7 @@ class _RuleReader:
             group.fields.report_fault(
                 "grading", f"{format_value(grading)} is not supported", "Expected default or custom"
             )
-        LegacyGroupKeys.of(group.fields).check_keys(sorted(group.own))
+        LegacyGroupKeys.from_fields(group.fields).check_keys(sorted(group.own))
         if uses_custom_grader(group):  # its flags are for the package's grader
             return
         for flag in dict.fromkeys(group.grader_flags):

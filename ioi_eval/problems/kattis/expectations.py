@@ -60,7 +60,7 @@ class PackageRules:
                 entry = entries.fields_under(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
             self._by_pattern[pattern] = self._read(entry, faults)
 
-    def of(self, place: str) -> Expected:
+    def find_expected(self, place: str) -> Expected:
         """Return the expected results of a path below submissions/, such as accepted/best.py."""
         entries = [entry for pattern, entry in self._by_pattern.items() if _matches(pattern, place)]
         verdict_rules = [rule for entry in entries for rule in entry.test_keywords]

@@ -38,7 +38,7 @@ def check_settings(root: DataGroup, faults: Faults, *, scoring: bool) -> None:
             elif key in _SCORE_KEYS and not can_have_score:
                 remedy = "Use it only in scoring problems, in secret/ and its direct groups"
                 group.fields.report_fault(key, "it has no effect here", remedy)
-        GroupKeys.of(group.fields).check_keys(sorted(group.own - _STATIC_KEYS), unknown)
+        GroupKeys.from_fields(group.fields).check_keys(sorted(group.own - _STATIC_KEYS), unknown)
 
 
 def read_max_scores(root: DataGroup, *, by_validator: bool) -> Scoring:

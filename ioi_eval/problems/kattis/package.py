@@ -61,7 +61,7 @@ class Kattis(DeclaredFormat[KattisHeader]):
     rank = 20
     folders = ("data", "graders", "include", "output_validator", "output_validators", "submissions")
 
-    def problem(self, folder: Path, where: str, header: KattisHeader, faults: Faults) -> Problem:
+    def read_problem(self, folder: Path, where: str, header: KattisHeader, faults: Faults) -> Problem:
         version = header.raw_value("problem_format_version")
         is_newer = isinstance(version, str) and version in NEWER_VERSIONS
         if not is_newer:

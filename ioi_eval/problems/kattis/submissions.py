@@ -72,7 +72,7 @@ def read_solutions(
     """
     for path in list_visible_paths((folder / "submissions").glob("*/*")):
         package_path = path.relative_to(folder).as_posix()
-        expected = rules.of(package_path.removeprefix("submissions/"))
+        expected = rules.find_expected(package_path.removeprefix("submissions/"))
         if path.is_dir():
             program = _read_solution_folder(path, package_path, expected.entrypoint, faults)
         else:

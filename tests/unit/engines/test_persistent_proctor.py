@@ -326,7 +326,7 @@ async def test_persistent_proctor_accepts_sources_like_build(
         shelf = Store(tmp_path / f"{waiting}")
         engine = EmbeddedEngine(store=store, slots=1, waiting=waiting)
         async with Scorer(engine, store=shelf) as scorer:
-            judge = scorer.judge.but(deduplication=Deduplication())
+            judge = scorer.judge.with_options(deduplication=Deduplication())
             found.append(
                 {name: told(await judge.judge(SMALL, python(source))) for name, source in sources.items()}
             )

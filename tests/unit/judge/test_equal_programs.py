@@ -33,7 +33,7 @@ async def results(
 ) -> list[SubmissionResult | BaseException]:
     problems = of if isinstance(of, list) else [of] * len(submissions)
     async with Scorer(engine) as scorer:
-        judge = scorer.judge.but(deduplication=Deduplication())
+        judge = scorer.judge.with_options(deduplication=Deduplication())
         both = zip(problems, submissions, strict=True)
         return await asyncio.gather(*(judge.judge(*each) for each in both), return_exceptions=True)
 

@@ -166,7 +166,7 @@ async def test_judge_with_other_options_uses_its_own_schedule() -> None:
     async with scoring(FakeEngine({0: 0.0})) as scorer:
         same, judge = problem(2), scorer.judge
         for all_tests in (False, True, False):
-            result = await judge.but(all_tests=all_tests).judge(same, submission())
+            result = await judge.with_options(all_tests=all_tests).judge(same, submission())
             assert [test.status for test in result.tests] == [V.WA, V.AC if all_tests else V.SKIPPED]
 
 

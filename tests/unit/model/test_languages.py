@@ -47,7 +47,7 @@ def test_cpp_alias_is_found_without_a_standard(name: str) -> None:
 def test_language_name_with_a_version_sets_the_standard(name: str, standard: str) -> None:
     language = find(name)
     assert (language.name, language.standard) == ("c++", standard)
-    assert f"-std={standard}" in language.build(["a.cpp"], "a", "gnu++98")
+    assert f"-std={standard}" in language.build_command(["a.cpp"], "a", "gnu++98")
 
 
 @pytest.mark.parametrize(
@@ -110,37 +110,37 @@ def test_language_is_found_by_file_suffix() -> None:
 
 
 def test_cpp_is_built_as_on_the_contest_system() -> None:
-    command = CPP.build(["graders/grader.cpp", "graders/sum.cpp"], "submission", "gnu++17")
+    command = CPP.build_command(["graders/grader.cpp", "graders/sum.cpp"], "submission", "gnu++17")
     assert " ".join(command) == (
         "g++ -DEVAL -std=gnu++17 -O2 -static -s -o submission graders/grader.cpp graders/sum.cpp"
     )
 
 
 def test_cpp_build_without_a_standard_uses_gnu20() -> None:
-    assert "-std=gnu++20" in CPP.build(["a.cpp"], "a")
+    assert "-std=gnu++20" in CPP.build_command(["a.cpp"], "a")
 
 
 def test_build_command_accepts_compiler_path_and_extra_flags() -> None:
-    command = CPP.build(["a.cpp"], "a", tool="/opt/g++", extra=["-I", "{headers}"])
+    command = CPP.build_command(["a.cpp"], "a", tool="/opt/g++", extra=["-I", "{headers}"])
     assert command[0] == "/opt/g++"
     assert command[command.index("-s") + 1 :] == ("-I", "{headers}", "-o", "a", "a.cpp")
 
 
 def test_braces_in_file_names_are_not_expanded_in_build_command() -> None:
-    assert CPP.build(["{tool}.cpp", "{}"], "{0}", "gnu++20")[-3:] == ("{0}", "{tool}.cpp", "{}")
+    assert CPP.build_command(["{tool}.cpp", "{}"], "{0}", "gnu++20")[-3:] == ("{0}", "{tool}.cpp", "{}")
 
 
 def test_precompile_command_has_the_flags_of_the_build() -> None:
-    flags = CPP.build([], "x", "gnu++17")[1:-2]
-    assert CPP.precompile("h.hpp", "h.gch", "gnu++17") == (
+    flags = CPP.build_command([], "x", "gnu++17")[1:-2]
+    assert CPP.precompile_command("h.hpp", "h.gch", "gnu++17") == (
         "g++", *flags, "-x", "c++-header", "-o", "h.gch", "h.hpp",
     )  # fmt: skip
     assert not PYTHON.precompile_template
 
 
 def test_run_commands_of_cpp_and_python() -> None:
-    assert CPP.run("/usr/bin/g++") == ("submission",)
-    assert PYTHON.run("/usr/bin/python3.11") == ("/usr/bin/python3.11", "-I", "submission")
+    assert CPP.run_command("/usr/bin/g++") == ("submission",)
+    assert PYTHON.run_command("/usr/bin/python3.11") == ("/usr/bin/python3.11", "-I", "submission")
     assert (CPP.artifact_name, PYTHON.artifact_name) == ("submission", "submission")
 
 
@@ -238,30 +238,30 @@ def test_language_name_of_a_dataset_gives_language_and_standard(
 
 
 def test_c_is_built_as_on_the_contest_system() -> None:
-    assert " ".join(find("c").build(["sum.c"], "submission")) == (
+    assert " ".join(find("c").build_command(["sum.c"], "submission")) == (
         "gcc -DEVAL -std=gnu11 -O2 -static -s -o submission sum.c -lm"
     )
 
 
 def test_java_command_has_memory_limit_as_heap_size() -> None:
     java = find("java")
-    assert "-Xmx256m" in java.run("/usr/bin/java", 256 << 20)
-    assert not any(word.startswith("-Xmx") or "{" in word for word in java.run("/usr/bin/java"))
-    assert "-Xmx16m" in java.run("/usr/bin/java", 1 << 20), "less than it can start with is no use"
-    assert CPP.run("", 256 << 20) == CPP.run()
+    assert "-Xmx256m" in java.run_command("/usr/bin/java", 256 << 20)
+    assert not any(word.startswith("-Xmx") or "{" in word for word in java.run_command("/usr/bin/java"))
+    assert "-Xmx16m" in java.run_command("/usr/bin/java", 1 << 20), "less than it can start with is no use"
+    assert CPP.run_command("", 256 << 20) == CPP.run()
 
 
 def test_default_limits_of_all_languages_equal_contest_limits() -> None:
     limits = Limits.contest(1.5, 256 << 20)
-    assert all(language.limits(limits) == limits for language in LANGUAGES)
+    assert all(language.adjust_limits(limits) == limits for language in LANGUAGES)
 
 
 def test_language_factors_and_extras_raise_limits() -> None:
     slow = msgspec.structs.replace(PYTHON, time_factor=2.0, time_extra=0.5, memory_extra=64 << 20)
-    assert slow.limits(Limits(cpu_time=1.0, wall_time=3.0, memory=64 << 20, output=7)) == Limits(
+    assert slow.adjust_limits(Limits(cpu_time=1.0, wall_time=3.0, memory=64 << 20, output=7)) == Limits(
         cpu_time=2.5, wall_time=6.5, memory=128 << 20, output=7
     )
-    assert slow.limits(Limits()) == Limits()
+    assert slow.adjust_limits(Limits()) == Limits()
 
 
 def test_every_language_command_has_an_install_remedy() -> None:
@@ -290,7 +290,7 @@ def build_python(folder: Path, code: bytes) -> subprocess.CompletedProcess[str]:
     (folder / PYTHON.helper).parent.mkdir()
     shutil.copyfile(graders_folder() / PYTHON.helper, folder / PYTHON.helper)
     (folder / "submission.py").write_bytes(code)
-    return run(PYTHON.build(["submission.py"], "submission", tool=sys.executable), folder)
+    return run(PYTHON.build_command(["submission.py"], "submission", tool=sys.executable), folder)
 
 
 @pytest.mark.parametrize("code", [b"print(1)\n", b"# -*- coding: latin-1 -*-\nx = '\xe9'\n", b"", b"1 / 0\n"])
@@ -315,7 +315,7 @@ def test_python_runs_in_isolated_mode(tmp_path: Path) -> None:
         "import sys\nprint(sys.flags.isolated, len(sys.argv))\nimport helper\n"
     )
     (tmp_path / "helper.py").write_text("print('found')\n")
-    done = run(PYTHON.run(sys.executable), tmp_path)
+    done = run(PYTHON.run_command(sys.executable), tmp_path)
     assert done.stdout == "1 1\n"
     assert "ModuleNotFoundError" in done.stderr
 
@@ -324,7 +324,7 @@ def test_cpp_build_command_compiles_file_with_space_in_its_name(tmp_path: Path) 
     (tmp_path / "a b.cpp").write_text(
         'using namespace std;\n#include <cstdio>\nint main() { puts("hello"); }\n'
     )
-    assert run(CPP.build(["a b.cpp"], "submission"), tmp_path).stderr == ""
+    assert run(CPP.build_command(["a b.cpp"], "submission"), tmp_path).stderr == ""
     assert run((str(tmp_path / "submission"),), tmp_path).stdout == "hello\n"
 
 

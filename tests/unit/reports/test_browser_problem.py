@@ -42,7 +42,7 @@ $$\sum_{i=1}^{n} a_i \cdot 2^i \equiv 0 \pmod{10^9+7} + aaaaaaaaaaaaaaaa + bbbbb
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = run(tmp_path_factory.mktemp("statement") / "run")
     problem = msgspec.structs.replace(PROBLEM, statement=Blob.of(STATEMENT))
-    write_tasks(folder, {"sum": Task.of(problem, "0" * 64)})
+    write_tasks(folder, {"sum": Task.from_problem(problem, "0" * 64)})
     write_reports(folder)
     names = {"problem": problem_page("sum"), "submission": submission_page("sum-1-1")}
     return {kind: (folder / "report" / name).as_uri() for kind, name in names.items()}

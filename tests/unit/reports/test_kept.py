@@ -170,7 +170,7 @@ class History:
 
     def other_problem(self) -> None:
         of = self.dice.choice(PROBLEMS)
-        write_tasks(self.folder, {of.id: Task.of(of, str(self.number))})
+        write_tasks(self.folder, {of.id: Task.from_problem(of, str(self.number))})
 
 
 STEPS = (
@@ -258,7 +258,9 @@ DOUBTS = {
     "the index is gone": gone(page.INDEX),
     "the table changed": flipped("tests.parquet", 0.2),
     "the table is gone": gone("tests.parquet"),
-    "a problem is described": lambda folder: write_tasks(folder, {"sum": Task.of(PROBLEMS[0], "s")}),
+    "a problem is described": lambda folder: write_tasks(
+        folder, {"sum": Task.from_problem(PROBLEMS[0], "s")}
+    ),
     "the confinement is said": other_confinement,
 }
 

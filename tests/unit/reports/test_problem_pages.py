@@ -37,7 +37,7 @@ def run(folder: Path, text: str = "") -> Path:
     rows.append(result_row(one, SUM, result(one, {"1-a": Verdict.CE}, compiles=False)))
     write_run(folder, rows)
     problem = msgspec.structs.replace(PROBLEM, name=text) if text else PROBLEM
-    write_tasks(folder, {"sum": Task.of(problem, "0" * 64)})
+    write_tasks(folder, {"sum": Task.from_problem(problem, "0" * 64)})
     write_reports(folder)
     return folder
 
@@ -125,7 +125,7 @@ def test_malformed_tasks_file_is_input_error(tmp_path: Path) -> None:
 
 def test_binary_statement_is_omitted() -> None:
     pdf = msgspec.structs.replace(PROBLEM, statement=Blob.of(b"%PDF-1.7\xe2\xe3\xcf\xd3"))
-    assert Task.of(pdf, "").statement == ""
+    assert Task.from_problem(pdf, "").statement == ""
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -36,9 +36,9 @@ def test_shard_of_a_key_is_stable() -> None:
 @pytest.mark.parametrize("text", ["", "1", "0/4", "5/4", "1/0", "-1/4", "1/4/2", "a/b", "1.0/2", "1/9999999"])
 def test_malformed_shard_text_is_input_error(text: str) -> None:
     with pytest.raises(InputError) as refused:
-        Shard.of(text)
+        Shard.parse(text)
     assert refused.value.field == "shard" and "such as 1/4" in refused.value.remedy
 
 
 def test_shard_text_is_parsed() -> None:
-    assert Shard.of(" 2/4 ") == Shard(index=2, number=4) and str(Shard.of("2/4")) == "2/4"
+    assert Shard.parse(" 2/4 ") == Shard(index=2, number=4) and str(Shard.parse("2/4")) == "2/4"

@@ -59,8 +59,8 @@ def write(path: Path, rows: Any) -> Path:
 def scored(
     dump: Path, problems: Path, out: Path, shard: str = "", judged: int | None = None, **more: Any
 ) -> Path:
-    """Score a dump or a shard of it. `judged` is the expected number of judged rows."""
-    chosen = {"selection": Selection(shard=Shard.of(shard) if shard else None), **more}
+    """Score a dump or a shard parse it. `judged` is the expected number parse judged rows."""
+    chosen = {"selection": Selection(shard=Shard.parse(shard) if shard else None), **more}
     done = score_dump_sync(dump, problems, out=out, engine=FakeEngine(outcome), **chosen)
     assert judged is None or done.call.judged == judged
     return out
@@ -212,7 +212,7 @@ def test_resumed_shard_judges_only_its_new_rows(dump: Path, problems: Path) -> N
     write(dump, map(row, range(ROWS + 20)))
     scored(dump, problems, folder, "1/3")
     after = [str(each["key"]) for each in read_rows(folder)]
-    assert before < len(after) and all(Shard.of("1/3").contains(key) for key in after)
+    assert before < len(after) and all(Shard.parse("1/3").contains(key) for key in after)
 
 
 def test_warning_of_many_missing_shards_counts_them(dump: Path, problems: Path) -> None:
@@ -240,7 +240,7 @@ def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path
         ("2/3", {}, "number of shards: 2 -> 3"),
         ("2/2", {"options": RunOptions(all_tests=True)}, "option all_tests: false -> true"),
         ("2/2", {"reading": DumpOptions(model_column="id")}, "option model_column"),
-        ("2/2", {"selection": Selection(shard=Shard.of("2/2"), limit=9)}, "limit of rows: None -> 9"),
+        ("2/2", {"selection": Selection(shard=Shard.parse("2/2"), limit=9)}, "limit of rows: None -> 9"),
     ],
 )
 def test_shard_with_other_settings_is_refused(
