@@ -114,7 +114,7 @@ async def test_interrupted_run_keeps_dump_index(large: LargeDump, monkeypatch: p
     with pytest.raises(asyncio.CancelledError):
         await call
     before, info, index = large.keys(), large.info(), read_index(large.folder / "run")
-    assert 0 < len(before) < 12 and index is not None and len(Keys.add_to(index.keys)) == 12
+    assert 0 < len(before) < 12 and index is not None and len(Keys.from_stored(index.keys)) == 12
     done = await large.score()
     assert (done.judged, done.skipped) == (12 - len(before), len(before))
     assert RowsRead(rows=12, selected=12) not in large.events

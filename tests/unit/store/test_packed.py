@@ -28,7 +28,7 @@ def test_packed_keys_behave_like_dict_keys() -> None:
             assert keys.add(text) == (text not in places)
             places.setdefault(text, len(places))
         kept = msgspec.msgpack.decode(msgspec.msgpack.encode(keys.packed.to_stored), type=PackedContent)
-        for found in (keys, Keys.add_to(kept)):
+        for found in (keys, Keys.from_stored(kept)):
             assert list(found) == list(places) and len(found) == len(places)
             for text in (*added, *asked):
                 assert found.find(text) == places.get(text, -1)
@@ -41,7 +41,7 @@ def test_packed_set_read_from_file_accepts_new_keys() -> None:
     first = Packed()
     for number in range(100):
         first.add(b"%d" % number)
-    found = Packed.add_to(first.to_stored)
+    found = Packed.from_stored(first.to_stored)
     for number in range(200):
         assert found.add(b"%d" % number) == (number >= 100)
     assert [*found] == [b"%d" % number for number in range(200)] and len(first) == 100
@@ -52,7 +52,7 @@ def test_named_keys_behave_like_dict(names: dict[str, str]) -> None:
     made = NamedKeys()
     for key, name in names.items():
         made.add(key, name)
-    kept = NamedKeys(Keys.add_to(made.keys_in_order.packed.to_stored), made.names, made.name_indexes)
+    kept = NamedKeys(Keys.from_stored(made.keys_in_order.packed.to_stored), made.names, made.name_indexes)
     for found in (made, kept):
         assert dict(found) == names and list(found) == list(names)
         with pytest.raises(KeyError):
