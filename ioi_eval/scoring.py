@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ioi_eval.model.languages import Language
-from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.lazy import make_lazy_accessors
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import STATUS_ORDER, worst

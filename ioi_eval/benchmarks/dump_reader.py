@@ -34,7 +34,7 @@ from ioi_eval.benchmarks.row_schemas import (
 )
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, StrictFaults, find_similar_names, parse_name
-from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Value

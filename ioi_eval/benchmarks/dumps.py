@@ -51,8 +51,7 @@ from ioi_eval.benchmarks.row_files import (
 from ioi_eval.benchmarks.row_schemas import PROBLEM_COLUMNS, find_problem_names, is_statement, problem_columns
 from ioi_eval.model.errors import BadRows, FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import StrictFaults
-from ioi_eval.model.languages import Language
-from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import LanguageFrom, Problem, Submission, TaskType, Value
 from ioi_eval.rules.extraction import (
     Extraction,

@@ -30,7 +30,7 @@ from ioi_eval.benchmarks.benchmark import (
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import suggest_names
-from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Checker, CheckerKind, Limits, Problem, Solution, TaskOptions, Test, Value
 from ioi_eval.problems.package import collect_program_files

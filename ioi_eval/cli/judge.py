@@ -27,7 +27,7 @@ from ioi_eval.cli.progress import RunProgress, SignalHandler
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure
 from ioi_eval.model.fields import suggest_names
-from ioi_eval.model.languages import find, find_language_by_suffix
+from ioi_eval.model.languages import find_language, find_language_by_suffix
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, Submission, SubmissionResult, TaskType, TestResult, Verdict
 from ioi_eval.problems import Problems
@@ -136,7 +136,7 @@ def _read_program(path: str, language: str | None) -> tuple[str, str]:
     """Return the program's language and its source."""
     where = "standard input" if path == _STDIN else path
     if language is not None:
-        find(language, field="--language")
+        find_language(language, field="--language")
     elif path != _STDIN and (detected := find_language_by_suffix(Path(path).suffix)) is not None:
         language = detected.name
     else:
@@ -150,7 +150,7 @@ def _read_program(path: str, language: str | None) -> tuple[str, str]:
     except OSError as error:
         remedy = "Name a file with a program"
         raise InputError(f"cannot be read ({error.strerror})", where=where, remedy=remedy) from error
-    if not code.strip() and find(language).syntax != "python":  # which runs an empty file
+    if not code.strip() and find_language(language).syntax != "python":  # which runs an empty file
         raise InputError("contains no program", where=where, remedy="Name a file with a program")
     return language, code
 

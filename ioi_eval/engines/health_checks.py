@@ -40,7 +40,7 @@ from ioi_eval.engines.embedded.toolchains import (
 from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_spec
 from ioi_eval.model.errors import EngineError, EngineUnavailable
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
-from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find
+from ioi_eval.model.languages import LANGUAGES, MAIN_MODULES, find_language
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders_folder
 
@@ -169,8 +169,8 @@ def headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
         return []
     kept = [
         standard
-        for standard in dict.fromkeys(standard for _, standard in find("c++").dialects)
-        if store.get(header_spec(empty_spec(find("c++"), standard)).key(platform.machine(), found))
+        for standard in dict.fromkeys(standard for _, standard in find_language("c++").dialects)
+        if store.get(header_spec(empty_spec(find_language("c++"), standard)).key(platform.machine(), found))
     ]
     detail = f"{BIG[0]}, precompiled for {', '.join(kept)}" if kept else "none yet; made beside the work"
     return [HealthCheck(name="C++ headers", ok=True, detail=detail)]

@@ -21,7 +21,7 @@ from typing import Annotated
 from ioi_eval.engines.open_files import usual_open_files
 from ioi_eval.generate.asks import GeneratedReply, GenerationFailed, ModelRequest
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption
 from ioi_eval.model.values import Value
 
@@ -112,7 +112,9 @@ class Agent:
             stop_reason = "timeout"
         finally:
             await _stop_keeper(keeper)
-        return await asyncio.to_thread(_read_solution, folder, stop_reason, find(request.language).name)
+        return await asyncio.to_thread(
+            _read_solution, folder, stop_reason, find_language(request.language).name
+        )
 
 
 async def _stop_keeper(keeper: asyncio.subprocess.Process) -> None:

@@ -12,7 +12,7 @@ import jinja2
 import msgspec
 
 from ioi_eval.model.errors import InputError, IoiEvalError
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.retry import MODEL
 from ioi_eval.model.values import Problem, TaskType, Value
@@ -222,7 +222,7 @@ class Prompts:
     def __init__(
         self, template: str = "", *, benchmark: str = "", language: str = "c++", file: str = ""
     ) -> None:
-        self._language, self._file = find(language), file
+        self._language, self._file = find_language(language), file
         builtin = _builtin_templates()
         default = template or (benchmark if benchmark in builtin else _DEFAULT)
         is_builtin = template in builtin or not template

@@ -19,7 +19,7 @@ from ioi_eval.judge import codeforces
 from ioi_eval.judge.programs import JudgingSetup, checker_name
 from ioi_eval.model.errors import InputError, JudgeFailure, MachineAtFault, raise_first_of_group
 from ioi_eval.model.job import Job, JobFile, JobResult, StageStatus
-from ioi_eval.model.languages import Language, find
+from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import (
     Blob,
     CheckerKind,
@@ -157,7 +157,7 @@ def _header_candidates(problem: Problem) -> Iterator[str]:
 
 
 def _refuse_unsupported(problem: Problem, submission: Submission) -> None:
-    language = find(submission.language, where=problem.source or problem.id)
+    language = find_language(submission.language, where=problem.source or problem.id)
     if problem.task_type not in _TASK_TYPES:
         raise JudgeFailure(f"task type {problem.task_type.value} has no classic job", remedy=_REMEDY)
     if language.command != "g++":
@@ -255,7 +255,7 @@ def accepts_submission(problem: Problem, submission: Submission, capabilities: C
     has_codeforces = codeforces.has_codeforces_package(capabilities) and not codeforces.codeforces_objection(
         problem, submission
     )
-    return has_codeforces or find(submission.language).command == "g++"
+    return has_codeforces or find_language(submission.language).command == "g++"
 
 
 async def judge_by_classic_jobs(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ioi_eval.engines.contract import Capabilities
 from ioi_eval.model.errors import JudgeFailure
 from ioi_eval.model.job import Job, JobFile, JobResult
-from ioi_eval.model.languages import Language, find
+from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import Blob, CheckerKind, Problem, Submission, TaskType, Test, TestResult, Verdict
 from ioi_eval.rules.verdicts import COMPILATION_ERROR, uncompiled_result
 
@@ -45,7 +45,7 @@ def has_codeforces_package(capabilities: Capabilities) -> bool:
 
 def codeforces_objection(problem: Problem, submission: Submission) -> str:
     """Return why this contract cannot judge the submission; empty if it can."""
-    language = find(submission.language, where=problem.source or problem.id)
+    language = find_language(submission.language, where=problem.source or problem.id)
     checker = problem.checker
     if problem.task_type is not TaskType.BATCH or problem.options.with_grader:
         return f"a {problem.task_type.value} task, or one with a grader, has no classic Codeforces job"
@@ -63,7 +63,7 @@ def codeforces_objection(problem: Problem, submission: Submission) -> str:
 
 def codeforces_job(problem: Problem, test: Test, submission: Submission, capabilities: Capabilities) -> Job:
     """Return the job for one test of a submission that `codeforces_objection` accepts."""
-    language = find(submission.language, where=problem.source or problem.id)
+    language = find_language(submission.language, where=problem.source or problem.id)
     return Job(
         files=tuple(_list_job_files(problem, test, submission, language)),
         runtime=PYTHON if language.syntax == "python" else _server_language(problem, language, capabilities),

@@ -15,7 +15,7 @@ from ioi_eval.engines.contract import Batch, Program
 from ioi_eval.engines.jobs.runner import TestRunner
 from ioi_eval.judge.programs import ProblemPrograms
 from ioi_eval.model.errors import JudgeFailure
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import PlanChecker, PlanSubmission, TestReport
 from ioi_eval.model.values import Blob, Checker, CheckerKind, Limits, Problem, Test, TestResult
@@ -87,7 +87,7 @@ async def _run_grader(
 
 def _grader_program(grader: Checker | None, programs: ProblemPrograms, flags: tuple[str, ...]) -> Program:
     assert grader is not None and programs.grader is not None, "the problem has a grader"
-    language = find(grader.language)
+    language = find_language(grader.language)
     return Program(
         proctor=programs.proctor,
         submission=PlanSubmission(

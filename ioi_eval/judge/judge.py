@@ -52,7 +52,7 @@ from ioi_eval.judge.programs import (
 )
 from ioi_eval.model.doing import TESTS, log_step, track_step
 from ioi_eval.model.errors import InputError, JudgeFailure, ToolchainGone
-from ioi_eval.model.languages import Language, find
+from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.protocol import TestReport
 from ioi_eval.model.retry import BLAME, BORDERLINE, TOOLCHAIN
@@ -129,7 +129,9 @@ class Judge:
     async def check_packages(self, packages: Collection[str], languages: Collection[str]) -> None:
         """Raise InputError if submissions in these languages may use packages that the engine lacks."""
         capabilities = await self._tests.capabilities()
-        refuse_missing_packages(packages, {find(language).command for language in languages}, capabilities)
+        refuse_missing_packages(
+            packages, {find_language(language).command for language in languages}, capabilities
+        )
 
     async def capabilities(self) -> Capabilities:
         """Return the engine's capabilities."""
@@ -190,7 +192,9 @@ class Judge:
                 checker=checker_name(problem),
             )
             return _log_result(result)
-        language = find(submission.language, where=problem.source or problem.id) if has_code else None
+        language = (
+            find_language(submission.language, where=problem.source or problem.id) if has_code else None
+        )
         setup = prepared_problem.setup(language, self._options)
         if language is not None and not self._trusts_submissions:
             refuse_interpreter(language, await self._tests.capabilities())
@@ -272,7 +276,7 @@ class Judge:
 
     async def _unsupported_language_reason(self, problem: Problem, submission: Submission) -> str:
         """Return why the engine cannot run a language that only the reply names; empty if it can run it."""
-        capabilities, language = await self._tests.capabilities(), find(submission.language)
+        capabilities, language = await self._tests.capabilities(), find_language(submission.language)
         if await self._needs_classic_jobs(language):
             can_run = accepts_submission(problem, submission, capabilities)
         else:
@@ -481,7 +485,7 @@ class ControlSolution:
         problem = self._prepared.problem
         if (solution := find_right_solution(problem)) is None:
             return None
-        setup = self._prepared.setup(find(solution.language), self._options)
+        setup = self._prepared.setup(find_language(solution.language), self._options)
         submission = Submission(
             key=solution.name,
             problem_id=problem.id,

@@ -10,7 +10,7 @@ from ioi_eval.engines.contract import Capabilities
 from ioi_eval.judge.recipes import CHECKER, GRADER, MANAGER, linked_grader
 from ioi_eval.model.errors import FileEdited, InputError, InterpreterRefused, JudgeFailure, ModuleMissing
 from ioi_eval.model.job import SHOW_OR_NAME, Toolchain
-from ioi_eval.model.languages import MODULES, Language, find, list_known_modules
+from ioi_eval.model.languages import MODULES, Language, find_language, list_known_modules
 from ioi_eval.model.values import Checker, Manager, Problem, TaskType
 from ioi_eval.rules.plan import MANAGED_TASK_TYPES, refuse_invalid_problem
 
@@ -119,7 +119,7 @@ def find_unmet_needs(
         yield error
     try:
         for kind, program in trusted_programs(problem).items():
-            command = find(program.language, where=problem.source or problem.id, field=kind).command
+            command = find_language(program.language, where=problem.source or problem.id, field=kind).command
             refuse_script(program, kind, engine_capabilities) if is_script(
                 program
             ) else builder_capabilities.tool(command, f"a {kind}")
@@ -129,7 +129,7 @@ def find_unmet_needs(
 
 def is_script(program: Checker | Manager) -> bool:
     """Return True if the program is interpreted and needs no build."""
-    return find(program.language).syntax == "python"
+    return find_language(program.language).syntax == "python"
 
 
 def has_scripts(program: Checker | Manager) -> bool:
@@ -139,7 +139,7 @@ def has_scripts(program: Checker | Manager) -> bool:
 
 def refuse_script(program: Checker | Manager, kind: str, capabilities: Capabilities) -> None:
     """Raise JudgeFailure if a checker or manager in Python cannot start on an engine."""
-    tool = capabilities.tool(find(program.language).command, f"running a {kind}")
+    tool = capabilities.tool(find_language(program.language).command, f"running a {kind}")
     if has_scripts(program):
         return
     package_modules = {

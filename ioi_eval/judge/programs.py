@@ -41,7 +41,7 @@ from ioi_eval.model.errors import (
     ProgramBroken,
 )
 from ioi_eval.model.job import JobFile
-from ioi_eval.model.languages import Language, find
+from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.options import BuildLimits, CheckerLimits, JudgeOptions, ManagerLimits
 from ioi_eval.model.protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission
 from ioi_eval.model.values import (
@@ -140,7 +140,7 @@ class _UnbuiltProgram:
         if self.program is None:
             return
         where = problem.source or problem.id
-        language = find(self.program.language, where=where, field=kind)
+        language = find_language(self.program.language, where=where, field=kind)
         self.is_script = is_script(self.program)
         if self.is_script:
             file = JobFile(name=f"{kind}.py", content=Blob.of(""))
@@ -296,7 +296,7 @@ class Artifacts:
         self, problem: PreparedProblem, submission: Submission
     ) -> BuildSuccess | CompileError:
         """Build a submission. Sources that cannot be given to a compiler are a compile error."""
-        language = find(submission.language, where=problem.problem.source or problem.problem.id)
+        language = find_language(submission.language, where=problem.problem.source or problem.problem.id)
         try:
             recipe = problem.sources(language).create_build_spec(submission)
         except JobRejected as error:

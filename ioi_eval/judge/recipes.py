@@ -10,7 +10,7 @@ import msgspec
 
 from ioi_eval.engines.contract import DRIVERS, HEADER, SUBMISSION, WRAPPER, BuildSpec, check_names
 from ioi_eval.model.errors import InputError, JobRejected, JudgeFailure
-from ioi_eval.model.languages import LANGUAGES, Language, find
+from ioi_eval.model.languages import LANGUAGES, Language, find_language
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import (
     Blob,
@@ -175,7 +175,7 @@ def scripts_build_spec(program: Checker | Manager, kind: str, limits: BuildLimit
     """Return the build of a program with its own scripts. The artifact is an archive that Python runs."""
     helper = NamedBlob(name=_SCRIPTS, content=packer)
     main_source, *other_sources = program.sources
-    python = find("python")
+    python = find_language("python")
     folder = str(PurePosixPath(main_source.name).parent)
     return BuildSpec(
         kind=kind,
@@ -192,7 +192,7 @@ def trusted_build_spec(
 ) -> BuildSpec:
     """Return the build of a checker, a manager or a grader, as `kind` says."""
     main_source, *other_sources = program.sources
-    language = find(program.language, where=problem.source or problem.id, field=kind)
+    language = find_language(program.language, where=problem.source or problem.id, field=kind)
     units = [main_source.name, *_additional_units(problem, program, language)]
     return BuildSpec(
         kind=kind,
@@ -225,7 +225,7 @@ def proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -> Bui
         output=PROCTOR,
         command=command,
         sources=files,
-        control=_control_source(find("c++")),
+        control=_control_source(find_language("c++")),
         limits=limits.trusted,
     )
 

@@ -524,7 +524,7 @@ LANGUAGES: tuple[Language, ...] = (
 )
 
 
-def find(name: str, *, where: str = "", row: int | None = None, field: str = "language") -> Language:
+def find_language(name: str, *, where: str = "", row: int | None = None, field: str = "language") -> Language:
     """Return the language with a name that people use. A name such as C++17 also sets the standard.
 
     Versions and word sizes of compilers are removed: `GNU C++20 (64)` is `gnuc++20`, `Java 17 64bit` and

@@ -15,7 +15,7 @@ import msgspec
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import suggest_names
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.values import Problem, Solution
 from ioi_eval.problems.archive import ArchiveLimits, extract_archive, open_cache
 from ioi_eval.problems.cms import Cms
@@ -429,7 +429,7 @@ def _unusable_programs(problem: Problem, where: str) -> Iterator[InputError]:
     programs = {"checker": problem.checker, "manager": problem.manager, "grader": problem.grader}
     for kind, program in programs.items():
         if program and program.sources:
-            language, file = find(program.language), program.sources[0].name
+            language, file = find_language(program.language), program.sources[0].name
             if language.syntax != "python" and language.run_command() != (language.artifact_name,):
                 message, remedy = f"a {kind} in {language.name} cannot be run", "Write it in C++ or Python"
                 yield InputError(message, where=f"{where}/{file}", remedy=remedy)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ioi_eval.model.languages import LANGUAGES, find
+from ioi_eval.model.languages import LANGUAGES, find_language
 from ioi_eval.model.values import NamedBlob, Problem
 from ioi_eval.rules.languages import find_grader
 
@@ -38,7 +38,7 @@ class Finding(NamedTuple):
 def find_unrunnable_programs(problem: Problem) -> Iterator[Finding]:
     """Yield the findings about the problem's checker, manager and custom grading, if they are in Python."""
     for program in (problem.checker, problem.manager, problem.grader):
-        if program and program.sources and find(program.language).syntax == "python":
+        if program and program.sources and find_language(program.language).syntax == "python":
             yield from _findings_in_program(program.sources)
 
 
@@ -48,7 +48,7 @@ def remove_broken_graders(problem: Problem) -> tuple[Problem, tuple[Finding, ...
     If that grader cannot run and the problem has a grader in another language, Python is excluded from the
     problem.
     """
-    name = find_grader(problem, find("python"))
+    name = find_grader(problem, find_language("python"))
     grader = next((file for file in problem.grader_files if name and file.name == name), None)
     modules = problem.options.source_names or (problem.id.lower(),)
     other_files = (file for file in problem.grader_files if file != grader)

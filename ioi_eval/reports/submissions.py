@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Verdict
 from ioi_eval.reports.document import (
     EQUAL,
@@ -263,7 +263,7 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
     code, written = row.get("code"), row.get("generation")
     written = written if isinstance(written, str) else ""
     try:
-        language = find(str(row.get("language") or "c++"))
+        language = find_language(str(row.get("language") or "c++"))
     except InputError:
         code = None
     else:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ioi_eval.model.languages import LANGUAGES, Language, find
+from ioi_eval.model.languages import LANGUAGES, Language, find_language
 from ioi_eval.model.values import LanguageFrom, Problem, TaskType
 from ioi_eval.rules.extraction import Extraction, detect_reply_language
 
@@ -93,7 +93,7 @@ def choose_language(
     if len(distinct_names) == 1:
         return ChosenLanguage(distinct_names.pop(), LanguageFrom.PROBLEM)
     if reply is not None:
-        reply_language = detect_reply_language(reply, accepted.values(), find(default), extraction)
+        reply_language = detect_reply_language(reply, accepted.values(), find_language(default), extraction)
         if reply_language is not None:
             return ChosenLanguage(reply_language.name, LanguageFrom.REPLY)
     return ChosenLanguage(default, LanguageFrom.DEFAULT)

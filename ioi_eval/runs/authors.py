@@ -34,7 +34,7 @@ from ioi_eval.generate.functions import Function, FunctionAuthor, function_name
 from ioi_eval.judge import Judge
 from ioi_eval.judge.needs import refuse_language
 from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
@@ -256,8 +256,8 @@ class Requests:
 
     def __init__(self, source: Source, asking: Asking, *, agent: bool) -> None:
         self._benchmark, self._asking, self._agent = benchmark_of(source), asking, agent
-        self._requested_language = asking.language and find(asking.language).name
-        self._default_language = find(language_of(source)).name
+        self._requested_language = asking.language and find_language(asking.language).name
+        self._default_language = find_language(language_of(source)).name
         self._prompts_by_language: dict[str, Prompts] = {}
 
     def choose_language(self, problem: Problem) -> ChosenLanguage:
@@ -274,7 +274,7 @@ class Requests:
         if _is_output_only(problem):
             return "" if can_submit_files else f"problem {problem.id} asks for files, not for a program"
         try:
-            refuse_language(problem, find(self.choose_language(problem).language))
+            refuse_language(problem, find_language(self.choose_language(problem).language))
         except JudgeFailure as failure:
             return failure.reason
         return ""
@@ -340,7 +340,7 @@ async def refuse_unjudgeable_programs(
     """Raise InputError if the engine cannot judge programs. `programs`: pairs of problem and language."""
     await judge.check_packages(packages, {language for _, language in programs})
     for problem, language in programs:
-        for error in await judge.find_unmet_needs(problem, find(language)):
+        for error in await judge.find_unmet_needs(problem, find_language(language)):
             raise InputError(f"nobody is asked for a program: {error}", where=f"problem {problem.id}")
 
 
@@ -444,7 +444,7 @@ def _submission_of_generation(
 ) -> Submission:
     """Return the submission of a generation. `choose_language` returns a problem's requested language."""
     problem = problems.find(row["problem_id"], row.get("year"))
-    language, requested = find(row["language"]), choose_language(problem)
+    language, requested = find_language(row["language"]), choose_language(problem)
     code = row.get("code")
     code = code if isinstance(code, str) else extract(row["generation"], language)
     return Submission(

@@ -18,7 +18,7 @@ from ioi_eval.judge.programs import build_script
 from ioi_eval.judge.recipes import trusted_build_spec
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import Blob, Checker, CheckerKind, NamedBlob, Problem
 from ioi_eval.problems.collection import detect_format, package_folders
@@ -167,7 +167,7 @@ class _TestGenerator:
             suffix = PurePosixPath(built_interactor.name).suffix
             files.append(NamedBlob(name=f"{_PARTNER}{suffix}", content=built_interactor.content))
         stdin = "-" if test_input is None else f"./{_INPUT}"
-        python = find("python")
+        python = find_language("python")
         spec = BuildSpec(
             kind=GENERATED,
             output=_OUTPUT,
@@ -198,7 +198,7 @@ class _TestGenerator:
                 language=program.language,
                 kind=CheckerKind.ICPC if program.linked else CheckerKind.TESTLIB,
             )
-            language = find(program.language, where=self._where)
+            language = find_language(program.language, where=self._where)
             if language.syntax == "python":
                 content, name = build_script(checker), f"{_PROGRAM}.py"
             else:

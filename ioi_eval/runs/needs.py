@@ -12,7 +12,7 @@ from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.registry import EngineChoice, open_engine
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import InputError, JudgeFailure
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import JudgeOptions
 from ioi_eval.model.values import Problem, TaskType, Value
 from ioi_eval.reports.document import counted
@@ -87,7 +87,7 @@ async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge:
 
 async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judge) -> list[Need]:
     """Return the unmet needs of a problem and of its solutions."""
-    language = find(choose_language(problem, default=default_language).language)
+    language = find_language(choose_language(problem, default=default_language).language)
     errors = await judge.find_unmet_needs(
         problem, None if problem.task_type is TaskType.OUTPUT_ONLY else language
     )
@@ -107,7 +107,7 @@ async def _find_unmet_needs(problem: Problem, default_language: str, judge: Judg
     for solution in problem.solutions:
         if solution.program is not None:
             try:
-                solution_language = find(solution.language)
+                solution_language = find_language(solution.language)
             except InputError as error:
                 needs.append(
                     Need(problem=problem.id, ok=None, detail=f"a solution: {error.problem}", of_solution=True)

@@ -19,7 +19,7 @@ import msgspec
 from ioi_eval.benchmarks.loaded import LoadedProblems
 from ioi_eval.engines.contract import Capabilities
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.languages import find as find_language
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.values import Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems, fingerprint

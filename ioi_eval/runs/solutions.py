@@ -28,7 +28,7 @@ from ioi_eval.benchmarks.row_files import is_dump
 from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.model.errors import InputError, JudgeFailure
 from ioi_eval.model.fields import suggest_names
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.values import CheckerKind, Problem, Solution, Submission, Value, Verdict
 from ioi_eval.problems import Problems
 from ioi_eval.problems.package import ARCHIVES
@@ -331,7 +331,7 @@ def _language_error(submission: Submission) -> str:
     if not submission.code:  # a submission of output files
         return ""
     try:
-        find(submission.language)
+        find_language(submission.language)
     except InputError as error:
         return str(error)
     return ""

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.errors import InputError, JudgeFailure, ModuleMissing, ToolMissing
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.values import Problem, Solution, Submission, SubmissionResult, Verdict
 from ioi_eval.rules.calibration import with_time_factor
 from ioi_eval.rules.expectations import compute_time_limit
@@ -117,7 +117,7 @@ class TimeLimits:
         for solution in accepted_solutions(problem):
             try:
                 if solution.language:
-                    find(solution.language)
+                    find_language(solution.language)
                 result = await self._judge.judge(
                     raised_limits,
                     Submission(

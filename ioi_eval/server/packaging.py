@@ -30,7 +30,7 @@ from ioi_eval.engines.embedded.packages import INFO, INSTALLED
 from ioi_eval.engines.embedded.toolchains import find_command
 from ioi_eval.engines.jobs.headers import BIG, empty_spec, header_file_name, header_spec
 from ioi_eval.model.errors import InputError
-from ioi_eval.model.languages import Language, find
+from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.values import Value
 from ioi_eval.store.resources import piston_folder
 
@@ -154,7 +154,7 @@ def _precompile_headers(prefix: Path | None, standards: Sequence[str]) -> Iterat
         raise InputError("the folder has no bin/", where=os.fspath(prefix), remedy=remedy)
     languages: dict[str, Language] = {}
     for name in standards:
-        language = find(name, field="headers")
+        language = find_language(name, field="headers")
         if not (language.header and language.standard):
             remedy = "Name standards of C++: gnu++17,gnu++20"
             raise InputError(f"{name!r} has no header to precompile", field="headers", remedy=remedy)

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 
 from attack import MLE, PLANTED, RE, TLE, Win, attack_program
-from support.engines import find
+from support.engines import find_language
 from support.folders import graders_folder
 from support.proctor_protocol import PlanSubmission
 
 CPU_TIME = 1.5  # seconds: starting it takes a tenth of one
 MEMORY = 96 << 20
 HERE = shutil.which("java") is not None
-_JAVA = find("java")
+_JAVA = find_language("java")
 
 
 in_java = partial(attack_program, language="java")

@@ -10,7 +10,7 @@ import pytest
 from attack import SECRET
 from requirements import require_language
 from support.cached_lookups import cached_toolchains
-from support.engines import find
+from support.engines import find_language
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.errors import JudgeFailure
@@ -115,4 +115,4 @@ async def test_mono_without_namespaces_is_a_judge_failure(store: Store, tmp_path
 
 async def test_only_the_csharp_compiler_may_read_proc() -> None:
     assert {name for name, tool in cached_toolchains().items() if "/proc" in tool.read} <= {"mcs"}
-    assert find("c#").command == "mcs"
+    assert find_language("c#").command == "mcs"

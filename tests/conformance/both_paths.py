@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 
 import pytest
-from support.engines import find
+from support.engines import find_language
 
 from ioi_eval import Engine
 from ioi_eval.classic import classic_job, run_classic
@@ -47,7 +47,8 @@ def cpp_solutions(problem: Problem) -> Iterator[Solution]:
     return (
         solution
         for solution in sources
-        if find(solution.language).command == "g++" and not (talks and solution.expected == "output_limit")
+        if find_language(solution.language).command == "g++"
+        and not (talks and solution.expected == "output_limit")
     )
 
 

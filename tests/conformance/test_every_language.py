@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from requirements import require_language
 from support.cached_lookups import cached_toolchains
-from support.engines import LANGUAGES, Language, find
+from support.engines import LANGUAGES, Language, find_language
 from support.folders import examples_folder
 from threaded_programs import BRACES, THREADED, THREADS
 
@@ -157,7 +157,7 @@ async def score(scorer: Scorer, code: str, language: str, problem: Problem = PRO
 
 
 def example(language: Language) -> str:
-    suffix = find("python").suffixes[0] if language.name == "pypy" else language.suffixes[0]
+    suffix = find_language("python").suffixes[0] if language.name == "pypy" else language.suffixes[0]
     return next(
         path for path in (examples_folder() / "languages").iterdir() if path.suffix == suffix
     ).read_text()

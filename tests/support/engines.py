@@ -12,7 +12,7 @@ from ioi_eval.engines.fake import Fault, Outcome, fake_capabilities
 from ioi_eval.engines.jobs.build import compile_script
 from ioi_eval.judge.recipes import Sources
 from ioi_eval.model.job import CPU_LIMIT, HARD_STOP, IDLED, Toolchain
-from ioi_eval.model.languages import LANGUAGES, Language, find
+from ioi_eval.model.languages import LANGUAGES, Language, find_language
 from ioi_eval.model.options import BuildLimits
 from ioi_eval.model.values import NamedBlob, Problem, Submission
 from ioi_eval.rules.verdicts import BuildEnding
@@ -34,7 +34,7 @@ __all__ = [
     "compile_script",
     "compiler_in_shell",
     "fake_capabilities",
-    "find",
+    "find_language",
     "submission_recipe",
     "toolchains",
 ]
@@ -51,5 +51,5 @@ def compiler_in_shell(folder: Path, text: str, **fields: Any) -> Toolchain:
 def submission_recipe(
     problem: Problem, submission: Submission, limits: BuildLimits, helpers: Iterable[NamedBlob] = ()
 ) -> BuildSpec:
-    language = find(submission.language, where=problem.source or problem.id)
+    language = find_language(submission.language, where=problem.source or problem.id)
     return Sources(problem, language, limits, helpers).create_build_spec(submission)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from support.engines import find
+from support.engines import find_language
 
-CPP, PYTHON = find("c++"), find("python")
+CPP, PYTHON = find_language("c++"), find_language("python")
 
 ADD = "#include <iostream>\nint main() { int a, b; std::cin >> a >> b; std::cout << a + b; }\n"
 DRAFT = '#include <cstdio>\nint main() { puts("draft"); }\n'

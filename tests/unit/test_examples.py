@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from support.datasets import Problems, check_problems, extract, open_dump
-from support.engines import find
+from support.engines import find_language
 from support.runs import read_failures, read_rows
 
 from ioi_eval import load_problems
@@ -287,7 +287,7 @@ def test_example_replies_cover_many_reply_formats(rows: list[dict[str, Any]]) ->
 def test_extraction_finds_code_of_example_rows(rows: list[dict[str, Any]]) -> None:
     filled = [row for row in rows if row["code"]]
     for row in filled:
-        assert extract(row["generation"], find(row["language"])) == row["code"], row["uuid"]
+        assert extract(row["generation"], find_language(row["language"])) == row["code"], row["uuid"]
 
 
 def test_example_dump_is_read_completely(rows: list[dict[str, Any]], problems: Problems) -> None:

@@ -20,7 +20,7 @@ from inspect_runs import PACKAGES, metrics, replying, run, solution
 from ioi_eval import Submission, load_problems, score_dump, score_sync
 from ioi_eval.benchmarks import benchmarks
 from ioi_eval.integrations.runtime import Runtime
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.selection import Budget
 from ioi_eval.runs import RunOptions
@@ -64,7 +64,7 @@ def test_inspect_score_equals_score_of_the_library(log: EvalLog) -> None:
     assert log.status == "success" and log.samples is not None and len(log.samples) == 8
     for sample in log.samples:
         problem = problems[sample.metadata["problem_id"]]
-        code = extract(sample.output.completion, find("c++"))
+        code = extract(sample.output.completion, find_language("c++"))
         alone = score_sync(problem, Submission(key="1", problem_id=problem.id, code=code))
         score = (sample.scores or {})["judged"]
         told = score.metadata or {}

@@ -55,7 +55,7 @@ from ioi_eval.model.errors import (
     JobTooLarge,
 )
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus, Toolchain
-from ioi_eval.model.languages import MODULES, find
+from ioi_eval.model.languages import MODULES, find_language
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.retry import PROBE
 from ioi_eval.model.values import Blob
@@ -154,7 +154,7 @@ for _placeholder, _replacement in {
     "HERE": LIBRARY_HEADER,
     "$HEADERS": f"${BROUGHT_HEADERS}",
     "BIG": header_file_name(BIG),
-    "FLAGS": " ".join(flag for flag in find("c++").flags if not flag.startswith("-std")),
+    "FLAGS": " ".join(flag for flag in find_language("c++").flags if not flag.startswith("-std")),
 }.items():
     INSPECTION_SCRIPT = INSPECTION_SCRIPT.replace(_placeholder, _replacement)
 

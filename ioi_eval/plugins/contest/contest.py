@@ -20,7 +20,7 @@ from ioi_eval.generate.turns import Feedback
 from ioi_eval.judge.judge import Judge
 from ioi_eval.model.doing import TrackedSubmission, track_submission
 from ioi_eval.model.errors import EngineError, InputError, JudgeFailure, ProgramBroken
-from ioi_eval.model.languages import LANGUAGES, find
+from ioi_eval.model.languages import LANGUAGES, find_language
 from ioi_eval.model.values import Blob, NamedBlob, Problem, Submission, SubmissionResult, TaskType, Verdict
 from ioi_eval.plugins.contest.names import ParticipantNames
 from ioi_eval.plugins.contest.rules import (
@@ -298,7 +298,7 @@ def allowed_languages(rules: Rules, participants: Collection[str] | None) -> set
     checked_names = ParticipantNames()
     for name in participants or ():
         checked_names.add(name)
-    allowed = {find(name, field="languages").name for name in rules.languages}
+    allowed = {find_language(name, field="languages").name for name in rules.languages}
     return allowed or {language.name for language in LANGUAGES}
 
 
@@ -379,7 +379,7 @@ class Session:
             raise RefusedCall(
                 f"{problem} is judged with a program that only the judge has: own inputs cannot be run"
             )
-        if find(submission.language) not in list_allowed_languages(visible_problem):
+        if find_language(submission.language) not in list_allowed_languages(visible_problem):
             raise RefusedCall(
                 f"{problem} hands out no grader for {submission.language}: own inputs cannot be run"
             )
@@ -683,7 +683,7 @@ class Session:
             requested or self._default_language(problem),
         )
         try:
-            language = find(requested)
+            language = find_language(requested)
         except InputError:
             language = None
         if language is None or (

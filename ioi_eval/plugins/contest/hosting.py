@@ -34,7 +34,7 @@ from ioi_eval.generate.asks import (
 from ioi_eval.generate.turns import Turns
 from ioi_eval.judge.judge import Judge
 from ioi_eval.model.errors import InputError, JudgeFailure, raise_first_of_group
-from ioi_eval.model.languages import LANGUAGES, find
+from ioi_eval.model.languages import LANGUAGES, find_language
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.secret import Secret
 from ioi_eval.model.values import Problem, Value, Verdict
@@ -550,7 +550,7 @@ class _ProblemWork(NamedTuple):
                 earlier=conversation,
             )
             reply = await self.kept.get_reply(request, self.author)
-            code = extract(reply.generation, find(language)) if reply.code is None else reply.code
+            code = extract(reply.generation, find_language(language)) if reply.code is None else reply.code
             submission_reply = None
             if is_agent:
                 await session.settle()  # submissions that the agent did not wait for count first

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Fields, format_value
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.values import DESK, Blob, CheckerKind, Manager, NamedBlob
 from ioi_eval.plugins.dmoj.files import PackageFiles
 from ioi_eval.plugins.dmoj.keys import DmojHeader, ProgramKeys
@@ -105,7 +105,7 @@ def _find_language(keys: ProgramKeys, source: str) -> str:
 def find_language_name(name: str) -> str:
     """Return this judge's name of a language, or the given name if the language is unknown."""
     try:
-        return find(name).name
+        return find_language(name).name
     except InputError:
         return name
 

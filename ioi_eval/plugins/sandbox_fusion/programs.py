@@ -24,7 +24,7 @@ from ioi_eval.engines.contract import artifact_key
 from ioi_eval.engines.embedded.job import drop
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.job import Ending, Job, JobFile, JobResult, StageStatus
-from ioi_eval.model.languages import Language, find
+from ioi_eval.model.languages import Language, find_language
 from ioi_eval.model.nesting import shallow
 from ioi_eval.model.values import Blob
 from ioi_eval.rules.extraction import extract
@@ -416,7 +416,9 @@ class _Program:
 def _find_language(name: str) -> Language:
     if name not in _LANGUAGES:
         raise JobFailed(f"no {name!r} here: there are {', '.join(_LANGUAGES)}")
-    return find("python" if name == "bash" else name)  # a shell's script is handled as any other script
+    return find_language(
+        "python" if name == "bash" else name
+    )  # a shell's script is handled as any other script
 
 
 def _make_text_file(name: str, text: str) -> JobFile:

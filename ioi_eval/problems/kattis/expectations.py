@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults, Fields, format_value
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.model.values import KeywordForTests
 from ioi_eval.problems.kattis.keys import ExpectedKeys
 from ioi_eval.problems.package import read_mapping
@@ -143,7 +143,7 @@ def _read_language(fields: Fields) -> str:
     """Return the language that the fields name, or an empty string. An unknown language is a fault."""
     name = fields.read_text("language", "")
     try:
-        return find(name).name if name else ""
+        return find_language(name).name if name else ""
     except InputError as error:
         fields.report_fault("language", error.problem, error.remedy)
         return ""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import Faults
-from ioi_eval.model.languages import LANGUAGES, find
+from ioi_eval.model.languages import LANGUAGES, find_language
 from ioi_eval.model.values import NamedBlob, Problem
 from ioi_eval.problems.package import list_files, list_visible_paths
 from ioi_eval.store.folder import accepted_solutions
@@ -112,14 +112,14 @@ def _list_languages_using(language: str) -> tuple[str, ...]:
     """Return the languages that use a folder of include/. PyPy also uses Python's folder."""
     if language == "default":
         return (language,)
-    python = find(language).syntax == "python"
+    python = find_language(language).syntax == "python"
     return tuple(item.name for item in LANGUAGES if item.syntax == "python") if python else (language,)
 
 
 def _language_of_folder(name: str) -> str:
     """Return the language of a folder of include/, or `default`. An empty string means no known language."""
     try:
-        return name if name == "default" else find(name).name
+        return name if name == "default" else find_language(name).name
     except InputError:
         return ""
 

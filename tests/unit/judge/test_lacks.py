@@ -14,7 +14,7 @@ from ioi_eval import Scorer
 from ioi_eval.errors import InputError, JudgeFailure, ModuleMissing
 from ioi_eval.judge import needs, programs
 from ioi_eval.judge.needs import find_unmet_needs, imported_modules, refuse_language
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -52,7 +52,7 @@ def reasons(
 ) -> list[str]:
     tools = {name: tool for name, tool in toolchains.items() if name != without}
     profile = msgspec.structs.replace(PROFILE, toolchains=tools)
-    return [str(error) for error in find_unmet_needs(problem, find(language), profile, profile)]
+    return [str(error) for error in find_unmet_needs(problem, find_language(language), profile, profile)]
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ async def test_unjudgeable_submission_is_final_judge_failure_without_job(
         with pytest.raises(JudgeFailure, match=reason) as caught:
             await scorer.score(wrong, submission(language=language))
         assert caught.value.final, "no other try helps"
-        assert [str(error) for error in await scorer.judge.find_unmet_needs(wrong, find(language))] == [
-            str(caught.value)
-        ]
+        assert [
+            str(error) for error in await scorer.judge.find_unmet_needs(wrong, find_language(language))
+        ] == [str(caught.value)]
     assert engine.jobs == []
 
 
@@ -112,11 +112,11 @@ async def test_impossible_problem_is_input_error_for_all_entry_points(name: str)
                 await scorer.score(wrong, submission(code))
         with pytest.raises(InputError, match=reason):
             await scorer.prepare(wrong)
-        for language in (find("c++"), None):
+        for language in (find_language("c++"), None):
             (error,) = await scorer.judge.find_unmet_needs(wrong, language)
             assert isinstance(error, InputError) and reason in str(error)
     with pytest.raises(InputError, match=reason):  # before a model is asked
-        refuse_language(wrong, find("c++"))
+        refuse_language(wrong, find_language("c++"))
     assert engine.jobs == []
 
 

@@ -13,7 +13,7 @@ from ioi_eval import JudgeOptions, Scorer
 from ioi_eval.judge import programs
 from ioi_eval.judge.deduplication import Deduplication
 from ioi_eval.judge.programs import Artifacts, PreparedProblem
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.models import Blob, Checker, CheckerKind, NamedBlob, Problem, Test
 from ioi_eval.testing import FakeEngine
 
@@ -73,7 +73,7 @@ async def test_prepared_problem_caches_setup_for_each_set_of_options() -> None:
 
 async def test_each_standard_of_a_language_has_its_own_build() -> None:
     prepared = (await opened()).prepare_problem(problem())
-    languages = [find(name) for name in ("c++17", "c++20", "C++17")]
+    languages = [find_language(name) for name in ("c++17", "c++20", "C++17")]
     commands = [prepared.sources(language).create_build_spec(submission()).command for language in languages]
     setups = [prepared.setup(language, JudgeOptions()).language for language in languages[:2]]
     assert ["-std=gnu++17" in command for command in commands] == [True, False, True]

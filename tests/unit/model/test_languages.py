@@ -10,12 +10,18 @@ import pytest
 from support.folders import examples_folder
 
 from ioi_eval.errors import InputError
-from ioi_eval.model.languages import LANGUAGES, Language, find, find_language_by_suffix, install_remedy
+from ioi_eval.model.languages import (
+    LANGUAGES,
+    Language,
+    find_language,
+    find_language_by_suffix,
+    install_remedy,
+)
 from ioi_eval.models import Limits
 from ioi_eval.rules.extraction import extract
 from ioi_eval.store.resources import graders_folder
 
-CPP, PYTHON = find("c++"), find("python")
+CPP, PYTHON = find_language("c++"), find_language("python")
 PAGE = Path(__file__).parents[3] / "docs" / "languages.md"
 
 
@@ -23,8 +29,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "languages.md"
     "name", ["c++", "C++", "cpp", "CPP", " cpp ", "cc", "cxx", "g++", "GNU C++", "cplusplus"]
 )
 def test_cpp_alias_is_found_without_a_standard(name: str) -> None:
-    assert find(name) == CPP
-    assert find(name).standard == ""
+    assert find_language(name) == CPP
+    assert find_language(name).standard == ""
 
 
 @pytest.mark.parametrize(
@@ -45,7 +51,7 @@ def test_cpp_alias_is_found_without_a_standard(name: str) -> None:
     ],
 )
 def test_language_name_with_a_version_sets_the_standard(name: str, standard: str) -> None:
-    language = find(name)
+    language = find_language(name)
     assert (language.name, language.standard) == ("c++", standard)
     assert f"-std={standard}" in language.build_command(["a.cpp"], "a", "gnu++98")
 
@@ -54,7 +60,7 @@ def test_language_name_with_a_version_sets_the_standard(name: str, standard: str
     "name", ["python", "Python", "python3", "Python 3", "py", "py3", "python_3", "Python 3.11"]
 )
 def test_python_alias_is_found(name: str) -> None:
-    assert find(name) is PYTHON
+    assert find_language(name) is PYTHON
 
 
 @pytest.mark.parametrize(
@@ -81,7 +87,7 @@ def test_python_alias_is_found(name: str) -> None:
 )
 def test_unknown_language_name_is_input_error_with_row_number(name: str) -> None:
     with pytest.raises(InputError) as caught:
-        find(name, where="dump.jsonl", row=17)
+        find_language(name, where="dump.jsonl", row=17)
     message = str(caught.value)
     assert message.startswith(f"dump.jsonl, line 17, field 'language': unknown language {name!r}")
     assert "c++" in message and "python" in message
@@ -90,15 +96,15 @@ def test_unknown_language_name_is_input_error_with_row_number(name: str) -> None
 def test_language_tags_are_unique() -> None:
     names = [name for language in LANGUAGES for name in language.tags - {*language.more_tags}]
     assert len(names) == len(set(names))
-    assert all(find(language.name) is language for language in LANGUAGES)
+    assert all(find_language(language.name) is language for language in LANGUAGES)
 
 
 def test_every_language_alias_and_dialect_is_found() -> None:
     for language in LANGUAGES:
         for alias in language.aliases:
-            assert find(alias) is language
+            assert find_language(alias) is language
         for alias, standard in language.dialects:
-            assert find(alias).standard == standard
+            assert find_language(alias).standard == standard
 
 
 def test_language_is_found_by_file_suffix() -> None:
@@ -233,18 +239,18 @@ def test_only_c_cpp_and_pascal_are_limited_to_one_thread() -> None:
 def test_language_name_of_a_dataset_gives_language_and_standard(
     name: str, language: str, standard: str
 ) -> None:
-    found = find(name)
+    found = find_language(name)
     assert (found.name, found.standard) == (language, standard)
 
 
 def test_c_is_built_as_on_the_contest_system() -> None:
-    assert " ".join(find("c").build_command(["sum.c"], "submission")) == (
+    assert " ".join(find_language("c").build_command(["sum.c"], "submission")) == (
         "gcc -DEVAL -std=gnu11 -O2 -static -s -o submission sum.c -lm"
     )
 
 
 def test_java_command_has_memory_limit_as_heap_size() -> None:
-    java = find("java")
+    java = find_language("java")
     assert "-Xmx256m" in java.run_command("/usr/bin/java", 256 << 20)
     assert not any(word.startswith("-Xmx") or "{" in word for word in java.run_command("/usr/bin/java"))
     assert "-Xmx16m" in java.run_command("/usr/bin/java", 1 << 20), "less than it can start with is no use"
@@ -279,7 +285,7 @@ def test_every_language_has_an_example_program() -> None:
 
 
 def test_pypy_program_is_extracted_from_a_python_code_block() -> None:
-    assert extract("```python\nprint(1)\n```", find("pypy")) == "print(1)\n"
+    assert extract("```python\nprint(1)\n```", find_language("pypy")) == "print(1)\n"
 
 
 def run(command: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:

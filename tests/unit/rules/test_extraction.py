@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_programs import ADD, CPP, PYTHON, fenced
 
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.rules.extraction import extract
 
 
@@ -64,7 +64,7 @@ def test_long_hostile_replies_are_extracted_quickly(name: str, unit: int) -> Non
     assert extract(text, PYTHON) is None
     assert extract(text + "\nmore\n" + "text without code.", CPP) is None
     for name in ("javascript", "pascal"):
-        assert extract(f"begin write(require({text}\nmore\n text without code.", find(name)) is None
+        assert extract(f"begin write(require({text}\nmore\n text without code.", find_language(name)) is None
 
 
 def test_ten_megabyte_reply_is_extracted() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.datasets import extract
-from support.engines import find
+from support.engines import find_language
 
 CORPUS = Path(__file__).parent / "extraction_corpus"
 GENERATIONS = sorted(CORPUS.glob("*.txt"))
@@ -15,7 +15,7 @@ GENERATIONS = sorted(CORPUS.glob("*.txt"))
 @pytest.mark.parametrize("path", GENERATIONS, ids=lambda path: path.stem)
 def test_code_of_corpus_reply_is_extracted(path: Path) -> None:
     expected = path.with_suffix(".code")
-    found = extract(path.read_bytes().decode(), find(path.stem.rpartition(".")[2]))
+    found = extract(path.read_bytes().decode(), find_language(path.stem.rpartition(".")[2]))
     assert found == (expected.read_text() if expected.exists() else None)
 
 

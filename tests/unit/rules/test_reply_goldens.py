@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ioi_eval.model.languages import find
+from ioi_eval.model.languages import find_language
 from ioi_eval.rules.extraction import explain_missing_program, extract
 
 FOLDER = Path(__file__).parents[2] / "data" / "replies"
@@ -27,7 +27,7 @@ def outcome(case: Mapping[str, Any]) -> Iterator[str]:
     if "language" not in case:
         yield f"  no program: {explain_missing_program(reply)}"
         return
-    program = extract(reply, find(case["language"]))
+    program = extract(reply, find_language(case["language"]))
     if program is None:
         yield "  no program"
     else:

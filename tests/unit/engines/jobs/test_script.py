@@ -10,7 +10,7 @@ import pytest
 from requirements import require_language
 from support.builds import HELLO, lay_out, named, plain_problem, submitted
 from support.cached_lookups import sandbox_tool
-from support.engines import CPU_LIMIT, BuildSpec, compiler_in_shell, find, submission_recipe
+from support.engines import CPU_LIMIT, BuildSpec, compiler_in_shell, find_language, submission_recipe
 
 from ioi_eval.engines.jobs.build import compile_script, control_command
 from ioi_eval.models import Blob, BuildLimits, Ending, NamedBlob, StageStatus, Toolchain
@@ -21,7 +21,7 @@ LIMITS = BuildLimits()
 
 
 def recipe_of(code: str = HELLO, limits: BuildLimits = LIMITS, language: str = "c++") -> BuildSpec:
-    name = find(language).helper
+    name = find_language(language).helper
     helpers = [NamedBlob(name=name, content=Blob.of_file(graders_folder() / name))] if name else []
     return submission_recipe(plain_problem(), submitted(code, language), limits, helpers)
 
