@@ -112,7 +112,7 @@ def _with_path(blob: Blob, folder: Path) -> Blob:
     return blob if blob.path is None else replace(blob, path=str(folder / blob.path))
 
 
-def cached_rows_file(rows: Iterable[Mapping[str, Any]], name: str, cache: Path) -> Path:
+def write_cached_rows(rows: Iterable[Mapping[str, Any]], name: str, cache: Path) -> Path:
     """Return a file with these rows, written to the cache if it is missing.
 
     It is for copies of datasets on disk that have their rows in another layout.
@@ -125,7 +125,7 @@ def cached_rows_file(rows: Iterable[Mapping[str, Any]], name: str, cache: Path) 
     return path
 
 
-def statement_blob(text: str) -> Blob | None:
+def make_statement_blob(text: str) -> Blob | None:
     """Return a statement with this text, or None if it is blank."""
     return Blob.of(text) if text.strip() else None
 
@@ -397,7 +397,7 @@ class Benchmark(ABC):
             source=f"{row.table.where}, row {row.index + 1}",
             difficulty=candidate.difficulty,
             tags=candidate.tags,
-            statement=statement_blob(self.read_string(row, self.named.statement)),
+            statement=make_statement_blob(self.read_string(row, self.named.statement)),
             starter_code=self.read_string(row, self.named.starter),
         )
         try:

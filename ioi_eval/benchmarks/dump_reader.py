@@ -29,8 +29,8 @@ from ioi_eval.benchmarks.row_schemas import (
     extract_replies,
     find_prompt_columns,
     find_schema,
+    find_usual_columns,
     is_statement,
-    usual_columns,
 )
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, StrictFaults, find_similar_names, parse_name
@@ -86,10 +86,10 @@ class DumpRow(Fields):
         self.line, self.columns, self.where = row.line, row.columns, policy.where
         self._named, self._origins, self._lists = named, origins, lists
         self.unsplit = False  # True if a string with several answers was read as one answer
-        self._usual = usual_columns(tuple(row.columns))
+        self._usual = find_usual_columns(tuple(row.columns))
         if "generation" not in origins and _lacks_reply(self._usual.get("generation"), row.columns):
             names = (name for name in row.columns if not _lacks_reply(name, row.columns))
-            other_column = usual_columns(tuple(name for name in names if name != _REFERENCE_COLUMN)).get(
+            other_column = find_usual_columns(tuple(name for name in names if name != _REFERENCE_COLUMN)).get(
                 "generation"
             )
             self._usual = self._usual if other_column is None else {**self._usual, "generation": other_column}
@@ -550,7 +550,7 @@ class ProblemLookup(Protocol):
         """Return all problems."""
 
 
-def known_language(name: str) -> str:
+def canonical_language(name: str) -> str:
     """Return the name unchanged if it is a supported language; otherwise raise an InputError."""
     find_language(name)
     return name
@@ -565,7 +565,7 @@ class DumpOptions(Value):
             metavar="NAME",
             help="The language of rows that name none, whatever else tells it.",
             unset="told by the dump's format, the problem, the reply; the benchmark's; c++",
-            read=known_language,
+            read=canonical_language,
         ),
     ] = ""
     default_language: str = ""  # used if no language is detected; empty for the benchmark's, else C++
@@ -785,7 +785,7 @@ class DumpReader:
             original_columns: The dump's original columns.
         """
         named = {**(schema.named if schema is not None else {}), **self._named}
-        given_fields = {*self._named, *usual_columns(tuple(original_columns))} - {
+        given_fields = {*self._named, *find_usual_columns(tuple(original_columns))} - {
             *_ANSWER_COLUMNS
         }  # they win over the schema's
         derived = schema.columns if schema is not None and schema.made else {}

@@ -41,8 +41,8 @@ from ioi_eval.benchmarks.row_files import (
     FileRow,
     column_names,
     dump_files,
+    find_line_start,
     is_dump,
-    line_start,
     read_columns,
     scan,
     scan_growth,
@@ -170,7 +170,7 @@ class GrownFrom(NamedTuple):
         """
         if not number or self.equal or not self.end[1] == self.rows == self.submissions:
             return None
-        return GrownFrom("", (line_start(path, number), number), number, {}, number)
+        return GrownFrom("", (find_line_start(path, number), number), number, {}, number)
 
 
 class Dump(Collection[Submission]):

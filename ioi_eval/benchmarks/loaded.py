@@ -23,9 +23,9 @@ from ioi_eval.benchmarks.benchmark import (
     ContentStore,
     StoredProblem,
     Unusable,
-    cached_rows_file,
     load_stored_problem,
     read_day,
+    write_cached_rows,
 )
 from ioi_eval.benchmarks.codeforces import CodeContests, Codeforces
 from ioi_eval.benchmarks.entries import ENTRIES, ListedBenchmark
@@ -413,7 +413,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
             }
             for row in read_rows(Path(dataset))
         )
-        rows_file = cached_rows_file(rows, benchmark.name, cache)
+        rows_file = write_cached_rows(rows, benchmark.name, cache)
     source = TableSource(
         dataset=dataset,
         config=options.config or (benchmark.config if not (options.dataset or options.data_dir) else ""),

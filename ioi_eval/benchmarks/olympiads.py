@@ -18,7 +18,7 @@ from ioi_eval.benchmarks.benchmark import (
     ContentStore,
     Unusable,
     header_folders,
-    statement_blob,
+    make_statement_blob,
 )
 from ioi_eval.benchmarks.tables import Row, Table, Tables
 from ioi_eval.model.errors import InputError
@@ -90,7 +90,7 @@ class Ioi(Benchmark):
                 _make_test(tests[indexes[name]], problem, contents) for name in _test_names(rows, indexes)
             ),
             subtasks=subtasks,
-            statement=next(map(statement_blob, filter(str.strip, statements)), None),
+            statement=next(map(make_statement_blob, filter(str.strip, statements)), None),
         )
 
 

@@ -23,7 +23,7 @@ from ioi_eval.benchmarks import parquet
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import DuplicateKey, refuse_duplicate_keys
 from ioi_eval.model.nesting import NestedTooDeep, Nesting, shallow
-from ioi_eval.store.files import MAY_READ, raise_read_errors, unreadable_folder_errors
+from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
 
 _CHUNK = 1 << 20  # bytes or characters that are read at once
 _MAX_FIELD_LENGTH = (1 << 31) - 1  # characters in a field of a .csv; the csv module allows 131072 by default
@@ -76,7 +76,7 @@ def _list_files_below(folder: Path) -> Iterator[Path]:
 def _list_dump_files(path: Path) -> list[Path]:
     """Return the files of rows at a path. A folder of programs is one such file."""
     if path.is_dir():
-        for error in unreadable_folder_errors(path):
+        for error in find_unreadable_folders(path):
             where, problem = str(error.filename), f"cannot be read ({error.strerror})"
             raise InputError(problem, where=where, remedy=MAY_READ)
         if _file_format(path) == _PROGRAMS:
@@ -177,7 +177,7 @@ def scan_growth(path: Path, size: int, sha256: str) -> FileGrowth | None:
     return FileGrowth(digest.hexdigest(), lines)
 
 
-def line_start(path: Path, number: int) -> int:
+def find_line_start(path: Path, number: int) -> int:
     """Return the offset in bytes after the first `number` lines."""
     offset = 0
     with _open_bytes(path) as stream:
@@ -515,7 +515,7 @@ def _convert_sample(header: Any, sample: Any) -> dict[str, Any]:
         "epoch": sample.epoch,
         "model": header.model,
         "generation": sample.output.completion,
-        "reasoning": reasoning_of(sample.output),
+        "reasoning": read_reasoning(sample.output),
         "stop_reason": sample.output.stop_reason if sample.output.choices else None,
         "error": sample.error.message if sample.error else None,
         "limit": sample.limit.type if sample.limit else None,
@@ -525,7 +525,7 @@ def _convert_sample(header: Any, sample: Any) -> dict[str, Any]:
     }
 
 
-def reasoning_of(output: Any) -> str:
+def read_reasoning(output: Any) -> str:
     """Return the model's reasoning in an output of inspect_ai, or an empty string."""
     content = output.message.content if output.choices else ""
     parts = [] if isinstance(content, str) else content

@@ -101,7 +101,7 @@ def _matching_schemas(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
 
 
 @lru_cache(1024)
-def usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
+def find_usual_columns(names: tuple[str, ...]) -> Mapping[str, str]:
     """Return the standard columns among the names, by field."""
     columns = {
         field: next((name for name in candidates if name in names), None)

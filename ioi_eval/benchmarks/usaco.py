@@ -15,7 +15,7 @@ from ioi_eval.benchmarks.benchmark import (
     Candidate,
     ColumnNames,
     ContentStore,
-    cached_rows_file,
+    write_cached_rows,
 )
 from ioi_eval.benchmarks.tables import Row, Tables
 from ioi_eval.model.errors import InputError
@@ -51,7 +51,7 @@ class Usaco(Benchmark):
             raise InputError(f"there is no {self.dataset}", where=data_dir or self.name, remedy=remedy)
         folders = (path for path in files[0].parent.rglob(_TESTS_FOLDER) if path.is_dir())
         tests = str(next(folders, files[0].parent).absolute())
-        return cached_rows_file(
+        return write_cached_rows(
             ({**row, _TESTS_FOLDER: tests} for row in _read_problems(files[0])), self.name, cache
         )
 

@@ -24,8 +24,8 @@ from ioi_eval.model.values import Value
 from ioi_eval.store.files import (
     Lines,
     Lock,
-    complete_lines,
     make_folder,
+    read_complete_lines,
     remove_incomplete_line,
     remove_stale_drafts,
     replace,
@@ -74,7 +74,7 @@ class Generations:
         if self._fresh:
             return
         remove_incomplete_line(self.path)
-        for offset, line in complete_lines(self.path):
+        for offset, line in read_complete_lines(self.path):
             self._offsets[self._parse_row(offset, line)["uuid"]] = offset
         try:
             stored = msgspec.json.decode(self._request_file.read_bytes(), type=dict[str, str])

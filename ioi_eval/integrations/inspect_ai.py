@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from ioi_eval.benchmarks.row_files import reasoning_of
+from ioi_eval.benchmarks.row_files import read_reasoning
 from ioi_eval.errors import InputError
 from ioi_eval.integrations import needs
 from ioi_eval.integrations.tasks import (
@@ -111,7 +111,7 @@ def judged(source: str, **options: Any) -> Scorer:
         code, usage = submission.code, state.output.usage
         runtime = await asyncio.to_thread(evaluation_source.runtime)
         # Length in tokens if they are counted, else in characters. Contest points count long replies first.
-        length = len(reasoning_of(state.output) or state.output.completion)
+        length = len(read_reasoning(state.output) or state.output.completion)
         length = length if usage is None else int(usage.output_tokens)
         more = {"language": submission.language, "epoch": state.epoch, "length": length}
         no_program_note = "" if code is not None else "\n\nThe reply contains no program."

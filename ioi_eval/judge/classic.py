@@ -252,9 +252,9 @@ def supports_language(language: Language, capabilities: Capabilities) -> bool:
 
 def accepts_submission(problem: Problem, submission: Submission, capabilities: Capabilities) -> bool:
     """Return True if a package of the engine accepts submissions in this language."""
-    has_codeforces = codeforces.has_codeforces_package(capabilities) and not codeforces.codeforces_objection(
-        problem, submission
-    )
+    has_codeforces = codeforces.has_codeforces_package(
+        capabilities
+    ) and not codeforces.explain_codeforces_refusal(problem, submission)
     return has_codeforces or find_language(submission.language).command == "g++"
 
 
@@ -304,7 +304,7 @@ class _ClassicRun:
         """Return the name of a package of the engine that can judge this problem."""
         capabilities, objection = (
             self._capabilities,
-            codeforces.codeforces_objection(self._problem, self._submission),
+            codeforces.explain_codeforces_refusal(self._problem, self._submission),
         )
         cms_package = next((name for name in (OWN, *CLASSIC) if name in capabilities.runtimes), None)
         has_codeforces = codeforces.has_codeforces_package(capabilities)
@@ -327,7 +327,7 @@ class _ClassicRun:
 
     def _create_job(self, contract: str, test: Test) -> Job:
         if contract == "codeforces":
-            return codeforces.codeforces_job(self._problem, test, self._submission, self._capabilities)
+            return codeforces.make_codeforces_job(self._problem, test, self._submission, self._capabilities)
         return classic_job(self._problem, test, self._submission, runtime=contract)
 
     async def run_all(self) -> None:
@@ -354,7 +354,7 @@ class _ClassicRun:
         result = await self._execute_job(self._create_job(self.contract, test), test)
         if self.contract == "codeforces":
             raise_judge_failures(test, result, uses_own_scripts=False)
-            return codeforces.codeforces_result(test.name, result)
+            return codeforces.read_codeforces_result(test.name, result)
         source = f"graders/{self._problem.id.lower()}.cpp"
         if self.contract != OWN and may_be_judges_fault(result.compile, source):
             empty = msgspec.structs.replace(self._submission, code="")

@@ -43,7 +43,7 @@ def has_codeforces_package(capabilities: Capabilities) -> bool:
     return PYTHON in capabilities.runtimes or any(_CPP.fullmatch(name) for name in capabilities.runtimes)
 
 
-def codeforces_objection(problem: Problem, submission: Submission) -> str:
+def explain_codeforces_refusal(problem: Problem, submission: Submission) -> str:
     """Return why this contract cannot judge the submission; empty if it can."""
     language = find_language(submission.language, where=problem.source or problem.id)
     checker = problem.checker
@@ -61,8 +61,10 @@ def codeforces_objection(problem: Problem, submission: Submission) -> str:
     return ""
 
 
-def codeforces_job(problem: Problem, test: Test, submission: Submission, capabilities: Capabilities) -> Job:
-    """Return the job for one test of a submission that `codeforces_objection` accepts."""
+def make_codeforces_job(
+    problem: Problem, test: Test, submission: Submission, capabilities: Capabilities
+) -> Job:
+    """Return the job for one test of a submission that `explain_codeforces_refusal` accepts."""
     language = find_language(submission.language, where=problem.source or problem.id)
     return Job(
         files=tuple(_list_job_files(problem, test, submission, language)),
@@ -122,7 +124,7 @@ def _time_limit_s(problem: Problem) -> float:
 # --- the reply ---------------------------------------------------------------------------------------
 
 
-def codeforces_result(test_name: str, result: JobResult) -> TestResult:
+def read_codeforces_result(test_name: str, result: JobResult) -> TestResult:
     """Return the result of a test. It is passed if the exit code is 0 and the output is `1`.
 
     The reason for a failure is found by parts of the package's messages.

@@ -28,7 +28,7 @@ def program_identity(problem_sha256: str, program: Program, built: BuildSuccess)
     return PROGRAM_RULE + digest((problem_sha256, program_without_files, files, built.compiler))
 
 
-def as_repeated(result: SubmissionResult) -> SubmissionResult:
+def mark_as_repeated(result: SubmissionResult) -> SubmissionResult:
     """Return the result with `repeats` set to the key of the submission that was really judged."""
     return msgspec.structs.replace(result, repeats=result.repeats or result.key)
 
@@ -77,7 +77,7 @@ class Deduplication:
         self._release_built_programs(program.problem)
         await program.is_first.wait()
         if (earlier_result := self._find_result(identity)) is not None:
-            return as_repeated(earlier_result)
+            return mark_as_repeated(earlier_result)
         result = await judge()
         if self._stores_results:
             self._results[identity] = result

@@ -26,9 +26,9 @@ from ioi_eval.judge.recipes import (
     GRADER,
     MANAGER,
     Sources,
-    proctor_build_spec,
-    scripts_build_spec,
-    trusted_build_spec,
+    make_proctor_build_spec,
+    make_scripts_build_spec,
+    make_trusted_build_spec,
 )
 from ioi_eval.model.digests import problem_digest
 from ioi_eval.model.doing import BUILD, track_step
@@ -146,14 +146,14 @@ class _UnbuiltProgram:
             file = JobFile(name=f"{kind}.py", content=Blob.of(""))
             if has_scripts(self.program):
                 packer = Blob.of_file(graders_folder() / "python" / "scripts.py")
-                self.build_spec = scripts_build_spec(self.program, kind, limits, packer)
+                self.build_spec = make_scripts_build_spec(self.program, kind, limits, packer)
             else:
                 file = JobFile(name=file.name, content=build_script(self.program))
             self.ready = TrustedProgram(file=file, argv=(language.command, file.name))
         else:
             if language.run_command() != (language.artifact_name,):
                 raise InputError(f"a {kind} in {language.name} cannot be run", where=where, remedy=_REMEDY)
-            self.build_spec = trusted_build_spec(problem, self.program, kind, limits)
+            self.build_spec = make_trusted_build_spec(problem, self.program, kind, limits)
             file = JobFile(name=kind, content=Blob.of(""), executable=True)
             self.ready = TrustedProgram(file=file, argv=(kind,))
 
@@ -266,7 +266,7 @@ class Artifacts:
         if self._proctor is not None:
             return self._proctor
         if self._proctor_build_spec is None:
-            self._proctor_build_spec = proctor_build_spec(
+            self._proctor_build_spec = make_proctor_build_spec(
                 proctor_sources(graders_folder() / "proctor"), self._limits
             )
         built = await builder.build(self._proctor_build_spec)
@@ -413,7 +413,7 @@ class JudgingSetup:
             checker=checker,
             manager=manager,
             files=tuple(files),
-            outputs=submitted_outputs(self.problem, submission) if submission.outputs else {},
+            outputs=list_submitted_outputs(self.problem, submission) if submission.outputs else {},
         )
 
     @cached_property
@@ -480,10 +480,10 @@ def is_empty(problem: Problem, submission: Submission) -> bool:
     """Return True if there is nothing to judge. For output-only problems, missing files score 0 instead."""
     if submission.code is not None or problem.task_type is TaskType.OUTPUT_ONLY:
         return False
-    return not submitted_outputs(problem, submission)
+    return not list_submitted_outputs(problem, submission)
 
 
-def submitted_outputs(problem: Problem, submission: Submission) -> dict[str, Blob]:
+def list_submitted_outputs(problem: Problem, submission: Submission) -> dict[str, Blob]:
     """Return the submitted output files by test. They win over a program if the task accepts both."""
     names = {test.name for test in problem.tests if problem.task_type in _OUTPUT_FILE_TASKS}
     return {file.name: file.content for file in submission.outputs if file.name in names}

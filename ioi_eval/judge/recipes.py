@@ -171,7 +171,9 @@ def _refuse_path_conflicts(names: Sequence[str]) -> None:
         raise JobRejected(f"{name!r} is a file and a folder at once")
 
 
-def scripts_build_spec(program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob) -> BuildSpec:
+def make_scripts_build_spec(
+    program: Checker | Manager, kind: str, limits: BuildLimits, packer: Blob
+) -> BuildSpec:
     """Return the build of a program with its own scripts. The artifact is an archive that Python runs."""
     helper = NamedBlob(name=_SCRIPTS, content=packer)
     main_source, *other_sources = program.sources
@@ -187,7 +189,7 @@ def scripts_build_spec(program: Checker | Manager, kind: str, limits: BuildLimit
     )
 
 
-def trusted_build_spec(
+def make_trusted_build_spec(
     problem: Problem, program: Checker | Manager, kind: str, limits: BuildLimits
 ) -> BuildSpec:
     """Return the build of a checker, a manager or a grader, as `kind` says."""
@@ -215,7 +217,7 @@ def _additional_units(problem: Problem, program: Checker | Manager, language: La
     return [name for name in names if PurePosixPath(name).suffix in language.suffixes]
 
 
-def proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -> BuildSpec:
+def make_proctor_build_spec(sources: Iterable[NamedBlob], limits: BuildLimits) -> BuildSpec:
     """Return the build of the proctor from the files of graders/proctor, which are C++17."""
     files = tuple(sorted(sources, key=lambda file: file.name))
     units = [file.name for file in files if file.name.endswith(".cpp")]

@@ -28,7 +28,7 @@ from ioi_eval.problems.statements import find_attachments, find_statement, read_
 from ioi_eval.problems.tps import Tps
 from ioi_eval.registries import Registry, registered
 from ioi_eval.store import private_folder
-from ioi_eval.store.files import MAY_READ, raise_read_errors, unreadable_folder_errors
+from ioi_eval.store.files import MAY_READ, find_unreadable_folders, raise_read_errors
 
 NOT_SELECTED = "not selected"
 
@@ -388,7 +388,7 @@ _MAX_NAMED = 5  # tests that a note lists
 
 def _unreadable_folders(folder: Path, where: str) -> Iterator[InputError]:
     """Yield an error for each folder in the package that this process must not read."""
-    for error in unreadable_folder_errors(folder):
+    for error in find_unreadable_folders(folder):
         name = Path(where, os.path.relpath(error.filename, folder))
         yield InputError(f"cannot be read ({error.strerror})", where=str(name), remedy=MAY_READ)
 

@@ -55,7 +55,7 @@ from ioi_eval.runs.sources import (
     open_problem_source,
     source_name,
 )
-from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, synchronous
+from ioi_eval.runs.work import RunOptions, RunSetup, Work, judge_work, make_fingerprint, synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.files import replace
 from ioi_eval.store.folder import read_failures, read_rows
@@ -192,7 +192,7 @@ async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool)
         work = Work(
             problems=problems,
             submissions=_stream_submissions(call, problems, request_list, generations, unwritten),
-            fingerprint=fingerprint_of(requests_fingerprint, problems, result_settings),
+            fingerprint=make_fingerprint(requests_fingerprint, problems, result_settings),
             expected=len(requests) + len(request_list.refused),
             check=lambda judge: _refuse_unjudgeable_requests(judge, problems, requests, generations),
             settings={"benchmark": source_name(call.source), "author": call.name, **settings},

@@ -26,7 +26,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-from ioi_eval.judge.deduplication import as_repeated
+from ioi_eval.judge.deduplication import mark_as_repeated
 from ioi_eval.model.doing import BUILD, TrackedSubmission, track_submission
 from ioi_eval.model.errors import (
     EngineError,
@@ -355,7 +355,9 @@ class _JudgingRun:
         checked_result = self._without_foreign_repeat(submission, claim.identity, result)
         self._record_result(problem, submission, checked_result, repeated=bool(result.repeats))
         while claim.waiting:
-            self._record_result(problem, claim.waiting.popleft(), as_repeated(checked_result), repeated=True)
+            self._record_result(
+                problem, claim.waiting.popleft(), mark_as_repeated(checked_result), repeated=True
+            )
 
     async def _claim_submission(self, submission: Submission) -> _Claim | None:
         """Return a claim to judge the submission, or None if it needs no judging.
@@ -379,7 +381,7 @@ class _JudgingRun:
             self._share or row["key"] == submission.key
         ):  # a row of this run or of another
             earlier_result = self._without_foreign_repeat(
-                submission, identity, as_repeated(rows.read_result(row))
+                submission, identity, mark_as_repeated(rows.read_result(row))
             )
             self._record_result(problem, submission, earlier_result, repeated=True, known=True)
             await asyncio.sleep(0)

@@ -63,8 +63,8 @@ from ioi_eval.runs.work import (
     RunOptions,
     RunSetup,
     Work,
-    fingerprint_of,
     judge_work,
+    make_fingerprint,
     open_journal,
     supersede_outdated_results,
     synchronous,
@@ -409,7 +409,7 @@ class Rows(NamedTuple):
             submissions=dump,
             keys=dump.info.keys,
             others=dump.info.passed_over,
-            fingerprint=fingerprint_of(dump.info.sha256, problems, {**reading, **result_settings}),
+            fingerprint=make_fingerprint(dump.info.sha256, problems, {**reading, **result_settings}),
             settings=settings,
             shard=str(self.selection.shard or ""),
         )

@@ -50,7 +50,15 @@ from ioi_eval.runs.references import MOST, with_references
 from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.runs.score import Rows, read_dump, run_name, skipped_row_notes
 from ioi_eval.runs.sources import Source, open_problem_source, source_name
-from ioi_eval.runs.work import RunOptions, RunSetup, Work, fingerprint_of, judge_work, open_judge, synchronous
+from ioi_eval.runs.work import (
+    RunOptions,
+    RunSetup,
+    Work,
+    judge_work,
+    make_fingerprint,
+    open_judge,
+    synchronous,
+)
 from ioi_eval.store import Store
 from ioi_eval.store.folder import read_limits_by_label, read_rows, write_rejected
 from ioi_eval.store.rows import read_result
@@ -297,7 +305,7 @@ def _plan_packages(
             submissions=judgeable_submissions,
             keys=tuple(submission.key for submission in judgeable_submissions),
             others=frozenset(case.key for case in cases_of_all) - keys,
-            fingerprint=fingerprint_of(_hash_submissions(submissions), problems, setup.result_settings),
+            fingerprint=make_fingerprint(_hash_submissions(submissions), problems, setup.result_settings),
             settings={"solutions": where},
         )
         note = "; ".join(f"{reason}: {number}" for reason, number in sorted(excluded_counts.items()))

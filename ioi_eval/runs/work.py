@@ -199,7 +199,7 @@ class Work(Value):
     trusted: bool = False  # solutions of a package: a missing module is a judge failure
 
 
-def fingerprint_of(dump: str, problems: Mapping[str, Problem], options: Mapping[str, Any]) -> Fingerprint:
+def make_fingerprint(dump: str, problems: Mapping[str, Problem], options: Mapping[str, Any]) -> Fingerprint:
     """Return the fingerprint of a run. `dump`: a hash of the submissions."""
     hashes = fingerprint(problems)
     for label, problem in problems.items():

@@ -51,7 +51,7 @@ def raise_read_errors(where: Path | str, remedy: str = "") -> Iterator[None]:
 MAY_READ = "Give your user the rights to read it (chmod -R u+rX), or read a copy"
 
 
-def unreadable_folder_errors(folder: Path) -> list[OSError]:
+def find_unreadable_folders(folder: Path) -> list[OSError]:
     """Return an error for each folder below `folder` that cannot be read; to a reader it would look empty.
 
     Hidden folders are skipped.
@@ -152,7 +152,7 @@ def _is_orphan(draft: Path) -> bool:
     return False
 
 
-def complete_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
+def read_complete_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield offset and content of each complete line from offset `start` on.
 
     A last line without a newline is skipped, because its writer was interrupted.
@@ -166,7 +166,7 @@ def complete_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def has_incomplete_line(path: Path) -> bool:
-    """Return True if the file's last line is incomplete, so that `complete_lines` skips it."""
+    """Return True if the file's last line is incomplete, so that `read_complete_lines` skips it."""
     with contextlib.suppress(OSError), path.open("rb") as stream:  # no file, or an empty file
         stream.seek(-1, os.SEEK_END)
         return stream.read(1) != b"\n"

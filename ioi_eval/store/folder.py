@@ -18,7 +18,7 @@ from ioi_eval.model.nesting import shallow
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Limits, Problem, ServerState, Solution, SubmissionResult, Value
 from ioi_eval.rules.expectations import must_be_right
-from ioi_eval.store.files import complete_lines, is_locked, make_folder, read_value, replace, write_error
+from ioi_eval.store.files import is_locked, make_folder, read_complete_lines, read_value, replace, write_error
 from ioi_eval.store.rows import as_json_value, expand_row, read_result, with_confinement
 
 RUN, RESULTS, FAILURES = "run.json", "results.jsonl", "failures.jsonl"
@@ -176,7 +176,7 @@ def locate_errors(path: Path, offset: int, shown_path: Path | None = None) -> It
 
 def _line_number(path: Path, offset: int) -> int:
     """Return the number of the line at an offset."""
-    return sum(line_offset <= offset for line_offset, _ in complete_lines(path))
+    return sum(line_offset <= offset for line_offset, _ in read_complete_lines(path))
 
 
 def rows_with_offsets(
@@ -241,7 +241,7 @@ def decode_lines(
         needs_key: also refuse lines without a key.
     """
     decoder, head_decoder = msgspec.json.Decoder(kind), msgspec.json.Decoder(ResultHead)
-    for offset, line in complete_lines(path, start):
+    for offset, line in read_complete_lines(path, start):
         try:
             shallow_line = shallow(line)
             if is_selected is not None and not is_selected(head_decoder.decode(shallow_line)):

@@ -23,8 +23,8 @@ from ioi_eval.model.values import Value
 from ioi_eval.store.files import (
     Lines,
     Lock,
-    complete_lines,
     make_folder,
+    read_complete_lines,
     remove_incomplete_line,
     remove_stale_drafts,
     replace,
@@ -516,7 +516,8 @@ class ResultLog:
                 earlier_file.append(encode_terminal_safe_json({**row, "problem_sha256": problem_digest}))
         earlier_file.close()
         replace(
-            results, (line + b"\n" for offset, line in complete_lines(results) if offset not in moved_offsets)
+            results,
+            (line + b"\n" for offset, line in read_complete_lines(results) if offset not in moved_offsets),
         )
         self._clear_index()
         self._index_rows(self._run_info.fingerprint.problems)
@@ -708,7 +709,7 @@ class ResultLog:
                 self._save_index()
             if self._stale_failures and not self._restart:
                 current = {offset for (offset,) in self._run("SELECT offset FROM failures")}
-                failures = complete_lines(self.folder / FAILURES)
+                failures = read_complete_lines(self.folder / FAILURES)
                 replace(
                     self.folder / FAILURES,
                     (line + b"\n" for offset, line in failures if offset in current),

@@ -63,7 +63,7 @@ from ioi_eval.runs.work import (
     Work,
     create_time_limits,
     describe_problems,
-    fingerprint_of,
+    make_fingerprint,
     open_journal,
     open_judge,
 )
@@ -137,7 +137,7 @@ async def open_contest(
         work = Work(
             problems=problems,
             submissions=(),
-            fingerprint=fingerprint_of(
+            fingerprint=make_fingerprint(
                 "contest", problems, {**setup.result_settings, **settings, WITH_FEEDBACK: True}
             ),
             settings={"contest": source_name(source), **settings},

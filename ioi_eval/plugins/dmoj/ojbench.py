@@ -13,8 +13,8 @@ from ioi_eval.benchmarks.benchmark import (
     Candidate,
     ColumnNames,
     ContentStore,
-    cached_rows_file,
-    statement_blob,
+    make_statement_blob,
+    write_cached_rows,
 )
 from ioi_eval.benchmarks.packaged import problem_of_package
 from ioi_eval.benchmarks.row_files import read_columns
@@ -64,7 +64,7 @@ class OJBench(Benchmark):
             row_by_id.setdefault(
                 problem_id, {**row, "id": problem_id, _FOLDER: str(root / contest / problem_id)}
             )
-        return cached_rows_file(row_by_id.values(), self.name, cache)
+        return write_cached_rows(row_by_id.values(), self.name, cache)
 
     def candidate(self, row: Row) -> Candidate:
         candidate = super().candidate(row)
@@ -99,5 +99,5 @@ class OJBench(Benchmark):
             difficulty=candidate.difficulty,
             tags=candidate.tags,
             cpp_standard="c++17",
-            statement=statement_blob(row.read_text("prompt").partition(_FORMAT_HEADING)[0]),
+            statement=make_statement_blob(row.read_text("prompt").partition(_FORMAT_HEADING)[0]),
         )

@@ -17,7 +17,7 @@ from ioi_eval.benchmarks.benchmark import (
     ContentStore,
     Unusable,
     header_folders,
-    statement_blob,
+    make_statement_blob,
 )
 from ioi_eval.benchmarks.hub import fetch_hub_file
 from ioi_eval.benchmarks.packaged import problem_of_package
@@ -67,7 +67,7 @@ class LiveCodeBenchPro(Benchmark):
             name=row.read_text("problem_title", candidate.id),
             difficulty=candidate.difficulty,
             tags=candidate.tags,
-            statement=statement_blob(row.read_text("problem_statement", "")),
+            statement=make_statement_blob(row.read_text("problem_statement", "")),
         )
 
 

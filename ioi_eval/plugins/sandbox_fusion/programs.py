@@ -141,7 +141,7 @@ class _RequestWork:
     away: asyncio.TimerHandle | None = None  # ends it, while its client is away
 
 
-class Unanswered:
+class UnansweredRequests:
     """The work of requests. It goes on when one is told to come again, and answers the next one like it.
 
     So a client that comes three times and waits 28 s each time waits 84 s in one place of the queue, and what
@@ -232,7 +232,7 @@ class SandboxFusion:
 
     def __init__(self, worker: WorkerParts) -> None:
         self._engine, self._jobs, self._builds = worker
-        self._unanswered = Unanswered()
+        self._unanswered = UnansweredRequests()
 
     @property
     def posts(self) -> Mapping[str, Answer]:

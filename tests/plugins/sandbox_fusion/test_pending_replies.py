@@ -9,7 +9,7 @@ import pytest
 from support.waiting import until
 
 from ioi_eval.plugins.sandbox_fusion import programs as unanswered
-from ioi_eval.plugins.sandbox_fusion.programs import Unanswered
+from ioi_eval.plugins.sandbox_fusion.programs import UnansweredRequests
 from ioi_eval.server.queue import RequestQueue, ResultPending
 
 
@@ -17,7 +17,7 @@ async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytes
     monkeypatch.setattr(unanswered, "_MAX_ANSWER_BYTES", 10)
     queue, here, go, begun = (
         RequestQueue(slots=1, max_waiting=9, max_bytes=1),
-        Unanswered(),
+        UnansweredRequests(),
         asyncio.Event(),
         list[str](),
     )
@@ -42,7 +42,12 @@ async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytes
 
 
 async def test_equal_requests_are_answered_in_order_of_arrival() -> None:
-    queue, here, go, numbers = RequestQueue(2, 9, 1), Unanswered(), asyncio.Event(), itertools.count(1)
+    queue, here, go, numbers = (
+        RequestQueue(2, 9, 1),
+        UnansweredRequests(),
+        asyncio.Event(),
+        itertools.count(1),
+    )
 
     async def answer(seconds: float) -> bytes:
         number = next(numbers)

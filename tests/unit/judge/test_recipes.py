@@ -12,7 +12,7 @@ from support.engines import LANGUAGES, submission_recipe
 from ioi_eval.engines.jobs.build import control_command
 from ioi_eval.engines.jobs.headers import header_spec
 from ioi_eval.errors import InputError, JobRejected, JudgeFailure
-from ioi_eval.judge.recipes import proctor_build_spec, trusted_build_spec
+from ioi_eval.judge.recipes import make_proctor_build_spec, make_trusted_build_spec
 from ioi_eval.models import BuildLimits, Submission, TaskOptions, TaskType, Toolchain
 
 LIMITS = BuildLimits()
@@ -166,7 +166,7 @@ def test_arbitrary_text_is_a_build_source(code: str) -> None:
 
 def test_checker_build_compiles_first_source_only() -> None:
     problem = checked_problem()
-    recipe = trusted_build_spec(problem, problem.checker, "checker", LIMITS)
+    recipe = make_trusted_build_spec(problem, problem.checker, "checker", LIMITS)
     assert recipe.command[-3:] == ("-o", "checker.out", "checker/checker.cpp")
     assert [source.name for source in recipe.sources] == ["checker/testlib.h", "checker/checker.cpp"]
     assert recipe.limits.wall_time is not None
@@ -175,7 +175,9 @@ def test_checker_build_compiles_first_source_only() -> None:
 
 
 def test_proctor_build_includes_all_units() -> None:
-    recipe = proctor_build_spec([named("main.cpp"), named("a.hpp"), named("z.cpp"), named("a.cpp")], LIMITS)
+    recipe = make_proctor_build_spec(
+        [named("main.cpp"), named("a.hpp"), named("z.cpp"), named("a.cpp")], LIMITS
+    )
     assert recipe.command[-5:] == ("-include", "a.cpp", "-include", "z.cpp", "main.cpp")
     assert control_command(recipe)[-3:] == ("-o", "ioi-eval-control", "ioi-eval-control.cpp")
 
