@@ -144,7 +144,7 @@ def mebibytes_to_bytes(mebibytes: float) -> int:
 
 
 class BenchmarkOptions(Value):
-    """Where a benchmark's rows come from, and which problems are selected.
+    """The options of a benchmark: the source of its rows, and the selection of problems.
 
     Empty values mean the benchmark's own source, or all problems.
     """

@@ -16,7 +16,6 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 
-from ioi_eval.benchmarks.asked import NoMatch, StatementIndex
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import FileRow, is_csv, read_rows_or_errors
 from ioi_eval.benchmarks.row_schemas import (
@@ -32,6 +31,7 @@ from ioi_eval.benchmarks.row_schemas import (
     find_usual_columns,
     is_statement,
 )
+from ioi_eval.benchmarks.statement_index import NoMatch, StatementIndex
 from ioi_eval.model.errors import FailedRequest, InputError, MissingColumn
 from ioi_eval.model.fields import Fields, StrictFaults, find_similar_names, parse_name
 from ioi_eval.model.languages import find_language
@@ -633,7 +633,7 @@ class DumpOptions(Value):
 
 
 class Selection(Value):
-    """Which rows become submissions. Rows that are not selected may name unknown problems."""
+    """The options that select the rows of a dump. Other rows may name unknown problems."""
 
     problems: frozenset[str] = frozenset()  # ids; empty for all problems
     keys: Annotated[

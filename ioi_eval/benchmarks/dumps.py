@@ -98,7 +98,7 @@ class DumpFile(Value):
 
 
 class DetectedColumns(Value):
-    """How the first selected rows were read: columns, languages, and rows without a program."""
+    """The detected meaning of the first selected rows: columns, languages, and rows without a program."""
 
     rows: int  # number of these rows
     whole: bool  # these are all selected rows

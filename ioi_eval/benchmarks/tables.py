@@ -299,7 +299,7 @@ _SPLIT_NAMES = ("train", "validation", "valid", "dev", "test")  # splits that na
 
 
 class TableSource(Value):
-    """Where a table comes from: the hub, or files."""
+    """The source of a table: a dataset on the hub, or files."""
 
     dataset: str
     config: str = ""

@@ -45,7 +45,7 @@ from ioi_eval.scoring import (
 
 
 class RewardMode(StrEnum):
-    """How a result becomes a reward."""
+    """The rule that computes a reward from a result."""
 
     PASS_FAIL = "pass_fail"  # 1 or 0
     PARTIAL = "partial"  # the share of the points, or of the tests if the problem has no subtasks

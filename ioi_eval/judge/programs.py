@@ -422,7 +422,7 @@ class JudgingSetup:
 
     @cached_property
     def _plan_submission(self) -> tuple[PlanSubmission, tuple[JobFile, ...]]:
-        """How a plan starts the submission, and the judge's own files that it needs."""
+        """Return the plan's description of the submission's start, and the judge's files that it needs."""
         problem, language = self.problem, self.language
         if language is None:
             output_only = problem.task_type is TaskType.OUTPUT_ONLY

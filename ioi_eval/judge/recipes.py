@@ -55,7 +55,7 @@ _JUDGE_FILES = frozenset(
 
 
 class Sources:
-    """How submissions to a problem in one language are built.
+    """The description of how submissions to a problem in one language are built.
 
     The sources are the grader, the headers, and as the last one the submission. No test is among them.
     """

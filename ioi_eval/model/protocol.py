@@ -40,7 +40,7 @@ class PlanWarm(Message):
 
 
 class PlanSubmission(Message):
-    """How to start the submission."""
+    """The submission's command, files and limits of processes and threads."""
 
     argv: tuple[str, ...] = ()  # empty only if the submission has only output files
     files: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class PlanSubmission(Message):
 
 
 class PlanChecker(Message):
-    """How to judge outputs."""
+    """The comparison or the checker that judges outputs, with its options."""
 
     kind: str
     argv: tuple[str, ...] = ()

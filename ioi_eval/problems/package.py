@@ -1,4 +1,4 @@
-"""What all package formats share: base classes, results of reading, files, sources, tests."""
+"""Shared parts of all package formats: base classes, results of reading, files, sources, tests."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class GeneratedTest(NamedTuple):
 
 
 class TestGeneration(NamedTuple):
-    """How a package's tests are generated."""
+    """The description of how a package's tests are generated."""
 
     tests: tuple[GeneratedTest, ...]
     generators: Mapping[str, Executable]

@@ -24,7 +24,7 @@ _SEED = 20240901  # fixed, so that intervals are the same in every report of the
 
 
 class Trials(Value):
-    """How many submissions of a model were scored and passed for one question.
+    """The numbers of a model's submissions for one question: scored, and passed.
 
     A question is a problem, or a subtask if only that subtask was asked for.
     """

@@ -81,7 +81,7 @@ def verdict_of_score(score: float) -> Verdict:
 
 
 class SubmissionProcesses(Value):
-    """How many processes a submission has on one test. Reports add up their times and memory."""
+    """The number of a submission's processes on one test. Reports add up their times and memory."""
 
     count: int = 1
     has_separate_limits: bool = False  # each process has its own CPU limit; otherwise they share one

@@ -66,7 +66,7 @@ AnyAuthor = ModelOptions | AgentOptions | Function
 
 
 class Asking(Value):
-    """What an author is asked for: number of programs, language, and prompt."""
+    """The options of requests to an author: number of programs, language, and prompt."""
 
     samples: Annotated[Count, CliOption(metavar="N", help="Programs for each problem.")] = 1
     language: str = ""  # by default the problem's only language, or the benchmark's, or C++

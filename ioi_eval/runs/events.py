@@ -44,7 +44,7 @@ class RunStarted(Value):
 
 
 class ResultChange(StrEnum):
-    """Why an earlier result is outdated."""
+    """The reason why an earlier result is outdated."""
 
     PROBLEM = "problem"
     PROGRAM = "program"

@@ -74,7 +74,7 @@ check_needs_sync = synchronous(check_needs)
 
 
 async def _check_promised_packages(source: str, choice: BenchmarkOptions, judge: Judge) -> list[HealthCheck]:
-    """Return a condition about the Python packages that the source promises, or nothing if there are none."""
+    """Return a health check of the Python packages that the source promises, or nothing if there are none."""
     promised = packages_of(source, choice)
     if not promised:
         return []

@@ -66,7 +66,7 @@ class ReferenceOptions(Value):
 
 
 class Reliability(StrEnum):
-    """Whether a problem's own solutions pass its tests."""
+    """The result of judging a problem's own solutions: whether its tests are reliable."""
 
     RELIABLE = "reliable"
     UNRELIABLE = "unreliable"

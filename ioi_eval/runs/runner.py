@@ -72,7 +72,7 @@ class SubmissionJudge(Protocol):
 
 
 class ResultStore(Protocol):
-    """Where the runner looks for earlier results and writes new ones: a run's `ResultLog`, or a cache."""
+    """The storage of earlier and new results: a run's `ResultLog`, or a cache."""
 
     @property
     def done(self) -> Set[str]:

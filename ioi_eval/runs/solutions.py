@@ -362,7 +362,7 @@ KINDS = tuple(kind for kind in CheckerKind if not kind.is_program and not kind.v
 
 
 class Decision(Value):
-    """How a comparison differs from the benchmark's own comparison, on one problem's solutions."""
+    """The differences of a comparison from the benchmark's own comparison, on one problem's solutions."""
 
     problem: str
     checker: str

@@ -95,7 +95,7 @@ _RESULTS_SOURCE, _EARLIER_SOURCE = 0, 1  # sources of this run; those of other r
 
 
 class _IndexFacts(Value):
-    """What a saved index was made from. It is used only if all of this is unchanged."""
+    """The inputs of a saved index. The index is used only if all of them are unchanged."""
 
     size: int  # number of indexed bytes of results.jsonl, to the end of a line
     sha256: str  # hash of these bytes

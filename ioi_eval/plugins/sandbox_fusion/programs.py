@@ -461,7 +461,7 @@ def _make_command_result(stage: Ending) -> CommandResult:
 
 
 def _with_status(reply: RunCodeReply) -> RunCodeReply:
-    """With the status that its commands make."""
+    """Return the reply with the status that its commands imply."""
     for result in (stage for stage in (reply.compile_result, reply.run_result) if stage is not None):
         if result.status == "Error":
             reply.status, reply.message = _SANDBOX_ERROR, result.stderr or ""

@@ -24,7 +24,7 @@ _MAX_NUMERIC_TITLE = 1 << 64  # titles that YAML parses as a larger number are i
 
 
 class Validators(NamedTuple):
-    """How a package validates outputs."""
+    """The kind of a package's output validator: default or custom, interactive, with scores."""
 
     custom: bool  # by its own validator instead of the default comparison
     interactive: bool

@@ -13,7 +13,7 @@ SHORTEST = 20  # minimum length of a statement that identifies a problem, in cha
 
 
 class NoMatch(Enum):
-    """Why a prompt identifies no problem."""
+    """The reason why a prompt does not identify a problem."""
 
     NONE = "no problem's statement is in {}"
     SEVERAL = "the statements of several problems are in {}"
