@@ -66,25 +66,25 @@ class DumpRow(Fields):
         self,
         row: FileRow,
         policy: StrictFaults,
-        named: Mapping[str, str],
+        columns_by_field: Mapping[str, str],
         origins: Mapping[str, str] = _NO_ORIGINS,
-        lists: Collection[str] | None = (),
+        list_columns: Collection[str] | None = (),
     ) -> None:
         """Create the row.
 
         Args:
             row: The row as it was read.
             policy: Raises faults.
-            named: Columns, or paths into them, by field. They must exist in the row.
+            columns_by_field: Columns, or paths into them, by field. They must exist in the row.
             origins: The dump's original columns, by field, if a reader moved values to standard columns.
-            lists: Columns whose strings may be lists of answers. `None` means all columns.
+            list_columns: Columns whose strings may be lists of answers. `None` means all columns.
 
         Raises:
-            MissingColumn: A column in `named` does not exist.
+            MissingColumn: A column in `columns_by_field` does not exist.
         """
         super().__init__(row.columns, "", policy, row=row.line)
         self.line, self.columns, self.where = row.line, row.columns, policy.where
-        self._named, self._origins, self._lists = named, origins, lists
+        self._named, self._origins, self._lists = columns_by_field, origins, list_columns
         self.unsplit = False  # True if a string with several answers was read as one answer
         self._usual = find_usual_columns(tuple(row.columns))
         if "generation" not in origins and _lacks_reply(self._usual.get("generation"), row.columns):
@@ -93,7 +93,7 @@ class DumpRow(Fields):
                 "generation"
             )
             self._usual = self._usual if other_column is None else {**self._usual, "generation": other_column}
-        for field, path in named.items():
+        for field, path in columns_by_field.items():
             if value_at(row.columns, path) is ABSENT:
                 raise self.missing_column_error(f"`{path}`", field, (path,))
 

@@ -163,14 +163,20 @@ class GrownFrom(NamedTuple):
     equal: Mapping[str, int]  # number of rows without an id, by content
     rows: int  # includes duplicates; each answer of a row counts
 
-    def before(self, number: int, path: Path) -> GrownFrom | None:
-        """Return the state of the dump after its first `number` submissions.
+    def before(self, submission_count: int, path: Path) -> GrownFrom | None:
+        """Return the state of the dump after its first `submission_count` submissions.
 
         The result is None unless each line is one submission with an id.
         """
-        if not number or self.equal or not self.end[1] == self.rows == self.submissions:
+        if not submission_count or self.equal or not self.end[1] == self.rows == self.submissions:
             return None
-        return GrownFrom("", (find_line_start(path, number), number), number, {}, number)
+        return GrownFrom(
+            "",
+            (find_line_start(path, submission_count), submission_count),
+            submission_count,
+            {},
+            submission_count,
+        )
 
 
 class Dump(Collection[Submission]):

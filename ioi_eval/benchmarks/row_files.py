@@ -177,17 +177,17 @@ def scan_growth(path: Path, size: int, sha256: str) -> FileGrowth | None:
     return FileGrowth(digest.hexdigest(), lines)
 
 
-def find_line_start(path: Path, number: int) -> int:
-    """Return the offset in bytes after the first `number` lines."""
+def find_line_start(path: Path, line_number: int) -> int:
+    """Return the offset in bytes after the first `line_number` lines."""
     offset = 0
     with _open_bytes(path) as stream:
         for piece in _read_pieces(stream, path):
-            if number <= (lines := piece.count(b"\n")):
+            if line_number <= (lines := piece.count(b"\n")):
                 end = -1
-                for _ in range(number):
+                for _ in range(line_number):
                     end = piece.index(b"\n", end + 1)
                 return offset + end + 1
-            number -= lines
+            line_number -= lines
             offset += len(piece)
     raise InputError("has fewer lines than before", where=str(path), remedy="Run the same command again")
 

@@ -53,9 +53,9 @@ class McpAccess(Value):
     address: str
     tokens: tuple[str, ...]  # by the sample's number
 
-    def make_config_files(self, number: int) -> dict[str, str]:
+    def make_config_files(self, sample_number: int) -> dict[str, str]:
         """Return the files that configure the server for the agent of a sample, by name."""
-        token = self.tokens[number]
+        token = self.tokens[sample_number]
         server = {"type": "http", "url": self.address, "headers": {"Authorization": f"Bearer {token}"}}
         return {
             ".mcp.json": json.dumps({"mcpServers": {"contest": server}}, indent=2) + "\n",

@@ -120,10 +120,10 @@ def make_requests(
     )
 
 
-def sample_key(problem: Problem, number: int) -> str:
+def sample_key(problem: Problem, sample_number: int) -> str:
     """Return the key of a problem's sample, such as `sum@2024#0`."""
     year = "" if problem.year is None else f"@{problem.year}"
-    return f"{problem.id}{year}#{number}"
+    return f"{problem.id}{year}#{sample_number}"
 
 
 def fingerprint(requests: Iterable[ModelRequest], author: str, settings: Mapping[str, Any]) -> str:

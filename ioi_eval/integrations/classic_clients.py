@@ -107,8 +107,8 @@ class ClusterClient:
     `async with` closes the engine. Otherwise it stays open as long as its event loop.
     """
 
-    def __init__(self, make: Callable[[], Engine]) -> None:
-        self._make = make
+    def __init__(self, create_engine: Callable[[], Engine]) -> None:
+        self._make = create_engine
         self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = WeakKeyDictionary()
 
     async def send_execute(

@@ -377,25 +377,25 @@ def apps_outcome(task: AppsTask, result: SubmissionResult) -> AppsOutcome:
     return [True] * task.total, [{}]
 
 
-def _make_failure_outcome(task: AppsTask, number: int, test: TestResult) -> AppsOutcome:
+def _make_failure_outcome(task: AppsTask, test_number: int, test: TestResult) -> AppsOutcome:
     """Return the outcome of a program whose first failed test is this one."""
     if test.status is Verdict.RE and task.problem.options.function:
-        return _error_outcome(_ERROR, number, test.feedback, "")
+        return _error_outcome(_ERROR, test_number, test.feedback, "")
     if test.status not in (Verdict.WA, Verdict.PA):
         return _killed_outcome(task, test)
     report = _parse_report(test.output)
     if report is None:
-        case = task.cases[number]
+        case = task.cases[test_number]
         details = {
             "output": _shorten(test.output.rstrip(), _MAX_OUTPUT),
             "expected": _shorten(case.output, _MAX_OUTPUT),
             "inputs": _shorten(case.input, _MAX_INPUT),
             "error_message": "Wrong Answer",
         }
-        return [True] * number + [False], [details]
+        return [True] * test_number + [False], [details]
     if report.code is None:
         return _unreadable_test_outcome(task)
-    return _error_outcome(report.code, number, report.error, report.traceback)
+    return _error_outcome(report.code, test_number, report.error, report.traceback)
 
 
 class _HarnessReport(Value):

@@ -80,8 +80,8 @@ class BadRows(InputError):
     `errors`: an error for each such row, in order. `listed`: the file that lists all of them.
     """
 
-    def __init__(self, errors: Sequence[InputError], listed: str = "") -> None:
-        self.errors, self.listed = tuple(errors), listed
+    def __init__(self, errors: Sequence[InputError], listing: str = "") -> None:
+        self.errors, self.listed = tuple(errors), listing
         first, more = self.errors[0], len(self.errors) - 1
         remedy = f"{first.remedy}. {more} more rows cannot be used" if more else first.remedy
         super().__init__(first.problem, where=first.where, row=first.row, field=first.field, remedy=remedy)

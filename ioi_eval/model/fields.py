@@ -34,14 +34,14 @@ class Faults:
         self.errors: list[InputError] = []
         self.notes: list[str] = []
 
-    def make_error(self, problem: str, file: str, *, row: int | None = None, **about: str) -> InputError:
+    def make_error(self, problem: str, file: str, *, row: int | None = None, **details: str) -> InputError:
         """Return a fault. `file` is a file in the source; empty means the source itself."""
         where = f"{self.where}/{file}" if file else self.where
-        return InputError(problem, where=where, row=self.row if row is None else row, **about)
+        return InputError(problem, where=where, row=self.row if row is None else row, **details)
 
-    def report(self, problem: str, file: str, *, row: int | None = None, **about: str) -> None:
-        """Handle a fault. The arguments are those of `error`."""
-        self.errors.append(self.make_error(problem, file, row=row, **about))
+    def report(self, problem: str, file: str, *, row: int | None = None, **details: str) -> None:
+        """Handle a fault. The arguments are those of `make_error`."""
+        self.errors.append(self.make_error(problem, file, row=row, **details))
 
     def add_note(self, sentence: str, file: str = "") -> None:
         """Add a note, which is not a fault but may interest readers of the package."""
@@ -52,8 +52,8 @@ class Faults:
 class StrictFaults(Faults):
     """The policy that raises the first fault."""
 
-    def report(self, problem: str, file: str, *, row: int | None = None, **about: str) -> NoReturn:
-        raise self.make_error(problem, file, row=row, **about)
+    def report(self, problem: str, file: str, *, row: int | None = None, **details: str) -> NoReturn:
+        raise self.make_error(problem, file, row=row, **details)
 
 
 class Fields:
@@ -125,19 +125,21 @@ class Fields:
         return self._read_value(name, Annotated[float, bounds], expected, default, 0.0)
 
     def read_integer(
-        self, name: str, default: int | None = None, *, least: int = 0, most: int = 2**62
+        self, name: str, default: int | None = None, *, minimum: int = 0, maximum: int = 2**62
     ) -> int:
-        """Return an integer between `least` and `most`. After a fault return `default`, or 0."""
-        expected = f"a whole number from {least}" + (f" to {most}" if most < 2**62 else "")
-        return self._read_value(name, Annotated[int, Meta(ge=least, le=most)], expected, default, 0)
+        """Return an integer between `minimum` and `maximum`. After a fault return `default`, or 0."""
+        expected = f"a whole number from {minimum}" + (f" to {maximum}" if maximum < 2**62 else "")
+        return self._read_value(name, Annotated[int, Meta(ge=minimum, le=maximum)], expected, default, 0)
 
-    def read_enum(self, name: str, words: type[Word], default: Word | None = None) -> Word:
+    def read_enum(self, name: str, enum_class: type[Word], default: Word | None = None) -> Word:
         """Return a member of an enum by its value."""
-        return words(self.read_choice(name, [word.value for word in words], default))
+        return enum_class(self.read_choice(name, [word.value for word in enum_class], default))
 
-    def read_choice(self, name: str, words: Sequence[str], default: str | None = None) -> str:
+    def read_choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str:
         """Return one of the allowed strings."""
-        return self._read_value(name, Literal[tuple(words)], f"one of {', '.join(words)}", default, words[0])
+        return self._read_value(
+            name, Literal[tuple(choices)], f"one of {', '.join(choices)}", default, choices[0]
+        )
 
     def read_flag(self, name: str, default: bool = False) -> bool:
         """Return True or False."""

@@ -31,7 +31,7 @@ class Language(Value, frozen=True, kw_only=True):
     """
 
     name: str
-    # In the form that `find` compares: lower case without blanks, hyphens and underscores
+    # In the form that `find_language` compares: lower case without blanks, hyphens and underscores
     aliases: tuple[str, ...]
     dialects: tuple[tuple[str, str], ...] = ()  # aliases that determine the standard
     suffixes: tuple[str, ...]  # suffixes of source files; submissions get the first one
@@ -49,7 +49,7 @@ class Language(Value, frozen=True, kw_only=True):
     online_flags: tuple[str, ...] = ()  # compiler flags
     online_arguments: tuple[str, ...] = ()  # arguments of the runtime
     online_environment: tuple[tuple[str, str], ...] = ()
-    standard: str = ""  # set by the alias that `find` was given; overrides the problem's standard
+    standard: str = ""  # set by the alias that `find_language` was given; overrides the problem's standard
     default_standard: str = ""
     artifact_name: str = "submission"
     helper: str = ""  # file below graders/ that a build needs next to the sources

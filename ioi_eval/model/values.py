@@ -405,10 +405,10 @@ class Problem(Value):
         return cls(id=id, limits=limits or Limits.contest(2.0, 256 << 20), tests=tuple(test_list), **fields)
 
 
-def _tests_error(what: str) -> InputError:
+def _tests_error(problem: str) -> InputError:
     """Return the error for invalid tests of `Problem.of`."""
     remedy = 'Give pairs of an input and the expected output, as [("1 2", "3")]'
-    return InputError(what, where="Problem.of", field="tests", remedy=remedy)
+    return InputError(problem, where="Problem.of", field="tests", remedy=remedy)
 
 
 # --- submissions and results -------------------------------------------------------------------------

@@ -131,7 +131,7 @@ class CmsHeader(ScoringKeys, ManagerKeys):
     ignored = ("managers",)
     id = text_key("the id, of letters, digits, `_`, `-` and `.`", name="code")
     title = text_key("a title", "the id", name="name")
-    year = optional_integer_key("year of the contest", "no year", least=1950, most=2200)
+    year = optional_integer_key("year of the contest", "no year", minimum=1950, maximum=2200)
     time_limit = seconds_key(if_missing="refused, except in OutputOnly tasks")
     memory_limit = raw_key(
         "bytes, at least 1 MiB; `null` means no limit", "refused, except in OutputOnly tasks"

@@ -59,9 +59,9 @@ class Problems(Mapping[str, Problem]):
         *,
         packages: Collection[str] = (),
         others: Collection[str] = (),
-        kept: ExitStack | None = None,
+        resources: ExitStack | None = None,
     ) -> None:
-        self._kept, self.packages, self._others = kept or ExitStack(), tuple(packages), frozenset(others)
+        self._kept, self.packages, self._others = resources or ExitStack(), tuple(packages), frozenset(others)
         self._by_id: dict[str, dict[int | None, Problem]] = {}
         for problem in sorted(problems, key=lambda problem: (problem.id, problem.year or 0)):
             same = self._by_id.setdefault(problem.id, {})
@@ -235,7 +235,7 @@ def load_problems(
             problems.append(package.problem)
         problems = problems if change is None else list(map(change, problems))
         _refuse_missing(only, {problem.id for problem in problems}, folders, source)
-        return Problems(problems, packages=packages, others=others, kept=kept.pop_all())
+        return Problems(problems, packages=packages, others=others, resources=kept.pop_all())
 
 
 def check_problems(
@@ -290,10 +290,10 @@ def check_problems(
 
 
 def _refuse_missing(
-    only: Collection[str], found: Collection[str], folders: Sequence[tuple[Path, str]], source: str | Path
+    only: Collection[str], found_ids: Collection[str], folders: Sequence[tuple[Path, str]], source: str | Path
 ) -> None:
     """Raise an InputError if an id in `only` is not among those found."""
-    for missing in sorted(set(only) - set(found)):
+    for missing in sorted(set(only) - set(found_ids)):
         ids = tuple(name for located in folders if (name := _read_package_id(*located)))
         raise InputError(
             f"no problem {missing!r} in it", where=str(source), remedy=suggest_names(missing, ids)
@@ -461,14 +461,16 @@ def _skip_duplicates(packages: Iterable[Package]) -> Iterator[Package]:
 
 
 def package_folders(
-    source: str | Path, cache: Path, kept: ExitStack, limits: ArchiveLimits | None = None
+    source: str | Path, cache: Path, resources: ExitStack, limits: ArchiveLimits | None = None
 ) -> list[tuple[Path, str]]:
     """Return the folders of a source's packages, each with its name in messages.
 
-    Extracted zips stay in the cache until `kept` is closed.
+    Extracted zips stay in the cache until `resources` is closed.
     """
     return [
-        item for path in _package_paths(Path(source)) for item in _package_folders(path, cache, limits, kept)
+        item
+        for path in _package_paths(Path(source))
+        for item in _package_folders(path, cache, limits, resources)
     ]
 
 
@@ -488,31 +490,31 @@ def _package_paths(source: Path) -> list[Path]:
     raise InputError("no problem packages in this folder", where=str(source), remedy=_EXPECTED)
 
 
-def _find_packages_below(folder: Path, deep: int) -> Iterator[Path]:
-    """Yield the packages and zips in a folder, sorted by name. Search up to `deep` levels of folders."""
+def _find_packages_below(folder: Path, max_depth: int) -> Iterator[Path]:
+    """Yield the packages and zips in a folder, sorted by name. Search up to `max_depth` levels of folders."""
     for path in sorted(path for path in folder.iterdir() if not path.name.startswith(".")):
         if path.name == "__MACOSX":  # macOS adds this folder to zips; it repeats the package's folders
             continue
         if path.is_dir():
             if detect_format(path):
                 yield path
-            elif deep:
-                yield from _find_packages_below(path, deep - 1)
+            elif max_depth:
+                yield from _find_packages_below(path, max_depth - 1)
         elif path.suffix.lower() in ARCHIVES:
             yield path
 
 
 def _package_folders(
-    package_path: Path, cache: Path, limits: ArchiveLimits | None, kept: ExitStack
+    package_path: Path, cache: Path, limits: ArchiveLimits | None, resources: ExitStack
 ) -> list[tuple[Path, str]]:
     """Return the packages in a folder or zip: their folders, each with its name in messages.
 
-    Extracted zips stay in the cache until `kept` is closed.
+    Extracted zips stay in the cache until `resources` is closed.
     """
     if package_path.is_dir():
         return [(package_path, str(package_path))]
     root, pin = extract_archive(package_path, open_cache(cache), limits)
-    kept.enter_context(pin)
+    resources.enter_context(pin)
     if detect_format(root):
         return [(root, str(package_path))]
     paths = list(_find_packages_below(root, _MAX_DEPTH))

@@ -26,9 +26,9 @@ _REFUSED = "refused"
 _MISSPELT_SIMILARITY = 0.8
 
 
-def is_misspelt(name: str, known: Iterable[str]) -> bool:
+def is_misspelt(name: str, known_names: Iterable[str]) -> bool:
     """Return True if the name looks like a misspelt form of a known name."""
-    return bool(find_similar_names(name, known, _MISSPELT_SIMILARITY))
+    return bool(find_similar_names(name, known_names, _MISSPELT_SIMILARITY))
 
 
 class UnknownKeyPolicy(Enum):
@@ -144,9 +144,9 @@ def format_key_table(keys: type[Keys]) -> str:
 # --- kinds of values ---------------------------------------------------------------------------------
 
 
-def raw_key(meaning: str, if_missing: str, **more: Any) -> Key[Any]:
+def raw_key(meaning: str, if_missing: str, **key_options: Any) -> Key[Any]:
     """Declare a key of any type. Its value is None if it is missing."""
-    return Key(lambda fields, name, _: fields.raw_value(name), None, meaning, if_missing, **more)
+    return Key(lambda fields, name, _: fields.raw_value(name), None, meaning, if_missing, **key_options)
 
 
 def refused_key(problem: str, remedy: str) -> Key[Any]:
@@ -155,18 +155,20 @@ def refused_key(problem: str, remedy: str) -> Key[Any]:
     return Key(lambda fields, name, _: fields.raw_value(name), None, meaning, "-", refusal=(problem, remedy))
 
 
-def text_key(meaning: str, if_missing: str = "", *, default: str | None = None, **more: Any) -> Key[str]:
+def text_key(
+    meaning: str, if_missing: str = "", *, default: str | None = None, **key_options: Any
+) -> Key[str]:
     """Declare a string."""
-    return Key(Fields.read_text, default, meaning, if_missing, **more)
+    return Key(Fields.read_text, default, meaning, if_missing, **key_options)
 
 
-def text_list_key(meaning: str, if_missing: str = "none", **more: Any) -> Key[tuple[str, ...]]:
+def text_list_key(meaning: str, if_missing: str = "none", **key_options: Any) -> Key[tuple[str, ...]]:
     """Declare a list of strings."""
-    return Key(Fields.read_texts, (), meaning, if_missing, **more)
+    return Key(Fields.read_texts, (), meaning, if_missing, **key_options)
 
 
 def split_text_key(
-    split: Callable[[str], Sequence[str]], meaning: str, if_missing: str = "none", **more: Any
+    split: Callable[[str], Sequence[str]], meaning: str, if_missing: str = "none", **key_options: Any
 ) -> Key[tuple[str, ...]]:
     """Declare a list of strings that may also be a single string, which `split` divides."""
 
@@ -180,10 +182,10 @@ def split_text_key(
             fields.report_fault(name, f"{value!r} is not a list of arguments ({error})", "Close the quotes")
             return ()
 
-    return Key(read, (), meaning, if_missing, **more)
+    return Key(read, (), meaning, if_missing, **key_options)
 
 
-def file_name_key(meaning: str, if_missing: str = "", *, default: str = "", **more: Any) -> Key[str]:
+def file_name_key(meaning: str, if_missing: str = "", *, default: str = "", **key_options: Any) -> Key[str]:
     """Declare the name of a file without a path, or an empty string."""
 
     def read(fields: Fields, name: str, default: str | None) -> str:
@@ -194,7 +196,7 @@ def file_name_key(meaning: str, if_missing: str = "", *, default: str = "", **mo
         fields.report_fault(name, f"{value!r} is not a plain file name", remedy)
         return ""
 
-    return Key(read, default, meaning, if_missing, **more)
+    return Key(read, default, meaning, if_missing, **key_options)
 
 
 def number_key(
@@ -203,7 +205,7 @@ def number_key(
     *,
     default: float | None = None,
     above: float | None = None,
-    **more: Any,
+    **key_options: Any,
 ) -> Key[float]:
     """Declare a number: greater than `above` or, without `above`, at least 0."""
     bounds = "at least 0" if above is None else f"above {above:g}"
@@ -212,18 +214,18 @@ def number_key(
         default,
         _join_bounds(meaning, bounds),
         if_missing,
-        **more,
+        **key_options,
     )
 
 
-def optional_number_key(meaning: str, if_missing: str, **more: Any) -> Key[float | None]:
+def optional_number_key(meaning: str, if_missing: str, **key_options: Any) -> Key[float | None]:
     """Declare a number of at least 0. Its value is None if it is missing or null."""
     return Key(
         lambda fields, name, _: fields.read_optional_number(name),
         None,
         _join_bounds(meaning, "at least 0"),
         if_missing,
-        **more,
+        **key_options,
     )
 
 
@@ -232,43 +234,43 @@ def integer_key(
     if_missing: str = "",
     *,
     default: int | None = None,
-    least: int = 0,
-    most: int = 2**62,
-    **more: Any,
+    minimum: int = 0,
+    maximum: int = 2**62,
+    **key_options: Any,
 ) -> Key[int]:
-    """Declare an integer from `least` to `most`."""
+    """Declare an integer from `minimum` to `maximum`."""
     return Key(
-        lambda fields, name, default: fields.read_integer(name, default, least=least, most=most),
+        lambda fields, name, default: fields.read_integer(name, default, minimum=minimum, maximum=maximum),
         default,
-        _join_bounds(meaning, f"{least} to {most}" if most < 2**62 else f"at least {least}"),
+        _join_bounds(meaning, f"{minimum} to {maximum}" if maximum < 2**62 else f"at least {minimum}"),
         if_missing,
-        **more,
+        **key_options,
     )
 
 
 def optional_integer_key(
-    meaning: str, if_missing: str, *, least: int, most: int, **more: Any
+    meaning: str, if_missing: str, *, minimum: int, maximum: int, **key_options: Any
 ) -> Key[int | None]:
-    """Declare an integer from `least` to `most`. Its value is None if it is missing."""
+    """Declare an integer from `minimum` to `maximum`. Its value is None if it is missing."""
     return Key(
         lambda fields, name, _: (
-            fields.read_integer(name, least=least, most=most) if fields.has_field(name) else None
+            fields.read_integer(name, minimum=minimum, maximum=maximum) if fields.has_field(name) else None
         ),
         None,
-        _join_bounds(meaning, f"{least} to {most}"),
+        _join_bounds(meaning, f"{minimum} to {maximum}"),
         if_missing,
-        **more,
+        **key_options,
     )
 
 
-def flag_key(meaning: str, if_missing: str = "", *, default: bool = False, **more: Any) -> Key[bool]:
+def flag_key(meaning: str, if_missing: str = "", *, default: bool = False, **key_options: Any) -> Key[bool]:
     """Declare True or False."""
     return Key(
         lambda fields, name, default: fields.read_flag(name, bool(default)),
         default,
         _join_bounds(meaning, "true or false"),
         if_missing,
-        **more,
+        **key_options,
     )
 
 
@@ -279,7 +281,7 @@ def enum_key(
     *,
     default: W | None = None,
     members: Sequence[W] = (),
-    **more: Any,
+    **key_options: Any,
 ) -> Key[W]:
     """Declare a member of an enum, by its value: any member, or one of `members`."""
     words = [member.value for member in members or kind]
@@ -288,41 +290,52 @@ def enum_key(
         default,
         _join_bounds(meaning, format_choices(words)),
         if_missing,
-        **more,
+        **key_options,
     )
 
 
 def choice_key(
-    words: Sequence[str], meaning: str, if_missing: str = "", *, default: str | None = None, **more: Any
+    choices: Sequence[str],
+    meaning: str,
+    if_missing: str = "",
+    *,
+    default: str | None = None,
+    **key_options: Any,
 ) -> Key[str]:
     """Declare one of these strings."""
     return Key(
-        lambda fields, name, default: fields.read_choice(name, words, default),
+        lambda fields, name, default: fields.read_choice(name, choices, default),
         default,
-        _join_bounds(meaning, format_choices(words)),
+        _join_bounds(meaning, format_choices(choices)),
         if_missing,
-        **more,
+        **key_options,
     )
 
 
-def object_key(kind: type[K], meaning: str, if_missing: str = "no such settings", **more: Any) -> Key[K]:
+def object_key(
+    kind: type[K], meaning: str, if_missing: str = "no such settings", **key_options: Any
+) -> Key[K]:
     """Declare an object with declared keys. It is empty if it is missing."""
     return Key(
-        lambda fields, name, _: kind.from_fields(fields.read_object(name)), None, meaning, if_missing, **more
+        lambda fields, name, _: kind.from_fields(fields.read_object(name)),
+        None,
+        meaning,
+        if_missing,
+        **key_options,
     )
 
 
 # --- limits ------------------------------------------------------------------------------------------
 
 
-def seconds_key(meaning: str = "", if_missing: str = _REFUSED, **more: Any) -> Key[float]:
+def seconds_key(meaning: str = "", if_missing: str = _REFUSED, **key_options: Any) -> Key[float]:
     """Declare a time limit in seconds. A number that must be in milliseconds is a fault."""
     return Key(
         lambda fields, name, _: read_time_limit(fields, name),
         None,
         _join_bounds(meaning, f"seconds, above 0 and below {_MAX_TIME_S:g}"),
         if_missing,
-        **more,
+        **key_options,
     )
 
 
@@ -341,21 +354,21 @@ def memory_key(
     meaning: str = "",
     if_missing: str = "",
     default: int | None = None,
-    **more: Any,
+    **key_options: Any,
 ) -> Key[int]:
     """Declare a memory limit in this unit, of which the value is in bytes."""
 
     def read(fields: Fields, name: str, default: int | None) -> int:
         return read_memory_limit(fields, name, unit, unit_bytes, default)
 
-    return Key(read, default, _join_bounds(meaning, unit), if_missing, **more)
+    return Key(read, default, _join_bounds(meaning, unit), if_missing, **key_options)
 
 
 def read_memory_limit(
     fields: Fields, name: str, unit: str, unit_bytes: int, default: int | None = None
 ) -> int:
     """Return a memory limit in bytes. A number that must be in another unit is a fault."""
-    limit = fields.read_integer(name, default, least=1)
+    limit = fields.read_integer(name, default, minimum=1)
     if unit_bytes > 1 and limit * unit_bytes > _MAX_MEMORY_BYTES:
         problem = f"{limit} {unit} is more than any machine has"
         fields.report_fault(name, problem, f"The unit is {unit}, not bytes")
@@ -372,9 +385,9 @@ def _join_bounds(description: str, bounds: str) -> str:
     return f"{description}: {bounds}" if description else bounds
 
 
-def format_choices(words: Sequence[str]) -> str:
+def format_choices(choices: Sequence[str]) -> str:
     """Return the words as a list for the documentation: `a`, `b` or `c`."""
-    *first, last = (f"`{word}`" for word in words)
+    *first, last = (f"`{word}`" for word in choices)
     return f"{', '.join(first)} or {last}" if first else last
 
 

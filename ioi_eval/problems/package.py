@@ -50,13 +50,13 @@ class Executable(NamedTuple):
     language: str
     linked: bool = False  # link all sources in the folder of the first source
 
-    def as_checker(self, kind: CheckerKind, **more: Any) -> Checker:
-        """Return a checker of this kind that runs the program. `more` are further fields of `Checker`."""
-        return Checker(kind=kind, sources=self.sources, language=self.language, **more)
+    def as_checker(self, kind: CheckerKind, **fields: Any) -> Checker:
+        """Return a checker of this kind that runs the program. `fields` are further fields of `Checker`."""
+        return Checker(kind=kind, sources=self.sources, language=self.language, **fields)
 
-    def as_manager(self, kind: CheckerKind, **more: Any) -> Manager:
-        """Return a manager of this kind that runs the program. `more` are further fields of `Manager`."""
-        return Manager(kind=kind, sources=self.sources, language=self.language, **more)
+    def as_manager(self, kind: CheckerKind, **fields: Any) -> Manager:
+        """Return a manager of this kind that runs the program. `fields` are further fields of `Manager`."""
+        return Manager(kind=kind, sources=self.sources, language=self.language, **fields)
 
 
 class GeneratedTest(NamedTuple):
@@ -222,9 +222,9 @@ def find_first_by_stem(files: Iterable[NamedBlob], stems: Iterable[str]) -> Name
     return next((by_stem[stem] for stem in stems if stem in by_stem), None)
 
 
-def put_first(first: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedBlob, ...]:
-    """Return `first` followed by the other files."""
-    return (first, *(file for file in files if file.name != first.name))
+def put_first(first_file: NamedBlob, files: Iterable[NamedBlob]) -> tuple[NamedBlob, ...]:
+    """Return `first_file` followed by the other files."""
+    return (first_file, *(file for file in files if file.name != first_file.name))
 
 
 def read_mapping(

@@ -134,17 +134,17 @@ def list_unknown_keywords(solution: Solution) -> tuple[str, ...]:
     return tuple(word for word in keywords if word.strip() and not is_known_keyword(word))
 
 
-def is_known_keyword(word: str) -> bool:
+def is_known_keyword(keyword: str) -> bool:
     """Return True if a keyword is supported, that is, results can be compared with it."""
-    alternatives = _split_alternatives(word)
+    alternatives = _split_alternatives(keyword)
     return bool(alternatives) and all(
         alternative in _SUPPORTED_KEYWORDS or _is_rule(alternative) for alternative in alternatives
     )
 
 
-def _is_rule(word: str) -> bool:
+def _is_rule(keyword: str) -> bool:
     """Return True for a valid rule such as `permitted AC TLE`."""
-    rule, *verdicts = word.split()
+    rule, *verdicts = keyword.split()
     return rule in _RULES and _RULE_STATUSES.keys() >= set(verdicts)
 
 
@@ -181,36 +181,36 @@ def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResul
     )
 
 
-def agrees_with_keyword(word: str, score: float, statuses: Collection[Verdict], *, share: float) -> bool:
+def agrees_with_keyword(keyword: str, score: float, statuses: Collection[Verdict], *, share: float) -> bool:
     """Return True if the results of a scope agree with an author's keyword.
 
     Args:
-        word: the keyword.
+        keyword: the keyword.
         score: the minimum score of the scope's tests.
         statuses: statuses of the scope's tests.
         share: fraction of the scope's points; it may be 1 although some tests have partial scores.
     """
-    alternatives, seen_statuses = _split_alternatives(word), frozenset(statuses)
+    alternatives, seen_statuses = _split_alternatives(keyword), frozenset(statuses)
     return not alternatives or any(
         _agrees_with_alternative(alternative, score, seen_statuses, share) for alternative in alternatives
     )
 
 
-def _split_alternatives(word: str) -> list[str]:
+def _split_alternatives(keyword: str) -> list[str]:
     """Return the alternatives in a keyword such as `WRONG-ANSWER, TIMELIMIT`, as `wrong_answer`."""
-    return [part.strip().lower().replace("-", "_") for part in word.split(",") if part.strip()]
+    return [part.strip().lower().replace("-", "_") for part in keyword.split(",") if part.strip()]
 
 
-def _agrees_with_alternative(word: str, score: float, statuses: frozenset[Verdict], share: float) -> bool:
+def _agrees_with_alternative(keyword: str, score: float, statuses: frozenset[Verdict], share: float) -> bool:
     """Return True if results agree with one keyword: see `agrees_with_keyword`."""
     has_full_points = share >= 1
-    if word in _COMPILE_ERROR_KEYWORDS or Verdict.CE in statuses:
-        return word in _COMPILE_ERROR_KEYWORDS and statuses == {Verdict.CE}
-    if _is_rule(word):
-        rule, *verdicts = word.split()
+    if keyword in _COMPILE_ERROR_KEYWORDS or Verdict.CE in statuses:
+        return keyword in _COMPILE_ERROR_KEYWORDS and statuses == {Verdict.CE}
+    if _is_rule(keyword):
+        rule, *verdicts = keyword.split()
         rule_statuses = frozenset[Verdict]().union(*(_RULE_STATUSES[verdict] for verdict in verdicts))
         return statuses <= rule_statuses if rule == _PERMITTED else not statuses.isdisjoint(rule_statuses)
-    match word:
+    match keyword:
         case "accepted":
             return has_full_points
         case "correct" | "model_solution":
@@ -223,22 +223,22 @@ def _agrees_with_alternative(word: str, score: float, statuses: frozenset[Verdic
             return 0 < share < 1
         case "rejected":  # less than full marks for any reason
             return not has_full_points
-    if word in _ZERO_SCORE_KEYWORDS:
+    if keyword in _ZERO_SCORE_KEYWORDS:
         return score <= 0
-    return not has_full_points and not statuses.isdisjoint(_REQUIRED_STATUSES.get(word, ()))
+    return not has_full_points and not statuses.isdisjoint(_REQUIRED_STATUSES.get(keyword, ()))
 
 
-def must_be_right(word: str) -> bool:
+def must_be_right(keyword: str) -> bool:
     """Return True if only full marks agree with a keyword."""
     failed = {Verdict.WA, Verdict.TLE, Verdict.RE}
-    return agrees_with_keyword(word, 1.0, {Verdict.AC}, share=1.0) and not agrees_with_keyword(
-        word, 0.0, failed, share=0.0
+    return agrees_with_keyword(keyword, 1.0, {Verdict.AC}, share=1.0) and not agrees_with_keyword(
+        keyword, 0.0, failed, share=0.0
     )
 
 
-def must_be_wrong(word: str) -> bool:
+def must_be_wrong(keyword: str) -> bool:
     """Return True if full marks disagree with a word."""
-    return is_known_keyword(word) and not agrees_with_keyword(word, 1.0, {Verdict.AC}, share=1.0)
+    return is_known_keyword(keyword) and not agrees_with_keyword(keyword, 1.0, {Verdict.AC}, share=1.0)
 
 
 def find_right_solution(problem: Problem) -> Solution | None:

@@ -465,8 +465,8 @@ def _does_something(statement: ast.stmt) -> bool:
             return not isinstance(statement, ast.Return | ast.Pass)
 
 
-def _contains_print(part: ast.AST) -> bool:
-    return isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id == "print"
+def _contains_print(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
 
 
 def _is_python(text: str) -> bool:
@@ -491,12 +491,12 @@ def _has_effect(text: str) -> bool:
     )
 
 
-def _contains_definition(part: ast.AST) -> bool:
-    return isinstance(part, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
+def _contains_definition(node: ast.AST) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
 
 
-def _contains_input(part: ast.AST) -> bool:
-    return isinstance(part, ast.Name) and part.id in ("input", "open")
+def _contains_input(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("input", "open")
 
 
 def _may_be_code(text: str, language: Notation) -> bool:
@@ -532,9 +532,9 @@ class Extraction(StrEnum):
     LIVECODEBENCH = "livecodebench"  # the part that LiveCodeBench's runner uses
 
 
-def extract(generation: str, language: Notation, how: Extraction = Extraction.LAST) -> str | None:
+def extract(generation: str, language: Notation, extraction: Extraction = Extraction.LAST) -> str | None:
     """Return the program in a generation, or None if it contains none."""
-    match how:
+    match extraction:
         case Extraction.WHOLE:
             return generation
         case Extraction.LIVECODEBENCH:
@@ -544,7 +544,7 @@ def extract(generation: str, language: Notation, how: Extraction = Extraction.LA
             fences = [number for number, line in enumerate(lines) if "```" in line][-2:]
             return "\n".join(lines[fences[0] + 1 : fences[1]]) if len(fences) == 2 else ""
         case _:
-            return _extract_block(generation, language, first=how is Extraction.FIRST)
+            return _extract_block(generation, language, takes_first=extraction is Extraction.FIRST)
 
 
 _LanguageT = TypeVar("_LanguageT", bound=Notation)
@@ -554,7 +554,7 @@ def detect_reply_language(
     generation: str,
     languages: Iterable[_LanguageT],
     default_language: _LanguageT,
-    how: Extraction = Extraction.LAST,
+    extraction: Extraction = Extraction.LAST,
 ) -> _LanguageT | None:
     """Return the language of a reply's program if it is not the default language, else None.
 
@@ -565,11 +565,11 @@ def detect_reply_language(
         generation: the model's reply.
         languages: all languages that a reply may be in.
         default_language: the default language.
-        how: the part of the generation that is the program.
+        extraction: the part of the generation that is the program.
     """
-    if how is Extraction.WHOLE:
+    if extraction is Extraction.WHOLE:
         return None
-    is_first = how is Extraction.FIRST
+    is_first = extraction is Extraction.FIRST
     text = _remove_reasoning(_normalize_line_ends(generation))
     all_blocks = list(_find_blocks(text, 0, len(text)))
     blocks = [block for block in all_blocks if not _is_blank(text, block.start, block.end)]
@@ -581,7 +581,9 @@ def detect_reply_language(
     if any(block.tag in default_language.tags for block in blocks):
         return None
     if tagged_language is None:
-        return _find_untagged_python(generation, language_list, default_language, how, tagged=bool(tags))
+        return _find_untagged_python(
+            generation, language_list, default_language, extraction, tagged=bool(tags)
+        )
     if _may_start_with_code(text, blocks, default_language) and _is_program(text, default_language):
         return None
     if _is_program(_find_text_before_fence(text, all_blocks, whole=False), default_language):
@@ -594,7 +596,7 @@ def _find_untagged_python(
     generation: str,
     languages: Collection[_LanguageT],
     default_language: _LanguageT,
-    how: Extraction,
+    extraction: Extraction,
     *,
     tagged: bool,
 ) -> _LanguageT | None:
@@ -607,9 +609,12 @@ def _find_untagged_python(
     if python is None or default_language.syntax == "python":
         return None
     # LiveCodeBench extracts the same text for every language.
-    if how is not Extraction.LIVECODEBENCH and extract(generation, default_language, how) is not None:
+    if (
+        extraction is not Extraction.LIVECODEBENCH
+        and extract(generation, default_language, extraction) is not None
+    ):
         return None
-    code = extract(generation, python, how)
+    code = extract(generation, python, extraction)
     if not code or not (_is_python(code) and _has_effect(code)) or (tagged and _is_usage(code)):
         return None
     # A JavaScript or Kotlin script may parse as Python.
@@ -638,9 +643,9 @@ def explain_missing_program(generation: str | None) -> str:
 _EXTRACTION_PREFIX = "extract:"
 
 
-def name_extraction(how: Extraction) -> tuple[str, ...]:
+def name_extraction(extraction: Extraction) -> tuple[str, ...]:
     """Return the name of a non-default extraction for a row's repairs; nothing for the default extraction."""
-    return () if how is Extraction.LAST else (f"{_EXTRACTION_PREFIX}{how}",)
+    return () if extraction is Extraction.LAST else (f"{_EXTRACTION_PREFIX}{extraction}",)
 
 
 def find_extraction(repairs: Iterable[str]) -> Extraction:
@@ -651,7 +656,7 @@ def find_extraction(repairs: Iterable[str]) -> Extraction:
     return Extraction(next(extraction_names, Extraction.LAST))
 
 
-def _extract_block(generation: str, language: Notation, *, first: bool) -> str | None:
+def _extract_block(generation: str, language: Notation, *, takes_first: bool) -> str | None:
     """Return the program in a generation, with Unix line ends, or None.
 
     The whole text is the program if it is code throughout; fences in its comments and strings are ignored
@@ -679,19 +684,19 @@ def _extract_block(generation: str, language: Notation, *, first: bool) -> str |
     ):
         return opening_text.lstrip("\n")
     if own_blocks:
-        if not first:  # skip blocks with only a remark, such as "# as above"
+        if not takes_first:  # skip blocks with only a remark, such as "# as above"
             while len(own_blocks) > 1 and _only_comments(own_blocks[-1].code(text), language):
                 own_blocks.pop()
-        code = own_blocks[0 if first else -1].code(text)
-        if first or own_blocks[-1].closed or _is_complete(code, language):
+        code = own_blocks[0 if takes_first else -1].code(text)
+        if takes_first or own_blocks[-1].closed or _is_complete(code, language):
             return code
         # A block that was cut off loses to the last complete block.
         return next((block.code(text) for block in reversed(own_blocks) if block.closed), code)
     ambiguous_code = (
-        block.code(text) for block in blocks[:: 1 if first else -1] if block.tag in _AMBIGUOUS_TAGS
+        block.code(text) for block in blocks[:: 1 if takes_first else -1] if block.tag in _AMBIGUOUS_TAGS
     )
     programs = (code for code in ambiguous_code if _may_be_code(code, language))
-    if first or language.syntax != "python":
+    if takes_first or language.syntax != "python":
         return next(programs, None)
     # Prefer the last program; a usage example after it is not the program.
     program_list = list(programs)
@@ -708,9 +713,9 @@ def _find_text_before_fence(text: str, blocks: list[_Block], *, whole: bool) -> 
     return text[: text.rfind("\n", 0, blocks[0].start - 1) + 1]
 
 
-def _outweighs(later: str, program: str, language: Notation) -> bool:
-    """Return True if `later` is a newer version of the program, False if it is a usage example."""
-    return 2 * len(later) >= len(program) and _is_program(later, language)
+def _outweighs(later_text: str, program: str, language: Notation) -> bool:
+    """Return True if `later_text` is a newer version of the program, False if it is a usage example."""
+    return 2 * len(later_text) >= len(program) and _is_program(later_text, language)
 
 
 def _answer_content(text: str) -> str:

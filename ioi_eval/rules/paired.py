@@ -68,21 +68,23 @@ def subset_means(values: Sequence[float]) -> list[float]:
 
 
 @lru_cache(maxsize=2)
-def _list_subsets(number: int) -> list[tuple[Sequence[int], int]]:
-    """Return subsets of `number` problems with their sizes. Callers also use each subset's complement."""
-    if number <= _MAX_EXHAUSTIVE_PROBLEMS:
-        subsets: Iterable[Sequence[int]] = ((1, *rest) for rest in product((0, 1), repeat=number - 1))
+def _list_subsets(problem_count: int) -> list[tuple[Sequence[int], int]]:
+    """Return subsets of this number of problems, with sizes. Callers also use each subset's complement."""
+    if problem_count <= _MAX_EXHAUSTIVE_PROBLEMS:
+        subsets: Iterable[Sequence[int]] = ((1, *rest) for rest in product((0, 1), repeat=problem_count - 1))
     else:
-        subsets = _draw_subsets(number)
+        subsets = _draw_subsets(problem_count)
     return [(subset, size) for subset in subsets if (size := sum(subset))]
 
 
-def _draw_subsets(number: int) -> Iterator[bytes]:
-    """Yield random subsets of `number` problems."""
-    random_words, words_per_subset = _random_numbers(), -(-number // 32)
-    for _ in range((_RANDOM_SUBSETS if number <= _MAX_USUAL_PROBLEMS else _RANDOM_SUBSETS_OF_MANY) // 2):
+def _draw_subsets(problem_count: int) -> Iterator[bytes]:
+    """Yield random subsets of `problem_count` problems."""
+    random_words, words_per_subset = _random_numbers(), -(-problem_count // 32)
+    for _ in range(
+        (_RANDOM_SUBSETS if problem_count <= _MAX_USUAL_PROBLEMS else _RANDOM_SUBSETS_OF_MANY) // 2
+    ):
         digits = "".join(f"{next(random_words):032b}" for _ in range(words_per_subset))
-        yield digits[:number].encode().translate(_BITS)
+        yield digits[:problem_count].encode().translate(_BITS)
 
 
 def _random_numbers() -> Iterator[int]:

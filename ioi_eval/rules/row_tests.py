@@ -44,7 +44,7 @@ _NO_FUNCTION = "the tests call a function, but its name is missing"
 
 def with_tests(
     problem: Problem,
-    written: Any,
+    tests_value: Any,
     blob: Callable[[str], Blob],
     *,
     function: str = "",
@@ -54,7 +54,7 @@ def with_tests(
 
     Args:
         problem: A problem without tests.
-        written: The tests in any form that `read_tests` accepts.
+        tests_value: The tests in any form that `read_tests` accepts.
         blob: Stores a test's text and returns its blob.
         function: Name of the tested function, if the tests do not name it.
         setup: Statements that are put before assertions.
@@ -62,7 +62,7 @@ def with_tests(
     Raises:
         CasesError: if there are no tests or they cannot be parsed.
     """
-    tests = read_tests(written, function, setup=setup)
+    tests = read_tests(tests_value, function, setup=setup)
     return tests.add_to(problem, blob) if isinstance(tests, Asserted) else with_cases(problem, tests, blob)
 
 
@@ -190,15 +190,15 @@ def _tests_in_list(items: Sequence[Any], function: str) -> Cases:
     return read_cases({"inputs": list(inputs), "outputs": list(outputs), "fn_name": function or None})
 
 
-def _read_json_lists(written: Any, function: str) -> dict[str, Any] | None:
+def _read_json_lists(tests_value: Any, function: str) -> dict[str, Any] | None:
     """Return the lists of inputs and outputs in a JSON object, or None for other tests.
 
     The items stay JSON texts, so that numbers are unchanged.
     """
-    if not isinstance(written, str) or not written.lstrip().startswith("{"):
+    if not isinstance(tests_value, str) or not tests_value.lstrip().startswith("{"):
         return None
     try:
-        columns: dict[str, Any] = decode_json(written, dict[str, msgspec.Raw])
+        columns: dict[str, Any] = decode_json(tests_value, dict[str, msgspec.Raw])
     except CasesError:
         return None
     lists = [bytes(columns[name]) for name in ("inputs", "outputs") if name in columns]

@@ -223,7 +223,7 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
         for row in _read_result_rows(file):
             if len(years[row["problem_id"]]) > 1:  # the label that `score` uses
                 row["problem_id"] += f"@{read_traits(row).year or 'none'}"
-            journal.record_result(row, known=True)
+            journal.record_result(row, is_earlier=True)
         journal.start_run()
     return folder
 
@@ -256,12 +256,12 @@ def _read_result_rows(file: Path) -> Iterator[dict[str, Any]]:
         yield result_row
 
 
-def _make_result_row(columns: Mapping[str, Any], where: str, number: int) -> dict[str, Any]:
+def _make_result_row(columns: Mapping[str, Any], where: str, row_number: int) -> dict[str, Any]:
     """Return a row as results.jsonl has it. Raises InputError for missing or invalid columns."""
     columns = as_json_value(columns)
     # In a table, a column that only other rows have is null.
     empty_columns = {name for name in (*_STRUCTURED_COLUMNS, *_DEFAULTS) if columns.get(name) is None}
-    with _locate_row_errors(where, number):
+    with _locate_row_errors(where, row_number):
         columns = expand_row(
             {name: value for name, value in columns.items() if name not in empty_columns}, {}
         )
@@ -272,12 +272,12 @@ def _make_result_row(columns: Mapping[str, Any], where: str, number: int) -> dic
     }
     problem = next((columns[name] for name in PROBLEM_COLUMNS if columns.get(name) not in (None, "")), None)
     if problem is None:
-        raise _missing_column_error(columns, where, number, PROBLEM_COLUMNS)
+        raise _missing_column_error(columns, where, row_number, PROBLEM_COLUMNS)
     row["problem_id"] = str(problem)
     row["key"] = str(
         next(
             (columns[name] for name in _KEY_COLUMNS if columns.get(name) not in (None, "")),
-            f"{PLACE}{number}",
+            f"{PLACE}{row_number}",
         )
     )
     row |= {name: _DEFAULTS[name] for name in ("repairs", "confinement") if row[name] is None}
@@ -286,7 +286,7 @@ def _make_result_row(columns: Mapping[str, Any], where: str, number: int) -> dic
             row.pop(name, None)
     row["code_compiles"] = {**_BOOLEAN_NAMES, **_BOOLEAN_DIGITS}.get(str(row["code_compiles"]).lower())
     if row["code_compiles"] is None:
-        raise _invalid_value_error(columns, where, number, "code_compiles", "true or false")
+        raise _invalid_value_error(columns, where, row_number, "code_compiles", "true or false")
     if isinstance(subtask_rows := row.get("all_subtasks_results"), list):
         scores = [
             subtask_result.get("score") if isinstance(subtask_result, Mapping) else None
@@ -295,14 +295,14 @@ def _make_result_row(columns: Mapping[str, Any], where: str, number: int) -> dic
         row.setdefault("all_subtasks_exact_scores", scores)
         row["all_subtasks_points"] = next(_numbers_in_columns(columns, ("all_subtasks_points",)), None)
     elif columns.get("all_subtasks_results") not in (None, ""):
-        raise _invalid_value_error(columns, where, number, "all_subtasks_results", "a list")
+        raise _invalid_value_error(columns, where, row_number, "all_subtasks_results", "a list")
     else:
-        points, max_points = _read_points(columns, where, number)
+        points, max_points = _read_points(columns, where, row_number)
         if not 0 <= points <= max_points or not max_points:
             raise InputError(
                 f"{points:g} points of {max_points:g}",
                 where=where,
-                row=number,
+                row=row_number,
                 remedy="Give `max_points`, the points of the whole problem",
             )
         score = points / max_points
@@ -318,7 +318,7 @@ def _make_result_row(columns: Mapping[str, Any], where: str, number: int) -> dic
         }
         row["all_subtasks_results"], row["all_subtasks_exact_scores"] = [subtask], [score]
         row["all_subtasks_points"] = points
-    with _locate_row_errors(where, number):
+    with _locate_row_errors(where, row_number):
         result = read_result({**row, "all_subtasks_points": row["all_subtasks_points"] or 0.0})
     if row["all_subtasks_points"] is None:
         row["all_subtasks_points"] = math.fsum(
@@ -328,12 +328,12 @@ def _make_result_row(columns: Mapping[str, Any], where: str, number: int) -> dic
 
 
 @contextmanager
-def _locate_row_errors(where: str, number: int) -> Iterator[None]:
+def _locate_row_errors(where: str, row_number: int) -> Iterator[None]:
     """Context manager: InputErrors of the code inside name the file, the row and a remedy."""
     try:
         yield
     except InputError as error:
-        raise error.with_details(where=where, row=number, remedy=_REMEDY) from error
+        raise error.with_details(where=where, row=row_number, remedy=_REMEDY) from error
 
 
 def _parse_structured(value: Any) -> Any:
@@ -353,7 +353,7 @@ def _as_integers(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _read_points(columns: Mapping[str, Any], where: str, number: int) -> tuple[float, float]:
+def _read_points(columns: Mapping[str, Any], where: str, row_number: int) -> tuple[float, float]:
     """Return a row's points and maximum points. A row that is only solved or not has 1 or 0 points of 1."""
     points = next(_numbers_in_columns(columns, _POINTS_COLUMNS), None)
     if points is not None:
@@ -362,7 +362,7 @@ def _read_points(columns: Mapping[str, Any], where: str, number: int) -> tuple[f
     is_solved = next((value for value in solved_values if value is not None), None)
     if is_solved is None:
         names = ("all_subtasks_results", *_POINTS_COLUMNS, *_SOLVED_COLUMNS)
-        raise _missing_column_error(columns, where, number, names)
+        raise _missing_column_error(columns, where, row_number, names)
     return float(is_solved), 1.0
 
 
@@ -372,22 +372,22 @@ def _numbers_in_columns(columns: Mapping[str, Any], names: tuple[str, ...]) -> I
 
 
 def _invalid_value_error(
-    columns: Mapping[str, Any], where: str, number: int, name: str, expected: str
+    columns: Mapping[str, Any], where: str, row_number: int, name: str, expected: str
 ) -> InputError:
     value = shorten(repr(columns[name]), _MAX_VALUE)
     return InputError(
-        f"{name} is {value}", where=where, row=number, remedy=f"Give {expected}, or leave the column out"
+        f"{name} is {value}", where=where, row=row_number, remedy=f"Give {expected}, or leave the column out"
     )
 
 
 def _missing_column_error(
-    columns: Mapping[str, Any], where: str, number: int, names: tuple[str, ...]
+    columns: Mapping[str, Any], where: str, row_number: int, names: tuple[str, ...]
 ) -> InputError:
     values = [f"{name} is {shorten(repr(columns[name]), _MAX_VALUE)}" for name in names if name in columns]
     detail = ", ".join(values) or f"The columns are: {', '.join(map(str, columns))}"
     return InputError(
         f"{'no value' if values else 'missing column'}: one of {', '.join(names)}. {detail}",
         where=where,
-        row=number,
+        row=row_number,
         remedy=_REMEDY,
     )

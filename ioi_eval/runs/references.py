@@ -113,11 +113,11 @@ async def judge_references(
     solutions: Callable[[str], tuple[Solution, ...]],
     *,
     store: Store,
-    most: int,
+    max_solutions: int,
     workers: int | Callable[[], int],
     fresh: bool = False,
     timing: Timing | None = None,
-    here: Capabilities | None = None,
+    capabilities: Capabilities | None = None,
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> References:
@@ -128,11 +128,11 @@ async def judge_references(
         problems: The problems by label.
         solutions: Returns the solutions of a problem by its label.
         store: Cache of outcomes, which are valid for the same problem, timing, and compiler or interpreter.
-        most: Maximum number of solutions of each problem.
+        max_solutions: Maximum number of solutions of each problem.
         workers: Number of solutions at a time, or a function that returns it.
         fresh: Judge all solutions again.
         timing: Factor on time limits, and borderline times.
-        here: The engine's compilers and interpreters.
+        capabilities: The engine's compilers and interpreters.
         prepare: Builds the programs of a problem.
         on_event: Receives events.
     """
@@ -142,12 +142,13 @@ async def judge_references(
         return with_time_factor(problem, timing.factor)
 
     selections = [
-        _SelectedSolutions.select(label, problem, solutions, most) for label, problem in problems.items()
+        _SelectedSolutions.select(label, problem, solutions, max_solutions)
+        for label, problem in problems.items()
     ]
     submissions = {
         submission.key: submission for selection in selections for submission in selection.submissions()
     }
-    cache_keys = _cache_keys(submissions.values(), fingerprint(problems), timing, here)
+    cache_keys = _cache_keys(submissions.values(), fingerprint(problems), timing, capabilities)
     outcomes = _OutcomeCache(store, cache_keys, fresh=fresh)
     if submissions.keys() - outcomes.done:
         await judge_all(
@@ -157,10 +158,12 @@ async def judge_references(
             outcomes,
             workers=workers,
             prepare=prepare,
-            limited=with_factor,
+            with_limits=with_factor,
             on_event=on_event,
         )
-    return References(most=most, problems=tuple(selection.read_outcome(outcomes) for selection in selections))
+    return References(
+        most=max_solutions, problems=tuple(selection.read_outcome(outcomes) for selection in selections)
+    )
 
 
 def with_references(problems: Problems, max_solutions: int) -> tuple[Problems, dict[str, int]]:
@@ -221,11 +224,11 @@ async def check_references(
             problems,
             problems.references,
             store=setup.store,
-            most=options.most,
+            max_solutions=options.most,
             workers=workers,
             fresh=setup.options.fresh,
             timing=setup.options.timing,
-            here=await judge.capabilities(),
+            capabilities=await judge.capabilities(),
             prepare=judge.prepare,
             on_event=setup.on_event,
         )
@@ -332,14 +335,16 @@ def _cache_keys(
     submissions: Iterable[Submission],
     fingerprints: Mapping[str, str],
     timing: Timing,
-    here: Capabilities | None,
+    capabilities: Capabilities | None,
 ) -> dict[str, str]:
     """Return the key in the store of each submission's outcome."""
     cache_keys, prefix = dict[str, str](), ["reference", _VERSION, version("ioi-eval")]
     for submission in submissions:
         program = [fingerprints[submission.problem_id], submission.language, submission.code]
-        tools = find_language(submission.language).tools if here is not None else ()
-        versions = sorted(tool.identity for name in tools if here is not None for tool in here.offered(name))
+        tools = find_language(submission.language).tools if capabilities is not None else ()
+        versions = sorted(
+            tool.identity for name in tools if capabilities is not None for tool in capabilities.offered(name)
+        )
         content = [*prefix, *program, *sorted(timing.result_settings.items()), *versions]
         cache_keys[submission.key] = hashlib.sha256(msgspec.json.encode(content)).hexdigest()
     return cache_keys
@@ -370,7 +375,7 @@ class _OutcomeCache:
     def start_run(self) -> None:
         pass
 
-    def record_result(self, row: Mapping[str, Any], *, known: bool = False) -> None:
+    def record_result(self, row: Mapping[str, Any], *, is_earlier: bool = False) -> None:
         result = read_result(row)
         failed_test = next((test for test in result.tests if test.status is not Verdict.AC), None)
         reason = (failed_test.feedback if failed_test else "") if result.compiles else result.compile_output

@@ -91,8 +91,8 @@ class ResultStore(Protocol):
         """Create the files of the run."""
         ...
 
-    def record_result(self, row: Mapping[str, Any], *, known: bool = False) -> None:
-        """Write the row of a result. `known`: the result comes from an earlier row."""
+    def record_result(self, row: Mapping[str, Any], *, is_earlier: bool = False) -> None:
+        """Write the row of a result. `is_earlier`: the result comes from an earlier row."""
         ...
 
     def record_failure(self, row: Mapping[str, Any]) -> None:
@@ -124,7 +124,7 @@ async def judge_all(
     workers: int | Callable[[], int],
     check: Callable[[Collection[str]], Awaitable[object]] | None = None,
     prepare: Callable[[Problem], Awaitable[object]] | None = None,
-    limited: Callable[[Problem], Awaitable[Problem]] | None = None,
+    with_limits: Callable[[Problem], Awaitable[Problem]] | None = None,
     expected: int | None = None,
     share: bool = True,
     outputs: bool = False,
@@ -147,7 +147,7 @@ async def judge_all(
             one of these languages cannot be judged. Submissions without a length are not checked.
         prepare: Builds the programs of a problem. If it fails for all problems, the run ends; if it fails
             for some, only their submissions fail.
-        limited: Returns the problem with the limits for judging.
+        with_limits: Returns the problem with the limits for judging.
         expected: Number of submissions without a length, for events.
         share: Judge equal submissions once.
         outputs: Store the start of outputs in rows.
@@ -161,7 +161,7 @@ async def judge_all(
         raise InputError(
             f"{workers} workers cannot judge anything", field="workers", remedy="Give at least 1"
         )
-    run = _JudgingRun(judge, problems, journal, limited, share, outputs, on_event or (lambda event: None))
+    run = _JudgingRun(judge, problems, journal, with_limits, share, outputs, on_event or (lambda event: None))
     needed_problems, source = run.survey_submissions(submissions, expected), _SubmissionSource(submissions)
     # Errors that the caller can fix are raised first, before errors of callbacks such as `on_event`.
     with raise_first_of_group(Exception), raise_first_of_group(InputError):
@@ -225,13 +225,13 @@ class _JudgingRun:
         judge: SubmissionJudge,
         problems: Mapping[str, Problem],
         journal: ResultStore,
-        limited: Callable[[Problem], Awaitable[Problem]] | None,
+        with_limits: Callable[[Problem], Awaitable[Problem]] | None,
         share: bool,
         outputs: bool,
         on_event: Callable[[Event], None],
     ) -> None:
         self._judge, self._problems, self._journal, self._on_event = judge, problems, journal, on_event
-        self._add_limits, self._share, self._outputs = limited, share, outputs
+        self._add_limits, self._share, self._outputs = with_limits, share, outputs
         self._claims: dict[str, _Claim] = {}  # by identity
         self._active = dict[TrackedSubmission, None]()  # active submissions, by start time
         self._numbers: Counter[str] = Counter()
@@ -383,7 +383,7 @@ class _JudgingRun:
             earlier_result = self._without_foreign_repeat(
                 submission, identity, mark_as_repeated(rows.read_result(row))
             )
-            self._record_result(problem, submission, earlier_result, repeated=True, known=True)
+            self._record_result(problem, submission, earlier_result, repeated=True, is_earlier=True)
             await asyncio.sleep(0)
             return None
         if self._share:
@@ -410,13 +410,13 @@ class _JudgingRun:
         result: SubmissionResult,
         *,
         repeated: bool,
-        known: bool = False,
+        is_earlier: bool = False,
     ) -> None:
         """Write the row of a result and emit an event. `repeated`: an equal submission has this result."""
         # Different replies may contain equal code after different repairs.
         own_result = msgspec.structs.replace(result, key=submission.key, repairs=submission.repairs)
         row = rows.compact_result_row(submission, problem, own_result, outputs=self._outputs)
-        self._journal.record_result(row, known=known)
+        self._journal.record_result(row, is_earlier=is_earlier)
         verdicts = Counter(test.status for test in own_result.tests)
         tests_run = 0 if repeated else sum(verdicts[status] for status in verdicts.keys() - _NOT_RUN)
         self._numbers.update(judged=1, repeated=int(repeated), tests=tests_run)

@@ -168,7 +168,7 @@ def _copy_rows(shard: ShardFolder, journal: ResultLog) -> None:
         if not shard.shard.contains(row["key"]):
             reason = f"its row {row['key']!r} is not of shard {shard.shard}"
             raise InputError(reason, where=str(shard.folder), remedy="Score this shard again with fresh=True")
-        journal.record_result(row, known=True)
+        journal.record_result(row, is_earlier=True)
     for key, failure in read_failures(shard.folder).items():
         if key not in journal.done:
             journal.record_failure(failure)

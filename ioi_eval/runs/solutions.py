@@ -315,10 +315,10 @@ def _plan_packages(
 
 
 def _select_cases(
-    cases: Iterable[KeyedExpectation], wanted: Collection[str], where: str
+    cases: Iterable[KeyedExpectation], selected_keys: Collection[str], where: str
 ) -> tuple[KeyedExpectation, ...]:
     """Return the cases with these keys or names of solutions, or all cases if none are given."""
-    cases, names = tuple(cases), set(wanted)
+    cases, names = tuple(cases), set(selected_keys)
     if not names:
         return cases
     selected = tuple(case for case in cases if names & {case.key, case.solution})

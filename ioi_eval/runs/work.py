@@ -266,7 +266,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
                 ),
                 check=partial(judge.check_packages, work.problems.packages),
                 prepare=judge.prepare,
-                limited=limited,
+                with_limits=limited,
                 expected=work.expected,
                 share=deduplication is not None,
                 outputs=setup.options.keep_outputs,
@@ -280,7 +280,7 @@ async def describe_problems(
     work: Work,
     setup: RunSetup,
     journal: ResultLog,
-    limited: Callable[[Problem], Awaitable[Problem]] | None,
+    with_limits: Callable[[Problem], Awaitable[Problem]] | None,
     *,
     untried: bool = False,
 ) -> None:
@@ -290,8 +290,8 @@ async def describe_problems(
         work: The work of the run.
         setup: The settings of the call.
         journal: The run's results.
-        limited: Returns a problem with its limits. `None` means that nothing is judged: measured limits are
-            then missing.
+        with_limits: Returns a problem with its limits. `None` means that nothing is judged, so measured
+            limits are missing.
         untried: Also describe problems without results.
     """
     factor = setup.options.timing.factor
@@ -305,7 +305,7 @@ async def describe_problems(
         if problem is None or (name in tasks_before and tasks_before[name].sha256 == sha256):
             continue
         with contextlib.suppress(JudgeFailure):  # no limit could be measured; rows have the reason
-            limit_problem = limited if name in tried_problems else None
+            limit_problem = with_limits if name in tried_problems else None
             problem = await limit_problem(problem) if limit_problem else with_time_factor(problem, factor)
         tasks[name] = Task.from_problem(problem, sha256)
     if tasks != tasks_before:

@@ -269,13 +269,13 @@ class Store:
 
     # --- adding --------------------------------------------------------------------------------------
 
-    def _get_or_make(self, key: str, make: Callable[[Path], int]) -> Path:
-        """Return the path of an entry; if it is missing, `make` writes it and returns its size."""
+    def _get_or_make(self, key: str, write_entry: Callable[[Path], int]) -> Path:
+        """Return the path of an entry; if it is missing, `write_entry` writes it and returns its size."""
         with self.pin(key):  # protects the new entry from the eviction below
             cached_path = self.get(key)
             if cached_path is None:
                 with self._create_draft() as draft:
-                    size, path = make(draft / "entry"), self._entry_path(key)
+                    size, path = write_entry(draft / "entry"), self._entry_path(key)
                     _public_folder(path.parent)
                     try:
                         (draft / "entry").rename(path)

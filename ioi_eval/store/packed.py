@@ -140,13 +140,13 @@ class NamedKeys(Mapping[str, str]):
     """An ordered mapping of keys to names, for many keys with few distinct names."""
 
     def __init__(
-        self, keys: Keys | None = None, names: Iterable[str] = (), places: memoryview | None = None
+        self, keys: Keys | None = None, names: Iterable[str] = (), name_indexes: memoryview | None = None
     ) -> None:
-        """`places` has, for each key, the index of its name in `names`."""
+        """`name_indexes` has, for each key, the index of its name in `names`."""
         self.keys_in_order = Keys() if keys is None else keys
         self.names = list(names)
         self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._places = array("I") if places is None else numbers("I", places)
+        self._places = array("I") if name_indexes is None else numbers("I", name_indexes)
 
     @property
     def name_indexes(self) -> memoryview:

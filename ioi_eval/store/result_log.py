@@ -400,8 +400,8 @@ class ResultLog:
         columns = as_bytes(failure.key), offset, as_bytes(failure.problem_id)
         self._run("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", *columns)
 
-    def _index_other_run(self, number: int, folder: Path) -> None:
-        """Index the results of another run, so that `find` finds them. `number`: the number of its source.
+    def _index_other_run(self, source_number: int, folder: Path) -> None:
+        """Index the results of another run for `find_result`. `source_number` is the number of its source.
 
         Raises InputError if the other run was judged with other options or versions.
         """
@@ -418,11 +418,11 @@ class ResultLog:
                 remedy="Judge with the same options and version, or leave it out",
             )
         self._confinements |= info.confinements
-        source = self._sources[number] = self._open_source(folder / RESULTS)
+        source = self._sources[source_number] = self._open_source(folder / RESULTS)
         try:
             for offset, row in decode_lines(source.path, ResultHead):
                 problem_digest = info.fingerprint.problems.get(row.problem_id, "")
-                self._index_identities(number, offset, row, problem_digest)
+                self._index_identities(source_number, offset, row, problem_digest)
                 self._other_compilers.add(row.compiler)
         except InputError as error:
             raise error.with_details(where=str(source.shown)) from error
@@ -523,8 +523,8 @@ class ResultLog:
         self._index_rows(self._run_info.fingerprint.problems)
         self._write_info(replacing=False)
 
-    def record_result(self, row: Mapping[str, Any], *, known: bool = False) -> None:
-        """Append the row of a result. `known`: it is copied from an earlier result.
+    def record_result(self, row: Mapping[str, Any], *, is_earlier: bool = False) -> None:
+        """Append the row of a result. `is_earlier`: it is copied from an earlier result.
 
         Raises:
             InputError: The result comes from another version of the compiler than earlier results.
@@ -533,7 +533,7 @@ class ResultLog:
         if row["key"] in self.done:
             raise ValueError(f"{row['key']!r} has its result already")
         head = msgspec.convert(row, ResultHead)
-        if not known and not self._any_compiler:
+        if not is_earlier and not self._any_compiler:
             self._check_compiler(head.compiler)
         results, _ = self._started_writers()
         short, confinements = compact_row(row)
@@ -587,22 +587,22 @@ class ResultLog:
 
     # --- run.json ---
 
-    def set_expected_keys(self, keys: Collection[str], others: Collection[str] = ()) -> None:
+    def set_expected_keys(self, keys: Collection[str], other_keys: Collection[str] = ()) -> None:
         """Set the expected number of results: those with these keys, and all stored results.
 
-        `others` are keys of the dump that this call does not select. They count if an earlier call selected
-        them and left them without a result.
+        `other_keys` are keys of the dump that this call does not select. They count if an earlier call
+        selected them and left them without a result.
         """
         earlier_hashes, missing_hashes = self._earlier_expected(), bytearray()
-        for key in chain(keys, (key for key in others if _short_hash(key) in earlier_hashes)):
+        for key in chain(keys, (key for key in other_keys if _short_hash(key) in earlier_hashes)):
             if key not in self.done:
                 missing_hashes += _short_hash(key)
         self.set_expected_count(len(self.done) + len(missing_hashes) // _HASH_BYTES)
         self._expected_hashes = bytes(missing_hashes)
 
-    def set_expected_count(self, number: int | None) -> None:
+    def set_expected_count(self, count: int | None) -> None:
         """Set the expected number of results. `None` means that the dump has not been read to its end."""
-        self._run_info = msgspec.structs.replace(self._run_info, expected=number, unread=number is None)
+        self._run_info = msgspec.structs.replace(self._run_info, expected=count, unread=count is None)
 
     def _earlier_expected(self) -> frozenset[bytes]:
         """Return the hashes of the keys that had no result when the last call started."""

@@ -185,14 +185,14 @@ class Contest:
         participants: Collection[str] | None = None,
         record: Record | None = None,
         begun: PendingSubmissions | None = None,
-        limited: Callable[[Problem], Awaitable[Problem]] | None = None,
+        with_limits: Callable[[Problem], Awaitable[Problem]] | None = None,
         languages: Collection[str] | None = None,
         language: str = "c++",
         started: float | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.problems, self.rules, self.participants = problems, rules or Rules(), participants
-        self._record, self._pending, self._add_time_limit, self._clock = record, begun, limited, clock
+        self._record, self._pending, self._add_time_limit, self._clock = record, begun, with_limits, clock
         self.language = language
         self.started = clock() if started is None else started
         self._latest = 0.0
@@ -781,15 +781,19 @@ class Session:
         return self._contest.is_over or levels.index(self._rules.feedback) >= levels.index(min_feedback)
 
     def _submission_reply(
-        self, problem: Problem, attempts: _Attempts, number: int, *, repeats: bool = False
+        self, problem: Problem, attempts: _Attempts, attempt_number: int, *, repeats: bool = False
     ) -> SubmissionReply:
-        attempt, max_submissions, state = attempts.results[number - 1], self._rules.submissions, attempts
+        attempt, max_submissions, state = (
+            attempts.results[attempt_number - 1],
+            self._rules.submissions,
+            attempts,
+        )
         compiles, shows_points = attempt.result.compiles, self._includes_feedback(Feedback.POINTS)
         verdict = attempt.verdict if self._includes_feedback(Feedback.VERDICT) or not compiles else None
         note = "the same code was submitted before; it costs nothing" if repeats else "it was judged"
         return SubmissionReply(
-            number=number,
-            words=f"Submission {number}: {note}",
+            number=attempt_number,
+            words=f"Submission {attempt_number}: {note}",
             repeats=repeats,
             compiles=compiles,
             compiler=attempt.compiler,

@@ -172,7 +172,7 @@ async def open_contest(
                         participants=participants,
                         record=ledger,
                         begun=begun,
-                        limited=limits.with_limits,
+                        with_limits=limits.with_limits,
                         languages=available,
                         language=language_of(source),
                         started=_read_or_write_start(setup.folder, clock, participants or ()),

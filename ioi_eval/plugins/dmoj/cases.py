@@ -97,14 +97,14 @@ class CaseReader:
             for index, case in enumerate(cases)
         ]
 
-    def _read_part(self, fields: Fields, own: Mapping[str, Any]) -> _Part:
-        """Return a case or a batch. `own` are its own keys, `fields` include inherited keys."""
+    def _read_part(self, fields: Fields, case_values: Mapping[str, Any]) -> _Part:
+        """Return a case or a batch. `case_values` are its own keys, `fields` include inherited keys."""
         points = CaseKeys.points.read(fields)
-        if "batched" not in own:
-            return _Part("", points, (self._read_case(fields, points, own, batch=0, stops=False),))
+        if "batched" not in case_values:
+            return _Part("", points, (self._read_case(fields, points, case_values, batch=0, stops=False),))
         self._batch_count += 1
-        CaseKeys.from_fields(fields).check_keys(list(own))
-        number, cases = self._batch_count, own["batched"]
+        CaseKeys.from_fields(fields).check_keys(list(case_values))
+        number, cases = self._batch_count, case_values["batched"]
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Mapping) for case in cases):
             fields.report_fault("batched", "not a list of cases", CASE_EXAMPLE)
             cases = []
@@ -128,11 +128,11 @@ class CaseReader:
         ]
         return _Part(f"batch {number}", points, tuple(tests), self._read_dependencies(fields, number))
 
-    def _read_dependencies(self, fields: Fields, number: int) -> tuple[int, ...]:
+    def _read_dependencies(self, fields: Fields, batch_number: int) -> tuple[int, ...]:
         """Return the numbers of the batches that must pass before the batch with this number counts."""
         dependencies = fields.raw_value("dependencies") or []
         if isinstance(dependencies, list) and all(
-            type(dependency) is int and 0 < dependency < number for dependency in dependencies
+            type(dependency) is int and 0 < dependency < batch_number for dependency in dependencies
         ):
             return tuple(dependencies)
         problem = f"{format_value(dependencies)} are not numbers of earlier batches"
@@ -140,19 +140,19 @@ class CaseReader:
         return ()
 
     def _read_case(
-        self, fields: Fields, points: float, own: Mapping[str, Any], *, batch: int, stops: bool
+        self, fields: Fields, points: float, case_values: Mapping[str, Any], *, batch: int, stops: bool
     ) -> str:
         """Add a case to the tests, and return the test's name.
 
         Args:
             fields: The case's keys, inherited keys included.
             points: The points of the case or its batch.
-            own: The case's own keys.
+            case_values: The case's own keys.
             batch: The number of its batch, or 0.
             stops: If the case fails, DMOJ's judge skips the later cases of the batch.
         """
-        CaseKeys.from_fields(fields).check_keys(list(own))
-        if "batched" in own:
+        CaseKeys.from_fields(fields).check_keys(list(case_values))
+        if "batched" in case_values:
             fields.report_fault("batched", "a batch in a batch", "Move it to the top of the file")
         position = len(self.tests)
         name = str(position + 1)
@@ -341,9 +341,9 @@ def _make_subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator
             required += points if is_worthless else ()
 
 
-def _list_batch_tests(batches: Sequence[_Part], number: int) -> Iterable[str]:
+def _list_batch_tests(batches: Sequence[_Part], batch_number: int) -> Iterable[str]:
     """Yield the tests of a batch and of the batches that it depends on, at any depth."""
-    part = batches[number - 1]
+    part = batches[batch_number - 1]
     for dependency in part.dependencies:
         yield from _list_batch_tests(batches, dependency)
     yield from part.tests

@@ -23,7 +23,7 @@ def read_values(element: Element) -> dict[str, str]:
     return {**{child.tag: child.text or "" for child in element}, **element.attrib}
 
 
-def _count_key(unit: str, least: int, name: str) -> Key[int]:
+def _count_key(unit: str, minimum: int, name: str) -> Key[int]:
     """Declare a required whole number, which is in this unit."""
 
     def read(fields: Fields, name: str, _: object) -> int:
@@ -31,7 +31,7 @@ def _count_key(unit: str, least: int, name: str) -> Key[int]:
         if not value.isdecimal() or not 0 < int(value) < _MAX_COUNT:
             fields.report_fault(name, f"{value[:40]!r} is not a number of {unit}", "Correct it in the file")
             return 1
-        if int(value) < least:
+        if int(value) < minimum:
             fields.report_fault(name, f"{value} {unit} is too little for any program", f"The unit is {unit}")
         return int(value)
 

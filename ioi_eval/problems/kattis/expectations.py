@@ -60,12 +60,12 @@ class PackageRules:
                 entry = entries.fields_under(pattern, {**_DEFAULTS.get(pattern, {}), **entry.values})
             self._by_pattern[pattern] = self._read(entry, faults)
 
-    def find_expected(self, place: str) -> Expected:
+    def find_expected(self, solution_path: str) -> Expected:
         """Return the expected results of a path below submissions/, such as accepted/best.py."""
-        entries = [entry for pattern, entry in self._by_pattern.items() if _matches(pattern, place)]
+        entries = [entry for pattern, entry in self._by_pattern.items() if _matches(pattern, solution_path)]
         verdict_rules = [rule for entry in entries for rule in entry.test_keywords]
         score = next((entry.score for entry in entries if entry.score), None)
-        folder = place.split("/")[0]
+        folder = solution_path.split("/")[0]
         is_scored = folder == ACCEPTED and score is not None and folder not in self._ruled
         if is_scored:  # it may have any number of points, but all tests must pass
             verdict_rules += self._read_verdict_rules(

@@ -167,11 +167,13 @@ def _make_solution(
     )
 
 
-def _read_group_grades(head: str, groups: Sequence[str], place: str, faults: Faults) -> Mapping[str, str]:
+def _read_group_grades(head: str, groups: Sequence[str], location: str, faults: Faults) -> Mapping[str, str]:
     """Return the expected grades by group, from the tag @EXPECTED_GRADES@ in the source's first lines."""
     match = _GRADES.search(head)
     grades = match[1].split() if match else []
     if grades and len(grades) != len(groups):
-        faults.add_note(f"its tag has {len(grades)} grades for {len(groups)} groups, so it is ignored", place)
+        faults.add_note(
+            f"its tag has {len(grades)} grades for {len(groups)} groups, so it is ignored", location
+        )
         return {}
     return dict(zip(groups, grades, strict=False))

@@ -66,11 +66,11 @@ async def judged(
         problems,
         problems.references,
         store=store,
-        most=most,
+        max_solutions=most,
         workers=2,
         fresh=fresh,
         timing=timing,
-        here=here,
+        capabilities=here,
     )
     assert found.most == most
     return {one.problem: one for one in found.problems}

@@ -25,7 +25,7 @@ from ioi_eval.problems.keys import (
 
 class _Window(Keys):
     unknown = UnknownKeyPolicy.REFUSED
-    width = integer_key("pixels", default=80, least=1, most=1000)
+    width = integer_key("pixels", default=80, minimum=1, maximum=1000)
 
 
 class _House(Keys):

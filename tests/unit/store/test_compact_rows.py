@@ -136,7 +136,7 @@ def test_reused_results_keep_their_confinement(tmp_path: Path, older: bool) -> N
     with ResultLog.open(tmp_path / "mine", Fingerprint(dump="x"), reuse=[other]) as journal:
         found = journal.find_result(row("a")["submission_sha256"], "sum")
         assert found == next(read_rows(other))
-        journal.record_result(found, known=True)
+        journal.record_result(found, is_earlier=True)
     assert list(read_rows(tmp_path / "mine")) == [found]
 
 
