@@ -153,7 +153,7 @@ class CmsHeader(ScoringKeys, ManagerKeys):
         " Names without `.%l` are ignored",
         "one file, called as the id",
     )
-    score_precision = integer_key("digits of a subtask's score", default=2, most=9)
+    score_precision = integer_key("digits of a subtask's score", default=2, maximum=9)
     cpp_standard = text_key("such as `gnu++17` or `c++20`", "`gnu++20`, before 2024 `gnu++17`")
 
 
@@ -172,7 +172,7 @@ class TaskTypeParams(Keys):
     output_only_testcases = split_text_key(
         _split_at_commas, "BatchAndOutput: names of tests, as a list or separated by commas"
     )
-    num_processes = integer_key("Communication", default=1, least=1, most=100)
+    num_processes = integer_key("Communication", default=1, minimum=1, maximum=100)
     user_io = choice_key(
         USER_IO,
         "Communication",

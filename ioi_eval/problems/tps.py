@@ -86,9 +86,9 @@ class TpsHeader(ManagerKeys):
     type_params = raw_key("the parameters of the task type, as in `problem.json` of CMS", "nothing is set")
     task_type_params = raw_key("the same key", "`type_params`")
     task_type_parameters = raw_key("the same key, as the contest system calls it", "`type_params`")
-    num_processes = integer_key("Communication", "as in `type_params`", default=1, least=1, most=100)
+    num_processes = integer_key("Communication", "as in `type_params`", default=1, minimum=1, maximum=100)
     user_io = choice_key(USER_IO, "Communication", "as in `type_params`", default=STD_IO)
-    score_precision = integer_key("digits of a subtask's score", default=2, most=9)
+    score_precision = integer_key("digits of a subtask's score", default=2, maximum=9)
 
 
 class SubtaskKeys(Keys):

@@ -128,7 +128,7 @@ class InheritedKeys(Keys):
     )
     generator_args = raw_key("arguments of the generator", "`args` of the generator")
     time_limit = raw_key("seconds; the same for all cases", "as below", mistaken=("time",))
-    memory_limit = integer_key("KiB; the same for all cases", "as below", least=1, mistaken=("memory",))
+    memory_limit = integer_key("KiB; the same for all cases", "as below", minimum=1, mistaken=("memory",))
 
 
 class CaseKeys(InheritedKeys):
@@ -156,7 +156,7 @@ class CaseKeys(InheritedKeys):
 class PackageKeys(Keys):
     """The keys that only the top of init.yml may have."""
 
-    output_limit_length = integer_key("bytes", default=DEFAULT_OUTPUT_BYTES, least=1)
+    output_limit_length = integer_key("bytes", default=DEFAULT_OUTPUT_BYTES, minimum=1)
     wall_time_factor = number_key(
         "the limit of the wall clock, as a multiple of the time limit",
         default=DEFAULT_WALL_TIME_FACTOR,
@@ -213,7 +213,7 @@ class SuiteKeys(Keys):
     source = raw_key("the solution's source, or a list of sources", "refused")
     language = raw_key("DMOJ's name of the language", "by the source's suffix")
     time = number_key("seconds", above=0)
-    memory = integer_key("KiB", least=1)
+    memory = integer_key("KiB", minimum=1)
     expect = raw_key("what each case gets: `AC`, `WA`, `TLE` and the like, or a list", "`AC`")
     cases = raw_key("what single cases get, by number or as a list", "`expect`")
     score = raw_key("not compared, as a note says", "-")

@@ -97,7 +97,7 @@ class ItalyHeader(ScoringKeys):
     outfile = file_name_key("the file that submissions write; empty: standard output", default="output.txt")
     n_input = integer_key("number of tests", "as many as `gen/GEN` has")
     total_value = number_key("points of all tests if `gen/GEN` has no subtasks", default=float(_TOTAL_POINTS))
-    num_processes = integer_key("Communication", default=1, least=1, most=100)
+    num_processes = integer_key("Communication", default=1, minimum=1, maximum=100)
     user_io = choice_key(
         USER_IO, "Communication", f"`{FIFO_IO}` with a stub, else `{STD_IO}`", default=STD_IO
     )
@@ -113,7 +113,7 @@ class ItalyHeader(ScoringKeys):
         "none",
         default="",
     )
-    score_precision = integer_key("digits of a subtask's score", default=2, most=9)
+    score_precision = integer_key("digits of a subtask's score", default=2, maximum=9)
 
 
 class Italy(DeclaredFormat[ItalyHeader]):

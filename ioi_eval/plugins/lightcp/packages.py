@@ -89,7 +89,7 @@ class SubtaskKeys(Keys):
     """The keys of a subtask in `subtasks`."""
 
     n_cases = integer_key(
-        "number of cases, which continue the numbers of earlier subtasks", "`cases`", most=100_000
+        "number of cases, which continue the numbers of earlier subtasks", "`cases`", maximum=100_000
     )
     cases = raw_key("a list of cases, below; a case of several subtasks is one test", "`n_cases`")
     time_limit = _duration_key("as in the header", "as in the header")

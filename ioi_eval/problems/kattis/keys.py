@@ -74,7 +74,9 @@ class LimitKeys(Keys):
     output = number_key("MiB", default=8.0, above=0)
     validation_time = seconds_key("for the validator on each test", "as for other checkers")
     validation_memory = memory_key("MiB", MIB, "for the validator", "as for other checkers")
-    validation_passes = integer_key("passes of a multi-pass problem", default=2, least=2, most=_MAX_PASSES)
+    validation_passes = integer_key(
+        "passes of a multi-pass problem", default=2, minimum=2, maximum=_MAX_PASSES
+    )
 
 
 def _score_key(meaning: str, default: float) -> Key[float]:
