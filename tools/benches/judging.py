@@ -22,7 +22,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from used import cpu_seconds
-from workload import BIG, SLOW_CHECKER, USUAL, beginning, problem, source, submissions, write_tests
+from workload import (
+    BIG,
+    SLOW_CHECKER,
+    USUAL,
+    include_lines,
+    make_problem,
+    make_source,
+    make_submissions,
+    write_tests,
+)
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.classic import run_classic
@@ -44,13 +53,13 @@ class Bench:
         for name in ("submissions", "work"):
             (folder / name).mkdir()
         for index in range(count):
-            (folder / "submissions" / f"{index}.cpp").write_text(source(index, headers))
+            (folder / "submissions" / f"{index}.cpp").write_text(make_source(index, headers))
         subprocess.run(["g++", "-O2", "-o", str(folder / "bare"), str(HERE / "bare.cpp")], check=True)
         (folder / "checker.cpp").write_text(SLOW_CHECKER)
 
     def precompile(self) -> None:
         """Precompile the first includes of the sources, as g++ can do by itself."""
-        (self.folder / "all.hpp").write_text(beginning(self.headers))
+        (self.folder / "all.hpp").write_text(include_lines(self.headers))
         subprocess.run(["g++", *FLAGS, "-x", "c++-header", "all.hpp"], cwd=self.folder, check=True)
 
     def build_checker(self) -> float:
@@ -58,7 +67,7 @@ class Bench:
         subprocess.run(["g++", *FLAGS, "-o", "checker", "checker.cpp"], cwd=self.folder, check=True)
         return time.perf_counter() - started
 
-    def bare(
+    def measure_bare_loop(
         self,
         *,
         checker: bool,
@@ -78,12 +87,12 @@ class Bench:
         assert int(passed) == count * tests, "the bare loop does not agree"
         return float(seconds)
 
-    def fresh(self, count: int) -> list[Submission]:
+    def make_fresh_submissions(self, count: int) -> list[Submission]:
         """Return submissions that are in no store."""
         self._next += count
-        return list(submissions(count, first=self._next, headers=self.headers))
+        return list(make_submissions(count, first=self._next, headers=self.headers))
 
-    def scorer(
+    def make_scorer(
         self,
         *,
         precompile: bool,
@@ -92,7 +101,7 @@ class Bench:
         self.engine = EmbeddedEngine(store=self.store, slots=slots)  # of the scorer that was opened last
         return Scorer(self.engine, store=self.store, builds=BuildOptions(precompile=precompile))
 
-    async def ours(self, scorer: Scorer, task: Problem, work: Iterable[Submission]) -> float:
+    async def measure_judge(self, scorer: Scorer, task: Problem, work: Iterable[Submission]) -> float:
         async def score_one(submission: Submission) -> None:
             async with slots:
                 result = await scorer.score(task, submission)
@@ -103,9 +112,9 @@ class Bench:
         await asyncio.gather(*(score_one(submission) for submission in work))
         return time.perf_counter() - started
 
-    async def classic(self, task: Problem, tests: int) -> float:
+    async def measure_classic_jobs(self, task: Problem, tests: int) -> float:
         """Return the seconds per test in the classic job shape, with all cores busy."""
-        work = self.fresh(1)[0]
+        work = self.make_fresh_submissions(1)[0]
         started = time.perf_counter()
         for first in range(0, tests, CORES):
             chosen = task.tests[first : first + CORES]
@@ -135,25 +144,25 @@ async def measure_in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]
 async def print_throughput(bench: Bench, rounds: int) -> None:
     for checker in (False, True):
         kind = "a checker" if checker else "white-diff"
-        task = problem(bench.folder / "tests", bench.tests, checker=checker)
+        task = make_problem(bench.folder / "tests", bench.tests, checker=checker)
         checker_seconds = bench.build_checker() if checker else 0.0
         await cache_header(bench, task)  # the header stays in the store
-        async with bench.scorer(precompile=False) as plain, bench.scorer(precompile=True) as quick:
+        async with bench.make_scorer(precompile=False) as plain, bench.make_scorer(precompile=True) as quick:
             ours = (plain, quick)
             for scorer in ours:
                 await scorer.prepare(task)
-                await bench.ours(scorer, task, bench.fresh(2))
+                await bench.measure_judge(scorer, task, bench.make_fresh_submissions(2))
 
-            async def bare(flags: Sequence[str] = (), checker: bool = checker) -> float:
+            async def measure_bare_loop(flags: Sequence[str] = (), checker: bool = checker) -> float:
                 return await asyncio.to_thread(bench.bare, checker=checker, flags=flags)
 
             results = await measure_in_turn(
                 rounds,
-                bare,
-                partial(bare, ("-include", "all.hpp")),
-                *(partial(score_fresh, bench, scorer, task) for scorer in ours),
+                measure_bare_loop,
+                partial(measure_bare_loop, ("-include", "all.hpp")),
+                *(partial(measure_fresh_submissions, bench, scorer, task) for scorer in ours),
             )
-            slow = await bench.classic(task, 2 * CORES)
+            slow = await bench.measure_classic_jobs(task, 2 * CORES)
         total = bench.count * bench.tests
         includes = f"{bench.headers[0]}" + (" and five usual ones" if len(bench.headers) > 1 else "")
         print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}, which include {includes}")
@@ -167,52 +176,52 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
         )
         for name, result in zip(names, results, strict=True):
             cpu_text = f"{1000 * result.cpu / bench.count:7.0f} ms of CPU"
-            row(name, total / result.clock, results[0].clock / result.clock, cpu_text)
-        row("classic shape", 1 / slow, results[0].clock / total / slow)
+            print_row(name, total / result.clock, results[0].clock / result.clock, cpu_text)
+        print_row("classic shape", 1 / slow, results[0].clock / total / slow)
         print(
             f"  ours to the classic shape: {slow * total / results[2].clock:.0f} times, "
             f"{slow * total / results[3].clock:.0f} as it comes"
         )
 
 
-async def score_fresh(bench: Bench, scorer: Scorer, task: Problem) -> float:
-    return await bench.ours(scorer, task, bench.fresh(bench.count))
+async def measure_fresh_submissions(bench: Bench, scorer: Scorer, task: Problem) -> float:
+    return await bench.measure_judge(scorer, task, bench.make_fresh_submissions(bench.count))
 
 
 async def cache_header(bench: Bench, task: Problem) -> None:
     """Build until the header is cached, before anything is measured."""
-    async with bench.scorer(precompile=True) as scorer:
+    async with bench.make_scorer(precompile=True) as scorer:
         for _ in range(60):
             if any(path.stat().st_size > 20 << 20 for path in bench.store.root.rglob("artifact")):
                 return
-            await bench.ours(scorer, task, bench.fresh(2))
+            await bench.measure_judge(scorer, task, bench.make_fresh_submissions(2))
             await asyncio.sleep(0.5)
 
 
-def row(name: str, rate: float, ratio: float, suffix: str = "") -> None:
+def print_row(name: str, rate: float, ratio: float, suffix: str = "") -> None:
     print(f"  {name:<30} {rate:>7.1f} tests/s {ratio:>6.2f} of the bare loop {suffix}".rstrip())
 
 
 async def print_added_cost(bench: Bench, rounds: int) -> None:
     """Print the cost of a test beyond fork, exec and wait: one program, one core, hundreds of tests."""
     tests = 400
-    task = problem(bench.folder / "tests", tests, checker=False)
-    work = bench.fresh(1)
-    async with bench.scorer(precompile=False, slots=1) as scorer:
-        await bench.ours(scorer, task, work)
+    task = make_problem(bench.folder / "tests", tests, checker=False)
+    work = bench.make_fresh_submissions(1)
+    async with bench.make_scorer(precompile=False, slots=1) as scorer:
+        await bench.measure_judge(scorer, task, work)
 
-        async def bare() -> float:
+        async def measure_bare_loop() -> float:
             return await asyncio.to_thread(bench.bare, checker=False, compiling=False, cores=1, tests=tests)
 
         (bare_time, _), (our_time, _) = await measure_in_turn(
-            rounds, bare, lambda: bench.ours(scorer, task, work)
+            rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, task, work)
         )
     print(f"\nA test of a program that is built already, on one core ({tests} tests)")
     print(f"  bare loop {bare_time / tests * 1000:.2f} ms, ours {our_time / tests * 1000:.2f} ms:"
           f" {(our_time - bare_time) / tests * 1000:.2f} ms added")  # fmt: skip
 
 
-def memory(folder: Path) -> None:
+def print_client_memory(folder: Path) -> None:
     """Print the peak memory of the client over a gigabyte of tests, in a separate process."""
     line = subprocess.run(
         [sys.executable, __file__, "--only-memory", str(folder)], check=True, capture_output=True, text=True
@@ -229,7 +238,7 @@ async def measure_memory(folder: Path) -> None:
             stream.writelines(block for _ in range(size // len(block)))
         (folder / "tests" / f"{index}.out").write_text(f"{index}\n")
     echo = '#include <cstdio>\nint main(){int x; return scanf("%d",&x)==1 ? !printf("%d\\n",x) : 1;}'
-    task = problem(folder / "tests", tests, checker=False)
+    task = make_problem(folder / "tests", tests, checker=False)
     store = Store(folder / "store")
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         result = await scorer.score(task, Submission(key="1", problem_id=task.id, code=echo))
@@ -256,7 +265,7 @@ def main() -> None:
         print(f"{CORES} cores; {subprocess.check_output(['g++', '--version'], text=True).splitlines()[0]}")
         asyncio.run(print_throughput(bench, arguments.rounds))
         asyncio.run(print_added_cost(bench, arguments.rounds))
-        memory(Path(folder) / "memory")
+        print_client_memory(Path(folder) / "memory")
 
 
 if __name__ == "__main__":

@@ -36,12 +36,12 @@ PROGRAMS = {
 LIMITS = Limits(cpu_time=10.0, wall_time=120.0, memory=512 << 20)
 
 
-def problem(tests: int) -> Problem:
+def make_problem(tests: int) -> Problem:
     cases = (Test(name=f"{n}", input=Blob.of(f"{n} 1\n"), answer=Blob.of(f"{n + 1}\n")) for n in range(tests))
     return Problem(id="sum", limits=LIMITS, tests=tuple(cases))
 
 
-def plain(folder: Path, python: str, code: str, tests: int) -> float:
+def measure_plain_loop(folder: Path, python: str, code: str, tests: int) -> float:
     """Return the milliseconds per test of `python3 program.py`, without limits and comparison."""
     program = folder / "program.py"
     program.write_text(code)
@@ -53,40 +53,40 @@ def plain(folder: Path, python: str, code: str, tests: int) -> float:
     return (cpu_seconds() - cpu_before) / tests * 1000
 
 
-async def judged(scorer: Scorer, code: str, tests: int) -> tuple[float, float, str]:
+async def measure_judge(scorer: Scorer, code: str, tests: int) -> tuple[float, float, str]:
     """Return milliseconds per test, those of the program itself, and how Python was run."""
     submission = Submission(key="bench", problem_id="sum", code=code, language="python")
     cpu_before = cpu_seconds()
-    result = await scorer.score(problem(tests), submission)
+    result = await scorer.score(make_problem(tests), submission)
     spent = cpu_seconds() - cpu_before
     assert all(test.score == 1 for test in result.tests), result.tests[0]
     own_cpu = sum(test.cpu_time or 0.0 for test in result.tests)
     return spent / tests * 1000, own_cpu / tests * 1000, str(result.confinement.get("interpreter", "started"))
 
 
-def installed(python: str, code: str) -> bool:
+def can_import(python: str, code: str) -> bool:
     return subprocess.run([python, "-c", code], input=b"1", capture_output=True).returncode == 0
 
 
-async def measure(folder: Path, python: str, rounds: int, tests: int) -> None:
+async def measure_program(folder: Path, python: str, rounds: int, tests: int) -> None:
     store = Store(folder / "store")
     print(f"CPU ms per test, {tests} tests, the least of {rounds} rounds; in brackets the program's own")
     for name, code in PROGRAMS.items():
-        if not await asyncio.to_thread(installed, python, code):
+        if not await asyncio.to_thread(can_import, python, code):
             print(f"{name}: not installed for {python}")
             continue
         loops, ways = [], dict[bool, list[tuple[float, float, str]]]({False: [], True: []})
         for waiting in (False, True):
             engine = EmbeddedEngine(store=store, slots=1, waiting=waiting, python=python)
             async with Scorer(engine, store=store) as scorer:
-                await judged(scorer, code, 1)  # builds what is cached
+                await measure_judge(scorer, code, 1)  # builds what is cached
                 for _ in range(rounds):
-                    loops.append(await asyncio.to_thread(plain, folder, python, code, tests))
-                    ways[waiting].append(await judged(scorer, code, tests))
-        report(name, min(loops), min(ways[False]), min(ways[True]))
+                    loops.append(await asyncio.to_thread(measure_plain_loop, folder, python, code, tests))
+                    ways[waiting].append(await measure_judge(scorer, code, tests))
+        print_row(name, min(loops), min(ways[False]), min(ways[True]))
 
 
-def report(
+def print_row(
     name: str, loop: float, started: tuple[float, float, str], forked: tuple[float, float, str]
 ) -> None:
     ways = (f"{way} {total_ms:.1f} ({own_ms:.1f})" for total_ms, own_ms, way in (started, forked))
@@ -162,7 +162,7 @@ def main() -> None:
         if options.submissions:
             asyncio.run(measure_run(Path(folder), options.python, options.submissions))
         else:
-            asyncio.run(measure(Path(folder), options.python, options.rounds, options.tests))
+            asyncio.run(measure_program(Path(folder), options.python, options.rounds, options.tests))
 
 
 if __name__ == "__main__":

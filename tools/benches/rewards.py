@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from used import cpu_seconds
-from workload import PROGRAMS, alike
+from workload import PROGRAMS, make_similar_completions
 
 from ioi_eval import EmbeddedEngine, Scorer, Store
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions
@@ -115,15 +115,17 @@ def print_repetitions(reward: Callable[..., Sequence[float | None]], column: str
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     for language in PROGRAMS:
         groups: dict[str, Callable[[], list[str]]] = {
-            "one": lambda language=language: alike(language, [next(salt)]),
-            "equal": lambda language=language: alike(language, [next(salt)] * _EQUALS),
-            "other comments": lambda language=language: alike(
+            "one": lambda language=language: make_similar_completions(language, [next(salt)]),
+            "equal": lambda language=language: make_similar_completions(language, [next(salt)] * _EQUALS),
+            "other comments": lambda language=language: make_similar_completions(
                 language, [next(salt)] * _EQUALS, commented=True
             ),
-            "other names": lambda language=language: alike(
+            "other names": lambda language=language: make_similar_completions(
                 language, [next(salt)] * _EQUALS, named=True, commented=True
             ),
-            "distinct": lambda language=language: alike(language, [next(salt) for _ in range(_EQUALS)]),
+            "distinct": lambda language=language: make_similar_completions(
+                language, [next(salt) for _ in range(_EQUALS)]
+            ),
         }
         for name, completions in groups.items():
             cpu_times = [measure_cpu(reward, completions(), column, language) for _ in range(rounds)]
@@ -140,14 +142,14 @@ def measure_cpu(
     return cpu_seconds() - cpu_before
 
 
-def fresh(
+def print_new_completions(
     reward: Callable[..., Sequence[float | None]], column: str, language: str, number: int, rounds: int
 ) -> None:
     """Print how long a call with only new programs takes."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     seconds, cpu = [], cpu_seconds()
     for _ in range(rounds):
-        completions = alike(language, [next(salt) for _ in range(number)])
+        completions = make_similar_completions(language, [next(salt) for _ in range(number)])
         started = time.perf_counter()
         reward(completions=completions, tests=[column] * number, language=[language] * number)
         seconds.append(time.perf_counter() - started)
@@ -164,7 +166,7 @@ _WAYS = {
 }
 
 
-async def ways(column: str, number: int, rounds: int) -> None:
+async def print_ways(column: str, number: int, rounds: int) -> None:
     """Print the CPU time of one completion in C++, next to that of g++ with a process for each test."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     tests = json.loads(column)
@@ -179,7 +181,7 @@ async def ways(column: str, number: int, rounds: int) -> None:
     )
 
     def fresh_codes() -> list[str]:
-        completions = alike("c++", [next(salt) for _ in range(number)])
+        completions = make_similar_completions("c++", [next(salt) for _ in range(number)])
         return [completion.removeprefix("```c++").removesuffix("```") for completion in completions]
 
     async def judged(scorer: Scorer) -> None:
@@ -207,13 +209,13 @@ async def ways(column: str, number: int, rounds: int) -> None:
                         await judged(scorers[way])
                     else:
                         for code in fresh_codes():
-                            await asyncio.to_thread(_by_gpp, Path(name), code, pairs)
+                            await asyncio.to_thread(_run_by_gpp, Path(name), code, pairs)
                     times.append(cpu_seconds() - cpu_before)
     for way, times in spent.items():
         print(f"  {way:27} {1000 * statistics.median(times) / number:6.1f} ms of CPU for one")
 
 
-def _by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> None:
+def _run_by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> None:
     (folder / "one.cpp").write_text(code)
     flags = ("-std=gnu++20", "-O2", "-static", "-s")
     subprocess.run(["g++", *flags, "-o", "one", "one.cpp"], cwd=folder, check=True)
@@ -249,9 +251,9 @@ def main() -> None:
         per_test = 1000 * result.cpu / options.tests
         print(f"  {name:22} {result.per_second:8.1f} rewards/s  {per_test:8.3f} ms of CPU for a test")
     for language, number in itertools.product(PROGRAMS, (1, len(completions))):
-        fresh(reward, columns[0], language, number, options.rounds)
+        print_new_completions(reward, columns[0], language, number, options.rounds)
     print(f"{len(completions)} new completions in C++ with {options.tests} tests each")
-    asyncio.run(ways(columns[0], len(completions), options.rounds))
+    asyncio.run(print_ways(columns[0], len(completions), options.rounds))
     print(f"{_EQUALS} completions of one prompt, and one")
     print_repetitions(reward, columns[0], options.rounds)
     close_all()

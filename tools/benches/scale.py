@@ -25,8 +25,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from simulated import Simulated, simulated
-from workload import problem, source, write_tests
+from simulated import Simulated, start_simulated
+from workload import make_problem, make_source, write_tests
 
 from ioi_eval import PistonEngine, Store, score_dump
 from ioi_eval.engines.jobs.piston_api import ServerRuntime, encode_result, encode_runtimes
@@ -90,7 +90,7 @@ async def serve(seconds: float, tests: int) -> None:
 
 
 @asynccontextmanager
-async def servers(seconds: float, tests: int) -> AsyncIterator[int]:
+async def start_servers(seconds: float, tests: int) -> AsyncIterator[int]:
     """Start the servers and yield their port."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, __file__, "--serve", "--seconds", str(seconds), "--tests", str(tests),
@@ -107,7 +107,7 @@ async def servers(seconds: float, tests: int) -> AsyncIterator[int]:
 # --- the client --------------------------------------------------------------------------------------
 
 
-class Known:
+class FixedDiscovery:
     every: float | None = None
 
     def __init__(self, count: int, port: int) -> None:
@@ -117,17 +117,17 @@ class Known:
         return self._urls
 
 
-class Moment(Value):
+class Snapshot(Value):
     done: int
     clock: float
     cpu: float
     memory: float  # in MiB
 
 
-def now(done: int) -> Moment:
+def take_snapshot(done: int) -> Snapshot:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     memory = pages * os.sysconf("SC_PAGESIZE") / 2**20
-    return Moment(done=done, clock=time.perf_counter(), cpu=time.process_time(), memory=memory)
+    return Snapshot(done=done, clock=time.perf_counter(), cpu=time.process_time(), memory=memory)
 
 
 class Load:
@@ -137,8 +137,8 @@ class Load:
         self._engine, self._left, self._every = engine, count, every
         self._text = "true # " + "x" * size
         self.done = 0
-        self.moments = [now(0)]
-        self.tell = tell
+        self.moments = [take_snapshot(0)]
+        self.print_load = print_load
 
     async def work(self) -> None:
         while self._left > 0:
@@ -148,11 +148,11 @@ class Load:
             assert result.run.code == 0
             self.done += 1
             if self.done % self._every == 0:
-                self.moments.append(now(self.done))
-                self.tell(self.moments[-2], self.moments[-1])
+                self.moments.append(take_snapshot(self.done))
+                self.print_load(self.moments[-2], self.moments[-1])
 
 
-def tell(first: Moment, last: Moment) -> None:
+def print_load(first: Snapshot, last: Snapshot) -> None:
     seconds = last.clock - first.clock
     rate, cores = (last.done - first.done) / seconds, (last.cpu - first.cpu) / seconds
     print(
@@ -160,26 +160,26 @@ def tell(first: Moment, last: Moment) -> None:
     )
 
 
-async def measure(arguments: argparse.Namespace) -> None:
+async def measure_load(arguments: argparse.Namespace) -> None:
     profile = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
-    async with servers(arguments.seconds, arguments.tests) as port:
+    async with start_servers(arguments.seconds, arguments.tests) as port:
         started = time.perf_counter()
-        known_servers = Known(arguments.slots, port)
+        known_servers = FixedDiscovery(arguments.slots, port)
         async with PistonEngine(known_servers, per_endpoint=1, attempts=1, capabilities=profile) as engine:
             print(f"{engine.slots:,} slots found in {time.perf_counter() - started:.1f} s")
             load = Load(engine, arguments.jobs, arguments.body, max(1, arguments.jobs // 10))
             await asyncio.gather(*(load.work() for _ in range(2 * arguments.slots)))
             first, last = load.moments[1], load.moments[-1]  # the first tenth opens the connections
             print("after the first tenth:")
-            tell(first, last)
-            tell_growth(first, last)
+            print_load(first, last)
+            print_growth(first, last)
 
 
 CURVE = (1, 2, 4, 8, 64, 512)
 _JOBS_EACH = 12  # jobs of each server in a curve; the first two open its connection
 
 
-async def curve(arguments: argparse.Namespace) -> None:
+async def print_curve(arguments: argparse.Namespace) -> None:
     """Print the jobs per second of increasing numbers of servers, as a share of a linear speed-up."""
     profile = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval",))
     single_rate = 0.0
@@ -187,11 +187,13 @@ async def curve(arguments: argparse.Namespace) -> None:
     print("|--:|--:|--:|--:|")
     for count in CURVE:
         async with (
-            servers(arguments.seconds, arguments.tests) as port,
-            PistonEngine(Known(count, port), per_endpoint=1, attempts=1, capabilities=profile) as engine,
+            start_servers(arguments.seconds, arguments.tests) as port,
+            PistonEngine(
+                FixedDiscovery(count, port), per_endpoint=1, attempts=1, capabilities=profile
+            ) as engine,
         ):
             load = Load(engine, _JOBS_EACH * count, arguments.body, 2 * count)
-            load.tell = lambda first, last: None
+            load.print_load = lambda first, last: None
             await asyncio.gather(*(load.work() for _ in range(2 * count)))
         first, last = load.moments[1], load.moments[-1]
         seconds = last.clock - first.clock
@@ -201,7 +203,7 @@ async def curve(arguments: argparse.Namespace) -> None:
         print(f"| {count} | {rate:.2f} | {share:.2f} | {cores:.2f} |", flush=True)
 
 
-def tell_growth(first: Moment, last: Moment) -> None:
+def print_growth(first: Snapshot, last: Snapshot) -> None:
     jobs, cpu = last.done - first.done, last.cpu - first.cpu
     print(f"{cpu / jobs * 1e6:.0f} us of a core for a job; over {jobs:,} jobs memory grew by "
           f"{last.memory - first.memory:.1f} MiB")  # fmt: skip
@@ -212,7 +214,7 @@ def tell_growth(first: Moment, last: Moment) -> None:
 _PEAK = "VmHWM:"
 
 
-class Turn(Value):
+class RowCost(Value):
     """The cost of a row in one turn."""
 
     ms: float  # CPU time of the client
@@ -220,13 +222,13 @@ class Turn(Value):
     memory: int  # peak memory of the client, in MiB
 
 
-def peak() -> int:
+def peak_memory_mib() -> int:
     """Return the peak memory of this process, in MiB."""
     line = next(line for line in Path("/proc/self/status").read_text().splitlines() if _PEAK in line)
     return int(line.split()[1]) >> 10
 
 
-async def judge(arguments: argparse.Namespace, urls: str, folder: Path) -> Turn:
+async def judge_run(arguments: argparse.Namespace, urls: str, folder: Path) -> RowCost:
     """Judge one run in the process that is measured. Its start and its report do not count."""
     moments = list[tuple[float, float]]()
 
@@ -236,7 +238,7 @@ async def judge(arguments: argparse.Namespace, urls: str, folder: Path) -> Turn:
 
     call = await score_dump(
         folder / "dump.jsonl",
-        Problems([problem(folder / "tests", arguments.tests, checker=False)]),
+        Problems([make_problem(folder / "tests", arguments.tests, checker=False)]),
         out=folder / "run",
         engine=EngineChoice(text=urls),
         store=Store(folder / "store"),
@@ -247,34 +249,34 @@ async def judge(arguments: argparse.Namespace, urls: str, folder: Path) -> Turn:
     ][:1]
     (begin_cpu, begin), (end_cpu, end) = moments[0], moments[-1]
     ms = (end_cpu - begin_cpu) * 1000 / arguments.rows
-    return Turn(ms=ms, rate=arguments.rows / (end - begin), memory=peak())
+    return RowCost(ms=ms, rate=arguments.rows / (end - begin), memory=peak_memory_mib())
 
 
 def write_rows(folder: Path, arguments: argparse.Namespace) -> None:
     write_tests(folder / "tests", arguments.tests)
-    rows = ({"id": n, "problem_id": "squares", "code": source(n)} for n in range(arguments.rows))
+    rows = ({"id": n, "problem_id": "squares", "code": make_source(n)} for n in range(arguments.rows))
     (folder / "dump.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-async def take_turns(arguments: argparse.Namespace) -> None:
+async def compare_checkouts(arguments: argparse.Namespace) -> None:
     """Print the cost of a row, in turns with the other checkout."""
     checkouts = [Path(__file__).parents[2], *([arguments.against] if arguments.against else [])]
-    turns_of: dict[Path, list[Turn]] = {}
+    turns_of: dict[Path, list[RowCost]] = {}
     print("| checkout | CPU of the client | rows/s | |")
     print("|---|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as cache:
         for turn in range(arguments.turns):
             for checkout in checkouts if turn % 2 else checkouts[::-1]:
-                async with simulated(Path(cache), arguments.size, arguments.seconds) as workers:
-                    result = await one_turn(arguments, workers, checkout)
+                async with start_simulated(Path(cache), arguments.size, arguments.seconds) as workers:
+                    result = await measure_checkout(arguments, workers, checkout)
                 turns_of.setdefault(checkout, []).append(result)
                 print(f"| {checkout.name} | {result.ms:.2f} ms | {result.rate:.0f} | {result.memory} MiB |",
                       flush=True)  # fmt: skip
     for checkout, turns in sorted(turns_of.items()):
-        tell_slots(checkout.name, turns, arguments)
+        print_slots(checkout.name, turns, arguments)
 
 
-async def one_turn(arguments: argparse.Namespace, workers: Simulated, checkout: Path) -> Turn:
+async def measure_checkout(arguments: argparse.Namespace, workers: Simulated, checkout: Path) -> RowCost:
     with tempfile.TemporaryDirectory() as folder:
         write_rows(Path(folder), arguments)
         command = [str(checkout / ".venv/bin/python"), __file__, "--client", "--folder", folder]
@@ -284,10 +286,10 @@ async def one_turn(arguments: argparse.Namespace, workers: Simulated, checkout: 
         output, _ = await process.communicate()
         assert process.returncode == 0, "the client failed"
         print(f"<!-- {await workers.counts()} -->", flush=True)
-        return Turn(**json.loads(output.splitlines()[-1]))
+        return RowCost(**json.loads(output.splitlines()[-1]))
 
 
-def tell_slots(name: str, turns: list[Turn], arguments: argparse.Namespace) -> None:
+def print_slots(name: str, turns: list[RowCost], arguments: argparse.Namespace) -> None:
     """Print how many slots one core could keep busy."""
     ms = statistics.median(turn.ms for turn in turns)
     rows = 1000 / ms
@@ -319,14 +321,14 @@ def main() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if arguments.client:
-        turn = asyncio.run(judge(arguments, arguments.urls, arguments.folder))
-        print(json.dumps({name: getattr(turn, name) for name in Turn.__struct_fields__}))
+        turn = asyncio.run(judge_run(arguments, arguments.urls, arguments.folder))
+        print(json.dumps({name: getattr(turn, name) for name in RowCost.__struct_fields__}))
     elif arguments.curve:
-        asyncio.run(curve(arguments))
+        asyncio.run(print_curve(arguments))
     elif arguments.rows:
-        asyncio.run(take_turns(arguments))
+        asyncio.run(compare_checkouts(arguments))
     else:
-        asyncio.run(serve(arguments.seconds, arguments.tests) if arguments.serve else measure(arguments))
+        asyncio.run(serve(arguments.seconds, arguments.tests) if arguments.serve else measure_load(arguments))
 
 
 if __name__ == "__main__":

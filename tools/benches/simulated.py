@@ -37,7 +37,7 @@ class Reply(msgspec.Struct):
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = ()
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
         lines += [f"{name}: {value}" for name, value in self.headers]
         lines.append(f"Content-Length: {len(self.body)}")
@@ -51,7 +51,7 @@ class _File(msgspec.Struct):
     encoding: str = ""
 
 
-class _Asked(msgspec.Struct):
+class _ExecuteRequest(msgspec.Struct):
     files: tuple[_File, ...] = ()
     keep: tuple[str, ...] = ()
 
@@ -82,27 +82,31 @@ class Workers:
     async def answer(self, address: str, method: str, path: str, body: bytes, packed: bool) -> Reply:
         held = self._held.setdefault(address, set())
         if path.startswith(_CONTENTS):
-            return await self._contents(held, method, path, body, packed)
+            return await self._content_reply(held, method, path, body, packed)
         if not path.endswith("/execute") or packed:
-            return await self._once((method, path, body), partial(self._ask, method, path, body, packed))
+            return await self._ask_once(
+                (method, path, body), partial(self._ask_real_worker, method, path, body, packed)
+            )
         try:
-            asked = msgspec.json.decode(body, type=_Asked)
+            asked = msgspec.json.decode(body, type=_ExecuteRequest)
         except msgspec.DecodeError:
-            asked = _Asked()
+            asked = _ExecuteRequest()
         if missing := sorted({file.sha256 for file in asked.files if file.sha256} - held):
             refusal = json.dumps({"message": "contents are not here", "missing": missing}).encode()
             return Reply(HTTPStatus.CONFLICT, refusal, self._signed)
         if asked.keep:
-            return await self._built(held, asked, body)
+            return await self._build_reply(held, asked, body)
         plan = next((file for file in asked.files if file.name.startswith("plan.json")), None)
         if plan is not None:
             programs = [file.sha256 for file in asked.files if file.sha256 in self._programs]
-            return await self._ran(plan, body, programs)
-        return await self._once(body, partial(self._ask, method, path, body, packed))
+            return await self._run_reply(plan, body, programs)
+        return await self._ask_once(body, partial(self._ask_real_worker, method, path, body, packed))
 
-    async def _built(self, held: set[str], asked: _Asked, body: bytes) -> Reply:
+    async def _build_reply(self, held: set[str], asked: _ExecuteRequest, body: bytes) -> Reply:
         """Answer like the first build of this kind, with another program."""
-        reply = await self._once(("build", asked.keep), partial(self._ask, "POST", f"{API}/execute", body))
+        reply = await self._ask_once(
+            ("build", asked.keep), partial(self._ask_real_worker, "POST", f"{API}/execute", body)
+        )
         said = msgspec.json.decode(reply.body)
         kept = said.get("kept", {})
         for name, each in kept.items():
@@ -118,7 +122,7 @@ class Workers:
         await asyncio.sleep(self._seconds)
         return msgspec.structs.replace(reply, body=msgspec.json.encode(said))
 
-    async def _ran(self, plan: _File, body: bytes, programs: list[str]) -> Reply:
+    async def _run_reply(self, plan: _File, body: bytes, programs: list[str]) -> Reply:
         text = plan.content.encode()
         text = base64.b64decode(text) if plan.encoding == "base64" else text
         read = msgspec.json.decode(gzip.decompress(text) if plan.name.endswith(".gz") else text, type=_Plan)
@@ -129,16 +133,18 @@ class Workers:
             known = self._known[key] = asyncio.get_running_loop().create_future()
             for name in programs:
                 body = body.replace(name.encode(), self._real.encode())
-            nonce, reply = read.nonce, await self._ask("POST", f"{API}/execute", body)
+            nonce, reply = read.nonce, await self._ask_real_worker("POST", f"{API}/execute", body)
             known.set_result((nonce, reply))  # type: ignore[arg-type]
         self.counts["runs"] += 1
         await asyncio.sleep(self._seconds)
         return msgspec.structs.replace(reply, body=reply.body.replace(nonce.encode(), read.nonce.encode()))
 
-    async def _contents(self, held: set[str], method: str, path: str, body: bytes, packed: bool) -> Reply:
+    async def _content_reply(
+        self, held: set[str], method: str, path: str, body: bytes, packed: bool
+    ) -> Reply:
         name = path.removeprefix(_CONTENTS)
         if method == "PUT":
-            await self._once(("PUT", name), partial(self._ask, method, path, body, packed))
+            await self._ask_once(("PUT", name), partial(self._ask_real_worker, method, path, body, packed))
             held.add(name)
             self.counts["brought"] += 1
             return Reply(HTTPStatus.CREATED, headers=self._signed)
@@ -149,13 +155,13 @@ class Workers:
         self.counts["fetched"] += 1
         return Reply(HTTPStatus.OK, self._text + self._programs[name].to_bytes(8, "big"), self._signed)
 
-    async def _once(self, key: Any, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+    async def _ask_once(self, key: Any, ask: Callable[[], Awaitable[Reply]]) -> Reply:
         if (known := self._known.get(key)) is None:
             known = self._known[key] = asyncio.get_running_loop().create_future()
             known.set_result(await ask())
         return await known
 
-    async def _ask(self, method: str, path: str, body: bytes, packed: bool = False) -> Reply:
+    async def _ask_real_worker(self, method: str, path: str, body: bytes, packed: bool = False) -> Reply:
         """Send a request to the real worker."""
         kind = "application/octet-stream" if path.startswith(_CONTENTS) else "application/json"
         headers = {"Content-Type": kind, **({"Content-Encoding": "gzip"} if packed else {})}
@@ -215,12 +221,12 @@ class Connection(asyncio.Protocol):
     async def _answer(self, method: str, path: str, body: bytes, packed: bool) -> None:
         reply = await self._workers.answer(self._address, method, path, body, packed)
         if not self._transport.is_closing():
-            text = reply.encoded()
+            text = reply.encode()
             self._transport.write(text[: -len(reply.body)] if method == "HEAD" and reply.body else text)
 
 
 @asynccontextmanager
-async def real_worker(cache: Path) -> AsyncIterator[str]:
+async def start_real_worker(cache: Path) -> AsyncIterator[str]:
     """Start a real worker with one slot and yield its address."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "ioi_eval", "worker", "--port", "0", "--slots", "1",
@@ -235,7 +241,7 @@ async def real_worker(cache: Path) -> AsyncIterator[str]:
 
 
 async def serve(cache: Path, size: int, seconds: float) -> None:
-    async with real_worker(cache) as url:
+    async with start_real_worker(cache) as url:
         workers = Workers(url, size, seconds)
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: Connection(workers), "0.0.0.0", 0, backlog=4096)
@@ -265,7 +271,7 @@ class Simulated:
 
 
 @asynccontextmanager
-async def simulated(cache: Path, size: int, seconds: float) -> AsyncIterator[Simulated]:
+async def start_simulated(cache: Path, size: int, seconds: float) -> AsyncIterator[Simulated]:
     process = await asyncio.create_subprocess_exec(
         sys.executable, __file__, "--cache", str(cache), "--size", str(size), "--seconds", str(seconds),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

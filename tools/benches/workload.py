@@ -32,13 +32,13 @@ BIG = ("bits/stdc++.h",)
 USUAL = ("iostream", "vector", "map", "string", "algorithm", "queue")
 
 
-def beginning(headers: Iterable[str]) -> str:
+def include_lines(headers: Iterable[str]) -> str:
     return "".join(f"#include <{name}>\n" for name in headers)
 
 
-def source(index: int, headers: Iterable[str] = BIG) -> str:
+def make_source(index: int, headers: Iterable[str] = BIG) -> str:
     """Return a program that sums squares, with the headers and containers of a usual submission."""
-    return f"""{beginning(headers)}using namespace std;
+    return f"""{include_lines(headers)}using namespace std;
 int main() {{
     int n; cin >> n;
     vector<long long> values(n);
@@ -61,7 +61,7 @@ def write_tests(folder: Path, count: int, seed: int = 1) -> None:
         (folder / f"{index}.out").write_text(f"{sum(value * value for value in values)}\n")
 
 
-def problem(tests: Path, count: int, *, checker: bool) -> Problem:
+def make_problem(tests: Path, count: int, *, checker: bool) -> Problem:
     names = tuple(str(index) for index in range(count))
     slow_checker = Checker(
         kind=CheckerKind.CMS, sources=(NamedBlob(name="checker/checker.cpp", content=Blob.of(SLOW_CHECKER)),)
@@ -82,9 +82,9 @@ def problem(tests: Path, count: int, *, checker: bool) -> Problem:
     )
 
 
-def submissions(count: int, *, first: int = 0, headers: Iterable[str] = BIG) -> Iterator[Submission]:
+def make_submissions(count: int, *, first: int = 0, headers: Iterable[str] = BIG) -> Iterator[Submission]:
     for index in range(first, first + count):
-        yield Submission(key=str(index), problem_id="squares", code=source(index, headers))
+        yield Submission(key=str(index), problem_id="squares", code=make_source(index, headers))
 
 
 # Completions of models: small programs that differ by a salt, by names and comments.
@@ -108,7 +108,9 @@ int main() {{ std::cout << {name}() << std::endl; }}
 }
 
 
-def alike(language: str, salts: Sequence[int], *, named: bool = False, commented: bool = False) -> list[str]:
+def make_similar_completions(
+    language: str, salts: Sequence[int], *, named: bool = False, commented: bool = False
+) -> list[str]:
     """Return completions that compute different sums for different salts, and may differ by names and
     comments.
     """
