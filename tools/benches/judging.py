@@ -154,7 +154,7 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
                 await bench.measure_judge(scorer, task, bench.make_fresh_submissions(2))
 
             async def measure_bare_loop(flags: Sequence[str] = (), checker: bool = checker) -> float:
-                return await asyncio.to_thread(bench.bare, checker=checker, flags=flags)
+                return await asyncio.to_thread(bench.measure_bare_loop, checker=checker, flags=flags)
 
             results = await measure_in_turn(
                 rounds,
@@ -211,7 +211,9 @@ async def print_added_cost(bench: Bench, rounds: int) -> None:
         await bench.measure_judge(scorer, task, work)
 
         async def measure_bare_loop() -> float:
-            return await asyncio.to_thread(bench.bare, checker=False, compiling=False, cores=1, tests=tests)
+            return await asyncio.to_thread(
+                bench.measure_bare_loop, checker=False, compiling=False, cores=1, tests=tests
+            )
 
         (bare_time, _), (our_time, _) = await measure_in_turn(
             rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, task, work)

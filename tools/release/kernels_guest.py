@@ -41,19 +41,21 @@ _PAIRED = (TaskType.COMMUNICATION, TaskType.INTERACTIVE, TaskType.TWO_STEPS)
 def main(store: Store, chosen: Sequence[str]) -> int:
     embedded.toolchains = cache(embedded.toolchains)
     os.environ["API_KEY"] = SECRET
-    with _workshop() as workshop:
-        report = _report(store, workshop)
-        _say(report)
+    with _make_workshop() as workshop:
+        report = _probe_confinement(store, workshop)
+        _print_status(report)
         outcomes = {}
-        for name, layers in _mixtures(report, chosen):
-            _say(name)
-            outcomes[name] = asyncio.run(_mixture(store, layers, workshop))
+        for name, layers in _select_mixtures(report, chosen):
+            _print_status(name)
+            outcomes[name] = asyncio.run(_try_mixture(store, layers, workshop))
     whole = {"kernel": platform.release(), "user": getpass.getuser(), "report": report, "mixtures": outcomes}
     sys.stdout.buffer.write(msgspec.json.encode(whole) + b"\n")
     return 0
 
 
-def _mixtures(report: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _select_mixtures(
+    report: Mapping[str, Any], chosen: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Return the mixtures of layers to try. A mixture that equals all available layers is tried once."""
     both = report["landlock"] and report["namespaces"]
     for name, layers in MIXTURES.items():
@@ -61,12 +63,12 @@ def _mixtures(report: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tupl
             yield name, layers
 
 
-def _say(message: object) -> None:
+def _print_status(message: object) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
 @contextmanager
-def _workshop() -> Iterator[Path]:
+def _make_workshop() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="ioi-eval-kernels-", dir="/dev/shm"))
     folder.chmod(0o711)
     try:
@@ -75,24 +77,24 @@ def _workshop() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-async def _proctor(store: Store) -> bytes:
+async def _build_proctor(store: Store) -> bytes:
     async with EmbeddedEngine(store=store, slots=1) as engine:
         proctor = (await engine.capabilities()).proctor
         assert proctor is not None
         return proctor.read()
 
 
-def _report(store: Store, workshop: Path) -> dict[str, Any]:
+def _probe_confinement(store: Store, workshop: Path) -> dict[str, Any]:
     """Return the confinement report of this kernel."""
     copy = workshop / "proctor"
-    copy.write_bytes(asyncio.run(_proctor(store)))
+    copy.write_bytes(asyncio.run(_build_proctor(store)))
     copy.chmod(0o755)
     ran = subprocess.run([copy, "probe"], check=True, capture_output=True, cwd=workshop)
     report: dict[str, Any] = msgspec.json.decode(ran.stdout)
     return report
 
 
-async def _mixture(store: Store, layers: tuple[str, ...], workshop: Path) -> dict[str, list[Found]]:
+async def _try_mixture(store: Store, layers: tuple[str, ...], workshop: Path) -> dict[str, list[Found]]:
     """Try all attacks by programs, functions, files and scripts under a mixture of layers."""
     outcomes: dict[str, list[Found]] = {}
     boxes = workshop / f"boxes-{'-'.join(layers)}"
@@ -103,16 +105,16 @@ async def _mixture(store: Store, layers: tuple[str, ...], workshop: Path) -> dic
     options = JudgeOptions(all_tests=True, layers=layers)
     with prepared(workshop) as ground:
         async with Scorer(engine, store=store, options=options, builds=_BUILDS) as scorer:
-            for title, start in _rounds(scorer, engine, ground, boxes):
-                for name, outcome in (await _outcome(title, start)).items():
+            for title, start in _list_rounds(scorer, engine, ground, boxes):
+                for name, outcome in (await _run_round(title, start)).items():
                     outcomes.setdefault(name, []).append(outcome)
                     if outcome.fault:
-                        _say(f"    {name}: {outcome.fault}")
-                _say(f"  {title}")
+                        _print_status(f"    {name}: {outcome.fault}")
+                _print_status(f"  {title}")
     return outcomes
 
 
-async def _outcome(title: str, start: Callable[[], Awaitable[Round]]) -> Round:
+async def _run_round(title: str, start: Callable[[], Awaitable[Round]]) -> Round:
     """Return the outcomes of a round. A judge failure counts as a successful attack."""
     try:
         return await start()
@@ -120,7 +122,7 @@ async def _outcome(title: str, start: Callable[[], Awaitable[Round]]) -> Round:
         return {title: Found("", f"the judge has no result: {failure}")}
 
 
-def _rounds(
+def _list_rounds(
     scorer: Scorer, engine: EmbeddedEngine, ground: AttackEnvironment, boxes: Path
 ) -> Iterator[tuple[str, Callable[[], Awaitable[Round]]]]:
     for language in ("c++", "python"):

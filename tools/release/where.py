@@ -49,16 +49,16 @@ class Setup(NamedTuple):
     def tree(self) -> Path:
         return self.folder / "tree"
 
-    def words(self, user: int) -> list[str]:
+    def inside_command(self, user: int) -> list[str]:
         """Return the command that runs the doctor, scores, and prints the results."""
         return [
             self.python,
             str(self.tree / "tools" / "release" / "where.py"),
             "--inside",
-            str(self.cache(user)),
+            str(self.cache_folder(user)),
         ]
 
-    def cache(self, user: int) -> Path:
+    def cache_folder(self, user: int) -> Path:
         cache = self.folder / f"cache-{user}"
         if not cache.exists():
             cache.mkdir(mode=0o700)
@@ -162,7 +162,7 @@ def _make_configuration(
         "ociVersion": "1.0.0",
         "process": {
             "user": {"uid": user, "gid": user},
-            "args": rig.words(user),
+            "args": rig.inside_command(user),
             "env": environment,
             "cwd": "/",
             "capabilities": {name: list(capabilities) for name in sets},
@@ -196,7 +196,7 @@ def _make_mounts(rig: Setup, user: int, boxes: bool) -> list[dict[str, Any]]:
         *(bind_path(path, "ro") for path in system_paths),
         bind_path(str(rig.tree), "ro"),
         bind_path(environment, "ro"),
-        bind_path(str(rig.cache(user))),
+        bind_path(str(rig.cache_folder(user))),
     ]
 
 
@@ -233,31 +233,53 @@ def _make_bubblewrap_command(rig: Setup) -> list[str]:
     /proc.
     """
     shown = ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc"]
-    return [*_DROPPED, "bwrap", "--unshare-user", *shown, "--bind", "/tmp", "/tmp", *rig.words(WORKER)]
+    return [
+        *_DROPPED,
+        "bwrap",
+        "--unshare-user",
+        *shown,
+        "--bind",
+        "/tmp",
+        "/tmp",
+        *rig.inside_command(WORKER),
+    ]
 
 
 def _make_pyxis_command(rig: Setup) -> list[str]:
     """Return a command like enroot with --container-remap-root: root of a user namespace, with a mount
     namespace.
     """
-    return [*_DROPPED, "unshare", "--user", "--map-root-user", "--mount", *rig.words(WORKER)]
+    return [*_DROPPED, "unshare", "--user", "--map-root-user", "--mount", *rig.inside_command(WORKER)]
 
 
 def _make_command_without_namespaces(rig: Setup) -> list[str]:
     """Return a command in a user namespace in which the kernel makes no other."""
     forbid = 'echo 1 > /proc/sys/user/max_user_namespaces && exec "$@"'
-    inner = ["unshare", "--user", f"--map-user={WORKER}", f"--map-group={WORKER}", *rig.words(WORKER)]
+    inner = [
+        "unshare",
+        "--user",
+        f"--map-user={WORKER}",
+        f"--map-group={WORKER}",
+        *rig.inside_command(WORKER),
+    ]
     return [*_DROPPED, "unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", *inner]
 
 
 def _make_gvisor_command(rig: Setup) -> list[str]:
-    return ["runsc", "--network=none", "--platform=ptrace", "do", "--force-overlay=false", *rig.words(0)]
+    return [
+        "runsc",
+        "--network=none",
+        "--platform=ptrace",
+        "do",
+        "--force-overlay=false",
+        *rig.inside_command(0),
+    ]
 
 
 _ALONE = {"user": WORKER, "confined": True, "boxes": True}
 PLACES = (
-    Environment("a machine, as root", lambda rig: rig.words(0)),
-    Environment("a machine, as a user", lambda rig: [*_DROPPED, *rig.words(WORKER)]),
+    Environment("a machine, as root", lambda rig: rig.inside_command(0)),
+    Environment("a machine, as a user", lambda rig: [*_DROPPED, *rig.inside_command(WORKER)]),
     Environment(
         "user namespaces forbidden",
         _make_command_without_namespaces,
