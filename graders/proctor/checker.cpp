@@ -10,7 +10,7 @@ namespace {
 
 // Returns the files that a kind of checker gets as arguments, in order. An ICPC validator reads the output from its
 // standard input.
-std::vector<std::string> default_arguments(const std::string& kind) {
+std::vector<std::string> list_default_arguments(const std::string& kind) {
   if (kind == "testlib" || kind == "exit-code")
     return {judge_program::input_name, judge_program::output_name, judge_program::answer_name};
   if (kind == "icpc") return {judge_program::input_name, judge_program::answer_name, judge_program::feedback_name};
@@ -18,7 +18,7 @@ std::vector<std::string> default_arguments(const std::string& kind) {
 }
 
 // Applies a test's own flags, in the syntax of the ICPC package format.
-void apply_flags(compare::TokenRules& rules, const std::vector<std::string>& arguments) {
+void apply_icpc_flags(compare::TokenRules& rules, const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& flag = arguments[i];
     if (flag == "case_sensitive")
@@ -37,7 +37,7 @@ void apply_flags(compare::TokenRules& rules, const std::vector<std::string>& arg
 
 Checker::Checker(const plan::Checker& description)
     : description_(description), comparison_(compare::find_comparison(description.kind)) {
-  if (checker_result::is_kind(description.kind))
+  if (checker_result::is_known_kind(description.kind))
     program_ = std::make_unique<judge_program::JudgeProgram>("the checker", description.argv, description.limits);
   else if (!comparison_)
     sys::fail("checker.kind: unknown kind " + description.kind);
@@ -60,7 +60,7 @@ checker_result::CheckerResult Checker::check(const Files& files, const std::vect
 bool Checker::matches_answer(const Files& files, const std::vector<std::string>& arguments) const {
   compare::TokenRules rules = {
       description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative};
-  apply_flags(rules, arguments);
+  apply_icpc_flags(rules, arguments);
   return comparison_(files.output, files.answer, rules);
 }
 
@@ -114,7 +114,7 @@ checker_result::CheckerOutput Checker::run(
   program_->link_test_files(files.input, files.answer, files.output);
   const std::vector<std::string>& arguments = description_.arguments;
   process::Program program =
-      program_->make_program(arguments.empty() ? default_arguments(description_.kind) : arguments);
+      program_->make_program(arguments.empty() ? list_default_arguments(description_.kind) : arguments);
   program.argv.insert(program.argv.end(), test_arguments.begin(), test_arguments.end());
   if (has_extra_cpu_time && program.limits.cpu_us != process::unlimited)
     program.limits.cpu_us = program.limits.cpu_us * 8 / 5;

@@ -28,13 +28,13 @@ std::string translate(const std::string& message) {
   return message;
 }
 
-std::string trimmed(const std::string& raw) {
+std::string trim(const std::string& raw) {
   const char* blanks = " \t\r\n\v\f";
   const size_t start = raw.find_first_not_of(blanks);
   return start == std::string::npos ? "" : raw.substr(start, raw.find_last_not_of(blanks) - start + 1);
 }
 
-std::string first_line(const std::string& raw) { return trimmed(text::first_line(raw)); }
+std::string first_line(const std::string& raw) { return trim(text::first_line(raw)); }
 
 bool is_decimal(const std::string& word) {
   size_t position = 0;
@@ -60,7 +60,7 @@ bool is_decimal(const std::string& word) {
 // Reads a finite decimal in [0, full_score]. More than full marks are an own fault of the checker, because the output
 // may be the best one.
 double read_score(const CheckerOutput& output, const std::string& raw, double full_score = 1) {
-  const std::string word = trimmed(raw);
+  const std::string word = trim(raw);
   const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full_score : -1;
   if (!(value >= 0 && value <= 1 + score_tolerance))
     sys::fail(output.program_name + " printed no score between 0 and " +
@@ -88,16 +88,16 @@ void fail_if_killed(const CheckerOutput& output) {
 
 [[noreturn]] void fail_of_exit_code(const CheckerOutput& output) {
   sys::fail(output.program_name + " exited with code " + std::to_string(output.ending.exit_code) + ": " +
-      trimmed(text::error_line(output.standard_error)));
+      trim(text::error_line(output.standard_error)));
 }
 
-CheckerResult read_cms(const CheckerOutput& output) {
+CheckerResult read_cms_result(const CheckerOutput& output) {
   if (output.ending.exit_code != 0) fail_of_exit_code(output);
   return {read_score(output, text::first_line(output.standard_output)), translate(first_line(output.standard_error))};
 }
 
 // Reads the number after `points`, with which testlib's message begins, or `partial A/B` on any line.
-CheckerResult read_points(const CheckerOutput& output, const std::string& message) {
+CheckerResult read_points_result(const CheckerOutput& output, const std::string& message) {
   const std::string& lines = output.standard_error;
   for (size_t position = 0; position < lines.size();
       position = lines.find('\n', position), position += position < lines.size()) {
@@ -106,7 +106,7 @@ CheckerResult read_points(const CheckerOutput& output, const std::string& messag
     if (is_partial_line && points >= 0 && points <= max_points && max_points > 0)
       return {static_cast<double>(points) / static_cast<double>(max_points), message, true};
   }
-  const std::string after_keyword = trimmed(lines.compare(0, 6, "points") == 0 ? lines.substr(6) : lines);
+  const std::string after_keyword = trim(lines.compare(0, 6, "points") == 0 ? lines.substr(6) : lines);
   return {
       read_score(output, after_keyword.substr(0, after_keyword.find_first_of(" \t\r\n")), output.full_score), message};
 }
@@ -125,7 +125,7 @@ bool read_partial(const CheckerOutput& output, const std::string& message, doubl
   return true;
 }
 
-CheckerResult read_testlib(const CheckerOutput& output) {
+CheckerResult read_testlib_result(const CheckerOutput& output) {
   const std::string message = first_line(output.standard_error);
   double score = 0;
   if (read_partial(output, message, score)) return {score, message, true};
@@ -137,19 +137,19 @@ CheckerResult read_testlib(const CheckerOutput& output) {
     case 2:
     case 4:
     case 8: return {0, message};
-    case 7: return read_points(output, message);
+    case 7: return read_points_result(output, message);
     case testlib_fail_code: sys::fail(output.program_name + " reports a failure of its own: " + message);
     default: fail_of_exit_code(output);
   }
 }
 
-CheckerResult read_exit_code(const CheckerOutput& output) {
+CheckerResult read_exit_code_result(const CheckerOutput& output) {
   if (output.ending.exit_code > 1 || first_line(output.standard_error) == text::traceback) fail_of_exit_code(output);
   const bool passed = output.ending.exit_code == 0;
   return {passed ? 1.0 : 0.0, passed ? correct_message : wrong_message};
 }
 
-CheckerResult read_icpc(const CheckerOutput& output) {
+CheckerResult read_icpc_result(const CheckerOutput& output) {
   const std::string message = first_line(output.judge_message);
   if (output.ending.exit_code == 43) return {0, message.empty() ? wrong_message : message};
   if (output.ending.exit_code != 42) fail_of_exit_code(output);
@@ -162,7 +162,7 @@ CheckerResult read_icpc(const CheckerOutput& output) {
       output.multiplier_file.has_value()};
 }
 
-CheckerResult read_codeforces(const CheckerOutput& output) {
+CheckerResult read_codeforces_result(const CheckerOutput& output) {
   if (output.ending.exit_code != 0) fail_of_exit_code(output);
   const std::string answer = first_line(output.standard_output);
   const bool passed = answer == "1" || answer == "100";
@@ -175,12 +175,12 @@ struct Kind {
   const char* name;
   CheckerResult (*read)(const CheckerOutput&);
 };
-constexpr Kind all_kinds[] = {{"cms", read_cms}, {"testlib", read_testlib}, {"exit-code", read_exit_code},
-    {"icpc", read_icpc}, {"codeforces", read_codeforces}};
+constexpr Kind all_kinds[] = {{"cms", read_cms_result}, {"testlib", read_testlib_result}, {"exit-code", read_exit_code_result},
+    {"icpc", read_icpc_result}, {"codeforces", read_codeforces_result}};
 
 }  // namespace
 
-bool is_kind(const std::string& kind) {
+bool is_known_kind(const std::string& kind) {
   for (const Kind& rules : all_kinds)
     if (kind == rules.name) return true;
   return false;

@@ -36,7 +36,7 @@ CheckerResult read_result(const std::string& kind, const CheckerOutput& output);
 bool may_be_provoked(const CheckerOutput& output);
 
 // Returns whether `kind` is a known kind of checker.
-bool is_kind(const std::string& kind);
+bool is_known_kind(const std::string& kind);
 
 extern const char* const correct_message;
 extern const char* const wrong_message;

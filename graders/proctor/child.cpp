@@ -39,7 +39,7 @@ void unlimit_stack() {
 }
 
 // Returns the number in a file of /proc, or `unlimited` if it cannot be read.
-int64_t number_in_proc(const sandbox::Sandbox& sandbox, const char* name, const char* format) {
+int64_t read_number_in_proc(const sandbox::Sandbox& sandbox, const char* name, const char* format) {
   const sys::Fd fd(openat(sandbox.proc_fd.get(), name, O_RDONLY | O_CLOEXEC));
   char line[128] = {};
   long long number = 0;
@@ -48,8 +48,8 @@ int64_t number_in_proc(const sandbox::Sandbox& sandbox, const char* name, const 
 }
 
 // Returns the number of processes and threads of all users.
-int64_t system_task_count(const sandbox::Sandbox& sandbox) {
-  return number_in_proc(sandbox, "loadavg", "%*s %*s %*s %*d/%lld");
+int64_t count_system_tasks(const sandbox::Sandbox& sandbox) {
+  return read_number_in_proc(sandbox, "loadavg", "%*s %*s %*s %*d/%lld");
 }
 
 // Returns a limit far above what any submission may have. The exact limit is the supervisor's. The value does not
@@ -57,7 +57,7 @@ int64_t system_task_count(const sandbox::Sandbox& sandbox) {
 int64_t submission_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
   if (!program.may_use_threads && program.max_processes <= 1) return unlimited;
   if (sandbox.counts_own_tasks) return program.limits.threads == unlimited ? 4096 : program.limits.threads + 4096;
-  const int64_t numbers = number_in_proc(sandbox, "sys/kernel/pid_max", "%lld");
+  const int64_t numbers = read_number_in_proc(sandbox, "sys/kernel/pid_max", "%lld");
   return numbers == unlimited ? unlimited : numbers / 4;
 }
 
@@ -69,7 +69,7 @@ int64_t task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
   const int64_t others_may_start = program.starts_sandboxes ? 16384 : 4096;
   const int64_t limit = program.limits.processes;
   if (limit == unlimited || sandbox.counts_own_tasks) return limit;
-  const int64_t tasks = system_task_count(sandbox);
+  const int64_t tasks = count_system_tasks(sandbox);
   return tasks == unlimited ? unlimited : tasks + limit + others_may_start;
 }
 

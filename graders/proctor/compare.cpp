@@ -34,7 +34,7 @@ class Symbols {
 
   int read_next() {
     if (newlines_ > 0) return --newlines_, '\n';
-    if (held_byte_ != none) return take_held();
+    if (held_byte_ != none) return take_held_symbol();
     bool blank = false;
     for (;;) {
       const int c = bytes_.read_next();
@@ -44,7 +44,7 @@ class Symbols {
       } else if (is_blank(c)) {
         blank = true;
       } else {
-        return take_visible(c, blank && line_started_);
+        return take_visible_symbol(c, blank && line_started_);
       }
     }
   }
@@ -53,7 +53,7 @@ class Symbols {
   static constexpr int none = -2;
 
   // Returns the symbol before a visible byte, if there is one, and stores the byte; else returns the byte.
-  int take_visible(int c, bool separated) {
+  int take_visible_symbol(int c, bool separated) {
     line_started_ = true;
     const bool first = !std::exchange(has_visible_, true);
     if (!keeps_blank_lines_) line_breaks_ = first ? 0 : std::min<int64_t>(line_breaks_, 1);
@@ -65,7 +65,7 @@ class Symbols {
     return '\n';
   }
 
-  int take_held() {
+  int take_held_symbol() {
     const int c = held_byte_;
     held_byte_ = none;
     return c;
@@ -223,7 +223,7 @@ class DecimalReader {
 
   Decimal read_decimal() {
     Decimal number;
-    number.negative = sign();
+    number.negative = read_sign();
     read_digits(number, false);
     if (skip('.')) read_digits(number, true);
     number.valid = has_digits_ && read_exponent(number) && position_ == word_.size();
@@ -236,7 +236,7 @@ class DecimalReader {
 
   bool skip(char letter) { return position_ < word_.size() && word_[position_] == letter ? ++position_, true : false; }
 
-  bool sign() { return skip('-') || (skip('+'), false); }
+  bool read_sign() { return skip('-') || (skip('+'), false); }
 
   void read_digits(Decimal& number, bool behind_point) {
     for (; position_ < word_.size() && is_decimal_digit(word_[position_]); ++position_, has_digits_ = true) {
@@ -247,7 +247,7 @@ class DecimalReader {
 
   bool read_exponent(Decimal& number) {
     if (!skip('e') && !skip('E')) return true;
-    const bool negative = sign();
+    const bool negative = read_sign();
     const size_t start = position_;
     int64_t value = 0;
     for (; position_ < word_.size() && is_decimal_digit(word_[position_]) && position_ - start < longest_exponent;

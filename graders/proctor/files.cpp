@@ -16,7 +16,7 @@ namespace {
 constexpr const char* descriptors = "/proc/self/fd/";
 
 // Returns the inherited descriptor that a link names; -1 for any other file.
-int linked_descriptor(const std::string& name) {
+int descriptor_of_fd_link(const std::string& name) {
   char link[64] = {};
   const ssize_t length = readlink(name.c_str(), link, sizeof link - 1);
   const size_t prefix = std::strlen(descriptors);
@@ -25,7 +25,7 @@ int linked_descriptor(const std::string& name) {
 }
 
 // Returns all open descriptors; empty if /proc is not visible.
-std::vector<int> open_descriptors() {
+std::vector<int> list_open_descriptors() {
   std::vector<int> fds;
   DIR* folder = opendir("/proc/self/fd");
   if (!folder) return fds;
@@ -71,7 +71,7 @@ sys::Fd open_secret(const std::string& name, bool hide) {
     bundled_files().erase(bundled);
     return fd;
   }
-  const int inherited_fd = linked_descriptor(name);
+  const int inherited_fd = descriptor_of_fd_link(name);
   if (inherited_fd >= 3) {
     // Each link is read once: its descriptor is taken over, and the link is removed like other files.
     if (fcntl(inherited_fd, F_GETFD) < 0 || unlink(name.c_str()) != 0) sys::fail_errno("cannot open " + name);
@@ -192,7 +192,7 @@ sys::Fd copy_without_name(const sys::Fd& fd) {
   return copy_fd;
 }
 
-sys::Fd reopenable(sys::Fd fd) {
+sys::Fd make_reopenable(sys::Fd fd) {
   const sys::Fd reopened(open((descriptors + std::to_string(fd.get())).c_str(), O_RDONLY | O_CLOEXEC));
   if (reopened.valid()) return fd;
   sys::Fd copy_fd = make_memory_file("copy");
@@ -218,7 +218,7 @@ void remove_all(const std::string& folder, const std::function<bool(const std::s
 
 void mark_all_close_on_exec() {
   if (syscall(sys::nr_close_range, 3, ~0U, 4 /* CLOSE_RANGE_CLOEXEC, since 5.11 */) == 0) return;
-  const std::vector<int> fds = open_descriptors();
+  const std::vector<int> fds = list_open_descriptors();
   if (fds.empty()) sys::fail_errno("cannot list /proc/self/fd");
   for (const int fd : fds)
     if (fd >= 3) fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -227,7 +227,7 @@ void mark_all_close_on_exec() {
 void close_between(unsigned first, unsigned last) {
   if (syscall(sys::nr_close_range, first, last, 0) == 0) return;
   // For kernels before 5.9. If /proc is not visible, a program is about to start, and its exec closes them.
-  for (const int fd : open_descriptors())
+  for (const int fd : list_open_descriptors())
     if (static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last) close(fd);
 }
 

@@ -48,7 +48,7 @@ sys::Fd copy_without_name(const sys::Fd& fd);
 
 // Returns a descriptor with the same content that an unprivileged program can reopen through /proc/self/fd: `fd` itself
 // if its mode allows that, else a copy in memory.
-sys::Fd reopenable(sys::Fd fd);
+sys::Fd make_reopenable(sys::Fd fd);
 
 // Removes everything in a folder except the entries for which `is_kept` is true. The folder must not be writable for
 // submissions.

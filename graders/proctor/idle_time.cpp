@@ -27,12 +27,12 @@ void Clock::exclude_from_forks() const {
   if (madvise(page_, sizeof(Page), MADV_DONTFORK) != 0) sys::fail_errno("cannot exclude a clock from forks");
 }
 
-void Clock::member_started(size_t member, int64_t now_us, int64_t wall_us) {
+void Clock::start_member(size_t member, int64_t now_us, int64_t wall_us) {
   page_->members[member].wall_us = wall_us;
   page_->members[member].started_us = now_us;
 }
 
-void Clock::member_ended(size_t member) { page_->members[member].ended = true; }
+void Clock::end_member(size_t member) { page_->members[member].ended = true; }
 
 void Clock::report(size_t member, int64_t now, int64_t busy_us, int64_t unconfirmed_us) {
   page_->members[member].unconfirmed_us = unconfirmed_us;
@@ -98,12 +98,12 @@ void StolenTime::observe(int64_t now, int64_t active_us, bool is_ready) {
   observed_at_ = now, active_us_ = active_us, was_ready_ = is_ready;
 }
 
-bool is_crowded(int64_t cpu_limit_us, int64_t waited_us) { return crowded_fraction * waited_us >= cpu_limit_us; }
+bool is_machine_crowded(int64_t cpu_limit_us, int64_t waited_us) { return crowded_fraction * waited_us >= cpu_limit_us; }
 
 void TimeAccount::start(int64_t now) {
   started_us_ = now;
   disk_wait_.observe(now, false, 0);
-  clock_.member_started(member_, now, rules_.max_idle_us);
+  clock_.start_member(member_, now, rules_.max_idle_us);
 }
 
 void TimeAccount::observe(const Observation& observation) {

@@ -24,8 +24,8 @@ class Clock {
 
   // Start and end of a member. Each member has one supervisor. `wall_us` is its maximum idle time; negative means
   // unlimited.
-  void member_started(size_t member, int64_t now_us, int64_t wall_us);
-  void member_ended(size_t member);
+  void start_member(size_t member, int64_t now_us, int64_t wall_us);
+  void end_member(size_t member);
 
   // Reports how long the member's processes have computed and waited, in total, up to `now`. `unconfirmed_us` is the
   // part of it that only the kernel's process state shows, such as a wait for a disk on which no disk worked.
@@ -98,7 +98,7 @@ class DiskWait {
 
 // Returns whether a program waited so long for processors, compared to its CPU limit, that the machine is crowded. Then
 // cores and caches are shared, and the same work takes more CPU time. Sleep and disk waits do not count.
-bool is_crowded(int64_t cpu_limit_us, int64_t waited_us);
+bool is_machine_crowded(int64_t cpu_limit_us, int64_t waited_us);
 
 // What a supervisor sees at one look at its program.
 struct Observation {

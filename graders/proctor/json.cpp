@@ -225,7 +225,7 @@ double Value::as_number(const char* field_name) const {
   return number;
 }
 
-int64_t Value::as_whole(const char* field_name) const {
+int64_t Value::as_integer(const char* field_name) const {
   const double value = as_number(field_name);
   if (value != std::floor(value) || std::fabs(value) > 9e15) fail_expected(field_name, "a whole number");
   return static_cast<int64_t>(value);
@@ -242,7 +242,7 @@ const std::vector<Value>& Value::as_list(const char* field_name) const {
   return list;
 }
 
-std::vector<std::string> Value::as_texts(const char* field_name) const {
+std::vector<std::string> Value::as_strings(const char* field_name) const {
   std::vector<std::string> strings;
   for (const Value& item : as_list(field_name)) strings.push_back(item.as_text(field_name));
   return strings;
@@ -251,8 +251,8 @@ std::vector<std::string> Value::as_texts(const char* field_name) const {
 std::string Value::text_or(const char* fallback, const char* field_name) const {
   return is_null() ? fallback : as_text(field_name);
 }
-int64_t Value::whole_or(int64_t fallback, const char* field_name) const {
-  return is_null() ? fallback : as_whole(field_name);
+int64_t Value::integer_or(int64_t fallback, const char* field_name) const {
+  return is_null() ? fallback : as_integer(field_name);
 }
 bool Value::boolean_or(bool fallback, const char* field_name) const {
   return is_null() ? fallback : as_boolean(field_name);

@@ -27,13 +27,13 @@ class Value {
   // Conversions. They fail (sys::Failure) with the field's name and the expected kind.
   const std::string& as_text(const char* field_name) const;
   double as_number(const char* field_name) const;
-  int64_t as_whole(const char* field_name) const;
+  int64_t as_integer(const char* field_name) const;
   bool as_boolean(const char* field_name) const;
   const std::vector<Value>& as_list(const char* field_name) const;
 
-  std::vector<std::string> as_texts(const char* field_name) const;
+  std::vector<std::string> as_strings(const char* field_name) const;
   std::string text_or(const char* fallback, const char* field_name) const;
-  int64_t whole_or(int64_t fallback, const char* field_name) const;
+  int64_t integer_or(int64_t fallback, const char* field_name) const;
   bool boolean_or(bool fallback, const char* field_name) const;
 };
 

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "box") == 0) return sandbox_command::run_spec(argv[2]);
   if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return probe();
   if (argc == 2 && std::strcmp(argv[1], "profile") == 0)
-    return std::fputs(system_calls::markdown_table().c_str(), stdout) < 0;
+    return std::fputs(system_calls::format_markdown_table().c_str(), stdout) < 0;
   std::fputs(usage, stderr);
   return 2;
 }

@@ -35,7 +35,7 @@ void add_process_ending(
   verdict.ending.waited_us += ending.waited_us;
   verdict.ending.is_stalled = verdict.ending.is_stalled || ending.is_stalled;
   verdict.ending.is_killed_from_outside = verdict.ending.is_killed_from_outside || ending.is_killed_from_outside;
-  verdict.ending.is_crowded = verdict.ending.is_crowded || ending.is_crowded;
+  verdict.ending.is_machine_crowded = verdict.ending.is_machine_crowded || ending.is_machine_crowded;
   const bool is_graver = verdict.end_reason == verdict::EndReason::ok
       ? end_reason != verdict::EndReason::ok
       : is_limit(end_reason) && !is_limit(verdict.end_reason);
@@ -63,7 +63,7 @@ verdict::Verdict wait_for_processes(
   if (!failure.empty()) sys::fail(failure, verdict.ending.is_killed_from_outside);
   if (!is_limit(verdict.end_reason) && verdict.ending.is_killed_from_outside) fail_killed_from_outside();
   if (cpu_time == CpuTime::summed && !is_limit(verdict.end_reason) && limits.cpu_us != process::unlimited &&
-      verdict.ending.cpu_us >= process::cpu_limit_us(limits, verdict.ending.is_crowded))
+      verdict.ending.cpu_us >= process::cpu_limit_us(limits, verdict.ending.is_machine_crowded))
     verdict.end_reason = verdict::EndReason::cpu;
   return verdict;
 }

@@ -13,7 +13,7 @@ constexpr int64_t max_processes = 100, max_started_processes = 16;
 constexpr int64_t max_echo_bytes = 1 << 16;
 
 int64_t microseconds(const json::Value& milliseconds, const char* field_name) {
-  return milliseconds.is_null() ? process::unlimited : milliseconds.as_whole(field_name) * 1000;
+  return milliseconds.is_null() ? process::unlimited : milliseconds.as_integer(field_name) * 1000;
 }
 
 double read_full_score(const json::Value& value, const char* field_name) {
@@ -27,19 +27,19 @@ ForkServerFiles read_fork_server(const json::Value& value) {
   if (value.is_null()) return files;
   files.library = checked_file_name(value.at("library").as_text("submission.warm.library"), "submission.warm.library");
   files.script = checked_file_name(value.at("script").as_text("submission.warm.script"), "submission.warm.script");
-  files.modules = value.at("modules").as_texts("submission.warm.modules");
+  files.modules = value.at("modules").as_strings("submission.warm.modules");
   return files;
 }
 
 Submission read_submission(const json::Value& value) {
   Submission submission;
-  submission.argv = value.at("argv").as_texts("submission.argv");
-  for (const std::string& name : value.at("files").as_texts("submission.files"))
+  submission.argv = value.at("argv").as_strings("submission.argv");
+  for (const std::string& name : value.at("files").as_strings("submission.files"))
     submission.files.push_back(checked_file_name(name, "submission.files"));
   for (const auto& variable : value.at("env").object)
     submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
-  submission.max_threads = static_cast<int>(value.at("threads").whole_or(1, "submission.threads"));
-  const int64_t processes = value.at("processes").whole_or(1, "submission.processes");
+  submission.max_threads = static_cast<int>(value.at("threads").integer_or(1, "submission.threads"));
+  const int64_t processes = value.at("processes").integer_or(1, "submission.processes");
   if (processes < 1 || processes > max_started_processes)
     sys::fail("submission.processes: a number from 1 to " + std::to_string(max_started_processes) + " expected");
   submission.max_processes = static_cast<int>(processes);
@@ -52,13 +52,13 @@ Submission read_submission(const json::Value& value) {
 
 Manager read_manager(const json::Value& value) {
   Manager manager;
-  manager.argv = value.at("argv").as_texts("manager.argv");
+  manager.argv = value.at("argv").as_strings("manager.argv");
   manager.kind = value.at("kind").text_or("cms", "manager.kind");
   manager.limits = read_limits(value.at("limits"), "output");
   manager.second_run = value.at("again").text_or("", "manager.again");
   if (!manager.second_run.empty() && manager.second_run != "alone" && manager.second_run != "together")
     sys::fail("manager.again: alone or together expected, not " + manager.second_run);
-  manager.arguments = value.at("given").as_texts("manager.given");
+  manager.arguments = value.at("given").as_strings("manager.given");
   manager.full_score = read_full_score(value, "manager.full");
   return manager;
 }
@@ -74,15 +74,15 @@ long double read_tolerance(const json::Value& value, const char* field_name) {
 Checker read_checker(const json::Value& value) {
   Checker checker;
   checker.kind = value.at("kind").as_text("checker.kind");
-  checker.argv = value.at("argv").as_texts("checker.argv");
-  checker.arguments = value.at("given").as_texts("checker.given");
+  checker.argv = value.at("argv").as_strings("checker.argv");
+  checker.arguments = value.at("given").as_strings("checker.given");
   checker.limits = read_limits(value.at("limits"), "output");
   checker.case_sensitive = value.at("case_sensitive").boolean_or(true, "checker.case_sensitive");
   checker.space_sensitive = value.at("space_sensitive").boolean_or(false, "checker.space_sensitive");
   checker.absolute = read_tolerance(value.at("absolute"), "checker.absolute");
   checker.relative = read_tolerance(value.at("relative"), "checker.relative");
   checker.full_score = read_full_score(value, "checker.full");
-  checker.max_passes = static_cast<int>(value.at("passes").whole_or(1, "checker.passes"));
+  checker.max_passes = static_cast<int>(value.at("passes").integer_or(1, "checker.passes"));
   checker.failure_means_wrong = value.at("decides").boolean_or(false, "checker.decides");
   return checker;
 }
@@ -94,14 +94,14 @@ bool read_user_io(const json::Value& value) {
 }
 
 int read_processes(const json::Value& value) {
-  const int64_t processes = value.whole_or(1, "processes");
+  const int64_t processes = value.integer_or(1, "processes");
   if (processes < 1 || processes > max_processes)
     sys::fail("processes: a number from 1 to " + std::to_string(max_processes) + " expected");
   return static_cast<int>(processes);
 }
 
 size_t read_echo(const json::Value& value) {
-  const int64_t max_bytes = value.whole_or(0, "echo");
+  const int64_t max_bytes = value.integer_or(0, "echo");
   if (max_bytes < 0 || max_bytes > max_echo_bytes)
     sys::fail("echo: a number from 0 to " + std::to_string(max_echo_bytes) + " expected");
   return static_cast<size_t>(max_bytes);
@@ -123,16 +123,16 @@ Group read_group(const json::Value& value) {
 
 Test read_test(const json::Value& value, size_t group_count) {
   Test test;
-  test.index = value.at("index").as_whole("tests.index");
+  test.index = value.at("index").as_integer("tests.index");
   test.input = checked_file_name(value.at("input").as_text("tests.input"), "tests.input");
   if (!value.at("answer").is_null())
     test.answer = checked_file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
   if (!value.at("output").is_null())
     test.submitted_output = checked_file_name(value.at("output").as_text("tests.output"), "tests.output");
   test.is_judged_by_file = value.at("by_file").boolean_or(false, "tests.by_file");
-  test.arguments = value.at("arguments").as_texts("tests.arguments");
+  test.arguments = value.at("arguments").as_strings("tests.arguments");
   for (const json::Value& group : value.at("groups").as_list("tests.groups")) {
-    const int64_t index = group.as_whole("tests.groups");
+    const int64_t index = group.as_integer("tests.groups");
     if (index < 0 || index >= static_cast<int64_t>(group_count))
       sys::fail("tests.groups: there is no group " + std::to_string(index));
     test.groups.push_back(static_cast<size_t>(index));
@@ -155,13 +155,13 @@ process::Limits read_limits(const json::Value& value, const char* file_size_fiel
   limits.crowded_cpu_us = microseconds(value.at("crowded_cpu_ms"), "limits.crowded_cpu_ms");
   limits.wall_us = microseconds(value.at("wall_ms"), "limits.wall_ms");
   limits.hard_us = microseconds(value.at("hard_ms"), "limits.hard_ms");
-  limits.memory_bytes = value.at("memory").whole_or(process::unlimited, "limits.memory");
+  limits.memory_bytes = value.at("memory").integer_or(process::unlimited, "limits.memory");
   limits.file_size_bytes =
-      value.at(file_size_field).whole_or(process::unlimited, (std::string("limits.") + file_size_field).c_str());
+      value.at(file_size_field).integer_or(process::unlimited, (std::string("limits.") + file_size_field).c_str());
   limits.truncates_output = value.at("cuts").boolean_or(false, "limits.cuts");
-  limits.processes = value.at("processes").whole_or(process::unlimited, "limits.processes");
-  limits.disk_bytes = value.at("disk").whole_or(process::unlimited, "limits.disk");
-  limits.disk_entries = value.at("names").whole_or(process::unlimited, "limits.names");
+  limits.processes = value.at("processes").integer_or(process::unlimited, "limits.processes");
+  limits.disk_bytes = value.at("disk").integer_or(process::unlimited, "limits.disk");
+  limits.disk_entries = value.at("names").integer_or(process::unlimited, "limits.names");
   return limits;
 }
 
@@ -176,7 +176,7 @@ Plan parse(const std::string& source) {
   const json::Value value = json::parse(source);
   Plan plan;
   plan.nonce = value.at("nonce").as_text("nonce");
-  if (value.at("version").as_whole("version") != version) sys::fail("version: this proctor reads plans of version 2");
+  if (value.at("version").as_integer("version") != version) sys::fail("version: this proctor reads plans of version 2");
   plan.task_type = value.at("task_type").as_text("task_type");
   plan.submission = read_submission(value.at("submission"));
   if (plan.submission.argv.empty() && plan.task_type != "OutputOnly") sys::fail("submission.argv: a program expected");
@@ -197,7 +197,7 @@ Plan parse(const std::string& source) {
   plan.is_exclusive = value.at("alone").boolean_or(false, "alone");
   plan.max_echo_bytes = read_echo(value.at("echo"));
   plan.shows_all_output = value.at("show").boolean_or(false, "show");
-  plan.readable_paths = value.at("read").as_texts("read");
+  plan.readable_paths = value.at("read").as_strings("read");
   return plan;
 }
 

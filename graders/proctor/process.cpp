@@ -39,7 +39,7 @@ Ending RunningProgram::wait() {
   ending.waited_us = report.waited_us;
   ending.is_stalled = report.is_stalled;
   ending.is_killed_from_outside = report.is_killed_from_outside;
-  ending.is_crowded = report.is_crowded;
+  ending.is_machine_crowded = report.is_machine_crowded;
   ending.written_bytes = report.written_bytes;
   ending.process_count = report.process_count;
   ending.failure = report.failure;
@@ -51,7 +51,7 @@ Ending apply_limits(const Limits& limits, Ending ending) {
   if (ending.kill_reason != KillReason::none) return ending;
   if (is_over(ending.memory_bytes, limits.memory_bytes))
     ending.kill_reason = KillReason::memory;
-  else if (is_over(ending.cpu_us, cpu_limit_us(limits, ending.is_crowded)))
+  else if (is_over(ending.cpu_us, cpu_limit_us(limits, ending.is_machine_crowded)))
     ending.kill_reason = KillReason::cpu;
   return ending;
 }

@@ -66,8 +66,8 @@ inline seccomp::Permissions seccomp_permissions(const Program& program) {
   return {program.may_use_threads, program.max_processes > 1};
 }
 
-inline int64_t cpu_limit_us(const Limits& limits, bool is_crowded) {
-  return is_crowded && limits.crowded_cpu_us != unlimited ? limits.crowded_cpu_us : limits.cpu_us;
+inline int64_t cpu_limit_us(const Limits& limits, bool is_machine_crowded) {
+  return is_machine_crowded && limits.crowded_cpu_us != unlimited ? limits.crowded_cpu_us : limits.cpu_us;
 }
 
 enum class KillReason { none, cpu, wall, memory, processes, threads, kill_switch, disk };
@@ -83,7 +83,7 @@ struct Ending {
   int64_t written_bytes = 0;            // only with `counts_written_bytes`; 0 if the kernel does not count them
   int process_count = 0;                // ever started; only if it may start processes
   bool is_killed_from_outside = false;  // not by the judge and not by the program itself
-  bool is_crowded = false;              // it waited so long for processors that the crowded CPU limit applies
+  bool is_machine_crowded = false;              // it waited so long for processors that the crowded CPU limit applies
   std::string failure;  // not empty if the sandbox could not be made; then the other fields mean nothing
 };
 

@@ -81,12 +81,12 @@ char read_thread_state(int proc, const std::string& thread) {
   return fields.size() > 1 ? fields[1] : 0;
 }
 
-struct Schedule {
+struct SchedulerTimes {
   int64_t ran_us = 0, waited_us = 0;
 };
 
 // Returns the times of one thread, by its folder.
-Schedule read_schedule(int proc, const std::string& task) {
+SchedulerTimes read_scheduler_times(int proc, const std::string& task) {
   long long ran = 0, waited = 0;
   if (std::sscanf(read_proc_file(proc, task + "/schedstat").c_str(), "%lld %lld", &ran, &waited) != 2) return {};
   return {ran / 1000, waited / 1000};
@@ -196,7 +196,7 @@ void CpuWaits::observe(int proc, const std::vector<std::string>& threads, int64_
   std::map<std::string, Thread> observed;
   pending_us_ = 0, is_ready_ = false;
   for (const std::string& name : threads) {
-    const Schedule schedule = read_schedule(proc, name);
+    const SchedulerTimes schedule = read_scheduler_times(proc, name);
     const auto last_seen = threads_.find(name);
     // If it waited longer at the last look, it is another thread with the same number.
     const bool is_known = last_seen != threads_.end() && last_seen->second.waited_us <= schedule.waited_us;
@@ -225,13 +225,13 @@ bool any_is_running(int proc, const std::vector<pid_t>& pids) {
   return false;
 }
 
-int64_t waited_us(int proc, pid_t pid) { return read_schedule(proc, std::to_string(pid)).waited_us; }
+int64_t waited_us(int proc, pid_t pid) { return read_scheduler_times(proc, std::to_string(pid)).waited_us; }
 
 int64_t written_bytes(int proc, pid_t pid) {
   return number_after(read_proc_file(proc, std::to_string(pid) + "/io"), "wchar:");
 }
 
-int64_t disk_work(int proc, pid_t pid) {
+int64_t read_disk_work(int proc, pid_t pid) {
   const std::string io = read_proc_file(proc, std::to_string(pid) + "/io");
   long long faults = 0;
   std::sscanf(read_stat_fields(proc, std::to_string(pid)).c_str(),

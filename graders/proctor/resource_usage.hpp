@@ -58,7 +58,7 @@ int64_t waited_us(int proc, pid_t pid);
 int64_t written_bytes(int proc, pid_t pid);
 
 // Returns a number that grows when a disk or swap works for a process.
-int64_t disk_work(int proc, pid_t pid);
+int64_t read_disk_work(int proc, pid_t pid);
 
 // Returns whether any thread of the processes is running or runnable.
 bool any_is_running(int proc, const std::vector<pid_t>& pids);

@@ -54,11 +54,11 @@ class GroupStates {
 
   void record(const plan::Test& test, double score) {
     for (const size_t group : test.groups)
-      if (settles(groups_[group], score)) settled_[group] = true;
+      if (settles_group(groups_[group], score)) settled_[group] = true;
   }
 
  private:
-  static bool settles(const plan::Group& group, double score) {
+  static bool settles_group(const plan::Group& group, double score) {
     switch (group.rule) {
       case plan::Group::Rule::zero: return score <= 0;
       case plan::Group::Rule::threshold: return score <= 0 || score > group.threshold;
@@ -111,7 +111,7 @@ task::OpenFiles open_job_files(const plan::Plan& plan, bool is_read_by_programs)
   const auto open_once = [&](const std::string& name) {
     if (name.empty() || files.test_files.count(name)) return;
     sys::Fd fd = files::open_secret(name, plan.layers.is_on("unlinking"));
-    files.test_files[name] = is_read_by_programs ? files::reopenable(std::move(fd)) : std::move(fd);
+    files.test_files[name] = is_read_by_programs ? files::make_reopenable(std::move(fd)) : std::move(fd);
   };
   for (const plan::Test& test : plan.tests)
     open_once(test.input), open_once(test.answer), open_once(test.submitted_output);
@@ -172,7 +172,7 @@ class SandboxSession {
   // Makes the folder of a new fork server, unless one with the plan's key runs. Must be called before the
   // sandbox is entered.
   void prepare_fork_server(const plan::Plan& plan) {
-    if (!library_.valid()) library_ = files::reopenable(files::open_secret(plan.submission.fork_server.library));
+    if (!library_.valid()) library_ = files::make_reopenable(files::open_secret(plan.submission.fork_server.library));
     if (find_fork_server(fork_server::make_reuse_key(plan)) != fork_servers_.end()) return;
     fork_server::make_folder(plan, next_folder_ = fork_server_folder + std::to_string(++folder_count_));
   }
@@ -242,7 +242,7 @@ class ForkServerRequest {
 
   fork_server::ForkServer* start(const plan::Plan& plan) {
     if (!is_requested_) return nullptr;
-    refusal_ = refusal_of(plan);
+    refusal_ = explain_refusal(plan);
     return refusal_.empty() ? session_.fork_server(plan, refusal_) : nullptr;
   }
 
@@ -251,7 +251,7 @@ class ForkServerRequest {
   }
 
  private:
-  static std::string refusal_of(const plan::Plan& plan) {
+  static std::string explain_refusal(const plan::Plan& plan) {
     if (plan.submission.max_processes > 1) return "a program that may start processes is not forked";
     for (const char* task_type : {"Batch", "BatchAndOutput", "Function"})
       if (plan.task_type == task_type) return "";

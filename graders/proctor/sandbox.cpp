@@ -271,13 +271,13 @@ bool contains(const std::vector<std::string>& names, const char* name) {
 Layers Layers::parse(const json::Value& document) {
   Layers layers;
   if (!document.at("layers").is_null()) {
-    const std::vector<std::string> names = document.at("layers").as_texts("layers");
+    const std::vector<std::string> names = document.at("layers").as_strings("layers");
     layers.namespaces = contains(names, "namespaces"), layers.landlock = contains(names, "landlock"),
     layers.seccomp = contains(names, "seccomp");
   }
   if (document.at("without").is_null()) return layers;
 #ifdef IOI_EVAL_TEST_LAYERS
-  layers.disabled = document.at("without").as_texts("without");
+  layers.disabled = document.at("without").as_strings("without");
   layers.namespaces = layers.namespaces && layers.is_on("namespaces");
   layers.landlock = layers.landlock && layers.is_on("landlock");
   layers.seccomp = layers.seccomp && layers.is_on("seccomp");

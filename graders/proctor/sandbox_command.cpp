@@ -39,12 +39,12 @@ void read_profile(const std::string& name, process::Program& program) {
 }
 
 Spec read_spec(const json::Value& value) {
-  if (value.at("version").as_whole("version") != version)
+  if (value.at("version").as_integer("version") != version)
     sys::fail("version: this proctor reads sandbox specs of version 2");
   Spec spec;
-  spec.report_fd = static_cast<int>(value.at("report_fd").whole_or(STDERR_FILENO, "report_fd"));
-  spec.kill_switch_fd = static_cast<int>(value.at("leash_fd").whole_or(-1, "leash_fd"));
-  spec.program.argv = value.at("argv").as_texts("argv");
+  spec.report_fd = static_cast<int>(value.at("report_fd").integer_or(STDERR_FILENO, "report_fd"));
+  spec.kill_switch_fd = static_cast<int>(value.at("leash_fd").integer_or(-1, "leash_fd"));
+  spec.program.argv = value.at("argv").as_strings("argv");
   if (spec.program.argv.empty() || spec.program.argv[0].find('/') == std::string::npos)
     sys::fail("argv: the path of a program expected");
   for (const auto& variable : value.at("env").object)
@@ -53,7 +53,7 @@ Spec read_spec(const json::Value& value) {
   for (const json::Value& file : value.at("files").as_list("files"))
     spec.files.emplace_back(plan::checked_file_name(file.at("name").as_text("files.name"), "files.name"),
         file.at("path").as_text("files.path"));
-  for (const std::string& path : value.at("read").as_texts("read"))
+  for (const std::string& path : value.at("read").as_strings("read"))
     if (path == "/proc")
       spec.program.sees_sandbox_proc = true;  // not the machine's /proc
     else
@@ -62,10 +62,10 @@ Spec read_spec(const json::Value& value) {
   read_profile(value.at("profile").as_text("profile"), spec.program);
   // For scripts. Programs that an inner proctor starts do not see it.
   if (spec.program.starts_sandboxes) spec.readable_paths.push_back("/dev/zero");
-  spec.uid = static_cast<long>(value.at("uid").whole_or(0, "uid"));
+  spec.uid = static_cast<long>(value.at("uid").integer_or(0, "uid"));
   spec.program.limits = plan::read_limits(value.at("limits"), "file_size");
   spec.program.limits.open_files =
-      value.at("limits").at("open_files").whole_or(process::unlimited, "limits.open_files");
+      value.at("limits").at("open_files").integer_or(process::unlimited, "limits.open_files");
   spec.layers = sandbox::Layers::parse(value);
   spec.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   return spec;

@@ -61,16 +61,16 @@ class Batch : public Task {
 
   // Writes the input to a file in the submission's folder.
   sys::Fd write_input_file(int input) {
-    const int file = emptied_file(input_file_, plan_.input_file);
+    const int file = make_empty_file(input_file_, plan_.input_file);
     files::copy(input, file);
     files::reset_times(file);
     return {};
   }
 
-  int empty_output_file() { return emptied_file(output_file_, plan_.output_file); }
+  int empty_output_file() { return make_empty_file(output_file_, plan_.output_file); }
 
   // Returns the same file for all tests, because a new inode number would tell them apart.
-  static int emptied_file(sys::Fd& file, const std::string& name) {
+  static int make_empty_file(sys::Fd& file, const std::string& name) {
     if (!file.valid()) {
       unlink(path_of(name).c_str());
       file = sys::Fd(open(path_of(name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));

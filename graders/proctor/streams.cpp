@@ -19,12 +19,12 @@ sys::Fd reopen_pipe(const sys::Fd& pipe_fd, int flags) {
 }  // namespace
 
 int Streams::file(const char* name, size_t index) {
-  const int fd = existing_file(name, index);
+  const int fd = open_existing_file(name, index);
   files::truncate(fd);
   return fd;
 }
 
-int Streams::existing_file(const char* name, size_t index) {
+int Streams::open_existing_file(const char* name, size_t index) {
   sys::Fd& fd = files_[{name, index}];
   if (!fd.valid()) fd = files::make_memory_file(name);
   if (fchmod(fd.get(), unshared_mode) != 0) sys::fail_errno("cannot prepare a memory file");
@@ -44,7 +44,7 @@ pipes::Pipe Streams::pipe(const char* name, size_t index) {
 
 // Overwrites the last copy, which is faster than freeing its memory and allocating it anew.
 sys::Fd Streams::copy_input(int input) {
-  const int input_copy = existing_file("input", 0);
+  const int input_copy = open_existing_file("input", 0);
   if (lseek(input_copy, 0, SEEK_SET) != 0) sys::fail_errno("cannot prepare a memory file");
   files::copy(input, input_copy);
   if (ftruncate(input_copy, files::size_bytes(input)) != 0) sys::fail_errno("cannot prepare a memory file");

@@ -32,7 +32,7 @@ class Streams {
   using Key = std::pair<std::string, size_t>;
 
   // Returns the file as the last test has left it.
-  int existing_file(const char* name, size_t index);
+  int open_existing_file(const char* name, size_t index);
 
   std::map<Key, sys::Fd> files_;
   std::map<Key, sys::Fd> pipes_;  // O_PATH descriptors, which nobody can read or write

@@ -36,7 +36,7 @@ constexpr int64_t ending_thread_allowance = 8;
 constexpr int max_idle_looks = 2;
 constexpr int64_t max_held_cpu_us = 20 * 1000;
 
-int64_t cpu_of(const rusage& usage) {
+int64_t cpu_time_us(const rusage& usage) {
   return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 }
 
@@ -84,7 +84,7 @@ class Supervisor {
     if (is_ended_by_cpu_rlimit())
       report_.kill_reason = KillReason::cpu, report_.cpu_us = std::max(report_.cpu_us, tick_time_us_);
     report_.is_killed_from_outside = is_submission_ && sandbox_.has_seccomp && is_ended_from_outside();
-    report_.is_crowded = is_crowded();
+    report_.is_machine_crowded = is_machine_crowded();
     if (!is_single_process_ && listener_) report_.process_count = 1 + listener_->granted_processes();
     return report_;
   }
@@ -93,7 +93,7 @@ class Supervisor {
   // report it. RLIMIT_CPU counts ticks: a program that is awake at each tick reaches the limit long before it has used
   // that much CPU time.
   bool is_ended_by_cpu_rlimit() const {
-    const int64_t limit = cpu_limit_us(program_.limits, is_crowded());
+    const int64_t limit = cpu_limit_us(program_.limits, is_machine_crowded());
     const bool has_failed = report_.kill_reason == KillReason::none && (report_.exit_code != 0 || report_.signal != 0);
     if (!has_failed || limit == unlimited) return false;
     if (report_.signal == SIGKILL && sandbox_.layers.is_on("accounting") && tick_time_us_ > limit) return true;
@@ -111,7 +111,7 @@ class Supervisor {
   }
 
   // Keeps the other members from waiting for reports of this one.
-  void leave_clock() { clock_.member_ended(program_.clock_member); }
+  void leave_clock() { clock_.end_member(program_.clock_member); }
 
   // Only for tests in which the ending is reported before all processes are dead.
   void kill_all_after_delay() {
@@ -251,7 +251,7 @@ class Supervisor {
     rusage usage;
     pid_t pid;
     while ((pid = wait4(-1, &status, options, &usage)) > 0) {
-      reaped_cpu_us_ += cpu_of(usage);
+      reaped_cpu_us_ += cpu_time_us(usage);
       reaped_memory_bytes_ = std::max<int64_t>(reaped_memory_bytes_, usage.ru_maxrss * 1024LL);
       if (pid != child_) continue;
       has_ended_ = true;
@@ -308,7 +308,7 @@ class Supervisor {
     report_.memory_bytes = std::max(report_.memory_bytes, usage.memory_bytes);
     if (held_request_) usage.is_at_disk = false;  // a signal has put it into that state, not a disk
     const int64_t disk_work =
-        account_.needs_disk_work(usage.is_at_disk) ? resource_usage::disk_work(proc_fd_, child_in_proc_) : 0;
+        account_.needs_disk_work(usage.is_at_disk) ? resource_usage::read_disk_work(proc_fd_, child_in_proc_) : 0;
     const bool is_ready = usage.is_ready || waits_.is_ready();
     account_.observe({now, reaped_cpu_us_ + usage.cpu_us, waits_.total_us(), is_ready, usage.is_at_disk, disk_work});
     const idle_time::TimeAccount::End end = account_.end(now);
@@ -316,12 +316,12 @@ class Supervisor {
         limits.processes != unlimited && usage.task_count > limits.processes / many_processes_fraction;
     if (end != idle_time::TimeAccount::End::none)
       report_.is_stalled = end == idle_time::TimeAccount::End::stalled, finish(KillReason::wall);
-    else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > cpu_limit_us(limits, is_crowded()))
+    else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > cpu_limit_us(limits, is_machine_crowded()))
       finish(KillReason::cpu);
     else if ((limits.processes != unlimited && usage.task_count > limits.processes) ||
         (listener_ && listener_->has_too_many_refusals()))
       finish(KillReason::processes);
-    else if (too_many_threads(reaped_cpu_us_ + usage.cpu_us))
+    else if (has_too_many_threads(reaped_cpu_us_ + usage.cpu_us))
       finish(KillReason::threads);
     else if (exceeds_disk_limit() || (exceeds_memory && is_mostly_file))
       finish(KillReason::disk);
@@ -329,10 +329,10 @@ class Supervisor {
       kill_for_memory(usage);
   }
 
-  bool is_crowded() const { return idle_time::is_crowded(program_.limits.cpu_us, waits_.total_us()); }
+  bool is_machine_crowded() const { return idle_time::is_machine_crowded(program_.limits.cpu_us, waits_.total_us()); }
 
   // Counts the threads here, because RLIMIT_NPROC counts all threads of the same user.
-  bool too_many_threads(int64_t cpu_us) {
+  bool has_too_many_threads(int64_t cpu_us) {
     if (program_.limits.threads == unlimited) return false;
     if (held_request_) return is_held_too_long(cpu_us);
     threads_ = count_threads();
@@ -343,18 +343,18 @@ class Supervisor {
   bool is_held_too_long(int64_t cpu_us) {
     threads_ = count_threads() + 1;
     if (threads_ <= max_threads()) {
-      release_held();
+      release_held_threads();
       return false;
     }
     if (held_since_cpu_us_ < 0) held_since_cpu_us_ = cpu_us;
     idle_looks_ = resource_usage::any_is_running(proc_fd_, processes()) ? 0 : idle_looks_ + 1;
     if (idle_looks_ <= max_idle_looks && cpu_us - held_since_cpu_us_ <= max_held_cpu_us) return false;
     if (threads_ > max_threads() + program_.limits.threads) return true;
-    release_held();
+    release_held_threads();
     return false;
   }
 
-  void release_held() {
+  void release_held_threads() {
     listener_->answer_request(*held_request_);
     held_request_.reset();
   }
@@ -404,12 +404,12 @@ class Supervisor {
     if (report_.kill_reason == KillReason::none) report_.kill_reason = reason;
     observe_waits();
     kill(child_, SIGKILL);
-    kill_rest();
+    kill_remaining_processes();
     while (!has_ended_ && reap(WNOHANG)) pause_briefly();
     if (!has_ended_) sys::fail("the program's process has disappeared");
   }
 
-  void kill_rest() const {
+  void kill_remaining_processes() const {
     if (!sandbox_.layers.is_on("reaping")) return;
     if (sandbox_.has_pid_namespace) {
       kill(-1, SIGKILL);  // all processes of this pid namespace except its first one
@@ -423,7 +423,7 @@ class Supervisor {
   void kill_all() {
     if (!sandbox_.layers.is_on("reaping")) return;
     for (int attempts = 50000; attempts > 0; --attempts) {
-      kill_rest();
+      kill_remaining_processes();
       if (!reap(WNOHANG)) return;
       pause_briefly();
     }

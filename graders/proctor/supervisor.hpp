@@ -15,7 +15,7 @@ struct SupervisorReport {
   int exit_code, signal;
   int64_t cpu_us, wall_us, memory_bytes, idle_us, waited_us, written_bytes;
   int process_count;
-  bool is_stalled, is_killed_from_outside, is_crowded;
+  bool is_stalled, is_killed_from_outside, is_machine_crowded;
   char failure[256];
 };
 

@@ -191,7 +191,7 @@ const std::vector<Rule> all_rules = {
         "the same, if users may make namespaces"},
 };
 
-const char* condition_text(Condition condition) {
+const char* describe_condition(Condition condition) {
   switch (condition) {
     case Condition::none: return "";
     case Condition::no_effect: return "succeeds without an effect";
@@ -232,7 +232,7 @@ const char* condition_text(Condition condition) {
 
 const std::vector<Rule>& rules() { return all_rules; }
 
-std::string markdown_table() {
+std::string format_markdown_table() {
   std::string text =
       "| calls | submission | with threads | that forks | that forks, with threads | tool | stage "
       "| stage without namespaces | on condition | why |\n|---|---|---|---|---|---|---|---|---|---|\n";
@@ -243,7 +243,7 @@ std::string markdown_table() {
     for (const unsigned profile : {single, threaded, forking, forking_threaded, tool, stage, flat_stage}) {
       text += rule.profiles & profile ? " | yes" : " |";
     }
-    text += std::string(" | ") + condition_text(rule.condition) + " | " + rule.reason + " |\n";
+    text += std::string(" | ") + describe_condition(rule.condition) + " | " + rule.reason + " |\n";
   }
   return text;
 }

@@ -64,6 +64,6 @@ struct Rule {
 const std::vector<Rule>& rules();
 
 // Returns the table as Markdown.
-std::string markdown_table();
+std::string format_markdown_table();
 
 }  // namespace system_calls

@@ -187,7 +187,7 @@ verdict::EndReason find_end_reason(
   const auto is_over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };
   if (ending.kill_reason == KillReason::memory || is_over(ending.memory_bytes, limits.memory_bytes))
     return verdict::EndReason::memory;
-  if (ending.kill_reason == KillReason::cpu || is_over(ending.cpu_us, process::cpu_limit_us(limits, ending.is_crowded)))
+  if (ending.kill_reason == KillReason::cpu || is_over(ending.cpu_us, process::cpu_limit_us(limits, ending.is_machine_crowded)))
     return verdict::EndReason::cpu;
   if (ending.kill_reason == KillReason::wall || is_over(ending.idle_us, limits.wall_us))
     return verdict::EndReason::wall;

@@ -44,17 +44,17 @@ namespace {
 
 constexpr int control_fd = 3;
 
-int minor_version() {
+int python_minor_version() {
   int major = 0, minor = 0;
   return std::sscanf(Py_GetVersion(), "%d.%d", &major, &minor) == 2 ? minor : 0;
 }
 
 // Returns whether the interpreter knows in which thread its main function runs (3.12 and newer).
-bool has_main_thread_mark() { return minor_version() >= 12; }
+bool has_main_thread_mark() { return python_minor_version() >= 12; }
 
 // Returns the field of the runtime that points to the main thread, which receives signals (3.13 and newer). It follows
 // the system's id of this thread among the first fields.
-PyThreadState** main_thread() {
+PyThreadState** main_thread_pointer() {
   constexpr size_t first_fields = 512;
   void** const fields = reinterpret_cast<void**>(_PyRuntime);
   PyThreadState* const thread = PyThreadState_Get();
@@ -82,7 +82,7 @@ void reset_after_fork() {
   if (has_main_thread_mark()) {
     PyOS_AfterFork_Child();
     _PyInterpreterState_SetNotRunningMain(interpreter);
-    PyThreadState** const main_thread_field = minor_version() >= 13 ? main_thread() : nullptr;
+    PyThreadState** const main_thread_field = python_minor_version() >= 13 ? main_thread_pointer() : nullptr;
     change_thread(interpreter);
     if (main_thread_field) *main_thread_field = PyThreadState_Get();
     return;
@@ -177,7 +177,7 @@ void serve() {
   const sandbox::Sandbox sandbox = messages::decode_sandbox(message);
   if (has_main_thread_mark() && !_PyInterpreterState_SetNotRunningMain)
     sys::fail("this interpreter cannot run its main function again");
-  if (minor_version() >= 13) main_thread();
+  if (python_minor_version() >= 13) main_thread_pointer();
   fail_if_threads();
   fail_if_memory_is_shared();
   interpreter_exit::prepare();

@@ -65,7 +65,7 @@ constexpr int one_argument = 0x0008;  // METH_O
 
 struct LoadedModule {
   PyObject *name, *module;
-  uint64_t names_hash;
+  uint64_t hash_names;
   bool changes_after_fork;  // in a forked process, before a program runs
 };
 
@@ -129,7 +129,7 @@ PyObject* evaluate(PyThreadState* thread, void* frame, int thrown) {
 // --- the end -----------------------------------------------------------------------------------------
 
 // Returns a hash that changes when a name is added, removed or assigned. It only reads, so no page is copied.
-uint64_t names_hash(PyObject* names) {
+uint64_t hash_names(PyObject* names) {
   PyObject *name = nullptr, *value = nullptr;
   uint64_t hash = 1;
   for (ssize_t position = 0; PyDict_Next(names, &position, &name, &value);)
@@ -166,7 +166,7 @@ bool has_only_known_names(PyObject* names, PyObject* known) {
 bool modules_are_unchanged() {
   for (const LoadedModule& loaded : loaded_modules)
     if (PyDict_GetItemWithError(modules, loaded.name) != loaded.module ||
-        names_hash(PyModule_GetDict(loaded.module)) != loaded.names_hash)
+        hash_names(PyModule_GetDict(loaded.module)) != loaded.hash_names)
       return false;
   return has_only_known_names(sys_names, initial_sys_names) &&
       has_only_known_names(builtin_names, initial_builtin_names);
@@ -202,7 +202,7 @@ void add_module(PyObject* name, PyObject* module) {
   if (!names) return PyErr_Clear();
   Py_IncRef(name);
   Py_IncRef(module);
-  loaded_modules.push_back({name, module, names_hash(names), std::strcmp(text, "threading") == 0});
+  loaded_modules.push_back({name, module, hash_names(names), std::strcmp(text, "threading") == 0});
 }
 
 PyObject* names_of(const char* name) {
@@ -251,7 +251,7 @@ void prepare() {
 
 void watch_script() {
   for (LoadedModule& loaded : loaded_modules)
-    if (loaded.changes_after_fork) loaded.names_hash = names_hash(PyModule_GetDict(loaded.module));
+    if (loaded.changes_after_fork) loaded.hash_names = hash_names(PyModule_GetDict(loaded.module));
   if (_PyEval_EvalFrameDefault && _PyInterpreterState_SetEvalFrameFunc)
     _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), evaluate);
 }

@@ -317,7 +317,7 @@ void rules() {
 }
 void crowded() {
   long long limit, waited;
-  while (scanf("%lld %lld", &limit, &waited) == 2) printf("%d ", idle_time::is_crowded(limit, waited));
+  while (scanf("%lld %lld", &limit, &waited) == 2) printf("%d ", idle_time::is_machine_crowded(limit, waited));
 }
 int main(int, char** argv) {
   *argv[1] == 'b' ? blocked() : *argv[1] == 'l' ? lent() : *argv[1] == 'c' ? crowded() : rules();
