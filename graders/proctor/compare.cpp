@@ -292,7 +292,7 @@ bool has_same_line_items(int output_fd, int answer_fd, bool compares_numbers) {
 
 using LineComparison = bool (*)(const std::string& ours, const std::string& theirs);
 
-bool equal(const std::string& ours, const std::string& theirs) { return ours == theirs; }
+bool is_same_line(const std::string& ours, const std::string& theirs) { return ours == theirs; }
 
 // Compares line by line. Empty lines at the end of the output are ignored, but not those of the answer. So an answer
 // that ends with an empty line never matches.
@@ -390,7 +390,7 @@ class LineByLine : public Criterion {
 // because large whole numbers lose digits as floats.
 class FloatLines : public LineByLine {
  public:
-  explicit FloatLines(const Strings& expected) : LineByLine(expected, true, close_floats) {
+  explicit FloatLines(const Strings& expected) : LineByLine(expected, true, are_close_floats) {
     all_whole_ = std::all_of(expected.begin(), expected.end(), is_digits);
   }
 
@@ -484,11 +484,11 @@ bool meets_any_criterion(int output_fd, int answer_fd, bool is_prime_code) {
   std::vector<std::unique_ptr<Criterion>> criteria;
   for (const bool strip_lines : {false, true}) criteria.push_back(std::make_unique<WholeText>(raw_lines, strip_lines));
   for (const bool skip_empty : {false, true})
-    criteria.push_back(std::make_unique<LineByLine>(expected, skip_empty, equal));
+    criteria.push_back(std::make_unique<LineByLine>(expected, skip_empty, is_same_line));
   if (is_prime_code) {
     criteria.push_back(std::make_unique<FloatLines>(expected));
   } else {
-    criteria.push_back(std::make_unique<LineByLine>(expected, true, close_floats));
+    criteria.push_back(std::make_unique<LineByLine>(expected, true, are_close_floats));
     for (const WordReader read : {unchanged, WordReader(round_number)})
       criteria.push_back(std::make_unique<WordSets>(expected, read));
   }
@@ -651,7 +651,7 @@ bool matches_stripped_lines(int output_fd, int answer_fd, const TokenRules&) {
 }
 
 bool matches_float_lines(int output_fd, int answer_fd, const TokenRules&) {
-  return has_same_lines(output_fd, answer_fd, equal) || has_same_lines(output_fd, answer_fd, close_floats);
+  return has_same_lines(output_fd, answer_fd, is_same_line) || has_same_lines(output_fd, answer_fd, are_close_floats);
 }
 
 bool matches_apps(int output_fd, int answer_fd, const TokenRules&) {

@@ -173,7 +173,7 @@ int64_t allocated_bytes(int fd) {
   return fstat(fd, &status) == 0 ? status.st_blocks * 512LL : 0;
 }
 
-void copy(int from, int to) {
+void copy_content(int from, int to) {
   off_t offset = 0;
   const int64_t total = size_bytes(from);
   while (offset < total)
@@ -185,7 +185,7 @@ sys::Fd copy_without_name(const sys::Fd& fd) {
   {
     const sys::Fd target(open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755));
     if (!target.valid()) sys::fail_errno("cannot copy the submission");
-    copy(fd.get(), target.get());
+    copy_content(fd.get(), target.get());
   }
   sys::Fd copy_fd(open(name, O_RDONLY | O_CLOEXEC));
   if (!copy_fd.valid() || unlink(name) != 0) sys::fail_errno("cannot copy the submission");
@@ -196,7 +196,7 @@ sys::Fd make_reopenable(sys::Fd fd) {
   const sys::Fd reopened(open((descriptors + std::to_string(fd.get())).c_str(), O_RDONLY | O_CLOEXEC));
   if (reopened.valid()) return fd;
   sys::Fd copy_fd = make_memory_file("copy");
-  copy(fd.get(), copy_fd.get());
+  copy_content(fd.get(), copy_fd.get());
   return copy_fd;
 }
 

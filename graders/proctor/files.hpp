@@ -40,7 +40,7 @@ void truncate(int fd);  // also resets its times
 // Returns whether no program has written or truncated the file since `reset_times`.
 bool is_unwritten(int fd);
 
-void copy(int from, int to);  // the whole file; fails on an error
+void copy_content(int from, int to);  // the whole file; fails on an error
 
 // Returns a copy of a program that has no name. The copy is on the file system of the working folder, away from its
 // original neighbours.

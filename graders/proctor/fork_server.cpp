@@ -118,7 +118,7 @@ void make_folder(const plan::Plan& plan, const std::string& folder) {
   const sys::Fd source = files::open_secret(plan.submission.fork_server.script);
   const sys::Fd target(open((folder + "/" + script_name(plan)).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!target.valid()) sys::fail_errno("cannot copy the interpreter's script");
-  files::copy(source.get(), target.get());
+  files::copy_content(source.get(), target.get());
 }
 
 std::string make_reuse_key(const plan::Plan& plan) {

@@ -15,7 +15,7 @@ constexpr int64_t max_processes = 64;
 
 bool is_system_program(const std::string& program) { return program.find('/') != std::string::npos; }
 
-std::optional<std::string> read_optional(int folder, const char* name) {
+std::optional<std::string> read_file_if_present(int folder, const char* name) {
   const sys::Fd fd(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) return std::nullopt;
   return files::read_up_to(fd.get(), checker_result::max_output_bytes);
@@ -57,7 +57,7 @@ void JudgeProgram::copy_script() const {
     const std::string path = folder_ + "/" + argv_[1];
     const sys::Fd target(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!target.valid()) sys::fail_errno("cannot copy " + argv_[1]);
-    files::copy(script.get(), target.get());
+    files::copy_content(script.get(), target.get());
   }
 }
 
@@ -99,7 +99,7 @@ sys::Fd JudgeProgram::take_next_input() const {
   struct stat status;
   if (!next_input.valid() || fstat(next_input.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   const sys::Fd input_copy = files::make_memory_file("input");
-  files::copy(next_input.get(), input_copy.get());
+  files::copy_content(next_input.get(), input_copy.get());
   if (unlink(path.c_str()) != 0) sys::fail_errno("cannot remove nextpass.in");
   return files::reopen_read_only(input_copy.get());
 }
@@ -116,9 +116,9 @@ void JudgeProgram::collect_feedback(checker_result::CheckerOutput& output, bool 
   if (!has_feedback_folder_) return;
   const std::string path = folder_ + "/" + feedback_name;
   const sys::Fd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  output.score_file = read_optional(folder.get(), "score.txt");
-  output.multiplier_file = read_optional(folder.get(), "score_multiplier.txt");
-  output.judge_message = read_optional(folder.get(), "judgemessage.txt").value_or("");
+  output.score_file = read_file_if_present(folder.get(), "score.txt");
+  output.multiplier_file = read_file_if_present(folder.get(), "score_multiplier.txt");
+  output.judge_message = read_file_if_present(folder.get(), "judgemessage.txt").value_or("");
   if (!keeps_files) files::remove_all(path);
 }
 

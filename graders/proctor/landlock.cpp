@@ -26,7 +26,7 @@ uint64_t handled_rights(int abi) {
   return all_of_abi_1 | (abi >= 2 ? refer : 0) | (abi >= 3 ? truncate : 0) | (abi >= 5 ? ioctl_device : 0);
 }
 
-uint64_t rights_of(Access access) {
+uint64_t access_rights(Access access) {
   switch (access) {
     case Access::read: return read_file | read_dir;
     case Access::run: return read_file | read_dir | execute;
@@ -57,7 +57,7 @@ Rules::Rules() : abi_(find_abi()) {
 void Rules::permit(int fd, Access access) {
   struct stat status;
   if (!valid() || fstat(fd, &status) != 0) return;
-  uint64_t allowed = rights_of(access) & handled_rights(abi_);
+  uint64_t allowed = access_rights(access) & handled_rights(abi_);
   if (!S_ISDIR(status.st_mode)) allowed &= file_rights;
   const PathBeneath rule = {allowed, fd};
   // The kernel refuses pipes and memory files (EBADFD), because no rule applies to them anyway.

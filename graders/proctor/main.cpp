@@ -18,7 +18,7 @@ constexpr const char* usage =
     "proctor profile    print which system calls each profile may make, and why\n";
 
 // Raises the limit of open files: a job may have a thousand files, each of which stays open.
-void raise_open_files() {
+void raise_descriptor_limit() {
   rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
   files.rlim_cur = files.rlim_max;
@@ -39,7 +39,7 @@ int probe() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  raise_open_files();
+  raise_descriptor_limit();
   if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run_command::judge_plan_file(argv[2]);
   if (argc == 2 && std::strcmp(argv[1], "stand") == 0) return run_command::judge_plans_from_stdin();
   if (argc == 3 && std::strcmp(argv[1], "box") == 0) return sandbox_command::run_spec(argv[2]);

@@ -52,7 +52,7 @@ int descriptor_at(const Message& message, int index) {
   return index < 0 ? -1 : message.fds[static_cast<size_t>(index)];
 }
 
-void take_descriptors(msghdr& header, Message& message) {
+void receive_descriptors(msghdr& header, Message& message) {
   for (cmsghdr* control = CMSG_FIRSTHDR(&header); control; control = CMSG_NXTHDR(&header, control)) {
     if (control->cmsg_type != SCM_RIGHTS) continue;
     const size_t count = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -91,7 +91,7 @@ bool receive(int socket, Message& message) {
   // If the sender ended with unread messages, the first call returns ECONNRESET, and the next one what it had sent.
   do length = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
   while (length < 0 && (errno == EINTR || errno == ECONNRESET));
-  if (length > 0) take_descriptors(header, message);
+  if (length > 0) receive_descriptors(header, message);
   message.bytes.resize(length > 0 ? static_cast<size_t>(length) : 0);
   return length > 0;
 }

@@ -70,7 +70,7 @@ verdict::Verdict wait_for_processes(
 
 // Returns whether the judge's program was killed at a limit of its own, after the submission had written more than an
 // output may hold.
-bool output_exhausted_judge(
+bool is_judge_exhausted_by_output(
     const process::Ending& judge_ending, const verdict::Verdict& verdict, const process::Limits& limits) {
   return judge_ending.kill_reason != process::KillReason::none && limits.file_size_bytes != process::unlimited &&
       verdict.ending.written_bytes > limits.file_size_bytes;
@@ -185,7 +185,7 @@ class Communication : public ParallelTask {
     // Also if the manager failed afterwards, because the process that failed had left it.
     const bool assigns_blame = sandbox_.layers.is_on("blame");
     if (verdict.end_reason != verdict::EndReason::ok && assigns_blame) return verdict;
-    if (assigns_blame && output_exhausted_judge(output.ending, verdict, judged_limits())) {
+    if (assigns_blame && is_judge_exhausted_by_output(output.ending, verdict, judged_limits())) {
       verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }
@@ -222,13 +222,13 @@ class Communication : public ParallelTask {
     for (size_t index = 0; index < pipes.size(); ++index)
       processes.push_back(start_process(clock, index, [&](process::Program& program) {
         program.counts_written_bytes = true;
-        connect(program, pipes[index]);
+        connect_pipes(program, pipes[index]);
         if (pipes.size() > 1) program.argv.push_back(std::to_string(index));
       }));
     return processes;
   }
 
-  void connect(process::Program& program, const PipePair& pipes) const {
+  void connect_pipes(process::Program& program, const PipePair& pipes) const {
     const sys::Fd &input = pipes.to_user.read, &output = pipes.to_manager.write;
     if (!plan_.fifo_io) {
       program.input = input.get();
@@ -326,7 +326,7 @@ class Interactive : public ParallelTask {
     const bool has_passes = plan_.checker.max_passes > 1;
     if (has_passes) next_input = manager_->take_next_input();
     manager_->collect_feedback(interactor_output, has_passes);
-    if (assigns_blame && output_exhausted_judge(interactor_output.ending, verdict, judged_limits())) {
+    if (assigns_blame && is_judge_exhausted_by_output(interactor_output.ending, verdict, judged_limits())) {
       verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }

@@ -12,7 +12,7 @@ constexpr int64_t reserved_address_space_bytes = 4LL << 30;
 constexpr int64_t max_processes = 100, max_started_processes = 16;
 constexpr int64_t max_echo_bytes = 1 << 16;
 
-int64_t microseconds(const json::Value& milliseconds, const char* field_name) {
+int64_t read_microseconds(const json::Value& milliseconds, const char* field_name) {
   return milliseconds.is_null() ? process::unlimited : milliseconds.as_integer(field_name) * 1000;
 }
 
@@ -140,7 +140,7 @@ Test read_test(const json::Value& value, size_t group_count) {
   return test;
 }
 
-std::string task_file(const json::Value& value, const char* field_name) {
+std::string read_task_file(const json::Value& value, const char* field_name) {
   const std::string name = value.text_or("", field_name);
   if (name.find('/') != std::string::npos || name == "." || name == "..")
     sys::fail(std::string(field_name) + ": a file name expected");
@@ -151,10 +151,10 @@ std::string task_file(const json::Value& value, const char* field_name) {
 
 process::Limits read_limits(const json::Value& value, const char* file_size_field) {
   process::Limits limits;
-  limits.cpu_us = microseconds(value.at("cpu_ms"), "limits.cpu_ms");
-  limits.crowded_cpu_us = microseconds(value.at("crowded_cpu_ms"), "limits.crowded_cpu_ms");
-  limits.wall_us = microseconds(value.at("wall_ms"), "limits.wall_ms");
-  limits.hard_us = microseconds(value.at("hard_ms"), "limits.hard_ms");
+  limits.cpu_us = read_microseconds(value.at("cpu_ms"), "limits.cpu_ms");
+  limits.crowded_cpu_us = read_microseconds(value.at("crowded_cpu_ms"), "limits.crowded_cpu_ms");
+  limits.wall_us = read_microseconds(value.at("wall_ms"), "limits.wall_ms");
+  limits.hard_us = read_microseconds(value.at("hard_ms"), "limits.hard_ms");
   limits.memory_bytes = value.at("memory").integer_or(process::unlimited, "limits.memory");
   limits.file_size_bytes =
       value.at(file_size_field).integer_or(process::unlimited, (std::string("limits.") + file_size_field).c_str());
@@ -183,8 +183,8 @@ Plan parse(const std::string& source) {
   plan.limits = read_limits(value.at("limits"), "output");
   if (plan.submission.limits_address_space && plan.limits.memory_bytes != process::unlimited)
     plan.limits.address_space_bytes = plan.limits.memory_bytes + reserved_address_space_bytes;
-  plan.input_file = task_file(value.at("input_file"), "input_file");
-  plan.output_file = task_file(value.at("output_file"), "output_file");
+  plan.input_file = read_task_file(value.at("input_file"), "input_file");
+  plan.output_file = read_task_file(value.at("output_file"), "output_file");
   plan.checker = read_checker(value.at("checker"));
   plan.manager = read_manager(value.at("manager"));
   plan.processes = read_processes(value.at("processes"));

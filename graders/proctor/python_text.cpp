@@ -14,12 +14,12 @@ bool is_continuation(int byte) { return byte != ByteReader::end && (byte & 0xC0)
 
 // Returns whether Python's str.splitlines() ends a line at a character. \r
 // is handled by the caller.
-bool ends_line(int32_t c) {
+bool is_line_break(int32_t c) {
   return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
 bool is_white(int32_t c) {
-  return is_strippable(c) || ends_line(c) || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F ||
+  return is_strippable(c) || is_line_break(c) || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F ||
       c == 0x205F || c == 0x3000;
 }
 
@@ -106,14 +106,14 @@ bool Lines::read_next(std::string& line) {
   line.clear();
   if (next_byte_ == ByteReader::end) return false;
   Character character;
-  for (character = take_character(); !at_end_of_line(character); character = take_character()) line += character.raw;
+  for (character = take_character(); !is_at_line_end(character); character = take_character()) line += character.raw;
   if (ends_ == Ends::python && character.code == '\r' && next_byte_ == '\n') take_character();
   return true;
 }
 
-bool Lines::at_end_of_line(const Character& character) const {
+bool Lines::is_at_line_end(const Character& character) const {
   if (character.code == ByteReader::end) return true;
-  return ends_ == Ends::python ? ends_line(character.code) : character.code == '\n';
+  return ends_ == Ends::python ? is_line_break(character.code) : character.code == '\n';
 }
 
 Lines::Character Lines::take_character() {
@@ -147,7 +147,7 @@ bool read_float(const std::string& word, double& value) {
   return FloatReader(strip_where(is_white_to_float, word)).read(value);
 }
 
-bool close_floats(const std::string& ours, const std::string& theirs) {
+bool are_close_floats(const std::string& ours, const std::string& theirs) {
   constexpr double absolute = 1e-8, relative = 1e-5;
   double a, b;
   if (!read_float(ours, a) || !read_float(theirs, b)) return false;

@@ -25,7 +25,7 @@ class Lines {
     std::string raw;
   };
 
-  bool at_end_of_line(const Character& character) const;
+  bool is_at_line_end(const Character& character) const;
   Character take_character();
 
   ByteReader bytes_;
@@ -54,6 +54,6 @@ class PythonWords {
 bool read_float(const std::string& word, double& value);
 
 // Returns whether two numbers are as close as numpy.allclose requires.
-bool close_floats(const std::string& ours, const std::string& theirs);
+bool are_close_floats(const std::string& ours, const std::string& theirs);
 
 }  // namespace compare

@@ -24,7 +24,7 @@ std::string read_proc_file(int proc, const std::string& path) {
   return length > 0 ? std::string(buffer, static_cast<size_t>(length)) : "";
 }
 
-int64_t resident_bytes_of(int proc, const std::string& folder) {
+int64_t read_resident_bytes(int proc, const std::string& folder) {
   const std::string statm = read_proc_file(proc, folder + "/statm");
   long long total = 0, pages = 0;
   if (std::sscanf(statm.c_str(), "%lld %lld", &total, &pages) != 2) return 0;
@@ -44,7 +44,7 @@ std::vector<std::string> list_thread_folders(int proc, pid_t pid) {
 }
 
 // Returns the number after a label; 0 if the label is missing.
-int64_t number_after(const std::string& text, const char* label) {
+int64_t parse_number_after(const std::string& text, const char* label) {
   const size_t position = text.find(label);
   return position == std::string::npos ? 0 : std::strtoll(text.c_str() + position + std::strlen(label), nullptr, 10);
 }
@@ -53,19 +53,19 @@ int64_t number_after(const std::string& text, const char* label) {
 // because all pages that were only read are one page. Swapped pages and huge pages.
 int64_t extra_memory_bytes(const std::string& status) {
   int64_t kilobytes = 0;
-  for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) kilobytes += number_after(status, field);
+  for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) kilobytes += parse_number_after(status, field);
   return kilobytes * 1024;
 }
 
-std::string status_of(int proc, pid_t pid) { return read_proc_file(proc, std::to_string(pid) + "/status"); }
+std::string read_status_file(int proc, pid_t pid) { return read_proc_file(proc, std::to_string(pid) + "/status"); }
 
 // If the first thread of a process has ended, its folder shows no memory, although the other threads still use it.
 int64_t resident_bytes(int proc, pid_t pid) {
-  const int64_t process_bytes = resident_bytes_of(proc, std::to_string(pid));
+  const int64_t process_bytes = read_resident_bytes(proc, std::to_string(pid));
   if (process_bytes > 0) return process_bytes;
   int64_t max_bytes = 0;
   for (const std::string& task : list_thread_folders(proc, pid))
-    max_bytes = std::max(max_bytes, resident_bytes_of(proc, task));
+    max_bytes = std::max(max_bytes, read_resident_bytes(proc, task));
   return max_bytes;
 }
 
@@ -183,7 +183,7 @@ Usage measure_process(int proc, pid_t pid_there, pid_t pid_here) {
   Usage usage;
   clockid_t clock;
   if (clock_getcpuclockid(pid_here, &clock) == 0) usage.cpu_us = clock_us(clock);
-  const std::string status = status_of(proc, pid_there);
+  const std::string status = read_status_file(proc, pid_there);
   usage.memory_bytes = resident_bytes(proc, pid_there) + extra_memory_bytes(status);
   usage.is_at_disk = status.find("\nState:\tD") != std::string::npos;
   usage.is_ready = status.find("\nState:\tR") != std::string::npos;
@@ -219,7 +219,7 @@ std::vector<std::string> list_threads(int proc, const std::vector<pid_t>& pids) 
   return threads;
 }
 
-bool any_is_running(int proc, const std::vector<pid_t>& pids) {
+bool is_any_running(int proc, const std::vector<pid_t>& pids) {
   for (const std::string& thread : list_threads(proc, pids))
     if (read_thread_state(proc, thread) == 'R') return true;
   return false;
@@ -228,7 +228,7 @@ bool any_is_running(int proc, const std::vector<pid_t>& pids) {
 int64_t waited_us(int proc, pid_t pid) { return read_scheduler_times(proc, std::to_string(pid)).waited_us; }
 
 int64_t written_bytes(int proc, pid_t pid) {
-  return number_after(read_proc_file(proc, std::to_string(pid) + "/io"), "wchar:");
+  return parse_number_after(read_proc_file(proc, std::to_string(pid) + "/io"), "wchar:");
 }
 
 int64_t read_disk_work(int proc, pid_t pid) {
@@ -236,10 +236,10 @@ int64_t read_disk_work(int proc, pid_t pid) {
   long long faults = 0;
   std::sscanf(read_stat_fields(proc, std::to_string(pid)).c_str(),
       " %*c %*d %*d %*d %*d %*d %*u %*u %*u %lld", &faults);
-  return faults + number_after(io, "\nread_bytes:") + number_after(io, "\nwrite_bytes:");
+  return faults + parse_number_after(io, "\nread_bytes:") + parse_number_after(io, "\nwrite_bytes:");
 }
 
-int64_t thread_count(int proc, pid_t pid) { return read_process_stat(proc, pid).threads; }
+int64_t read_thread_count(int proc, pid_t pid) { return read_process_stat(proc, pid).threads; }
 
 std::vector<pid_t> list_descendants(int proc, pid_t self) {
   std::vector<pid_t> pids;
@@ -251,10 +251,10 @@ int64_t proportional_memory_bytes(int proc, const std::vector<pid_t>& pids) {
   int64_t bytes = 0;
   for (const pid_t pid : pids) {
     const std::string rollup = read_proc_file(proc, std::to_string(pid) + "/smaps_rollup");
-    const int64_t kilobytes = number_after(rollup, "\nPss:") + number_after(rollup, "\nSwapPss:");
-    const int64_t tables = number_after(status_of(proc, pid), "\nVmPTE:");
+    const int64_t kilobytes = parse_number_after(rollup, "\nPss:") + parse_number_after(rollup, "\nSwapPss:");
+    const int64_t tables = parse_number_after(read_status_file(proc, pid), "\nVmPTE:");
     bytes += kilobytes > 0 ? (kilobytes + tables) * 1024
-                           : resident_bytes(proc, pid) + extra_memory_bytes(status_of(proc, pid));
+                           : resident_bytes(proc, pid) + extra_memory_bytes(read_status_file(proc, pid));
   }
   return bytes;
 }
@@ -263,7 +263,7 @@ Usage measure_descendants(int proc, pid_t self) {
   Usage usage;
   int64_t max_memory = -1;
   for (const pid_t pid : list_descendants(proc, self)) {
-    const int64_t memory = resident_bytes(proc, pid) + extra_memory_bytes(status_of(proc, pid));
+    const int64_t memory = resident_bytes(proc, pid) + extra_memory_bytes(read_status_file(proc, pid));
     const ProcessStat work = read_process_stat(proc, pid);
     usage.cpu_us += work.cpu_us;
     usage.memory_bytes += memory;

@@ -61,10 +61,10 @@ int64_t written_bytes(int proc, pid_t pid);
 int64_t read_disk_work(int proc, pid_t pid);
 
 // Returns whether any thread of the processes is running or runnable.
-bool any_is_running(int proc, const std::vector<pid_t>& pids);
+bool is_any_running(int proc, const std::vector<pid_t>& pids);
 
 // Returns how many threads a process has; 0 if it is gone.
-int64_t thread_count(int proc, pid_t pid);
+int64_t read_thread_count(int proc, pid_t pid);
 
 // Returns the usage of all descendants of the caller, whose pid in `proc` is `self`. CPU time has a resolution of 10
 // ms.

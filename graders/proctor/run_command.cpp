@@ -91,15 +91,15 @@ std::unique_ptr<task::Task> make_task(const task::TaskContext& context) {
   sys::fail("task_type: this proctor does not know " + context.plan.task_type);
 }
 
-// Makes the folder of the submission's files. If it `exists`, it is empty, and fork servers have it mounted.
-void make_submission_folder(const plan::Plan& plan, long uid, bool exists) {
-  if (!exists && mkdir(task::submission_folder, 0755) != 0) sys::fail_errno("cannot make the submission's folder");
+// Makes the folder of the submission's files. If it `already_exists`, it is empty, and fork servers have it mounted.
+void make_submission_folder(const plan::Plan& plan, long uid, bool already_exists) {
+  if (!already_exists && mkdir(task::submission_folder, 0755) != 0) sys::fail_errno("cannot make the submission's folder");
   for (const std::string& name : plan.submission.files) {
     const sys::Fd source = files::open_secret(name);
     const std::string path = std::string(task::submission_folder) + "/" + name;
     const sys::Fd target(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!target.valid()) sys::fail_errno("cannot copy " + name);
-    files::copy(source.get(), target.get());
+    files::copy_content(source.get(), target.get());
   }
   if (sandbox::can_drop_privileges() && plan.layers.is_on("uid") &&
       chown(task::submission_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0)

@@ -62,7 +62,7 @@ class Batch : public Task {
   // Writes the input to a file in the submission's folder.
   sys::Fd write_input_file(int input) {
     const int file = make_empty_file(input_file_, plan_.input_file);
-    files::copy(input, file);
+    files::copy_content(input, file);
     files::reset_times(file);
     return {};
   }

@@ -46,7 +46,7 @@ pipes::Pipe Streams::pipe(const char* name, size_t index) {
 sys::Fd Streams::copy_input(int input) {
   const int input_copy = open_existing_file("input", 0);
   if (lseek(input_copy, 0, SEEK_SET) != 0) sys::fail_errno("cannot prepare a memory file");
-  files::copy(input, input_copy);
+  files::copy_content(input, input_copy);
   if (ftruncate(input_copy, files::size_bytes(input)) != 0) sys::fail_errno("cannot prepare a memory file");
   files::reset_times(input_copy);
   return files::reopen_read_only(input_copy);

@@ -347,7 +347,7 @@ class Supervisor {
       return false;
     }
     if (held_since_cpu_us_ < 0) held_since_cpu_us_ = cpu_us;
-    idle_looks_ = resource_usage::any_is_running(proc_fd_, processes()) ? 0 : idle_looks_ + 1;
+    idle_looks_ = resource_usage::is_any_running(proc_fd_, processes()) ? 0 : idle_looks_ + 1;
     if (idle_looks_ <= max_idle_looks && cpu_us - held_since_cpu_us_ <= max_held_cpu_us) return false;
     if (threads_ > max_threads() + program_.limits.threads) return true;
     release_held_threads();
@@ -366,7 +366,7 @@ class Supervisor {
 
   int64_t count_threads() const {
     int64_t threads = 1;
-    for (const pid_t pid : processes()) threads += resource_usage::thread_count(proc_fd_, pid) - 1;
+    for (const pid_t pid : processes()) threads += resource_usage::read_thread_count(proc_fd_, pid) - 1;
     return threads;
   }
 

@@ -180,7 +180,7 @@ void serve() {
   if (python_minor_version() >= 13) main_thread_pointer();
   fail_if_threads();
   fail_if_memory_is_shared();
-  interpreter_exit::prepare();
+  interpreter_exit::prepare_early_exit();
   if (!sandbox.shared_folder.empty()) arrange_mounts(sandbox);
   messages::send(control_fd, {"ready", {}});
   while (messages::receive(control_fd, message)) fork_program(sandbox, message);

@@ -193,7 +193,7 @@ void exit_early(PyObject*) {
   _exit(exit_code);
 }
 
-void add_module(PyObject* name, PyObject* module) {
+void record_module(PyObject* name, PyObject* module) {
   ssize_t length = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(name, &length);
   for (const char* special : {"__main__", "sys", "builtins"})  // the interpreter destroys these in a special way
@@ -205,7 +205,7 @@ void add_module(PyObject* name, PyObject* module) {
   loaded_modules.push_back({name, module, hash_names(names), std::strcmp(text, "threading") == 0});
 }
 
-PyObject* names_of(const char* name) {
+PyObject* list_module_names(const char* name) {
   PyObject* const module = PyDict_GetItemString(modules, name);
   PyObject* const names = module ? PyModule_GetDict(module) : nullptr;
   if (!names) sys::fail("this module has no names: " + std::string(name));
@@ -231,15 +231,15 @@ bool register_callbacks() {
 
 }  // namespace
 
-void prepare() {
+void prepare_early_exit() {
   PyObject *name = nullptr, *module = nullptr;
   modules = PyImport_GetModuleDict();
   Py_IncRef(modules);
-  for (ssize_t position = 0; PyDict_Next(modules, &position, &name, &module);) add_module(name, module);
+  for (ssize_t position = 0; PyDict_Next(modules, &position, &name, &module);) record_module(name, module);
   initial_module_count = PyDict_Size(modules);
   streams[0] = PySys_GetObject("stdout");
   streams[1] = PySys_GetObject("stderr");
-  main_names = names_of("__main__"), sys_names = names_of("sys"), builtin_names = names_of("builtins");
+  main_names = list_module_names("__main__"), sys_names = list_module_names("sys"), builtin_names = list_module_names("builtins");
   initial_sys_names = PyDict_New(), initial_builtin_names = PyDict_Copy(builtin_names);
   for (ssize_t position = 0; PyDict_Next(sys_names, &position, &name, &module);)
     PyDict_SetItem(initial_sys_names, name, &_Py_NoneStruct);

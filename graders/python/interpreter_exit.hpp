@@ -5,7 +5,7 @@
 namespace interpreter_exit {
 
 // Called in the fork server, after all imports.
-void prepare();
+void prepare_early_exit();
 
 // Called in a forked process, before it runs a script. Not for an archive, whose first frame is not the script's.
 void watch_script();
