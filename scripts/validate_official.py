@@ -34,8 +34,8 @@ async def main(arguments: argparse.Namespace) -> int:
     if arguments.table:
         return await print_table(arguments.solutions, generates=arguments.generate)
     (solutions,) = arguments.solutions
-    with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as out:
-        result = await validate(solutions, arguments.problems, column=arguments.expected_column, out=out)
+    with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as folder:
+        result = await validate(solutions, arguments.problems, column=arguments.expected_column, out=folder)
     return print_report(result)
 
 
@@ -128,8 +128,8 @@ async def validate_package(package: Package, store: Store) -> PackageLine:
     if not solutions:
         return PackageLine(name, package.format, usable=True, reason="it has no solutions")
     try:
-        with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as out:
-            validation = (await validate(Problems([package.problem]), out=out, store=store)).validation
+        with tempfile.TemporaryDirectory(prefix="ioi-eval-validate-") as folder:
+            validation = (await validate(Problems([package.problem]), out=folder, store=store)).validation
     except InputError as error:  # a checker that does not compile
         return PackageLine(name, package.format, solutions=solutions, unjudged=solutions, reason=str(error))
     reasons = "; ".join(dict.fromkeys(missing.reason for missing in validation.unjudged))

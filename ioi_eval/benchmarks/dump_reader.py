@@ -84,7 +84,7 @@ class DumpRow(Fields):
         """
         super().__init__(row.columns, "", policy, row=row.line)
         self.line, self.columns, self.where = row.line, row.columns, policy.where
-        self._named, self._origins, self._lists = columns_by_field, origins, list_columns
+        self._columns_by_field, self._origins, self._lists = columns_by_field, origins, list_columns
         self.unsplit = False  # True if a string with several answers was read as one answer
         self._usual = find_usual_columns(tuple(row.columns))
         if "generation" not in origins and _lacks_reply(self._usual.get("generation"), row.columns):
@@ -159,8 +159,8 @@ class DumpRow(Fields):
 
     def find_column(self, field: str) -> str | None:
         """Return the column or path that holds a field, or None if the row has none."""
-        if field in self._named:
-            return self._named[field]
+        if field in self._columns_by_field:
+            return self._columns_by_field[field]
         is_column = field not in USUAL and value_at(self.columns, field) is not ABSENT
         return self._usual.get(field) or (field if is_column else None)
 
@@ -681,7 +681,7 @@ class DumpReader:
     ) -> None:
         """`taken`: the problems by key, if the dump was already read once."""
         self._problems, self._options, self._selection = problems, options, selection
-        self._named = options.named_columns
+        self._columns_by_field = options.named_columns
         self._wanted = {
             name
             for problem_id in selection.problems
@@ -784,8 +784,8 @@ class DumpReader:
             list_columns: Columns whose strings may be lists of answers. `None` means all columns.
             original_columns: The dump's original columns.
         """
-        named = {**(schema.named if schema is not None else {}), **self._named}
-        given_fields = {*self._named, *find_usual_columns(tuple(original_columns))} - {
+        named = {**(schema.named if schema is not None else {}), **self._columns_by_field}
+        given_fields = {*self._columns_by_field, *find_usual_columns(tuple(original_columns))} - {
             *_ANSWER_COLUMNS
         }  # they win over the schema's
         derived = schema.columns if schema is not None and schema.made else {}
@@ -808,7 +808,7 @@ class DumpReader:
             if _is_list_of_answers(column, value)
         }
         if not lists or ("code" in answers and "code" not in lists):
-            if "code" not in self._named:
+            if "code" not in self._columns_by_field:
                 self.noted.update(_note_unread_replies(row.columns))
             yield "", columns
             return

@@ -203,8 +203,8 @@ def _check_values_exist(kind: str, requested: Iterable[str], existing: set[str])
     if missing and kind != "problem" and set(requested) & existing:
         # A list of values may be for several datasets, so only misspelled values are errors. Numbers may look
         # alike without being misspelled.
-        others = [value for value in existing - set(requested) if not value.isdigit()]
-        missing = [value for value in missing if find_similar_names(value, others)]
+        other_values = [value for value in existing - set(requested) if not value.isdigit()]
+        missing = [value for value in missing if find_similar_names(value, other_values)]
     for value in missing:
         raise InputError(
             f"no problem with the {kind} {value!r}" if kind != "problem" else f"no problem {value!r}",

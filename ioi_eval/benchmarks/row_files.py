@@ -613,19 +613,19 @@ class _Window:
 
     def __init__(self, stream: TextIO, where: str) -> None:
         self._stream, self._where = stream, where
-        self._text, self._at = "", 0
+        self._buffer, self._position = "", 0
         self._decoder, self._nesting = json.JSONDecoder(object_pairs_hook=refuse_duplicate_keys), Nesting()
         self.line = 1
 
     def next_character(self) -> str:
         """Return the next character that is not white space, without consuming it; empty at the end."""
         while True:
-            start = self._at
-            while self._at < len(self._text) and self._text[self._at] in _SPACE:
-                self._at += 1
-            self.line += self._text.count("\n", start, self._at)
-            if self._at < len(self._text):
-                return self._text[self._at]
+            start = self._position
+            while self._position < len(self._buffer) and self._buffer[self._position] in _SPACE:
+                self._position += 1
+            self.line += self._buffer.count("\n", start, self._position)
+            if self._position < len(self._buffer):
+                return self._buffer[self._position]
             if not self._read_more():
                 return ""
 
@@ -636,17 +636,17 @@ class _Window:
             raise self.json_error(
                 f"expected {character!r}, found {actual!r}" if actual else "it ends too early"
             )
-        self._at += 1
+        self._position += 1
 
     def parse_value(self) -> Any:
         """Parse and return the next value."""
         while True:
             try:
-                value, end = self._decoder.raw_decode(self._text, self._at)
+                value, end = self._decoder.raw_decode(self._buffer, self._position)
             except json.JSONDecodeError as error:
                 # The value may be cut off, so read more. For a string, the error is at the string's start.
                 is_cut_off = error.msg.startswith("Unterminated string")
-                is_cut_off = is_cut_off or error.pos >= len(self._text) - _MAX_TOKEN_LENGTH
+                is_cut_off = is_cut_off or error.pos >= len(self._buffer) - _MAX_TOKEN_LENGTH
                 if not (is_cut_off and self._read_more()):
                     raise self.json_error(error.msg, error.pos) from error
             except DuplicateKey as error:
@@ -656,8 +656,8 @@ class _Window:
             except ValueError as error:
                 raise self.json_error(str(error)) from error
             else:
-                self.line += self._text.count("\n", self._at, end)
-                self._at = end
+                self.line += self._buffer.count("\n", self._position, end)
+                self._position = end
                 return value
 
     def json_error(self, reason: str, position: int = 0) -> InputError:
@@ -665,7 +665,7 @@ class _Window:
         return InputError(
             f"broken JSON: {reason}",
             where=self._where,
-            row=self.line + self._text.count("\n", self._at, max(self._at, position)),
+            row=self.line + self._buffer.count("\n", self._position, max(self._position, position)),
             remedy="Expected a list of objects, or one object per line",
         )
 
@@ -674,13 +674,13 @@ class _Window:
 
         The piece is as long as the unparsed part, so that parsing a long element takes linear time.
         """
-        piece = self._stream.read(max(_CHUNK, len(self._text) - self._at))
+        piece = self._stream.read(max(_CHUNK, len(self._buffer) - self._position))
         if piece:
             try:
                 self._nesting.check_piece(piece)
             except NestedTooDeep as error:
                 raise self.json_error(str(error)) from error
-            self._text, self._at = self._text[self._at :] + piece, 0
+            self._buffer, self._position = self._buffer[self._position :] + piece, 0
         return bool(piece)
 
 

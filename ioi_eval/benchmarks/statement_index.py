@@ -24,7 +24,7 @@ class StatementIndex:
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self._by_head: dict[str, list[tuple[str, Problem]]] = {}
-        self._found: dict[
+        self._matches: dict[
             bytes, Problem | NoMatch
         ] = {}  # by hash of the prompt, because samples share prompts
         for problem in problems:
@@ -41,9 +41,9 @@ class StatementIndex:
         A statement inside a longer statement does not count.
         """
         key = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
-        if key not in self._found:
-            self._found[key] = self._search(_normalize_text(prompt))
-        return self._found[key]
+        if key not in self._matches:
+            self._matches[key] = self._search(_normalize_text(prompt))
+        return self._matches[key]
 
     def _search(self, normalized_text: str) -> Problem | NoMatch:
         """Search for statements in a text without white space."""

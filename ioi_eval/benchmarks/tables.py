@@ -49,7 +49,7 @@ class Table:
         # The name of an Arrow file depends on the files from which it is made.
         parts = [f"{file} {len(mapped)}" for file, mapped in zip(files, self._maps, strict=True)]
         self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        self._read = 0  # bytes that were read since the last release
+        self._read_bytes = 0  # bytes that were read since the last release
         self._columns: dict[str, Any] = {}
         self._groups: dict[str, dict[str, tuple[int, ...]]] = {}
 
@@ -79,13 +79,13 @@ class Table:
 
     def count_read_bytes(self, size: int) -> None:
         """Count bytes of long values that were read, and release mapped pages if there are too many."""
-        self._read += size
-        if self._read > _MAX_MAPPED_BYTES:
+        self._read_bytes += size
+        if self._read_bytes > _MAX_MAPPED_BYTES:
             self.release()
 
     def release(self) -> None:
         """Release the mapped pages from memory. Later accesses read them from the files again."""
-        self._read = 0
+        self._read_bytes = 0
         for mapped in self._maps:
             mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -226,7 +226,7 @@ class Tables:
         """
         self._datasets = {main.dataset, *datasets}
         self._source, self._cache, self._data_dir, self._needed = main, cache, data_dir, columns
-        self._others: dict[TableSource, Table] = {}
+        self._other_tables: dict[TableSource, Table] = {}
 
     @cached_property
     def main(self) -> Table:
@@ -254,11 +254,11 @@ class Tables:
             columns: Columns that the table must have.
         """
         source = TableSource(dataset=dataset, config=config, split=split, path=path)
-        if source not in self._others:
+        if source not in self._other_tables:
             table = self._open(source)
             table.require_columns(columns)
-            self._others[source] = table
-        return self._others[source]
+            self._other_tables[source] = table
+        return self._other_tables[source]
 
     def file_stamp(self, dataset: str, path: str) -> str:
         """Return size and time of a dataset's file on disk, to notice changes.
@@ -275,7 +275,7 @@ class Tables:
 
     def release(self) -> None:
         """Release the mapped pages of all tables."""
-        for table in (self.main, *self._others.values()):
+        for table in (self.main, *self._other_tables.values()):
             table.release()
 
     def _open(self, source: TableSource) -> Table:

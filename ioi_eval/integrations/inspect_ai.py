@@ -113,10 +113,10 @@ def judged(source: str, **options: Any) -> Scorer:
         # Length in tokens if they are counted, else in characters. Contest points count long replies first.
         length = len(read_reasoning(state.output) or state.output.completion)
         length = length if usage is None else int(usage.output_tokens)
-        more = {"language": submission.language, "epoch": state.epoch, "length": length}
+        more_fields = {"language": submission.language, "epoch": state.epoch, "length": length}
         no_program_note = "" if code is not None else "\n\nThe reply contains no program."
         if no_program_note:
-            more["reason"] = Reason.NO_PROGRAM.value
+            more_fields["reason"] = Reason.NO_PROGRAM.value
         try:
             # inspect_ai shows the samples beyond the number of slots as waiting.
             async with concurrency("ioi_eval judge", runtime.slots):
@@ -124,7 +124,7 @@ def judged(source: str, **options: Any) -> Scorer:
         except JUDGE_ERRORS as error:
             if evaluation_source.judging.unscored == "error":
                 raise
-            failure_metadata = {**problem_metadata(problem), **more, "failure": type(error).__name__}
+            failure_metadata = {**problem_metadata(problem), **more_fields, "failure": type(error).__name__}
             return Score.unscored(
                 reason="scoring_failed",
                 answer=code,
@@ -135,7 +135,7 @@ def judged(source: str, **options: Any) -> Scorer:
             value=score_share(result),
             answer=code,
             explanation=explain_result(result) + no_program_note,
-            metadata=result_metadata(problem, result, **more),
+            metadata=result_metadata(problem, result, **more_fields),
         )
 
     return score

@@ -331,8 +331,8 @@ class RewardRow(Value):
         info = _parse_verification_info(self.values.get("verification_info"))
         language = info.get("language") if isinstance(info, Mapping) else None
         row = _read_name(self.values.get("language")) or _read_name(language)
-        chosen = choose_language(problem, row=row, option=option, default="python")
-        return find_language(chosen.language)
+        chosen_language = choose_language(problem, row=row, option=option, default="python")
+        return find_language(chosen_language.language)
 
     def _problem_with_tests(self, column: str, options: RewardOptions) -> Problem:
         """Return a problem with the tests in a column."""

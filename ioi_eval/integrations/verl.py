@@ -124,8 +124,8 @@ def make_rewards(options: Mapping[str, Any]) -> Rewards:
 def make_row(ground_truth: Any, extra_info: Mapping[str, Any] | None) -> RewardRow:
     """Return the row whose tests are the ground truth."""
     columns = extra_info if isinstance(extra_info, Mapping) else {}
-    others = {name: value for name, value in columns.items() if name not in CASES_COLUMNS}
-    return RewardRow(values={**others, "ground_truth": ground_truth}, number=0)
+    other_columns = {name: value for name, value in columns.items() if name not in CASES_COLUMNS}
+    return RewardRow(values={**other_columns, "ground_truth": ground_truth}, number=0)
 
 
 async def judge_solution(
@@ -150,9 +150,9 @@ async def judge_solution(
         InterpreterRefused: No row can have a reward.
         InputError: The reply has a form that is wrong for all rows.
     """
-    text = reply_text(solution)
+    reply = reply_text(solution)
     try:
-        return await rewards.score_one(text, row, runtime, deduplication)
+        return await rewards.score_one(reply, row, runtime, deduplication)
     except InterpreterRefused:
         raise
     except IoiEvalError as error:

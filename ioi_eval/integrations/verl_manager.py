@@ -40,7 +40,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
     async def run_single(self, data: Any) -> dict[str, Any]:
         """Return the reward of one row. If there are several sequences, the last one counts, as in verl."""
         item = data[-1:][0]
-        text = await asyncio.to_thread(self._decode_reply, item)
+        reply = await asyncio.to_thread(self._decode_reply, item)
         row = item.non_tensor_batch
         columns = make_row((row.get("reward_model") or {}).get("ground_truth"), row.get("extra_info"))
         runtime = await asyncio.to_thread(self._rewards.runtime)
@@ -48,7 +48,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]
         self._active_rows += 1
         try:
             result = await runtime.wait(
-                judge_solution(self._rewards, runtime, text, columns, self._on_failure, deduplication)
+                judge_solution(self._rewards, runtime, reply, columns, self._on_failure, deduplication)
             )
         finally:
             self._active_rows -= 1

@@ -136,9 +136,9 @@ def name_work_in_log(
     """
     if not logger.isEnabledFor(logging.DEBUG):
         return nullcontext()
-    listed = [*names]
-    more = f" and {len(listed) - _MAX_NAMED_TESTS} more" if len(listed) > _MAX_NAMED_TESTS else ""
-    return _add_work_to_log(f"{kind} {', '.join(listed[:_MAX_NAMED_TESTS])}{more}".strip())
+    all_names = [*names]
+    more_text = f" and {len(all_names) - _MAX_NAMED_TESTS} more" if len(all_names) > _MAX_NAMED_TESTS else ""
+    return _add_work_to_log(f"{kind} {', '.join(all_names[:_MAX_NAMED_TESTS])}{more_text}".strip())
 
 
 @contextmanager

@@ -229,8 +229,8 @@ def suggest_names(name: str, known_names: Sequence[str]) -> str:
     """Return a remedy with the known names most similar to an unknown name, else the first known names."""
     if close := find_similar_names(name, known_names):
         return f"Did you mean {' or '.join(repr(similar) for similar in close)}?"
-    more = f" and {len(known_names) - _MAX_NAMED} more" if len(known_names) > _MAX_NAMED else ""
-    return f"There are: {', '.join(known_names[:_MAX_NAMED])}{more}" if known_names else "There are none"
+    more_text = f" and {len(known_names) - _MAX_NAMED} more" if len(known_names) > _MAX_NAMED else ""
+    return f"There are: {', '.join(known_names[:_MAX_NAMED])}{more_text}" if known_names else "There are none"
 
 
 def parse_name(value: Any) -> str | None:

@@ -100,15 +100,15 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
             if _is_solved(target, queues[target][-1], solved):
                 del queues[target]
                 continue
-            chosen = queues[target].pop()
+            next_attempt = queues[target].pop()
             if not queues[target]:
                 del queues[target]
             # Record the subtasks with full marks. A problem without subtasks counts as one nameless subtask.
-            subtasks = chosen.result.subtasks
+            subtasks = next_attempt.result.subtasks
             solved.update(part.subtask for part in subtasks if part.exact_score >= 1)
-            if not subtasks and chosen.result.points >= 1:
+            if not subtasks and next_attempt.result.points >= 1:
                 solved.add(_WHOLE_PROBLEM)
-            yield chosen
+            yield next_attempt
 
 
 def _round_targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:

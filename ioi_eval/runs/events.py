@@ -265,7 +265,7 @@ class ProgressWriter:
 
     def __init__(self, folder: Path, on_event: OnEvent, clock: Callable[[], float] = time.time) -> None:
         self._folder, self._on_event = folder, on_event
-        self._progress, self._written = Progress(), Progress()
+        self._progress, self._written_progress = Progress(), Progress()
         self._has_run, self._tests, self._timeline_counter = False, 0, TimelineCounter(clock)
 
     def __call__(self, event: Event) -> None:
@@ -317,9 +317,9 @@ class ProgressWriter:
         )
 
     def _write(self) -> None:
-        if self._has_run and self._progress != self._written:
+        if self._has_run and self._progress != self._written_progress:
             write_progress(self._folder, self._progress)
-            self._written = self._progress
+            self._written_progress = self._progress
 
     def _change_progress(self, **changes: object) -> None:
         self._progress = msgspec.structs.replace(self._progress, **changes)

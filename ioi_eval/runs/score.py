@@ -471,16 +471,16 @@ def forecast_dump(
     store: Store | None = None,
 ) -> Forecast:
     """Return how much `score_dump` with the same arguments would judge. Raises the same InputErrors."""
-    with dump_paths(dumps) as named:
+    with dump_paths(dumps) as paths:
         setup = RunSetup.create(
-            out or _default_folder(dump_name(named[0]), selection), engine, options, store, ignore
+            out or _default_folder(dump_name(paths[0]), selection), engine, options, store, ignore
         )
-        rows = Rows.create(named, reading, selection, problems, setup)
+        rows = Rows.create(paths, reading, selection, problems, setup)
         with open_problem_source(problems, choice, setup.store, rows.named_problem_ids) as loaded:
             dump = rows.open_dump(loaded)
             work = rows.make_work(dump, loaded, setup.result_settings, {})
             with open_journal(work, setup) as journal:
-                again = supersede_outdated_results(work, journal)
+                judged_again = supersede_outdated_results(work, journal)
                 new_submissions, empty_count = _unjudged_submissions(work, journal)
                 timed_problems = [
                     with_time_factor(loaded[submission.problem_id], setup.options.timing.factor)
@@ -493,7 +493,7 @@ def forecast_dump(
                     )
                     for problem in timed_problems
                 ]
-                most = [None if limit is None else limit * tests for limit, tests in limits]
+                max_times_s = [None if limit is None else limit * tests for limit, tests in limits]
                 return Forecast(
                     out=str(setup.folder),
                     rows=len(dump),
@@ -502,12 +502,12 @@ def forecast_dump(
                     without=empty_count,
                     tests=sum(tests for _, tests in limits),
                     problems=len({submission.problem_id for submission in new_submissions}),
-                    cpu_hours=None if None in most else math.fsum(filter(None, most)) / _HOUR_S,
+                    cpu_hours=None if None in max_times_s else math.fsum(filter(None, max_times_s)) / _HOUR_S,
                     expected_cpu_hours=_expected_cpu_hours(journal, new_submissions),
                     rejected=dump.info.rejected,
                     understood=dump.info.understood,
                     notes=tuple(skipped_row_notes(msgspec.structs.replace(dump.info, rejected=0))),
-                    again=again,
+                    again=judged_again,
                 )
 
 

@@ -53,14 +53,14 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
     ]
     if not shards or len(folders) == 1:
         return []
-    first, *others = shards
+    first, *other_shards = shards
     if strange := [folder for folder in folders if folder not in {shard.folder for shard in shards}]:
         raise InputError(
             f"is not the folder of a shard, but {first.folder} is",
             where=str(strange[0]),
             remedy="Name only the folders of one run's shards. To compare runs, name their merged folders",
         )
-    for other in others:
+    for other in other_shards:
         if differences := _find_differences(first, other):
             raise InputError(
                 f"is not a shard of the run in {first.folder}: {'; '.join(differences)}",
@@ -79,7 +79,7 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
 def _find_differences(one: ShardFolder, other: ShardFolder) -> list[str]:
     """Return the reasons why two shards do not belong to one run."""
     before, now = one.info.fingerprint, other.info.fingerprint
-    found = [
+    differences = [
         f"{what}: {old} -> {new}"
         for what, old, new in (
             ("number of shards", one.shard.number, other.shard.number),
@@ -87,10 +87,10 @@ def _find_differences(one: ShardFolder, other: ShardFolder) -> list[str]:
         )
         if old != new
     ]
-    found += fingerprint_changes(before, now, include_reading=True)
+    differences += fingerprint_changes(before, now, include_reading=True)
     is_read = not one.info.unread and not other.info.unread  # else its hash is not known yet
-    found += ["another dump"] if is_read and before.dump != now.dump else []
-    return found + (["other problems"] if before.problems != now.problems else [])
+    differences += ["another dump"] if is_read and before.dump != now.dump else []
+    return differences + (["other problems"] if before.problems != now.problems else [])
 
 
 def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
@@ -147,11 +147,11 @@ def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
     limits = dict[str, MeasuredLimit]()
     for shard in shards:
         for name, limit in read_limits(shard.folder).items():
-            known = limits.setdefault(name, limit)
-            if (known.cpu_time, known.processes) != (limit.cpu_time, limit.processes):
+            earlier_limit = limits.setdefault(name, limit)
+            if (earlier_limit.cpu_time, earlier_limit.processes) != (limit.cpu_time, limit.processes):
                 raise InputError(
                     f"its measured limits of {limit.problem}, {_format_limit(limit)}, differ from those of"
-                    f" another shard, {_format_limit(known)}",
+                    f" another shard, {_format_limit(earlier_limit)}",
                     where=str(shard.folder),
                     remedy="Score this shard again with fresh=True and with reuse=FOLDER of the other shard,"
                     " whose limits are taken over",

@@ -117,8 +117,10 @@ class Bench:
         work = self.make_fresh_submissions(1)[0]
         started = time.perf_counter()
         for first in range(0, tests, CORES):
-            chosen = task.tests[first : first + CORES]
-            results = await asyncio.gather(*(run_classic(self.engine, task, test, work) for test in chosen))
+            chosen_tests = task.tests[first : first + CORES]
+            results = await asyncio.gather(
+                *(run_classic(self.engine, task, test, work) for test in chosen_tests)
+            )
             assert all(result.score == 1 for result in results), results
         return (time.perf_counter() - started) / tests
 

@@ -67,17 +67,19 @@ def make_rows(number: int, models: int, problems: int, tests: int) -> Iterator[d
     dice = random.Random(7)
     all_problems = [make_problem(index, tests) for index in range(problems)]
     for index in range(number):
-        of, model = all_problems[index % problems], index // problems % models
+        problem, model = all_problems[index % problems], index // problems % models
         source = "".join(f"    sum += {dice.randrange(10**6)} * read();\n" for _ in range(60))
         submission = Submission(
             key=f"row-{index}",
-            problem_id=of.id,
+            problem_id=problem.id,
             code=f"#include <cstdio>\nint main() {{\n{source}}}\n",
             row={"model": f"model-{model}", "generation": f"```cpp\nint main() {{\n{source}}}\n```"},
         )
         skill = dice.random() ** (1 / (2 + model))
-        judged = {test.name: make_result(test.name, dice, skill) for test in of.tests}
-        yield result_row(submission, of, score_submission(of, submission, judged, compiler="g++ 12.2.0"))
+        judged = {test.name: make_result(test.name, dice, skill) for test in problem.tests}
+        yield result_row(
+            submission, problem, score_submission(problem, submission, judged, compiler="g++ 12.2.0")
+        )
 
 
 # The layout is drawn two frames later.
@@ -136,14 +138,14 @@ def open_pages(folder: Path) -> None:
         with webdriver.Chrome(options, service) as browser:
             times = list[float]()
             for _ in range(3):
-                begun = time.perf_counter()
+                start = time.perf_counter()
                 browser.get(page.as_uri())
                 browser.execute_async_script(DRAWN)
-                times.append(time.perf_counter() - begun)
+                times.append(time.perf_counter() - start)
             if page.name == "report.html":
                 measure_filters(browser)
-        shown = ", ".join(f"{seconds:.2f}" for seconds in times)
-        print(f"{page.name}, {page.stat().st_size / 1e6:.2f} MB, is drawn after {shown} s")
+        times_text = ", ".join(f"{seconds:.2f}" for seconds in times)
+        print(f"{page.name}, {page.stat().st_size / 1e6:.2f} MB, is drawn after {times_text} s")
 
 
 def repeat_rows(path: Path, of: int, more: int, begin: int) -> None:

@@ -49,7 +49,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, reply: bytes, seconds: float) -> None:
         self._reply, self._seconds = reply, seconds
-        self._read = bytearray()
+        self._received = bytearray()
         self._missing = 0  # missing bytes of the request's body
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -60,11 +60,11 @@ class Connection(asyncio.Protocol):
         if self._missing:
             self._missing -= len(data)
         else:
-            self._read += data
-            head, separator, body = self._read.partition(b"\r\n\r\n")
+            self._received += data
+            head, separator, body = self._received.partition(b"\r\n\r\n")
             if not separator:
                 return
-            self._read = bytearray()
+            self._received = bytearray()
             if head.startswith(b"GET"):
                 self._transport.write(_HEAD % (len(_RUNTIMES), _RUNTIMES))
                 return
@@ -134,16 +134,16 @@ class Load:
     """A number of distinct jobs, sent by as many tasks as in a run."""
 
     def __init__(self, engine: PistonEngine, count: int, size: int, every: int) -> None:
-        self._engine, self._left, self._every = engine, count, every
+        self._engine, self._jobs_left, self._every = engine, count, every
         self._text = "true # " + "x" * size
         self.done = 0
         self.moments = [take_snapshot(0)]
         self.print_load = print_load
 
     async def work(self) -> None:
-        while self._left > 0:
-            self._left -= 1
-            script = Blob.of(f"{self._text} {self._left}")
+        while self._jobs_left > 0:
+            self._jobs_left -= 1
+            script = Blob.of(f"{self._text} {self._jobs_left}")
             result = await self._engine.execute(Job(files=(JobFile(name="run", content=script),)))
             assert result.run.code == 0
             self.done += 1

@@ -80,25 +80,25 @@ class Workers:
         self.counts = {"builds": 0, "runs": 0, "fetched": 0, "brought": 0}
 
     async def answer(self, address: str, method: str, path: str, body: bytes, packed: bool) -> Reply:
-        held = self._held.setdefault(address, set())
+        kept_hashes = self._held.setdefault(address, set())
         if path.startswith(_CONTENTS):
-            return await self._content_reply(held, method, path, body, packed)
+            return await self._content_reply(kept_hashes, method, path, body, packed)
         if not path.endswith("/execute") or packed:
             return await self._ask_once(
                 (method, path, body), partial(self._ask_real_worker, method, path, body, packed)
             )
         try:
-            asked = msgspec.json.decode(body, type=_ExecuteRequest)
+            request = msgspec.json.decode(body, type=_ExecuteRequest)
         except msgspec.DecodeError:
-            asked = _ExecuteRequest()
-        if missing := sorted({file.sha256 for file in asked.files if file.sha256} - held):
+            request = _ExecuteRequest()
+        if missing := sorted({file.sha256 for file in request.files if file.sha256} - kept_hashes):
             refusal = json.dumps({"message": "contents are not here", "missing": missing}).encode()
             return Reply(HTTPStatus.CONFLICT, refusal, self._signed)
-        if asked.keep:
-            return await self._build_reply(held, asked, body)
-        plan = next((file for file in asked.files if file.name.startswith("plan.json")), None)
+        if request.keep:
+            return await self._build_reply(kept_hashes, request, body)
+        plan = next((file for file in request.files if file.name.startswith("plan.json")), None)
         if plan is not None:
-            programs = [file.sha256 for file in asked.files if file.sha256 in self._programs]
+            programs = [file.sha256 for file in request.files if file.sha256 in self._programs]
             return await self._run_reply(plan, body, programs)
         return await self._ask_once(body, partial(self._ask_real_worker, method, path, body, packed))
 
@@ -107,37 +107,41 @@ class Workers:
         reply = await self._ask_once(
             ("build", asked.keep), partial(self._ask_real_worker, "POST", f"{API}/execute", body)
         )
-        said = msgspec.json.decode(reply.body)
-        kept = said.get("kept", {})
-        for name, each in kept.items():
+        reply_fields = msgspec.json.decode(reply.body)
+        kept_files = reply_fields.get("kept", {})
+        for name, kept_file in kept_files.items():
             if not name.endswith(_HEADER):
-                self._real = self._real or each["sha256"]
+                self._real = self._real or kept_file["sha256"]
                 number = len(self._programs) + 1
-                made = self._hash.copy()
-                made.update(number.to_bytes(8, "big"))
-                kept[name] = {"sha256": made.hexdigest(), "size": len(self._text) + 8}
-                self._programs[kept[name]["sha256"]] = number
-            held.add(kept[name]["sha256"])
+                program_hash = self._hash.copy()
+                program_hash.update(number.to_bytes(8, "big"))
+                kept_files[name] = {"sha256": program_hash.hexdigest(), "size": len(self._text) + 8}
+                self._programs[kept_files[name]["sha256"]] = number
+            held.add(kept_files[name]["sha256"])
         self.counts["builds"] += 1
         await asyncio.sleep(self._seconds)
-        return msgspec.structs.replace(reply, body=msgspec.json.encode(said))
+        return msgspec.structs.replace(reply, body=msgspec.json.encode(reply_fields))
 
     async def _run_reply(self, plan: _File, body: bytes, programs: list[str]) -> Reply:
-        text = plan.content.encode()
-        text = base64.b64decode(text) if plan.encoding == "base64" else text
-        read = msgspec.json.decode(gzip.decompress(text) if plan.name.endswith(".gz") else text, type=_Plan)
-        key = ("run", *(test.index for test in read.tests))
-        if (known := self._known.get(key)) is not None:
-            nonce, reply = await known  # type: ignore[misc]
+        plan_bytes = plan.content.encode()
+        plan_bytes = base64.b64decode(plan_bytes) if plan.encoding == "base64" else plan_bytes
+        sent_plan = msgspec.json.decode(
+            gzip.decompress(plan_bytes) if plan.name.endswith(".gz") else plan_bytes, type=_Plan
+        )
+        key = ("run", *(test.index for test in sent_plan.tests))
+        if (reply_future := self._known.get(key)) is not None:
+            nonce, reply = await reply_future  # type: ignore[misc]
         else:
-            known = self._known[key] = asyncio.get_running_loop().create_future()
+            reply_future = self._known[key] = asyncio.get_running_loop().create_future()
             for name in programs:
                 body = body.replace(name.encode(), self._real.encode())
-            nonce, reply = read.nonce, await self._ask_real_worker("POST", f"{API}/execute", body)
-            known.set_result((nonce, reply))  # type: ignore[arg-type]
+            nonce, reply = sent_plan.nonce, await self._ask_real_worker("POST", f"{API}/execute", body)
+            reply_future.set_result((nonce, reply))  # type: ignore[arg-type]
         self.counts["runs"] += 1
         await asyncio.sleep(self._seconds)
-        return msgspec.structs.replace(reply, body=reply.body.replace(nonce.encode(), read.nonce.encode()))
+        return msgspec.structs.replace(
+            reply, body=reply.body.replace(nonce.encode(), sent_plan.nonce.encode())
+        )
 
     async def _content_reply(
         self, held: set[str], method: str, path: str, body: bytes, packed: bool
@@ -156,10 +160,10 @@ class Workers:
         return Reply(HTTPStatus.OK, self._text + self._programs[name].to_bytes(8, "big"), self._signed)
 
     async def _ask_once(self, key: Any, ask: Callable[[], Awaitable[Reply]]) -> Reply:
-        if (known := self._known.get(key)) is None:
-            known = self._known[key] = asyncio.get_running_loop().create_future()
-            known.set_result(await ask())
-        return await known
+        if (reply_future := self._known.get(key)) is None:
+            reply_future = self._known[key] = asyncio.get_running_loop().create_future()
+            reply_future.set_result(await ask())
+        return await reply_future
 
     async def _ask_real_worker(self, method: str, path: str, body: bytes, packed: bool = False) -> Reply:
         """Send a request to the real worker."""
@@ -187,7 +191,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
-        self._read = bytearray()
+        self._received = bytearray()
         self._length = -1  # of the request's body
         self._tasks = set[asyncio.Task[None]]()
 
@@ -196,13 +200,13 @@ class Connection(asyncio.Protocol):
         self._transport, self._address = transport, transport.get_extra_info("sockname")[0]
 
     def data_received(self, data: bytes) -> None:
-        self._read += data
+        self._received += data
         if self._length < 0:
-            end = self._read.find(b"\r\n\r\n")
+            end = self._received.find(b"\r\n\r\n")
             if end < 0:
                 return
-            head = bytes(self._read[:end])
-            del self._read[: end + 4]
+            head = bytes(self._received[:end])
+            del self._received[: end + 4]
             self._line = head.partition(b"\r\n")[0].decode().split()[:2]
             low = head.lower()
             self._packed = b"content-encoding: gzip" in low
@@ -210,9 +214,9 @@ class Connection(asyncio.Protocol):
             self._length = int(length or 0)
             if b"expect: 100-continue" in low:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        if len(self._read) >= self._length:
-            body = bytes(self._read[: self._length])
-            del self._read[: self._length]
+        if len(self._received) >= self._length:
+            body = bytes(self._received[: self._length])
+            del self._received[: self._length]
             self._length = -1
             task = asyncio.get_running_loop().create_task(self._answer(*self._line, body, self._packed))
             self._tasks.add(task)

@@ -48,8 +48,13 @@ def main(store: Store, chosen: Sequence[str]) -> int:
         for name, layers in _select_mixtures(report, chosen):
             _print_status(name)
             outcomes[name] = asyncio.run(_try_mixture(store, layers, workshop))
-    whole = {"kernel": platform.release(), "user": getpass.getuser(), "report": report, "mixtures": outcomes}
-    sys.stdout.buffer.write(msgspec.json.encode(whole) + b"\n")
+    document = {
+        "kernel": platform.release(),
+        "user": getpass.getuser(),
+        "report": report,
+        "mixtures": outcomes,
+    }
+    sys.stdout.buffer.write(msgspec.json.encode(document) + b"\n")
     return 0
 
 
@@ -57,9 +62,9 @@ def _select_mixtures(
     report: Mapping[str, Any], chosen: Sequence[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Return the mixtures of layers to try. A mixture that equals all available layers is tried once."""
-    both = report["landlock"] and report["namespaces"]
+    has_both = report["landlock"] and report["namespaces"]
     for name, layers in MIXTURES.items():
-        if name in (chosen or MIXTURES) and (both or name == "everything"):
+        if name in (chosen or MIXTURES) and (has_both or name == "everything"):
             yield name, layers
 
 

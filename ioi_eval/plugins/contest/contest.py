@@ -122,8 +122,8 @@ class _Attempts:
         """Return the points and the last gain as of a time of the contest; None means now."""
         if time_s is None:
             return self.points, self.last_gain_s
-        shown = [step for step in self.steps if step[0] < time_s]
-        return shown[-1][1:] if shown else (0.0, None)
+        visible_steps = [step for step in self.steps if step[0] < time_s]
+        return visible_steps[-1][1:] if visible_steps else (0.0, None)
 
     def has_full_marks(self, mode: scoring.ScoreMode) -> bool:
         """Return True if the problem has full marks. Several submissions may solve its subtasks."""

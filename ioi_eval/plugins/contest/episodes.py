@@ -94,8 +94,10 @@ class Episode:
         """Return at most 32,768 characters of the prompt from an offset, and the call that reads on."""
         prompt, offset = self.prompt, max(0, offset)
         end = offset + MAX_PART_LENGTH
-        rest = f"\n\nCharacters {offset} to {end} of {len(prompt)}: `statement(offset={end})` reads on.\n"
-        return prompt[offset:end] + (rest if end < len(prompt) else "")
+        next_call_text = (
+            f"\n\nCharacters {offset} to {end} of {len(prompt)}: `statement(offset={end})` reads on.\n"
+        )
+        return prompt[offset:end] + (next_call_text if end < len(prompt) else "")
 
     @property
     def unjudged(self) -> str:
@@ -166,5 +168,5 @@ class Episode:
 
 def to_plain_values(value: Struct) -> dict[str, Any]:
     """Return a reply as plain values, without fields that are None."""
-    whole: dict[str, Any] = to_builtins(value)
-    return {name: item for name, item in whole.items() if item not in (None, "", (), [], {})}
+    all_values: dict[str, Any] = to_builtins(value)
+    return {name: item for name, item in all_values.items() if item not in (None, "", (), [], {})}

@@ -69,10 +69,12 @@ def write_tasks(
     if benchmark_of(source) is not None:
         remedy = "Name a folder or a zip of problem packages"
         raise InputError("only packages can be exported", where=source, remedy=remedy)
-    left_out, wanted = dict[str, str](), list[tuple[Path, Path, Problem, Statement]]()
-    with ExitStack() as kept:
-        problems = kept.enter_context(open_problem_source(source, choice, store))
-        folders = {where: folder for folder, where in package_folders(source, store.root / "packages", kept)}
+    left_out, tasks_to_write = dict[str, str](), list[tuple[Path, Path, Problem, Statement]]()
+    with ExitStack() as resources:
+        problems = resources.enter_context(open_problem_source(source, choice, store))
+        folders = {
+            where: folder for folder, where in package_folders(source, store.root / "packages", resources)
+        }
         for label, problem in problems.items():
             statement = make_statement(problem, label, SOLUTIONS)
             if problem.unusable:
@@ -85,25 +87,25 @@ def write_tasks(
                 left_out[label] = "it has no statement in text"
             else:
                 name = _ODD.sub("-", label).strip("-_") or "problem"
-                wanted.append((Path(out) / name, folders[problem.source], problem, statement))
-        if not wanted and not left_out:
+                tasks_to_write.append((Path(out) / name, folders[problem.source], problem, statement))
+        if not tasks_to_write and not left_out:
             raise no_problem_error(source)
-        if not wanted:
+        if not tasks_to_write:
             reasons = "; ".join(f"{label}: {reason}" for label, reason in left_out.items())
             raise InputError("no package can be a task", where=source, remedy=reasons)
-        targets = [target for target, *_ in wanted]
+        targets = [target for target, *_ in tasks_to_write]
         for target in targets:
             if target.exists() or targets.count(target) > 1:
-                what = "exists already" if target.exists() else "two problems have this name"
-                raise InputError(what, where=str(target), remedy="Remove it, or name another folder")
-        for target, folder, problem, statement in wanted:
+                reason = "exists already" if target.exists() else "two problems have this name"
+                raise InputError(reason, where=str(target), remedy="Remove it, or name another folder")
+        for target, folder, problem, statement in tasks_to_write:
             draft = draft_path(target)
             try:
                 _write_task(draft, folder, target.name, problem, statement)
                 draft.rename(target)
             except OSError as error:
-                what = f"cannot be written: {error_reason(error)}"
-                raise InputError(what, where=str(target), remedy="Name another folder") from error
+                reason = f"cannot be written: {error_reason(error)}"
+                raise InputError(reason, where=str(target), remedy="Name another folder") from error
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
     return ExportResult(tasks=tuple(targets), left_out=left_out)
@@ -116,9 +118,9 @@ def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement
     if [problem_digest(loaded) for loaded in load_problems(copy).values()] != [problem_digest(problem)]:
         raise InputError("a copy of it is read as another problem", where=problem.source)
     files = [file for language, file in SOLUTIONS.items() if language in statement.languages]
-    asked = " or ".join(f"`/app/{file}`" for file in files)
+    file_names = " or ".join(f"`/app/{file}`" for file in files)
     if len(files) > 1:
-        asked += f" (of both, `{files[0]}` counts)"
+        file_names += f" (of both, `{files[0]}` counts)"
     text = as_markdown(statement)
     seconds = problem.limits.wall_time or _TEST_SECONDS
     quoted = {
@@ -131,18 +133,22 @@ def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement
         "verifier_seconds": _BUILD_SECONDS + seconds * len(problem.tests),
     }
     config = _CONFIG.format_map({key: json.dumps(value, ensure_ascii=False) for key, value in quoted.items()})
-    written: dict[str, str | bytes] = {
+    content_by_name: dict[str, str | bytes] = {
         "task.toml": config,
-        "instruction.md": text + _ASKED.format(files=asked),
+        "instruction.md": text + _ASKED.format(files=file_names),
         "environment/files/problem.md": text,
         "tests/requirements.txt": f"ioi-eval=={version('ioi-eval')}\n",
         "tests/judged.json": json.dumps({"problem": problem.id, "files": files}),
     }
-    written |= {f"environment/files/{file}": content for file, content in statement.attachments.items()}
-    written |= {f"environment/files/{file.name}": file.content.read() for file in problem.attachments}
+    content_by_name |= {
+        f"environment/files/{file}": content for file, content in statement.attachments.items()
+    }
+    content_by_name |= {f"environment/files/{file.name}": file.content.read() for file in problem.attachments}
     for test in sample_tests(problem):  # complete, while the statement may have only the beginning
-        written |= {f"environment/files/samples/{test.name}.in": test.input.read()}
-        written |= {f"environment/files/samples/{test.name}.out": test.answer.read() if test.answer else b""}
+        content_by_name |= {f"environment/files/samples/{test.name}.in": test.input.read()}
+        content_by_name |= {
+            f"environment/files/samples/{test.name}.out": test.answer.read() if test.answer else b""
+        }
     ours = {
         "environment/Dockerfile": "agent.Dockerfile",
         "tests/Dockerfile": "tests.Dockerfile",
@@ -153,12 +159,12 @@ def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement
         solution for solution in problem.solutions if must_be_right(solution.expected) and not solution.files
     )
     if (
-        shown := next((answer for answer in right if answer.language in statement.languages), None)
+        shown_solution := next((answer for answer in right if answer.language in statement.languages), None)
     ) is not None:
-        written |= {f"solution/{SOLUTIONS[shown.language]}": shown.code}
+        content_by_name |= {f"solution/{SOLUTIONS[shown_solution.language]}": shown_solution.code}
         ours |= {"solution/solve.sh": "solve.sh"}
-    written |= {path: (_FILES / name).read_bytes() for path, name in ours.items()}
-    for path, content in written.items():
+    content_by_name |= {path: (_FILES / name).read_bytes() for path, name in ours.items()}
+    for path, content in content_by_name.items():
         (task / path).parent.mkdir(parents=True, exist_ok=True)
         (task / path).write_bytes(content.encode() if isinstance(content, str) else content)
         if path.endswith(".sh"):

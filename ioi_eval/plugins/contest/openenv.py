@@ -88,15 +88,15 @@ class OpenContest(MCPEnvironment):
 
     async def step_async(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
         episode = await asyncio.to_thread(lambda: self.episode)
-        found = await super().step_async(action, timeout_s=timeout_s or _CALL_TIMEOUT_S, **others)
+        observation = await super().step_async(action, timeout_s=timeout_s or _CALL_TIMEOUT_S, **others)
         self._state.step_count += 1
-        found.done = episode.is_done
+        observation.done = episode.is_done
         if episode.unjudged:
-            found.reward = None
+            observation.reward = None
         else:  # the reward includes points of earlier calls that nobody waited for
             share = episode.share
-            found.reward, self._rewarded = share - self._rewarded, share
-        return found
+            observation.reward, self._rewarded = share - self._rewarded, share
+        return observation
 
     def step(self, action: Action, timeout_s: float | None = None, **others: Any) -> Observation:
         return asyncio.run(self.step_async(action, timeout_s=timeout_s, **others))
