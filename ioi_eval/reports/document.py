@@ -320,6 +320,13 @@ class Section(Value):
     script: str = ""  # JavaScript of a plugin, which runs after the scripts of all pages
 
 
+class LiveBlock(Value):
+    """What a page that a server makes has in addition: HTML above the tabs, and a script that may fetch."""
+
+    script: str  # runs after all other scripts
+    html: str = ""  # all text of users in it is escaped
+
+
 class Tab(NamedTuple):
     """An entry in a report's bar of tabs."""
 
@@ -343,7 +350,7 @@ class Document(Value):
     data: str = ""  # JSON for report.js: filters, and the numbers for all of their values
     in_parts: bool = False  # sections are shown by tabs
     tab: str = ""  # tab of the report to which a page in report/ belongs
-    is_live: bool = False  # scripts may fetch from the server that served the page
+    live: LiveBlock | None = None
 
     @property
     def parts(self) -> list[tuple[str, list[tuple[str, Section]]]]:
@@ -481,7 +488,9 @@ def html(document: Document, *, beside: bool = False) -> str:
 
     `beside`: style and script are files in the same folder; otherwise the page contains them.
     """
-    scripts = [] if beside else list(dict.fromkeys(filter(None, (part.script for part in document.sections))))
+    scripts = [section.script for section in document.sections]
+    scripts += [document.live.script] if document.live else []
+    scripts = [] if beside else list(dict.fromkeys(filter(None, scripts)))
     return _html_template(beside).render(document=document, scripts=scripts) + "\n"
 
 
@@ -505,7 +514,7 @@ def _html_template(beside: bool) -> jinja2.Template:
         sources = "file: 'self'" if beside else ""
         hashes = " ".join(map(_quoted_hash, (script, *scripts)))
         allowed = [f"style-src {sources or _quoted_hash(style)}", f"script-src {sources or hashes}"]
-        allowed += ["connect-src 'self'"] if document.is_live else []
+        allowed += ["connect-src 'self'"] if document.live else []
         return "; ".join(("default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"))
 
     environment.filters |= {"drawn": Markup, "raw": escape, "indented": indented, "trusted": Markup}

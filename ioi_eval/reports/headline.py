@@ -33,6 +33,7 @@ from ioi_eval.rules.selection import Budget
 
 NO_NAME = "(no name)"
 _MAX_COMPILERS = 3
+_MIN_ROUNDED_POINTS = 100  # points of a run from which on the ends of an interval are whole points
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -367,7 +368,10 @@ def _meter_cell(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
     total, format_value = totals[measure], percent_or_dash if measure is Measure.PASS_AT_1 else number
     if row.low is None or row.high is None:
         return Meter(part=row.value, whole=total, said=format_value(row.value))
-    low, high = (format_value(end).removesuffix(" %") for end in (row.low, row.high))
+    ends = (row.low, row.high)
+    if measure is Measure.POINTS and total >= _MIN_ROUNDED_POINTS:
+        ends = (round(row.low), round(row.high))
+    low, high = (format_value(end).removesuffix(" %") for end in ends)
     return Meter(
         part=row.value,
         whole=total,

@@ -191,12 +191,22 @@ def run_document(
     )
 
 
+def needs_model_pages(run: Summary) -> bool:
+    """Return True if the tables of each model are on a page of their own: the report would be too long."""
+    return len(run.models) > 1 and sum(len(model.problems) for model in run.models) > _MANY
+
+
+def choose_pages(run: Summary, options: ReportOptions) -> PageChoice:
+    """Return which submissions have pages: those that the options say, else all unless they are too many."""
+    return options.pages or (PageChoice.ALL if run.scored <= _MAX_PAGES else PageChoice.SAMPLE)
+
+
 def _model_pages(run: Summary, has_pages: bool) -> dict[str, Document]:
     """Return a page for each model, by file name; empty if the report is short enough for all tables.
 
     `has_pages`: submissions have pages.
     """
-    if len(run.models) == 1 or sum(len(model.problems) for model in run.models) <= _MANY:
+    if not needs_model_pages(run):
         return {}
     return {
         model_page(model.model): Document(
@@ -227,7 +237,8 @@ def _overview_sections(
         yield msgspec.structs.replace(verdicts, notes=[*verdicts.notes, *_verdict_notes(run)])
     slices = [*sections.group_sections(entries), *filter(None, [sections.limit_usage_section(entries)])]
     no_slices_note = "No row says a difficulty, tags or a year, and no limits are known."
-    yield from slices or [Section(title="Slices", tab=SLICES, notes=[no_slices_note])]
+    if entries:
+        yield from slices or [Section(title="Slices", tab=SLICES, notes=[no_slices_note])]
 
 
 def _verdict_notes(run: Summary) -> Iterator[str]:
@@ -538,7 +549,7 @@ def _write_report(
             tests_state = table.kept
         counts, run = row_pass.kept, row_pass.summary()
         write_json(target / SUMMARY, run)
-        page_choice = options.pages or (PageChoice.ALL if run.scored <= _MAX_PAGES else PageChoice.SAMPLE)
+        page_choice = choose_pages(run, options)
         validation, model_pages = (
             read_validation(folder),
             _model_pages(run, page_choice is not PageChoice.NONE),

@@ -25,6 +25,7 @@ _LETTER = 7.0  # approximate width of a letter, in pixels
 _NAME = 30  # maximum length of a name, in characters
 _LEADER, _LABEL = 26.0, 15.0  # pixels from a curve's end to its name, and between names
 _COLUMN = 120  # height of columns, in pixels
+_MAX_LABELS = 24  # columns; of more, only the first and the last have labels
 _BETWEEN = "/-_:@ "  # characters between words of names
 _Scale = Callable[[float], float]  # returns the position of a value
 _FORMULA = ("=", "+", "-", "@")  # beginnings of formulas in spreadsheets
@@ -275,26 +276,38 @@ def draw_columns(
     bars: Sequence[tuple[str, Sequence[int]]],
     styles: Sequence[str],
     legend_entries: Sequence[tuple[str, str]] = (),
+    total_width: float = HALF,
 ) -> str:
-    """Return columns as SVG, one for each label. `legend_entries`: names and colours' classes."""
-    drawing = _Drawing(HALF)
+    """Return columns as SVG, one for each label. `legend_entries`: names and colours' classes.
+
+    Of many columns only the first and the last have labels, and a number says how high the highest is.
+    """
+    drawing = _Drawing(total_width)
     if legend_entries:
         drawing.legend(legend_entries)
     max_count = max((sum(counts) for _, counts in bars), default=0) or 1
-    top, width = drawing.height + 18, HALF / max(1, len(bars))
-    baseline = top + _COLUMN
+    top, width = drawing.height + 18, total_width / max(1, len(bars))
+    baseline, gap = top + _COLUMN, min(2.0, width / 8)
+    has_labels = len(bars) <= _MAX_LABELS
     for index, (label, counts) in enumerate(bars):
-        x, y = width * index, baseline
+        x, y, total = width * index, baseline, sum(counts)
         for style, count in zip(styles, counts, strict=True):
             height = _COLUMN * count / max_count
             y -= height
-            drawing.add(
-                "rect", style, x=x + 2, y=y, width=width - 4, height=height, title=f"{label}: {count:,}"
-            )
-        if sum(counts):
-            drawing.text(x + width / 2, y - 4, f"{sum(counts):,}", "middle")
-        drawing.text(x + width / 2, baseline + 16, label, "middle", ' class="small"')
-    drawing.add("line", "axis", x1=0, x2=HALF, y1=baseline, y2=baseline)
+            if count or has_labels:
+                title_text = f"{label}: {count:,}"
+                drawing.add(
+                    "rect", style, x=x + gap, y=y, width=width - 2 * gap, height=height, title=title_text
+                )
+        if has_labels and total:
+            drawing.text(x + width / 2, y - 4, f"{total:,}", "middle")
+        if has_labels:
+            drawing.text(x + width / 2, baseline + 16, label, "middle", ' class="small"')
+    if not has_labels:
+        drawing.text(0, top - 4, f"{max_count:,}")
+        drawing.text(0, baseline + 16, bars[0][0], attributes=' class="small"')
+        drawing.text(total_width, baseline + 16, bars[-1][0], "end", ' class="small"')
+    drawing.add("line", "axis", x1=0, x2=total_width, y1=baseline, y2=baseline)
     drawing.height = baseline + 24
     return drawing.svg(title)
 

@@ -287,10 +287,11 @@ class Leaderboard {
     const svg = cell.querySelector("svg");
     if (!svg || value === null) { cell.textContent = "–"; return; }
     const text = (share) => (RUN.measure === "pass@1" ? tenths(100 * share) : points(share * whole));
+    const end = (share) => (RUN.measure === "points" && whole >= 100 ? points(Math.round(share * whole)) : text(share));
     put(svg.querySelector(".full"), { width: 100 * value });
     whisker(svg, ...(sure ?? [0, 0]), 0, 1);
     const of = RUN.measure === "pass@1" ? " %" : isFiltered() ? ` of ${points(whole)}` : "";
-    cell.querySelector("span").textContent = `${text(value)}${of}${sure ? ` (${text(sure[0])} to ${text(sure[1])})` : ""}`;
+    cell.querySelector("span").textContent = `${text(value)}${of}${sure ? ` (${end(sure[0])} to ${end(sure[1])})` : ""}`;
   }
 
   offset(cell, found, least, most) {

@@ -46,7 +46,7 @@ from ioi_eval.rules.metrics import PassAtK, mean
 from ioi_eval.rules.selection import Budget
 from ioi_eval.store.rows import as_number, shorten
 
-_LONG, _MAX_HEAD = 40, 24  # rows of a folded table, and maximum length of a model's name, in characters
+_LONG, _MAX_HEAD = 40, 28  # rows of a folded table, and maximum length of a model's name, in characters
 _EASY_TO_HARD = ("introductory", "easy", "interview", "medium", "competition", "hard")
 
 

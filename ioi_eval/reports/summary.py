@@ -560,6 +560,7 @@ def _share_interval(
 
 
 SUMMARY = "summary.json"
+INCOMPLETE = "This run is incomplete"  # beginning of warnings
 _MAX_REASONS, _MAX_EXAMPLES = 100, 5
 _MAX_SHARDS = 10  # missing shards that a warning lists
 
@@ -756,7 +757,7 @@ class RowPass:
         else:
             next_step = "Repeat the command that made the run: it goes on."
         return (
-            f"This run is incomplete: {progress}. No number here counts submissions without a result, and a"
+            f"{INCOMPLETE}: {progress}. No number here counts submissions without a result, and a"
             f" model may be missing. {next_step}"
         )
 
@@ -816,7 +817,7 @@ def _missing_shards_warning(shard: str) -> str:
     else:
         subject = f"shards {', '.join(missing)} of {shards} are"
     return (
-        f"This run is incomplete: {subject} missing. No number here counts their rows."
+        f"{INCOMPLETE}: {subject} missing. No number here counts their rows."
         f" `ioi-eval report DIR DIR ...` with the folders of all {shards:,} shards makes one run of them."
     )
 

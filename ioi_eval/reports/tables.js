@@ -129,7 +129,7 @@ function filterable(table, listing) {
   table.closest(".scroll").before(tools);
 }
 
-for (const table of document.querySelectorAll("table:not(.plain, .outputs)")) {
+for (const table of document.querySelectorAll("table:not(.plain, .outputs, #live table)")) {
   const listing = new Listing(table);
   if (["leaderboard", "causes"].includes(table.dataset.kind)) cards(table, listing);
   listings.set(table, listing);
@@ -138,3 +138,4 @@ for (const table of document.querySelectorAll("table:not(.plain, .outputs)")) {
   if (listing.every.length > 1 && listing.whole) sortable(table, listing);
 }
 for (const listing of listings.values()) if (listing.more) listing.show();
+addEventListener("beforeprint", () => { for (const listing of listings.values()) if (listing.more) listing.show(Infinity); });

@@ -11,7 +11,7 @@ import msgspec
 
 from ioi_eval.plugins.contest.rules import Rules
 from ioi_eval.plugins.contest.scoreboard import clock_text, read_scoreboard, read_script, scoreboard_table
-from ioi_eval.reports.document import Document, Section, counted, html
+from ioi_eval.reports.document import Document, LiveBlock, Section, counted, html
 from ioi_eval.store.files import read_value
 from ioi_eval.store.folder import CONTEST, RESULTS, ContestStart, is_written_now, read_info
 
@@ -62,7 +62,7 @@ class ScoreboardPage:
                 about=", ".join(filter(None, [*self._counts, self._time_text(elapsed_s)])),
                 ribbon=["frozen"] if frozen_from is not None and elapsed_s >= frozen_from else [],
                 sections=[self._section],
-                is_live=True,
+                live=LiveBlock(script=read_script("projector.js")),
             )
         return html(page)
 
@@ -79,7 +79,6 @@ class ScoreboardPage:
             anchor="scoreboard",
             text=[*text, *filter(None, [board.medals.sentence])],
             table=scoreboard_table(board, lambda problem: "", None),
-            script=read_script("projector.js"),
         )
         self._counts = [
             counted(len(board.entrants), "participant"),

@@ -19,6 +19,7 @@ from test_pages import run
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.model.values import ServerState
 from ioi_eval.reports.document import Document, Section, TableBlock, html
+from ioi_eval.reports.plots import shorten_name
 from ioi_eval.store.folder import PROGRESS, ActiveSubmission, Progress, Timeline, write_progress
 
 pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
@@ -101,29 +102,59 @@ def wait_for(browser: Any, rows: int) -> None:
     )
 
 
-def test_live_page_shows_new_rows(tmp_path: Path, browser: Any) -> None:
-    folder = run(tmp_path / "run", text=HOSTILE[0])
-    browser.set_window_size(400, 900)
-    with serving(folder, browser) as address:
-        browser.get(address)
-        wait_for(browser, 18)
-        browser.execute_async_script(WAIT, "document.querySelector('#leaderboard table')")
-        assert HOSTILE[0] in find(browser, "#leaderboard").text
-        write_run(folder, [next(read_rows(folder)) | {"key": "new"}])
-        wait_for(browser, 19)
-        assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
-        assert violations(browser) == []
-        assert find(browser, "#results td").text == "new"
-        browser.get(f"{address}/report/submissions.html")
-        assert len(column(browser, 0)) >= 18, "a report is good for 30 seconds"
-
-
 WAIT = """
     const [condition, done] = arguments;
     const holds = new Function(`return ${condition}`);
     const wait = () => (holds() ? done(true) : setTimeout(wait, 50));
     wait();
 """
+UPDATED = "document.querySelector('#overview table[data-kind=leaderboard]')?.textContent.includes(%r)"
+
+
+def open_folds(browser: Any) -> None:
+    browser.execute_script("for (const fold of document.querySelectorAll('#live details')) fold.open = true")
+
+
+def test_live_page_shows_new_rows(tmp_path: Path, browser: Any) -> None:
+    folder = run(tmp_path / "run", text=HOSTILE[0])
+    browser.set_window_size(400, 900)
+    with serving(folder, browser) as address:
+        browser.get(address)
+        wait_for(browser, 18)
+        assert HOSTILE[0] in find(browser, "[data-kind=leaderboard]").text
+        write_run(folder, [next(read_rows(folder)) | {"key": "new", "model": "a new model"}])
+        wait_for(browser, 19)
+        browser.execute_async_script(WAIT, UPDATED % "a new model")
+        assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
+        assert violations(browser) == []
+        browser.get(f"{address}/report/submissions.html")
+        assert "new" in column(browser, 0)
+        find(browser, "nav.tabs a").click()
+        assert browser.current_url == f"{address}/report.html#overview" and find(browser, "#live")
+        browser.get("about:blank")
+
+
+def test_live_page_leaves_reader_alone(tmp_path: Path, browser: Any) -> None:
+    """Who has sorted a table is asked before the page changes. Filters and folds stay when it does."""
+    folder = run(tmp_path / "run")
+    write_progress(folder, Progress(total=40, servers=1, under_way=1, at=time.time()))
+    with serving(folder, browser) as address:
+        browser.get(f"{address}/#overview;language=c%2B%2B")
+        wait_for(browser, 18)
+        find(browser, "#live-now summary").click()
+        find(browser, "[data-kind=leaderboard] th.number button").click()
+        write_run(folder, [next(read_rows(folder)) | {"key": "new", "model": "a new model"}])
+        wait_for(browser, 19)
+        browser.execute_async_script(WAIT, "!document.querySelector('#update').hidden")
+        time.sleep(6)
+        assert "a new model" not in find(browser, "[data-kind=leaderboard]").text
+        find(browser, "#update").click()
+        browser.execute_async_script(WAIT, UPDATED % "a new model")
+        assert find(browser, "#live-now").get_attribute("open")
+        assert browser.current_url.endswith("#overview;language=c%2B%2B")
+        browser.get("about:blank")
+
+
 # Its programs wait and spend nothing, so that it lasts.
 WAITING = "#include <unistd.h>\nint main() {{ return {} + pause(); }}\n"
 
@@ -141,29 +172,27 @@ def test_live_page_follows_running_score_command(tmp_path: Path, shared_cache: P
         assert scoring.poll() is None, scoring.communicate()
         with serving(out, browser) as address:
             browser.get(address)
-            slow = "[...document.querySelectorAll('#doing tr')].find((one) => /slow/.test(one.textContent))"
+            slow = (
+                "[...document.querySelectorAll('#live-now tr')].find((one) => /slow/.test(one.textContent))"
+            )
             browser.execute_async_script(
                 WAIT, f"{slow}?.cells[3].textContent.startsWith('this machine, slot')"
             )
             assert find(browser, "#state").text == "Running."
-            assert "Being judged" in find(browser, "#tiles").text
-            browser.execute_async_script(WAIT, "document.querySelectorAll('#chart rect[class=v-ce]').length")
-            assert HOSTILE[0] in find(browser, "#results").text
+            assert "Being judged" in find(browser, ".tiles").text
+            browser.execute_async_script(WAIT, "document.querySelectorAll('figure rect[class=v-ce]').length")
+            assert HOSTILE[0] in find(browser, "[data-kind=leaderboard]").text
             assert violations(browser) == []
             browser.execute_async_script(
                 WAIT, "document.querySelector('#state').textContent === 'The run has ended.'"
             )
-            assert not find(browser, "#now").is_displayed()
-            tiles = find(browser, "#tiles").text
+            tiles = find(browser, ".tiles").text
             assert "on average" in tiles and "Being judged" not in tiles and "Time left" not in tiles
+            assert not browser.find_elements("css selector", "#live-now")
             browser.execute_async_script(
-                WAIT, "document.querySelector('#so-far-title').textContent === 'Leaderboard'"
+                WAIT, "document.querySelector('.about')?.textContent.includes('complete')"
             )
-            verdicts = {
-                row.text.split()[0]: row.text.split()[-1]
-                for row in browser.find_elements("css selector", "#results tr")
-            }
-            assert set(verdicts.values()) == {"TLE"}
+            assert find(browser, "#problems").get_attribute("hidden") is not None
             browser.get("about:blank")
     finally:
         scoring.kill()
@@ -176,28 +205,9 @@ def test_live_page_shows_stopped_run_and_resume_command(failing: Path, browser: 
         browser.get(address)
         wait_for(browser, 19)
         assert find(browser, "#state").text.startswith("The run was stopped before its end.")
-        assert find(browser, "#going-on").is_displayed() and not find(browser, "#now").is_displayed()
-        browser.execute_async_script(WAIT, "document.querySelector('#leaderboard table')")
-        assert "1 could not be judged" in find(browser, "#about").text
+        assert find(browser, "#command").is_displayed()
+        assert "1 could not be judged" in find(browser, ".about").text
         browser.get("about:blank")
-
-
-def test_live_page_uses_singular_for_one(tmp_path: Path, browser: Any) -> None:
-    folder = run(tmp_path / "run")
-    doing = ActiveSubmission(key="k", problem="p", step="tests", where="http://a", since=time.time())
-    timeline = Timeline(begin=time.time() - 5, step=5.0, counts=({"AC": 1},))
-    state = Progress(total=40, servers=1, slots=1, under_way=1, submissions=(doing,), timeline=timeline)
-    write_progress(folder, state)
-    with serving(folder, browser) as address:
-        browser.get(address)
-        wait_for(browser, 18)
-        text = find(browser, "#now-text").text
-        assert text == "1 submission. Building: 0. Running tests or waiting: 1."
-        assert find(browser, "#chart-text").text.startswith(
-            "Results per minute: 12 on average, at most 12. 1 result of this call"
-        )
-        assert "1, with 1 slot" in find(browser, "#facts").text.splitlines()[-1]
-        browser.get("about:blank")  # before the server ends
 
 
 def test_live_page_marks_silent_run(failing: Path, browser: Any) -> None:
@@ -222,17 +232,12 @@ def test_live_page_marks_silent_run(failing: Path, browser: Any) -> None:
             browser.get(address)
             wait_for(browser, 19)
             assert find(browser, "#state").text.startswith("No sign of the run for 5 min")
-            assert (
-                HOSTILE[0] in find(browser, "#doing").text
-                and "waits for a slot" in find(browser, "#doing").text
-            )
-            text = (
-                "41 submissions. Building: 9, of these waiting for a slot: 4. Running tests or waiting: 32."
-            )
-            assert find(browser, "#now-text").text.startswith(text)
-            assert find(browser, "#chart-text").text.startswith(
-                "Results per minute: 24 on average, at most 48. 6 results of this call"
-            )
+            open_folds(browser)
+            now = find(browser, "#live-now").text
+            assert "41 submissions, 9 builds (4 waiting for a slot)" in now
+            assert HOSTILE[0] in now and "waits for a slot" in now
+            assert "24.0 on average, at most 48.0." in find(browser, "#overview").text
+            assert shorten_name(HOSTILE[0]) in find(browser, "figure svg").text
             assert violations(browser) == []
             assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
         browser.get("about:blank")  # before the server ends
@@ -248,6 +253,10 @@ def test_live_page_is_usable_by_keyboard(failing: Path, browser: Any) -> None:
             media(browser, scheme=scheme)
             assert violations(browser) == []
         reach(browser, "#copy")
-        reach(browser, "nav a")
+        reach(browser, "#live-servers summary")
         press(browser, ENTER)
-        assert browser.title == "Scores of 19 submissions"
+        assert "no answer" in find(browser, "#live-servers").text
+        reach(browser, "nav.tabs a[href*=failures]")
+        press(browser, ENTER)
+        assert "no server answers" in find(browser, "#failures").text
+        browser.get("about:blank")

@@ -1,9 +1,11 @@
-"""`ioi-eval view`: what viewers get while a run grows, and who may see it. It writes nothing."""
+"""`ioi-eval view`: the report get the strip above it, and who may see them. It writes nothing."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,9 @@ from ioi_eval.runs.events import (
     TimelineCounter,
 )
 from ioi_eval.server import ServerOptions
-from ioi_eval.server.view import RunMonitor, changed_fields, format_prometheus, serve_live_page
+from ioi_eval.server.monitor import RunMonitor, RunState, format_prometheus
+from ioi_eval.server.strip import strip_html, timeline_section
+from ioi_eval.server.view import PacedResult, serve_live_page, version_of
 from ioi_eval.store.folder import (
     PROGRESS,
     RESULTS,
@@ -76,14 +80,12 @@ def test_run_monitor_counts_new_rows(folder: Path) -> None:
     assert (first.judged, first.unscored, first.total, first.rate, first.left) == (2, 1, 10, 0, None)
     [model] = first.models
     assert (model.model, model.verdicts, model.unscored) == (MODEL, {"AC": 1, "WA": 1}, 1)
-    [failure] = first.failures
-    assert (failure.key, failure.reason, failure.remedy) == ("c", "it broke", "Mend it")
     assert first.command == "ioi-eval score dump.jsonl" and first.slots == 8
 
     clock.now = 10.0
     write_run(folder, [row("c"), row("d")])
     then = watch.poll()
-    assert (then.judged, then.unscored, then.failures) == (4, 0, ()), "c has a result by now"
+    assert (then.judged, then.unscored) == (4, 0), "c has a result by now"
     assert (then.rate, then.left) == (0.2, 30.0)
     assert then.last == (folder / "results.jsonl").stat().st_mtime
 
@@ -155,13 +157,6 @@ def test_judging_rate_of_fast_run_covers_the_last_minute(folder: Path) -> None:
     assert state.rate == pytest.approx(2, rel=0.05) and len(watch._times) < 70
 
 
-def test_run_monitor_lists_the_ten_latest_results(folder: Path) -> None:
-    write_run(folder, [row(f"late-{one}", Verdict.TLE, "m") for one in range(30)])
-    latest = RunMonitor(folder, Clock()).poll().latest
-    assert [one.key for one in latest] == [f"late-{one}" for one in range(29, 19, -1)]
-    assert {(one.problem, one.model, one.verdict) for one in latest} == {("sum", "m", "TLE")}
-
-
 def test_run_monitor_does_not_reread_counted_rows(folder: Path) -> None:
     watch, path = RunMonitor(folder), folder / "results.jsonl"
     watch.poll()
@@ -170,15 +165,6 @@ def test_run_monitor_does_not_reread_counted_rows(folder: Path) -> None:
     with path.open("r+b") as stream:
         stream.write(b"\n" * size)
     assert watch.poll().judged == 3
-
-
-def test_live_page_viewers_get_only_changed_fields(folder: Path) -> None:
-    watch = RunMonitor(folder)
-    before = watch.poll()
-    assert json.loads(changed_fields(before, None)).keys() == set(before.__struct_fields__)
-    write_run(folder, [row("d")])
-    sent = json.loads(changed_fields(watch.poll(), before))
-    assert sent.keys() <= {"judged", "models", "rate", "last", "latest"} and sent["judged"] == 3
 
 
 def test_incomplete_result_line_is_counted_when_complete(folder: Path) -> None:
@@ -363,6 +349,77 @@ def test_unreadable_progress_file_is_none(tmp_path: Path) -> None:
     assert read_progress(tmp_path) is None
 
 
+# --- the strip ---------------------------------------------------------------------------------------
+
+
+def strip_of(folder: Path, now: float = 100.0) -> str:
+    state = RunMonitor(folder).poll()
+    return strip_html(state, ["scoreboard"], version_of(state), lambda: now)
+
+
+def test_strip_has_progress_and_submissions_in_progress(folder: Path) -> None:
+    longest = ActiveSubmission(key="<b>", problem="sum", step="build", where="", since=10.0)
+    progress = Progress(
+        total=2000,
+        engine="piston",
+        at=95.0,
+        under_way=41,
+        building=9,
+        builds_waiting=4,
+        submissions=(longest,),
+    )
+    write_progress(folder, progress)
+    strip = strip_of(folder)
+    for text in (
+        "Running.",
+        "run, engine piston. Last result",
+        "<dt>Done</dt><dd>3 of 2,000</dd>",
+        'value="3" max="2000"',
+        "Being judged now: 41 submissions, 9 builds (4 waiting for a slot). Here are the 1 that",
+        "&lt;b&gt;",
+        "waits for a slot",
+        '<td class="number">2 min</td>',
+        '<a href="scoreboard">Scoreboard</a>',
+        "To go on, repeat the command",
+        "ioi-eval score dump.jsonl",
+    ):
+        assert text in strip, text
+    assert "<b>" not in strip
+
+
+@pytest.mark.parametrize(
+    ("progress", "text"),
+    [
+        (Progress(at=95.0), "Running."),
+        (Progress(at=10.0), "No sign of the run for 2 min: it was interrupted, or its machine is."),
+        (Progress(at=10.0, ended=True), "The run has ended."),
+        (Progress(at=10.0, ended=True, stopped=True), "The run was stopped before its end."),
+    ],
+)
+def test_strip_says_what_the_run_does(folder: Path, progress: Progress, text: str) -> None:
+    write_progress(folder, progress)
+    assert f'role="status">{text}</strong>' in strip_of(folder)
+
+
+def test_strip_lists_servers_that_fail_first(folder: Path) -> None:
+    up = ServerState(url="http://a", state="healthy", slots=4, busy=2)
+    down = ServerState(url="http://b", state="down", why="no answer", errors=3)
+    write_progress(folder, Progress(standings=(up, down), unreachable=("http://c: refused",)))
+    strip = strip_of(folder)
+    assert "Servers: 1 of 3 work" in strip and strip.index("http://b") < strip.index("http://a")
+    assert "no answer" in strip and "http://c: refused" in strip
+
+
+def test_timeline_figure_has_known_colours_and_escaped_names(folder: Path) -> None:
+    counts = ({"AC": 3, "unscored": 1}, {}, {'"><script>': 2})
+    section = timeline_section(Timeline(begin=0.0, step=5.0, counts=counts))
+    assert section is not None and section.text == ["24.0 on average, at most 48.0."]
+    [figure] = section.figures
+    assert "<script>" not in figure.drawing and 'class="v-none"' in figure.drawing
+    assert figure.numbers.splitlines()[0] == 'time,AC,""">&lt;script>",unscored'.replace("&lt;", "<")
+    assert timeline_section(None) is None and timeline_section(Timeline(0.0, 5.0, ({},))) is None
+
+
 # --- what is served ----------------------------------------------------------------------------------
 
 
@@ -372,38 +429,37 @@ async def address(folder: Path) -> AsyncIterator[str]:
         yield address
 
 
-async def viewer_data(stream: aiohttp.ClientResponse, judged: int) -> dict[str, Any]:
-    """Return all data that a viewer got until this number of rows is judged."""
-    known: dict[str, Any] = {}
+async def receive_strip(stream: aiohttp.ClientResponse, text: str) -> str:
+    """Return until first strip with data text all data that is viewer."""
     async for line in stream.content:
-        if line.startswith(b"data: "):
-            known |= json.loads(line[6:])
-            if known.get("judged", -1) >= judged:
-                return known
+        if line.startswith(b"data: ") and text in (strip := str(json.loads(line[6:]))):
+            return strip
     raise AssertionError("the stream has ended")
 
 
-async def test_viewers_get_event_for_new_row(folder: Path, address: str) -> None:
+async def test_viewers_get_strip_for_new_row(folder: Path, address: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
         assert stream.content_type == "text/event-stream"
-        assert (await viewer_data(stream, 0))["judged"] == 2
+        await receive_strip(stream, "<dd>3</dd>")
         async with client.get(f"{address}/events") as other:
-            assert (await viewer_data(other, 0))["judged"] == 2
+            await receive_strip(other, "<dd>3</dd>")
             write_run(folder, [row("d")])
-            for one in (stream, other):
-                now = await viewer_data(one, 3)
-                assert now["models"][0]["verdicts"] == {"AC": 2, "WA": 1} and "command" not in now
+            for viewer in (stream, other):
+                assert 'data-title="run: 4 done"' in await receive_strip(viewer, "<dd>4</dd>")
 
 
 def times(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
-async def test_interim_report_writes_nothing_into_run_folder(folder: Path, address: str) -> None:
+async def test_live_page_writes_nothing_into_run_folder(folder: Path, address: str) -> None:
     before = times(folder)
     async with aiohttp.ClientSession() as client:
-        async with client.get(f"{address}/report.html") as answer:
-            assert "Scores of 3 submissions" in await answer.text()
+        for path in ("", "/report.html"):
+            async with client.get(address + path) as answer:
+                page = await answer.text()
+                assert "Scores of 3 submissions" in page and "Leaderboard" in page
+                assert page.index('id="live"') < page.index('id="overview"')
         async with client.get(f"{address}/report/submissions.html") as answer:
             assert "All 2 submissions" in await answer.text()
         for name in ("made.json", "..%2Frun.json", "problem-x.html", "..%2f..%2fetc%2fpasswd"):
@@ -412,24 +468,61 @@ async def test_interim_report_writes_nothing_into_run_folder(folder: Path, addre
     assert times(folder) == before
 
 
-async def test_interim_report_is_rebuilt_when_run_ends(folder: Path, address: str) -> None:
-    """Until then it may be some seconds old. It contains its number of rows."""
+async def test_live_page_is_rebuilt_when_run_ends(folder: Path, address: str) -> None:
+    """Until then it may be some seconds old, and viewers are not told that there is another one."""
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
-        await viewer_data(stream, 2)
-        async with client.get(f"{address}/report.html") as answer:
-            assert answer.headers["Ioi-Eval-Rows"] == "3"
+        async with client.get(address) as answer:
+            assert "Scores of 3 submissions" in await answer.text()
         write_run(folder, [row("d")])
-        await viewer_data(stream, 3)
-        async with client.get(f"{address}/report.html") as answer:
-            assert answer.headers["Ioi-Eval-Rows"] == "3"
+        assert 'data-version="2-1-0"' in await receive_strip(stream, "<dd>4</dd>")
+        async with client.get(address) as answer:
             assert "Scores of 3 submissions" in await answer.text()
         write_progress(folder, Progress(total=10, ended=True, stopped=True))
-        async for line in stream.content:
-            if b'"ended":true' in line:
-                break
-        async with client.get(f"{address}/report.html") as answer:
-            assert answer.headers["Ioi-Eval-Rows"] == "4"
+        assert 'data-version="3-1-1"' in await receive_strip(stream, "stopped before its end")
+        async with client.get(address) as answer:
             assert "Scores of 4 submissions" in await answer.text()
+
+
+async def test_live_page_of_run_without_rows_has_strip(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "empty", [])
+    write_progress(folder, Progress(total=10, at=1.0))
+    async with (
+        serve_live_page(folder, ServerOptions(port=0)) as address,
+        aiohttp.ClientSession() as client,
+        client.get(address) as answer,
+    ):
+        page = await answer.text()
+        assert answer.status == 200 and "<dd>0 of 10</dd>" in page
+
+
+async def test_live_page_of_broken_run_says_why(folder: Path, address: str) -> None:
+    with (folder / RESULTS).open("a") as results:
+        results.write("{\n")
+    async with aiohttp.ClientSession() as client, client.get(address) as answer:
+        page = await answer.text()
+        assert "broken line" in page and 'id="live"' in page
+
+
+async def test_paced_result_is_made_again_only_for_newer_state(folder: Path) -> None:
+    def make(state: RunState) -> int:
+        made.append(state.rows)
+        return state.rows
+
+    monitor, made, paced = RunMonitor(folder), list[int](), PacedResult(make, 0.0)
+    first = monitor.poll()
+    assert [await paced.get(first), await paced.get(first)] == [3, 3] and made == [3]
+    write_run(folder, [row("d")])
+    assert await paced.get(monitor.poll()) == 4 and made == [3, 4]
+
+
+async def test_paced_result_stays_until_its_age_is_reached(folder: Path) -> None:
+    monitor, paced = RunMonitor(folder), PacedResult(lambda state: state.rows, 1000.0)
+    await paced.get(monitor.poll())
+    write_run(folder, [row("d")])
+    state = monitor.poll()
+    assert await paced.get(state) == 3 and paced.choose_state(state).rows == 3
+    write_progress(folder, Progress(ended=True))
+    assert await paced.get(monitor.poll()) == 4, "after the end it is final"
 
 
 async def test_pages_of_long_submission_list_are_served(
@@ -443,12 +536,14 @@ async def test_pages_of_long_submission_list_are_served(
                 assert "Submissions for " in page and page.count("<tr>") == 1 + 1
 
 
-async def test_live_page_policy_allows_only_its_own_script(address: str) -> None:
+async def test_live_page_policy_allows_only_its_own_scripts(address: str) -> None:
     async with aiohttp.ClientSession() as client, client.get(address) as answer:
-        policy = answer.headers["Content-Security-Policy"]
-        assert "default-src 'none'" in policy and "unsafe" not in policy
         page = await answer.text()
-    assert page.count("<script") == 1 and "http" not in page and " style=" not in page
+    [attribute] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    policy = unescape(attribute)
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "connect-src 'self'" in policy
+    assert page.count("<script") == policy.partition("script-src")[2].partition(";")[0].count("sha256-")
+    assert " style=" not in page
 
 
 @pytest.mark.parametrize("path", ["/", "/events", "/metrics", "/report.html", "/report/submissions.html"])

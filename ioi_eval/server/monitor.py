@@ -1,0 +1,252 @@
+"""The state of a run that another process writes, and counts for Prometheus."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ioi_eval.model.nesting import shallow
+from ioi_eval.model.quoting import quote_label
+from ioi_eval.model.values import Reason, Value
+from ioi_eval.reports.summary import check_run
+from ioi_eval.store.folder import FAILURES, PROGRESS, RESULTS, Activity, Progress, read_progress
+from ioi_eval.store.rows import MODEL_COLUMNS, model_of_row, shorten
+
+_READ_SIZE_BYTES = 1 << 22  # bytes of a file that are read at a time
+_WINDOW_S = 60.0  # window of the rate; longer if it has fewer than _MIN_ROWS rows
+_MIN_ROWS, _MAX_WINDOW_S = 20, 3600.0
+_SLIDE_S = 5.0  # minimum time between two updates of the rate without new rows
+_MAX_TEXT = 500  # maximum length of a string, in characters
+_HEALTHY = "healthy"
+
+
+class _Row(msgspec.Struct):
+    """The columns of a row or failure that are counted."""
+
+    key: str
+    verdict: str = ""
+    reason: Any = None  # may be a dump's column of this name
+    model: Any = None
+    model_id: Any = None
+    model_name: Any = None
+    model_kwargs: Any = None
+
+
+class ModelCounts(Value):
+    """A model's results so far."""
+
+    model: str
+    verdicts: Mapping[str, int]
+    unscored: int
+
+
+class RunState(Activity, kw_only=True):
+    """The state of a run that the live page shows. Servers that are not healthy come first."""
+
+    name: str
+    command: str  # continues the run, and retries submissions that could not be judged
+    judged: int
+    unscored: int
+    rate: float  # rows a second in the window
+    tests_rate: float  # tests a second in the window
+    left: float | None  # estimated time left, in seconds
+    last: float | None  # time of the last row, in seconds since 1970
+    models: tuple[ModelCounts, ...]
+    alive: float | None  # time of the run's last sign of life, in seconds since 1970
+
+    @property
+    def rows(self) -> int:
+        """Return the number of submissions that are done."""
+        return self.judged + self.unscored
+
+
+class _GrowingFile:
+    """Reads new lines of a growing file. `on_replaced` is called when the file was replaced."""
+
+    def __init__(self, path: Path, on_replaced: Callable[[], None]) -> None:
+        self._path, self._on_replaced = path, on_replaced
+        self._file, self._offset, self._rest = 0, 0, b""
+        self.written: float | None = None  # time of the file's last change when it was read
+
+    def has_new_data(self) -> bool:
+        """Return True if there is anything to read. An unchanged file must cost next to nothing."""
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return False
+        return (status.st_ino, status.st_size) != (self._file, self._offset)
+
+    def read_lines(self) -> Iterator[bytes]:
+        try:
+            stream = self._path.open("rb")
+        except FileNotFoundError:
+            return
+        with stream:
+            status = os.fstat(stream.fileno())
+            self.written = status.st_mtime
+            if status.st_ino != self._file or status.st_size < self._offset:
+                self._file, self._offset, self._rest = status.st_ino, 0, b""
+                self._on_replaced()
+            stream.seek(self._offset)
+            while piece := stream.read(_READ_SIZE_BYTES):
+                self._offset += len(piece)
+                *complete_lines, self._rest = (self._rest + piece).split(b"\n")
+                yield from complete_lines
+
+
+class RunMonitor:
+    """Reads a run's state. Each call of `poll` counts new rows."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Raise InputError if the folder has no run."""
+        self._folder, self._clock = folder, clock
+        command = check_run(folder).settings.get("command")
+        self._command = command if isinstance(command, str) else ""
+        self._result_file = _GrowingFile(folder / RESULTS, self._reset)
+        self._failure_file = _GrowingFile(folder / FAILURES, lambda: None)
+        self._times: deque[tuple[float, int, int]] = deque()  # time, number of rows, number of tests
+        self._failures: dict[str, str] = {}  # model by key
+        self._progress, self._progress_mtime = Progress(), 0
+        self._state: RunState | None = None
+        self._built_at = 0.0
+        self._reset()
+
+    def _reset(self) -> None:
+        self._keys = set[str]()
+        self._verdicts: dict[str, Counter[str]] = {}
+        self._times.clear()
+
+    def poll(self) -> RunState:
+        """Return the state after new rows. If nothing has changed, it is the same object as before."""
+        now = self._clock()
+        has_new_rows = self._read_rows()
+        self._times.append((now, len(self._keys), self._progress.tests))
+        self._drop_old_samples(now)
+        slide_interval = max(_SLIDE_S, (now - self._times[0][0]) / _MIN_ROWS)
+        is_slide_due = self._state is not None and self._state.rate and now >= self._built_at + slide_interval
+        if self._state is None or has_new_rows or is_slide_due:
+            self._state, self._built_at = self._build_state(), now
+        return self._state
+
+    def _read_rows(self) -> bool:
+        """Read new lines, and return True if there are any. Lines that are not rows are ignored."""
+        has_progress_changed = self._read_progress()
+        if not (self._result_file.has_new_data() or self._failure_file.has_new_data()):
+            return has_progress_changed
+        for row in _decode_rows(self._result_file):
+            if row.key not in self._keys:
+                self._keys.add(row.key)
+                outcome = row.reason if row.reason == Reason.NO_PROGRAM else row.verdict
+                self._verdicts.setdefault(_format_model(row), Counter())[outcome] += 1
+        for failure in _decode_rows(self._failure_file):
+            self._failures[failure.key] = _format_model(failure)
+        return True
+
+    def _read_progress(self) -> bool:
+        """Read progress.json, and return True if it has changed."""
+        try:
+            progress_mtime = (self._folder / PROGRESS).stat().st_mtime_ns
+        except FileNotFoundError:
+            return False
+        has_changed = progress_mtime != self._progress_mtime
+        if has_changed:
+            self._progress, self._progress_mtime = read_progress(self._folder) or Progress(), progress_mtime
+        return has_changed
+
+    def _build_state(self) -> RunState:
+        unscored = Counter(model for key, model in self._failures.items() if key not in self._keys)
+        progress = self._progress
+        judged, total = len(self._keys), progress.total
+        (first_time, first_rows, first_tests), (last_time, last_rows, last_tests) = (
+            self._times[0],
+            self._times[-1],
+        )
+        seconds = last_time - first_time
+        rate, tests_rate = (
+            max(0, number) / seconds if seconds > 0 else 0.0
+            for number in (last_rows - first_rows, last_tests - first_tests)
+        )
+        waiting = None if total is None else max(0, total - judged - unscored.total())
+        activity = {name: getattr(progress, name) for name in Activity.__struct_fields__}
+        activity["standings"] = tuple(
+            sorted(progress.standings, key=lambda standing: standing.state == _HEALTHY)
+        )
+        return RunState(
+            **activity,
+            name=self._folder.resolve().name,
+            command=self._command,
+            judged=judged,
+            unscored=unscored.total(),
+            rate=rate,
+            tests_rate=tests_rate,
+            left=waiting / rate if waiting is not None and rate and not progress.ended else None,
+            last=self._result_file.written if judged else None,
+            models=tuple(
+                ModelCounts(model=name, verdicts=dict(self._verdicts.get(name, {})), unscored=unscored[name])
+                for name in sorted(self._verdicts.keys() | unscored.keys())
+            ),
+            alive=progress.at,
+        )
+
+    def _drop_old_samples(self, now: float) -> None:
+        """Drop measurements before the window: the last minute, or longer if there were few rows."""
+        times, row_count = self._times, self._times[-1][1]
+        while len(times) > 1:
+            age, has_enough_rows = now - times[0][0], row_count - times[1][1] >= _MIN_ROWS
+            if age <= _WINDOW_S or (age <= _MAX_WINDOW_S and not has_enough_rows):
+                return
+            times.popleft()
+
+
+def _decode_rows(file: _GrowingFile) -> Iterator[_Row]:
+    decoder = msgspec.json.Decoder(_Row)
+    for line in file.read_lines():
+        try:
+            yield decoder.decode(shallow(line))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+
+
+def _format_model(row: _Row) -> str:
+    columns = {name: getattr(row, name) for name in (*MODEL_COLUMNS, "model_kwargs")}
+    return shorten(model_of_row(columns), _MAX_TEXT)
+
+
+def format_prometheus(state: RunState) -> str:
+    """Return the state in Prometheus' text format."""
+    lines = ["# TYPE ioi_eval_run_submissions gauge"]
+    for model in state.models:
+        counts = {**model.verdicts, "unscored": model.unscored}
+        lines += [
+            f"ioi_eval_run_submissions{{model={quote_label(model.model)},verdict={quote_label(verdict)}}} "
+            f"{number}"
+            for verdict, number in counts.items()
+        ]
+    gauges = {
+        "expected": state.total,
+        "rate": state.rate,
+        "tests_rate": state.tests_rate,
+        "seconds_left": state.left,
+        "seconds_since_row": None if state.last is None else max(0.0, time.time() - state.last),
+        "ended": int(state.ended),
+        "under_way": state.under_way,
+        "building": state.building,
+        "builds_waiting": state.builds_waiting,
+        "servers": state.servers,
+        "slots": state.slots,
+    }
+    for name, value in gauges.items():
+        if value is not None:
+            lines += [f"# TYPE ioi_eval_run_{name} gauge", f"ioi_eval_run_{name} {value:g}"]
+    for name in ("up", "slots", "busy", "rate", "errors") if state.standings else ():
+        lines.append(f"# TYPE ioi_eval_run_server_{name} gauge")
+        for server in state.standings:
+            server_value = int(server.state == _HEALTHY) if name == "up" else getattr(server, name)
+            lines.append(f"ioi_eval_run_server_{name}{{server={quote_label(server.url)}}} {server_value}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,199 @@
+"""The live strip above a run's report: progress, what is being judged now, servers, how to go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ioi_eval.model.values import STATUS_ORDER
+from ioi_eval.reports.document import NOTHING, Cell, Section, TableBlock, counted, rows_of, visible
+from ioi_eval.reports.plots import WIDE, draw_columns, make_figure
+from ioi_eval.rules.verdicts import ENDINGS
+from ioi_eval.server.monitor import RunState
+from ioi_eval.store.folder import Timeline
+
+if TYPE_CHECKING:
+    import jinja2
+
+_MAX_SILENCE_S = 60  # a run writes every 10 seconds that it is alive
+_DAY_S = 86400
+_COLOURED = frozenset({*STATUS_ORDER, "unscored"})
+_STEPS = {"build": "build", "tests": "tests", "waits": "waits for an equal program"}
+_SERVER_STATES = {
+    "healthy": "works",
+    "on trial": "on trial",
+    "gone": "left",
+    "down": "lost",
+    "new": "joins",
+}
+
+
+def strip_html(
+    state: RunState, pages: Iterable[str], version: str, clock: Callable[[], float] = time.time
+) -> str:
+    """Return the strip. live.js replaces what differs from the strip that a page has.
+
+    Args:
+        state: The run's state.
+        pages: Names of plugins' pages.
+        version: Names the report that the server would send now.
+        clock: Returns the seconds since 1970.
+    """
+    now = clock()
+    return _template().render(
+        run=state,
+        version=version,
+        pages=[*pages, "metrics"],
+        condition=_condition_text(state, now),
+        age=_age_text(state, now),
+        tiles=list(_tiles(state)),
+        tables=list(_tables(state, now)),
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent, encoding="utf-8"),
+        finalize=lambda value: visible(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+    )
+    environment.globals["rows"] = rows_of
+    return environment.get_template("live.html.j2")
+
+
+def span_text(seconds: float) -> str:
+    """Return a duration in whole seconds, in minutes or in hours."""
+    if seconds < 90:
+        return f"{max(0, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _condition_text(state: RunState, now: float) -> str:
+    if state.stopped:
+        return "The run was stopped before its end."
+    if state.ended:
+        return "The run has ended."
+    silence_s = 0.0 if state.alive is None else now - state.alive
+    if silence_s > _MAX_SILENCE_S:
+        return f"No sign of the run for {span_text(silence_s)}: it was interrupted, or its machine is."
+    return "Running."
+
+
+def _age_text(state: RunState, now: float) -> str:
+    """Return when the last result came; empty after the end of the run."""
+    if state.ended:
+        return ""
+    return "No result yet." if state.last is None else f"Last result {span_text(now - state.last)} ago."
+
+
+def _tiles(state: RunState) -> Iterator[tuple[str, str]]:
+    """Yield names and values of the numbers that stand out."""
+    yield "Done", f"{state.rows:,}" if state.total is None else f"{state.rows:,} of {state.total:,}"
+    if not state.ended:
+        yield "A minute", _rate_text(60 * state.rate)
+        yield "Tests a second", _rate_text(state.tests_rate)
+        yield "Time left", NOTHING if state.left is None else f"about {span_text(state.left)}"
+        yield "Being judged", f"{state.under_way:,}"
+    elif state.timeline is not None and state.timeline.counts:
+        yield "A minute, on average", _rate_text(_mean_per_minute(state.timeline))
+    yield "Not judged", f"{state.unscored:,}"
+
+
+def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]]:
+    """Yield id, summary and table of the submissions in progress and of the servers, if there are any."""
+    if state.under_way:
+        summary = f"Being judged now: {counted(state.under_way, 'submission')}"
+        if state.building:
+            waiting = f" ({state.builds_waiting:,} waiting for a slot)" if state.builds_waiting else ""
+            summary += f", {counted(state.building, 'build')}{waiting}"
+        if len(state.submissions) < state.under_way:
+            summary += f". Here are the {len(state.submissions):,} that have taken the longest"
+        heads = ["Submission", "Problem", "Step", "Where", "For"]
+        rows: list[list[Cell]] = [
+            [
+                submission.key,
+                submission.problem,
+                _STEPS.get(submission.step, submission.step),
+                submission.where or (NOTHING if submission.step == "waits" else "waits for a slot"),
+                span_text(now - submission.since),
+            ]
+            for submission in state.submissions
+        ]
+        yield "now", summary, TableBlock(heads=heads, rows=rows, align="llllr")
+    if state.standings or state.unreachable:
+        works = sum(server.state == "healthy" for server in state.standings)
+        summary = f"Servers: {works:,} of {len(state.standings) + len(state.unreachable):,} work"
+        heads = ["Server", "State", "Since", "Busy", "Slots", "Jobs a second", "Errors", "Last error"]
+        rows = [
+            [
+                server.url,
+                _SERVER_STATES.get(server.state, server.state),
+                NOTHING if server.since is None else _clock_text(server.since, "%H:%M:%S"),
+                f"{server.busy:,}",
+                f"{server.slots:,}",
+                f"{server.rate:.2f}",
+                f"{server.errors:,}",
+                server.why or NOTHING,
+            ]
+            for server in state.standings
+        ]
+        rows += [[NOTHING, "not reached", *[NOTHING] * 5, reason] for reason in state.unreachable]
+        yield "servers", summary, TableBlock(heads=heads, rows=rows, align="lllrrrrl")
+
+
+# --- results over time -------------------------------------------------------------------------------
+
+
+def timeline_section(timeline: Timeline | None) -> Section | None:
+    """Return a figure of the results of a run's last call over time; None if there are none."""
+    if timeline is None or not any(timeline.counts):
+        return None
+    present = {ending for counts in timeline.counts for ending in counts}
+    endings = [ending for ending in ENDINGS if ending in present] + sorted(present - set(ENDINGS))
+    styles = [f"v-{ending.lower()}" if ending in _COLOURED else "v-none" for ending in endings]
+    duration_s = timeline.step * len(timeline.counts)
+    label_format = "%H:%M" if duration_s < _DAY_S else "%b %d, %H:%M"
+    steps = [
+        (
+            _clock_text(timeline.begin + timeline.step * index, label_format),
+            [counts.get(ending, 0) for ending in endings],
+        )
+        for index, counts in enumerate(timeline.counts)
+    ]
+    max_per_minute = 60 / timeline.step * max(sum(counts) for _, counts in steps)
+    title = f"Results of this call, in steps of {span_text(timeline.step)}"
+    return Section(
+        title="Results per minute",
+        text=[f"{_rate_text(_mean_per_minute(timeline))} on average, at most {_rate_text(max_per_minute)}."],
+        figures=[
+            make_figure(
+                title,
+                draw_columns(title, steps, styles, list(zip(endings, styles, strict=True)), WIDE),
+                ["time", *endings],
+                ([label, *counts] for label, counts in steps),
+            )
+        ],
+        is_whole=True,
+    )
+
+
+def _rate_text(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:,.1f}"
+
+
+def _mean_per_minute(timeline: Timeline) -> float:
+    results = sum(sum(counts.values()) for counts in timeline.counts)
+    return 60 * results / (len(timeline.counts) * timeline.step)
+
+
+def _clock_text(seconds: float, label_format: str) -> str:
+    return time.strftime(label_format, time.localtime(seconds))

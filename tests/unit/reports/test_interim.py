@@ -1,0 +1,107 @@
+"""The report page of a run in progress: reading only new rows gives the page of all rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from run_samples import SUM, result, submission, write_run
+from support.runs import failure_row, recorded_rows, result_row
+
+from ioi_eval.errors import JudgeFailure
+from ioi_eval.models import Verdict
+from ioi_eval.reports import interim
+from ioi_eval.reports.document import LiveBlock, Section
+from ioi_eval.reports.interim import InterimReport
+from ioi_eval.reports.records import WITH_FEEDBACK
+from ioi_eval.store.folder import FAILURES, RESULTS, RUN
+
+LIVE = LiveBlock(html='<section id="live"></section>', script="begin();")
+
+
+def page_of(report: InterimReport) -> str:
+    return report.html(LIVE, Section(title="Over time"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a run of 200 rows. The file `later` has one more."""
+    folder = recorded_rows(tmp_path / "run")
+    rows = (folder / RESULTS).read_bytes().splitlines(keepends=True)
+    (folder / RESULTS).write_bytes(b"".join(rows[:200]))
+    (folder / "later").write_bytes(rows[200])
+    return folder
+
+
+def test_page_of_growing_run_is_page_of_all_rows(folder: Path) -> None:
+    rows = (folder / RESULTS).read_bytes()
+    lost = failure_row(submission("lost", row={"model": "m"}), JudgeFailure("no server answers"))
+    (folder / FAILURES).write_text(json.dumps(lost) + "\n")
+    (folder / RESULTS).unlink()
+    report = InterimReport(folder)
+    assert "Leaderboard" in page_of(report), "of the submission that could not be judged"
+    (folder / RESULTS).touch()
+    for end in (0, 1, 30_000, 30_001, len(rows) // 2, len(rows)):  # most of them within a line
+        with (folder / RESULTS).open("r+b") as stream:
+            stream.write(rows[:end])
+        assert page_of(report) == page_of(InterimReport(folder)), end
+
+
+def test_only_new_rows_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report, read = InterimReport(folder), list[int]()
+    count_row = interim.RowPass._count_row
+    monkeypatch.setattr(
+        interim.RowPass, "_count_row", lambda self, *row: (read.append(1), count_row(self, *row))[1]
+    )
+    page_of(report)
+    assert len(read) == 200
+    with (folder / RESULTS).open("ab") as stream:
+        stream.write((folder / "later").read_bytes())
+    page_of(report)
+    assert len(read) == 201
+
+
+def test_failure_that_has_result_since_is_not_unscored(tmp_path: Path) -> None:
+    one = submission("one")
+    row = result_row(one, SUM, result(one, {"1-a": Verdict.AC}))
+    folder = write_run(tmp_path / "run", [row])
+    report = InterimReport(folder)
+    page_of(report)
+    write_run(folder, [], [failure_row(one, JudgeFailure("it broke"))])
+    assert "1 could not be judged" not in page_of(report)
+
+
+def test_replaced_rows_are_counted_again(folder: Path) -> None:
+    report = InterimReport(folder)
+    page_of(report)
+    rows = (folder / RESULTS).read_bytes().splitlines(keepends=True)
+    other = folder / "other"
+    other.write_bytes(b"".join(rows[:150]))
+    other.rename(folder / RESULTS)
+    assert page_of(report) == page_of(InterimReport(folder))
+
+
+def test_run_with_feedback_is_counted_from_its_first_row(folder: Path) -> None:
+    info = json.loads((folder / RUN).read_text())
+    info["fingerprint"]["options"][WITH_FEEDBACK] = True
+    (folder / RUN).write_text(json.dumps(info))
+    report = InterimReport(folder)
+    assert page_of(report) == page_of(report) == page_of(InterimReport(folder))
+
+
+def test_duplicate_key_is_named_on_the_page(folder: Path) -> None:
+    report = InterimReport(folder)
+    page_of(report)
+    first = (folder / RESULTS).read_bytes().splitlines(keepends=True)[0]
+    with (folder / RESULTS).open("ab") as stream:
+        stream.write(first)
+    page = page_of(report)
+    assert "duplicate key" in page and 'id="live"' in page
+
+
+def test_strip_and_progress_stand_around_the_leaderboard(folder: Path) -> None:
+    page = page_of(InterimReport(folder))
+    places = [page.index(text) for text in ('id="live"', ">Leaderboard<", ">Over time<", ">pass@k<")]
+    assert places == sorted(places)
+    assert "make the report again" not in page
