@@ -178,7 +178,7 @@ class BenchmarkOptions(Value):
         Count | None,  # after the other filters, independent of the order of the rows
         CliOption(metavar="N", help="Only N of the selected problems."),
     ] = None
-    seed: Annotated[int, CliOption(metavar="S", help="Seed of the sample.")] = 0
+    seed: Annotated[int, CliOption(metavar="S", help="Seed of the sample.", file_only=True)] = 0
     data_dir: Annotated[
         str,
         CliOption(
@@ -201,7 +201,9 @@ class BenchmarkOptions(Value):
             file_only=True,
         ),
     ] = ""
-    split: Annotated[str, CliOption(metavar="NAME", help="The dataset's split, or several as a+b.")] = ""
+    split: Annotated[
+        str, CliOption(metavar="NAME", help="The dataset's split, or several as a+b.", file_only=True)
+    ] = ""
     revision: Annotated[
         str, CliOption(metavar="REV", help="The dataset's revision on the hub.", file_only=True)
     ] = ""

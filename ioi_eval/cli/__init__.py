@@ -169,7 +169,7 @@ class Command(TyperCommand):
             return super().parse_args(ctx, args)
 
     def _refuse_file_only(self, args: Sequence[str]) -> None:
-        """Raise InputError if the command line has an option that is only a key of `ioi-eval.toml`."""
+        """Raise InputError for an option that the command has only as a key of `ioi-eval.toml`."""
         options = {
             flag: parameter
             for parameter in self.params
@@ -185,7 +185,7 @@ class Command(TyperCommand):
                     value = _format_toml_value(value if equals else next_word)
                 line = f"{_find_long_name(option)[2:]} = {value}"
                 remedy = f"Write it into {console.SETTINGS_FILE} in this folder: {line}"
-                raise InputError("is not an option of commands", field=flag, remedy=remedy)
+                raise InputError(f"is not an option of `ioi-eval {self.name}`", field=flag, remedy=remedy)
 
     def invoke(self, ctx: Any) -> Any:
         with _log_errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):

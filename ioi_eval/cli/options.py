@@ -64,6 +64,7 @@ AllowSuspicious = Annotated[
         "--allow-suspicious",
         help="Exit with 0 even if the results are hardly plausible.",
         rich_help_panel="Output",
+        hidden=True,
     ),
 ]
 

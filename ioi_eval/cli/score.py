@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from ioi_eval.benchmarks import find_benchmark
+from ioi_eval.benchmarks import BenchmarkOptions, find_benchmark
 from ioi_eval.benchmarks.dumps import dumps_from_stdin, guess_benchmark
 from ioi_eval.benchmarks.exports import check_results_path, publish, write_results
 from ioi_eval.cli import console
@@ -22,8 +22,6 @@ from ioi_eval.cli.options import (
     Engine,
     Output,
     OutputOptions,
-    ProblemOptions,
-    References,
     RunningOptions,
     ScoredRows,
     TimingOptions,
@@ -130,6 +128,10 @@ _EXAMPLES = """
 """
 
 
+# Fields that are options of `validate`, but only keys of ioi-eval.toml here.
+_FILE_ONLY = {name: {"file_only": True} for name in ("checker", "memory_limit", "most")}
+
+
 @command(_EXAMPLES)
 def score(
     dumps: Annotated[
@@ -145,7 +147,7 @@ def score(
         str | None,
         problems_option(show_default="the benchmark that ids and columns tell"),
     ] = None,
-    problems: ProblemOptions,
+    problems: Annotated[BenchmarkOptions, OptionGroup("Problems", without=("first",), changes=_FILE_ONLY)],
     trust: Annotated[
         Path | None,
         typer.Option(
@@ -155,7 +157,9 @@ def score(
         ),
     ] = None,
     validate_references: ValidateReferences = False,
-    references: References,
+    references: Annotated[
+        dict[str, Any], OptionGroup("Problems", fields_of=ReferenceOptions, changes=_FILE_ONLY)
+    ],
     selection: Annotated[Selection, OptionGroup("Input", only=("limit", "keys", "shard"))],
     rows: ScoredRows,
     timing: TimingOptions,

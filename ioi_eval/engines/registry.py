@@ -60,7 +60,10 @@ class EngineChoice(Value):
     ] = False
     job: Annotated[
         JobShape,
-        CliOption(help="Tests in a job. batched: many; classic: one; auto: as many as the server supports."),
+        CliOption(
+            help="Tests in a job. batched: many; classic: one; auto: as many as the server supports.",
+            file_only=True,
+        ),
     ] = "auto"
     token: Annotated[
         Secret,

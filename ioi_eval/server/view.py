@@ -54,29 +54,22 @@ class PacedResult(Generic[_Result]):
         """`make` runs in a thread."""
         self._make, self._min_age_s = make, min_age_s
         self._lock, self._stale_at = asyncio.Lock(), 0.0
-        self._state: RunState | None = None
-        self._result: _Result | None = None
-
-    def choose_state(self, current: RunState) -> RunState:
-        """Return the state of the result that `get` would return now.
-
-        After the end of the run the result is made again at once, because it is final then.
-        """
-        if self._state is None or version_of(current) == version_of(self._state):
-            return current
-        return current if current.ended or time.monotonic() >= self._stale_at else self._state
+        self.latest: tuple[RunState, _Result] | None = None  # the last result, and its state
 
     async def get(self, current: RunState) -> _Result:
         """Return the result for this state, or for an earlier one if it is too early for another result."""
         async with self._lock:
-            state = self.choose_state(current)
-            if self._state is None or version_of(state) != version_of(self._state):
+            if self.latest is None or self._is_outdated(self.latest[0], current):
                 cpu_start = time.process_time()
-                self._result, self._state = await asyncio.to_thread(self._make, state), state
+                self.latest = current, await asyncio.to_thread(self._make, current)
                 pause_s = _PAUSE_FACTOR * (time.process_time() - cpu_start)
                 self._stale_at = time.monotonic() + max(self._min_age_s, pause_s)
-            assert self._result is not None
-            return self._result
+            return self.latest[1]
+
+    def _is_outdated(self, state: RunState, current: RunState) -> bool:
+        # After the end of the run the result is made again at once, because it is final then.
+        is_due = current.ended or time.monotonic() >= self._stale_at
+        return is_due and version_of(current) != version_of(state)
 
 
 def version_of(state: RunState) -> str:
@@ -95,6 +88,8 @@ class LivePage:
         self._state: RunState | None = None
         self._is_read = asyncio.Event()
         self._strip, self._strip_key = b"", (0.0, "")
+        self._viewer_count = 0
+        self._page_task: asyncio.Task[str] | None = None
         self._script = Path(__file__).with_name("live.js").read_text("utf-8")
         self._plugin_pages = {
             name: page
@@ -152,8 +147,15 @@ class LivePage:
     # --- what there is to see ---
 
     async def _send_page(self, request: web.Request) -> web.Response:
-        """Return the report so far, with the strip above it."""
-        page = await self._page.get(await self._wait_for_state())
+        """Return the report so far, with the strip above it.
+
+        If there are other viewers, a page that they make necessary is not waited for.
+        """
+        state = await self._wait_for_state()
+        if self._viewer_count and self._page.latest is not None:
+            page = self._page.latest[1]
+        else:
+            page = await self._page.get(state)
         return web.Response(text=page, content_type="text/html")
 
     def _make_page(self, state: RunState) -> str:
@@ -166,18 +168,25 @@ class LivePage:
         reply = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_HEADERS})
         await reply.prepare(request)
         sent_strip, sent_at = b"", 0.0
-        with contextlib.suppress(ConnectionError):
+        self._viewer_count += 1
+        try:
             while True:
-                strip, now = self._make_strip(await self._wait_for_state()), time.monotonic()
+                state, now = await self._wait_for_state(), time.monotonic()
+                if self._page_task is None or self._page_task.done():
+                    self._page_task = asyncio.create_task(self._page.get(state))
+                strip = self._make_strip(state)
                 if strip != sent_strip or now >= sent_at + _KEEPALIVE_S:
                     await reply.write((b":" if strip == sent_strip else b"data: " + strip) + b"\n\n")
                     sent_strip, sent_at = strip, now
                 await asyncio.sleep(_POLL_INTERVAL_S)
-        return reply
+        except ConnectionError:
+            return reply
+        finally:
+            self._viewer_count -= 1
 
     def _make_strip(self, state: RunState) -> bytes:
         """Return the strip as JSON. All viewers share it for a second."""
-        version = version_of(self._page.choose_state(state))
+        version = version_of(state if self._page.latest is None else self._page.latest[0])
         key = (time.monotonic() // _POLL_INTERVAL_S, version)
         if key != self._strip_key:
             strip = strip_html(state, self._plugin_pages, version)

@@ -263,7 +263,8 @@ def test_suspicious_results_of_attempts_exit_with_code_4(cli: CommandLine, tmp_p
         asked = ("run", "--problems", rows, "-m", "otter", "--base-url", server.url, "--turns", "2")
         first = cli(*asked, "--packages", "none", "--out", "run")
         assert first.returncode == 4 and "can hardly be true" in first.stdout, first.stderr
-        assert cli(*asked, "--packages", "none", "--out", "run", "--allow-suspicious").returncode == 0
+        (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
+        assert cli(*asked, "--packages", "none", "--out", "run").returncode == 0
     assert len(server.asked) == 20
 
 

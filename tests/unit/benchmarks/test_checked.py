@@ -142,4 +142,5 @@ def test_aethercode_row_without_tests_is_unusable(home: Path) -> None:
 
 def test_problems_command_lists_aethercode_and_code_contests_plus(cli: CommandLine, home: Path) -> None:
     assert "60173" in listed(cli, home, "aethercode", [aethercode()], "--tag", "icpc east asia regionals")
-    assert "1575_A" in listed(cli, home, "code_contests_plus", [contests_plus()], "--split", "test")
+    (cli.folder / "ioi-eval.toml").write_text('split = "test"')
+    assert "1575_A" in listed(cli, home, "code_contests_plus", [contests_plus()])

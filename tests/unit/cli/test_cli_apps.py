@@ -86,20 +86,24 @@ def test_checker_option_of_score_command_changes_output_comparison(cli: CommandL
     called = {"uuid": "called", "problem_id": 103, "code": "def add(xs): return sum(xs)"}
     dump = write_dump(tmp_path / "dump.jsonl", [as_floats, called])
     command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--packages", "none")
+    settings = cli.folder / "ioi-eval.toml"
     for options, resolved, checker in (
-        ((), False, "stripped"),
-        (("--checker", "apps"), True, "apps"),
-        (("--checker", "float-lines"), True, "float-lines"),
+        ("", False, "stripped"),
+        ('checker = "apps"', True, "apps"),
+        ('checker = "float-lines"', True, "float-lines"),
     ):
-        done = cli(*command, *options, "--out", checker)
+        settings.write_text(options)
+        done = cli(*command, "--out", checker)
         assert done.returncode == 0, done.stderr
         found = results(tmp_path / checker)
         assert {key: row["resolved"] for key, row in found.items()} == {"floats": resolved, "called": True}
         assert [found[key]["checker"] for key in ("floats", "called")] == [checker, "json-wrapped"]
+    settings.unlink()
     other = cli(*command, "--out", "float-lines")
     assert (other.returncode, "judged again" in other.stderr) == (0, True)
     assert results(tmp_path / "float-lines")["floats"]["resolved"] is False
-    wrong = cli(*command, "--checker", "float")
+    settings.write_text('checker = "float"')
+    wrong = cli(*command)
     assert wrong.returncode == 2 and "no such comparison: 'float'" in wrong.stderr
     assert "There are white-diff, stripped," in wrong.stderr
 

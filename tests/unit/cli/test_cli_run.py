@@ -335,7 +335,8 @@ def test_instance_ids_distinguish_years(cli: CommandLine) -> None:
         header = json.loads((package / "problem.json").read_text())
         (package / "problem.json").write_text(json.dumps({**header, "code": "add", "year": year}))
         (package / "statement.md").write_text("Add two numbers.")
-    done = cli("run", "-b", "problems", "--command", "true", "--out", "run", "--allow-suspicious")
+    (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
+    done = cli("run", "-b", "problems", "--command", "true", "--out", "run")
     assert done.returncode == 0, done.stderr
     names = [one["instance_id"] for one in instances(cli.folder / "run")]
     assert names == sorted({row["problem_id"] for row in results(cli.folder / "run").values()})

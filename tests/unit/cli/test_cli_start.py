@@ -212,7 +212,7 @@ def test_bash_completes_command_names(shared_cache: Path) -> None:
         ("score d.jsonl --time-", "--time-limit --time-factor"),
         ("run --feedback f", "full"),
         ("new --type in", "interactive"),
-        ("score --checker s", "stripped stripped-lines"),
+        ("judge a.txt --checker s", "stripped stripped-lines"),
         ("validate p --checker=ap", "apps"),
         pytest.param("score --engine e", "embedded e2b", marks=needs_plugin("rented")),
         ("score --problems code_contests_", "code_contests_o code_contests_plus"),

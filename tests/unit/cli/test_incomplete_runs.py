@@ -78,7 +78,8 @@ def test_killed_run_is_incomplete_until_it_is_resumed(cli: CommandLine, asked: t
     for name, table in (("report.md", "| Model"), ("report.html", "<table")):
         text = (cli.folder / "run" / name).read_text()
         assert 0 < text.index(warning) < text.index(table)
-    quiet = cli("report", "run", "--json", "--allow-suspicious")
+    (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
+    quiet = cli("report", "run", "--json")
     assert (quiet.returncode, warning in quiet.stderr) == (3, True)
     assert json.loads(quiet.stdout)["run"]["complete"] is False
 

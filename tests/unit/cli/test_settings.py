@@ -30,6 +30,10 @@ def test_settings_file_gives_options_absent_from_command_line(cli: CommandLine, 
         (("--no-share",), "share = false"),
         (("--same-compiler",), "same-compiler = true"),
         (("--revision",), 'revision = "..."'),
+        (("--checker", "apps"), 'checker = "apps"'),
+        (("--references=5",), "references = 5"),
+        (("--memory-limit=64",), "memory-limit = 64"),
+        (("--allow-suspicious",), "allow-suspicious = true"),
     ],
 )
 def test_settings_file_key_is_refused_as_option(cli: CommandLine, typed: tuple[str, ...], line: str) -> None:
@@ -37,7 +41,7 @@ def test_settings_file_key_is_refused_as_option(cli: CommandLine, typed: tuple[s
     refused = cli("score", "d.jsonl", "--problems", "p", *typed)
     assert refused.returncode == 2
     assert refused.stderr == (
-        f"error: {typed[0].partition('=')[0]}: is not an option of commands."
+        f"error: {typed[0].partition('=')[0]}: is not an option of `ioi-eval score`."
         f" Write it into ioi-eval.toml in this folder: {line}\n"
     )
 
@@ -54,6 +58,13 @@ def test_settings_keys_are_documented() -> None:
         for option in load_command(name).params:
             if getattr(option, "hidden", False):
                 assert f"| `{max(option.opts, key=len)[2:]}` |" in page
+
+
+@pytest.mark.parametrize("command", ["judge", "problems"])
+def test_option_of_other_commands_is_only_key_of_score(cli: CommandLine, command: str) -> None:
+    assert "--checker" in cli(command, "--help-all").stdout
+    shown = cli("score", "--help-all").stdout
+    assert "--checker" not in shown and "checker" in shown
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,8 @@ def test_suspicious_report_exits_with_4(cli: CommandLine) -> None:
     assert compared.count("can hardly be true") == 2
     quiet = cli("report", "one", "--json")
     assert (quiet.returncode, "can hardly be true" in quiet.stderr) == (4, True)
-    allowed = cli("report", "one", "fine", "--allow-suspicious")
+    (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
+    allowed = cli("report", "one", "fine")
     assert (allowed.returncode, "can hardly be true" in allowed.stdout) == (0, True)
     assert cli("report", "fine").returncode == 0
 
@@ -232,7 +233,9 @@ def test_suspicious_run_in_wrong_language_exits_with_4(cli: CommandLine, problem
     assert "then set `--language NAME`" in said
     again = cli(*asked)
     assert (again.returncode, "Nothing new to do" in again.stdout) == (4, True)
-    assert cli(*asked, "--allow-suspicious").returncode == 0
+    (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
+    assert cli(*asked).returncode == 0
+    (cli.folder / "ioi-eval.toml").unlink()
     assert cli(*asked, "--quiet").returncode == 4
     write_dump(dump, [*written, row("nobody", "x", problem_id="nothing")])
     worse = cli(*asked, "--skip-bad-rows")

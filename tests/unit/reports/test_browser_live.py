@@ -94,21 +94,17 @@ def failing(tmp_path: Path) -> Path:
     return folder
 
 
+def wait_until(browser: Any, condition: str) -> None:
+    """Wait until a condition in JavaScript holds, also on a page that is loaded again meanwhile."""
+    while not browser.execute_script(f"return Boolean({condition})"):
+        time.sleep(0.05)
+
+
 def wait_for(browser: Any, rows: int) -> None:
-    browser.execute_async_script(
-        "const [wanted, done] = arguments;"
-        "const wait = () => (document.title.endsWith(wanted) ? done() : setTimeout(wait, 50)); wait();",
-        f": {rows} done",
-    )
+    wait_until(browser, f"document.title.endsWith(': {rows} done')")
 
 
-WAIT = """
-    const [condition, done] = arguments;
-    const holds = new Function(`return ${condition}`);
-    const wait = () => (holds() ? done(true) : setTimeout(wait, 50));
-    wait();
-"""
-UPDATED = "document.querySelector('#overview table[data-kind=leaderboard]')?.textContent.includes(%r)"
+UPDATED = "document.querySelector('[data-kind=leaderboard]')?.textContent.includes(%r)"
 
 
 def open_folds(browser: Any) -> None:
@@ -124,7 +120,7 @@ def test_live_page_shows_new_rows(tmp_path: Path, browser: Any) -> None:
         assert HOSTILE[0] in find(browser, "[data-kind=leaderboard]").text
         write_run(folder, [next(read_rows(folder)) | {"key": "new", "model": "a new model"}])
         wait_for(browser, 19)
-        browser.execute_async_script(WAIT, UPDATED % "a new model")
+        wait_until(browser, UPDATED % "a new model")
         assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
         assert violations(browser) == []
         browser.get(f"{address}/report/submissions.html")
@@ -145,11 +141,11 @@ def test_live_page_leaves_reader_alone(tmp_path: Path, browser: Any) -> None:
         find(browser, "[data-kind=leaderboard] th.number button").click()
         write_run(folder, [next(read_rows(folder)) | {"key": "new", "model": "a new model"}])
         wait_for(browser, 19)
-        browser.execute_async_script(WAIT, "!document.querySelector('#update').hidden")
+        wait_until(browser, "!document.querySelector('#update').hidden")
         time.sleep(6)
         assert "a new model" not in find(browser, "[data-kind=leaderboard]").text
         find(browser, "#update").click()
-        browser.execute_async_script(WAIT, UPDATED % "a new model")
+        wait_until(browser, UPDATED % "a new model")
         assert find(browser, "#live-now").get_attribute("open")
         assert browser.current_url.endswith("#overview;language=c%2B%2B")
         browser.get("about:blank")
@@ -175,23 +171,17 @@ def test_live_page_follows_running_score_command(tmp_path: Path, shared_cache: P
             slow = (
                 "[...document.querySelectorAll('#live-now tr')].find((one) => /slow/.test(one.textContent))"
             )
-            browser.execute_async_script(
-                WAIT, f"{slow}?.cells[3].textContent.startsWith('this machine, slot')"
-            )
+            wait_until(browser, f"{slow}?.cells[3].textContent.startsWith('this machine, slot')")
             assert find(browser, "#state").text == "Running."
             assert "Being judged" in find(browser, ".tiles").text
-            browser.execute_async_script(WAIT, "document.querySelectorAll('figure rect[class=v-ce]').length")
+            wait_until(browser, "document.querySelectorAll('figure rect[class=v-ce]').length")
             assert HOSTILE[0] in find(browser, "[data-kind=leaderboard]").text
             assert violations(browser) == []
-            browser.execute_async_script(
-                WAIT, "document.querySelector('#state').textContent === 'The run has ended.'"
-            )
+            wait_until(browser, "document.querySelector('#state').textContent === 'The run has ended.'")
             tiles = find(browser, ".tiles").text
             assert "on average" in tiles and "Being judged" not in tiles and "Time left" not in tiles
             assert not browser.find_elements("css selector", "#live-now")
-            browser.execute_async_script(
-                WAIT, "document.querySelector('.about')?.textContent.includes('complete')"
-            )
+            wait_until(browser, "document.querySelector('.about')?.textContent.includes('complete')")
             assert find(browser, "#problems").get_attribute("hidden") is not None
             browser.get("about:blank")
     finally:
