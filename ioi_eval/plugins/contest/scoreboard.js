@@ -112,7 +112,4 @@ const clock = (seconds) => {
   return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
 };
 
-for (const table of document.querySelectorAll("#scoreboard table")) {
-  if (table.dataset.script) new Replay(table);
-  addEventListener("beforeprint", () => listings.get(table).show(Infinity)); // all rows on paper
-}
+for (const table of document.querySelectorAll("#scoreboard table")) if (table.dataset.script) new Replay(table);

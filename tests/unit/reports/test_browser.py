@@ -24,7 +24,7 @@ from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import named, summary, write_comparison, write_reports
-from ioi_eval.reports.document import ALL, problem_page, visible
+from ioi_eval.reports.document import ALL, Document, Section, TableBlock, html, problem_page, visible
 from ioi_eval.reports.headline import difference_sentence
 from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import Ranking, compute_mean_difference
@@ -511,3 +511,36 @@ def test_golden_image_comparison_detects_differences(browser: Any) -> None:
     assert golden_images.unlike(browser, one, one) == 0
     assert golden_images.unlike(browser, one, dark) > 0.5
     assert golden_images.unlike(browser, one, problem) == 1
+
+
+def test_printed_matrix_has_all_rows_and_columns(tmp_path: Path, browser: Any) -> None:
+    """On a page across, whose text is 1,045 pixels wide."""
+    models = [f"somebody/Instruct-{number}B-v{number}" for number in range(30)]
+    rows = [[f"problem-{number}", "100", *["100"] * len(models)] for number in range(250)]
+    table = TableBlock(heads=["Problem", "of", *models], rows=rows, kind="problems")
+    page = tmp_path / "page.html"
+    page.write_text(html(Document(title="Many", sections=[Section(title="Problems", table=table)])))
+    browser.set_window_size(1045, 900)
+    browser.get(page.as_uri())
+    assert len(column(browser, 0)) == 200
+    media(browser, "print")
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert len(column(browser, 0)) == 250
+    assert browser.execute_script("return document.querySelector('table').scrollWidth") <= 1045 - 45
+
+
+def test_leaderboard_of_many_points_fits_on_screen_and_paper(tmp_path: Path, browser: Any) -> None:
+    rows = []
+    for number in range(30):
+        of = problem(f"p{number}")
+        for model in ("deepseek-ai/Reasoner-33B-v2", "meta-llama/Llama-3.3-70B-Instruct"):
+            one = submission(f"{model} {of.id}", problem_id=of.id, row={"model": model})
+            wrong = {"1-a": Verdict.WA} if number % (3 + len(model) % 2) else {}
+            rows.append(result_row(one, of, result(one, wrong, problem=of)))
+    write_reports(write_run(tmp_path / "run", rows))
+    for width, kind in ((1400, ""), (718, "print")):
+        browser.set_window_size(width, 900)
+        media(browser, kind)
+        browser.get((tmp_path / "run" / "report.html").as_uri())
+        box = "const box = document.querySelector('[data-kind=leaderboard]').parentNode;"
+        assert browser.execute_script(f"{box} return box.scrollWidth - box.clientWidth") <= 1, kind
