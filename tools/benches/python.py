@@ -103,7 +103,7 @@ _WARM_UP = 20  # submissions of the run before the one that is measured
 async def measure_run(folder: Path, python: str, submissions: int) -> None:
     """Print the CPU time per submission of a run, without the start of the engine and the report."""
     store, code = Store(folder / "store"), PROGRAMS["usual imports"]
-    problems = Problems([stored(problem(_TESTS), folder)])
+    problems = Problems([stored(make_problem(_TESTS), folder)])
     used = dict[type, tuple[float, float]]()  # by event, CPU seconds of this process and of all
 
     async with Scorer(EmbeddedEngine(store=store, python=python), store=store) as scorer:
@@ -124,7 +124,7 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
     own_s, all_s = (end - start for start, end in zip(used[RunStarted], used[RunFinished], strict=True))
     results = (result for _, _, result in read_results(folder / "run-1"))
     tests_s = sum(test.cpu_time or 0.0 for result in results for test in result.tests)
-    loop_ms = await asyncio.to_thread(plain, folder, python, code, _TESTS)
+    loop_ms = await asyncio.to_thread(measure_plain_loop, folder, python, code, _TESTS)
     parts = {"this process": own_s, "others, without tests": all_s - own_s - tests_s, "tests": tests_s}
     texts = [f"{name} {1000 * seconds / submissions:.2f}" for name, seconds in parts.items()]
     print(f"CPU ms per submission of {_TESTS} tests, of {submissions} submissions: {', '.join(texts)}")

@@ -104,7 +104,7 @@ async def all_diagnoses(folder: Path, problem: JudgedProblem, scorer: FakeScorer
 
 async def test_slow_solution_does_not_count_as_other_output_of_the_same_test(tmp_path: Path) -> None:
     scorer = FakeScorer(TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=6.0))
-    problem = judged(failed(Verdict.TLE), failed(Verdict.WA, "1 7"))
+    problem = judged_problem(failed(Verdict.TLE), failed(Verdict.WA, "1 7"))
     diagnoses = await all_diagnoses(tmp_path, problem, scorer)
     assert [(diagnosis.fault, diagnosis.rows) for diagnosis in diagnoses] == [
         (Flaw.LIMITS, ("one/correct/0.py",)),
@@ -115,7 +115,9 @@ async def test_slow_solution_does_not_count_as_other_output_of_the_same_test(tmp
 async def test_difference_of_truncated_output_is_not_a_missing_word(tmp_path: Path) -> None:
     words = [str(number) for number in range(1000, 1400)]
     answer = " ".join(words)
-    problem = judged(failed(Verdict.WA, answer[:400]), failed(Verdict.WA, " ".join(["7", *words[1:60]])))
+    problem = judged_problem(
+        failed(Verdict.WA, answer[:400]), failed(Verdict.WA, " ".join(["7", *words[1:60]]))
+    )
     test = replace(problem.problem.tests[0], answer=Blob.of(answer))
     problem = dataclasses.replace(problem, problem=replace(problem.problem, tests=(test,)))
     runner: Any = FakeScorer()
@@ -129,14 +131,14 @@ async def test_difference_of_truncated_output_is_not_a_missing_word(tmp_path: Pa
 
 async def test_command_for_exceeded_memory_raises_no_time_limit(tmp_path: Path) -> None:
     used = TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=0.1, memory=300 << 20)
-    diagnosis = await diagnosed(tmp_path, judged(failed(Verdict.MLE)), FakeScorer(used))
+    diagnosis = await diagnosed(tmp_path, judged_problem(failed(Verdict.MLE)), FakeScorer(used))
     assert "needs up to 2 times the memory" in diagnosis.sentence
     assert "--time-factor" not in diagnosis.command
 
 
 async def test_too_long_output_is_not_explained_by_a_looser_comparison(tmp_path: Path) -> None:
     accepted = TestResult(test_name="1", score=1.0, status=Verdict.AC)
-    problem = judged(failed(Verdict.WA, "1.0"), failed(Verdict.OLE))
+    problem = judged_problem(failed(Verdict.WA, "1.0"), failed(Verdict.OLE))
     diagnoses = await all_diagnoses(tmp_path, problem, FakeScorer(*[accepted] * 20))
     assert [(diagnosis.fault, diagnosis.rows) for diagnosis in diagnoses] == [
         (Flaw.STRICT, ("one/correct/0.py",)),
@@ -145,7 +147,7 @@ async def test_too_long_output_is_not_explained_by_a_looser_comparison(tmp_path:
 
 
 async def test_solution_that_cannot_run_on_its_skipped_tests_is_unjudged(tmp_path: Path) -> None:
-    problem = judged(failed(Verdict.SKIPPED))
+    problem = judged_problem(failed(Verdict.SKIPPED))
     runner: Any = FakeScorer()
     probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
     completed = await with_skipped_tests(problem, probes)

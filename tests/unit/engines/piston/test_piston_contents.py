@@ -207,15 +207,15 @@ async def test_full_worker_cache_is_retried_after_a_minute(
 
 async def test_small_content_is_sent_inside_job(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
-        await client.execute(known(server), await job(b"1 2 3\n" * 1000))
-        assert (await received(server))[0] == 0
+        await client.execute(known_endpoint(server), await job(b"1 2 3\n" * 1000))
+        assert (await received_contents(server))[0] == 0
 
 
 async def test_first_script_is_sent_inside_job_whatever_its_size(engine: EmbeddedEngine, place: Path) -> None:
     script = JobFile(name="run", content=Blob.of(f"echo {HASH} # {NOISE.decode()[:100_000]}\n"))
     async with worker(engine, place) as server, sender() as client:
-        assert told(await client.execute(known(server), Job(files=(script,)))) == HASH
-        assert (await received(server))[0] == 0
+        assert told(await client.execute(known_endpoint(server), Job(files=(script,)))) == HASH
+        assert (await received_contents(server))[0] == 0
 
 
 async def test_large_content_of_one_job_takes_fewer_bytes_before_the_job(
