@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 from support.cached_lookups import cached_toolchains
-from support.engines import find
+from support.engines import find_language
 
 # Languages whose toolchains are optional in CI, too.
 _SELDOM = {"pascal", "haskell", "javascript", "kotlin", "c#"}
@@ -22,7 +22,7 @@ def skip_or_fail_in_ci(what: str) -> NoReturn:
 
 def require_language(name: str) -> None:
     """Skip the test if sandboxes see no toolchain of this language. In CI, fail."""
-    language = find(name)
+    language = find_language(name)
     for tool in language.tools:
         if tool not in cached_toolchains():
             skip = pytest.skip if language.name in _SELDOM else skip_or_fail_in_ci

@@ -115,9 +115,8 @@ async def test_slow_solution_does_not_count_as_other_output_of_the_same_test(tmp
 async def test_difference_of_truncated_output_is_not_a_missing_word(tmp_path: Path) -> None:
     words = [str(number) for number in range(1000, 1400)]
     answer = " ".join(words)
-    problem = judged_problem(
-        failed(Verdict.WA, answer[:400]), failed(Verdict.WA, " ".join(["7", *words[1:60]]))
-    )
+    failures = failed(Verdict.WA, answer[:400]), failed(Verdict.WA, " ".join(["7", *words[1:60]]))
+    problem = judged_problem(*failures)
     test = replace(problem.problem.tests[0], answer=Blob.of(answer))
     problem = dataclasses.replace(problem, problem=replace(problem.problem, tests=(test,)))
     runner: Any = FakeScorer()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from run_samples import SUM, result, submission, write_run
-from support.runs import failure_row, recorded_rows, result_row
+from support.runs import extract_recorded_rows, failure_row, result_row
 
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
@@ -27,7 +27,7 @@ def page_of(report: InterimReport) -> str:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a run of 200 rows. The file `later` has one more."""
-    folder = recorded_rows(tmp_path / "run")
+    folder = extract_recorded_rows(tmp_path / "run")
     rows = (folder / RESULTS).read_bytes().splitlines(keepends=True)
     (folder / RESULTS).write_bytes(b"".join(rows[:200]))
     (folder / "later").write_bytes(rows[200])
