@@ -199,7 +199,7 @@ def test_sandbox_without_layers_is_refused(bench: Bench) -> None:
     assert bench.box("true", layers=["seccomp"], allow_unconfined=True).report["code"] == 0
 
 
-def test_tool_cannot_make_namespaces_or_sockets(bench: Bench) -> None:
+def test_sandboxed_command_cannot_make_namespaces_or_sockets(bench: Bench) -> None:
     boxed = bench.box(
         "unshare -Ur true && echo namespaces; mount -t tmpfs x /tmp && echo mounted;"
         "python3 -c 'import socket; socket.socket()' && echo sockets; true"

@@ -32,6 +32,6 @@ def test_idle_machine_reports_no_overload() -> None:
     assert [crowding.add(result(3.0, 0.1)), crowding.add(result(None, None))] == [None, None]
 
 
-def test_overload_message_says_verdicts_are_unaffected() -> None:
+def test_overload_message_states_that_verdicts_are_unaffected() -> None:
     words = describe_overload(Overloaded(waited=61.4, computed=12.0))
     assert "programs ran 12 s and waited 61 s" in words and "Verdicts are unaffected" in words

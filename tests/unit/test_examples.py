@@ -322,7 +322,9 @@ def test_example_dump_equals_output_of_script(
 # --- the recorded run --------------------------------------------------------------------------------
 
 
-def test_recorded_run_matches_its_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_example_run_equals_the_output_of_its_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools" / "examples"))
     import make_recorded
 

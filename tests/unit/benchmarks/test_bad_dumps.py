@@ -30,7 +30,7 @@ def test_dump_yields_nothing_before_all_rows_are_checked(tmp_path: Path) -> None
     assert came == []
 
 
-def test_dump_submissions_are_streamed(tmp_path: Path) -> None:
+def test_dump_submissions_are_read_one_by_one(tmp_path: Path) -> None:
     """The second pass reads rows one by one, so it fails if the file is truncated meanwhile."""
     path = write_jsonl(tmp_path / "x.jsonl", [row(prompt="x" * 10_000) for _ in range(300)])
     submissions = iter(open_dump([path], problems=PROBLEMS))

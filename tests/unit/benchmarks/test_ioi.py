@@ -169,7 +169,7 @@ def with_file(name: str, content: str | None) -> Callable[[Row], None]:
         (with_file("checker/notes.txt", "x"), "checker", "missing file checker/checker.cpp"),
     ],
 )
-def test_row_with_invalid_column_is_input_error(
+def test_ioi_row_with_invalid_column_is_input_error(
     tmp_path: Path, change: Callable[[Row], None], field: str, words: str
 ) -> None:
     rows = ioi_rows(EXAMPLES / "garland", 2024)

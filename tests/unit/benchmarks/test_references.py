@@ -80,7 +80,7 @@ def solved(number: int, *codes: str) -> dict[str, object]:
     return apps(number, solutions=json.dumps(codes))
 
 
-async def test_reliability_follows_from_own_solutions(scorer: Scorer, tmp_path: Path) -> None:
+async def test_reliability_of_problem_follows_from_its_own_solutions(scorer: Scorer, tmp_path: Path) -> None:
     rows = [
         solved(0, OLD, ADD),
         solved(1, ADD, WRONG),

@@ -115,7 +115,7 @@ def test_missing_dump_gives_the_same_message_early_and_late(
     )
 
 
-def test_help_says_how_to_install_completion(cli: CommandLine) -> None:
+def test_help_explains_how_to_install_completion(cli: CommandLine) -> None:
     assert "ioi-eval --install-completion" in cli("--help").stdout
 
 

@@ -49,7 +49,7 @@ def reported(folder: Path, rows: Iterable[Any]) -> Summary:
     ],
     ids=["no-program", "compiler", "error"],
 )
-def test_nine_of_ten_rows_ending_alike_are_suspicious(
+def test_nine_of_ten_rows_with_the_same_error_are_suspicious(
     tmp_path: Path, how: dict[str, Any], line: str, words: str
 ) -> None:
     rows = [*(row_with_outcome(f"bad{n}", **how) for n in range(9)), row_with_outcome("right")]

@@ -115,7 +115,9 @@ def linked(folder: Path, free: int = 1 << 30) -> LinkedFiles:
     return LinkedFiles(folder, lambda: free)
 
 
-def test_box_without_proc_gets_links_to_large_files_and_copies_of_others(box: Path, tmp_path: Path) -> None:
+def test_sandbox_without_proc_gets_links_to_large_files_and_copies_of_small_files(
+    box: Path, tmp_path: Path
+) -> None:
     little = tmp_path / "little"
     little.write_text("x")
     little.chmod(0o644)

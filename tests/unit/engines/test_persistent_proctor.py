@@ -159,7 +159,7 @@ async def test_persistent_proctor_leaves_nothing_for_next_submission(desk: Desk)
     assert left == [box / "own"] and not list(left[0].iterdir())
 
 
-async def test_files_of_earlier_job_are_gone(desk: Desk) -> None:
+async def test_files_of_earlier_job_are_removed(desk: Desk) -> None:
     """Its proctor refuses a plan that names them, and so does the proctor of a sandbox."""
     engine = desk.scorer.judge._tests.engine
     capabilities = await engine.capabilities()

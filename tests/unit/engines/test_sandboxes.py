@@ -160,7 +160,7 @@ def test_folder_does_not_count_as_in_memory_without_proc(monkeypatch: pytest.Mon
     assert folders.is_in_memory(base) is False
 
 
-def test_unusable_memory_file_system_has_reason(base: Path) -> None:
+def test_reason_why_memory_file_system_is_unusable_is_given(base: Path) -> None:
     assert why_not_in_memory(1, base) is None
     assert "cannot be written" in (why_not_in_memory(1, base / "missing") or "")
 

@@ -216,7 +216,7 @@ def test_judge_failure_makes_score_invalid() -> None:
     assert "pass_rate" not in result.metrics
 
 
-def test_functions_read_standard_input_or_are_called() -> None:
+def test_apps_evaluation_calls_functions_or_runs_programs() -> None:
     read = {"fn_name": "double", "inputs": ["2", "21"], "outputs": ["4", "42"]}
     assert evaluate("print(2 * int(input()))", read).score == 1
     truth = {"fn_name": "double", "inputs": [[2], [21]], "outputs": [4, 42]}

@@ -351,7 +351,7 @@ async def test_engine_client_sends_no_scripts_to_cms_ioi_package() -> None:
         (("python",), "cms_ioi", False),
     ],
 )
-async def test_job_brings_its_scripts_to_a_server_that_only_starts_them(
+async def test_job_contains_its_scripts_for_a_server_without_own_scripts(
     runtimes: tuple[str, ...], runtime: str, is_brought: bool
 ) -> None:
     engine = Recorded(bare=(), runtimes=runtimes)

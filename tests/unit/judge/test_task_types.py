@@ -153,7 +153,7 @@ async def test_python_interactor_is_zipped_with_its_modules() -> None:
     assert len(engine.builds) == 1, "nothing but the submission"
 
 
-async def test_feedback_says_limit_was_exceeded_by_processes_together() -> None:
+async def test_feedback_reports_limit_exceeded_by_the_sum_of_processes() -> None:
     of_three = TaskOptions(with_grader=True, processes=3)
     result = await score(FakeEngine({0: "cpu", 1: "memory"}), communication(options=of_three))
     assert [test.feedback for test in result.tests] == [

@@ -31,7 +31,7 @@ def test_points_above_known_cut_off_give_a_medal(year: int, points: float, medal
     assert award(year, KNOWN[year], SIX, points).medal == medal
 
 
-def test_rounding_error_costs_no_medal() -> None:
+def test_rounded_points_do_not_lose_a_medal() -> None:
     assert award(2024, KNOWN[2024], SIX, sum([59.95] * 5) + 59.96 - 1e-12).medal == "gold"
 
 

@@ -144,7 +144,7 @@ def test_bootstrap_interval_agrees_with_all_samples() -> None:
     )
 
 
-def test_interval_of_equal_values_is_point_and_of_one_value_none() -> None:
+def test_bootstrap_interval_of_equal_values_is_a_point_and_of_one_value_none() -> None:
     assert bootstrap_interval([0.5] * 9) == (0.5, 0.5)
     assert bootstrap_interval([0.5]) == bootstrap_interval([]) == (None, None)
     assert RESAMPLES >= 1000
@@ -159,7 +159,7 @@ def test_interval_of_many_problems_agrees_with_normal_approximation() -> None:
     assert (low, high) == (pytest.approx(0.3 - spread, abs=0.002), pytest.approx(0.3 + spread, abs=0.002))
 
 
-def test_interval_narrows_with_more_problems() -> None:
+def test_bootstrap_interval_narrows_with_more_problems() -> None:
     few, many = bootstrap_interval([0.0, 1.0] * 3), bootstrap_interval([0.0, 1.0] * 100)
     assert few[0] is not None and many[0] is not None and few[1] is not None and many[1] is not None
     assert many[1] - many[0] < few[1] - few[0]

@@ -44,7 +44,7 @@ def written(folder: Path) -> None:
     (folder / "results.jsonl").write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
 
 
-def test_journal_uses_little_memory_per_row(folder: Path) -> None:
+def test_result_log_uses_little_memory_per_row(folder: Path) -> None:
     written(folder)
     journal = list[ResultLog]()
     assert taken(lambda: journal.append(ResultLog.open(folder, MADE_OF))) < MOST

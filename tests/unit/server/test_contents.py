@@ -115,7 +115,7 @@ async def test_content_is_uploaded_in_chunks(call: Client) -> None:
     assert reply["run"]["stdout"] == f"{NAME}  -\n"
 
 
-async def test_uploaded_content_is_executable_only_if_job_says_so(call: Client) -> None:
+async def test_uploaded_content_is_executable_only_if_job_marks_it(call: Client) -> None:
     script = b"#!/bin/sh\necho it runs\n"
     await call.put(script, name_of(script))
     asked = naming("./0; test -x 1 || echo no program", name_of(script), name_of(script))

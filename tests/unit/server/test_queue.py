@@ -242,7 +242,7 @@ def test_single_request_body_may_exceed_the_total_limit() -> None:
 # --- draining ----------------------------------------------------------------------------------------
 
 
-async def test_draining_lets_running_requests_end_and_refuses_all_others() -> None:
+async def test_draining_queue_lets_running_requests_end_and_refuses_waiting_requests() -> None:
     requests = Requests(queue())
     await requests.come("a1", "a2", "b1")
     requests.queue.drain()

@@ -167,7 +167,7 @@ SAYS = {"cmath": "_GLIBCXX_INCLUDE_NEXT_C_HEADERS", "assert.h": "", "cassert": "
 
 @pytest.mark.nightly  # asks the compiler about a hundred headers
 @pytest.mark.parametrize("state", [USABLE, USABLE[::-1]], ids=["in order", "backwards"])
-def test_headers_that_may_be_included_twice_print_no_messages(state: tuple[str, ...]) -> None:
+def test_second_include_of_usable_headers_has_only_known_effects(state: tuple[str, ...]) -> None:
     taken, again = ([name for name in names if is_taken(name)] for names in (state, USABLE))
     found = effects_of_second_include(taken, again)
     for name, lines in found.items():
