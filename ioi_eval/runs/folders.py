@@ -143,7 +143,7 @@ def _summarize_run(
     """
     if os.access(folder, os.W_OK | os.X_OK):
         return write_reports(folder, options, on_progress=on_progress), True
-    if alone:
+    if alone and folder.exists():
         raise InputError(
             "the folder cannot be written",
             where=str(folder),
