@@ -113,7 +113,7 @@ async def test_build_job_has_header_of_worker_if_engine_shares_builds(
 ) -> None:
     server, code = Server(GOOD, shares_builds=shares_builds), "#include <bits/stdc++.h>\nint main() {}\n"
     async with opened(tmp_path, server) as artifacts:
-        await artifacts.submission(artifacts.prepared(plain_problem()), submitted(code))
+        await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted(code))
     headers = [file for file in server.jobs[0].files if isinstance(file.content, SharedBuild)]
     assert [file.name.partition("/")[2] for file in headers] == ["bits/stdc++.h.gch"] * shares_builds
 
