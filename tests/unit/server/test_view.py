@@ -297,7 +297,7 @@ def test_running_submissions_are_written_once_per_interval(
         assert found is not None and found.timeline is not None
         assert sum(found.timeline.counts[-1].values()) <= 250
     assert (found.under_way, found.building, found.builds_waiting) == (9, 3, 2)
-    assert found.submissions == (first,) and found.read_line_at == 60 and writes == [*range(1, 61)]
+    assert found.submissions == (first,) and found.at == 60 and writes == [*range(1, 61)]
     assert sum(one["WA"] for one in found.timeline.counts if one) == 60
     state = RunMonitor(folder, clock).poll()
     assert (state.under_way, state.builds_waiting, state.alive) == (9, 2, 60) and state.submissions == (
