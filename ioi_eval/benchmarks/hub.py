@@ -105,7 +105,7 @@ def _matching_repos(name: HubPath) -> list[str]:
     matching = sorted(repo for repo in names if fnmatchcase(repo, name.repo))
     if not matching:
         remedy = f"There are: {', '.join(sorted(names)[:8])}" if names else _REMEDY
-        raise InputError("no dataset of such a name", where=name.repo, remedy=remedy)
+        raise InputError("there is no dataset with this name", where=name.repo, remedy=remedy)
     return matching
 
 

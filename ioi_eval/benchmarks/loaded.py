@@ -323,7 +323,7 @@ def load(
                 f"a second problem {candidate.id!r}; the first is in row {first_row + 1}",
                 where=tables.main.where,
                 row=candidate.rows[0] + 1,
-                remedy="Is a file there twice?",
+                remedy="Remove the duplicate",
             )
     aliases = _collect_aliases(candidates)
     ids = frozenset(aliases.get(name, name) for name in options.problems)

@@ -171,7 +171,7 @@ def _make_subtasks(rows: Sequence[Row]) -> tuple[Subtask, ...]:
     for row in rows:
         name, tests = row.read_name("subtask"), row.read_texts("test_names")
         if name in subtasks:
-            raise row.make_error("subtask", f"a second subtask {name!r}", "Is a file there twice?")
+            raise row.make_error("subtask", f"a second subtask {name!r}", "Remove the duplicate")
         if not tests:
             raise row.make_error("test_names", "a subtask without tests")
         subtasks[name] = Subtask(name=name, points=row.read_number("score"), tests=tests)
@@ -184,7 +184,7 @@ def _row_indexes(tests: Table, candidate: Candidate) -> dict[str, int]:
     names = {tests[index].read_name("test_name"): index for index in rows}
     if len(names) != len(rows):
         problem = f"tests of problem {candidate.id!r} with the same name"
-        raise InputError(problem, where=tests.where, field="test_name", remedy="Is a file there twice?")
+        raise InputError(problem, where=tests.where, field="test_name", remedy="Remove the duplicate")
     return names
 
 

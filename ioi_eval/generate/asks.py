@@ -287,7 +287,7 @@ def open_template(path: str, default: str) -> tuple[str, jinja2.Template]:
             return path, environment.from_string(Path(path).read_text(encoding="utf-8"))
     except (jinja2.TemplateError, UnicodeDecodeError) as error:
         remedy = "Write it as Jinja and in UTF-8"
-        raise InputError(f"is not a template: {error}", where=where, remedy=remedy) from error
+        raise InputError(f"is not a valid template: {error}", where=where, remedy=remedy) from error
 
 
 def _builtin_templates() -> list[str]:

@@ -74,7 +74,9 @@ class ChatModel:
     async def write(self, request: ModelRequest) -> GeneratedReply:
         """Return the model's reply to a request. See `Author.write`."""
         if self._failures >= _MAX_FAILURES:
-            raise GenerationFailed(f"not asked: {self._failures} others in a row failed")
+            raise GenerationFailed(
+                f"the request was not sent, because {self._failures} requests in a row failed"
+            )
         body = self._request_body(request)
         try:
             reply = await self._send_with_retries(body)

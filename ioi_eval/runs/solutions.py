@@ -184,7 +184,7 @@ def _check_kind(solutions: Source, problems: Source | None) -> None:
         raise InputError("a file of solutions brings no problems", where=str(solutions), remedy=remedy)
     if problems is not None and (suffix in ARCHIVES or isinstance(solutions, Problems)):
         remedy = "Leave problems=... out, or name a file of solutions"
-        raise InputError("a package brings its own problems", where=name, remedy=remedy)
+        raise InputError("a package contains its own problems", where=name, remedy=remedy)
 
 
 def _refuse_columns(column: str | None, scale: str | None, reading: DumpOptions) -> None:

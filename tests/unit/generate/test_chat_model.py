@@ -234,7 +234,7 @@ async def test_requests_stop_after_too_many_failures(monkeypatch: pytest.MonkeyP
             for number in range(3):
                 with pytest.raises(GenerationFailed, match="HTTP 500"):
                     await author.write(ask(f"p#{number}"))
-            with pytest.raises(GenerationFailed, match="3 others in a row"):
+            with pytest.raises(GenerationFailed, match="3 requests in a row"):
                 await author.write(ask())
     assert len(server.asked) == 3
 

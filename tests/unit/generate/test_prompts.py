@@ -91,7 +91,7 @@ def test_prompt_template_file_is_used(tmp_path: Path) -> None:
         ("{{ 1 / 0 }}", "division"),
         ("{{ '%d'|format(statement) }}", "filled"),
         ("{% include 'nothing' %}", "nothing"),
-        ("{% if %}", "is not a template"),
+        ("{% if %}", "is not a valid template"),
     ],
 )
 def test_invalid_prompt_template_is_input_error(tmp_path: Path, text: str, word: str) -> None:
