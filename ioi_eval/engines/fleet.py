@@ -125,7 +125,7 @@ class Endpoint(Generic[R]):
         return self.state in (State.HEALTHY, State.TRIAL)
 
     @property
-    def is_in(self) -> bool:
+    def is_member(self) -> bool:
         """True if it has jobs, or may have jobs again when it answers."""
         return self.usable or self.state is State.DOWN
 
@@ -269,7 +269,7 @@ class JobAttempts:
     turned_away: float | None = None  # time of the first refusal for lack of capacity
     last: EngineError | None = None
 
-    def failed(self, endpoint: E, error: EngineError) -> None:
+    def add_failure(self, endpoint: E, error: EngineError) -> None:
         """Count a failed attempt, except a refusal for lack of capacity and a first replacement."""
         self.last, is_repeated = error, endpoint in self.tried
         self.tried.append(endpoint)
@@ -278,14 +278,14 @@ class JobAttempts:
         elif is_repeated or not isinstance(error, ServerReplaced):
             self.left -= 1
 
-    def check(self, error: EngineError) -> None:
+    def raise_if_used_up(self, error: EngineError) -> None:
         """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
         refused_s = now() - self.turned_away if self.turned_away is not None else 0.0
         if self.left <= 0 or (isinstance(error, EngineOverloaded) and refused_s > self.waits.drought):
             context = f"(retry rule `{SERVER.name}`), on {self._tried_names()}"
             raise AttemptsUsedUp(f"{len(self.tried)} attempts failed {context}{self.last_error()}") from error
 
-    def named(self, error: EngineError) -> EngineError:
+    def with_server_names(self, error: EngineError) -> EngineError:
         """Return the error of a job that servers failed, with the names of the servers."""
         if isinstance(error, MachineAtFault):
             return MachineAtFault(error.reason, error.answer, self._tried_names())
@@ -382,7 +382,7 @@ class Fleet(ABC, Generic[R]):
         """Execute a job on an endpoint once. Raises EngineError."""
 
     @abstractmethod
-    def slots_of(self, report: R) -> int:
+    def count_slots(self, report: R) -> int:
         """Return the number of jobs that an endpoint gets at a time."""
 
     @abstractmethod
@@ -392,14 +392,14 @@ class Fleet(ABC, Generic[R]):
         If not `exactly`, other versions of the toolchains that the job was made for are enough.
         """
 
-    def offer(self) -> None:
+    def update_capabilities(self) -> None:
         """Update the capabilities of the engine. Called after endpoints joined, left or changed."""
 
-    def news_of(self, before: R, after: R) -> str:
+    def describe_changes(self, before: R, after: R) -> str:
         """Return a message about the changes between two reports of an endpoint."""
         return ""
 
-    def time_of(self, endpoint: Endpoint[R], job: Job) -> float:
+    def max_job_seconds(self, endpoint: Endpoint[R], job: Job) -> float:
         """Return the seconds that a job may take on an endpoint."""
         return math.inf
 
@@ -415,14 +415,16 @@ class Fleet(ABC, Generic[R]):
     @property
     def members(self) -> list[Endpoint[R]]:
         """The endpoints that get jobs, or may get jobs again."""
-        return [endpoint for endpoint in self.endpoints.values() if endpoint.is_in]
+        return [endpoint for endpoint in self.endpoints.values() if endpoint.is_member]
 
     @property
     def slots(self) -> int:
         total_slots = sum(endpoint.slots for endpoint in self.usable)
         return max(1, total_slots if self._total is None else min(total_slots, self._total))
 
-    def move(self, endpoint: Endpoint[R], cause: Cause, change: Change | None, reason: str = "") -> None:
+    def change_state(
+        self, endpoint: Endpoint[R], cause: Cause, change: Change | None, reason: str = ""
+    ) -> None:
         """Change the state of an endpoint, with one log line, and one event if `change` is given."""
         before, after = endpoint.state, TRANSITIONS[endpoint.state, cause]
         endpoint.state, endpoint.since = after, time.time()
@@ -437,7 +439,7 @@ class Fleet(ABC, Generic[R]):
         else:
             self.usable.pop(endpoint, None)
         if self.begun and cause in (Cause.FIT, Cause.UNFIT, Cause.NOT_FOUND):
-            self.offer()
+            self.update_capabilities()
         self._update_load(endpoint)
         self._assign_slots()
         if endpoint.usable:
@@ -462,7 +464,7 @@ class Fleet(ABC, Generic[R]):
 
     # --- the queue ---------------------------------------------------------------------------------------
 
-    async def take(
+    async def take_slot(
         self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _fits_all
     ) -> Endpoint[R]:
         """Reserve a slot, and return its endpoint. The caller gives it back.
@@ -478,7 +480,7 @@ class Fleet(ABC, Generic[R]):
         """
         if self._refusal_reason:
             raise EngineUnavailable(self._refusal_reason)
-        if (endpoint := self.spare(avoid, prefer, fits)) is not None:
+        if (endpoint := self.take_free_slot(avoid, prefer, fits)) is not None:
             return endpoint
         assigned: asyncio.Future[E] = asyncio.get_running_loop().create_future()
         request = self._slot_requests[assigned] = _SlotRequest(avoid, prefer, fits)
@@ -489,13 +491,13 @@ class Fleet(ABC, Generic[R]):
             return await assigned
         except asyncio.CancelledError:
             if assigned.done() and not assigned.cancelled() and not assigned.exception():
-                self.give_back(assigned.result())  # it was assigned just before the cancellation
+                self.release_slot(assigned.result())  # it was assigned just before the cancellation
             raise
         finally:
             self._remove_request(assigned)
             self._watch_for_drought()
 
-    def spare(
+    def take_free_slot(
         self, avoid: Collection[E] = (), prefer: E | None = None, fits: Fits = _fits_all
     ) -> Endpoint[R] | None:
         """Reserve a slot that no job waits for, and return its endpoint, or None."""
@@ -504,7 +506,7 @@ class Fleet(ABC, Generic[R]):
             self._update_load(endpoint, +1)
         return endpoint
 
-    def give_back(self, endpoint: E) -> None:
+    def release_slot(self, endpoint: E) -> None:
         self._update_load(endpoint, -1)
         self._assign_slots()
 
@@ -643,7 +645,7 @@ class Fleet(ABC, Generic[R]):
             try:
                 avoid = attempts.endpoints_to_avoid([*filter(fits, self.usable)]) if attempts.tried else ()
                 log_step(_log, "queued")
-                endpoint = await self.take(avoid, self.endpoints.get(prefer), fits)
+                endpoint = await self.take_slot(avoid, self.endpoints.get(prefer), fits)
             except FitChanged:
                 continue
             except EngineUnavailable as error:
@@ -653,16 +655,16 @@ class Fleet(ABC, Generic[R]):
                 with mark_executing(endpoint.url, _log):
                     return await self._await_first_answer(_SentJob(endpoint, job, attempts, check))
             except AnswerRefused as refused:
-                attempts.failed(endpoint, refused.error)
+                attempts.add_failure(endpoint, refused.error)
                 has_other = any(other not in attempts.tried for other in filter(fits, self.usable))
                 if attempts.left <= 0 or not has_other:
-                    raise attempts.named(refused.error) from refused.error
+                    raise attempts.with_server_names(refused.error) from refused.error
             except SERVERS_FAULT as error:
-                attempts.failed(endpoint, error)
-                attempts.check(error)
+                attempts.add_failure(endpoint, error)
+                attempts.raise_if_used_up(error)
                 SERVER.log(_log, error)
             finally:
-                self.give_back(endpoint)
+                self.release_slot(endpoint)
             await asyncio.sleep(self._waits.wait_before(len(attempts.tried)))
 
     def _fits_job(self, job: Job, endpoint: E) -> bool:
@@ -695,7 +697,7 @@ class Fleet(ABC, Generic[R]):
                 raise NoAnswer(f"{endpoint.url} gave no answer; {sent_job.given_up}") from None
             if endpoint.usable:
                 message = f"{endpoint.url} gave no answer to a job that another server did meanwhile"
-                self.failed(endpoint, LateAnswer(message))
+                self.count_failure(endpoint, LateAnswer(message))
             assert sent_job.answer is not None, "only an answer ends the wait early"
             return sent_job.answer
         except (*SERVERS_FAULT, AnswerRefused):
@@ -722,7 +724,7 @@ class Fleet(ABC, Generic[R]):
             if error.by_server:
                 self._count_useless(endpoint, error)
         except EngineError as error:
-            self.failed(endpoint, error)
+            self.count_failure(endpoint, error)
             raise
         if sent_job.check is not None and refusal is None:
             try:
@@ -735,7 +737,7 @@ class Fleet(ABC, Generic[R]):
         endpoint.count_answer()
         if endpoint.state is State.TRIAL:
             endpoint.rests = endpoint.rests if endpoint.useless else 0
-            self.move(endpoint, Cause.ANSWERED, Change.BACK, endpoint.news)
+            self.change_state(endpoint, Cause.ANSWERED, Change.BACK, endpoint.news)
             endpoint.news = ""
         if refusal is not None:
             raise refusal
@@ -749,9 +751,11 @@ class Fleet(ABC, Generic[R]):
         """
         endpoint.useless += 2
         other_endpoints = (other for other in self.usable if other is not endpoint)
-        self.failed(endpoint, error, others_work=any(not other.useless for other in other_endpoints))
+        self.count_failure(endpoint, error, others_work=any(not other.useless for other in other_endpoints))
 
-    def failed(self, endpoint: Endpoint[R], error: EngineError, *, others_work: bool | None = None) -> None:
+    def count_failure(
+        self, endpoint: Endpoint[R], error: EngineError, *, others_work: bool | None = None
+    ) -> None:
         """Count a failed job, and let the endpoint rest after too many of them.
 
         `others_work`: for useless answers, True if another endpoint gives good answers.
@@ -771,7 +775,7 @@ class Fleet(ABC, Generic[R]):
 
     def suspend_endpoint(self, endpoint: Endpoint[R], trouble: Change, reason: str) -> None:
         endpoint.is_full = trouble is Change.FULL
-        self.move(endpoint, Cause.FAILED, trouble, reason)
+        self.change_state(endpoint, Cause.FAILED, trouble, reason)
         self._begin_inspection(endpoint)
 
     # --- late jobs ---------------------------------------------------------------------------------------
@@ -784,7 +788,7 @@ class Fleet(ABC, Generic[R]):
             silent_endpoints = [each for each in self.usable if each.busy and each.heard < silent_since]
             await asyncio.gather(*map(self._check_alive, silent_endpoints))
             for sent_job in [each for each in self._active_jobs if self._is_late(each)]:
-                other = self.spare(fits=partial(self._can_send_second, sent_job))
+                other = self.take_free_slot(fits=partial(self._can_send_second, sent_job))
                 if other is not None:
                     LATE_JOB.log(_log, f"{sent_job.endpoint.url} has not answered, {other.url} is free")
                     sent_job.second = self.spawn(self._send_second(sent_job, other))
@@ -800,7 +804,7 @@ class Fleet(ABC, Generic[R]):
 
     def _is_late(self, sent_job: _SentJob) -> bool:
         """Return True if a job on one endpoint exceeds its limits, or its endpoint is down."""
-        max_s = self.time_of(sent_job.endpoint, sent_job.job) + self._waits.silence
+        max_s = self.max_job_seconds(sent_job.endpoint, sent_job.job) + self._waits.silence
         is_late = not sent_job.endpoint.usable or now() - sent_job.began > max_s
         return sent_job.second is None and is_late
 
@@ -812,13 +816,13 @@ class Fleet(ABC, Generic[R]):
         try:
             sent_job.answer = await self._send_to(other, sent_job)
         except (EngineError, AnswerRefused) as error:
-            sent_job.attempts.failed(other, error.error if isinstance(error, AnswerRefused) else error)
+            sent_job.attempts.add_failure(other, error.error if isinstance(error, AnswerRefused) else error)
             sent_job.second = None  # another endpoint may be asked
         else:
             if sent_job in self._active_jobs:
                 sent_job.alone.reschedule(now())
         finally:
-            self.give_back(other)
+            self.release_slot(other)
 
     # --- endpoints that join, leave and change -----------------------------------------------------------
 
@@ -828,28 +832,28 @@ class Fleet(ABC, Generic[R]):
             await asyncio.sleep(every)
             # The servers that were found before stay, for instance while a scheduler restarts
             try:
-                self.compare(await self.find())
+                self.update_endpoints(await self.find())
             except (EngineError, InputError) as error:
                 DISCOVERY.log(_log, error)
 
-    def compare(self, addresses: frozenset[str]) -> None:
+    def update_endpoints(self, addresses: frozenset[str]) -> None:
         """Drop endpoints that were not found, and inspect new endpoints until they join."""
         for address in sorted(self.found - addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is not None and endpoint.state is not State.GONE:
-                self.move(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.had_jobs else None)
+                self.change_state(endpoint, Cause.NOT_FOUND, Change.GONE if endpoint.had_jobs else None)
         self.found = addresses
         for address in sorted(addresses):
             endpoint = self.endpoints.get(address)
             if endpoint is None or endpoint.state is State.GONE:
-                self._begin_inspection(self.add(address))
+                self._begin_inspection(self.add_endpoint(address))
 
-    def add(self, address: str) -> Endpoint[R]:
+    def add_endpoint(self, address: str) -> Endpoint[R]:
         """Return the endpoint of an address that was found."""
         endpoint = self.endpoints.setdefault(address, Endpoint[R](address))
         if endpoint.state is State.GONE:
             endpoint.rests = 0
-            self.move(endpoint, Cause.FOUND, None)
+            self.change_state(endpoint, Cause.FOUND, None)
         return endpoint
 
     def _begin_inspection(self, endpoint: Endpoint[R]) -> None:
@@ -862,16 +866,16 @@ class Fleet(ABC, Generic[R]):
         self._store_report(endpoint, report)
         endpoint.faults = endpoint.useless = endpoint.rests = 0
         endpoint.news, endpoint.is_full = "", False
-        self.move(endpoint, Cause.FIT, Change.JOINED if self.begun else None)
+        self.change_state(endpoint, Cause.FIT, Change.JOINED if self.begun else None)
 
     def leave_out(self, endpoint: Endpoint[R], reason: str) -> None:
-        self.move(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.begun else None, reason)
+        self.change_state(endpoint, Cause.UNFIT, Change.LEFT_OUT if self.begun else None, reason)
 
     def _store_report(self, endpoint: Endpoint[R], report: R) -> None:
         """Store the report of an inspection. There may be another server at the address now."""
         if endpoint.report is not None:
-            endpoint.news = self.news_of(endpoint.report, report)
-        endpoint.report, endpoint.slots = report, self.slots_of(report)
+            endpoint.news = self.describe_changes(endpoint.report, report)
+        endpoint.report, endpoint.slots = report, self.count_slots(report)
 
     async def _inspect_until_fit(self, endpoint: Endpoint[R]) -> None:
         """Inspect a new endpoint until it answers, and a failed endpoint, after rests, until it is fit."""
@@ -907,7 +911,7 @@ class Fleet(ABC, Generic[R]):
                 self.admit_endpoint(endpoint, report)
             elif endpoint.state in (State.DOWN, State.LEFT_OUT):
                 self._store_report(endpoint, report)
-                self.move(endpoint, Cause.FIT, Change.TRIAL)
+                self.change_state(endpoint, Cause.FIT, Change.TRIAL)
 
     # --- tasks in the background ---------------------------------------------------------------------------
 

@@ -186,14 +186,14 @@ class ServerFleet(Fleet[EndpointReport]):
             self.capabilities = self._wire.completed(merged(used_reports))
             self._initial_capabilities = self.capabilities if self._usage.same_compiler else None
             for url, reason in not_used.items():
-                self.leave_out(self.add(url), reason)
+                self.leave_out(self.add_endpoint(url), reason)
             reports = used_reports
-        if error := self._check_capacity(sum(map(self.slots_of, reports))):
+        if error := self._check_capacity(sum(map(self.count_slots, reports))):
             raise error
         for report in reports:
-            self.admit_endpoint(self.add(report.url), report)
+            self.admit_endpoint(self.add_endpoint(report.url), report)
         self.begun = True
-        self.compare(self.found)
+        self.update_endpoints(self.found)
         self.spawn(self.watch())
         if self._wire.every is not None:
             self.spawn(self.search_repeatedly(self._wire.every))
@@ -263,7 +263,7 @@ class ServerFleet(Fleet[EndpointReport]):
         ):
             raise EndpointUnfit(reason)
         other_slots = sum(member.slots for member in self.members if member.url != address)
-        if error := self._check_capacity(other_slots + self.slots_of(report)):
+        if error := self._check_capacity(other_slots + self.count_slots(report)):
             raise EndpointUnfit(str(error))
         return report
 
@@ -274,13 +274,13 @@ class ServerFleet(Fleet[EndpointReport]):
         if endpoint.report is not None and report.identity.worker != endpoint.report.identity.worker:
             raise ServerReplaced(endpoint.url)
 
-    def slots_of(self, report: EndpointReport) -> int:
+    def count_slots(self, report: EndpointReport) -> int:
         return self._usage.per_endpoint or report.slots or 1
 
-    def news_of(self, before: EndpointReport, after: EndpointReport) -> str:
+    def describe_changes(self, before: EndpointReport, after: EndpointReport) -> str:
         return changed_tools(before, after)
 
-    def offer(self) -> None:
+    def update_capabilities(self) -> None:
         tools = [member.report.toolchains for member in self.members if member.report is not None]
         self.capabilities = self._wire.completed(offering(self.capabilities, tools))
 
@@ -296,7 +296,7 @@ class ServerFleet(Fleet[EndpointReport]):
         is_known = job.runtime in self.capabilities.runtimes  # otherwise the server refuses it with a reason
         return not is_known or bool(runtime_of(report, job))
 
-    def time_of(self, endpoint: Server, job: Job) -> float:
+    def max_job_seconds(self, endpoint: Server, job: Job) -> float:
         assert endpoint.report is not None, "it has jobs"
         times = server_times(endpoint.report, self.capabilities)
         return max_stages_ms(extend_limits(job, times), times) / 1000

@@ -30,21 +30,21 @@ class StillFleet(Fleet[int]):
     async def send(self, endpoint: Endpoint[int], job: Job) -> Any:
         return job
 
-    def slots_of(self, report: int) -> int:
+    def count_slots(self, report: int) -> int:
         return report
 
     def fits(self, endpoint: Endpoint[int], job: Job, *, exactly: bool = True) -> bool:
         return (self.fitting is None or endpoint.url in self.fitting) if exactly else self.others_could
 
     def join(self, url: str, slots: int) -> Endpoint[int]:
-        endpoint = self.add(url)
+        endpoint = self.add_endpoint(url)
         self.admit_endpoint(endpoint, slots)
         return endpoint
 
     def put(self, endpoint: Endpoint[int], state: State) -> None:
         """Bring an endpoint into a state by the shortest path of transitions, without events and tasks."""
         for cause in path(endpoint.state, state):
-            self.move(endpoint, cause, None)
+            self.change_state(endpoint, cause, None)
 
 
 def path(start: State, end: State) -> list[Cause]:

@@ -40,7 +40,7 @@ async def test_state_change_outside_table_raises_key_error(state: State, cause: 
     endpoint = fleet.join("http://a", 1)
     fleet.put(endpoint, state)
     with pytest.raises(KeyError):
-        fleet.move(endpoint, cause, None)
+        fleet.change_state(endpoint, cause, None)
     await fleet.close()
 
 
@@ -79,7 +79,7 @@ async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest
     fleet.error = None
     assert await fleet.execute(JOB) is JOB
     fleet.found = frozenset({"http://a"})
-    fleet.compare(frozenset())
+    fleet.update_endpoints(frozenset())
     changes = [event.change for event in heard if isinstance(event, ServerChanged)]
     assert changes == [Change.JOINED, Change.LOST, Change.TRIAL, Change.BACK, Change.GONE]
     assert log_messages(caplog) == [
@@ -101,7 +101,7 @@ async def test_endpoint_rests_after_three_failures_of_any_kind(error: Exception)
     bad, good = fleet.join("http://bad", 1), fleet.join("http://good", 1)
     fleet.put(good, State.DOWN)
     for _ in range(3):
-        fleet.failed(bad, error)  # type: ignore[arg-type]
+        fleet.count_failure(bad, error)  # type: ignore[arg-type]
     assert (bad.state, bad.errors, bad.why) == (State.DOWN, 3, str(error))
     await fleet.close()
 

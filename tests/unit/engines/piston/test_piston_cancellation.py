@@ -124,12 +124,12 @@ async def test_job_cancelled_while_waiting_for_slot_leaves_queue() -> None:
         pool = fleet_of(engine)
 
         async def one() -> None:
-            held = await pool.take()
+            held = await pool.take_slot()
             loop, over = asyncio.get_running_loop(), asyncio.Event()
 
             def give_back() -> None:
                 if pool._slot_requests or over.is_set():
-                    pool.give_back(held)
+                    pool.release_slot(held)
                 else:
                     loop.call_soon(give_back)
 

@@ -153,10 +153,10 @@ async def test_endpoint_on_trial_goes_down_after_one_failed_job() -> None:
     waits = Waits(first_rest=600.0, longest_rest=600.0)
     fleet = StillFleet(waits)
     endpoint = fleet.join("http://a", 2)
-    fleet.failed(endpoint, BrokenReply("half a reply"))
+    fleet.count_failure(endpoint, BrokenReply("half a reply"))
     assert endpoint.state is State.HEALTHY
     fleet.put(endpoint, State.TRIAL)
-    fleet.failed(endpoint, BrokenReply("half a reply"))
+    fleet.count_failure(endpoint, BrokenReply("half a reply"))
     assert endpoint.state is State.DOWN
     await fleet.close()
 
@@ -168,7 +168,7 @@ async def test_waiting_job_raises_toolchain_gone_if_endpoint_changes_tool() -> N
     fleet = StillFleet()
     endpoint = fleet.join("http://a", 1)
     fleet.fitting = frozenset({endpoint.url})
-    await fleet.take()
+    await fleet.take_slot()
     waiting = asyncio.create_task(fleet.execute(MADE))
     await settle()
     fleet.put(endpoint, State.DOWN)

@@ -25,81 +25,81 @@ def fleet_with(
 
 async def test_least_loaded_endpoint_is_taken_first() -> None:
     fleet, (a, b, c) = fleet_with(3, 3, 3)
-    first = [await fleet.take() for _ in range(3)]
+    first = [await fleet.take_slot() for _ in range(3)]
     assert first == [a, b, c]
-    fleet.give_back(b)
-    assert await fleet.take() is b
-    fleet.give_back(c)
-    fleet.give_back(a)
-    assert [await fleet.take() for _ in range(2)] == [c, a]
+    fleet.release_slot(b)
+    assert await fleet.take_slot() is b
+    fleet.release_slot(c)
+    fleet.release_slot(a)
+    assert [await fleet.take_slot() for _ in range(2)] == [c, a]
     assert [endpoint.busy for endpoint in (a, b, c)] == [1, 1, 1]
 
 
 async def test_slots_are_granted_in_order_of_request() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     assert fleet.slots == 2
-    await fleet.take(), await fleet.take()
-    waiting = [asyncio.create_task(fleet.take()) for _ in range(3)]
+    await fleet.take_slot(), await fleet.take_slot()
+    waiting = [asyncio.create_task(fleet.take_slot()) for _ in range(3)]
     await settle()
     assert fleet.busy == 2 and not any(task.done() for task in waiting)
-    fleet.give_back(b)
+    fleet.release_slot(b)
     assert await waiting[0] is b
-    fleet.give_back(a)
+    fleet.release_slot(a)
     assert await waiting[1] is a and not waiting[2].done()
     waiting[2].cancel()
     await settle()
-    fleet.give_back(a)
-    assert fleet.busy == 1 and await fleet.take() is a
+    fleet.release_slot(a)
+    assert fleet.busy == 1 and await fleet.take_slot() is a
 
 
 async def test_total_limits_slots_of_all_endpoints() -> None:
     fleet, _ = fleet_with(4, 4, total=3)
     assert fleet.slots == 3
-    taken = [await fleet.take() for _ in range(3)]
-    last = asyncio.create_task(fleet.take())
+    taken = [await fleet.take_slot() for _ in range(3)]
+    last = asyncio.create_task(fleet.take_slot())
     await settle()
     assert not last.done() and fleet.busy == 3
-    fleet.give_back(taken[0])
+    fleet.release_slot(taken[0])
     await last
     assert fleet.busy == 3
 
 
 async def test_avoided_endpoint_is_taken_only_without_alternative() -> None:
     fleet, [a, b] = fleet_with(2, 2)
-    assert [await fleet.take([a]) for _ in range(2)] == [b, b]
-    patient = asyncio.create_task(fleet.take([a]))
+    assert [await fleet.take_slot([a]) for _ in range(2)] == [b, b]
+    patient = asyncio.create_task(fleet.take_slot([a]))
     await settle()
     assert not patient.done() and a.busy == 0
-    assert await fleet.take() is a  # others pass who waits for b
+    assert await fleet.take_slot() is a  # others pass who waits for b
     fleet.put(b, State.DOWN)
     assert await patient is a  # nothing else is left
 
 
 async def test_preferred_endpoint_with_a_free_slot_is_taken() -> None:
     fleet, [a, b] = fleet_with(2, 2)
-    assert await fleet.take() is a
-    assert await fleet.take(prefer=a) is a, "though the other one has fewer jobs"
-    assert await fleet.take(prefer=a) is b, "it has no slot now: nobody waits for it"
+    assert await fleet.take_slot() is a
+    assert await fleet.take_slot(prefer=a) is a, "though the other one has fewer jobs"
+    assert await fleet.take_slot(prefer=a) is b, "it has no slot now: nobody waits for it"
 
 
 async def test_job_with_busy_preferred_endpoint_keeps_its_queue_position() -> None:
     fleet, [a, b] = fleet_with(1, 1)
-    assert {await fleet.take(), await fleet.take()} == {a, b}
-    first, second = asyncio.create_task(fleet.take(prefer=a)), asyncio.create_task(fleet.take())
+    assert {await fleet.take_slot(), await fleet.take_slot()} == {a, b}
+    first, second = asyncio.create_task(fleet.take_slot(prefer=a)), asyncio.create_task(fleet.take_slot())
     await settle()
-    fleet.give_back(b)
+    fleet.release_slot(b)
     assert await first is b and not second.done()
-    fleet.give_back(b)
+    fleet.release_slot(b)
     assert await second is b
 
 
 async def test_preferred_endpoint_that_does_not_fit_or_is_avoided_is_not_taken() -> None:
     fleet, [a, b] = fleet_with(1, 1)
-    assert await fleet.take([a], prefer=a) is b
-    waiting = asyncio.create_task(fleet.take(prefer=a, fits=lambda each: each is b))
+    assert await fleet.take_slot([a], prefer=a) is b
+    waiting = asyncio.create_task(fleet.take_slot(prefer=a, fits=lambda each: each is b))
     await settle()
     assert not waiting.done()
-    fleet.give_back(b)
+    fleet.release_slot(b)
     assert await waiting is b
 
 
@@ -109,13 +109,13 @@ async def test_preferred_endpoint_that_does_not_fit_or_is_avoided_is_not_taken()
 async def test_endpoint_that_does_not_fit_is_never_taken() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     only_b = lambda each: each is b  # noqa: E731
-    assert await fleet.take([b], fits=only_b) is b, "nothing else fits"
-    waiting = asyncio.create_task(fleet.take(fits=only_b))
+    assert await fleet.take_slot([b], fits=only_b) is b, "nothing else fits"
+    waiting = asyncio.create_task(fleet.take_slot(fits=only_b))
     await settle()
-    assert not waiting.done() and fleet.spare(fits=only_b) is None
-    assert await fleet.take() is a, "others pass"
-    fleet.give_back(a)
-    fleet.give_back(b)
+    assert not waiting.done() and fleet.take_free_slot(fits=only_b) is None
+    assert await fleet.take_slot() is a, "others pass"
+    fleet.release_slot(a)
+    fleet.release_slot(b)
     assert await waiting is b
 
 
@@ -126,30 +126,30 @@ async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> No
     a, b = fleet.join("http://a", 1), fleet.join("http://b", 1)
     b.why = "HTTP 500"
     fleet.put(b, State.DOWN)
-    waiting = [asyncio.create_task(fleet.take(fits=lambda each: each is b)) for _ in range(2)]
+    waiting = [asyncio.create_task(fleet.take_slot(fits=lambda each: each is b)) for _ in range(2)]
     await clock.advance(290.0)
     assert not any(task.done() for task in waiting) and len(told) == 1
-    assert await fleet.take() is a
-    patient = asyncio.create_task(fleet.take())
+    assert await fleet.take_slot() is a
+    patient = asyncio.create_task(fleet.take_slot())
     await clock.advance(11.0)
     for task in waiting:
         with pytest.raises(
             EngineUnavailable, match=r"that can do this job .* 300 s; gone: http://b \(HTTP 500"
         ):
             await task
-    later = asyncio.create_task(fleet.take(fits=lambda each: each is b))
+    later = asyncio.create_task(fleet.take_slot(fits=lambda each: each is b))
     await clock.advance(0.1)
     assert isinstance(later.exception(), EngineUnavailable), "one drought is waited for once"
     assert not patient.done()
-    fleet.give_back(a)
+    fleet.release_slot(a)
     assert await patient is a
 
 
 async def test_recovered_endpoint_that_does_not_fit_raises_fit_changed() -> None:
     fleet, [a] = fleet_with(1)
     fleet.put(a, State.DOWN)
-    waiting = asyncio.create_task(fleet.take(fits=lambda each: False))
-    other = asyncio.create_task(fleet.take())
+    waiting = asyncio.create_task(fleet.take_slot(fits=lambda each: False))
+    other = asyncio.create_task(fleet.take_slot())
     await settle()
     fleet.put(a, State.HEALTHY)
     with pytest.raises(FitChanged):
@@ -159,14 +159,14 @@ async def test_recovered_endpoint_that_does_not_fit_raises_fit_changed() -> None
 
 async def test_avoided_endpoints_are_taken_if_all_are_avoided() -> None:
     fleet, [a, b] = fleet_with(1, 1)
-    assert {await fleet.take([a, b]), await fleet.take([a, b])} == {a, b}
+    assert {await fleet.take_slot([a, b]), await fleet.take_slot([a, b])} == {a, b}
 
 
 async def test_endpoint_on_trial_gets_one_job() -> None:
     fleet, [a] = fleet_with(3)
     fleet.put(a, State.TRIAL)
-    assert await fleet.take() is a
-    rest = [asyncio.create_task(fleet.take()) for _ in range(2)]
+    assert await fleet.take_slot() is a
+    rest = [asyncio.create_task(fleet.take_slot()) for _ in range(2)]
     await settle()
     assert a.busy == 1
     fleet.put(a, State.HEALTHY)
@@ -175,64 +175,64 @@ async def test_endpoint_on_trial_gets_one_job() -> None:
 
 async def test_endpoint_down_or_gone_gets_no_new_job() -> None:
     fleet, [a, b] = fleet_with(2, 2)
-    assert await fleet.take() is a
+    assert await fleet.take_slot() is a
     fleet.put(a, State.GONE)
-    assert [await fleet.take(), await fleet.take()] == [b, b]
-    fleet.give_back(a)
-    waiting = asyncio.create_task(fleet.take())
+    assert [await fleet.take_slot(), await fleet.take_slot()] == [b, b]
+    fleet.release_slot(a)
+    waiting = asyncio.create_task(fleet.take_slot())
     await settle()
     assert not waiting.done() and (a.busy, fleet.busy) == (0, 2)
-    fleet.give_back(b)
+    fleet.release_slot(b)
     assert await waiting is b
 
 
 async def test_joining_endpoint_serves_waiting_jobs() -> None:
     fleet, _ = fleet_with()
-    waiting = [asyncio.create_task(fleet.take()) for _ in range(3)]
+    waiting = [asyncio.create_task(fleet.take_slot()) for _ in range(3)]
     await settle()
     new = fleet.join("http://new", 2)
     assert [await waiting[0], await waiting[1]] == [new, new]
-    fleet.give_back(new)
+    fleet.release_slot(new)
     assert await waiting[2] is new
 
 
 async def test_waiting_job_fails_if_no_endpoint_is_usable() -> None:
     fleet, [a] = fleet_with(1, patience=0.01)
-    await fleet.take()
-    waiting = asyncio.create_task(fleet.take())
+    await fleet.take_slot()
+    waiting = asyncio.create_task(fleet.take_slot())
     await settle()
     fleet.put(a, State.DOWN)
     with pytest.raises(EngineUnavailable, match=r"no server has been usable for 0\.01 s; gone: http://"):
         await waiting
     with pytest.raises(EngineUnavailable):
-        await fleet.take()
+        await fleet.take_slot()
     fleet.put(a, State.HEALTHY)
-    fleet.give_back(a)
-    assert await fleet.take() is a
+    fleet.release_slot(a)
+    assert await fleet.take_slot() is a
 
 
 async def test_jobs_waiting_without_healthy_endpoint_fail_at_the_same_time() -> None:
     """Later jobs fail together with the first one, and new jobs fail at once, until a server recovers."""
     fleet, [a] = fleet_with(1, patience=0.05)
     fleet.put(a, State.DOWN)
-    first = asyncio.create_task(fleet.take())
+    first = asyncio.create_task(fleet.take_slot())
     await asyncio.sleep(0.03)
-    others = [asyncio.create_task(fleet.take()) for _ in range(20)]
+    others = [asyncio.create_task(fleet.take_slot()) for _ in range(20)]
     with pytest.raises(EngineUnavailable):
         await first
     await settle()
     assert all(isinstance(one.exception(), EngineUnavailable) for one in others)
-    late = asyncio.create_task(fleet.take())
+    late = asyncio.create_task(fleet.take_slot())
     await settle()
     assert isinstance(late.exception(), EngineUnavailable)
     fleet.put(a, State.TRIAL)
-    assert await fleet.take() is a
+    assert await fleet.take_slot() is a
 
 
 async def test_waiting_job_takes_endpoint_that_recovers_in_time() -> None:
     fleet, [a] = fleet_with(1, patience=60.0)
     fleet.put(a, State.DOWN)
-    waiting = asyncio.create_task(fleet.take())
+    waiting = asyncio.create_task(fleet.take_slot())
     await settle()
     fleet.put(a, State.HEALTHY)
     assert await waiting is a
@@ -240,11 +240,11 @@ async def test_waiting_job_takes_endpoint_that_recovers_in_time() -> None:
 
 async def test_job_waiting_for_busy_endpoint_has_no_timeout() -> None:
     fleet, [a] = fleet_with(1, patience=0.0)
-    await fleet.take()
-    waiting = asyncio.create_task(fleet.take())
+    await fleet.take_slot()
+    waiting = asyncio.create_task(fleet.take_slot())
     await asyncio.sleep(0.01)
     assert not waiting.done()
-    fleet.give_back(a)
+    fleet.release_slot(a)
     assert await waiting is a
 
 
@@ -258,7 +258,7 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
     assert endpoint.busy == 1
     endpoint.trials += 1
     fleet.put(endpoint, State.DOWN)
-    fleet.give_back(endpoint)
+    fleet.release_slot(endpoint)
 
 
 async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
@@ -268,7 +268,7 @@ async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     endpoint = fleet.join("http://host", 4)
     fleet.put(endpoint, State.DOWN)
     endpoint.why = "HTTP 500"
-    waiting = [asyncio.create_task(fleet.take()) for _ in range(20)]
+    waiting = [asyncio.create_task(fleet.take_slot()) for _ in range(20)]
     await settle()
     for _ in range(9):
         await clock.advance(30.0)
@@ -280,7 +280,7 @@ async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     fleet.put(endpoint, State.TRIAL)
     fleet.put(endpoint, State.HEALTHY)
     fleet.put(endpoint, State.DOWN)
-    later = asyncio.create_task(fleet.take())
+    later = asyncio.create_task(fleet.take_slot())
     await settle()
     await clock.advance(290.0)
     assert not later.done() and told == ["drought"] * 2
@@ -291,16 +291,16 @@ async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
 async def test_wait_for_endpoints_has_no_timeout_while_a_healthy_one_is_busy() -> None:
     clock = FastForwardClock()
     fleet, [a] = fleet_with(1, patience=300.0)
-    await fleet.take()
-    waiting = asyncio.create_task(fleet.take())
+    await fleet.take_slot()
+    waiting = asyncio.create_task(fleet.take_slot())
     await clock.advance(10_000.0)
     assert not waiting.done()
     fleet.put(a, State.DOWN)
-    fleet.give_back(a)
+    fleet.release_slot(a)
     await clock.advance(290.0)
     fleet.put(a, State.TRIAL)
     assert await waiting is a
-    other = asyncio.create_task(fleet.take())
+    other = asyncio.create_task(fleet.take_slot())
     await clock.advance(10_000.0)
     assert not other.done()
     a.trials += 1
@@ -311,20 +311,20 @@ async def test_wait_for_endpoints_has_no_timeout_while_a_healthy_one_is_busy() -
 
 async def test_closed_pool_fails_waiting_jobs() -> None:
     fleet, _ = fleet_with()
-    waiting = asyncio.create_task(fleet.take())
+    waiting = asyncio.create_task(fleet.take_slot())
     await settle()
     await fleet.close()
-    for asking in (waiting, fleet.take()):
+    for asking in (waiting, fleet.take_slot()):
         with pytest.raises(EngineUnavailable, match="closed"):
             await asking
 
 
 async def test_slot_granted_to_cancelled_job_is_passed_on() -> None:
     fleet, [a] = fleet_with(1)
-    await fleet.take()
-    first, second = (asyncio.create_task(fleet.take()) for _ in range(2))
+    await fleet.take_slot()
+    first, second = (asyncio.create_task(fleet.take_slot()) for _ in range(2))
     await settle()
-    fleet.give_back(a)  # handed to the first, who has not woken up yet
+    fleet.release_slot(a)  # handed to the first, who has not woken up yet
     first.cancel()
     await asyncio.wait({first})
     assert first.cancelled()
@@ -333,7 +333,7 @@ async def test_slot_granted_to_cancelled_job_is_passed_on() -> None:
 
 async def test_job_cancelled_when_pool_closes_counts_as_cancelled() -> None:
     fleet, _ = fleet_with()
-    waiting = asyncio.create_task(fleet.take())
+    waiting = asyncio.create_task(fleet.take_slot())
     await settle()
     await fleet.close()
     waiting.cancel()
@@ -358,9 +358,9 @@ async def test_random_pool_operations_lose_or_duplicate_no_slot(seed: int) -> No
     for doing, number in doings(seed):
         some = endpoints[number % 3]
         if doing == "take":
-            asking.append(asyncio.create_task(fleet.take([some] if number % 5 == 0 else [])))
+            asking.append(asyncio.create_task(fleet.take_slot([some] if number % 5 == 0 else [])))
         elif doing == "give" and held:
-            fleet.give_back(held.pop(number % len(held)))
+            fleet.release_slot(held.pop(number % len(held)))
         elif doing == "cancel" and asking:
             asking[number % len(asking)].cancel()
         elif doing in ("down", "up"):
@@ -375,35 +375,35 @@ async def test_random_pool_operations_lose_or_duplicate_no_slot(seed: int) -> No
         task.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
     for endpoint in (*held, *(task.result() for task in asking if not task.cancelled())):
-        fleet.give_back(endpoint)
+        fleet.release_slot(endpoint)
     assert fleet.busy == 0
     for endpoint in endpoints:
         fleet.put(endpoint, State.HEALTHY)
-    assert [await fleet.take() for _ in range(5)] and fleet.busy == 5
+    assert [await fleet.take_slot() for _ in range(5)] and fleet.busy == 5
 
 
 # --- the tries of a job ------------------------------------------------------------------------------
 
 
 async def test_overloaded_replies_end_a_job_after_the_maximum_wait() -> None:
-    clock, tries = FastForwardClock(), JobAttempts(1, Waits(drought=300.0))
+    clock, attempts = FastForwardClock(), JobAttempts(1, Waits(drought=300.0))
     full, endpoint = EngineOverloaded("no room"), Endpoint("http://a")
     for _ in range(4):
-        tries.failed(endpoint, full)
-        tries.check(full)
+        attempts.add_failure(endpoint, full)
+        attempts.raise_if_used_up(full)
         await clock.advance(90.0)
-    tries.failed(endpoint, full)
+    attempts.add_failure(endpoint, full)
     with pytest.raises(
         AttemptsUsedUp, match=r"5 attempts failed \(retry rule `server`\), on http://a, the last one: no room"
     ):
-        tries.check(full)
+        attempts.raise_if_used_up(full)
 
 
 async def test_second_server_replacement_counts_as_an_attempt() -> None:
-    tries, endpoint = JobAttempts(1, Waits()), Endpoint("http://a")
+    attempts, endpoint = JobAttempts(1, Waits()), Endpoint("http://a")
     replaced = ServerReplaced(endpoint.url)
-    tries.failed(endpoint, replaced)
-    tries.check(replaced)
-    tries.failed(endpoint, replaced)
+    attempts.add_failure(endpoint, replaced)
+    attempts.raise_if_used_up(replaced)
+    attempts.add_failure(endpoint, replaced)
     with pytest.raises(AttemptsUsedUp, match="2 attempts failed"):
-        tries.check(replaced)
+        attempts.raise_if_used_up(replaced)
