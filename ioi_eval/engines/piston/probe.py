@@ -44,7 +44,7 @@ from ioi_eval.engines.piston.reports import (
     EndpointReport,
     findings,
 )
-from ioi_eval.engines.piston.sending import API, HttpClient, Identity, Request, compressed, told
+from ioi_eval.engines.piston.sending import API, HttpClient, Identity, Request, compress_body, split_identity
 from ioi_eval.engines.threads import to_its_end
 from ioi_eval.model.errors import (
     BrokenReply,
@@ -351,7 +351,7 @@ class Prober:
         run = await self._run_to_end(
             report.url, _script_job(runtime, report.identity.script), max_run_ms, report.identity.worker
         )
-        return msgspec.structs.replace(report.identity, tools=told(run.stdout)[0])
+        return msgspec.structs.replace(report.identity, tools=split_identity(run.stdout)[0])
 
     async def _fetch_server_info(self, url: str, path: str) -> _ServerInfo:
         answer = await self._http.ask("GET", url, path, _MAX_ANSWER_S)
@@ -379,7 +379,7 @@ class Prober:
             async with self._packing_lock:
                 if size not in self._padded_requests:
                     padded = b'{"pad":"%b"}' % (b"x" * (size - 10))
-                    self._padded_requests[size] = await to_its_end(partial(compressed, padded))
+                    self._padded_requests[size] = await to_its_end(partial(compress_body, padded))
             answer = await self._http.ask(
                 "POST", url, f"{API}/execute", _MAX_ANSWER_S, self._padded_requests[size]
             )

@@ -63,7 +63,7 @@ REQUEST = "IOI-Eval-Request"
 
 _IDENTITY_START, _IDENTITY_END, _ANSWER_MARK = "ioi-eval tells", "ioi-eval told", "ioi-eval answers"
 # It starts only one process, `stat`: the builtin `hash` looks up commands. Missing commands print nothing
-TELL = rf"""echo "{_IDENTITY_START} $HOSTTYPE"; ulimit -f; ulimit -n
+IDENTITY_SCRIPT = rf"""echo "{_IDENTITY_START} $HOSTTYPE"; ulimit -f; ulimit -n
 hash g++ gcc python3 pypy3 rustc go java javac fpc ghc node kotlinc mcs mono 2> /dev/null
 stat -L -c '%n %i %s %Y' -- "${{BASH_CMDS[@]}}" /usr/lib*/gcc/*/*/{{cc1plus,libstdc++.a}} \
   /usr/lib*/libc.a "/usr/lib/$HOSTTYPE-linux-gnu/libc.a" 2> /dev/null
@@ -84,7 +84,7 @@ class Identity(Value):
         A worker's limits are in its header. Without namespaces, its limit of processes changes with the
         number of processes on the machine, so it is not part of the output.
         """
-        return TELL if self.worker else TELL.replace("; ", "; ulimit -u; ", 1)
+        return IDENTITY_SCRIPT if self.worker else IDENTITY_SCRIPT.replace("; ", "; ulimit -u; ", 1)
 
     def lines_before(self, script: str, mark: str = "") -> str:
         """Return the commands that print the identity, for the begin of a job's first script.
@@ -96,14 +96,14 @@ class Identity(Value):
             return ""
         return self.script + f'echo "{_ANSWER_MARK} {mark}"\n' * bool(mark)
 
-    def checked(self, script: str, result: JobResult, mark: str = "") -> JobResult:
+    def check_result(self, script: str, result: JobResult, mark: str = "") -> JobResult:
         """Return the result without the identity in its output. Raises ServerReplaced for another server."""
         if not (script and self.tools):
             return result
         # If the job has no `compile`, the package's script runs, and prints no identity
         stage = "compile" if script == "compile" and result.compile is not None else "run"
         ending: Ending = getattr(result, stage)
-        tools, rest = told(ending.stdout)
+        tools, rest = split_identity(ending.stdout)
         if not tools:
             raise BrokenReply(f"{result.endpoint} does not tell with which compilers it did a job")
         if tools != self.tools:
@@ -115,7 +115,7 @@ class Identity(Value):
         return msgspec.structs.replace(result, **{stage: msgspec.structs.replace(ending, stdout=rest)})
 
 
-def told(stdout: str) -> tuple[str, str]:
+def split_identity(stdout: str) -> tuple[str, str]:
     """Return the digest of the identity in a script's output, or an empty string, and the other output."""
     identity, end, rest = stdout.partition(f"\n{_IDENTITY_END}\n")
     if not end or not identity.startswith(_IDENTITY_START):
@@ -166,12 +166,12 @@ class Tokens:
         if is_wrong:
             raise InputError(problem, where="the token for servers", remedy=_TOKEN_FORMS)
 
-    def of(self, url: str) -> Secret | None:
+    def find_token(self, url: str) -> Secret | None:
         """Return the token for a server, or None if the server must identify itself first."""
         default = None if self._worker_token else Secret()
         return self._tokens_by_url.get(url, self._identified.get(url, default))
 
-    def told(self, url: str, hello: bytes) -> Secret:
+    def learn_token(self, url: str, hello: bytes) -> Secret:
         """Return the token for a server that sent `hello` for `/`, where workers need no token."""
         self._identified[url] = self._worker_token if WORKER in message_of(hello) else Secret()
         return self._identified[url]
@@ -180,13 +180,13 @@ class Tokens:
         """Forget that a server has identified itself: there may be another server now."""
         self._identified.pop(url, None)
 
-    def out_of(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """Return a message without any token."""
         for token in self._all_tokens:
             text = token.remove_from(text)
         return text
 
-    def out_of_reply(self, body: bytes) -> bytes:
+    def redact_reply(self, body: bytes) -> bytes:
         """Return a reply without any token."""
         for token in self._all_tokens:
             body = token.remove_from_reply(body)
@@ -305,9 +305,9 @@ class HttpClient:
         self, method: str, url: str, path: str, time: float, request: Request | None = None
     ) -> Answer:
         """Send a request, with the token for the server, if any. A worker identifies itself first."""
-        token = self._tokens.of(url)
+        token = self._tokens.find_token(url)
         if token is None:
-            token = self._tokens.told(url, (await self._request("GET", url, "/", time)).body)
+            token = self._tokens.learn_token(url, (await self._request("GET", url, "/", time)).body)
         headers = {"Authorization": token.as_bearer} if token else {}
         try:
             return await self._request(method, url, path, time, request, headers)
@@ -324,7 +324,7 @@ class HttpClient:
 
         if self._session is None:
             raise EngineUnavailable("the engine was closed")
-        token, is_wanted = self._tokens.of(url), False
+        token, is_wanted = self._tokens.find_token(url), False
 
         async def body() -> AsyncIterator[bytes]:
             nonlocal is_wanted
@@ -380,10 +380,10 @@ class HttpClient:
                         raise BrokenReply(f"a reply of more than {_MAX_REPLY_BYTES} bytes")
                 return Answer(
                     status=response.status,
-                    body=self._tokens.out_of_reply(b"".join(pieces)),
+                    body=self._tokens.redact_reply(b"".join(pieces)),
                     worker=response.headers.get(HEADER, "")[:_MAX_IDENTITY_CHARS],
                     request=response.headers.get(REQUEST, ""),
-                    moved=self._tokens.out_of(response.headers.get("Location", "")[:_MAX_LOCATION_CHARS]),
+                    moved=self._tokens.redact(response.headers.get("Location", "")[:_MAX_LOCATION_CHARS]),
                 )
         except aiohttp.ClientConnectorCertificateError as error:
             reason = f"its certificate is not trusted here ({error.certificate_error})"
@@ -413,7 +413,7 @@ class HttpClient:
         except aiohttp.ClientResponseError:
             raise ForeignReply(f"{_server_url(address)} {NO_HTTP}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            reason = self._tokens.out_of(f"{type(error).__name__}: {error}")
+            reason = self._tokens.redact(f"{type(error).__name__}: {error}")
             raise BrokenReply(
                 f"{_server_url(address)} broke off: {reason}"
             ) from None  # its text may contain the token
@@ -459,10 +459,10 @@ def _encode_job(encode: Callable[[], bytes], url: str) -> Request:
         or not _is_compressible(body)
     ):
         return Request(body=body)
-    return compressed(body)
+    return compress_body(body)
 
 
-def compressed(body: bytes) -> Request:
+def compress_body(body: bytes) -> Request:
     """Return a request with a compressed body, at the fastest level to use little CPU time."""
     packer = zlib.compressobj(level=1, wbits=31)
     packed = packer.compress(body) + packer.flush()

@@ -185,7 +185,7 @@ class HttpWire:
         result = await self._http.execute(
             report.url, request, time(len(request.body)), worker=identity.worker
         )
-        return identity.checked(script, result, mark)
+        return identity.check_result(script, result, mark)
 
     async def has(self, address: str, name: str) -> bool:
         answer = await self._http.ask("HEAD", address, _content_path(name), self._margin)

@@ -21,8 +21,7 @@ from support.waiting import until
 from ioi_eval import EmbeddedEngine, PistonEngine, Store, discovery
 from ioi_eval.engines.contract import OWN, Change, ServerChanged
 from ioi_eval.engines.jobs.piston_api import first_script
-from ioi_eval.engines.piston.sending import HEADER, REQUEST, TELL, Identity
-from ioi_eval.engines.piston.sending import told as told_first
+from ioi_eval.engines.piston.sending import HEADER, IDENTITY_SCRIPT, REQUEST, Identity, split_identity
 from ioi_eval.errors import (
     AttemptsUsedUp,
     BrokenReply,
@@ -61,7 +60,7 @@ class Machine(Loopback):
         """Print the compiler's version."""
         version = self.version
         script = asked.files[0].content.read().decode()
-        tells = words(version) if script.startswith(TELL.partition(";")[0]) else ""
+        tells = words(version) if script.startswith(IDENTITY_SCRIPT.partition(";")[0]) else ""
         if found := re.search('\necho "(ioi-eval answers [0-9a-f]+)"\n', script):
             tells += f"{found[1] if self.heard is None else self.heard}\n"
             self.marks.append(found[1])
@@ -78,7 +77,7 @@ class Machine(Loopback):
     def report(self, runtimes: Collection[str] = ()) -> EndpointReport:
         self.probed += 1
         runtime = next(name for name in self.shells if name in (runtimes or self.shells))
-        identity = Identity(tools=told_first(words(self.version))[0], worker=self.worker)
+        identity = Identity(tools=split_identity(words(self.version))[0], worker=self.worker)
         return EndpointReport(
             url=self.url, architecture="x86_64", runtimes=self.shells, runtime=runtime,
             toolchains=self._there(), identity=identity, **self.limits,  # type: ignore[arg-type]
@@ -172,7 +171,7 @@ async def test_reply_with_mark_of_another_job_is_refused(open_machines: Opening)
 async def test_reply_without_identity_is_broken(open_machines: Opening) -> None:
     machine = Machine()
     engine, _ = await open_machines(machine, attempts=2)
-    silent = Identity(tools="x").checked
+    silent = Identity(tools="x").check_result
     with pytest.raises(BrokenReply, match="does not tell with which compilers"):
         silent("run", JobResult(run=Ending(stdout="built by 12\n")))
 
@@ -230,24 +229,24 @@ async def test_refusal_consistent_with_probe_is_job_rejected(open_machines: Open
 
 
 def test_identity_lines_printed_by_program_are_ignored() -> None:
-    known = Identity(tools=told_first(words("12"))[0])
+    known = Identity(tools=split_identity(words("12"))[0])
     forged = words("13") + words("12")
     with pytest.raises(ServerReplaced):
-        known.checked("run", JobResult(run=Ending(stdout=forged)))
-    kept = known.checked("run", JobResult(run=Ending(stdout=words("12") + words("13"))))
+        known.check_result("run", JobResult(run=Ending(stdout=forged)))
+    kept = known.check_result("run", JobResult(run=Ending(stdout=words("12") + words("13"))))
     assert kept.run.stdout == words("13")
 
 
 def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
     """A real server also runs the package's own `compile` for jobs without one."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
-    known = Identity(tools=told_first(words("12"))[0])
+    known = Identity(tools=split_identity(words("12"))[0])
     script = first_script(run_alone)
     reply = JobResult(compile=Ending(code=0), run=Ending(stdout=words("12") + "3\n"))
-    assert known.checked(script, reply).run.stdout == "3\n"
+    assert known.check_result(script, reply).run.stdout == "3\n"
     other = msgspec.structs.replace(reply, run=Ending(stdout=words("13") + "3\n"))
     with pytest.raises(ServerReplaced):
-        known.checked(script, other)
+        known.check_result(script, other)
 
 
 async def test_worker_header_detects_replacement_for_classic_jobs(open_machines: Opening) -> None:
@@ -464,14 +463,14 @@ async def test_worker_without_namespaces_keeps_identity_under_load(store: Store)
 
 def asked(path: str) -> str:
     done = subprocess.run(
-        ["/bin/bash", "-c", TELL + "echo after"],
+        ["/bin/bash", "-c", IDENTITY_SCRIPT + "echo after"],
         env={"PATH": path},
         capture_output=True,
         check=True,
         text=True,
     )
     assert done.stderr == ""
-    tools, rest = told_first(done.stdout)
+    tools, rest = split_identity(done.stdout)
     assert rest == "after\n" and tools
     return tools
 

@@ -327,9 +327,9 @@ async def test_probe_bodies_are_compressed_once_for_all_servers(monkeypatch: pyt
 
     def compressed(body: bytes) -> Request:
         packed.append(len(body))
-        return sending.compressed(body)
+        return sending.compress_body(body)
 
-    monkeypatch.setattr(probe, "compressed", compressed)
+    monkeypatch.setattr(probe, "compress_body", compressed)
     async with Loopback(old_server()) as a, Loopback(old_server()) as b, HttpClient() as wire:
         prober = Prober(wire)
         await asyncio.gather(*(prober.probe(server.url) for server in (a, b)))
