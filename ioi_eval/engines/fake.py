@@ -1,18 +1,19 @@
-"""An engine without compiler, proctor or processes, for tests of what stands on an engine. Public.
+"""An engine without compiler, proctor or processes, for tests of code that uses an engine. Public.
 
-It answers the two kinds of jobs that the package sends:
+It executes the two kinds of jobs that the package sends:
 
-* A build job ends well. What it "makes" is a file with the bytes of the job's last file, which by convention
-  is the source that the build is about; so a run job's `FakeTest.source` is the submission's code.
-  `compile_errors` says which sources do not compile.
-* A run job is answered as the proctor would, by the plan that the job carries: a line per test, tests skipped
-  whose groups are settled, 0 for a file that was not handed in. `outcomes` says what every other test gives.
+* A build job succeeds. Its artifact has the bytes of the job's last file, which is the main source of the
+  build. So `FakeTest.source` of a run job is the submission's code. `compile_errors` decides which sources do
+  not compile.
+* The result of a run job has the lines that the proctor would print for the job's plan: one for each test.
+  Tests of decided groups are skipped, and a missing output file scores 0. `outcomes` decides about all other
+  tests.
 
     engine = FakeEngine({0: 1.0, 1: 0.5, 2: "cpu"})
     engine = FakeEngine(lambda test: 1.0 if "right" in test.source else "signal")
     engine = FakeEngine(faults=[None, EngineUnavailable("down"), Killed(after=3)])
 
-`engine.jobs` holds every job that came, in order; `builds` and `runs` those of each kind.
+`engine.jobs` are all executed jobs in order; `builds` and `runs` are the jobs of one kind.
 """
 
 from __future__ import annotations
@@ -38,46 +39,47 @@ _PLAN = msgspec.json.Decoder(Plan)
 
 
 class FakeTest(Value):
-    """A test, as a callable that decides outcomes sees it."""
+    """A test, as the argument of a function that decides outcomes."""
 
     __test__ = False
 
-    index: int  # the test's place in the problem
+    index: int  # of the test in the problem
     source: str  # the submission's code
     input: bytes
     answer: bytes | None
-    output: bytes | None = None  # the file that was handed in, where the task takes files
-    manager: str = ""  # the source of the program on the other side
+    output: bytes | None = None  # the submitted output file, if there is one
+    manager: str = ""  # source of the manager
 
 
 class Broken(Value):
-    """An outcome: the judge could not say; `reason` is what the proctor reports."""
+    """An outcome: a failure of the judge on this test, with the reason that the proctor reports."""
 
     reason: str
 
 
 Outcome = float | str | Broken
-"""A score, or how the submission ended (exit, signal, cpu, wall, memory, output, threads), or Broken."""
+"""A score, or the way in which the submission ended (exit, signal, cpu, wall, ...), or Broken."""
 
 
 class Killed(Value):
-    """A fault: the job is killed once `after` tests have their line; `torn` leaves half of one more."""
+    """A fault: the job is killed after the lines of `after` tests, or if `torn`, within the next line."""
 
     after: int = 0
     torn: bool = False
 
 
 class Fatal(Value):
-    """A fault: the proctor of a run job gives up, or a build job's sandbox fails."""
+    """A fault: the proctor of a run job fails, or the sandbox of a build job."""
 
     reason: str
 
 
 Fault = EngineError | Killed | Fatal | Ending | None
-"""What happens to one job: raised, cut short, given up, answered with this stage as it is, or nothing."""
+"""The fault of one job. An EngineError is raised, and an Ending is the result. None means no fault."""
 
 
 def fake_capabilities() -> Capabilities:
+    """Return the capabilities of a fake engine by default: it has the toolchains of all languages."""
     tools = {
         name: Toolchain(command=name, path=f"/usr/bin/{name}", version="1.0", identity=f"{name} 1.0 (fake)")
         for name in sorted({tool for language in LANGUAGES for tool in language.tools})
@@ -96,10 +98,7 @@ def fake_capabilities() -> Capabilities:
 
 
 class FakeEngine:
-    """See the module's text. `outcomes` is a mapping by test index (others score 1) or a callable.
-
-    `faults` are used up one per job, in order; then every job goes well. `delay`: seconds that a job takes.
-    """
+    """An engine whose results a test decides. The module's docstring describes them."""
 
     def __init__(
         self,
@@ -111,19 +110,29 @@ class FakeEngine:
         faults: Iterable[Fault] = (),
         delay: float = 0.0,
     ) -> None:
+        """Create the engine.
+
+        Args:
+            outcomes: outcomes by the index of the test, where other tests score 1, or a function.
+            slots: number of jobs at the same time.
+            capabilities: by default those of `fake_capabilities`.
+            compile_errors: returns the compiler's output for a source that does not compile, otherwise None.
+            faults: faults of the first jobs, in order. Later jobs have none.
+            delay: duration of each job, in seconds.
+        """
         table = outcomes or {}
         self._outcome = table if callable(table) else lambda test: table.get(test.index, 1.0)
         self.capabilities_value = capabilities or fake_capabilities()
         self._compile_error = compile_errors
         self._faults = iter(faults)
         self.delay = delay
-        self._room = asyncio.Semaphore(slots)
+        self._free_slots = asyncio.Semaphore(slots)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.slots = slots
         self.jobs: list[Job] = []
         self.started = asyncio.Event()  # set when the first job has begun
-        self.running = 0  # jobs at this moment
-        self.peak = 0  # the most there were at a time
+        self.running = 0  # number of jobs now
+        self.peak = 0  # maximum number of jobs at the same time
 
     @property
     def builds(self) -> list[Job]:
@@ -148,7 +157,7 @@ class FakeEngine:
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         require_toolchains(job, self.capabilities_value.toolchains)
-        async with self._room:
+        async with self._free_slots:
             self.jobs.append(job)
             fault = next(self._faults, None)
             self.running += 1
@@ -167,17 +176,17 @@ class FakeEngine:
         if isinstance(fault, Ending):
             return JobResult(compile=fault, run=fault)
         if fault is not None:
-            sandbox = Ending(
+            failure = Ending(
                 status=StageStatus.XX, message=fault.reason if isinstance(fault, Fatal) else "killed"
             )
-            return JobResult(compile=sandbox, run=sandbox)
+            return JobResult(compile=failure, run=failure)
         if (log := self._compile_error(source.decode(errors="replace"))) is not None:
             failed = Ending(stdout=log, code=1, status=StageStatus.RE)
             return JobResult(compile=failed, run=failed)
-        kept = {name: self._made(source) for name in job.keep}
+        kept = {name: self._write_artifact(source) for name in job.keep}
         return JobResult(compile=Ending(code=0), run=Ending(code=0), kept=kept)
 
-    def _made(self, content: bytes) -> str:
+    def _write_artifact(self, content: bytes) -> str:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="ioi-eval-fake-")
         path = Path(tempfile.mkdtemp(dir=self._folder.name)) / "artifact"
@@ -194,18 +203,22 @@ class FakeEngine:
         lines = [TestReport(v=VERSION, nonce=plan.nonce, start=Start(confinement={"fake": True}))]
         if isinstance(fault, Fatal):
             lines.append(TestReport(v=VERSION, nonce=plan.nonce, fatal=fault.reason))
-            return JobResult(run=Ending(stdout=_text(lines), code=2, status=StageStatus.RE))
-        settled: set[int] = set()
-        lines += [self._line(plan, test, files, settled) for test in plan.tests]
+            return JobResult(run=Ending(stdout=_encode_lines(lines), code=2, status=StageStatus.RE))
+        decided: set[int] = set()
+        lines += [self._report_test(plan, test, files, decided) for test in plan.tests]
         if isinstance(fault, Killed):
-            whole, cut = lines[: fault.after + 1], lines[fault.after + 1 : fault.after + 2]
-            torn = _text(cut)[:25] if fault.torn else ""
-            return JobResult(run=Ending(stdout=_text(whole) + torn, signal="SIGKILL", status=StageStatus.TO))
+            printed, next_line = lines[: fault.after + 1], lines[fault.after + 1 : fault.after + 2]
+            torn_line = _encode_lines(next_line)[:25] if fault.torn else ""
+            return JobResult(
+                run=Ending(stdout=_encode_lines(printed) + torn_line, signal="SIGKILL", status=StageStatus.TO)
+            )
         lines.append(TestReport(v=VERSION, nonce=plan.nonce, done=True))
-        return JobResult(run=Ending(stdout=_text(lines), code=0))
+        return JobResult(run=Ending(stdout=_encode_lines(lines), code=0))
 
-    def _line(self, plan: Plan, test: PlanTest, files: Mapping[str, Blob], settled: set[int]) -> TestReport:
-        if test.groups and settled.issuperset(test.groups):
+    def _report_test(
+        self, plan: Plan, test: PlanTest, files: Mapping[str, Blob], decided: set[int]
+    ) -> TestReport:
+        if test.groups and decided.issuperset(test.groups):
             return TestReport(v=VERSION, nonce=plan.nonce, test=test.index, skipped=True)
         outcome = (
             0.0
@@ -213,26 +226,27 @@ class FakeEngine:
             else self._outcome(
                 FakeTest(
                     index=test.index,
-                    source=_source(plan.submission.argv, files),
+                    source=_read_program(plan.submission.argv, files),
                     input=files[test.input].read(),
                     answer=files[test.answer].read() if test.answer is not None else None,
                     output=files[test.output].read() if test.output is not None else None,
-                    manager=_source(plan.manager.argv, files) if plan.manager is not None else "",
+                    manager=_read_program(plan.manager.argv, files) if plan.manager is not None else "",
                 )
             )
         )
-        line = _line_of(plan.nonce, test.index, outcome)
-        settled |= {g for g in test.groups if line.failure is None and _settles(plan.groups[g], line.score)}
-        return line
+        report = _report_outcome(plan.nonce, test.index, outcome)
+        if report.failure is None:
+            decided |= {group for group in test.groups if _decides(plan.groups[group], report.score)}
+        return report
 
 
-def _source(argv: Iterable[str], files: Mapping[str, Blob]) -> str:
-    """Return the program that a command starts, behind an interpreter and a harness."""
-    named = [files[word] for word in argv if word in files]
-    return named[-1].read().decode(errors="replace") if named else ""
+def _read_program(argv: Iterable[str], files: Mapping[str, Blob]) -> str:
+    """Return the program of a command: its last argument that is a file of the job."""
+    programs = [files[argument] for argument in argv if argument in files]
+    return programs[-1].read().decode(errors="replace") if programs else ""
 
 
-def _line_of(nonce: str, index: int, outcome: Outcome) -> TestReport:
+def _report_outcome(nonce: str, index: int, outcome: Outcome) -> TestReport:
     if isinstance(outcome, Broken):
         return TestReport(v=VERSION, nonce=nonce, test=index, failure=outcome.reason)
     end, score = (outcome, 0.0) if isinstance(outcome, str) else ("ok", float(outcome))
@@ -245,11 +259,11 @@ def _line_of(nonce: str, index: int, outcome: Outcome) -> TestReport:
     )  # fmt: skip
 
 
-def _settles(group: PlanGroup, score: float) -> bool:
+def _decides(group: PlanGroup, score: float) -> bool:
     if group.rule == "zero":
         return score <= 0
     return group.rule == "threshold" and not 0 < score <= (group.threshold or 0)
 
 
-def _text(lines: Iterable[TestReport]) -> str:
+def _encode_lines(lines: Iterable[TestReport]) -> str:
     return "".join(msgspec.json.encode(line).decode() + "\n" for line in lines)
