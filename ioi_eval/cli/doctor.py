@@ -97,9 +97,9 @@ def doctor(
         remedy = "Name their source with --problems"
         raise InputError("options select problems, but there is no source of problems", remedy=remedy)
     findings: LocalFindings | ClusterFindings | NodeFindings
-    if engine_choice.on_ray:
+    if engine_choice.is_on_ray:
         findings = asyncio.run(_check_nodes(engine_choice))
-    elif engine_choice.remote:
+    elif engine_choice.is_remote:
         findings = asyncio.run(_check_servers(engine_choice))
     else:
         store = open_store()

@@ -209,7 +209,7 @@ class EngineOptions:
             given_values["token"] = read_token(given_values["token"])
         engine = given_values.pop("text", None)
         try:
-            return EngineChoice.meant(
+            return EngineChoice.from_variables(
                 engine if engine is not None else file_engine or None, os.environ, **given_values
             )
         except InputError as error:

@@ -31,7 +31,7 @@ EMBEDDED, RAY, E2B = "embedded", "ray", "e2b"
 
 
 class EngineChoice(Value):
-    """The choice of an engine, and its use."""
+    """The user's choice of an engine, and the options for its use."""
 
     text: Annotated[
         str,  # as it was named: NAME, or NAME:WHATEVER
@@ -82,22 +82,22 @@ class EngineChoice(Value):
     launch: Launch = Launch()  # this process's part of the cores, and of the environment's servers
 
     @classmethod
-    def meant(cls, engine: str | None, variables: Mapping[str, str], **fields: Any) -> Self:
-        """Return the named engine, or the engine of the environment, or this machine.
+    def from_variables(cls, engine: str | None, variables: Mapping[str, str], **fields: Any) -> Self:
+        """Return the choice of a named engine, or of the environment's engine, or of this machine.
 
-        `fields`: other fields. The environment says the rest. Raises InputError for what cannot be meant.
+        `fields`: other fields. `variables` decide the rest. Raises InputError if the choice is invalid.
         """
-        launch, named = Launch.of(variables), engine is not None
+        launch, is_named = Launch.of(variables), engine is not None
         text = engine.strip() if engine is not None else variables.get(ENDPOINTS, "").strip() or EMBEDDED
         try:
             find_engine(text)
         except InputError as error:
-            raise error.with_details(field="engine" if named else ENDPOINTS) from None
+            raise error.with_details(field="engine" if is_named else ENDPOINTS) from None
         if text == EMBEDDED:
             fields["python"] = fields.get("python") or variables.get(PYTHON, "").strip()
         else:
             fields["token"] = fields.get("token") or Secret(variables.get(TOKEN, "").strip())
-        if named:  # a named list is used whole
+        if is_named:  # this process uses all servers of a list that the caller named
             launch = msgspec.structs.replace(launch, rank=0, world=1)
         elif text != EMBEDDED and fields.get("per_endpoint") is None:
             fields["per_endpoint"] = read_number(variables, PER_ENDPOINT, None, least=1)
@@ -107,13 +107,13 @@ class EngineChoice(Value):
 
     def check(self) -> None:
         """Raise InputError if an option is for another kind of engine."""
-        if self.per_endpoint is not None and (self.text == EMBEDDED or self.on_ray):
+        if self.per_endpoint is not None and (self.text == EMBEDDED or self.is_on_ray):
             raise InputError(
                 "this option works with servers only",
                 field="per_endpoint",
                 remedy="Leave it out, and say how many workers there are",
             )
-        if self.cpus_per_slot != 1 and not self.on_ray:
+        if self.cpus_per_slot != 1 and not self.is_on_ray:
             remedy = "Leave it out, or name a cluster of Ray as the engine"
             raise InputError("this option works with Ray only", field="cpus_per_slot", remedy=remedy)
         if self.python and self.text != EMBEDDED:
@@ -121,11 +121,11 @@ class EngineChoice(Value):
             raise InputError("servers judge with their own interpreter", field="python", remedy=remedy)
 
     @property
-    def remote(self) -> bool:
+    def is_remote(self) -> bool:
         return self.text != EMBEDDED
 
     @property
-    def on_ray(self) -> bool:
+    def is_on_ray(self) -> bool:
         return self.text.partition(":")[0] == RAY
 
     @property
@@ -147,7 +147,7 @@ class Opening(NamedTuple):
     trusted: Engine | None = None
 
     def let_go(self) -> None:
-        """Close what would keep the parent's jobs running, in a forked child."""
+        """In a forked child, close the descriptors that would keep the parent's jobs running."""
         from ioi_eval.engines.embedded import EmbeddedEngine
 
         for opened in self:
@@ -162,7 +162,7 @@ def open_engine(
 ) -> Opening:
     """Return the engines of a choice. An engine of the caller is used without a second engine.
 
-    `packages`: those that programs in Python may count on, for the choice of an interpreter here.
+    `packages`: Python packages that programs may import, for the choice of an interpreter on this machine.
     """
     if not isinstance(choice, EngineChoice):
         return Opening(choice)
@@ -170,7 +170,7 @@ def open_engine(
     choice.check()
     setup = EngineSetup(store=store, **_fields(choice))
     engine = find_engine(choice.text)(setup)
-    if not choice.remote or choice.on_ray:
+    if not choice.is_remote or choice.is_on_ray:
         return Opening(engine)
     here = EngineChoice(allow_unconfined=choice.allow_unconfined, launch=choice.launch)
     return Opening(engine, _embedded(EngineSetup(store=store, **_fields(here)), python=""))
@@ -193,7 +193,7 @@ class NodesEngine(Protocol):
 
 
 def open_nodes(choice: EngineChoice, store: Store) -> NodesEngine:
-    """Return the engine of a choice that is `on_ray`."""
+    """Return the engine of a choice that is on Ray."""
     choice.check()
     return cast(NodesEngine, find_engine(choice.text)(EngineSetup(store=store, **_fields(choice))))
 
@@ -215,9 +215,9 @@ def find_engine(text: str) -> Factory:
     from ioi_eval.engines.piston.discovery import KUBERNETES, SLURM, discovery
 
     others = [name for name in registered_names(Registry.ENGINES) if name not in (RAY, E2B)]
-    meant = find_similar_names(name.lower(), (*others, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
-    if meant and text != SLURM and re.fullmatch(r"[\w-]+", text):
-        remedy = f"Did you mean {meant[0]!r}? A host of that name is http://{text}:PORT"
+    similar_names = find_similar_names(name.lower(), (*others, EMBEDDED, RAY, E2B, SLURM, KUBERNETES))
+    if similar_names and text != SLURM and re.fullmatch(r"[\w-]+", text):
+        remedy = f"Did you mean {similar_names[0]!r}? A host of that name is http://{text}:PORT"
         raise InputError(f"there is no engine {text!r}", remedy=remedy)
     try:
         discovery(text)

@@ -410,7 +410,9 @@ class PistonClient(ClusterClient):
         urls = [base_endpoint] if isinstance(base_endpoint, str) else base_endpoint
         if not urls:
             raise InputError("it contains no address of a server", where="base_endpoint")
-        self._use(EngineChoice.meant(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint))
+        self._use(
+            EngineChoice.from_variables(",".join(urls), os.environ, per_endpoint=max_requests_per_endpoint)
+        )
 
     @classmethod
     def of(cls, choice: EngineChoice) -> Self:
@@ -471,8 +473,8 @@ def get_piston_client_from_env(session: object = None) -> PistonClient:
     PISTON_MAX_REQUESTS_PER_ENDPOINT is the maximum number of jobs at a time on a server, by default 1. Under
     a launcher that sets WORLD_SIZE, each process uses its share of the servers. `session` is not used.
     """
-    choice = EngineChoice.meant(None, os.environ)
-    if not choice.remote:
+    choice = EngineChoice.from_variables(None, os.environ)
+    if not choice.is_remote:
         remedy = "Set it to the addresses of servers, commas between them, or to `slurm`"
         raise InputError("PISTON_ENDPOINTS is not set", remedy=remedy)
     return PistonClient.of(msgspec.structs.replace(choice, per_endpoint=choice.per_endpoint or 1))

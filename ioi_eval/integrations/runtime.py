@@ -55,7 +55,7 @@ class Setup(Value):
         """Return the engines, as the command line opens them."""
         if self.engine is not None and not isinstance(self.engine, str):
             return open_engine(self.engine(store), store)
-        choice = EngineChoice.meant(
+        choice = EngineChoice.from_variables(
             self.engine,
             os.environ,
             slots=self.slots,

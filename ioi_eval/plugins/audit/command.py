@@ -122,7 +122,7 @@ def audit(
         fresh=fresh,
     )
     folder = out or Path("audits") / (Path(source).stem or "source")
-    engine_choice = EngineChoice.meant(engine, os.environ, slots=workers)
+    engine_choice = EngineChoice.from_variables(engine, os.environ, slots=workers)
     store = Store.usual(os.environ.get("IOI_EVAL_CACHE"))
     on_event = (lambda event: None) if quiet else progress()
     try:

@@ -28,7 +28,7 @@ def command_line(store: Store, engine: str | None, workers: int | None = None, *
 
 
 def library(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
-    return open_engine(EngineChoice.meant(engine, os.environ, slots=workers, **others), store)
+    return open_engine(EngineChoice.from_variables(engine, os.environ, slots=workers, **others), store)
 
 
 def integration(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:

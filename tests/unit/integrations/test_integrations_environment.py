@@ -20,17 +20,19 @@ LAUNCHED = {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "IOI_EVAL_TOKEN":
 
 
 def test_environment_variables_select_engine() -> None:
-    assert not EngineChoice.meant(None, {"PISTON_ENDPOINTS": " "}).remote
-    assert EngineChoice.meant(None, {"PISTON_ENDPOINTS": " slurm "}) == EngineChoice(text="slurm")
+    assert not EngineChoice.from_variables(None, {"PISTON_ENDPOINTS": " "}).is_remote
+    assert EngineChoice.from_variables(None, {"PISTON_ENDPOINTS": " slurm "}) == EngineChoice(text="slurm")
     variables = {"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "2", **LAUNCHED}
     launch, token = Launch(rank=3, world=4), Secret("secret")
-    assert EngineChoice.meant(None, variables) == EngineChoice(
+    assert EngineChoice.from_variables(None, variables) == EngineChoice(
         text="slurm", per_endpoint=2, token=token, launch=launch
     )
-    named = EngineChoice.meant("http://a:1", variables)
+    named = EngineChoice.from_variables("http://a:1", variables)
     assert named == EngineChoice(text="http://a:1", token=token), "all of what is named"
     with pytest.raises(InputError, match="'two' is not a whole number"):
-        EngineChoice.meant(None, {"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "two"})
+        EngineChoice.from_variables(
+            None, {"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "two"}
+        )
 
 
 @pytest.mark.parametrize(("processes", "cores"), [("", 8), ("1", 8), ("3", 2), ("16", 1), ("0", 8)])

@@ -31,7 +31,7 @@ Call = Callable[[str, Path], Awaitable[object]]
 
 
 def test_repr_of_objects_with_a_secret_hides_the_secret() -> None:
-    servers = EngineChoice.meant(None, {"PISTON_ENDPOINTS": "http://a", "IOI_EVAL_TOKEN": SECRET})
+    servers = EngineChoice.from_variables(None, {"PISTON_ENDPOINTS": "http://a", "IOI_EVAL_TOKEN": SECRET})
     assert servers.token == SECRET
     seen = repr(
         [
