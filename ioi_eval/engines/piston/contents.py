@@ -53,25 +53,25 @@ class ServerContents:
     def __init__(self) -> None:
         self.report: EndpointReport | None = None  # the inspection that `space` is from
         self.space = 0  # bytes of contents that the server keeps; 0 means that it keeps none
-        self.held = set[str]()  # hashes
+        self.held_hashes = set[str]()
         self.declined: dict[str, float] = {}  # by hash, the time until which the content is not sent again
         self.uploads: SharedCalls[None] = SharedCalls()
         # Files of shared builds on the server, by the build's hash. None: the build runs or has failed
-        self.shared = dict[str, Blob | None]()
+        self.shared_files = dict[str, Blob | None]()
         self.demand = Demand(MAX_HEADERS)
         self.upload_slots = asyncio.Semaphore(_MAX_UPLOADS)
 
-    def begin_shared(self, shared: SharedBuild) -> bool:
+    def begin_build(self, shared: SharedBuild) -> bool:
         """Count a job that could have used a shared build. Return True if the build begins now."""
-        if not self.demand.is_due(shared.sha256, shared.min_uses) or shared.sha256 in self.shared:
+        if not self.demand.is_due(shared.sha256, shared.min_uses) or shared.sha256 in self.shared_files:
             return False
-        self.shared[shared.sha256] = None
+        self.shared_files[shared.sha256] = None
         return True
 
-    def forget_shared(self, shared: SharedBuild) -> None:
+    def forget_build(self, shared: SharedBuild) -> None:
         """Have a shared build executed again, after as many jobs as the first time."""
         WORKER_HEADER.log(_log, f"{shared.build.keep[0]} {shared.sha256[:12]}")
-        self.shared.pop(shared.sha256, None)
+        self.shared_files.pop(shared.sha256, None)
         self.demand.forget(shared.sha256)
 
     def with_shared_files(self, job: Job) -> tuple[Job, dict[str, SharedBuild]]:
@@ -80,7 +80,7 @@ class ServerContents:
         for file in job.files:
             content = file.content
             if isinstance(content, SharedBuild):
-                built = self.shared.get(content.sha256)
+                built = self.shared_files.get(content.sha256)
                 if built is None:
                     continue
                 builds[built.sha256] = content
@@ -88,7 +88,7 @@ class ServerContents:
             files.append(file)
         return msgspec.structs.replace(job, files=tuple(files)), builds
 
-    def worth_sending(self, job: Job) -> dict[str, Blob]:
+    def find_contents_to_send(self, job: Job) -> dict[str, Blob]:
         """Return the contents to send before a job, by hash."""
         script = first_script(job)  # which the wire changes
         contents = {
@@ -113,6 +113,7 @@ class ContentSender:
         self._downloads: SharedCalls[Blob] = SharedCalls()
 
     def contents_of(self, server: Server) -> ServerContents:
+        """Return the record of a server's contents, with the space that its last inspection reported."""
         contents = self._contents.get(server) or self._contents.setdefault(server, ServerContents())
         assert server.report is not None, "it was inspected"
         if contents.report is not server.report:
@@ -148,7 +149,7 @@ class ContentSender:
             job = msgspec.structs.replace(job, files=files)
         for _ in range(CONTENTS.max_attempts if contents.space else 0):
             job_with_shared, shared_builds = contents.with_shared_files(job)
-            wanted = contents.worth_sending(job)
+            wanted = contents.find_contents_to_send(job)
             built_there = {
                 name
                 for name, content in wanted.items()
@@ -156,20 +157,20 @@ class ContentSender:
                 and content.at == report.url
                 and name not in lost_hashes
             }
-            missing = [wanted[name] for name in wanted.keys() - built_there - contents.held]
+            missing = [wanted[name] for name in wanted.keys() - built_there - contents.held_hashes]
             if missing:
                 await self._upload_all(report.url, contents, missing)
-            named = built_there | (wanted.keys() & contents.held) | shared_builds.keys()
+            named = built_there | (wanted.keys() & contents.held_hashes) | shared_builds.keys()
             if not named:
                 break
             try:
                 return await self._execute(report, job_with_shared, named, keep, time)
             except LacksContents as refusal:
                 CONTENTS.log(_log, refusal)
-                contents.held -= refusal.names
+                contents.held_hashes -= refusal.names
                 lost_hashes |= refusal.names
                 for name in refusal.names & shared_builds.keys():
-                    contents.forget_shared(shared_builds[name])
+                    contents.forget_build(shared_builds[name])
             except JobRejected as refusal:
                 if isinstance(refusal, JobTooLarge) and refusal.limit == BODY:
                     break  # the server counts the contents unpacked
@@ -199,29 +200,30 @@ class ContentSender:
 
     # --- shared builds -----------------------------------------------------------------------------------
 
-    def is_due(self, server: Server, shared: SharedBuild) -> bool:
+    def should_build(self, server: Server, shared: SharedBuild) -> bool:
         """Return True if a server is to execute a shared build now. Called once after each job."""
         contents = self.contents_of(server)
         keeps_programs = server.report is not None and server.report.keeps_programs
-        return contents.space > 0 and keeps_programs and contents.begin_shared(shared)
+        return contents.space > 0 and keeps_programs and contents.begin_build(shared)
 
-    async def make(self, server: Server, shared: SharedBuild, time: TimeOf) -> None:
+    async def execute_shared_build(self, server: Server, shared: SharedBuild, time: TimeOf) -> None:
         """Execute a shared build on a server. Until it ends, and if it fails, jobs run without its file."""
         contents, report, job = self.contents_of(server), server.report, shared.build
         assert report is not None, "it was inspected"
         try:
             result = await self._send(report, contents, job, time, keep=job.keep)
         except EngineError:
-            contents.forget_shared(shared)
+            contents.forget_build(shared)
             return
-        output = result.compile is not None and (result.compile.stdout or result.compile.stderr)
+        has_output = result.compile is not None and (result.compile.stdout or result.compile.stderr)
         # With a header whose compiler printed a warning, submissions would lose that warning
-        if (header_file := result.stayed.get(job.keep[0])) is not None and not output:
-            contents.shared[shared.sha256] = header_file
+        if (header_file := result.stayed.get(job.keep[0])) is not None and not has_output:
+            contents.shared_files[shared.sha256] = header_file
 
     # --- programs on the worker that built them ------------------------------------------------------------
 
     async def _fetch_content(self, content: Blob) -> Blob:
+        """Return a content that can be read here. A program on another server is downloaded."""
         if not isinstance(content, RemoteArtifact):
             return content
         return await self._downloads.call(content.sha256, lambda: self._download(content))
@@ -230,19 +232,21 @@ class ContentSender:
         """Return a program from a server that has it. Raises ArtifactsLost if no server has it."""
         builder_url = artifact.at if isinstance(artifact, WorkerArtifact) else ""
         for server, contents in [*self._contents.items()]:
-            if not server.usable or (artifact.sha256 not in contents.held and server.url != builder_url):
+            if not server.usable or (
+                artifact.sha256 not in contents.held_hashes and server.url != builder_url
+            ):
                 continue
             data = await self._wire.get(server.url, artifact.sha256)
             if data is not None and (blob := Blob.of(data)).sha256 == artifact.sha256:
                 return blob
-            contents.held.discard(artifact.sha256)
+            contents.held_hashes.discard(artifact.sha256)
         raise ArtifactsLost([artifact])
 
     # --- contents that are sent before a job ---------------------------------------------------------------
 
     async def _upload_all(self, url: str, contents: ServerContents, missing: Iterable[Blob]) -> None:
         """Send contents to a server, each once for all jobs that need it at the same time."""
-        with raise_first_of_group(Exception):  # all come from the same server, so any of them will do
+        with raise_first_of_group(Exception):  # all errors come from the same server, so any of them will do
             async with asyncio.TaskGroup() as group:
                 for content in missing:
                     upload = partial(self._upload, url, contents, content)
@@ -251,7 +255,7 @@ class ContentSender:
     async def _upload(self, url: str, contents: ServerContents, content: Blob) -> None:
         name = content.sha256
         async with contents.upload_slots:
-            if not contents.space or name in contents.held:
+            if not contents.space or name in contents.held_hashes:
                 return
             try:
                 if not await self._wire.has(url, name):
@@ -259,7 +263,7 @@ class ContentSender:
                         contents.space = 0
                         return
                     log_step(_log, "content %s to %s: %d bytes", name[:12], url, content.size)
-                contents.held.add(name)
+                contents.held_hashes.add(name)
             except (EngineOverloaded, JobTooLarge) as error:
                 DECLINED_FILE.log(_log, error)
                 contents.declined[name] = monotonic() + DECLINED_FILE.longest_wait

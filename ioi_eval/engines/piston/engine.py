@@ -314,9 +314,9 @@ class ServerFleet(Fleet[EndpointReport]):
                 raise ServerReplaced(endpoint.url) from refusal
             raise
         for file in job.files:
-            if isinstance(file.content, SharedBuild) and self._sender.is_due(endpoint, file.content):
+            if isinstance(file.content, SharedBuild) and self._sender.should_build(endpoint, file.content):
                 time = partial(time_for, file.content.build, times=times, patience=self._patience)
-                self.spawn(self._sender.make(endpoint, file.content, time))
+                self.spawn(self._sender.execute_shared_build(endpoint, file.content, time))
         return msgspec.structs.replace(result, toolchains=report.toolchains)
 
 

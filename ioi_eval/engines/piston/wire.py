@@ -25,17 +25,17 @@ TimeOf = Callable[[int], float]
 
 
 class Wire(Protocol):
-    """The way to servers, or nodes. It keeps no states and tries nothing twice.
+    """The protocol of a connection to servers, or nodes. It has no states of servers and retries nothing.
 
-    Methods raise EngineError: NoAnswer if the server does not answer, what `execute` of a transport raises if
-    it answers with an error.
+    Methods raise EngineError: NoAnswer if a server does not answer, and the errors of `Engine.execute` if it
+    answers with an error.
     """
 
     every: float | None
-    """Seconds between two searches for servers. None: the servers are found once."""
+    """Seconds between two searches for servers. None means that the servers are only found once."""
     is_elastic: bool
-    """True for a cluster whose machines come when they can: a run waits for the first, and leaves out those
-    that differ from it."""
+    """True for a cluster whose machines join at any time: a run waits for the first machine, and excludes
+    machines that differ from it."""
 
     @property
     def none_found(self) -> str:
@@ -45,19 +45,19 @@ class Wire(Protocol):
         """Return the addresses of all servers. Raises EngineError or InputError."""
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
-        """Return all that jobs depend on. Raises nothing: an unreachable server is a report, too.
+        """Return a full report about a server. Raises nothing: the report also says that it is unreachable.
 
-        `runtimes`: those that jobs use; empty means any.
+        `runtimes`: the runtimes that jobs use. An empty collection means all runtimes.
         """
 
     async def glance(self, address: str) -> EndpointReport:
-        """Return whether a server is there, and which one it is."""
+        """Return a short report: whether a server answers, and its identity."""
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         """Return an error if this process cannot have so many jobs on so many servers."""
 
     def completed(self, capabilities: Capabilities) -> Capabilities:
-        """Return what servers can do, with what the wire knows about all of them."""
+        """Return the servers' capabilities, with changes that apply to all servers of this wire."""
 
     async def execute(
         self,
@@ -70,11 +70,11 @@ class Wire(Protocol):
         """Execute a job once.
 
         Args:
-            report: of the server's last inspection. Its answer must be that server's.
-            job: the job, with no file that has to be fetched unless it is `named`.
+            report: the report of the server's last inspection. Another server's answer is an error.
+            job: the job. Contents that are not `named` can be read here.
             named: hashes of contents that the server keeps.
             keep: files that the server is to keep.
-            time: how long the answer may take.
+            time: returns the maximum time until the answer.
         """
 
     async def has(self, address: str, name: str) -> bool:
@@ -84,7 +84,7 @@ class Wire(Protocol):
         """Have a server keep a content under its hash. Returns False if it keeps no contents."""
 
     async def get(self, address: str, name: str) -> bytes | None:
-        """Return a content that a server keeps. None means that it does not."""
+        """Return a content that a server keeps, or None if it does not keep it."""
 
     async def __aenter__(self) -> Self: ...
 
@@ -117,11 +117,11 @@ class HttpWire:
         is_known: bool = False,
     ) -> None:
         """Args:
-        token: see `Tokens`.
-        connect: maximum seconds until there is a connection.
-        health: maximum seconds until a question of health is answered.
-        margin: maximum seconds until a question about a content is answered.
-        is_known: the caller knows what the servers can do, so they are not probed.
+        token: tokens for servers, in the form of `Tokens`.
+        connect: maximum time until there is a connection, in seconds.
+        health: maximum time until a server answers an inspection, in seconds.
+        margin: maximum time until a server answers a request about a content, in seconds.
+        is_known: the caller knows the servers' capabilities, so the servers are not probed.
         """
         self._discovery, self._health, self._margin, self._is_known = discovery, health, margin, is_known
         self._http = HttpClient(token=token, connect=connect)
@@ -179,7 +179,7 @@ class HttpWire:
         time: TimeOf,
     ) -> JobResult:
         identity = report.identity
-        mark = "" if identity.worker else token_hex(8)  # a worker says it in a header
+        mark = "" if identity.worker else token_hex(8)  # a worker repeats a mark in a header
         script = first_script(job)
         request = await request_of(job, report.url, named, keep, identity.lines_before(script, mark))
         result = await self._http.execute(

@@ -262,7 +262,7 @@ async def run_and_check_due(client: Client, there: Endpoint) -> tuple[str, bool]
     """Execute a job. Return its compile output, and whether a shared build of it is due."""
     result = await client.execute(there, SHARING)
     assert result.compile is not None
-    return result.compile.stdout, client.is_due(there, SHARED)
+    return result.compile.stdout, client.should_build(there, SHARED)
 
 
 async def test_shared_build_runs_once_on_the_worker_and_later_jobs_use_it(workers: Workers) -> None:
@@ -274,13 +274,13 @@ async def test_shared_build_runs_once_on_the_worker_and_later_jobs_use_it(worker
             ("none\n", True),
             ("none\n", False),
         ]
-        await client.make(there, SHARED, lambda body: 60.0)
+        await client.execute_shared_build(there, SHARED, lambda body: 60.0)
         assert [await run_and_check_due(client, there) for _ in range(2)] == [("7\n", False)] * 2
         await server.__aexit__(None, None, None)
         await workers.start(port=server.port)
         lost = [await run_and_check_due(client, there) for _ in range(2)]
         assert lost == [("none\n", False), ("none\n", True)], "it is forgotten, and made again"
-        await client.make(there, SHARED, lambda body: 60.0)
+        await client.execute_shared_build(there, SHARED, lambda body: 60.0)
         assert await run_and_check_due(client, there) == ("7\n", False)
 
 
@@ -293,7 +293,7 @@ async def test_jobs_run_without_a_shared_build_that_fails(workers: Workers) -> N
             ("none\n", True),
         ]
         broken = msgspec.structs.replace(SHARED, build=_that_leaves("seven", "exit 1\n"))
-        await client.make(there, broken, lambda body: 60.0)
+        await client.execute_shared_build(there, broken, lambda body: 60.0)
         assert [await run_and_check_due(client, there) for _ in range(3)] == [("none\n", False)] * 3
 
 
