@@ -268,7 +268,7 @@ class ServerFleet(Fleet[EndpointReport]):
         return report
 
     async def ask(self, endpoint: Server) -> None:
-        report = await self._wire.glance(endpoint.url)
+        report = await self._wire.identify(endpoint.url)
         if not report.reachable:
             raise (LateAnswer if LATE in report.reason else NoAnswer)(report.reason)
         if endpoint.report is not None and report.identity.worker != endpoint.report.identity.worker:

@@ -231,7 +231,7 @@ _FEWER_OUTPUT_STEPS = 7
 _MAX_ERROR_CHARS = 200  # of the output of a script that did not run
 
 
-async def glance(wire: HttpClient, url: str, time: float) -> EndpointReport:
+async def identify(wire: HttpClient, url: str, time: float) -> EndpointReport:
     """Return a short report: whether a server answers, its runtimes, and a worker's identity."""
     try:
         answer = await wire.ask("GET", url, _LIST, time)
@@ -283,7 +283,7 @@ class Prober:
 
         `runtimes` are the runtimes that jobs may use. If it is empty, they may use any runtime.
         """
-        report = await glance(self._http, url, _MAX_ANSWER_S)
+        report = await identify(self._http, url, _MAX_ANSWER_S)
         usable = [name for name in RUNTIMES if name in report.runtimes and name in (runtimes or RUNTIMES)]
         try:
             if report.reachable:

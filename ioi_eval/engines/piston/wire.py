@@ -12,7 +12,7 @@ from ioi_eval.engines.contract import Capabilities
 from ioi_eval.engines.jobs.piston_api import GzipBlob, error_of, first_script
 from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.engines.piston.discovery import Discovery
-from ioi_eval.engines.piston.probe import Prober, glance
+from ioi_eval.engines.piston.probe import Prober, identify
 from ioi_eval.engines.piston.reports import EndpointReport
 from ioi_eval.engines.piston.sending import API, HttpClient, Request, request_of
 from ioi_eval.engines.threads import to_its_end
@@ -50,7 +50,7 @@ class Wire(Protocol):
         `runtimes`: the runtimes that jobs use. An empty collection means all runtimes.
         """
 
-    async def glance(self, address: str) -> EndpointReport:
+    async def identify(self, address: str) -> EndpointReport:
         """Return a short report: whether a server answers, and its identity."""
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
@@ -150,11 +150,11 @@ class HttpWire:
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
         if self._is_known:
-            return await self.glance(address)
+            return await self.identify(address)
         return await self._prober.probe(address, runtimes)
 
-    async def glance(self, address: str) -> EndpointReport:
-        return await glance(self._http, address, self._health)
+    async def identify(self, address: str) -> EndpointReport:
+        return await identify(self._http, address, self._health)
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
         needed, max_files = _OTHER_FILES + jobs + servers, raise_open_files()

@@ -147,7 +147,7 @@ class RayWire:
             reason = f"{address}: {error}"
             return EndpointReport(url=address, reachable=False, reason=reason, passes=Change.LOST)
 
-    async def glance(self, address: str) -> EndpointReport:
+    async def identify(self, address: str) -> EndpointReport:
         try:
             async with asyncio.timeout(self._patience.health):
                 return _node_report(address, await _describe_node(self._node(address)))
