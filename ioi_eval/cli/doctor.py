@@ -30,7 +30,7 @@ from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.embedded.proctor import proctor_binary
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import CALLER
-from ioi_eval.engines.health_checks import conditions, place_to_try
+from ioi_eval.engines.health_checks import run_health_checks, trial_folder
 from ioi_eval.engines.piston.reports import (
     COMPILER,
     EndpointReport,
@@ -104,7 +104,9 @@ def doctor(
     else:
         store = open_store()
         local_checks = _with_option_names(
-            asyncio.run(conditions(store, python=engine_choice.python or CALLER, folders=os.get_exec_path()))
+            asyncio.run(
+                run_health_checks(store, python=engine_choice.python or CALLER, folders=os.get_exec_path())
+            )
         )
         local_checks.append(HealthCheck(name="cache", ok=True, detail=str(store.root)))
         findings = LocalFindings(ok=_has_no_failure(local_checks), conditions=local_checks)
@@ -267,7 +269,7 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
 
 async def _build_gzipped_proctor() -> bytes | None:
     """Return the proctor for servers to try, or `None` if this machine has no compiler."""
-    with place_to_try() as folder:
+    with trial_folder() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:
             binary = await proctor_binary(compiler, graders_folder() / "proctor", open_store(), folder)

@@ -17,7 +17,7 @@ from ioi_eval.cli.groups import OptionGroup, command
 from ioi_eval.cli.options import PythonText, Slots, Unconfined, open_store, read_own_token
 from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
-from ioi_eval.engines.health_checks import confinement
+from ioi_eval.engines.health_checks import check_confinement
 from ioi_eval.engines.open_files import raise_open_files
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
@@ -131,7 +131,7 @@ async def _serve_until_signal(
     """
     signals = console.StopSignals()
     async with opening as server:
-        health_checks = await confinement(await asyncio.to_thread(find_compiler), store)
+        health_checks = await check_confinement(await asyncio.to_thread(find_compiler), store)
         if not as_json:
             console.print_line(f"ioi-eval worker at {server.url}, {counted(server.slots, 'slot')}")
             console.print_line(f"confinement: {health_checks[0].detail}")

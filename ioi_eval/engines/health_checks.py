@@ -53,43 +53,43 @@ _OWN_LINES = ("g++", "python3")
 _INSTALL_PYTHON = "apt-get install python3"
 
 
-async def conditions(
+async def run_health_checks(
     store: Store, *, sandboxes: Path | None = None, python: str = "", folders: Sequence[str] = ()
 ) -> list[HealthCheck]:
     """Return all health checks. A check comes before the checks that depend on it. The proctor is built."""
     found = await asyncio.to_thread(find_compiler)
     if found is not None and not seen_in_a_box(Path(found.path)):
         found = None  # as for an engine
-    with place_to_try(sandboxes) as folder:
-        binary = await _proctor(found, store, folder)
-        confines = await asyncio.to_thread(_probe, binary, folder)
-        tools = await _tools(store, sandboxes, python)
-        waits = await waiting_python(found, tools.get("python3"), store, folder)
+    with trial_folder(sandboxes) as folder:
+        binary = await _find_proctor(found, store, folder)
+        confines = await asyncio.to_thread(_probe_confinement, binary, folder)
+        tools = await _find_toolchains(store, sandboxes, python)
+        waits = await check_fork_server(found, tools.get("python3"), store, folder)
     there = isinstance(binary, Binary)
-    ask: list[Callable[[], list[HealthCheck]]] = [
-        lambda: compiler(found, there),
-        lambda: newest_standard(found),
-        lambda: static_libraries(found),
-        lambda: headers(found, store),
-        lambda: pythons(tools.get("python3"), folders),
-        lambda: others(tools),
-        lambda: boxes_folder(sandboxes),
-        machine,
+    check_functions: list[Callable[[], list[HealthCheck]]] = [
+        lambda: check_compiler(found, there),
+        lambda: check_standard(found),
+        lambda: check_static_linking(found),
+        lambda: check_headers(found, store),
+        lambda: check_pythons(tools.get("python3"), folders),
+        lambda: check_other_tools(tools),
+        lambda: check_sandbox_folder(sandboxes),
+        check_machine,
     ]
-    answers = await asyncio.gather(*(asyncio.to_thread(question) for question in ask))
+    answers = await asyncio.gather(*(asyncio.to_thread(check) for check in check_functions))
     which = [HealthCheck(name="proctor", ok=True, detail=binary.origin)] if isinstance(binary, Binary) else []
     return [*(condition for answer in answers for condition in answer), *which, *waits, *confines]
 
 
-async def _proctor(found: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
-    """Return the proctor's binary, or the health check that says why it is missing."""
+async def _find_proctor(found: Toolchain | None, store: Store, folder: Path) -> Binary | EngineUnavailable:
+    """Return the proctor's binary, or the error that says why there is none."""
     try:
         return await proctor_binary(found, graders_folder() / "proctor", store, folder)
     except EngineUnavailable as error:
         return error
 
 
-async def _tools(store: Store, sandboxes: Path | None, python: str) -> Mapping[str, Toolchain]:
+async def _find_toolchains(store: Store, sandboxes: Path | None, python: str) -> Mapping[str, Toolchain]:
     """Return the toolchains of an embedded engine, with the Python that its sandboxes can start."""
     try:
         async with EmbeddedEngine(store=store, slots=1, sandboxes=sandboxes, python=python) as engine:
@@ -98,7 +98,7 @@ async def _tools(store: Store, sandboxes: Path | None, python: str) -> Mapping[s
         return await asyncio.to_thread(toolchains, python)
 
 
-async def waiting_python(
+async def check_fork_server(
     found: Toolchain | None, interpreter: Toolchain | None, store: Store, folder: Path
 ) -> list[HealthCheck]:
     """Report the library of the fork server. Without it, Python programs are judged more slowly."""
@@ -114,7 +114,7 @@ async def waiting_python(
     return [HealthCheck(name=name, ok=True, detail=f"its library {library.origin}")]
 
 
-def compiler(found: Toolchain | None, brought: bool = False) -> list[HealthCheck]:
+def check_compiler(found: Toolchain | None, brought: bool = False) -> list[HealthCheck]:
     """Report the compiler. If the package bundles the proctor, only programs in C++ need a compiler."""
     if found is not None:
         return [HealthCheck(name="C++ compiler", ok=True, detail=f"g++ {found.version} ({found.path})")]
@@ -129,11 +129,11 @@ def compiler(found: Toolchain | None, brought: bool = False) -> list[HealthCheck
     return [HealthCheck(name="C++ compiler", ok=ok, detail=detail, remedy=INSTALL_COMPILER)]
 
 
-def newest_standard(found: Toolchain | None) -> list[HealthCheck]:
+def check_standard(found: Toolchain | None) -> list[HealthCheck]:
     """Report the newest C++ standard by trial: its name depends on the compiler's version."""
     if found is None:
         return []
-    newest = next((name for name in _STANDARDS if not _complaints(found, f"-std={name}")), None)
+    newest = next((name for name in _STANDARDS if not _compile_error(found, f"-std={name}")), None)
     if newest is None:
         detail = f"{found.path} takes none of {', '.join(_STANDARDS)}"
         return [HealthCheck(name="C++ standard", ok=False, detail=detail, remedy="Install a newer g++")]
@@ -148,10 +148,10 @@ def newest_standard(found: Toolchain | None) -> list[HealthCheck]:
     ]
 
 
-def static_libraries(found: Toolchain | None) -> list[HealthCheck]:
+def check_static_linking(found: Toolchain | None) -> list[HealthCheck]:
     if found is None:
         return []
-    complaints = _complaints(found, "-static")
+    complaints = _compile_error(found, "-static")
     remedy = "Install the static C and C++ libraries (Fedora: glibc-static libstdc++-static)"
     return [
         HealthCheck(
@@ -163,7 +163,7 @@ def static_libraries(found: Toolchain | None) -> list[HealthCheck]:
     ]
 
 
-def headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
+def check_headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
     """Report the standards for which this compiler's precompiled bits/stdc++.h is cached."""
     if found is None:
         return []
@@ -176,30 +176,30 @@ def headers(found: Toolchain | None, store: Store) -> list[HealthCheck]:
     return [HealthCheck(name="C++ headers", ok=True, detail=detail)]
 
 
-def pythons(chosen: Toolchain | None, folders: Sequence[str] = ()) -> list[HealthCheck]:
+def check_pythons(chosen: Toolchain | None, folders: Sequence[str] = ()) -> list[HealthCheck]:
     """Report the Python for submissions, and other Pythons that could be used instead."""
     name = "Python for submissions"
     others = [
-        HealthCheck(name="another Python", ok=True, detail=_told(found))
+        HealthCheck(name="another Python", ok=True, detail=_describe_interpreter(found))
         for found in interpreters(folders)
         if chosen is None or found.path != chosen.path
     ]
     if chosen is not None and chosen.refusal:
         return [HealthCheck(name=name, ok=None, detail=chosen.refusal, remedy=SHOW_OR_NAME), *others]
     if chosen is not None:
-        detail = f"python {chosen.version} ({chosen.path}) {_brings(chosen.modules or ())}"
+        detail = f"python {chosen.version} ({chosen.path}) {_describe_modules(chosen.modules or ())}"
         return [HealthCheck(name=name, ok=True, detail=detail), *others]
     detail = f"no python3 in {STAGE_PATH} that everybody may start, so submissions in Python cannot run"
     remedy = f"{_INSTALL_PYTHON}, or choose another one with python=PATH" if others else _INSTALL_PYTHON
     return [HealthCheck(name=name, ok=None, detail=detail, remedy=remedy), *others]
 
 
-def _told(found: Interpreter) -> str:
+def _describe_interpreter(found: Interpreter) -> str:
     how = f"cannot: {found.why_not}" if found.why_not else f"python={found.path}"
-    return f"python {found.version} ({found.path}) {_brings(found.modules)}; {how}"
+    return f"python {found.version} ({found.path}) {_describe_modules(found.modules)}; {how}"
 
 
-def _brings(modules: Sequence[str]) -> str:
+def _describe_modules(modules: Sequence[str]) -> str:
     has = [module for module in MAIN_MODULES if module in modules]
     lacks = [module for module in MAIN_MODULES if module not in modules]
     if not has:
@@ -207,12 +207,12 @@ def _brings(modules: Sequence[str]) -> str:
     return f"has {', '.join(has)}" + (f", lacks {', '.join(lacks)}" if lacks else "")
 
 
-def others(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
+def check_other_tools(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
     java = found.get("java")
-    return [*other_languages(found), *([] if java is None else class_data(java))]
+    return [*check_other_languages(found), *([] if java is None else check_java_archive(java))]
 
 
-def class_data(java: Toolchain) -> list[HealthCheck]:
+def check_java_archive(java: Toolchain) -> list[HealthCheck]:
     """Report Java's archive of shared classes, which some JDKs do not include."""
     done = _run([java.path, "-Xshare:on", "-XX:+UseSerialGC", "-version"])
     if done.returncode == 0:
@@ -225,7 +225,7 @@ def class_data(java: Toolchain) -> list[HealthCheck]:
     ]
 
 
-def other_languages(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
+def check_other_languages(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
     """Report the other languages. Missing ones are no problem, because few users need all."""
     others = [language for language in LANGUAGES if language.command not in _OWN_LINES]
     there = [found[each.command].name for each in others if found.keys() >= {*each.tools}]
@@ -236,7 +236,7 @@ def other_languages(found: Mapping[str, Toolchain]) -> list[HealthCheck]:
     return [HealthCheck(name="other languages", ok=True, detail=detail)]
 
 
-def boxes_folder(chosen: Path | None = None) -> list[HealthCheck]:
+def check_sandbox_folder(chosen: Path | None = None) -> list[HealthCheck]:
     wanted = len(os.sched_getaffinity(0))
     base = chosen or choose_base(wanted)
     disk = Disk.look(base)
@@ -256,7 +256,7 @@ def boxes_folder(chosen: Path | None = None) -> list[HealthCheck]:
     return [HealthCheck(name="folder for sandboxes", ok=ok, detail=detail, remedy=remedy)]
 
 
-def machine() -> list[HealthCheck]:
+def check_machine() -> list[HealthCheck]:
     cores = len(os.sched_getaffinity(0))
     detail = f"{cores} of {os.cpu_count()}" if cores != os.cpu_count() else str(cores)
     return [
@@ -266,21 +266,21 @@ def machine() -> list[HealthCheck]:
     ]
 
 
-async def confinement(found: Toolchain | None, store: Store) -> list[HealthCheck]:
-    """Return the proctor's report after it confined itself here."""
-    with place_to_try() as folder:
-        return await asyncio.to_thread(_probe, await _proctor(found, store, folder), folder)
+async def check_confinement(found: Toolchain | None, store: Store) -> list[HealthCheck]:
+    """Return the health checks of the confinement that the proctor gets on this machine."""
+    with trial_folder() as folder:
+        return await asyncio.to_thread(_probe_confinement, await _find_proctor(found, store, folder), folder)
 
 
 @contextmanager
-def place_to_try(sandboxes: Path | None = None) -> Iterator[Path]:
+def trial_folder(sandboxes: Path | None = None) -> Iterator[Path]:
     """Yield a temporary folder next to sandboxes, where programs may be started."""
     base = sandboxes or choose_base(len(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-", dir=base) as folder:
         yield Path(folder)
 
 
-def _probe(binary: Binary | EngineUnavailable, folder: Path) -> list[HealthCheck]:
+def _probe_confinement(binary: Binary | EngineUnavailable, folder: Path) -> list[HealthCheck]:
     if not isinstance(binary, Binary):
         return [HealthCheck(name="confinement", ok=False, detail=str(binary), remedy="See the lines above")]
     folder.chmod(0o711)  # as root, the proctor runs as another user
@@ -288,48 +288,48 @@ def _probe(binary: Binary | EngineUnavailable, folder: Path) -> list[HealthCheck
     proctor.write_bytes(binary.content)
     proctor.chmod(0o755)
     done = _run([str(proctor), "probe"])
-    return answered(done.stdout, done.stderr.decode(errors="replace").strip(), done.returncode)
+    return read_probe_output(done.stdout, done.stderr.decode(errors="replace").strip(), done.returncode)
 
 
-def answered(stdout: bytes, words: str, code: int | None) -> list[HealthCheck]:
+def read_probe_output(stdout: bytes, stderr: str, code: int | None) -> list[HealthCheck]:
     """Return the health checks of the output of `proctor probe`."""
     try:
-        return described(msgspec.json.decode(stdout, type=dict[str, Any]))
+        return list_confinement_checks(msgspec.json.decode(stdout, type=dict[str, Any]))
     except msgspec.DecodeError:
-        detail = words or f"the proctor ended with {code}"
+        detail = stderr or f"the proctor ended with {code}"
         return [HealthCheck(name="confinement", ok=False, detail=detail, remedy=_NOTHING_CONFINES)]
 
 
-def described(report: Mapping[str, Any]) -> list[HealthCheck]:
+def list_confinement_checks(report: Mapping[str, Any]) -> list[HealthCheck]:
     """Return the health checks of a confinement report: layers in force, and each missing layer."""
     spaces = report.get("namespaces")
-    named = {
+    is_in_force = {
         f"Landlock ABI {report.get('landlock')}": report.get("landlock"),
         "seccomp": report.get("seccomp"),
         f"namespaces {', '.join(spaces or ())}": spaces,
         f"/proc {report.get('proc')}": report.get("proc"),
         f"uid {report.get('uid')}": "uid" in report,
     }
-    layers = [name for name, there in named.items() if there]
-    confined = bool(report.get("landlock") or report.get("namespaces"))
-    whole = HealthCheck(
+    layers = [name for name, has_layer in is_in_force.items() if has_layer]
+    is_confined = bool(report.get("landlock") or report.get("namespaces"))
+    overall_check = HealthCheck(
         name="confinement",
-        ok=confined,
+        ok=is_confined,
         detail="; ".join(layers) or "none",
-        remedy="" if confined else _NOTHING_CONFINES,
+        remedy="" if is_confined else _NOTHING_CONFINES,
     )
-    lacking = [
+    missing_layers = [
         HealthCheck(
-            name="not in force", ok=None, detail=sentence, remedy=_remedy(sentence, confined=confined)
+            name="not in force", ok=None, detail=sentence, remedy=_remedy(sentence, is_confined=is_confined)
         )
         for sentence in report.get("missing", ())
     ]
-    return [whole, *lacking]
+    return [overall_check, *missing_layers]
 
 
-def _remedy(sentence: str, *, confined: bool) -> str:
+def _remedy(sentence: str, *, is_confined: bool) -> str:
     """Return the remedy for a missing layer. If another layer confines programs, it is only advice."""
-    begin = "Judging works without it" if confined else "Judging takes this or the other"
+    begin = "Judging works without it" if is_confined else "Judging takes this or the other"
     if "own /proc" in sentence:
         return f"{begin}; show /proc unmasked (procMount: Unmasked, systempaths=unconfined)"
     if "namespace" in sentence:
@@ -339,7 +339,7 @@ def _remedy(sentence: str, *, confined: bool) -> str:
     return "Judging works without it"
 
 
-def _complaints(found: Toolchain, *flags: str) -> str:
+def _compile_error(found: Toolchain, *flags: str) -> str:
     """Return the compiler's error for an empty program, or an empty string."""
     with tempfile.TemporaryDirectory(prefix="ioi-eval-doctor-") as folder:
         source = Path(folder, "empty.cpp")

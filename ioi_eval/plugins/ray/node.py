@@ -17,7 +17,7 @@ import msgspec
 from ioi_eval.engines.contract import Capabilities, HealthCheck
 from ioi_eval.engines.embedded import EmbeddedEngine
 from ioi_eval.engines.embedded.sandboxes import Sandboxes
-from ioi_eval.engines.health_checks import conditions
+from ioi_eval.engines.health_checks import run_health_checks
 from ioi_eval.engines.jobs.piston_api import RefusedRequest
 from ioi_eval.model.errors import EngineUnavailable, IoiEvalError, JobRejected
 from ioi_eval.model.job import Job, JobFile, JobResult
@@ -90,7 +90,7 @@ class Node:
 
     async def conditions(self) -> list[HealthCheck]:
         """Return the health checks of this node."""
-        return await conditions(_store())
+        return await run_health_checks(_store())
 
     async def execute(self, job: Job) -> JobResult | MissingContents | NodeError:
         """Execute a job. Contents without data are those that the node keeps."""

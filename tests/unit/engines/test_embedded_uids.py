@@ -99,10 +99,10 @@ def test_uid_is_not_reserved_twice_by_several_processes(
 
 
 OPENING = """
-from ioi_eval.engines.health_checks import machine
+from ioi_eval.engines.health_checks import check_machine
 from ioi_eval.engines.embedded.sandboxes import Sandboxes
 from ioi_eval.errors import EngineUnavailable
-print(*(found.detail for found in machine() if found.ok is False))
+print(*(found.detail for found in check_machine() if found.ok is False))
 try:
     Sandboxes().open()
 except EngineUnavailable as error:

@@ -15,7 +15,7 @@ from ioi_eval.engines import health_checks as doctor
 from ioi_eval.engines.contract import HealthCheck
 from ioi_eval.engines.embedded.sandboxes import Disk, is_in_memory
 from ioi_eval.engines.embedded.toolchains import IN_MEMORY, find_compiler
-from ioi_eval.engines.health_checks import conditions, described
+from ioi_eval.engines.health_checks import list_confinement_checks, run_health_checks
 from ioi_eval.models import Toolchain
 
 WHOLE: dict[str, Any] = {
@@ -32,7 +32,7 @@ WHOLE: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def local_checks(store: Store) -> dict[str, HealthCheck]:
     """Return the health checks of this machine."""
-    return {condition.name: condition for condition in asyncio.run(conditions(store))}
+    return {condition.name: condition for condition in asyncio.run(run_health_checks(store))}
 
 
 def test_health_checks_of_this_machine_pass(local_checks: dict[str, HealthCheck]) -> None:
@@ -46,12 +46,12 @@ async def test_health_check_without_compiler_names_remedy(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "find_compiler", lambda: None)
-    found = {condition.name: condition for condition in await conditions(store)}
+    found = {condition.name: condition for condition in await run_health_checks(store)}
     assert found["C++ compiler"].ok is False
     assert found["C++ compiler"].remedy == "apt-get install g++"
     assert found["confinement"].ok is False
     assert "static linking" not in found
-    [brought] = doctor.compiler(None, brought=True)
+    [brought] = doctor.check_compiler(None, brought=True)
     assert brought.ok is None and "submissions" in brought.detail
 
 
@@ -61,10 +61,10 @@ async def test_health_check_reports_compiler_invisible_to_sandbox(
     outside = compiler_in_shell(tmp_path, "exit 1")
     monkeypatch.setattr(doctor, "find_compiler", lambda: outside)
     monkeypatch.setenv("PATH", str(tmp_path))
-    [told] = [found for found in await conditions(store) if found.name == "C++ compiler"]
+    [told] = [found for found in await run_health_checks(store) if found.name == "C++ compiler"]
     assert told.ok is False and told.detail.endswith(f"; {tmp_path}/g++ cannot be seen from inside a sandbox")
     monkeypatch.setattr(doctor, "seen_in_a_box", lambda path: True)
-    [other] = doctor.compiler(None)
+    [other] = doctor.check_compiler(None)
     assert other.detail.endswith(f"; {tmp_path}/g++ is no GCC that starts")
 
 
@@ -79,16 +79,16 @@ async def test_health_check_names_origin_of_proctor_binaries(
     details = (local_checks["proctor"].detail, local_checks["waiting Python"].detail)
     assert details == (origin, f"its library {origin}")
     monkeypatch.setattr(doctor, "find_compiler", lambda: None)
-    lines = {condition.name: condition for condition in await conditions(store)}
+    lines = {condition.name: condition for condition in await run_health_checks(store)}
     assert "proctor" not in lines and lines["waiting Python"].ok is None
     assert "each test starts Python" in lines["waiting Python"].detail
 
 
 def test_doctor_lists_missing_languages_with_install_commands() -> None:
     gcc = Toolchain(command="gcc", path="/usr/bin/gcc", version="12.2.0", identity="")
-    [some] = doctor.other_languages({"gcc": gcc, "g++": gcc})
+    [some] = doctor.check_other_languages({"gcc": gcc, "g++": gcc})
     assert some.ok is True and some.detail.startswith("gcc 12.2.0; not here: pypy (apt-get install pypy3), ")
-    [none] = doctor.other_languages({})
+    [none] = doctor.check_other_languages({})
     assert none.ok is True and none.detail.startswith("none; not here: c (")
 
 
@@ -97,14 +97,14 @@ def test_health_check_reports_java_without_class_data(tmp_path: Path, code: int,
     path = tmp_path / "java"
     path.write_text(f'#!/bin/sh\n[ "$1" = -Xshare:on ] && exit {code}\nexit 9\n')
     path.chmod(0o755)
-    [found] = doctor.class_data(Toolchain(command="java", path=str(path), version="17", identity=""))
+    [found] = doctor.check_java_archive(Toolchain(command="java", path=str(path), version="17", identity=""))
     assert found.ok is ok
     assert found.remedy == ("" if ok else f"{path} -Xshare:dump, as root")
 
 
 def test_java_class_data_sharing_check_passes_on_this_machine() -> None:
     require_language("java")
-    [found] = doctor.class_data(cached_toolchains()["java"])
+    [found] = doctor.check_java_archive(cached_toolchains()["java"])
     assert found.ok
 
 
@@ -120,64 +120,66 @@ def test_newest_cpp_standard_of_compiler_is_found(
     tmp_path: Path, taken: str, ok: bool | None, detail: str
 ) -> None:
     fake = compiler_in_shell(tmp_path, f'[ "$1" = -std={taken} ]')
-    [condition] = doctor.newest_standard(fake)
+    [condition] = doctor.check_standard(fake)
     assert (condition.ok, condition.detail) == (ok, detail)
 
 
 def test_broken_compiler_fails_standard_and_static_checks(tmp_path: Path) -> None:
     broken = compiler_in_shell(tmp_path, "echo cannot find -lc >&2; exit 1")
-    [standard], [static] = doctor.newest_standard(broken), doctor.static_libraries(broken)
+    [standard], [static] = doctor.check_standard(broken), doctor.check_static_linking(broken)
     assert standard.ok is False
     assert (static.ok, static.detail) == (False, "cannot find -lc")
     assert static.remedy
 
 
 def test_confinement_check_passes_with_all_layers() -> None:
-    [condition] = described(WHOLE)
+    [condition] = list_confinement_checks(WHOLE)
     expected = "Landlock ABI 7; seccomp; namespaces user, pid; /proc own; uid 1000"
     assert condition == HealthCheck(name="confinement", ok=True, detail=expected)
 
 
 def test_confinement_check_lists_refused_layers() -> None:
     missing = ["namespaces: user: not permitted", "landlock: this kernel has none"]
-    whole, *lacking = described({**WHOLE, "namespaces": [], "landlock": 0, "missing": missing})
+    whole, *lacking = list_confinement_checks({**WHOLE, "namespaces": [], "landlock": 0, "missing": missing})
     assert whole.ok is False and whole.remedy
     assert [condition.detail for condition in lacking] == missing
     assert all(condition.ok is None and condition.remedy for condition in lacking)
     assert not any("works without it" in condition.remedy for condition in lacking)
-    [_, alone] = described({**WHOLE, "landlock": 0, "missing": missing[1:]})
+    [_, alone] = list_confinement_checks({**WHOLE, "landlock": 0, "missing": missing[1:]})
     assert alone.remedy.startswith("Judging works without it; a kernel of 5.13")
 
 
 def test_doctor_has_a_remedy_for_covered_proc() -> None:
     missing = ["namespaces: own /proc: Operation not permitted"]
-    whole, lacking = described({**WHOLE, "namespaces": [], "proc": "self", "missing": missing})
+    whole, lacking = list_confinement_checks({**WHOLE, "namespaces": [], "proc": "self", "missing": missing})
     assert whole.ok is True and "/proc self" in whole.detail
     assert "procMount: Unmasked" in lacking.remedy
 
 
 def test_confinement_check_passes_with_namespaces_or_landlock_alone() -> None:
-    assert described({**WHOLE, "namespaces": [], "missing": ["namespaces: refused"]})[0].ok is True
-    assert described({**WHOLE, "landlock": 0})[0].ok is True
+    assert (
+        list_confinement_checks({**WHOLE, "namespaces": [], "missing": ["namespaces: refused"]})[0].ok is True
+    )
+    assert list_confinement_checks({**WHOLE, "landlock": 0})[0].ok is True
 
 
 def test_failed_confinement_probe_is_reported() -> None:
-    [condition] = doctor.answered(b"", "no capability", 2)
+    [condition] = doctor.read_probe_output(b"", "no capability", 2)
     assert (condition.ok, condition.detail) == (False, "no capability")
     assert condition.remedy
 
 
 def test_health_check_reports_sandbox_folder(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [chosen] = doctor.boxes_folder(base)
+    [chosen] = doctor.check_sandbox_folder(base)
     assert chosen.ok is True and str(base) in chosen.detail
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: Path("/proc"))  # wherever it is, not in memory
     monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1 << 40))
     monkeypatch.setattr(doctor, "is_noexec", lambda _base: False)
-    [disk] = doctor.boxes_folder()
+    [disk] = doctor.check_sandbox_folder()
     assert disk.ok is None and "noexec" in disk.detail and disk.remedy
     monkeypatch.setattr(doctor, "is_noexec", lambda _base: True)
-    [unfit] = doctor.boxes_folder()
+    [unfit] = doctor.check_sandbox_folder()
     assert unfit.ok is False and unfit.detail.endswith("; /proc is mounted noexec")
     assert "TMPDIR" in unfit.remedy
 
@@ -187,18 +189,18 @@ async def test_confinement_is_probed_in_sandbox_folder(
 ) -> None:
     """The folder of temporary files is often mounted noexec."""
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: base)
-    with doctor.place_to_try() as folder:
+    with doctor.trial_folder() as folder:
         assert folder.parent == base
 
 
 def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(4))
     monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1000 << 20))
-    [told] = doctor.boxes_folder(base)
+    [told] = doctor.check_sandbox_folder(base)
     assert told.ok is None and told.detail == f"{base}, 1000 MB left: room for 3 of 4 slots, no more start"
     assert told.remedy == f"Give {base} 1024 MB (256 MB for each slot), or take fewer slots"
     monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=2000 << 20, held=1500 << 20))
-    [beside] = doctor.boxes_folder(base)
+    [beside] = doctor.check_sandbox_folder(base)
     assert "500 MB left: 2000 MB are free, and other engines hold 1500 MB: room for 1 of 4" in beside.detail
     assert beside.remedy.startswith("Wait until the other engines end. Give")
 
@@ -208,5 +210,5 @@ def test_sandboxes_in_other_memory_file_system_pass_check(monkeypatch: pytest.Mo
     """For example in a container with its own memory file system."""
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: IN_MEMORY)
-    [elsewhere] = doctor.boxes_folder()
+    [elsewhere] = doctor.check_sandbox_folder()
     assert (elsewhere.ok, elsewhere.remedy) == (True, "")

@@ -149,7 +149,7 @@ def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, 64))
     with pytest.raises(EngineUnavailable, match=r"open files: this shell allows 64 at a time.* ulimit -Hn"):
         Sandboxes(base).open()
-    [*told] = (found for found in health_checks.machine() if not found.ok)
+    [*told] = (found for found in health_checks.check_machine() if not found.ok)
     assert [(found.name, found.remedy[:5]) for found in told] == [("open files", "Start")]
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, -1))
     assert [*folders.lacks()] == []

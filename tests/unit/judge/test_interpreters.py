@@ -17,7 +17,7 @@ from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.sandboxes import remove_tree
 from ioi_eval.engines.embedded.toolchains import choose, examine, find_python
-from ioi_eval.engines.health_checks import pythons
+from ioi_eval.engines.health_checks import check_pythons
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions, RewardRow, Rewards
 from ioi_eval.integrations.runtime import Runtime, Setup
@@ -347,13 +347,13 @@ async def test_unusable_interpreter_is_input_error(store: Store, wanted: str, wo
 
 
 def test_doctor_lists_packages_of_each_interpreter(python: Path) -> None:
-    chosen, *others = pythons(find_python(), folders=[str(python.parent), "/nowhere"])
+    chosen, *others = check_pythons(find_python(), folders=[str(python.parent), "/nowhere"])
     assert chosen.name == "Python for submissions" and chosen.ok
     [mine] = [line.detail for line in others if str(python.parent) in line.detail]
     assert "has networkx, lacks numpy, scipy, sympy, sortedcontainers" in mine
     assert f"python={python.parent}" in mine
-    [taken, *_] = pythons(choose(str(python)).toolchain())
+    [taken, *_] = check_pythons(choose(str(python)).toolchain())
     assert str(python) in taken.detail
     refused = msgspec.structs.replace(choose(str(python)).toolchain(), refusal="nobody can read it")
-    [taken, *_] = pythons(refused)
+    [taken, *_] = check_pythons(refused)
     assert (taken.ok, taken.detail) == (None, "nobody can read it") and "chmod o+x" in taken.remedy
