@@ -108,14 +108,13 @@ class Endpoint(Generic[R]):
         self.busy = 0  # number of its jobs now
         self.errors = 0  # number of failed jobs
         self.why = ""  # the last error, or why it gets no jobs
-        self.faults = 0  # jobs that it failed in a row
-        self.useless = (
-            0  # plus 2 for each refusal or answer that its check refused, minus 1 for each other one
-        )
-        self.rests = 0  # inspections since it was last healthy
+        self.failed_in_a_row = 0  # number of jobs
+        # Plus 2 for each refusal, and each answer that its check refused; minus 1 for each other answer
+        self.uselessness = 0
+        self.inspections = 0  # since it was last healthy
         self.is_full = False  # it last failed for lack of capacity, so it is still the same server
-        self.trials = 0  # failed trials since it was last healthy
-        self.heard = 0.0  # time of its last answer, or of its first job
+        self.failed_trials = 0  # since it was last healthy
+        self.answered_at = 0.0  # time of its last answer, or of its first job
         self.news = ""  # changes that the last inspection found
         self._recent_answers = 0.0  # recently answered jobs; older jobs count less
         self._counted_at = self._began_at = time.monotonic()
@@ -263,49 +262,53 @@ class _SlotRequest:
 class JobAttempts:
     """The attempts of one job."""
 
-    left: int
+    attempts_left: int
     waits: Waits
-    tried: list[E] = field(default_factory=list)
-    turned_away: float | None = None  # time of the first refusal for lack of capacity
-    last: EngineError | None = None
+    tried_endpoints: list[E] = field(default_factory=list)
+    overloaded_since: float | None = None  # time of the first refusal for lack of capacity
+    last_failure: EngineError | None = None
 
     def add_failure(self, endpoint: E, error: EngineError) -> None:
         """Count a failed attempt, except a refusal for lack of capacity and a first replacement."""
-        self.last, is_repeated = error, endpoint in self.tried
-        self.tried.append(endpoint)
+        self.last_failure, is_repeated = error, endpoint in self.tried_endpoints
+        self.tried_endpoints.append(endpoint)
         if isinstance(error, EngineOverloaded):
-            self.turned_away = self.turned_away or now()
+            self.overloaded_since = self.overloaded_since or now()
         elif is_repeated or not isinstance(error, ServerReplaced):
-            self.left -= 1
+            self.attempts_left -= 1
 
     def raise_if_used_up(self, error: EngineError) -> None:
         """Raise AttemptsUsedUp after too many attempts, or after being turned away for too long."""
-        refused_s = now() - self.turned_away if self.turned_away is not None else 0.0
-        if self.left <= 0 or (isinstance(error, EngineOverloaded) and refused_s > self.waits.drought):
+        refused_s = now() - self.overloaded_since if self.overloaded_since is not None else 0.0
+        if self.attempts_left <= 0 or (
+            isinstance(error, EngineOverloaded) and refused_s > self.waits.drought
+        ):
             context = f"(retry rule `{SERVER.name}`), on {self._tried_names()}"
-            raise AttemptsUsedUp(f"{len(self.tried)} attempts failed {context}{self.last_error()}") from error
+            raise AttemptsUsedUp(
+                f"{len(self.tried_endpoints)} attempts failed {context}{self.last_error()}"
+            ) from error
 
     def with_server_names(self, error: EngineError) -> EngineError:
         """Return the error of a job that servers failed, with the names of the servers."""
         if isinstance(error, MachineAtFault):
             return MachineAtFault(error.reason, error.answer, self._tried_names())
-        if len(self.tried) == 1:
+        if len(self.tried_endpoints) == 1:
             return error
         return AttemptsUsedUp(
-            f"{len(self.tried)} attempts failed, on {self._tried_names()}{self.last_error()}"
+            f"{len(self.tried_endpoints)} attempts failed, on {self._tried_names()}{self.last_error()}"
         )
 
     def _tried_names(self) -> str:
-        return _list_names(dict.fromkeys(endpoint.url for endpoint in self.tried))
+        return _list_names(dict.fromkeys(endpoint.url for endpoint in self.tried_endpoints))
 
     def endpoints_to_avoid(self, fitting: Collection[E]) -> list[E]:
         """Return all tried endpoints if others fit, else the last endpoint, unless only one fits."""
-        if any(endpoint not in self.tried for endpoint in fitting):
-            return self.tried
-        return self.tried[-1:] if len(fitting) > 1 else []
+        if any(endpoint not in self.tried_endpoints for endpoint in fitting):
+            return self.tried_endpoints
+        return self.tried_endpoints[-1:] if len(fitting) > 1 else []
 
     def last_error(self) -> str:
-        return f", the last one: {self.last}" if self.last is not None else ""
+        return f", the last one: {self.last_failure}" if self.last_failure is not None else ""
 
 
 @dataclass(eq=False)
@@ -317,12 +320,12 @@ class _SentJob:
     attempts: JobAttempts
     check: Check | None
     began: float = field(default_factory=now)
-    alone: asyncio.Timeout = field(
+    wait: asyncio.Timeout = field(
         default_factory=partial(asyncio.timeout, None)
     )  # ends when the second endpoint answers
-    second: asyncio.Task[None] | None = None
+    second_task: asyncio.Task[None] | None = None
     answer: Any = None
-    given_up: str = ""  # why no answer is awaited any more
+    give_up_reason: str = ""  # why no answer is awaited any more
 
 
 # --- the fleet ---------------------------------------------------------------------------------------
@@ -450,7 +453,7 @@ class Fleet(ABC, Generic[R]):
             ]
             self._fail_requests(unfit, FitChanged())
         if after is State.HEALTHY:
-            endpoint.trials, self._drought_elapsed = 0, 0.0
+            endpoint.failed_trials, self._drought_elapsed = 0, 0.0
         if after is State.GONE and not endpoint.had_jobs:
             del self.endpoints[endpoint.url]
         if change is not None:
@@ -554,7 +557,7 @@ class Fleet(ABC, Generic[R]):
         else:
             self._free_by_jobs[endpoint.busy].pop(endpoint, None)
         on_trial = endpoint.state is State.TRIAL and endpoint.busy > 0
-        works = endpoint.state is State.HEALTHY or (on_trial and endpoint.trials < _FAILED_TRIALS)
+        works = endpoint.state is State.HEALTHY or (on_trial and endpoint.failed_trials < _FAILED_TRIALS)
         if works != (endpoint in self._working_endpoints):
             if works:
                 self._working_endpoints[endpoint] = None
@@ -611,9 +614,9 @@ class Fleet(ABC, Generic[R]):
         self._fail_requests([*self._stranded_requests], EngineUnavailable(reason))
         for sent_job in self._active_jobs:
             has_other = any(self.fits(endpoint, sent_job.job) for endpoint in self.usable)
-            if not sent_job.endpoint.usable and sent_job.second is None and not has_other:
-                sent_job.given_up = reason
-                sent_job.alone.reschedule(now())
+            if not sent_job.endpoint.usable and sent_job.second_task is None and not has_other:
+                sent_job.give_up_reason = reason
+                sent_job.wait.reschedule(now())
 
     def _fail_requests(self, requests: Iterable[asyncio.Future[E]], error: Exception) -> None:
         for assigned in requests:
@@ -643,7 +646,11 @@ class Fleet(ABC, Generic[R]):
                     f"no server has the {', '.join(job.accepted_toolchains)} that a job was made for"
                 )
             try:
-                avoid = attempts.endpoints_to_avoid([*filter(fits, self.usable)]) if attempts.tried else ()
+                avoid = (
+                    attempts.endpoints_to_avoid([*filter(fits, self.usable)])
+                    if attempts.tried_endpoints
+                    else ()
+                )
                 log_step(_log, "queued")
                 endpoint = await self.take_slot(avoid, self.endpoints.get(prefer), fits)
             except FitChanged:
@@ -656,8 +663,8 @@ class Fleet(ABC, Generic[R]):
                     return await self._await_first_answer(_SentJob(endpoint, job, attempts, check))
             except AnswerRefused as refused:
                 attempts.add_failure(endpoint, refused.error)
-                has_other = any(other not in attempts.tried for other in filter(fits, self.usable))
-                if attempts.left <= 0 or not has_other:
+                has_other = any(other not in attempts.tried_endpoints for other in filter(fits, self.usable))
+                if attempts.attempts_left <= 0 or not has_other:
                     raise attempts.with_server_names(refused.error) from refused.error
             except SERVERS_FAULT as error:
                 attempts.add_failure(endpoint, error)
@@ -665,7 +672,7 @@ class Fleet(ABC, Generic[R]):
                 SERVER.log(_log, error)
             finally:
                 self.release_slot(endpoint)
-            await asyncio.sleep(self._waits.wait_before(len(attempts.tried)))
+            await asyncio.sleep(self._waits.wait_before(len(attempts.tried_endpoints)))
 
     def _fits_job(self, job: Job, endpoint: E) -> bool:
         return self.fits(endpoint, job)
@@ -688,35 +695,35 @@ class Fleet(ABC, Generic[R]):
         self._active_jobs[sent_job] = None
         try:
             try:
-                async with sent_job.alone:
+                async with sent_job.wait:
                     return await self._send_to(endpoint, sent_job)
             finally:
                 del self._active_jobs[sent_job]
         except TimeoutError:
-            if sent_job.given_up:
-                raise NoAnswer(f"{endpoint.url} gave no answer; {sent_job.given_up}") from None
+            if sent_job.give_up_reason:
+                raise NoAnswer(f"{endpoint.url} gave no answer; {sent_job.give_up_reason}") from None
             if endpoint.usable:
                 message = f"{endpoint.url} gave no answer to a job that another server did meanwhile"
                 self.count_failure(endpoint, LateAnswer(message))
             assert sent_job.answer is not None, "only an answer ends the wait early"
             return sent_job.answer
         except (*SERVERS_FAULT, AnswerRefused):
-            if sent_job.second is not None:
-                await asyncio.wait([sent_job.second])
+            if sent_job.second_task is not None:
+                await asyncio.wait([sent_job.second_task])
             if sent_job.answer is not None:
                 return sent_job.answer
             raise
         finally:
-            if sent_job.second is not None and not sent_job.second.done():
-                sent_job.second.cancel()
-                await asyncio.wait([sent_job.second])
+            if sent_job.second_task is not None and not sent_job.second_task.done():
+                sent_job.second_task.cancel()
+                await asyncio.wait([sent_job.second_task])
 
     async def _send_to(self, endpoint: Endpoint[R], sent_job: _SentJob) -> Any:
         """Send a job once, and update the endpoint's state before its slot is free again."""
         result: Any = None
         refusal: JobRejected | None = None
         if endpoint.busy == 1:
-            endpoint.heard = now()
+            endpoint.answered_at = now()
         try:
             result = await self.send(endpoint, sent_job.job)
         except JobRejected as error:
@@ -732,11 +739,11 @@ class Fleet(ABC, Generic[R]):
             except EngineError as error:
                 self._count_useless(endpoint, error)
                 raise AnswerRefused(error) from error
-            endpoint.useless = max(0, endpoint.useless - 1)
-        endpoint.faults, endpoint.heard = 0, now()
+            endpoint.uselessness = max(0, endpoint.uselessness - 1)
+        endpoint.failed_in_a_row, endpoint.answered_at = 0, now()
         endpoint.count_answer()
         if endpoint.state is State.TRIAL:
-            endpoint.rests = endpoint.rests if endpoint.useless else 0
+            endpoint.inspections = endpoint.inspections if endpoint.uselessness else 0
             self.change_state(endpoint, Cause.ANSWERED, Change.BACK, endpoint.news)
             endpoint.news = ""
         if refusal is not None:
@@ -749,9 +756,11 @@ class Fleet(ABC, Generic[R]):
         A job that all endpoints fail shows nothing about this endpoint, so it rests only if another endpoint
         gives good answers.
         """
-        endpoint.useless += 2
+        endpoint.uselessness += 2
         other_endpoints = (other for other in self.usable if other is not endpoint)
-        self.count_failure(endpoint, error, others_work=any(not other.useless for other in other_endpoints))
+        self.count_failure(
+            endpoint, error, others_work=any(not other.uselessness for other in other_endpoints)
+        )
 
     def count_failure(
         self, endpoint: Endpoint[R], error: EngineError, *, others_work: bool | None = None
@@ -760,15 +769,15 @@ class Fleet(ABC, Generic[R]):
 
         `others_work`: for useless answers, True if another endpoint gives good answers.
         """
-        endpoint.faults += 1
+        endpoint.failed_in_a_row += 1
         endpoint.errors += 1
-        endpoint.trials += endpoint.state is State.TRIAL
+        endpoint.failed_trials += endpoint.state is State.TRIAL
         endpoint.why = str(error)
         is_certain = endpoint.state is State.TRIAL or isinstance(error, NoAnswer | ServerReplaced)
         has_many = (
-            endpoint.faults >= _FAULTS
+            endpoint.failed_in_a_row >= _FAULTS
             if others_work is None
-            else others_work and endpoint.useless >= 2 * _FAULTS
+            else others_work and endpoint.uselessness >= 2 * _FAULTS
         )
         if endpoint.usable and (is_certain or has_many):
             self.suspend_endpoint(endpoint, _change_of_error(error), str(error))
@@ -785,13 +794,13 @@ class Fleet(ABC, Generic[R]):
         while True:
             await asyncio.sleep(self._waits.silence / 2)
             silent_since = now() - self._waits.silence
-            silent_endpoints = [each for each in self.usable if each.busy and each.heard < silent_since]
+            silent_endpoints = [each for each in self.usable if each.busy and each.answered_at < silent_since]
             await asyncio.gather(*map(self._check_alive, silent_endpoints))
             for sent_job in [each for each in self._active_jobs if self._is_late(each)]:
                 other = self.take_free_slot(fits=partial(self._can_send_second, sent_job))
                 if other is not None:
                     LATE_JOB.log(_log, f"{sent_job.endpoint.url} has not answered, {other.url} is free")
-                    sent_job.second = self.spawn(self._send_second(sent_job, other))
+                    sent_job.second_task = self.spawn(self._send_second(sent_job, other))
 
     async def _check_alive(self, endpoint: Endpoint[R]) -> None:
         try:
@@ -800,16 +809,16 @@ class Fleet(ABC, Generic[R]):
             if endpoint.usable:
                 self.suspend_endpoint(endpoint, _change_of_error(error), str(error))
         else:
-            endpoint.heard = now()
+            endpoint.answered_at = now()
 
     def _is_late(self, sent_job: _SentJob) -> bool:
         """Return True if a job on one endpoint exceeds its limits, or its endpoint is down."""
         max_s = self.max_job_seconds(sent_job.endpoint, sent_job.job) + self._waits.silence
         is_late = not sent_job.endpoint.usable or now() - sent_job.began > max_s
-        return sent_job.second is None and is_late
+        return sent_job.second_task is None and is_late
 
     def _can_send_second(self, sent_job: _SentJob, endpoint: E) -> bool:
-        was_tried = endpoint is sent_job.endpoint or endpoint in sent_job.attempts.tried
+        was_tried = endpoint is sent_job.endpoint or endpoint in sent_job.attempts.tried_endpoints
         return not was_tried and self.fits(endpoint, sent_job.job)
 
     async def _send_second(self, sent_job: _SentJob, other: Endpoint[R]) -> None:
@@ -817,10 +826,10 @@ class Fleet(ABC, Generic[R]):
             sent_job.answer = await self._send_to(other, sent_job)
         except (EngineError, AnswerRefused) as error:
             sent_job.attempts.add_failure(other, error.error if isinstance(error, AnswerRefused) else error)
-            sent_job.second = None  # another endpoint may be asked
+            sent_job.second_task = None  # another endpoint may be asked
         else:
             if sent_job in self._active_jobs:
-                sent_job.alone.reschedule(now())
+                sent_job.wait.reschedule(now())
         finally:
             self.release_slot(other)
 
@@ -852,7 +861,7 @@ class Fleet(ABC, Generic[R]):
         """Return the endpoint of an address that was found."""
         endpoint = self.endpoints.setdefault(address, Endpoint[R](address))
         if endpoint.state is State.GONE:
-            endpoint.rests = 0
+            endpoint.inspections = 0
             self.change_state(endpoint, Cause.FOUND, None)
         return endpoint
 
@@ -864,7 +873,7 @@ class Fleet(ABC, Generic[R]):
     def admit_endpoint(self, endpoint: Endpoint[R], report: R) -> None:
         """Make an endpoint healthy, so that it gets jobs."""
         self._store_report(endpoint, report)
-        endpoint.faults = endpoint.useless = endpoint.rests = 0
+        endpoint.failed_in_a_row = endpoint.uselessness = endpoint.inspections = 0
         endpoint.news, endpoint.is_full = "", False
         self.change_state(endpoint, Cause.FIT, Change.JOINED if self.begun else None)
 
@@ -883,8 +892,8 @@ class Fleet(ABC, Generic[R]):
             while endpoint.state in (State.NEW, State.DOWN) or (
                 endpoint.state is State.LEFT_OUT and endpoint.had_jobs
             ):
-                is_new, rests = endpoint.state is State.NEW, endpoint.rests
-                endpoint.rests += 1
+                is_new, rests = endpoint.state is State.NEW, endpoint.inspections
+                endpoint.inspections += 1
                 if rests or not is_new:
                     RECOVERY.log(_log, endpoint.why)
                     await asyncio.sleep(self._waits.rest_after(max(0, rests - is_new)))

@@ -64,10 +64,10 @@ async def test_first_job_after_rest_decides_state_of_server() -> None:
         assert endpoint.free_slots == 1
         with pytest.raises(AttemptsUsedUp):
             await engine.execute(job())
-        assert endpoint.state is State.DOWN and endpoint.rests >= 1
+        assert endpoint.state is State.DOWN and endpoint.inspections >= 1
         server.answer = fine
         await asyncio.gather(*(engine.execute(job()) for _ in range(8)))
-        assert endpoint.state is State.HEALTHY and endpoint.free_slots == 4 and endpoint.rests == 0
+        assert endpoint.state is State.HEALTHY and endpoint.free_slots == 4 and endpoint.inspections == 0
 
 
 async def test_only_servers_that_are_down_are_polled() -> None:

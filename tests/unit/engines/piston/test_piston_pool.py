@@ -256,7 +256,7 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
     fleet.put(endpoint, State.TRIAL)
     await settle()
     assert endpoint.busy == 1
-    endpoint.trials += 1
+    endpoint.failed_trials += 1
     fleet.put(endpoint, State.DOWN)
     fleet.release_slot(endpoint)
 
@@ -303,7 +303,7 @@ async def test_wait_for_endpoints_has_no_timeout_while_a_healthy_one_is_busy() -
     other = asyncio.create_task(fleet.take_slot())
     await clock.advance(10_000.0)
     assert not other.done()
-    a.trials += 1
+    a.failed_trials += 1
     fleet.put(a, State.DOWN)
     await clock.advance(11.0)
     assert isinstance(other.exception(), EngineUnavailable)

@@ -117,10 +117,10 @@ async def test_server_on_trial_is_paused_again_after_one_useless_reply() -> None
             await engine.execute(job(str(number)), check)
         endpoint: Any = endpoints_of(engine)[full.url]
         await until(lambda: endpoint.state is State.TRIAL)
-        before, rests = len(full.executed), endpoint.rests
+        before, rests = len(full.executed), endpoint.inspections
         while len(full.executed) == before:
             await engine.execute(job(), check)
-        assert endpoint.rests == rests + 1, "it rests; how long is short here"
+        assert endpoint.inspections == rests + 1, "it rests; how long is short here"
         full.answer = fine
         await until(lambda: endpoint.state is State.TRIAL)
         while endpoint.state is not State.HEALTHY:
