@@ -24,6 +24,8 @@ namespace {
 constexpr long poll_ns = 10 * 1000 * 1000;  // How often a submission is looked at. Its limits have this resolution.
 // A look at a tree of processes costs a hundred times as much, and its limits are generous.
 constexpr long poll_tree_ns = 50 * 1000 * 1000;
+// How often a tree is looked at that has limits of processes and files only, such as a persistent proctor's.
+constexpr long poll_unlimited_tree_ns = 250 * 1000 * 1000;
 // A tree with more than a quarter of its process limit is looked at as often as a submission.
 constexpr int64_t many_processes_fraction = 4;
 constexpr int64_t disk_look_us = 250 * 1000;  // Minimum time between two looks at a folder.
@@ -203,12 +205,18 @@ class Supervisor {
   }
 
   void wait_for_event() {
-    const timespec max_wait = {0, has_many_processes_ || is_submission_ ? poll_ns : poll_tree_ns};
+    const timespec max_wait = {0, has_many_processes_ || is_submission_ ? poll_ns : tree_poll_ns(program_.limits)};
     const int64_t started_us = sys::now_us();
     const int signal_number = listener_ ? next_signal(max_wait) : sigtimedwait(&watched_signals_, nullptr, &max_wait);
     const int64_t took_us = sys::now_us() - started_us;
     wait_time_us_ += took_us, intended_sleep_us_ += std::min<int64_t>(took_us, max_wait.tv_nsec / 1000);
     if (signal_number == SIGTERM) finish(KillReason::kill_switch);
+  }
+
+  static long tree_poll_ns(const Limits& limits) {
+    for (const int64_t limit : {limits.cpu_us, limits.wall_us, limits.hard_us, limits.memory_bytes})
+      if (limit != unlimited) return poll_tree_ns;
+    return poll_unlimited_tree_ns;
   }
 
   // Adds the time that the supervisor slept, except the time that it waited for a processor. During that, a program
