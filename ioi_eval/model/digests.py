@@ -71,6 +71,8 @@ def _hash_content(content: Any) -> str:
 
 def _digest_content(value: Any) -> Any:
     """Return a value without the paths of its contents, so that a zip and its folder have equal digests."""
+    if value is None or isinstance(value, str | int | float):
+        return value
     if isinstance(value, Blob):
         return value.sha256
     if isinstance(value, msgspec.Struct):

@@ -101,7 +101,10 @@ def proctor_job(job: Job, shared: Mapping[str, Blob]) -> ProctorJob | None:
 
 def _read(content: Blob) -> bytes:
     """Return a content. The judge itself refuses files that were edited."""
-    return Path(content.path or "").read_bytes() if content.data is None else content.data
+    if content.data is not None:
+        return content.data
+    with open(content.path or "", "rb", buffering=0) as stream:  # noqa: PTH123 - of each test of each job
+        return stream.read()
 
 
 class PersistentProctor:

@@ -115,10 +115,9 @@ fi"""
     control = shlex.join([tool.path, *control_command(spec)[1:]])
     output = shlex.quote(spec.output)
     return f"""# Builds the {spec.kind}, and keeps the first {spec.limits.log} bytes of the output.
-rm -f -- "$0"  # no source reads it
 ulimit -f {spec.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
 compile() {{
-    rm -f {output} {_CODE} {_LOG}
+    rm -f -- "$0" {output} {_CODE} {_LOG}  # no source reads the script
     exec 8> {_LOG} 9< {_LOG}  # a generator may remove the file
     {{
         [ ! -e /dev/fd/1 ] || chmod a-r /dev/fd/1  # a source that names this pipe would wait for itself
@@ -126,7 +125,7 @@ compile() {{
         echo "$?" > {_CODE}
     }} 2>&1 < /dev/null | {{
         head -c {spec.limits.log} >&8
-        cat > /dev/null
+        exec cat > /dev/null
     }}
     read -r code < {_CODE} || exit {MACHINE_AT_FAULT}
 }}
@@ -546,7 +545,7 @@ class Builder:
             return worker_program
         if spec.tool == COMMAND:
             check_outcome = await check_python_source(self.delivery, spec, capabilities)
-            if check_outcome is not None:  # not cached: another check takes less time than the cache
+            if check_outcome is not None:  # not cached: most sources come once
                 return check_outcome
         files = await self._prebuilt_files(spec, capabilities) if self._precompiles else None
         build = partial(self.delivery.build, may_stay=may_stay)
