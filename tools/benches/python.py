@@ -20,11 +20,10 @@ from pathlib import Path
 import msgspec
 from used import cpu_seconds
 
-from ioi_eval import EmbeddedEngine, Scorer, Store, score_dump
+from ioi_eval import EmbeddedEngine, Results, Scorer, Store, score_dump
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
 from ioi_eval.runs import RunFinished, RunStarted
 from ioi_eval.sources import Problems
-from ioi_eval.store.folder import read_results
 
 BODY = "print(sum(map(int, sys.stdin.read().split())))\n"
 PROGRAMS = {
@@ -103,7 +102,7 @@ _WARM_UP = 20  # submissions of the run before the one that is measured
 async def measure_run(folder: Path, python: str, submissions: int) -> None:
     """Print the CPU time per submission of a run, without the start of the engine and the report."""
     store, code = Store(folder / "store"), PROGRAMS["usual imports"]
-    problems = Problems([stored(make_problem(_TESTS), folder)])
+    problems = Problems([store_tests(make_problem(_TESTS), folder)])
     used = dict[type, tuple[float, float]]()  # by event, CPU seconds of this process and of all
 
     async with Scorer(EmbeddedEngine(store=store, python=python), store=store) as scorer:
@@ -122,8 +121,7 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
             )
             assert scored.call.verdicts == {"AC": count}, scored.call
     own_s, all_s = (end - start for start, end in zip(used[RunStarted], used[RunFinished], strict=True))
-    results = (result for _, _, result in read_results(folder / "run-1"))
-    tests_s = sum(test.cpu_time or 0.0 for result in results for test in result.tests)
+    tests_s = sum(test.cpu_time or 0.0 for result in Results.open(folder / "run-1") for test in result.tests)
     loop_ms = await asyncio.to_thread(measure_plain_loop, folder, python, code, _TESTS)
     parts = {"this process": own_s, "others, without tests": all_s - own_s - tests_s, "tests": tests_s}
     texts = [f"{name} {1000 * seconds / submissions:.2f}" for name, seconds in parts.items()]
@@ -131,7 +129,7 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
     print(f"a loop of the programs: {loop_ms * _TESTS:.1f}")
 
 
-def stored(problem: Problem, folder: Path) -> Problem:
+def store_tests(problem: Problem, folder: Path) -> Problem:
     """Return the problem with its tests in files, as problems of packages have them."""
 
     def store(blob: Blob) -> Blob:
@@ -147,6 +145,7 @@ def stored(problem: Problem, folder: Path) -> Problem:
 
 
 def own_cpu_seconds() -> float:
+    """Return the CPU time of this process."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
