@@ -112,4 +112,7 @@ const clock = (seconds) => {
   return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
 };
 
-for (const table of document.querySelectorAll("#scoreboard table")) if (table.dataset.script) new Replay(table);
+for (const table of document.querySelectorAll("#scoreboard table")) {
+  if (table.dataset.script) new Replay(table);
+  addEventListener("beforeprint", () => listings.get(table).show(Infinity)); // after the replay has shown its end
+}
