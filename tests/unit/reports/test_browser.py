@@ -533,14 +533,18 @@ def test_leaderboard_of_many_points_fits_on_screen_and_paper(tmp_path: Path, bro
     rows = []
     for number in range(30):
         of = problem(f"p{number}")
-        for model in ("deepseek-ai/Reasoner-33B-v2", "meta-llama/Llama-3.3-70B-Instruct"):
+        many = tuple(msgspec.structs.replace(part, points=10 * part.points) for part in of.subtasks)
+        of = msgspec.structs.replace(of, subtasks=many)
+        for model in ("deepseek-ai/DeepSeek-R1-Distill-70B", "meta-llama/Llama-3.3-70B-Instruct"):
             one = submission(f"{model} {of.id}", problem_id=of.id, row={"model": model})
-            wrong = {"1-a": Verdict.WA} if number % (3 + len(model) % 2) else {}
+            wrong = {"3-a": Verdict.WA} if number % (3 + len(model) % 2) else {}
             rows.append(result_row(one, of, result(one, wrong, problem=of)))
     write_reports(write_run(tmp_path / "run", rows))
+    overflow, height = "scrollWidth - box.clientWidth", "querySelector('tbody tr').offsetHeight"
     for width, kind in ((1400, ""), (718, "print")):
         browser.set_window_size(width, 900)
         media(browser, kind)
         browser.get((tmp_path / "run" / "report.html").as_uri())
-        box = "const box = document.querySelector('[data-kind=leaderboard]').parentNode;"
-        assert browser.execute_script(f"{box} return box.scrollWidth - box.clientWidth") <= 1, kind
+        box = "const box = document.querySelector('[data-kind=leaderboard]').parentNode; return box."
+        assert browser.execute_script(box + overflow) <= 1, kind
+        assert browser.execute_script(box + height) < 75, kind
