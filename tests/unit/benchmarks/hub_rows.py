@@ -104,6 +104,26 @@ def taco(**columns: Any) -> dict[str, Any]:
     return {**row, **more, **columns}
 
 
+TESTED_PAIRS = [{"input": "1 2\n", "output": "3\n"}, {"input": "30 4\n", "output": "34\n"}]
+
+
+def aethercode(number: int = 60173, **columns: Any) -> dict[str, Any]:
+    return {
+        "id": number,
+        "description": "Add two numbers.",
+        "time_limit": 2000,
+        "memory_limit": 256,
+        "checker": "",
+        "test_cases": TESTED_PAIRS,
+        "year": 2024,
+        "date": "2024/11/17",
+        "difficulty": "Easy",
+        "contest_category": "ICPC East Asia Regionals",
+        "contest_name": "The 2024 Regional Contest",
+        **columns,
+    }
+
+
 def livecodebench(name: str, *, private: str | None = None, **columns: Any) -> dict[str, Any]:
     return {
         "question_title": "Add",

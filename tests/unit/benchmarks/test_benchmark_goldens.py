@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from codeforces_rows import codeforces
 from dump_rows import write_jsonl
-from hub_rows import apps, code_contests, livecodebench, taco
+from hub_rows import aethercode, apps, code_contests, livecodebench, taco
 from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
 from support.package_goldens import described
 
@@ -24,6 +24,7 @@ from ioi_eval.errors import InputError
 
 FOLDER = Path(__file__).parents[2] / "data" / "benchmarks"
 SOUND: Mapping[str, dict[str, Any]] = {
+    "aethercode": aethercode(),
     "apps": apps(0),
     "code_contests": code_contests("1575_A. Add"),
     "codeforces": codeforces(),
