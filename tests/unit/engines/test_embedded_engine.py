@@ -209,7 +209,8 @@ async def test_build_leaves_files_only_in_store(store: Store, base: Path, tmp_pa
     ):
         for sent, kind in ((code, BuildSuccess), ("no program", CompileError)):
             assert isinstance(
-                await artifacts.submission(artifacts.prepared(plain_problem()), submitted(sent)), kind
+                await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted(sent)),
+                kind,
             )
         assert found(base, "kept") and not found(base, "kept/*")
 

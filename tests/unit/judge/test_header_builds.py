@@ -101,7 +101,9 @@ async def test_closing_artifacts_cancels_header_build(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         engine.delay = 0.01
-        task = asyncio.create_task(artifacts.submission(artifacts.prepared(plain_problem()), submitted()))
+        task = asyncio.create_task(
+            artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+        )
         await until(lambda: "header" in kinds(engine), every=0.001)
         engine.delay = 30
         await task
@@ -136,7 +138,7 @@ async def test_grader_object_is_built_at_first_submission_and_used_from_second(t
     engine, task = FakeEngine(), graded_problem()
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         for index in range(4):
-            await artifacts.submission(artifacts.prepared(task), submitted(f"int n{index};\n"))
+            await artifacts.build_submission(artifacts.prepare_problem(task), submitted(f"int n{index};\n"))
     assert kinds(engine) == ["submission", OBJECT, "submission", "submission", "submission"]
     assert uses(engine, OBJECT) == [False, True, True, True]
 
@@ -146,7 +148,7 @@ async def test_concurrent_submissions_wait_for_grader_object(tmp_path: Path) -> 
     engine.delay = 0.01
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         work = (
-            artifacts.submission(artifacts.prepared(task), submitted(f"int n{index};\n"))
+            artifacts.build_submission(artifacts.prepare_problem(task), submitted(f"int n{index};\n"))
             for index in range(6)
         )
         await asyncio.gather(*work)

@@ -310,12 +310,14 @@ async def test_build_with_precompiled_header_gives_same_artifact(
     source = f"#include <{beginning}>\n" + ADD
     async with EmbeddedEngine(store=store) as engine:
         async with artifacts_on(engine, Store(tmp_path / "plain"), BuildOptions(precompile=False)) as plain:
-            without = await plain.submission(plain.prepared(summing()), submission(source))
+            without = await plain.build_submission(plain.prepare_problem(summing()), submission(source))
         async with artifacts_on(engine, Store(tmp_path / "quick"), BuildOptions()) as quick:
             for number in range(2):
-                await quick.submission(quick.prepared(summing()), submission(f"{source}// {number}\n"))
+                await quick.build_submission(
+                    quick.prepare_problem(summing()), submission(f"{source}// {number}\n")
+                )
                 await until(lambda: not quick.builder.busy, every=0.001)
-            build = await quick.submission(quick.prepared(summing()), submission(source))
+            build = await quick.build_submission(quick.prepare_problem(summing()), submission(source))
     assert isinstance(without, BuildSuccess) and isinstance(build, BuildSuccess)
     assert build.artifact.sha256 == without.artifact.sha256
 

@@ -60,7 +60,9 @@ def refusing(word: str) -> Callable[[str], str | None]:
 async def test_build_job_contains_sources_and_script_without_tests(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(graded_problem()), submitted("code"))
+        built = await artifacts.build_submission(
+            artifacts.prepare_problem(graded_problem()), submitted("code")
+        )
     (job,) = engine.jobs
     assert isinstance(built, BuildSuccess)
     assert [file.name for file in job.files] == [
@@ -85,21 +87,21 @@ async def test_local_proctor_is_used_only_for_same_architecture_after_change(tmp
             engine.capabilities_value = msgspec.structs.replace(
                 engine.capabilities_value, architecture=architecture
             )
-            assert [await artifacts.proctor() for _ in range(2)] == [proctor, proctor]
+            assert [await artifacts.build_proctor() for _ in range(2)] == [proctor, proctor]
 
 
 async def test_same_source_is_built_once_for_all_callers_and_processes(tmp_path: Path) -> None:
     engine = FakeEngine(delay=0.01)
     async with opened(tmp_path, engine) as artifacts:
         builds = [
-            artifacts.submission(artifacts.prepared(plain_problem()), submitted(key=str(key)))
+            artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted(key=str(key)))
             for key in range(5)
         ]
         blobs = {made_of(built) for built in await asyncio.gather(*builds)}
     assert (len(engine.builds), len(blobs)) == (1, 1)
     later = FakeEngine()
     async with opened(tmp_path, later) as artifacts:
-        again = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        again = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
     assert (later.builds, {made_of(again)}) == ([], blobs)
     assert made_of(again).read().decode() == HELLO
     assert again.compiler == "g++ 1.0"
@@ -123,7 +125,9 @@ async def test_sources_differing_in_apparent_comments_are_built_separately(
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         made = {
-            made_of(await artifacts.submission(artifacts.prepared(plain_problem()), submitted(text)))
+            made_of(
+                await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted(text))
+            )
             for text in pair
         }
     assert (len(engine.builds), len(made)) == (2, 2)
@@ -135,7 +139,9 @@ async def test_store_smaller_than_a_program_still_builds_it(tmp_path: Path) -> N
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         for source in (HELLO, HELLO + ";", HELLO):
             assert isinstance(
-                await artifacts.submission(artifacts.prepared(plain_problem()), submitted(source)),
+                await artifacts.build_submission(
+                    artifacts.prepare_problem(plain_problem()), submitted(source)
+                ),
                 BuildSuccess,
             )
 
@@ -144,9 +150,11 @@ async def test_program_too_large_for_store_is_compile_error(tmp_path: Path) -> N
     store = Store(tmp_path / "store")
     store.largest = len(HELLO)
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
-        taken = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        taken = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
         large = [
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted(HELLO + ";"))
+            await artifacts.build_submission(
+                artifacts.prepare_problem(plain_problem()), submitted(HELLO + ";")
+            )
             for _ in range(2)
         ]
     assert isinstance(taken, BuildSuccess)
@@ -159,8 +167,10 @@ async def test_program_too_large_for_store_is_compile_error(tmp_path: Path) -> N
 async def test_compile_error_is_cached_with_log(tmp_path: Path) -> None:
     engine = FakeEngine(compile_errors=refusing("bad"))
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("bad"))
-        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("bad"))
+        first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("bad"))
+        second = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted("bad")
+        )
     assert first == second
     assert isinstance(first, CompileError) and first.log == "x.cpp:1: error: bad"
     assert len(engine.builds) == 1
@@ -176,8 +186,8 @@ async def test_build_over_limit_is_cached_for_same_limits(
     store = Store(tmp_path / "store")
     engine = FakeEngine(faults=[Ending(signal="SIGKILL", status=status, message=message)])
     async with engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
-        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+        second = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
         assert isinstance(first, CompileError) and first == second and len(engine.builds) == 1
         assert "The compiler was stopped" in first.log
         larger = Artifacts(artifacts.builder, BuildLimits(memory=4 << 30))
@@ -195,7 +205,8 @@ async def test_build_killed_from_outside_is_retried_once(tmp_path: Path, ended: 
     engine = FakeEngine(faults=[ended])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), BuildSuccess
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted()),
+            BuildSuccess,
         )
     assert [job.exclusive for job in engine.builds] == [False, False]
 
@@ -203,8 +214,8 @@ async def test_build_killed_from_outside_is_retried_once(tmp_path: Path, ended: 
 async def test_build_at_hard_stop_twice_is_uncached_compile_error(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[STOPPED, STOPPED])
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+        second = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
     assert (type(first), type(second)) == (CompileError, BuildSuccess)
     assert first.log == "The compiler was stopped: it took too long."
 
@@ -213,8 +224,8 @@ async def test_build_idle_twice_is_cached_compile_error(tmp_path: Path) -> None:
     idled = Ending(signal="SIGKILL", status=StageStatus.TO, message=IDLED)
     engine = FakeEngine(faults=[idled, idled])
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+        second = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
     assert isinstance(first, CompileError) and first == second
     assert first.log == "The compiler was stopped: it did nothing for 3 s."
     assert [job.exclusive for job in engine.builds] == [False, False]
@@ -224,7 +235,7 @@ async def test_build_killed_twice_is_judge_failure(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[KILLED, KILLED])
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(JudgeFailure, match="killed or stopped twice while it built a submission"):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
 
 
 CRASH = Ending(stdout="internal compiler error: Segmentation fault", code=4, status=StageStatus.RE)
@@ -234,7 +245,8 @@ async def test_compiler_crash_is_retried_once(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[CRASH])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), BuildSuccess
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted()),
+            BuildSuccess,
         )
     assert len(engine.builds) == 2
 
@@ -246,7 +258,9 @@ async def test_compiler_refusal_exit_code_is_not_retried(tmp_path: Path) -> None
     engine = FakeEngine(capabilities=profile, faults=[refused])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted("x", "go")),
+            await artifacts.build_submission(
+                artifacts.prepare_problem(plain_problem()), submitted("x", "go")
+            ),
             CompileError,
         )
     assert len(engine.builds) == 1
@@ -255,8 +269,8 @@ async def test_compiler_refusal_exit_code_is_not_retried(tmp_path: Path) -> None
 async def test_source_crashing_compiler_twice_is_cached_compile_error(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[CRASH, CRASH])
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+        second = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
     assert isinstance(first, CompileError) and second == first, "copies of it cost no build"
     assert "internal compiler error" in first.log and len(engine.builds) == 2
 
@@ -266,8 +280,8 @@ async def test_compiler_out_of_space_twice_is_uncached_compile_error(tmp_path: P
     short = msgspec.structs.replace(CRASH, stdout=f"g++: fatal error: {words}", code=1)
     engine = FakeEngine(faults=[short, short])
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
-        second = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+        second = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
     assert (type(first), type(second)) == (CompileError, BuildSuccess)
     assert [job.exclusive for job in engine.builds] == [False] * 3
 
@@ -276,7 +290,7 @@ async def test_machine_failing_control_program_is_judge_failure(tmp_path: Path) 
     stage = Ending(stderr="cc1plus: No space left on device", code=90, status=StageStatus.RE)
     async with opened(tmp_path, FakeEngine(faults=[stage])) as artifacts:
         with pytest.raises(JudgeFailure, match=r"g\+\+ 1\.0 cannot build an empty program.*No space.*doctor"):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
 
 
 FAULTY = Ending(stderr="compile: .ioi-eval-code: Permission denied", code=90, status=StageStatus.RE)
@@ -293,7 +307,9 @@ async def test_haskell_source_that_kills_its_build_is_a_compile_error(
     for number, (code, more) in enumerate([(TEMPLATE, []), (TEMPLATE, [FAULTY]), ("main = print 1\n", [])]):
         engine = FakeEngine(capabilities=profile, faults=[*stages, *more])
         async with opened(tmp_path / str(number), engine) as artifacts:
-            build = artifacts.submission(artifacts.prepared(plain_problem()), submitted(code, "haskell"))
+            build = artifacts.build_submission(
+                artifacts.prepare_problem(plain_problem()), submitted(code, "haskell")
+            )
             if number:
                 with pytest.raises(JudgeFailure):
                     await build
@@ -308,7 +324,7 @@ async def test_missing_compiler_is_judge_failure_with_remedy(tmp_path: Path) -> 
     without_compiler = msgspec.structs.replace(fake_capabilities(), toolchains={})
     async with opened(tmp_path, FakeEngine(capabilities=without_compiler)) as artifacts:
         with pytest.raises(JudgeFailure, match=r"no g\+\+.*Install g\+\+"):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
 
 
 @pytest.mark.parametrize(
@@ -319,19 +335,20 @@ async def test_temporary_fault_in_build_is_retried_then_judge_failure(tmp_path: 
     engine = FakeEngine(faults=[fault, fault, fault])
     async with opened(tmp_path, engine) as artifacts:
         assert isinstance(
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), BuildSuccess
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted()),
+            BuildSuccess,
         )
     assert len(engine.jobs) == 4
     async with opened(tmp_path / "other", FakeEngine(faults=[fault] * 4)) as artifacts:
         with pytest.raises(JudgeFailure, match="compiling"):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
 
 
 async def test_rejected_build_job_is_not_retried(tmp_path: Path) -> None:
     engine = FakeEngine(faults=[JobRejected("too many files")])
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(JudgeFailure, match="too many files"):
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
     assert len(engine.jobs) == 1
 
 
@@ -342,7 +359,7 @@ async def test_checker_that_does_not_compile_is_checker_broken(tmp_path: Path) -
     engine = FakeEngine(compile_errors=refusing("oops"))
     async with opened(tmp_path, engine) as artifacts:
         with pytest.raises(CheckerBroken) as caught:
-            await artifacts.build_problem_programs(artifacts.prepared(checked_problem("oops")))
+            await artifacts.build_problem_programs(artifacts.prepare_problem(checked_problem("oops")))
     message = str(caught.value)
     assert message.startswith(
         "problems/sum: the checker checker/checker.cpp does not compile: x.cpp:1: error"
@@ -355,8 +372,8 @@ async def test_checker_that_does_not_compile_is_checker_broken(tmp_path: Path) -
 async def test_checker_is_built_once(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        await artifacts.build_problem_programs(artifacts.prepared(checked_problem()))
-        first = await artifacts.trusted(artifacts.prepared(checked_problem()), CHECKER)
+        await artifacts.build_problem_programs(artifacts.prepare_problem(checked_problem()))
+        first = await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
     assert first is not None
     assert len(engine.builds) == 1
     assert engine.builds[0].files[-1].name == "checker/checker.cpp"
@@ -379,7 +396,7 @@ class Meeting(FakeEngine):
 async def test_checker_and_proctor_are_built_in_parallel(tmp_path: Path) -> None:
     engine = Meeting(msgspec.structs.replace(fake_capabilities(), proctor=None))
     async with opened(tmp_path, engine) as artifacts:
-        await artifacts.build_problem_programs(artifacts.prepared(checked_problem()))
+        await artifacts.build_problem_programs(artifacts.prepare_problem(checked_problem()))
     assert len(engine.builds) == 2
 
 
@@ -396,7 +413,9 @@ async def test_builtin_checkers_need_no_build(tmp_path: Path, kind: CheckerKind)
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
         assert (
-            await artifacts.trusted(artifacts.prepared(plain_problem(checker=Checker(kind=kind))), CHECKER)
+            await artifacts.build_trusted(
+                artifacts.prepare_problem(plain_problem(checker=Checker(kind=kind))), CHECKER
+            )
             is None
         )
     assert engine.jobs == []
@@ -405,16 +424,16 @@ async def test_builtin_checkers_need_no_build(tmp_path: Path, kind: CheckerKind)
 async def test_checker_without_source_is_input_error(tmp_path: Path) -> None:
     async with opened(tmp_path, FakeEngine()) as artifacts:
         with pytest.raises(InputError, match="no source of its checker"):
-            await artifacts.trusted(
-                artifacts.prepared(plain_problem(checker=Checker(kind=CheckerKind.CMS))), CHECKER
+            await artifacts.build_trusted(
+                artifacts.prepare_problem(plain_problem(checker=Checker(kind=CheckerKind.CMS))), CHECKER
             )
 
 
 async def test_engine_without_proctor_builds_it_from_sources_once(tmp_path: Path) -> None:
     engine = FakeEngine(capabilities=msgspec.structs.replace(fake_capabilities(), proctor=None))
     async with opened(tmp_path, engine) as artifacts:
-        assert (await artifacts.proctor()).size > 0
-        await artifacts.proctor()
+        assert (await artifacts.build_proctor()).size > 0
+        await artifacts.build_proctor()
     (job,) = engine.jobs
     assert {"plan.cpp", "plan.hpp"} <= {file.name for file in job.files}
 
@@ -430,7 +449,7 @@ async def test_proctor_sources_are_read_once(tmp_path: Path, monkeypatch: pytest
     async with opened(
         tmp_path, FakeEngine(capabilities=msgspec.structs.replace(fake_capabilities(), proctor=None))
     ) as artifacts:
-        made = [await artifacts.proctor() for _ in range(5)]
+        made = [await artifacts.build_proctor() for _ in range(5)]
     assert (len(read), len(set(made))) == (1, 1)
 
 
@@ -451,7 +470,7 @@ async def test_files_fetched_by_the_engine_are_deleted_after_the_build(tmp_path:
             return result
 
     async with opened(tmp_path, Watched()) as artifacts:
-        await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
         assert not still_there(handed[0])
     assert len(handed) == 1
 
@@ -459,7 +478,9 @@ async def test_files_fetched_by_the_engine_are_deleted_after_the_build(tmp_path:
 async def test_cancelled_build_leaves_no_job_and_can_be_repeated(tmp_path: Path) -> None:
     engine = FakeEngine(delay=30)
     async with opened(tmp_path, engine) as artifacts:
-        task = asyncio.create_task(artifacts.submission(artifacts.prepared(plain_problem()), submitted()))
+        task = asyncio.create_task(
+            artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+        )
         await engine.started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -467,18 +488,19 @@ async def test_cancelled_build_leaves_no_job_and_can_be_repeated(tmp_path: Path)
         assert engine.running == 0
         engine.delay = 0
         assert isinstance(
-            await artifacts.submission(artifacts.prepared(plain_problem()), submitted()), BuildSuccess
+            await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted()),
+            BuildSuccess,
         )
 
 
 async def test_damaged_artifact_is_built_again(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        built = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        built = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
         path = made_of(built).path
         assert path is not None
         os.truncate(path, 3)
-        again = await artifacts.submission(artifacts.prepared(plain_problem()), submitted())
+        again = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
     assert made_of(again).read().decode() == HELLO
     assert len(engine.builds) == 2
 
@@ -486,20 +508,20 @@ async def test_damaged_artifact_is_built_again(tmp_path: Path) -> None:
 async def test_artifact_in_use_outlives_eviction(tmp_path: Path) -> None:
     engine = FakeEngine()
     async with engine, artifacts_on(engine, Store(tmp_path / "store", limit=48)) as artifacts:
-        first = await artifacts.submission(artifacts.prepared(plain_problem()), submitted("one"))
-        await artifacts.submission(artifacts.prepared(plain_problem()), submitted("two"))
+        first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("one"))
+        await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("two"))
         assert made_of(first).read() == b"one"
 
 
 async def test_evicted_checker_is_built_again_for_same_problem(tmp_path: Path) -> None:
     engine, asked = FakeEngine(), checked_problem()
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.trusted(artifacts.prepared(asked), CHECKER)
-        found = await artifacts.trusted(artifacts.prepared(asked), CHECKER)
+        first = await artifacts.build_trusted(artifacts.prepare_problem(asked), CHECKER)
+        found = await artifacts.build_trusted(artifacts.prepare_problem(asked), CHECKER)
         assert first is not None and found == first and len(engine.jobs) == 1
         assert first.file.content.path is not None
         shutil.rmtree(Path(first.file.content.path).parents[1])
-        again = await artifacts.trusted(artifacts.prepared(asked), CHECKER)
+        again = await artifacts.build_trusted(artifacts.prepare_problem(asked), CHECKER)
     assert again is not None and again.file.content.read() and len(engine.jobs) == 2
 
 
