@@ -34,9 +34,9 @@ from ioi_eval.engines.health_checks import run_health_checks, trial_folder
 from ioi_eval.engines.piston.reports import (
     COMPILER,
     EndpointReport,
-    differences,
-    limits_in_short,
-    remedies,
+    check_differences,
+    list_remedies,
+    summarize_low_limits,
 )
 from ioi_eval.engines.piston.uses import ROLE_NAMES, ServerRole, ServerUse, choose_uses, describe_packages
 from ioi_eval.engines.registry import EngineChoice, open_nodes
@@ -180,7 +180,7 @@ class ClusterFindings(Value):
         console.print_table(_HEADS, rows, width=_TABLE_WIDTH)
         urls_by_remedies = dict[tuple[str, ...], list[str]]()
         for report in self.servers:
-            lines = tuple(map(console.replace_argument_names, remedies(report)))
+            lines = tuple(map(console.replace_argument_names, list_remedies(report)))
             if not report.reachable:
                 lines = (report.reason, *lines)
             urls_by_remedies.setdefault(lines, []).append(report.url)
@@ -198,7 +198,7 @@ class ClusterFindings(Value):
             re.sub(r"^Piston v", "", report.server) or "unknown",
             describe_packages(report.runtimes),
             _describe_compilers(report),
-            limits_in_short(report),
+            summarize_low_limits(report),
             self._describe_use(report),
         )
 
@@ -294,7 +294,7 @@ def combine_reports(reports: Sequence[EndpointReport]) -> ClusterFindings:
         good=tuple(good_urls),
         servers=tuple(reports),
         uses=cluster_uses.servers,
-        together=differences(used_reports),
+        together=check_differences(used_reports),
     )
 
 

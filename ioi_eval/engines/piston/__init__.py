@@ -2,6 +2,6 @@
 
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.engine import Patience, PistonEngine
-from ioi_eval.engines.piston.reports import EndpointReport, differences
+from ioi_eval.engines.piston.reports import EndpointReport
 
-__all__ = ["Discovery", "EndpointReport", "Patience", "PistonEngine", "differences"]
+__all__ = ["Discovery", "EndpointReport", "Patience", "PistonEngine"]

@@ -35,13 +35,13 @@ from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.reports import (
     SHELLS,
     EndpointReport,
-    asked_for,
-    changed_tools,
-    contradicts,
-    differences,
-    merged,
-    offering,
-    why_not,
+    check_differences,
+    contradicts_report,
+    describe_changed_tools,
+    find_misfit,
+    merge_capabilities,
+    runtimes_of_jobs,
+    with_toolchains,
 )
 from ioi_eval.engines.piston.sending import LATE, Tokens
 from ioi_eval.engines.piston.uses import ClusterUses, choose_uses
@@ -178,12 +178,12 @@ class ServerFleet(Fleet[EndpointReport]):
             self.uses = choose_uses(reports, self._usage.job)
             not_used = self.uses.not_used
             used_reports = [report for report in reports if report.url not in not_used]
-            if self._usage.same_compiler and (differing := differences(used_reports)):
+            if self._usage.same_compiler and (differing := check_differences(used_reports)):
                 if not self._wire.is_elastic:
                     problem = "; ".join(f"{line.name}: {line.detail}" for line in differing)
                     raise InputError(problem, where=str(self._wire), remedy="Give all workers the same image")
                 used_reports = used_reports[:1]  # the others are compared with it when they join
-            self.capabilities = self._wire.completed(merged(used_reports))
+            self.capabilities = self._wire.completed(merge_capabilities(used_reports))
             self._initial_capabilities = self.capabilities if self._usage.same_compiler else None
             for url, reason in not_used.items():
                 self.leave_out(self.add_endpoint(url), reason)
@@ -239,7 +239,7 @@ class ServerFleet(Fleet[EndpointReport]):
 
     async def _inspect_server(self, address: str) -> EndpointReport:
         async with self._inspection_slots:
-            report = await self._wire.inspect(address, asked_for(self.capabilities))
+            report = await self._wire.inspect(address, runtimes_of_jobs(self.capabilities))
         self.reports[address] = report
         return report
 
@@ -259,7 +259,7 @@ class ServerFleet(Fleet[EndpointReport]):
         if report.unfit:
             raise EndpointUnfit(report.unfit)
         if self._usage.capabilities is None and (
-            reason := why_not(self.capabilities, report, self._initial_capabilities)
+            reason := find_misfit(self.capabilities, report, self._initial_capabilities)
         ):
             raise EndpointUnfit(reason)
         other_slots = sum(member.slots for member in self.members if member.url != address)
@@ -278,11 +278,11 @@ class ServerFleet(Fleet[EndpointReport]):
         return self._usage.per_endpoint or report.slots or 1
 
     def describe_changes(self, before: EndpointReport, after: EndpointReport) -> str:
-        return changed_tools(before, after)
+        return describe_changed_tools(before, after)
 
     def update_capabilities(self) -> None:
         tools = [member.report.toolchains for member in self.members if member.report is not None]
-        self.capabilities = self._wire.completed(offering(self.capabilities, tools))
+        self.capabilities = self._wire.completed(with_toolchains(self.capabilities, tools))
 
     def fits(self, endpoint: Server, job: Job, *, exactly: bool = True) -> bool:
         report = endpoint.report
@@ -310,7 +310,7 @@ class ServerFleet(Fleet[EndpointReport]):
         try:
             result = check_sandboxes(await self._sender.execute(endpoint, job, time))
         except JobRejected as refusal:
-            if contradicts(str(refusal), job.runtime, report):
+            if contradicts_report(str(refusal), job.runtime, report):
                 raise ServerReplaced(endpoint.url) from refusal
             raise
         for file in job.files:
@@ -383,7 +383,7 @@ class FleetEngine(ABC):
             used={report.url: report.findings for report in used_reports},
             left_out=left_out,
             unreachable={each.url: each.reason for each in self.reports if not each.reachable},
-            differences=differences(used_reports),
+            differences=check_differences(used_reports),
             standings=tuple(endpoint.standing for endpoint in self.endpoints),
             uses="" if uses is None else uses.summary,
             jobs="" if uses is None else uses.use,

@@ -259,7 +259,7 @@ def _is_tried(report: EndpointReport, field: str) -> bool:
     return bool(report.runtime) if field in ASKED_BY else report.runtime in SHELLS
 
 
-def limits_in_short(report: EndpointReport) -> str:
+def summarize_low_limits(report: EndpointReport) -> str:
     """Return the limits of a server that are too low or low, for a cell of a table."""
     names = {_GATEWAY, *(need.name for need in _NEEDS)}
     lines = [line for line in report.findings if line.name in names]
@@ -273,7 +273,7 @@ def limits_in_short(report: EndpointReport) -> str:
     return "; ".join(phrases) or ("enough" if all(line.ok for line in lines) else "enough as far as known")
 
 
-def remedies(report: EndpointReport) -> tuple[str, ...]:
+def list_remedies(report: EndpointReport) -> tuple[str, ...]:
     """Return what would make a server better. All variables to set are in one line."""
     texts = [
         line.remedy
@@ -364,7 +364,9 @@ _LIMITS = (
 )
 
 
-def offers_of(all_toolchains: Iterable[Mapping[str, Toolchain]]) -> dict[str, tuple[Toolchain, ...]]:
+def toolchains_by_command(
+    all_toolchains: Iterable[Mapping[str, Toolchain]],
+) -> dict[str, tuple[Toolchain, ...]]:
     """Return the toolchains of all machines by command, each once."""
     tools_by_command = dict[str, dict[str, Toolchain]]()
     for tools in all_toolchains:
@@ -373,7 +375,7 @@ def offers_of(all_toolchains: Iterable[Mapping[str, Toolchain]]) -> dict[str, tu
     return {command: tuple(tools.values()) for command, tools in tools_by_command.items()}
 
 
-def changed_tools(before: EndpointReport, after: EndpointReport) -> str:
+def describe_changed_tools(before: EndpointReport, after: EndpointReport) -> str:
     """Return what differs between the tools of two reports about a server. Empty: nothing."""
     old_tools = before.toolchains
     new_tools = [t for name, t in after.toolchains.items() if old_tools.get(name, t).identity != t.identity]
@@ -381,7 +383,7 @@ def changed_tools(before: EndpointReport, after: EndpointReport) -> str:
     return f"it has another {listing}" if new_tools else ""
 
 
-def merged(reports: Iterable[EndpointReport]) -> Capabilities:
+def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
     """Return what jobs may count on that any of these servers does: limits of all, tools and runtimes of any.
 
     A job goes to a server that has what it needs. At least one report is needed.
@@ -392,14 +394,14 @@ def merged(reports: Iterable[EndpointReport]) -> Capabilities:
     }
     open_files = least(*(report.max_open_files for report in all_reports))
     all_toolchains = [report.toolchains for report in all_reports]
-    return offering(
+    return with_toolchains(
         Capabilities(
             name=NAME,
             architecture=most_common(report.architecture for report in all_reports if report.architecture),
             confines=all(report.is_ours for report in all_reports),
             exclusive=all(report.exclusive for report in all_reports),
             shares_builds=True,
-            toolchains={name: tools[0] for name, tools in offers_of(all_toolchains).items()},
+            toolchains={name: tools[0] for name, tools in toolchains_by_command(all_toolchains).items()},
             runtimes=tuple(dict.fromkeys(name for report in all_reports for name in report.runtimes)),
             max_files=_MAX_FILES
             if open_files is None
@@ -464,7 +466,7 @@ ASKED_BY = {
 _UNKNOWN = "runtime is unknown"  # as servers end that
 
 
-def contradicts(refusal: str, runtime: str, report: EndpointReport) -> bool:
+def contradicts_report(refusal: str, runtime: str, report: EndpointReport) -> bool:
     """Return True for a refusal of a job by which a server is not the one that was probed."""
     if refusal.startswith(f"{runtime}-") and refusal.endswith(_UNKNOWN):
         return runtime in report.runtimes
@@ -476,19 +478,21 @@ def contradicts(refusal: str, runtime: str, report: EndpointReport) -> bool:
     )
 
 
-def asked_for(capabilities: Capabilities) -> frozenset[str]:
+def runtimes_of_jobs(capabilities: Capabilities) -> frozenset[str]:
     """Return the runtimes that jobs of a run can have: `bash` starts what ours starts without compiling."""
     runtimes = {name for name in RUNTIMES if name in capabilities.runtimes}
     return frozenset(runtimes | {BASH} if OWN in runtimes else runtimes)
 
 
-def why_not(capabilities: Capabilities, report: EndpointReport, initial: Capabilities | None = None) -> str:
+def find_misfit(
+    capabilities: Capabilities, report: EndpointReport, initial: Capabilities | None = None
+) -> str:
     """Return why an endpoint cannot join a run that counts on `capabilities`. Empty: it can.
 
     `initial`: whose compilers and interpreters it must have, where all are to be the same.
     """
-    if asked_for(capabilities).isdisjoint(report.runtimes):
-        return f"it has no runtime {' or '.join(sorted(asked_for(capabilities)))}, which the run uses"
+    if runtimes_of_jobs(capabilities).isdisjoint(report.runtimes):
+        return f"it has no runtime {' or '.join(sorted(runtimes_of_jobs(capabilities)))}, which the run uses"
     if report.architecture != capabilities.architecture:
         return (
             f"the run is on {capabilities.architecture}, it is {report.architecture or 'something unknown'}"
@@ -520,9 +524,11 @@ def _is_tighter(limit: int | None, expected: int | None) -> bool:
     return limit is not None and (expected is None or limit < expected)
 
 
-def offering(capabilities: Capabilities, all_toolchains: Iterable[Mapping[str, Toolchain]]) -> Capabilities:
+def with_toolchains(
+    capabilities: Capabilities, all_toolchains: Iterable[Mapping[str, Toolchain]]
+) -> Capabilities:
     """Return the capabilities with the toolchains of these endpoints. Without any it keeps those it had."""
-    all_tools = offers_of(all_toolchains)
+    all_tools = toolchains_by_command(all_toolchains)
     offers = {command: all_tools[command] for command in capabilities.toolchains if command in all_tools}
     toolchains = {
         **capabilities.toolchains,
@@ -535,12 +541,12 @@ def offering(capabilities: Capabilities, all_toolchains: Iterable[Mapping[str, T
     )
 
 
-def differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, ...]:
+def check_differences(reports: Iterable[EndpointReport]) -> tuple[HealthCheck, ...]:
     """A line for each compiler or interpreter that is not the same everywhere."""
     reachable = [report for report in reports if report.reachable]
     differing = sorted(
         command
-        for command, tools in offers_of(report.toolchains for report in reachable).items()
+        for command, tools in toolchains_by_command(report.toolchains for report in reachable).items()
         if len(tools) > 1 or not all(command in report.toolchains for report in reachable)
     )
     return tuple(_difference_check(command, reachable) for command in differing)

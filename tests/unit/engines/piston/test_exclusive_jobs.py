@@ -31,7 +31,7 @@ from ioi_eval.engines.contract import Capabilities
 from ioi_eval.engines.embedded import engine as embedded_engine
 from ioi_eval.engines.embedded.packages import LanguagePackage
 from ioi_eval.engines.jobs import piston_api as piston
-from ioi_eval.engines.piston.reports import EndpointReport, merged, why_not
+from ioi_eval.engines.piston.reports import EndpointReport, find_misfit, merge_capabilities
 from ioi_eval.models import Blob, Job, JobFile, JobResult
 
 
@@ -138,9 +138,9 @@ def test_request_has_exclusive_field_only_for_exclusive_jobs() -> None:
 def test_jobs_run_alone_only_if_all_servers_can_do_that() -> None:
     ours = EndpointReport(url="http://a:2000", runtimes=("ioi_eval",), architecture="x", exclusive=True)
     stock = msgspec.structs.replace(ours, url="http://b:2000", exclusive=False)
-    profile = merged([ours])
-    assert profile.exclusive and not merged([ours, stock]).exclusive
-    assert why_not(profile, ours) == "" and "cannot run a job alone" in why_not(profile, stock)
+    profile = merge_capabilities([ours])
+    assert profile.exclusive and not merge_capabilities([ours, stock]).exclusive
+    assert find_misfit(profile, ours) == "" and "cannot run a job alone" in find_misfit(profile, stock)
 
 
 async def test_health_reply_of_worker_reports_exclusive_job_support(store: Store) -> None:

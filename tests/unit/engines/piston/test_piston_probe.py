@@ -31,7 +31,7 @@ from ioi_eval.engines.piston.probe import (
     growing_output_size,
     parse_inspection,
 )
-from ioi_eval.engines.piston.reports import EndpointReport, findings, merged
+from ioi_eval.engines.piston.reports import EndpointReport, findings, merge_capabilities
 from ioi_eval.engines.piston.sending import HttpClient, Request
 from ioi_eval.engines.piston.uses import choose_uses
 from ioi_eval.errors import ServerReplaced
@@ -154,9 +154,9 @@ def test_gateway_body_limit_applies_to_pistons_only() -> None:
     assert [lines_of(max_passed=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
     assert "gateway" not in lines_of()
     reports = [EndpointReport(url="http://a", max_passed=8 << 20, max_body=16 << 20, **ours)]
-    assert merged(reports).max_body == 16 << 20
+    assert merge_capabilities(reports).max_body == 16 << 20
     reports.append(msgspec.structs.replace(reports[0], url="http://b", server="Piston v3.1.1"))
-    assert merged(reports).max_body == 8 << 20
+    assert merge_capabilities(reports).max_body == 8 << 20
 
 
 async def test_probe_runs_proctor_to_report_confinement(store: Store) -> None:

@@ -9,7 +9,12 @@ import pytest
 from piston_loopback import Loopback, engine_on
 from support.servers import EndpointReport
 
-from ioi_eval.engines.piston.reports import differences, merged, offering, why_not
+from ioi_eval.engines.piston.reports import (
+    check_differences,
+    find_misfit,
+    merge_capabilities,
+    with_toolchains,
+)
 from ioi_eval.errors import InputError
 from ioi_eval.judge.needs import refuse_missing_packages
 from ioi_eval.models import Toolchain
@@ -34,14 +39,14 @@ def test_merged_profile_has_smallest_limits() -> None:
     a = report("a", max_run_time=60_000, max_body=1000, max_open_files=2048)
     b = report("b", max_run_time=30_000, max_output=7, max_open_files=240)
     c = report("c", max_compile_time=50_000, max_compile_cpu_time=40_000)
-    profile = merged([a, b, c])
+    profile = merge_capabilities([a, b, c])
     assert (profile.max_run_time, profile.max_body, profile.max_output) == (30_000, 1000, 7)
     assert (profile.max_compile_time, profile.max_run_cpu_time, profile.max_files) == (40_000, None, 100)
     assert [tool.version for tool in profile.offered("g++")] == ["12.2.0"]
 
 
 def test_merged_profile_without_limits_is_unlimited() -> None:
-    profile = merged([report("a")])
+    profile = merge_capabilities([report("a")])
     limits = (profile.max_run_time, profile.max_compile_time, profile.max_body, profile.max_output)
     assert limits == (None,) * 4 and profile.max_files == 500
 
@@ -49,7 +54,7 @@ def test_merged_profile_without_limits_is_unlimited() -> None:
 def test_merged_profile_has_tools_and_runtimes_of_all_servers() -> None:
     a = report("a", tool("g++"), tool("go", "1.19"), runtimes=("ioi_eval",))
     b = report("b", tool("g++"), runtimes=("bash", "cms_ioi"))
-    profile = merged([a, b])
+    profile = merge_capabilities([a, b])
     assert list(profile.toolchains) == ["g++", "go"]
     assert profile.runtimes == ("ioi_eval", "bash", "cms_ioi") and profile.shell() == "ioi_eval"
 
@@ -57,16 +62,19 @@ def test_merged_profile_has_tools_and_runtimes_of_all_servers() -> None:
 def test_merged_compile_time_ignores_servers_that_build_in_run_stage() -> None:
     a = report("a", runtime="ioi_eval", max_compile_time=120_000)
     b = report("b", runtime="bash", max_compile_time=10_000)
-    assert merged([a, b]).max_compile_time == 120_000 and merged([b]).max_compile_time is None
+    assert (
+        merge_capabilities([a, b]).max_compile_time == 120_000
+        and merge_capabilities([b]).max_compile_time is None
+    )
 
 
 def test_different_compilers_merge_to_identity_of_their_own() -> None:
     a, b = report("a", tool("g++", "12.2.0")), report("b", tool("g++", "8.3.0", "/opt/g++"))
-    both, again = (merged(order).toolchains["g++"] for order in ([a, b], [b, a]))
+    both, again = (merge_capabilities(order).toolchains["g++"] for order in ([a, b], [b, a]))
     assert both.version == "12.2.0, 8.3.0" and both.path == "g++"
-    alone = {merged([each]).toolchains["g++"].identity for each in (a, b)}
+    alone = {merge_capabilities([each]).toolchains["g++"].identity for each in (a, b)}
     assert both.identity not in alone and both.identity == again.identity
-    third = merged([a, b, report("c", tool("g++", "9"))]).toolchains["g++"].identity
+    third = merge_capabilities([a, b, report("c", tool("g++", "9"))]).toolchains["g++"].identity
     assert third not in {both.identity, *alone}
 
 
@@ -85,12 +93,12 @@ def test_different_compilers_merge_to_identity_of_their_own() -> None:
     ],
 )
 def test_late_server_joins_only_if_it_matches_profile(late: EndpointReport, why: str) -> None:
-    profile = merged([report("a", max_run_time=60_000)])
+    profile = merge_capabilities([report("a", max_run_time=60_000)])
     late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
-    said = why_not(profile, late, initial=profile)
+    said = find_misfit(profile, late, initial=profile)
     assert said.startswith(why) and bool(said) == bool(why)
     other_tools = "its g++" in said or "no python3" in said
-    assert why_not(profile, late) == ("" if other_tools else said)
+    assert find_misfit(profile, late) == ("" if other_tools else said)
 
 
 def with_packages(name: str, *packages: str) -> EndpointReport:
@@ -100,9 +108,9 @@ def with_packages(name: str, *packages: str) -> EndpointReport:
 
 def test_late_server_without_common_python_package_does_not_join() -> None:
     """A benchmark may promise the package to programs."""
-    profile = merged([with_packages("a", "numpy", "scipy"), with_packages("b", "numpy")])
-    assert why_not(profile, with_packages("c", "numpy", "torch")) == ""
-    assert why_not(profile, with_packages("c", "scipy")).startswith("its python3 has no numpy")
+    profile = merge_capabilities([with_packages("a", "numpy", "scipy"), with_packages("b", "numpy")])
+    assert find_misfit(profile, with_packages("c", "numpy", "torch")) == ""
+    assert find_misfit(profile, with_packages("c", "scipy")).startswith("its python3 has no numpy")
     with pytest.raises(InputError, match="may count on scipy"):
         refuse_missing_packages(["numpy", "scipy"], ["python3"], profile)
     refuse_missing_packages(["numpy"], ["python3"], profile)
@@ -110,26 +118,26 @@ def test_late_server_without_common_python_package_does_not_join() -> None:
 
 def test_profile_offers_compilers_of_current_servers() -> None:
     old, new = report("a", tool("g++", "12")), report("b", tool("g++", "8"))
-    begun = merged([old])
-    both = offering(begun, [old.toolchains, new.toolchains])
+    begun = merge_capabilities([old])
+    both = with_toolchains(begun, [old.toolchains, new.toolchains])
     assert [each.version for each in both.offered("g++")] == ["12", "8"]
     assert both.toolchains["g++"].version == "12, 8"
-    assert why_not(both, report("c", tool("g++", "9"))) == ""
-    assert "none of those that the run began with" in why_not(both, new, initial=begun)
-    later = offering(both, [new.toolchains])
+    assert find_misfit(both, report("c", tool("g++", "9"))) == ""
+    assert "none of those that the run began with" in find_misfit(both, new, initial=begun)
+    later = with_toolchains(both, [new.toolchains])
     assert later.toolchains["g++"] == new.toolchains["g++"] and later.offered("g++") == (tool("g++", "8"),)
-    assert offering(later, []) == later, "where nobody is left, what they had stays"
+    assert with_toolchains(later, []) == later, "where nobody is left, what they had stays"
 
 
 def test_differing_compilers_are_listed_one_line_each() -> None:
     same = [report("a"), report("b")]
-    assert differences(same) == ()
-    [line] = differences([*same, report("c", tool("g++", "8.3.0"), tool("python3", "3.11.2"))])
+    assert check_differences(same) == ()
+    [line] = check_differences([*same, report("c", tool("g++", "8.3.0"), tool("python3", "3.11.2"))])
     assert (line.name, line.detail) == ("g++ differs", "12.2.0 on 2, 8.3.0 on 1") and line.ok is None
-    [line] = differences([*same, report("c", tool("g++"))])
+    [line] = check_differences([*same, report("c", tool("g++"))])
     assert (line.name, line.detail) == ("python3 differs", "3.11.2 on 2, none on 1")
     rebuilt = report("c", tool("g++", build="other"), tool("python3", "3.11.2"))
-    assert differences([*same, rebuilt])[0].detail == "12.2.0 on 3, but not the same build"
+    assert check_differences([*same, rebuilt])[0].detail == "12.2.0 on 3, but not the same build"
 
 
 async def test_same_compiler_option_refuses_servers_with_different_compilers(
@@ -155,10 +163,12 @@ async def test_same_compiler_option_refuses_servers_with_different_compilers(
 
 def test_merged_profile_confines_only_if_all_servers_are_workers() -> None:
     ours, other = report("a", server="Piston v3.1.1 (ioi-eval worker)"), report("b", server="Piston v3.1.1")
-    assert merged([ours]).confines
-    assert not merged([ours, other]).confines and not merged([other]).confines
-    assert "workers of ours" in why_not(merged([ours]), other)
-    assert why_not(merged([other]), ours) == why_not(merged([ours]), ours) == ""
+    assert merge_capabilities([ours]).confines
+    assert not merge_capabilities([ours, other]).confines and not merge_capabilities([other]).confines
+    assert "workers of ours" in find_misfit(merge_capabilities([ours]), other)
+    assert (
+        find_misfit(merge_capabilities([other]), ours) == find_misfit(merge_capabilities([ours]), ours) == ""
+    )
 
 
 @pytest.mark.parametrize(
