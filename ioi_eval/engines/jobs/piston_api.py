@@ -127,9 +127,9 @@ def is_between(status: int, body: bytes) -> bool:
     return status not in _PISTON_STATUSES or (400 <= status < 500 and not _is_from_piston(body))
 
 
-def limit_in(words: str) -> tuple[str, int] | None:
+def limit_in(message: str) -> tuple[str, int] | None:
     """Return the name and value of the limit that a request exceeded, if the server names them."""
-    match = _ABOVE.search(words)
+    match = _ABOVE.search(message)
     return (match[1], int(match[2])) if match else None
 
 
@@ -191,8 +191,8 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         where = f" from {endpoint}" if endpoint else ""
         raise BrokenReply(f"a reply of {len(body)} bytes{where} is not one of Piston's: {error}") from error
-    compiled = _stage(reply.compile) if reply.compile is not None else None
-    run = _stage(reply.run) if reply.run is not None else compiled
+    compiled = _decode_stage(reply.compile) if reply.compile is not None else None
+    run = _decode_stage(reply.run) if reply.run is not None else compiled
     if run is None or (reply.run is None and run.code == 0):
         raise BrokenReply(f"a reply without the field `run` {endpoint}".rstrip())
     return JobResult(
@@ -205,7 +205,7 @@ def decode_reply(status: int, body: bytes, *, endpoint: str = "") -> JobResult:
     )
 
 
-def _stage(stage: _Stage) -> Ending:
+def _decode_stage(stage: _Stage) -> Ending:
     cpu_time, wall_time, memory = (
         None if number is None else round(number)
         for number in (stage.cpu_time, stage.wall_time, stage.memory)
@@ -482,41 +482,44 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
     If `by_hash`, a file may name its content by `sha256`, so the content has neither data nor path, and the
     job may keep files.
     """
-    asked = _object(body)
-    language, version = _required(asked, "language"), _required(asked, "version")
-    given = asked.get("files")
-    if not isinstance(given, list):
+    request = _decode_object(body)
+    language, version = _require_string(request, "language"), _require_string(request, "version")
+    file_list = request.get("files")
+    if not isinstance(file_list, list):
         raise RefusedRequest("files is required as an array")
-    for index, file in enumerate(given):
-        complete = isinstance(file, dict) and (
+    for index, file in enumerate(file_list):
+        is_complete = isinstance(file, dict) and (
             isinstance(file.get("content"), str) or (by_hash and _is_named(file))
         )
-        if not complete:
+        if not is_complete:
             raise RefusedRequest(f"files[{index}].{LACKS_CONTENT}")
-    files = tuple(_decoded(index, file) for index, file in enumerate(given))
+    files = tuple(_decode_file(index, file) for index, file in enumerate(file_list))
     if not any(file.text for file in files):
         raise RefusedRequest("files must include at least one utf8 encoded file")
-    limits: dict[str, Any] = {name: _limit(name, asked.get(name)) for name in LIMITS}
-    args, stdin = asked.get("args"), asked.get("stdin")
+    limits: dict[str, Any] = {name: _decode_limit(name, request.get(name)) for name in LIMITS}
+    args, stdin = request.get("args"), request.get("stdin")
     if args is not None and not isinstance(args, list):
         raise RefusedRequest("args must be an array")
     if stdin is not None and not isinstance(stdin, str):
         raise RefusedRequest("stdin must be a string")
-    words = (word if isinstance(word, str) else _ENCODER.encode(word).decode() for word in args or ())
-    keep = asked.get("keep") if by_hash else None
+    arguments = (
+        argument if isinstance(argument, str) else _ENCODER.encode(argument).decode()
+        for argument in args or ()
+    )
+    keep = request.get("keep") if by_hash else None
     if keep is not None and not (isinstance(keep, list) and all(isinstance(name, str) for name in keep)):
         raise RefusedRequest("keep must be an array of strings")
-    exclusive = asked.get("exclusive", False)
+    exclusive = request.get("exclusive", False)
     if not isinstance(exclusive, bool):
         raise RefusedRequest("exclusive must be a boolean")
-    without_proc = asked.get("without_proc") or False
+    without_proc = request.get("without_proc") or False
     if not isinstance(without_proc, bool):
         raise RefusedRequest("without_proc must be true or false")
     return Job(
         files=files,
         runtime=language,
         version=version,
-        args=tuple(words),
+        args=tuple(arguments),
         stdin=stdin or "",
         keep=tuple(keep or ()),
         exclusive=exclusive,
@@ -526,15 +529,15 @@ def decode_request(body: bytes, *, by_hash: bool = False) -> Job:
 
 
 def _is_named(file: Mapping[str, Any]) -> bool:
-    name = file.get("sha256")
-    return isinstance(name, str) and HASH.fullmatch(name) is not None
+    sha256 = file.get("sha256")
+    return isinstance(sha256, str) and HASH.fullmatch(sha256) is not None
 
 
-def _required(asked: Mapping[str, Any], name: str) -> str:
-    word = asked.get(name)
-    if not isinstance(word, str) or not word:
+def _require_string(request: Mapping[str, Any], name: str) -> str:
+    value = request.get(name)
+    if not isinstance(value, str) or not value:
         raise RefusedRequest(f"{name} is required as a string")
-    return word
+    return value
 
 
 def check_limits(job: Job, limits: Mapping[str, int]) -> None:
@@ -545,29 +548,33 @@ def check_limits(job: Job, limits: Mapping[str, int]) -> None:
             raise refused_above(name, limit)
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _decode_object(body: bytes) -> dict[str, Any]:
     try:
-        asked = msgspec.json.decode(shallow(body)) if body.strip() else {}
+        request = msgspec.json.decode(shallow(body)) if body.strip() else {}
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise broken_json(str(error)) from error
-    if isinstance(asked, dict):
-        return asked
-    if isinstance(asked, list):
+    if isinstance(request, dict):
+        return request
+    if isinstance(request, list):
         return {}  # Piston's parser accepts such JSON, and finds no field in it
     raise broken_json("neither an object nor a list")
 
 
-def _decoded(index: int, file: Mapping[str, Any]) -> JobFile:
+def _decode_file(index: int, file: Mapping[str, Any]) -> JobFile:
     encoding, content, name = file.get("encoding"), file.get("content"), file.get("name")
     name = name if isinstance(name, str) and name else f"file{index}.code"
     if not isinstance(content, str):
-        kept, is_text = Blob(sha256=file["sha256"], size=0), encoding == _TEXT
-        return JobFile(name=name, content=kept, executable=file.get("executable") is True, text=is_text)
-    data = _bytes(content, encoding) if encoding in (_BASE64, _HEX) else content.encode(errors="replace")
+        content_blob, is_text = Blob(sha256=file["sha256"], size=0), encoding == _TEXT
+        return JobFile(
+            name=name, content=content_blob, executable=file.get("executable") is True, text=is_text
+        )
+    data = (
+        _decode_bytes(content, encoding) if encoding in (_BASE64, _HEX) else content.encode(errors="replace")
+    )
     return JobFile(name=name, content=Blob.of(data), text=encoding not in (_BASE64, _HEX))
 
 
-def _bytes(content: str, encoding: str) -> bytes:
+def _decode_bytes(content: str, encoding: str) -> bytes:
     """Decode base64 as Node does: both alphabets, with or without padding, up to the first error."""
     if encoding == _HEX:
         digits = len(content) - len(content.lstrip("0123456789abcdefABCDEF"))
@@ -580,8 +587,8 @@ def _bytes(content: str, encoding: str) -> bytes:
         return base64.b64decode(letters[: len(letters) - (len(letters) % 4 == 1)] + b"==")
 
 
-def _limit(name: str, value: Any) -> int | None:
-    """Return a limit of a request, or None. 0 means not given, and -1 no memory limit."""
+def _decode_limit(name: str, value: Any) -> int | None:
+    """Return a limit of a request, or None. 0 means that the request has no limit, and -1 no memory limit."""
     if not value:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -630,7 +637,7 @@ def decode_runtimes(status: int, body: bytes) -> tuple[ServerRuntime, ...]:
 def encode_runtimes(runtimes: Iterable[ServerRuntime]) -> bytes:
     values = (msgspec.structs.asdict(runtime) for runtime in runtimes)
     return _ENCODER.encode(
-        [{name: word for name, word in each.items() if word or name != "runtime"} for each in values]
+        [{name: value for name, value in fields.items() if value or name != "runtime"} for fields in values]
     )
 
 
@@ -646,5 +653,5 @@ def encode_packages(installed: Iterable[tuple[str, str]]) -> bytes:
 
 def decode_package(body: bytes) -> tuple[str, str]:
     """Return language and version of a request to install or remove a package, or raise RefusedRequest."""
-    asked = _object(body)
-    return _required(asked, "language"), _required(asked, "version")
+    request = _decode_object(body)
+    return _require_string(request, "language"), _require_string(request, "version")
