@@ -10,7 +10,7 @@ import typer
 from ioi_eval.cli import console
 from ioi_eval.model.values import Verdict
 from ioi_eval.reports import ComparedRun, ModelSummary, Summary, headline, sections
-from ioi_eval.reports.comparison import Differences, entries, sections_of, unlike
+from ioi_eval.reports.comparison import Differences, comparability_notes, difference_sections, entries
 from ioi_eval.reports.comparison import warnings as comparison_warnings
 from ioi_eval.reports.document import Section, number, percent, share, visible
 from ioi_eval.reports.headline import Entry
@@ -93,12 +93,12 @@ def print_comparison(runs: Sequence[ComparedRun], run_differences: Differences |
     last, headline_notes = _shorten_headline(model_entries)
     pairs = run_differences.paired[:_MAX_PAIRS] if run_differences is not None else ()
     screen = _ScreenPrinter(last, [*headline_notes, *(pair.sentence for pair in pairs)])
-    for warning in (*comparison_warnings(runs), *unlike(runs)):
+    for warning in (*comparison_warnings(runs), *comparability_notes(runs)):
         screen.add(
             "warnings", console.wrap_text(shorten(console.replace_argument_names(warning), _MAX_WARNING))
         )
     if run_differences is not None:
-        first_section, *matrix = list(sections_of(run_differences))[:2]
+        first_section, *matrix = list(difference_sections(run_differences))[:2]
         screen.add(first_section.title, _format_section(first_section))
         screen.add("other results", _format_changed_results(run_differences))
         for section in matrix:

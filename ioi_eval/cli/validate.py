@@ -26,7 +26,7 @@ from ioi_eval.cli.options import (
 from ioi_eval.cli.progress import print_failures, run_with_progress, summarize_call
 from ioi_eval.model.errors import InputError
 from ioi_eval.reports.document import visible
-from ioi_eval.reports.validation import HEADS, RIGHT, matrix, numbers, rows
+from ioi_eval.reports.validation import HEADS, RIGHT, confusion_matrix, number_sentences, rows
 from ioi_eval.runs.references import MOST, ReferenceOptions
 from ioi_eval.runs.score import run_name
 from ioi_eval.runs.solutions import KINDS, REACH, ValidatedSolutions, compare_checkers
@@ -180,7 +180,7 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
         console.print_table(
             HEADS, [[*map(_clean_cell, row)] for row in rows(validation)], right=RIGHT, spare=[HEADS[-1]]
         )
-        heads, lines = matrix(validation)
+        heads, lines = confusion_matrix(validation)
         if lines:
             console.print_line("")
             console.print_table(heads, [[*map(_clean_cell, line)] for line in lines], right=heads[1:])
@@ -193,7 +193,7 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
     print_failures({failure.key: failure.reason for failure in validation.unjudged}, outcome.out)
     if not output.is_silent:
         console.print_wrapped(outcome.conclusion)
-        for line in numbers(validation):
+        for line in number_sentences(validation):
             console.print_wrapped(line)
         console.print_line(console.format_report_line(outcome.out))
 

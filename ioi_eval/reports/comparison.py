@@ -54,51 +54,58 @@ def named(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
     """Return the runs with names: the folder's name, or as much of its path as makes the names differ."""
     paths = {folder: folder.resolve().parts for folder in summaries}
     return [
-        ComparedRun(name=_name(paths[folder], paths.values()), summary=of) for folder, of in summaries.items()
+        ComparedRun(name=_shortest_distinct_name(paths[folder], paths.values()), summary=summary)
+        for folder, summary in summaries.items()
     ]
 
 
-def _name(parts: tuple[str, ...], runs: Collection[tuple[str, ...]]) -> str:
-    others = [other for other in runs if other != parts]
+def _shortest_distinct_name(parts: tuple[str, ...], all_parts: Collection[tuple[str, ...]]) -> str:
+    """Return the end of a path that no other path ends with."""
+    others = [other for other in all_parts if other != parts]
     length = next(n for n in range(1, len(parts) + 1) if all(other[-n:] != parts[-n:] for other in others))
     return "/".join(parts[-length:])
 
 
-def write_comparison(runs: Sequence[ComparedRun], folder: Path, differ: Differences | None = None) -> Path:
+def write_comparison(
+    runs: Sequence[ComparedRun], folder: Path, run_differences: Differences | None = None
+) -> Path:
     """Write comparison.json, comparison.md and comparison.html, and return the path of the last one."""
     make_folder(folder)
-    if differ is not None:
-        write_json(folder / DIFFERENCES, differ)
+    if run_differences is not None:
+        write_json(folder / DIFFERENCES, run_differences)
     write_json(folder / f"{_NAME}.json", runs)
-    write_document(comparison(runs, differ), folder, markdown_name=f"{_NAME}.md", html_name=f"{_NAME}.html")
+    write_document(
+        comparison(runs, run_differences), folder, markdown_name=f"{_NAME}.md", html_name=f"{_NAME}.html"
+    )
     return folder / f"{_NAME}.html"
 
 
-def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -> Document:
-    of = headline.sort_entries(entries(runs))
+def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> Document:
+    """Return the document. `run_differences`: those of two runs."""
+    entries_of_runs = headline.sort_entries(entries(runs))
     unscored = sum(run.summary.unscored for run in runs)
-    total = count_verdicts(run.summary.verdicts for run in runs)
-    of_two = list[Section]()
-    if differ is not None:
-        both = [run.summary for run in runs]
-        of_two = [
-            *paired_sections(differ.paired),
-            *filter(None, [changed_ranks(*both)]),
-            *sections_of(differ),
+    verdicts = count_verdicts(run.summary.verdicts for run in runs)
+    difference_parts = list[Section]()
+    if run_differences is not None:
+        summaries = [run.summary for run in runs]
+        difference_parts = [
+            *paired_sections(run_differences.paired),
+            *filter(None, [changed_ranks(*summaries)]),
+            *difference_sections(run_differences),
         ]
     return Document(
         title=f"{counted(len(runs), 'run')} side by side",
-        answer=headline.headline_sentence(of) if of else "",
+        answer=headline.headline_sentence(entries_of_runs) if entries_of_runs else "",
         in_parts=True,
-        data=sections.explorer_json(of) if of else "",
+        data=sections.explorer_json(entries_of_runs) if entries_of_runs else "",
         lead=f"{counted(unscored, 'submission')} could not be judged." if unscored else "",
         text=[
             *(["No score or average counts them."] if unscored else []),
             *warnings(runs),
-            *([f"A is {runs[0].name}, B is {runs[1].name}."] if differ is not None else []),
+            *([f"A is {runs[0].name}, B is {runs[1].name}."] if run_differences is not None else []),
         ],
         sections=[
-            *([headline.leaderboard_section(of)] if of else []),
+            *([headline.leaderboard_section(entries_of_runs)] if entries_of_runs else []),
             Section(
                 title="Runs",
                 table=TableBlock(
@@ -116,13 +123,13 @@ def comparison(runs: Sequence[ComparedRun], differ: Differences | None = None) -
                     ],
                     align="lrrrrl",
                 ),
-                items=list(unlike(runs)),
+                items=list(comparability_notes(runs)),
             ),
-            *of_two,
-            *sections.points_sections(of, unscored),
-            *sections.group_sections(of),
-            sections.problems_section(of),
-            sections.verdicts_section(of, total, unscored),
+            *difference_parts,
+            *sections.points_sections(entries_of_runs, unscored),
+            *sections.group_sections(entries_of_runs),
+            sections.problems_section(entries_of_runs),
+            sections.verdicts_section(entries_of_runs, verdicts, unscored),
         ],
     )
 
@@ -137,7 +144,7 @@ def entries(runs: Sequence[ComparedRun]) -> list[Entry]:
     return [entry for run in runs for entry in sections.run_entries(run.summary, prefix=f"{run.name}: ")]
 
 
-def unlike(runs: Sequence[ComparedRun]) -> Iterator[str]:
+def comparability_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """Yield the reasons why numbers of these runs may not be comparable."""
     columns = [
         {problem.problem_id for model in run.summary.models for problem in model.problems} for run in runs
@@ -230,11 +237,12 @@ def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
 
 
 def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
+    """Yield the tables of models in both runs, over all problems and by problem; nothing without models."""
     if not pairs:
         return
     measure = pairs[0].measure
     title = f"A minus B in {measure.noun}"
-    of = [(pair, pair.difference) for pair in pairs]
+    offsets = offset_cells([pair.difference for pair in pairs])
     yield Section(
         title="Differences",
         text=[
@@ -247,20 +255,20 @@ def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
             rows=[
                 [
                     pair.name,
-                    f"{difference.number:,}",
-                    *(f"{len(side):,}" for side in _better(pair)),
+                    f"{pair.difference.number:,}",
+                    *(f"{len(problems):,}" for problems in _better_problems(pair)),
                     offset,
                 ]
-                for (pair, difference), offset in zip(of, offset_cells([each for _, each in of]), strict=True)
+                for pair, offset in zip(pairs, offsets, strict=True)
             ],
             align="lrrrl",
             meanings={"A better": "problems with a higher value in A", "B better": "with a higher one in B"},
         ),
     )
-    yield _paired_problems(pairs)
+    yield _paired_problems_section(pairs)
 
 
-def _better(pair: ModelPair) -> tuple[list[ProblemPair], list[ProblemPair]]:
+def _better_problems(pair: ModelPair) -> tuple[list[ProblemPair], list[ProblemPair]]:
     """Return the problems on which A is better, and the problems on which B is better."""
     return (
         [problem for problem in pair.problems if problem.difference > _PRECISE],
@@ -268,7 +276,7 @@ def _better(pair: ModelPair) -> tuple[list[ProblemPair], list[ProblemPair]]:
     )
 
 
-def _paired_problems(pairs: Sequence[ModelPair]) -> Section:
+def _paired_problems_section(pairs: Sequence[ModelPair]) -> Section:
     columns = [{problem.problem: problem for problem in pair.problems} for pair in pairs]
     names = sorted({name for column in columns for name in column})
     title, models = "A minus B by problem", [pair.name for pair in pairs]
@@ -295,16 +303,22 @@ def changed_ranks(a: Summary, b: Summary) -> Section | None:
     names = {model.model for model in a.models} & {model.model for model in b.models}
     if len(names) < 2:
         return None
-    of_runs = list[dict[str, int]]()
+    ranks_by_run = list[dict[str, int]]()
     for run in (a, b):
-        of = [entry for entry in sections.run_entries(run) if entry.model.model in names]
-        run_ranks = model_ranks(of, measure)
-        of_runs.append({entry.model.model: rank for entry, rank in zip(of, run_ranks, strict=True)})
+        entries_of_run = [entry for entry in sections.run_entries(run) if entry.model.model in names]
+        run_ranks = model_ranks(entries_of_run, measure)
+        ranks_by_run.append(
+            {entry.model.model: rank for entry, rank in zip(entries_of_run, run_ranks, strict=True)}
+        )
     rows: list[list[Cell]] = []
-    for name, new in of_runs[1].items():
-        old = of_runs[0][name]
-        change = f"{'up' if new < old else 'down'} {abs(new - old)}" if new != old else "0"
-        rows.append([model_name(name), f"{old}", f"{new}", change])
+    for name, new_rank in ranks_by_run[1].items():
+        old_rank = ranks_by_run[0][name]
+        change = (
+            f"{'up' if new_rank < old_rank else 'down'} {abs(new_rank - old_rank)}"
+            if new_rank != old_rank
+            else "0"
+        )
+        rows.append([model_name(name), f"{old_rank}", f"{new_rank}", change])
     return Section(
         title="Ranks",
         text=[f"Ranks of the models that both runs have, by {measure.noun}."],
@@ -366,50 +380,50 @@ class Differences(Value):
 
 def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
     """Compare two runs submission by submission. `pairs`: the result of `paired` for the same runs."""
-    old, new = check_run(before), check_run(after)
-    edited = new.fingerprint.edited_problems(old.fingerprint)
-    first = dict[tuple[str, str], JudgedRow]()
+    old_info, new_info = check_run(before), check_run(after)
+    edited_problems = new_info.fingerprint.edited_problems(old_info.fingerprint)
+    old_rows = dict[tuple[str, str], JudgedRow]()
     for _, row, result in read_results(before):
-        first[_same(row, "before")] = _outcome(result)
+        old_rows[_submission_identity(row, "before")] = _judged_row(result)
     confusion: defaultdict[Verdict, Counter[Verdict]] = defaultdict(Counter)
-    lost: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    changed, shared, only = list[ChangedSubmission](), 0, 0
+    losses: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    changed, shared, only_after = list[ChangedSubmission](), 0, 0
     for _, row, result in read_results(after):
-        was, now = first.get(_same(row, "after")), _outcome(result)
-        if was is None:
-            only += 1
+        old_row, new_row = old_rows.get(_submission_identity(row, "after")), _judged_row(result)
+        if old_row is None:
+            only_after += 1
             continue
         shared += 1
-        confusion[was.verdict][now.verdict] += 1
-        lost[model_of_row(row)][row["problem_id"]].append(was.share - now.share)
-        if was.verdict is not now.verdict or abs(was.points - now.points) > _PRECISE:
+        confusion[old_row.verdict][new_row.verdict] += 1
+        losses[model_of_row(row)][row["problem_id"]].append(old_row.share - new_row.share)
+        if old_row.verdict is not new_row.verdict or abs(old_row.points - new_row.points) > _PRECISE:
             changed.append(
                 ChangedSubmission(
                     key=row["key"],
                     problem=row["problem_id"],
                     model=model_of_row(row),
-                    before=was.verdict,
-                    after=now.verdict,
-                    points_before=was.points,
-                    points_after=now.points,
-                    why=tuple(_reasons(was, now, row["problem_id"] in edited)),
+                    before=old_row.verdict,
+                    after=new_row.verdict,
+                    points_before=old_row.points,
+                    points_after=new_row.points,
+                    why=tuple(_change_reasons(old_row, new_row, row["problem_id"] in edited_problems)),
                 )
             )
     return Differences(
         before=str(before),
         after=str(after),
         shared=shared,
-        only_before=len(first) - shared,
-        only_after=only,
-        options=fingerprint_changes(old.fingerprint, new.fingerprint),
+        only_before=len(old_rows) - shared,
+        only_after=only_after,
+        options=fingerprint_changes(old_info.fingerprint, new_info.fingerprint),
         confusion=confusion,
-        models=tuple(_model(name, problems) for name, problems in sorted(lost.items())),
+        models=tuple(_model_difference(name, problems) for name, problems in sorted(losses.items())),
         changed=tuple(sorted(changed, key=lambda change: (change.problem, change.model, change.key))),
         paired=tuple(pairs),
     )
 
 
-def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
+def _submission_identity(row: Mapping[str, Any], run: str) -> tuple[str, str]:
     """Return an identity that only rows of the same submission share.
 
     A row that was judged elsewhere has no hash of its program. Its key, problem, model and columns of code
@@ -425,42 +439,46 @@ def _same(row: Mapping[str, Any], run: str) -> tuple[str, str]:
     return row["key"], hashlib.sha256(encode_terminal_safe_json(contents)).hexdigest()
 
 
-def _outcome(result: SubmissionResult) -> JudgedRow:
-    worth = math.fsum(part.points for part in result.subtasks) if result.subtasks else 1.0
+def _judged_row(result: SubmissionResult) -> JudgedRow:
+    max_points = math.fsum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
     return JudgedRow(
         verdict=result.verdict,
         points=result.points,
-        share=result.points / worth if worth else 0.0,
+        share=result.points / max_points if max_points else 0.0,
         compiler=result.compiler,
         checker=result.checker,
         tests={test.test_name: test.status for test in result.tests},
     )
 
 
-def _reasons(was: JudgedRow, now: JudgedRow, edited: bool) -> Iterator[str]:
-    if edited:
+def _change_reasons(old_row: JudgedRow, new_row: JudgedRow, is_edited: bool) -> Iterator[str]:
+    """Yield what else differs between two results of a submission. `is_edited`: its problem has changed."""
+    if is_edited:
         yield "the problem has changed"
-    if was.compiler != now.compiler:
-        yield f"{was.compiler or NOTHING} -> {now.compiler or NOTHING}"
-    if was.checker != now.checker:
-        yield f"checker {was.checker or NOTHING} -> {now.checker or NOTHING}"
-    both = ((name, was.tests[name], now.tests[name]) for name in sorted(was.tests.keys() & now.tests.keys()))
-    others = ((name, before, other) for name, before, other in both if before is not other)
-    for name, before, other in others:
-        if Verdict.SKIPPED not in (before, other):
-            yield f"test {name}: {before} -> {other}"
+    if old_row.compiler != new_row.compiler:
+        yield f"{old_row.compiler or NOTHING} -> {new_row.compiler or NOTHING}"
+    if old_row.checker != new_row.checker:
+        yield f"checker {old_row.checker or NOTHING} -> {new_row.checker or NOTHING}"
+    for name in sorted(old_row.tests.keys() & new_row.tests.keys()):
+        old_verdict, new_verdict = old_row.tests[name], new_row.tests[name]
+        if old_verdict is not new_verdict and Verdict.SKIPPED not in (old_verdict, new_verdict):
+            yield f"test {name}: {old_verdict} -> {new_verdict}"
             return
 
 
-def _model(name: str, problems: Mapping[str, list[float]]) -> ModelDifference:
-    losses = [loss for own in problems.values() for loss in own]
+def _model_difference(name: str, losses_by_problem: Mapping[str, list[float]]) -> ModelDifference:
+    """Return a model's difference. A loss is a submission's share of the points in A minus that in B."""
+    losses = [loss for problem_losses in losses_by_problem.values() for loss in problem_losses]
     return ModelDifference(
         model=name,
         submissions=len(losses),
         a_better=sum(loss > _PRECISE for loss in losses),
         b_better=sum(loss < -_PRECISE for loss in losses),
         difference=compute_mean_difference(
-            [math.fsum(own) / len(own) for _, own in sorted(problems.items())]
+            [
+                math.fsum(problem_losses) / len(problem_losses)
+                for _, problem_losses in sorted(losses_by_problem.items())
+            ]
         ),
     )
 
@@ -480,8 +498,9 @@ def sentence(run_differences: Differences) -> str:
     return f"Different results for {len(run_differences.changed):,} of {both} of both runs"
 
 
-def sections_of(run_differences: Differences) -> Iterator[Section]:
-    alone = [
+def difference_sections(run_differences: Differences) -> Iterator[Section]:
+    """Yield the tables of submissions that both runs have, and of those with different results."""
+    unshared = [
         f"{counted(number_of, 'submission')} only in {name}"
         for name, number_of in (
             (run_differences.before, run_differences.only_before),
@@ -489,7 +508,7 @@ def sections_of(run_differences: Differences) -> Iterator[Section]:
         )
         if number_of
     ]
-    of_models = [
+    model_rows = [
         [
             model_name(group.model),
             f"{group.submissions:,}",
@@ -501,23 +520,23 @@ def sections_of(run_differences: Differences) -> Iterator[Section]:
     ]
     yield Section(
         title="Same submissions",
-        items=[f"{sentence(run_differences)}.", *alone, *run_differences.options],
-        table=TableBlock(heads=["Model", "Submissions", "A better", "B better", "A minus B"], rows=of_models)
-        if of_models
+        items=[f"{sentence(run_differences)}.", *unshared, *run_differences.options],
+        table=TableBlock(heads=["Model", "Submissions", "A better", "B better", "A minus B"], rows=model_rows)
+        if model_rows
         else None,
     )
     if not run_differences.changed:
         return
     counts = run_differences.confusion
     verdicts = sorted({after for afters in counts.values() for after in afters} | counts.keys())
-    confusion = [
+    confusion_rows = [
         [before, *(f"{counts[before].get(after, 0):,}" for after in verdicts)] for before in sorted(counts)
     ]
     yield Section(
         title="Verdicts in A and B",
-        table=TableBlock(heads=["A / B", *verdicts], rows=confusion),
+        table=TableBlock(heads=["A / B", *verdicts], rows=confusion_rows),
     )
-    changed = [
+    changed_rows = [
         [
             change.key,
             change.problem,
@@ -534,9 +553,9 @@ def sections_of(run_differences: Differences) -> Iterator[Section]:
         title="Different results",
         table=TableBlock(
             heads=["Submission", "Problem", "Model", "In A", "In B", "Points", "Why"],
-            rows=changed,
+            rows=changed_rows,
             align="lllllrl",
         ),
         notes=[f"and {more:,} more in {DIFFERENCES}"] if more > 0 else [],
-        long=len(changed) > _MAX_SHOWN // 2,
+        long=len(changed_rows) > _MAX_SHOWN // 2,
     )

@@ -48,7 +48,7 @@ def validation(
         try:
             if case.key not in results:
                 raise JudgeFailure(failures.get(case.key, "it has no result"))
-            solution = compared(case, problem, results[case.key])
+            solution = check_solution(case, problem, results[case.key])
         except JudgeFailure as failure:
             unjudged.append(
                 UnjudgedSolution(
@@ -86,29 +86,29 @@ def validation(
 
 def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, int]]:
     """Return the numbers of verdicts for each expected keyword, in alphabetical order."""
-    found: dict[str, dict[Verdict, int]] = {}
-    for word, check in checks:
-        row = found.setdefault(word, {})
+    counts: dict[str, dict[Verdict, int]] = {}
+    for keyword, check in checks:
+        row = counts.setdefault(keyword, {})
         row[check.status] = row.get(check.status, 0) + 1
     best_first = STATUS_ORDER[::-1]
     return {
-        word: {status: found[word][status] for status in best_first if status in found[word]}
-        for word in sorted(found)
+        keyword: {status: counts[keyword][status] for status in best_first if status in counts[keyword]}
+        for keyword in sorted(counts)
     }
 
 
 # --- one solution ------------------------------------------------------------------------------------
 
 
-def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult) -> SolutionCheck:
+def check_solution(case: KeyedExpectation, problem: Problem, result: SubmissionResult) -> SolutionCheck:
     """Return a solution's result with all its expectations."""
     tests = {test.test_name: test for test in result.tests}
     share = _points_share(problem, result)
-    checks = [_word_check(word, tests, share) for word in case.words]
+    checks = [_check_keyword(expectation, tests, share) for expectation in case.words]
     if case.score is not None:
-        checks.append(_score_check(case, case.score, problem, result, tests))
+        checks.append(_check_score(case, case.score, problem, result, tests))
     by_subtask = {check.subtask: check for check in checks if check.subtask}
-    parts = ((part, by_subtask.get(part.subtask)) for part in result.subtasks)
+    subtask_checks = ((subtask, by_subtask.get(subtask.subtask)) for subtask in result.subtasks)
     return SolutionCheck(
         key=case.key,
         problem=case.problem,
@@ -121,15 +121,15 @@ def compared(case: KeyedExpectation, problem: Problem, result: SubmissionResult)
         max_points=max_problem_points(problem),
         subtasks=tuple(
             SubtaskCheck(
-                subtask=part.subtask,
+                subtask=subtask.subtask,
                 expected=check.expected if check else "",
-                status=part.status,
-                score=part.score,
-                weighted_score=part.weighted_score,
-                points=part.points,
+                status=subtask.status,
+                score=subtask.score,
+                weighted_score=subtask.weighted_score,
+                points=subtask.points,
                 agrees=check.agrees if check else True,
             )
-            for part, check in parts
+            for subtask, check in subtask_checks
         ),
         checks=tuple(checks),
     )
@@ -142,69 +142,77 @@ def _points_share(problem: Problem, result: SubmissionResult) -> float:
     """
     if result.solved:
         return 1.0
-    most = max_problem_points(problem) if result.subtasks else 0.0
-    return min(result.points / most, math.nextafter(1.0, 0.0)) if most else 0.0
+    max_points = max_problem_points(problem) if result.subtasks else 0.0
+    return min(result.points / max_points, math.nextafter(1.0, 0.0)) if max_points else 0.0
 
 
-def _word_check(word: Expectation, tests: Mapping[str, TestResult], share: float) -> Check:
-    inside = _ran(word.tests, tests)
-    check = _check(
-        word.subtask,
-        word.word,
-        inside,
-        score=min((test.score for test in inside), default=0.0),
-        agrees=is_expectation_met(word, tests, share=share),
+def _check_keyword(expectation: Expectation, tests: Mapping[str, TestResult], share: float) -> Check:
+    """Return the check of an expected keyword. `share`: the submission's share of the points."""
+    executed_tests = _executed_tests(expectation.tests, tests)
+    check = _make_check(
+        expectation.subtask,
+        expectation.word,
+        executed_tests,
+        score=min((test.score for test in executed_tests), default=0.0),
+        agrees=is_expectation_met(expectation, tests, share=share),
     )
-    return msgspec.structs.replace(check, status=Verdict.AC) if share >= 1 and not word.subtask else check
+    return (
+        msgspec.structs.replace(check, status=Verdict.AC) if share >= 1 and not expectation.subtask else check
+    )
 
 
-def _score_check(
+def _check_score(
     case: KeyedExpectation,
     expected: ExpectedScore,
     problem: Problem,
     result: SubmissionResult,
     tests: Mapping[str, TestResult],
 ) -> Check:
-    inside = _ran(list_counting_tests(problem), tests)
+    """Return the check of an expected score."""
+    executed_tests = _executed_tests(list_counting_tests(problem), tests)
     # Exact points, and the sum of rounded subtasks: expectations are written with either.
-    rounded = math.fsum(part.weighted_score for part in result.subtasks) if result.subtasks else result.points
-    whole = max_problem_points(problem) if expected.fraction else 1.0
-    candidates = (result.points / whole, rounded / whole) if whole else (0.0,)
-    least, most = expected.value, expected.value if expected.most is None else expected.most
-    slack = 0.5 * 0.1**expected.digits + _BINARY
-    return _check(
+    rounded = (
+        math.fsum(subtask.weighted_score for subtask in result.subtasks) if result.subtasks else result.points
+    )
+    max_points = max_problem_points(problem) if expected.fraction else 1.0
+    candidates = (result.points / max_points, rounded / max_points) if max_points else (0.0,)
+    low, high = expected.value, expected.value if expected.most is None else expected.most
+    tolerance = 0.5 * 0.1**expected.digits + _BINARY
+    return _make_check(
         "",
         case.expected,
-        inside,
+        executed_tests,
         score=candidates[0],
-        agrees=any(least - slack <= score <= most + slack for score in candidates),
+        agrees=any(low - tolerance <= score <= high + tolerance for score in candidates),
     )
 
 
-def _ran(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResult]:
+def _executed_tests(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResult]:
     """Return the results of tests that must all have run: a skipped test would count as a wrong one."""
-    inside = [tests[name] for name in names]
-    for test in inside:
+    executed_tests = [tests[name] for name in names]
+    for test in executed_tests:
         if test.status is Verdict.SKIPPED:
             raise JudgeFailure(
                 "was skipped, so nothing can be compared", phase="validation", test=test.test_name
             )
-    return inside
+    return executed_tests
 
 
-def _check(subtask: str, expected: str, inside: Sequence[TestResult], *, score: float, agrees: bool) -> Check:
-    wrong = [test for test in inside if test.status is not Verdict.AC]
+def _make_check(
+    subtask: str, expected: str, executed_tests: Sequence[TestResult], *, score: float, agrees: bool
+) -> Check:
+    wrong = [test for test in executed_tests if test.status is not Verdict.AC]
     # Evidence: the first tests without AC; if there are none, the tests nearest to the time limit.
-    shown = wrong or sorted(inside, key=lambda test: -(test.cpu_time or 0.0))
+    evidence = wrong or sorted(executed_tests, key=lambda test: -(test.cpu_time or 0.0))
     return Check(
         subtask=subtask,
         expected=expected,
-        status=worst(test.status for test in inside),
+        status=worst(test.status for test in executed_tests),
         score=score,
         agrees=agrees,
-        tests=len(inside),
+        tests=len(executed_tests),
         not_right=len(wrong),
-        evidence=() if agrees else tuple(shown[:_SHOWN]),
+        evidence=() if agrees else tuple(evidence[:_SHOWN]),
     )
 
 
@@ -215,77 +223,82 @@ _COMPILE_LINES = 6
 _SUBTASK = "  subtask "
 
 
-def conclusion(found: Validation) -> str:
+def conclusion(outcome: Validation) -> str:
     """Return a sentence with the outcome of a validation."""
-    solutions = counted(len(found.solutions), "solution")
-    if found.differences:
-        text = f"{counted(found.differences, 'difference')}, in {len(found.differing):,} of {solutions}"
-    elif not found.expectations:
+    solutions = counted(len(outcome.solutions), "solution")
+    if outcome.differences:
+        text = f"{counted(outcome.differences, 'difference')}, in {len(outcome.differing):,} of {solutions}"
+    elif not outcome.expectations:
         text = "Nothing was compared"
     else:
-        text = f"No difference: {counted(found.expectations, 'expectation')} of {solutions} met"
-    unjudged = counted(len(found.unjudged), "solution")
-    return f"{text}; {unjudged} could not be judged" if found.unjudged else text
+        text = f"No difference: {counted(outcome.expectations, 'expectation')} of {solutions} met"
+    unjudged = counted(len(outcome.unjudged), "solution")
+    return f"{text}; {unjudged} could not be judged" if outcome.unjudged else text
 
 
-def numbers(found: Validation) -> Iterator[str]:
+def number_sentences(outcome: Validation) -> Iterator[str]:
     """Yield sentences with the numbers of expectations, and the unknown keywords."""
-    yield ", ".join(f"{name} {count:,}" for name, count in found.numbers.items())
-    if found.unknown:
-        words = ", ".join(f"{visible(word)!r} ({count:,})" for word, count in found.unknown.items())
-        yield f"Unknown words, with which nothing is compared: {words}"
+    yield ", ".join(f"{name} {count:,}" for name, count in outcome.numbers.items())
+    if outcome.unknown:
+        keywords = ", ".join(
+            f"{visible(keyword)!r} ({count:,})" for keyword, count in outcome.unknown.items()
+        )
+        yield f"Unknown keywords, with which nothing is compared: {keywords}"
 
 
 # --- expected beside got -----------------------------------------------------------------------------
 
 
-def rows(found: Validation) -> Iterator[list[str]]:
+def rows(outcome: Validation) -> Iterator[list[str]]:
     """Yield a row for each solution and for each subtask with an expectation. `HEADS` has the columns."""
-    last = ""
-    for solution in found.solutions:
+    last_problem = ""
+    for solution in outcome.solutions:
         agreement = "NO" if solution.differences else "yes"
         yield [
-            solution.problem if solution.problem != last else "",
+            solution.problem if solution.problem != last_problem else "",
             solution.solution,
             solution.expected or NOTHING,
             solution.status,
-            _of(solution.points, solution.max_points),
+            _points_text(solution.points, solution.max_points),
             agreement if solution.checks else NOTHING,
             " ".join(
-                f"PA({number(part.score)})" if part.status == "PA" else part.status
-                for part in solution.subtasks
+                f"PA({number(subtask.score)})" if subtask.status == "PA" else subtask.status
+                for subtask in solution.subtasks
             )
             or NOTHING,
         ]
-        for part in filter(lambda part: part.expected, solution.subtasks):
-            earned, agrees = _of(part.weighted_score, part.points), "yes" if part.agrees else "NO"
-            yield ["", _SUBTASK + part.subtask, part.expected, part.status, earned, agrees, ""]
-        last = solution.problem
-    for missing in found.unjudged:
-        name = [missing.problem if missing.problem != last else "", missing.solution]
-        yield [*name, missing.expected or NOTHING, "?", NOTHING, "not judged", ""]
-        last = missing.problem
+        for subtask in filter(lambda subtask: subtask.expected, solution.subtasks):
+            earned, agrees = (
+                _points_text(subtask.weighted_score, subtask.points),
+                "yes" if subtask.agrees else "NO",
+            )
+            yield ["", _SUBTASK + subtask.subtask, subtask.expected, subtask.status, earned, agrees, ""]
+        last_problem = solution.problem
+    for unjudged in outcome.unjudged:
+        name = [unjudged.problem if unjudged.problem != last_problem else "", unjudged.solution]
+        yield [*name, unjudged.expected or NOTHING, "?", NOTHING, "not judged", ""]
+        last_problem = unjudged.problem
 
 
-def _of(part: float, whole: float) -> str:
+def _points_text(part: float, whole: float) -> str:
     return f"{number(part)} of {number(whole)}"
 
 
-def matrix(found: Validation) -> tuple[list[str], list[list[str]]]:
+def confusion_matrix(outcome: Validation) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the confusion matrix: expected keywords by verdicts."""
-    there = {status for row in found.confusion.values() for status in row}
-    statuses = [status for status in STATUS_ORDER[::-1] if status in there]
-    counts = found.confusion.items()
-    lines = [[word, *(str(row.get(status, 0)) for status in statuses)] for word, row in counts]
-    return ["expected", *statuses], lines
+    present = {status for row in outcome.confusion.values() for status in row}
+    statuses = [status for status in STATUS_ORDER[::-1] if status in present]
+    counts = outcome.confusion.items()
+    count_rows = [[keyword, *(str(row.get(status, 0)) for status in statuses)] for keyword, row in counts]
+    return ["expected", *statuses], count_rows
 
 
 # --- differences and their evidence ------------------------------------------------------------------
 
 
-def differences(found: Validation) -> Iterator[tuple[str, list[str]]]:
+def differences(outcome: Validation) -> Iterator[tuple[str, list[str]]]:
     """Yield a sentence for each difference, and the lines of its evidence."""
-    for solution in found.differing:
+    for solution in outcome.differing:
         for check in solution.differences:
             scope = f", subtask {check.subtask}" if check.subtask else ""
             got = f"expected {check.expected}, got {check.status} with a score of {check.score:g}"
@@ -306,47 +319,48 @@ def _evidence_lines(solution: SolutionCheck, check: Check) -> Iterator[str]:
 
 
 def evidence_line(test: TestResult) -> str:
-    words = shorten(visible(test.feedback), _MAX_FEEDBACK)
-    what = f"{test.test_name} {test.status} {test.score:g}"
+    """Return a test's result as a line."""
+    feedback = shorten(visible(test.feedback), _MAX_FEEDBACK)
+    status = f"{test.test_name} {test.status} {test.score:g}"
     cpu = "" if test.cpu_time is None else f"{test.cpu_time:.3f} s CPU"
     wall = "" if test.wall_time is None else f"{test.wall_time:.3f} s wall"
     memory = "" if test.memory is None else f"{test.memory / (1 << 20):.1f} MiB"
-    return ", ".join(filter(None, (f"{what}: {words}" if words else what, cpu, wall, memory)))
+    return ", ".join(filter(None, (f"{status}: {feedback}" if feedback else status, cpu, wall, memory)))
 
 
 # --- the page ----------------------------------------------------------------------------------------
 
 
-def sections(found: Validation) -> Iterator[Section]:
+def sections(outcome: Validation) -> Iterator[Section]:
     """Yield the sections of a validation's report."""
-    words, counts = matrix(found)
+    heads, counts = confusion_matrix(outcome)
     yield Section(
         title="Expected against got",
-        lead=f"{conclusion(found)}.",
+        lead=f"{conclusion(outcome)}.",
         text=[
             "Every test ran; no early stop.",
-            *(f"{line[0].upper()}{line[1:]}." for line in numbers(found)),
+            *(f"{line[0].upper()}{line[1:]}." for line in number_sentences(outcome)),
         ],
         table=TableBlock(
             heads=[head.capitalize() for head in HEADS],
-            rows=[[*row[:1], row[1].strip(), *row[2:]] for row in rows(found)],
+            rows=[[*row[:1], row[1].strip(), *row[2:]] for row in rows(outcome)],
             align="".join("r" if head in RIGHT else "l" for head in HEADS),
         ),
-        notes=list(_limits(found)),
+        notes=list(_limit_notes(outcome)),
     )
     yield Section(
         title="Confusion",
         level=3,
-        text=["How often a status was got where a word was expected."],
-        table=TableBlock(heads=words, rows=counts),
+        text=["How often each verdict was the result for each expected keyword."],
+        table=TableBlock(heads=heads, rows=counts),
     )
-    if found.differences:
-        evidence = [CodeLines(sentence=sentence, lines=lines) for sentence, lines in differences(found)]
+    if outcome.differences:
+        evidence = [CodeLines(sentence=sentence, lines=lines) for sentence, lines in differences(outcome)]
         yield Section(title="Differences", level=3, lines=evidence)
 
 
-def _limits(found: Validation) -> Iterator[str]:
-    for problem, limit in found.limits.items():
+def _limit_notes(outcome: Validation) -> Iterator[str]:
+    for problem, limit in outcome.limits.items():
         if limit.forks_by:
             files = ", ".join(limit.forks_by)
             needed = f"{limit.processes} in all, which accepted solutions need with {files}"

@@ -31,7 +31,7 @@ from ioi_eval.models import (
     Verdict,
 )
 from ioi_eval.reports.records import VALIDATION, Validation, read_validation, write_json
-from ioi_eval.reports.validation import compared, conclusion, numbers, validation
+from ioi_eval.reports.validation import check_solution, conclusion, number_sentences, validation
 from ioi_eval.rules.expectations import (
     ExpectedScore,
     KeyedExpectation,
@@ -110,7 +110,7 @@ def test_difference_without_failed_test_shows_slowest_tests() -> None:
         for name, time in times.items()
     }
     result = score_submission(problem, submission, tests)
-    (check,) = compared(cases[0], problem, result).differences
+    (check,) = check_solution(cases[0], problem, result).differences
     assert (check.not_right, check.tests) == (0, 4)
     assert [test.test_name for test in check.evidence] == ["2-a", "3-a", "2-b"]
 
@@ -162,9 +162,9 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
     ]
     solutions += [solution("c.cpp", "slow"), solution("d.cpp", "")]
     found = validated(with_solutions(*solutions), {name: {} for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")})
-    first, second = numbers(found)
+    first, second = number_sentences(found)
     assert first == "compared 2, agree 1, differ 1, nothing expected 2, not judged 1"
-    assert second == "Unknown words, with which nothing is compared: 'slow' (1)"
+    assert second == "Unknown keywords, with which nothing is compared: 'slow' (1)"
     nothing = validated(with_solutions(solution("c.cpp", "slow")), {"c.cpp": {}})
     assert conclusion(nothing) == "Nothing was compared"
 
@@ -242,7 +242,7 @@ def test_expected_total_score_is_compared(expected: ExpectedScore, agrees: bool)
     case = KeyedExpectation(
         key="a", problem="sum", solution="a", expected=f"{expected.value:g}", score=expected
     )
-    (check,) = compared(case, problem, result).checks
+    (check,) = check_solution(case, problem, result).checks
     assert check.agrees is agrees
     assert bool(check.evidence) is not agrees
 
@@ -255,7 +255,7 @@ def test_points_may_be_summed_exactly_or_from_rounded_subtasks() -> None:
         case = KeyedExpectation(
             key="a", problem="sum", solution="a", expected="x", score=ExpectedScore(value=value, digits=6)
         )
-        assert compared(case, problem, result).differences == ()
+        assert check_solution(case, problem, result).differences == ()
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_expected_score_range_is_compared(least: float, most: float, agrees: boo
     problem = run_samples.problem()
     result = judged(problem, run_samples.submission("a"), {"2-a": WA})
     case = KeyedExpectation(key="a", problem="sum", solution="a", score=ExpectedScore(value=least, most=most))
-    (check,) = compared(case, problem, result).checks
+    (check,) = check_solution(case, problem, result).checks
     assert check.agrees is agrees
 
 
@@ -291,7 +291,7 @@ def test_points_without_subtasks_are_share_of_tests() -> None:
         key="a", problem="sum", solution="a", score=ExpectedScore(value=0.75, fraction=True)
     )
     assert max_problem_points(problem) == 1
-    assert compared(case, problem, result).differences == ()
+    assert check_solution(case, problem, result).differences == ()
 
 
 # --- validation.json ---------------------------------------------------------------------------------
