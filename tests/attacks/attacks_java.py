@@ -94,7 +94,7 @@ def build(code: str, jar: Path) -> None:
 
 def started(jar: Path) -> dict[str, object]:
     """Return the arguments of `Bench.judge` that start the program."""
-    argv = _JAVA.run(str(Path(shutil.which("java") or "java").resolve()), MEMORY)
+    argv = _JAVA.run_command(str(Path(shutil.which("java") or "java").resolve()), MEMORY)
     return {
         "source": "",
         "extra": {_JAVA.artifact_name: jar.read_bytes()},

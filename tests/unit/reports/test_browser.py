@@ -496,21 +496,21 @@ def test_long_submission_list_is_filtered(recorded_run: Path, browser: Any) -> N
 def test_pages_match_golden_images(recorded_run: Path, browser: Any, name: str) -> None:
     """By a coarse measure, and only with the fonts and the Chromium version of the images."""
     made_with = json.loads(golden_images.MADE_WITH.read_text())
-    if (here := golden_images.made_with(browser)) != made_with:
+    if (here := golden_images.image_versions(browser)) != made_with:
         pytest.skip(f"the pictures were taken with {made_with}, this is {here}")
     picture = golden_images.taken(browser, recorded_run, name)
     golden = (golden_images.FOLDER / f"{name}.png").read_bytes()
-    unlike = golden_images.unlike(browser, picture, golden)
-    assert unlike <= golden_images.MOST, f"{unlike:.1%} differ; if that is meant: {golden_images.__doc__}"
+    share = golden_images.differing_share(browser, picture, golden)
+    assert share <= golden_images.MOST, f"{share:.1%} differ; if that is meant: {golden_images.__doc__}"
 
 
 def test_golden_image_comparison_detects_differences(browser: Any) -> None:
     one, dark, problem = (
         (golden_images.FOLDER / f"{name}.png").read_bytes() for name in ("report", "report-dark", "problem")
     )
-    assert golden_images.unlike(browser, one, one) == 0
-    assert golden_images.unlike(browser, one, dark) > 0.5
-    assert golden_images.unlike(browser, one, problem) == 1
+    assert golden_images.differing_share(browser, one, one) == 0
+    assert golden_images.differing_share(browser, one, dark) > 0.5
+    assert golden_images.differing_share(browser, one, problem) == 1
 
 
 def test_printed_matrix_has_all_rows_and_columns(tmp_path: Path, browser: Any) -> None:

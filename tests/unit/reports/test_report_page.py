@@ -170,7 +170,7 @@ def test_markdown_table_source_is_aligned() -> None:
 
 def test_report_settings_list_changed_options_first(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
-        run.begin()
+        run.start_run()
     usual, found = cells(markdown(run_document(summary(tmp_path / "run"))))[::-1][:2]
     assert ["Option extract", "first"] in found and ["always_extract", "false"] in usual
     assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in found)
