@@ -358,22 +358,24 @@ class Document(Value):
         anchors = [
             (section.anchor or f"s{number}", section) for number, section in enumerate(self.sections, start=1)
         ]
-        of = dict[str, list[tuple[str, Section]]]()
+        parts = dict[str, list[tuple[str, Section]]]()
         for anchor, section in anchors:
-            of.setdefault(section.tab if self.in_parts else section.side, []).append((anchor, section))
-        return sorted(of.items(), key=lambda part: TABS.index(part[0])) if self.in_parts else [*of.items()]
+            parts.setdefault(section.tab if self.in_parts else section.side, []).append((anchor, section))
+        return (
+            sorted(parts.items(), key=lambda part: TABS.index(part[0])) if self.in_parts else [*parts.items()]
+        )
 
     @property
     def tabs(self) -> list[Tab]:
         """Return the bar of tabs, which the pages in report/ also have."""
         if not (self.in_parts or self.tab):
             return []
-        there = {name for name, _ in self.parts} | ({SUBMISSIONS} if self.lists_submissions else set())
-        place, listed = ("", f"{FOLDER}/{ALL}") if self.in_parts else ("../report.html", ALL)
+        present = {name for name, _ in self.parts} | ({SUBMISSIONS} if self.lists_submissions else set())
+        report_href, list_href = ("", f"{FOLDER}/{ALL}") if self.in_parts else ("../report.html", ALL)
         return [
-            Tab(name, listed if name == SUBMISSIONS else f"{place}#{name.lower()}", name == self.tab)
+            Tab(name, list_href if name == SUBMISSIONS else f"{report_href}#{name.lower()}", name == self.tab)
             for name in TABS
-            if self.tab or name in there
+            if self.tab or name in present
         ]
 
 
@@ -547,9 +549,9 @@ def rows_of(table: TableBlock) -> Any:
     from markupsafe import Markup
 
     lines = []
-    for place, row in enumerate(table.rows):
+    for row_index, row in enumerate(table.rows):
         if (
-            place == _PAGE
+            row_index == _PAGE
         ):  # laying out ten thousand rows takes seconds, so a script shows the rest on request
             lines.append("</tbody>\n<tbody hidden>\n")
         pieces = (
@@ -669,62 +671,62 @@ def compared(output: str, expected: str) -> Any:
     """Return rows of a table as HTML: line number, line of the output, expected line."""
     from markupsafe import Markup
 
-    pairs = enumerate(_pairs(_ended_lines(output), _ended_lines(expected)), start=1)
+    pairs = enumerate(_pair_lines(_split_lines(output), _split_lines(expected)), start=1)
     pieces = (
         (number, (None if line is None else _PIECE.findall(line) for line in pair)) for number, pair in pairs
     )
-    rows = ((number, *_marked(*pair)) for number, pair in pieces)
+    rows = ((number, *_compare_lines(*pair)) for number, pair in pieces)
     return Markup("".join(f"<tr><td>{number}</td>{left}{other}</tr>\n" for number, left, other in rows))
 
 
-def _ended_lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """Return the lines with their line ends. The last line may have no end."""
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
-def _pairs(output: Sequence[str], expected: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
+def _pair_lines(output: Sequence[str], expected: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
     """Yield pairs of lines that belong together by their words; None stands for a missing line."""
-    left, other = ([tuple(line.split()) for line in lines] for lines in (output, expected))
+    left_lines, right_lines = ([tuple(line.split()) for line in lines] for lines in (output, expected))
     for _, start, end, other_start, other_end in SequenceMatcher(
-        None, left, other, autojunk=False
+        None, left_lines, right_lines, autojunk=False
     ).get_opcodes():
         yield from zip_longest(output[start:end], expected[other_start:other_end])
 
 
-def _marked(output: list[str] | None, expected: list[str] | None) -> tuple[str, str]:
+def _compare_lines(output: list[str] | None, expected: list[str] | None) -> tuple[str, str]:
     if output is None or expected is None:
-        return _marked_cell(output, "del"), _marked_cell(expected, "ins")
-    left, other = list[str](), list[str]()
+        return _changed_line_cell(output, "del"), _changed_line_cell(expected, "ins")
+    left_parts, right_parts = list[str](), list[str]()
     for same, start, end, other_start, other_end in SequenceMatcher(
         None, output, expected, autojunk=False
     ).get_opcodes():
         for cell_parts, pieces, tag in (
-            (left, output[start:end], "del"),
-            (other, expected[other_start:other_end], "ins"),
+            (left_parts, output[start:end], "del"),
+            (right_parts, expected[other_start:other_end], "ins"),
         ):
             cell_parts += (
-                map(_plain_piece, pieces) if same == "equal" else [_in(tag, pieces)] if pieces else []
+                map(_plain_piece, pieces) if same == "equal" else [_tagged(tag, pieces)] if pieces else []
             )
-    return f"<td>{''.join(left)}</td>", f"<td>{''.join(other)}</td>"
+    return f"<td>{''.join(left_parts)}</td>", f"<td>{''.join(right_parts)}</td>"
 
 
-def _marked_cell(pieces: list[str] | None, tag: str) -> str:
+def _changed_line_cell(pieces: list[str] | None, tag: str) -> str:
     """Return the cell of a line that only this side has, or an empty cell if this side has no line."""
-    return '<td class="none"></td>' if pieces is None else f"<td>{_in(tag, pieces)}</td>"
+    return '<td class="none"></td>' if pieces is None else f"<td>{_tagged(tag, pieces)}</td>"
 
 
-def _in(tag: str, pieces: Sequence[str]) -> str:
-    return f"<{tag}>{''.join(map(_seen, pieces))}</{tag}>"
+def _tagged(tag: str, pieces: Sequence[str]) -> str:
+    return f"<{tag}>{''.join(map(_visible_piece, pieces))}</{tag}>"
 
 
 def _plain_piece(piece: str) -> str:
     """Return a piece that both sides have, as HTML. A single space stays a space."""
     if piece == " ":
         return piece
-    return f'<span class="blank">{_seen(piece)}</span>' if piece.isspace() else _seen(piece)
+    return f'<span class="blank">{_visible_piece(piece)}</span>' if piece.isspace() else _visible_piece(piece)
 
 
-def _seen(piece: str) -> str:
+def _visible_piece(piece: str) -> str:
     """Return a piece as HTML, with a symbol for each white-space character."""
     from markupsafe import escape
 

@@ -35,7 +35,7 @@ _NESTED = frozenset(
         "model_kwargs",
     }
 )
-_WHOSE = ("key", "problem_id", "model")
+_IDENTITY = ("key", "problem_id", "model")
 _SUBTASK = ("subtask", "points", "score", "weighted_score", "exact_score", "status")
 _TEST = ("test_name", "score", "status", "feedback", "cpu_time", "wall_time", "waited_time", "memory")
 
@@ -69,40 +69,44 @@ class Results:
         failures, rows = read_failures(self.folder), list[dict[str, Any]]()
         for _, row, result in read_results(self.folder):
             failures.pop(row["key"], None)
-            found = {"judged": True, "verdict": result.verdict.value, "points": result.points}
-            rows.append({**_flat(row), **_whose(row), **found})
-        unjudged = {"judged": False, "verdict": None, "points": None}
-        rows += [{**_flat(row), **_whose(row), **unjudged} for row in failures.values()]
-        return _frame(rows, (*_WHOSE, "judged", "verdict", "points"))
+            result_columns = {"judged": True, "verdict": result.verdict.value, "points": result.points}
+            rows.append({**_dump_columns(row), **_identity_columns(row), **result_columns})
+        unjudged_columns = {"judged": False, "verdict": None, "points": None}
+        rows += [
+            {**_dump_columns(row), **_identity_columns(row), **unjudged_columns} for row in failures.values()
+        ]
+        return _make_frame(rows, (*_IDENTITY, "judged", "verdict", "points"))
 
     def subtasks_frame(self) -> pandas.DataFrame:
         """Return a row for each subtask of each judged submission."""
-        return _frame(self._parts("subtasks", _SUBTASK), (*_WHOSE, *_SUBTASK))
+        return _make_frame(self._part_rows("subtasks", _SUBTASK), (*_IDENTITY, *_SUBTASK))
 
     def tests_frame(self) -> pandas.DataFrame:
         """Return a row for each distinct test of each judged submission."""
-        return _frame(self._parts("tests", _TEST), (*_WHOSE, *_TEST))
+        return _make_frame(self._part_rows("tests", _TEST), (*_IDENTITY, *_TEST))
 
-    def _parts(self, of: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
+    def _part_rows(self, field: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
         for _, row, result in read_results(self.folder):
-            for part in getattr(result, of):
-                yield {**_whose(row), **{name: getattr(part, name) for name in columns}}
+            for part in getattr(result, field):
+                yield {**_identity_columns(row), **{name: getattr(part, name) for name in columns}}
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+def _dump_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in _NESTED}
 
 
-def _whose(row: Mapping[str, Any]) -> dict[str, Any]:
+def _identity_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"key": row["key"], "problem_id": row.get("problem_id", ""), "model": model_of_row(row)}
 
 
-def _frame(rows: Iterable[Mapping[str, Any]], first: tuple[str, ...]) -> pandas.DataFrame:
-    """Return a frame that begins with the columns `first`, also if there are no rows."""
+def _make_frame(rows: Iterable[Mapping[str, Any]], first_columns: tuple[str, ...]) -> pandas.DataFrame:
+    """Return a frame that begins with the columns `first_columns`, also if there are no rows."""
     import pandas
 
     frame = pandas.DataFrame(list(rows))
-    return frame.reindex(columns=[*first, *(name for name in frame.columns if name not in first)])
+    return frame.reindex(
+        columns=[*first_columns, *(name for name in frame.columns if name not in first_columns)]
+    )
 
 
 # --- tests.parquet -----------------------------------------------------------------------------------
@@ -126,13 +130,13 @@ COLUMNS = {
     "processes": "int64",
     "points": "float64",
 }
-_HELD = 20_000  # maximum number of tests in memory, and in a row group
+_MAX_BUFFERED = 20_000  # maximum number of tests in memory, and in a row group
 _MAGIC, _PIECE = b"PAR1", 1 << 24
-_OF_TESTS = [name for name in COLUMNS if name in TestResult.__struct_fields__ and name != "cpu_times"]
+_TEST_FIELDS = [name for name in COLUMNS if name in TestResult.__struct_fields__ and name != "cpu_times"]
 _MEASURED = frozenset(
     {"cpu_time", "wall_time", "waited_time", "memory"}
 )  # columns without dictionaries, because hardly any value repeats
-_values_of = attrgetter(*_OF_TESTS)
+_read_test_fields = attrgetter(*_TEST_FIELDS)
 
 
 class TestsTableState(Value):
@@ -147,7 +151,7 @@ class TestsTableState(Value):
         """Return True if a table begins with these groups."""
         digest = hashlib.sha256()
         with contextlib.suppress(OSError):
-            for piece in _pieces(table, self.size):
+            for piece in _read_pieces(table, self.size):
                 digest.update(piece)
         return not self.size or digest.hexdigest() == self.sha256
 
@@ -158,8 +162,8 @@ class TestsTable:
     __test__ = False
     kept = TestsTableState()
 
-    def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
-        """Add a row's tests. `place` is the row's offset in results.jsonl."""
+    def add(self, row: Mapping[str, Any], result: SubmissionResult, offset: int) -> None:
+        """Add a row's tests. `offset` is the row's offset in results.jsonl."""
 
 
 @contextlib.contextmanager
@@ -201,72 +205,74 @@ class _Parquet(TestsTable):
         self._schema = pyarrow.schema(
             [(name, lists.get(kind) or getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()]
         )
-        self._held: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        self._buffered: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._begin = self._first = before.begin
         self._sink = _Sink(stream)
-        self._facts: Any = None  # metadata of the groups, for the footer
+        self._metadata: Any = None  # metadata of the groups, for the footer
         if before.size:
-            self._facts = pyarrow.parquet.read_metadata(pyarrow.BufferReader(_MAGIC + before.footer))
-        for piece in _pieces(old, before.size) if before.size else (_MAGIC,):
-            self._sink.take(piece)
-        self._writer = self._writer_here()
+            self._metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(_MAGIC + before.footer))
+        for piece in _read_pieces(old, before.size) if before.size else (_MAGIC,):
+            self._sink.append(piece)
+        self._writer = self._open_writer()
 
-    def add(self, row: Mapping[str, Any], result: SubmissionResult, place: int) -> None:
-        if place < self._begin:
+    def add(self, row: Mapping[str, Any], result: SubmissionResult, offset: int) -> None:
+        if offset < self._begin:
             return
-        if len(self._held["key"]) > _HELD:
-            self._write()
-        if not self._held["key"]:
-            self._first = place
-        _hold(result, model_of_row(row), self._held)
+        if len(self._buffered["key"]) > _MAX_BUFFERED:
+            self._flush()
+        if not self._buffered["key"]:
+            self._first = offset
+        _buffer_tests(result, model_of_row(row), self._buffered)
 
     def close(self) -> None:
-        self._end_writer()
-        if self._facts is not None:
+        self._close_writer()
+        if self._metadata is not None:
             size, digest = self._sink.size, self._sink.digest.hexdigest()
             self.kept = TestsTableState(begin=self._first, size=size, sha256=digest, footer=self._footer())
-        self._writer = self._writer_here()
-        self._write()  # also without tests, so that every run has the file
-        self._end_writer()
-        self._sink.take(self._footer())
+        self._writer = self._open_writer()
+        self._flush()  # also without tests, so that every run has the file
+        self._close_writer()
+        self._sink.append(self._footer())
 
     def leave(self) -> None:
         """Stop writing, also by a writer that was not closed."""
         self._sink.is_open = False
 
-    def _writer_here(self) -> Any:
+    def _open_writer(self) -> Any:
         """Return a writer that appends groups. Its offsets count from where it begins."""
         import pyarrow
         import pyarrow.parquet
 
         file = pyarrow.PythonFile(self._sink, mode="w")
-        few = [name for name in COLUMNS if name not in _MEASURED]
-        writer = pyarrow.parquet.ParquetWriter(file, self._schema, compression="zstd", use_dictionary=few)
+        repeating_columns = [name for name in COLUMNS if name not in _MEASURED]
+        writer = pyarrow.parquet.ParquetWriter(
+            file, self._schema, compression="zstd", use_dictionary=repeating_columns
+        )
         for size in range(self._sink.size - len(_MAGIC), 0, -_PIECE):
             file.write(bytes(min(_PIECE, size)))
         self._sink.is_open = True
         return writer
 
-    def _end_writer(self) -> None:
+    def _close_writer(self) -> None:
         """Take the metadata of the writer's groups, because its own footer has no other groups."""
         self._sink.is_open = False
         self._writer.close()
-        found = self._writer.writer.metadata
-        if self._facts is None:
-            self._facts = found if found.num_row_groups else None
+        metadata = self._writer.writer.metadata
+        if self._metadata is None:
+            self._metadata = metadata if metadata.num_row_groups else None
         else:
-            self._facts.append_row_groups(found)
+            self._metadata.append_row_groups(metadata)
 
     def _footer(self) -> bytes:
-        whole = io.BytesIO()
-        self._facts.write_metadata_file(whole)
-        return whole.getvalue()[len(_MAGIC) :]
+        buffer = io.BytesIO()
+        self._metadata.write_metadata_file(buffer)
+        return buffer.getvalue()[len(_MAGIC) :]
 
-    def _write(self) -> None:
+    def _flush(self) -> None:
         import pyarrow
 
-        self._writer.write_table(pyarrow.Table.from_pydict(self._held, self._schema))
-        for column in self._held.values():
+        self._writer.write_table(pyarrow.Table.from_pydict(self._buffered, self._schema))
+        for column in self._buffered.values():
             column.clear()
 
 
@@ -276,7 +282,7 @@ class _Sink(io.RawIOBase):
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.digest, self.size, self.is_open = stream, hashlib.sha256(), 0, False
 
-    def take(self, data: bytes) -> None:
+    def append(self, data: bytes) -> None:
         self._stream.write(data)
         self.digest.update(data)
         self.size += len(data)
@@ -286,11 +292,11 @@ class _Sink(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         if self.is_open:
-            self.take(data)
+            self.append(data)
         return len(data)
 
 
-def _pieces(path: Path, size: int) -> Iterator[bytes]:
+def _read_pieces(path: Path, size: int) -> Iterator[bytes]:
     """Yield the first bytes of a file, in pieces."""
     with path.open("rb") as stream:
         while size and (piece := stream.read(min(size, _PIECE))):
@@ -298,14 +304,16 @@ def _pieces(path: Path, size: int) -> Iterator[bytes]:
             size -= len(piece)
 
 
-def _hold(result: SubmissionResult, model: str, held: dict[str, list[Any]]) -> None:
-    tests, parts = result.tests, defaultdict[str, list[str]](list)
-    for part in result.subtasks:
-        for test in part.test_results:
-            parts[test.test_name].append(part.subtask)
+def _buffer_tests(result: SubmissionResult, model: str, columns: dict[str, list[Any]]) -> None:
+    tests, subtasks = result.tests, defaultdict[str, list[str]](list)
+    for subtask in result.subtasks:
+        for test in subtask.test_results:
+            subtasks[test.test_name].append(subtask.subtask)
     for name, value in (("key", result.key), ("problem_id", result.problem_id), ("model", model)):
-        held[name] += [value] * len(tests)
-    held["subtasks"] += [parts[test.test_name] for test in tests] if parts else [[]] * len(tests)
-    held["cpu_times"] += [test.cpu_times or None for test in tests]
-    for name, values in zip(_OF_TESTS, zip(*map(_values_of, tests), strict=True), strict=bool(tests)):
-        held[name] += values
+        columns[name] += [value] * len(tests)
+    columns["subtasks"] += [subtasks[test.test_name] for test in tests] if subtasks else [[]] * len(tests)
+    columns["cpu_times"] += [test.cpu_times or None for test in tests]
+    for name, values in zip(
+        _TEST_FIELDS, zip(*map(_read_test_fields, tests), strict=True), strict=bool(tests)
+    ):
+        columns[name] += values

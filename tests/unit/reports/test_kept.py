@@ -33,7 +33,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     for module, name, value in (
         (page, "MIN_INDEXED_BYTES", 1),
         (page, "_CHUNK_BYTES", 1000),
-        (tests_table, "_HELD", 10),
+        (tests_table, "_MAX_BUFFERED", 10),
         (tests_table, "_PIECE", 100),
         (pages, "LONGEST_LIST", 7),
         (pages, "SAMPLE_SIZE", 9),
