@@ -193,7 +193,7 @@ async def test_live_view_of_another_run_has_no_scoreboard_page(tmp_path: Path) -
         aiohttp.ClientSession() as http,
     ):
         async with http.get(address) as reply:
-            assert "scoreboard" not in await reply.text()
+            assert 'href="scoreboard"' not in await reply.text()
         async with http.get(f"{address}/scoreboard") as reply:
             assert reply.status == 404
 
