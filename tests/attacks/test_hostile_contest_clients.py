@@ -43,8 +43,8 @@ class Held:
     def __init__(self, judge: Any, go: asyncio.Event) -> None:
         self._judge, self._go = judge, go
 
-    def but(self, **changes: Any) -> Held:
-        return Held(self._judge.but(**changes), self._go)
+    def with_options(self, **changes: Any) -> Held:
+        return Held(self._judge.with_options(**changes), self._go)
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         result: SubmissionResult = await self._judge.judge(problem, submission)

@@ -445,7 +445,7 @@ async def test_run_reusing_results_reuses_their_time_limits(tmp_path: Path) -> N
     other.mkdir()
     write_limits(other, {key: msgspec.structs.replace(first[key], cpu_time=3.0)})
     judge: Any = Timed()
-    judge.but = lambda **changes: judge
+    judge.with_options = lambda **changes: judge
     options = RunOptions(reuse=(str(other),))
     setup = RunSetup(tmp_path / "run", EngineChoice(), options, Store(tmp_path / "store"), ignore)
     with ResultLog.open(setup.folder, Fingerprint(dump="d")) as journal:
@@ -459,7 +459,7 @@ async def test_fresh_run_measures_time_limits_again(tmp_path: Path, fresh: bool,
     await TimeLimits(Timed(), on_measured=first.__setitem__).with_limits(problem)
     write_limits(tmp_path, first)
     judge: Any = Timed()
-    judge.but = lambda **changes: judge
+    judge.with_options = lambda **changes: judge
     setup = RunSetup(tmp_path, EngineChoice(), RunOptions(fresh=fresh), Store(tmp_path / "store"), ignore)
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         assert (await create_time_limits(judge, setup, journal).with_limits(problem)).limits.cpu_time == 2.0
