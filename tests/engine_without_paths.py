@@ -34,7 +34,8 @@ class EngineWithoutPaths:
         if job.runtime != self._runtime:
             raise JobRejected(f"{job.runtime}-{job.version} runtime is unknown")
         files = tuple(JobFile(name=file.name, content=Blob.of(file.content.read())) for file in job.files)
-        return await self._engine.execute(msgspec.structs.replace(job, files=files, keep=(), plan=""))
+        request = msgspec.structs.replace(job, files=files, keep=(), plan="", accepted_toolchains={})
+        return await self._engine.execute(request)
 
     async def __aenter__(self) -> Self:
         return self
