@@ -65,8 +65,11 @@ def check_secrets(lines: list[str]) -> None:
 
 
 async def test_submission_on_this_machine_logs_each_step_in_order(
-    store: Store, story: pytest.LogCaptureFixture, submission: Submission
+    store: Store, story: pytest.LogCaptureFixture
 ) -> None:
+    """C++, as a Python program that compiles leaves nothing in the cache."""
+    code = f'#include <cstdio>\nint main() {{ int n; scanf("%d", &n); printf("%d", 2 * n); }} // {uuid4()}'
+    submission = Submission(key="row-7", problem_id="double", language="c++", code=f"{code} {CODE_MARK}")
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
         for known in (False, True):
             story.clear()
@@ -75,7 +78,7 @@ async def test_submission_on_this_machine_logs_each_step_in_order(
             lines = [line for line in story.messages if line.startswith("row-7")]
             check_order(
                 lines,
-                "row-7: queued: problem double in python",
+                "row-7: queued: problem double in c++",
                 *(
                     ["row-7, submission build: found in the cache"]
                     if known
@@ -84,7 +87,7 @@ async def test_submission_on_this_machine_logs_each_step_in_order(
                         "row-7, submission build: answered by this machine, slot 1",
                     ]
                 ),
-                "row-7, submission build: built, python3",
+                "row-7, submission build: built, g++",
                 "row-7, tests 01-small, 02-large: queued",
                 "row-7, tests 01-small, 02-large: sent to this machine, slot 1",
                 "row-7, tests 01-small, 02-large: answered by this machine, slot 1",
