@@ -26,7 +26,7 @@ from ioi_eval.sources import read_packages
 
 
 async def main(arguments: argparse.Namespace) -> int:
-    engine = EngineChoice.meant(arguments.engine, os.environ, per_endpoint=arguments.per_endpoint)
+    engine = EngineChoice.from_variables(arguments.engine, os.environ, per_endpoint=arguments.per_endpoint)
     print(f"Judged on: {engine.text}")
 
     # Load, score, report. Results are written one by one, so a run that was killed can be continued.

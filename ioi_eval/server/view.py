@@ -50,9 +50,14 @@ _Result = TypeVar("_Result")
 class PacedResult(Generic[_Result]):
     """Something that is made of a run's rows. It is made again for a newer state, but not too often."""
 
-    def __init__(self, make: Callable[[RunState], _Result], min_age_s: float) -> None:
-        """`make` runs in a thread."""
-        self._make, self._min_age_s = make, min_age_s
+    def __init__(
+        self,
+        make: Callable[[RunState], _Result],
+        min_age_s: float,
+        pause_factor: float = _PAUSE_FACTOR,
+    ) -> None:
+        """`make` runs in a thread. A new result is made after `pause_factor` times its CPU time."""
+        self._make, self._min_age_s, self._pause_factor = make, min_age_s, pause_factor
         self._lock, self._stale_at = asyncio.Lock(), 0.0
         self.latest: tuple[RunState, _Result] | None = None  # the last result, and its state
 
@@ -62,7 +67,7 @@ class PacedResult(Generic[_Result]):
             if self.latest is None or self._is_outdated(self.latest[0], current):
                 cpu_start = time.process_time()
                 self.latest = current, await asyncio.to_thread(self._make, current)
-                pause_s = _PAUSE_FACTOR * (time.process_time() - cpu_start)
+                pause_s = self._pause_factor * (time.process_time() - cpu_start)
                 self._stale_at = time.monotonic() + max(self._min_age_s, pause_s)
             return self.latest[1]
 

@@ -508,7 +508,7 @@ async def test_paced_result_is_made_again_only_for_newer_state(folder: Path) -> 
         made.append(state.rows)
         return state.rows
 
-    monitor, made, paced = RunMonitor(folder), list[int](), PacedResult(make, 0.0)
+    monitor, made, paced = RunMonitor(folder), list[int](), PacedResult(make, 0.0, pause_factor=0.0)
     first = monitor.poll()
     assert [await paced.get(first), await paced.get(first)] == [3, 3] and made == [3]
     write_run(folder, [row("d")])
