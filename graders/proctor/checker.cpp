@@ -27,8 +27,8 @@ void apply_icpc_flags(compare::TokenRules& rules, const std::vector<std::string>
       rules.space_sensitive = true;
     else if (i + 1 < arguments.size()) {
       const long double tolerance = std::strtold(arguments[++i].c_str(), nullptr);
-      if (flag != "float_relative_tolerance") rules.absolute = tolerance;
-      if (flag != "float_absolute_tolerance") rules.relative = tolerance;
+      if (flag != "float_relative_tolerance") rules.absolute_tolerance = tolerance;
+      if (flag != "float_absolute_tolerance") rules.relative_tolerance = tolerance;
     }
   }
 }
@@ -51,15 +51,15 @@ void Checker::begin_test() {
   if (program_) program_->clear_feedback();
 }
 
-checker_result::CheckerResult Checker::check(const Files& files, const std::vector<std::string>& arguments) {
+checker_result::CheckerResult Checker::check(const CheckerFiles& files, const std::vector<std::string>& arguments) {
   if (program_) return check_with_program(files, arguments);
   const bool is_equal = matches_answer(files, arguments);
   return {is_equal ? 1.0 : 0.0, is_equal ? checker_result::correct_message : checker_result::wrong_message};
 }
 
-bool Checker::matches_answer(const Files& files, const std::vector<std::string>& arguments) const {
-  compare::TokenRules rules = {
-      description_.case_sensitive, description_.space_sensitive, description_.absolute, description_.relative};
+bool Checker::matches_answer(const CheckerFiles& files, const std::vector<std::string>& arguments) const {
+  compare::TokenRules rules = {description_.case_sensitive, description_.space_sensitive,
+      description_.absolute_tolerance, description_.relative_tolerance};
   apply_icpc_flags(rules, arguments);
   return comparison_(files.output, files.answer, rules);
 }
@@ -67,49 +67,51 @@ bool Checker::matches_answer(const Files& files, const std::vector<std::string>&
 // Checkers often report a failure of their own for malformed outputs. If such a failure were the judge's, a program
 // could avoid being scored. So the output is wrong if the checker accepts the reference answer.
 checker_result::CheckerResult Checker::check_with_program(
-    const Files& files, const std::vector<std::string>& arguments) {
-  const checker_result::CheckerOutput output = run(files, arguments);
+    const CheckerFiles& files, const std::vector<std::string>& arguments) {
+  const checker_result::CheckerOutput output = run_program(files, arguments);
   try {
     return checker_result::read_result(description_.kind, output);
   } catch (sys::Failure& failure) {
-    if (!may_blame_output(failure, output)) throw;
+    if (!is_output_to_blame(failure, output)) throw;
     // With several passes, the result for the answer would depend on files that other passes left.
-    const bool in_passes = description_.max_passes > 1 && description_.kind == "icpc";
-    failure.is_provoked = in_passes || !accepts_answer(files, arguments);
+    const bool has_several_passes = description_.max_passes > 1 && description_.kind == "icpc";
+    failure.is_provoked = has_several_passes || !accepts_answer(files, arguments);
     if (failure.is_provoked) throw;
-    const checker_result::CheckerOutput second_output = run(files, arguments, true);
+    const checker_result::CheckerOutput second_output = run_program(files, arguments, true);
     try {
       return checker_result::read_result(description_.kind, second_output);  // the machine was busy
     } catch (const sys::Failure& second_failure) {
-      if (!may_blame_output(second_failure, second_output)) throw;
+      if (!is_output_to_blame(second_failure, second_output)) throw;
       const char* const accepted_case =
           description_.failure_means_wrong ? "judges others" : "accepts the reference answer";
-      return {0, std::string(checker_result::wrong_message) + ": " + second_failure.text + ", but it " + accepted_case};
+      return {
+          0, std::string(checker_result::wrong_message) + ": " + second_failure.message + ", but it " + accepted_case};
     }
   }
 }
 
-bool Checker::may_blame_output(const sys::Failure& failure, const checker_result::CheckerOutput& output) const {
-  const bool may_be = !failure.is_own_fault && !output.ending.is_stalled && checker_result::may_be_provoked(output);
-  return may_be && program_->sandbox().layers.is_on("blame");
+bool Checker::is_output_to_blame(const sys::Failure& failure, const checker_result::CheckerOutput& output) const {
+  const bool can_be_caused =
+      !failure.is_own_fault && !output.ending.is_stalled && checker_result::may_be_caused_by_submission(output);
+  return can_be_caused && program_->sandbox().layers.is_enabled("blame");
 }
 
-bool Checker::accepts_answer(const Files& files, const std::vector<std::string>& arguments) {
+bool Checker::accepts_answer(const CheckerFiles& files, const std::vector<std::string>& arguments) {
   const std::pair<int, int> test = {files.input, files.answer};
-  const auto cached = accepts_answer_.find(test);
-  if (cached != accepts_answer_.end()) return cached->second;
+  const auto cached = acceptance_by_files_.find(test);
+  if (cached != acceptance_by_files_.end()) return cached->second;
   bool is_accepted = false;
   try {
-    const checker_result::CheckerOutput output = run({files.input, files.answer, files.answer}, arguments);
+    const checker_result::CheckerOutput output = run_program({files.input, files.answer, files.answer}, arguments);
     is_accepted = checker_result::read_result(description_.kind, output).score > 0 || description_.failure_means_wrong;
   } catch (const sys::Failure&) {
     is_accepted = false;  // it fails on everything
   }
-  return accepts_answer_[test] = is_accepted;
+  return acceptance_by_files_[test] = is_accepted;
 }
 
-checker_result::CheckerOutput Checker::run(
-    const Files& files, const std::vector<std::string>& test_arguments, bool has_extra_cpu_time) {
+checker_result::CheckerOutput Checker::run_program(
+    const CheckerFiles& files, const std::vector<std::string>& test_arguments, bool has_extra_cpu_time) {
   const sys::Fd standard_output = ::files::make_memory_file("said"), standard_error = ::files::make_memory_file("told");
   program_->link_test_files(files.input, files.answer, files.output);
   const std::vector<std::string>& arguments = description_.arguments;
@@ -127,7 +129,7 @@ checker_result::CheckerOutput Checker::run(
   checker_result::CheckerOutput output;
   output.program_name = program_->name();
   output.full_score = description_.full_score;
-  output.ending = process::apply_limits(program.limits, process::run(program_->sandbox(), program));
+  output.ending = process::apply_limits(program.limits, process::run_program(program_->sandbox(), program));
   output.standard_output = ::files::read_up_to(standard_output.get(), checker_result::max_output_bytes);
   output.standard_error = ::files::read_up_to(standard_error.get(), checker_result::max_output_bytes);
   const bool has_passes = description_.max_passes > 1;

@@ -21,7 +21,7 @@ constexpr double score_tolerance = 1e-9;  // Rounding error of points that were 
 constexpr const char* partial_message = "Output is partially correct";
 
 // Replaces the standard message names of CMS by their texts.
-std::string translate(const std::string& message) {
+std::string translate_message(const std::string& message) {
   if (message == "translate:success") return correct_message;
   if (message == "translate:partial") return partial_message;
   if (message == "translate:wrong") return wrong_message;
@@ -34,7 +34,7 @@ std::string trim(const std::string& raw) {
   return start == std::string::npos ? "" : raw.substr(start, raw.find_last_not_of(blanks) - start + 1);
 }
 
-std::string first_line(const std::string& raw) { return trim(text::first_line(raw)); }
+std::string find_trimmed_first_line(const std::string& raw) { return trim(text::find_first_line(raw)); }
 
 bool is_decimal(const std::string& word) {
   size_t position = 0;
@@ -82,25 +82,27 @@ void fail_if_killed(const CheckerOutput& output) {
     case process::KillReason::kill_switch: sys::fail(output.program_name + " was stopped", true);
     case process::KillReason::none: break;
   }
-  const bool outside = ending.signal == SIGKILL || ending.signal == SIGTERM;
-  if (ending.signal) sys::fail(output.program_name + " was killed by signal " + std::to_string(ending.signal), outside);
+  const bool is_killed_from_outside = ending.signal == SIGKILL || ending.signal == SIGTERM;
+  if (ending.signal)
+    sys::fail(output.program_name + " was killed by signal " + std::to_string(ending.signal), is_killed_from_outside);
 }
 
-[[noreturn]] void fail_of_exit_code(const CheckerOutput& output) {
+[[noreturn]] void fail_with_exit_code(const CheckerOutput& output) {
   sys::fail(output.program_name + " exited with code " + std::to_string(output.ending.exit_code) + ": " +
-      trim(text::error_line(output.standard_error)));
+      trim(text::find_error_line(output.standard_error)));
 }
 
 CheckerResult read_cms_result(const CheckerOutput& output) {
-  if (output.ending.exit_code != 0) fail_of_exit_code(output);
-  return {read_score(output, text::first_line(output.standard_output)), translate(first_line(output.standard_error))};
+  if (output.ending.exit_code != 0) fail_with_exit_code(output);
+  return {read_score(output, text::find_first_line(output.standard_output)),
+      translate_message(find_trimmed_first_line(output.standard_error))};
 }
 
 // Reads the number after `points`, with which testlib's message begins, or `partial A/B` on any line.
 CheckerResult read_points_result(const CheckerOutput& output, const std::string& message) {
   const std::string& lines = output.standard_error;
   for (size_t position = 0; position < lines.size();
-      position = lines.find('\n', position), position += position < lines.size()) {
+       position = lines.find('\n', position), position += position < lines.size()) {
     long points = 0, max_points = 0;
     const bool is_partial_line = std::sscanf(lines.c_str() + position, "partial %ld/%ld", &points, &max_points) == 2;
     if (is_partial_line && points >= 0 && points <= max_points && max_points > 0)
@@ -113,7 +115,7 @@ CheckerResult read_points_result(const CheckerOutput& output, const std::string&
 
 // Reads testlib's `_pc(N)`: N of 200 points. It is recognized by its message and an exit code of N, or of 50 + N in
 // builds with another base. The exit code alone could mean something else.
-bool read_partial(const CheckerOutput& output, const std::string& message, double& score) {
+bool read_testlib_percent(const CheckerOutput& output, const std::string& message, double& score) {
   constexpr const char* prefix = "partially correct (";
   constexpr int max_percent = 200, other_exit_base = 50;
   if (message.compare(0, std::strlen(prefix), prefix) != 0) return false;
@@ -126,33 +128,35 @@ bool read_partial(const CheckerOutput& output, const std::string& message, doubl
 }
 
 CheckerResult read_testlib_result(const CheckerOutput& output) {
-  const std::string message = first_line(output.standard_error);
+  const std::string message = find_trimmed_first_line(output.standard_error);
   double score = 0;
-  if (read_partial(output, message, score)) return {score, message, true};
+  if (read_testlib_percent(output, message, score)) return {score, message, true};
   switch (output.ending.exit_code) {
     case 0: return {1, message};
     case 1:
-      if (message == text::traceback) fail_of_exit_code(output);  // Python also exits with 1 after an exception
+      // Python also exits with 1 after an exception
+      if (message == text::traceback_heading) fail_with_exit_code(output);
       return {0, message};
     case 2:
     case 4:
     case 8: return {0, message};
     case 7: return read_points_result(output, message);
     case testlib_fail_code: sys::fail(output.program_name + " reports a failure of its own: " + message);
-    default: fail_of_exit_code(output);
+    default: fail_with_exit_code(output);
   }
 }
 
 CheckerResult read_exit_code_result(const CheckerOutput& output) {
-  if (output.ending.exit_code > 1 || first_line(output.standard_error) == text::traceback) fail_of_exit_code(output);
-  const bool passed = output.ending.exit_code == 0;
-  return {passed ? 1.0 : 0.0, passed ? correct_message : wrong_message};
+  if (output.ending.exit_code > 1 || find_trimmed_first_line(output.standard_error) == text::traceback_heading)
+    fail_with_exit_code(output);
+  const bool is_accepted = output.ending.exit_code == 0;
+  return {is_accepted ? 1.0 : 0.0, is_accepted ? correct_message : wrong_message};
 }
 
 CheckerResult read_icpc_result(const CheckerOutput& output) {
-  const std::string message = first_line(output.judge_message);
+  const std::string message = find_trimmed_first_line(output.judge_message);
   if (output.ending.exit_code == 43) return {0, message.empty() ? wrong_message : message};
-  if (output.ending.exit_code != 42) fail_of_exit_code(output);
+  if (output.ending.exit_code != 42) fail_with_exit_code(output);
   if (output.score_file && output.multiplier_file)
     sys::fail(output.program_name + " wrote score.txt and score_multiplier.txt");
   const double value = output.score_file ? read_score(output, *output.score_file, output.full_score)
@@ -163,40 +167,40 @@ CheckerResult read_icpc_result(const CheckerOutput& output) {
 }
 
 CheckerResult read_codeforces_result(const CheckerOutput& output) {
-  if (output.ending.exit_code != 0) fail_of_exit_code(output);
-  const std::string answer = first_line(output.standard_output);
-  const bool passed = answer == "1" || answer == "100";
-  if (!passed && !is_decimal(answer))
+  if (output.ending.exit_code != 0) fail_with_exit_code(output);
+  const std::string answer = find_trimmed_first_line(output.standard_output);
+  const bool is_accepted = answer == "1" || answer == "100";
+  if (!is_accepted && !is_decimal(answer))
     sys::fail(output.program_name + " printed no verdict but \"" + text::make_printable(answer, 80) + "\"");
-  return {passed ? 1.0 : 0.0, passed ? correct_message : wrong_message};
+  return {is_accepted ? 1.0 : 0.0, is_accepted ? correct_message : wrong_message};
 }
 
-struct Kind {
+struct CheckerKind {
   const char* name;
-  CheckerResult (*read)(const CheckerOutput&);
+  CheckerResult (*read_result)(const CheckerOutput&);
 };
-constexpr Kind all_kinds[] = {{"cms", read_cms_result}, {"testlib", read_testlib_result}, {"exit-code", read_exit_code_result},
-    {"icpc", read_icpc_result}, {"codeforces", read_codeforces_result}};
+constexpr CheckerKind all_kinds[] = {{"cms", read_cms_result}, {"testlib", read_testlib_result},
+    {"exit-code", read_exit_code_result}, {"icpc", read_icpc_result}, {"codeforces", read_codeforces_result}};
 
 }  // namespace
 
 bool is_known_kind(const std::string& kind) {
-  for (const Kind& rules : all_kinds)
-    if (kind == rules.name) return true;
+  for (const CheckerKind& checker_kind : all_kinds)
+    if (kind == checker_kind.name) return true;
   return false;
 }
 
-bool may_be_provoked(const CheckerOutput& output) {
+bool may_be_caused_by_submission(const CheckerOutput& output) {
   const process::Ending& ending = output.ending;
-  const bool stopped = ending.kill_reason == process::KillReason::kill_switch ||
+  const bool is_stopped_from_outside = ending.kill_reason == process::KillReason::kill_switch ||
       (ending.kill_reason == process::KillReason::none && ending.signal == SIGKILL);
-  return ending.failure.empty() && !stopped;
+  return ending.failure.empty() && !is_stopped_from_outside;
 }
 
 CheckerResult read_result(const std::string& kind, const CheckerOutput& output) {
   fail_if_killed(output);
-  for (const Kind& rules : all_kinds)
-    if (kind == rules.name) return rules.read(output);
+  for (const CheckerKind& checker_kind : all_kinds)
+    if (kind == checker_kind.name) return checker_kind.read_result(output);
   sys::fail("unknown kind of checker: " + kind);
 }
 

@@ -8,6 +8,7 @@
 
 namespace checker_result {
 
+// What a checker, manager or interactor decided.
 struct CheckerResult {
   double score = 0;
   std::string feedback;
@@ -33,7 +34,7 @@ CheckerResult read_result(const std::string& kind, const CheckerOutput& output);
 
 // Returns whether a failure of such a program may have been caused by the output that it judged. A failure of the
 // sandbox or of the machine is not.
-bool may_be_provoked(const CheckerOutput& output);
+bool may_be_caused_by_submission(const CheckerOutput& output);
 
 // Returns whether `kind` is a known kind of checker.
 bool is_known_kind(const std::string& kind);

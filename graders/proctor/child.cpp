@@ -21,9 +21,9 @@
 namespace process {
 namespace {
 
-constexpr const char* folder_mount = "/box";
+constexpr const char* program_folder_mount = "/box";
 
-void set_limit(int resource, int64_t value) {
+void set_resource_limit(int resource, int64_t value) {
   rlimit current;
   if (value == unlimited || getrlimit(static_cast<__rlimit_resource_t>(resource), &current) != 0) return;
   const auto allowed = std::min<rlim_t>(static_cast<rlim_t>(value), current.rlim_max);
@@ -31,6 +31,7 @@ void set_limit(int resource, int64_t value) {
   setrlimit(static_cast<__rlimit_resource_t>(resource), &new_limit);
 }
 
+// Raises the stack limit to its hard limit.
 void unlimit_stack() {
   rlimit stack;
   if (getrlimit(RLIMIT_STACK, &stack) != 0) return;
@@ -54,71 +55,72 @@ int64_t count_system_tasks(const sandbox::Sandbox& sandbox) {
 
 // Returns a limit far above what any submission may have. The exact limit is the supervisor's. The value does not
 // depend on the machine's other tasks, so that it tells the submission nothing about them.
-int64_t submission_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
+int64_t choose_submission_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
   if (!program.may_use_threads && program.max_processes <= 1) return unlimited;
   if (sandbox.counts_own_tasks) return program.limits.threads == unlimited ? 4096 : program.limits.threads + 4096;
-  const int64_t numbers = read_number_in_proc(sandbox, "sys/kernel/pid_max", "%lld");
-  return numbers == unlimited ? unlimited : numbers / 4;
+  const int64_t max_pid = read_number_in_proc(sandbox, "sys/kernel/pid_max", "%lld");
+  return max_pid == unlimited ? unlimited : max_pid / 4;
 }
 
 // Returns the value for RLIMIT_NPROC. In a user namespace of its own, only the program's tasks count. Elsewhere all
 // tasks of the same user count, so the supervisor has the exact limit, and this one is far above it. It leaves enough
 // pids for other processes if the program starts many between two looks.
-int64_t task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
-  if (program.profile == seccomp::Profile::submission) return submission_task_limit(sandbox, program);
-  const int64_t others_may_start = program.starts_sandboxes ? 16384 : 4096;
+int64_t choose_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
+  if (program.profile == seccomp::Profile::submission) return choose_submission_task_limit(sandbox, program);
+  const int64_t reserved_tasks = program.starts_sandboxes ? 16384 : 4096;
   const int64_t limit = program.limits.processes;
   if (limit == unlimited || sandbox.counts_own_tasks) return limit;
-  const int64_t tasks = count_system_tasks(sandbox);
-  return tasks == unlimited ? unlimited : tasks + limit + others_may_start;
+  const int64_t system_tasks = count_system_tasks(sandbox);
+  return system_tasks == unlimited ? unlimited : system_tasks + limit + reserved_tasks;
 }
 
-void set_limits(const sandbox::Sandbox& sandbox, const Program& program, int64_t max_tasks) {
-  const sandbox::Layers& layers = sandbox.layers;
+void set_resource_limits(const sandbox::Sandbox& sandbox, const Program& program, int64_t max_tasks) {
+  const sandbox::SandboxLayers& layers = sandbox.layers;
   const Limits& limits = program.limits;
   unlimit_stack();
   // Not 0: if the system pipes core dumps to a program, only 1 prevents that.
-  if (layers.is_on("rlimit-core")) set_limit(RLIMIT_CORE, 1);
-  if (layers.is_on("rlimit-memlock")) set_limit(RLIMIT_MEMLOCK, 0);
-  if (layers.is_on("rlimit-msgqueue")) set_limit(RLIMIT_MSGQUEUE, 0);
+  if (layers.is_enabled("rlimit-core")) set_resource_limit(RLIMIT_CORE, 1);
+  if (layers.is_enabled("rlimit-memlock")) set_resource_limit(RLIMIT_MEMLOCK, 0);
+  if (layers.is_enabled("rlimit-msgqueue")) set_resource_limit(RLIMIT_MSGQUEUE, 0);
   // Pending signals are counted per user. A limit that can be reached would tell how many signals of other processes
   // are pending. 0 is always reached.
-  if (program.profile == seccomp::Profile::submission && layers.is_on("rlimit-sigpending"))
-    set_limit(RLIMIT_SIGPENDING, 0);
-  if (layers.is_on("rlimit-nofile")) set_limit(RLIMIT_NOFILE, limits.open_files);
-  if (layers.is_on("rlimit-fsize")) set_limit(RLIMIT_FSIZE, limits.file_size_bytes);
+  if (program.profile == seccomp::Profile::submission && layers.is_enabled("rlimit-sigpending"))
+    set_resource_limit(RLIMIT_SIGPENDING, 0);
+  if (layers.is_enabled("rlimit-nofile")) set_resource_limit(RLIMIT_NOFILE, limits.open_files);
+  if (layers.is_enabled("rlimit-fsize")) set_resource_limit(RLIMIT_FSIZE, limits.file_size_bytes);
 #ifndef __SANITIZE_ADDRESS__  // its shadow memory takes terabytes of addresses
-  if (layers.is_on("rlimit-as")) set_limit(RLIMIT_AS, limits.address_space_bytes);
+  if (layers.is_enabled("rlimit-as")) set_resource_limit(RLIMIT_AS, limits.address_space_bytes);
 #endif
   // A fallback if the supervisor gets no CPU time: two seconds after it would have killed the program.
-  if (limits.cpu_us != unlimited && layers.is_on("rlimit-cpu"))
-    set_limit(RLIMIT_CPU, cpu_limit_us(limits, true) / 1000000 + 2);
-  if (layers.is_on("rlimit-nproc")) set_limit(RLIMIT_NPROC, max_tasks);
+  if (limits.cpu_us != unlimited && layers.is_enabled("rlimit-cpu"))
+    set_resource_limit(RLIMIT_CPU, find_cpu_limit_us(limits, true) / 1000000 + 2);
+  if (layers.is_enabled("rlimit-nproc")) set_resource_limit(RLIMIT_NPROC, max_tasks);
 }
 
+// Makes the program's input, output and error its descriptors 0, 1 and 2.
 void place_standard_descriptors(const Program& program) {
-  const int targets[] = {program.input, program.output, program.error};
-  // Copied to free numbers first, so that no copy overwrites another descriptor.
-  int copies[3];
+  const int source_fds[] = {program.input, program.output, program.error};
+  // The descriptors are copied to free numbers first, so that no copy overwrites another descriptor.
+  int free_fds[3];
   for (int i = 0; i < 3; ++i) {
-    copies[i] = targets[i] >= 0 ? fcntl(targets[i], F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (copies[i] < 0) sys::fail_errno("cannot place standard descriptor " + std::to_string(i));
+    free_fds[i] = source_fds[i] >= 0 ? fcntl(source_fds[i], F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (free_fds[i] < 0) sys::fail_errno("cannot place standard descriptor " + std::to_string(i));
   }
   for (int i = 0; i < 3; ++i)
-    if (dup2(copies[i], i) < 0) sys::fail_errno("cannot place standard descriptor " + std::to_string(i));
+    if (dup2(free_fds[i], i) < 0) sys::fail_errno("cannot place standard descriptor " + std::to_string(i));
 }
 
-void mount_at(const std::string& source, const std::string& target, const char* type, unsigned long flags,
+void mount_or_fail(const std::string& source, const std::string& target, const char* type, unsigned long flags,
     const std::string& data) {
   if (mount(source.c_str(), target.c_str(), type, flags, data.empty() ? nullptr : data.c_str()) != 0)
     sys::fail_errno("cannot mount on " + target);
 }
 
-constexpr const char* job_mount = "/job";  // unmounted before a program starts
+constexpr const char* job_folder_mount = "/job";  // the job's folder, which is unmounted before a program starts
 
-void bind_file(const std::string& source, const std::string& target, bool writable) {
-  mount_at(source, target, nullptr, MS_BIND | MS_REC, "");
-  if (!writable) mount_at("", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, "");
+void bind_path(const std::string& source, const std::string& target, bool is_writable) {
+  mount_or_fail(source, target, nullptr, MS_BIND | MS_REC, "");
+  if (!is_writable) mount_or_fail("", target, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, "");
 }
 
 // Mounts a /proc that contains only the program's open descriptors, or only an empty file with the number of its
@@ -126,56 +128,56 @@ void bind_file(const std::string& source, const std::string& target, bool writab
 void mount_reduced_proc(const Program& program) {
   constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
   const std::string descriptors = "/proc/self/fd";
-  mount_at("proc", "/proc", "tmpfs", flags, "mode=0755,size=4k,nr_inodes=8");
+  mount_or_fail("proc", "/proc", "tmpfs", flags, "mode=0755,size=4k,nr_inodes=8");
   for (const char* folder : {"/proc/self", descriptors.c_str()})
     if (mkdir(folder, 0755) != 0) sys::fail_errno(std::string("cannot make ") + folder);
   if (program.sees_own_descriptors)
-    mount_at(job_mount, descriptors, nullptr, MS_MOVE, "");
+    mount_or_fail(job_folder_mount, descriptors, nullptr, MS_MOVE, "");
   else if (mknod((descriptors + "/" + std::to_string(program.executable)).c_str(), S_IFREG, 0) != 0)
     sys::fail_errno("cannot make a name for the program");
-  mount_at("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, "");
+  mount_or_fail("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, "");
 }
 
 // Mounts an own /tmp. Readable paths below /tmp are also shown in it.
 void mount_tmp(const sandbox::Sandbox& sandbox, const std::string& size) {
   std::vector<mounts::HostPath> covered_paths;
   for (const std::string& path : sandbox.paths_below_tmp) covered_paths.push_back(mounts::open_host_path(path));
-  mount_at("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + size);
+  mount_or_fail("tmp", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,nr_inodes=100k,size=" + size);
   for (const mounts::HostPath& path : covered_paths) mounts::bind_host_path("", path, true);
 }
 
 // Sets up the mounts of the program's own namespace: it sees its folder as /box, and the job's folder not at all.
-void arrange_mounts(const sandbox::Sandbox& sandbox, const Program& program) {
+void set_up_mounts(const sandbox::Sandbox& sandbox, const Program& program) {
   if (!program.folder.empty()) {
     const std::string folder = sandbox.job_folder + "/" + program.folder;
-    bind_file(folder, folder_mount, program.is_folder_writable);
+    bind_path(folder, program_folder_mount, program.is_folder_writable);
     for (const std::string& name : program.writable_paths)
-      bind_file(folder + "/" + name, std::string(folder_mount) + "/" + name, true);
+      bind_path(folder + "/" + name, std::string(program_folder_mount) + "/" + name, true);
   }
   if (!program.tmp_size.empty()) mount_tmp(sandbox, program.tmp_size);
   // The job's folder was mounted only for the steps above.
-  if (umount2(job_mount, MNT_DETACH) != 0) sys::fail_errno("cannot hide the job's folder");
+  if (umount2(job_folder_mount, MNT_DETACH) != 0) sys::fail_errno("cannot hide the job's folder");
   if (program.sees_proc) return;
-  if (program.sees_own_descriptors) mount_at("/proc/self/fd", job_mount, nullptr, MS_BIND, "");
-  umount2("/proc", MNT_DETACH);  // the supervisor's
-  umount2("/proc", MNT_DETACH);  // the sandbox's
+  if (program.sees_own_descriptors) mount_or_fail("/proc/self/fd", job_folder_mount, nullptr, MS_BIND, "");
+  umount2("/proc", MNT_DETACH);  // unmounts the /proc of the supervisor
+  umount2("/proc", MNT_DETACH);  // unmounts the /proc of the sandbox
   if (program.sees_own_descriptors || (sandbox.exec_needs_fd_path && program.executable >= 0))
     mount_reduced_proc(program);
 }
 
-std::string working_folder(const sandbox::Sandbox& sandbox, const Program& program) {
-  if (sandbox.has_pid_namespace) return program.folder.empty() ? "/" : folder_mount;
+std::string find_working_folder(const sandbox::Sandbox& sandbox, const Program& program) {
+  if (sandbox.has_pid_namespace) return program.folder.empty() ? "/" : program_folder_mount;
   return program.folder.empty() ? "" : sandbox.job_folder + "/" + program.folder;
 }
 
-// Called when the program's folder is the working folder.
-void grant_folder(landlock::Rules& rules, const Program& program) {
+// Permits access to the program's folder, which must be the working folder.
+void permit_folder(landlock::Ruleset& ruleset, const Program& program) {
   if (program.folder.empty()) return;
-  rules.permit_path(".", program.is_folder_writable ? landlock::Access::work : landlock::Access::run);
+  ruleset.permit_path(".", program.is_folder_writable ? landlock::Access::modify : landlock::Access::run);
   for (const std::string& name : program.writable_paths) {
     struct stat status;
     const bool is_folder = stat(name.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-    rules.permit_path(name.c_str(), is_folder ? landlock::Access::work : landlock::Access::write);
+    ruleset.permit_path(name.c_str(), is_folder ? landlock::Access::modify : landlock::Access::write);
   }
 }
 
@@ -185,24 +187,24 @@ constexpr const char* proc_files_of_runtimes[] = {"fd", "maps", "stat", "status"
 // Restricts the files that the program may access.
 void enforce_landlock(const sandbox::Sandbox& sandbox, const Program& program) {
   if (sandbox.landlock_abi == 0 || (program.starts_sandboxes && sandbox.has_mount_namespace)) return;
-  landlock::Rules rules;
-  for (const sandbox::Grant& grant : sandbox.system_grants) rules.permit(grant.fd.get(), grant.access);
-  grant_folder(rules, program);
-  if (sandbox.has_pid_namespace && !program.tmp_size.empty()) rules.permit_path("/tmp", landlock::Access::work);
-  if (program.executable >= 0) rules.permit(program.executable, landlock::Access::run);
-  for (const int fd : program.inherited_fds) rules.permit(fd, landlock::Access::run);
+  landlock::Ruleset ruleset;
+  for (const sandbox::AccessGrant& grant : sandbox.system_grants) ruleset.permit(grant.fd.get(), grant.access);
+  permit_folder(ruleset, program);
+  if (sandbox.has_pid_namespace && !program.tmp_size.empty()) ruleset.permit_path("/tmp", landlock::Access::modify);
+  if (program.executable >= 0) ruleset.permit(program.executable, landlock::Access::run);
+  for (const int fd : program.inherited_fds) ruleset.permit(fd, landlock::Access::run);
   if (program.sees_proc || program.sees_own_descriptors)
-    rules.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
+    ruleset.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
   if (program.sees_proc) {
     if (program.profile == seccomp::Profile::submission)
       for (const char* name : proc_files_of_runtimes)
-        rules.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);
+        ruleset.permit_path((std::string("/proc/self/") + name).c_str(), landlock::Access::read);
     else
-      rules.permit_path(
+      ruleset.permit_path(
           program.starts_sandboxes || (program.sees_sandbox_proc && sandbox.has_pid_namespace) ? "/proc" : "/proc/self",
           landlock::Access::read);
   }
-  const std::string error = rules.enforce();
+  const std::string error = ruleset.enforce();
   if (!error.empty()) sys::fail(error);
 }
 
@@ -214,7 +216,7 @@ void drop_capabilities() {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) sys::fail_errno("cannot set no_new_privs");
 }
 
-// An entry point has set up its signals already.
+// Resets all signals to their defaults, except for an entry point, which has set up its signals already.
 void reset_signals(const Program& program) {
   for (int number = 1; number < NSIG && !program.entry_point; ++number) signal(number, SIG_DFL);
   if (program.limits.truncates_output) signal(SIGXFSZ, SIG_IGN);
@@ -223,7 +225,8 @@ void reset_signals(const Program& program) {
   sigprocmask(SIG_SETMASK, &no_signals, nullptr);
 }
 
-// If a submission's file is not a valid program, this is a runtime error and not a failure of the judge.
+// Exits with a message if a submission's file is not a valid program. That is a runtime error of the submission and not
+// a failure of the judge.
 void exit_if_program_is_invalid(const Program& program) {
   const int error = errno;
   if (program.profile == seccomp::Profile::submission && program.executable >= 0 &&
@@ -241,11 +244,12 @@ std::vector<char*> to_c_strings(const std::vector<std::string>& strings) {
   return pointers;
 }
 
+// Executes the program. Returns only by an exception, if the program cannot be started.
 void exec_program(const sandbox::Sandbox& sandbox, const Program& program) {
   std::vector<std::string> arguments = program.argv;
   if (program.argument_fd >= 0) arguments.push_back(std::to_string(program.argument_fd));
   const std::vector<char*> argv = to_c_strings(arguments), environment = to_c_strings(program.env);
-  char* const* env = sandbox.layers.is_on("environment") ? environment.data() : environ;
+  char* const* env = sandbox.layers.is_enabled("environment") ? environment.data() : environ;
   // ETXTBSY: the program's writer may still be closing the file. EAGAIN: processes of the same user may just be ending.
   for (int attempts = 2000; attempts > 0; --attempts) {
     if (program.executable >= 0)
@@ -260,29 +264,30 @@ void exec_program(const sandbox::Sandbox& sandbox, const Program& program) {
   sys::fail_errno("cannot start " + program.argv[0]);
 }
 
-void confine(const sandbox::Sandbox& sandbox, const Program& program) {
+// Applies all layers of the sandbox except seccomp to the calling process.
+void confine_process(const sandbox::Sandbox& sandbox, const Program& program) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (sandbox.layers.is_on("session")) setsid();
-  if (sandbox.has_pid_namespace && sandbox.shared_folder.empty()) arrange_mounts(sandbox, program);
-  const std::string folder = working_folder(sandbox, program);
+  if (sandbox.layers.is_enabled("session")) setsid();
+  if (sandbox.has_pid_namespace && sandbox.shared_folder.empty()) set_up_mounts(sandbox, program);
+  const std::string folder = find_working_folder(sandbox, program);
   if (!folder.empty() && chdir(folder.c_str()) != 0) sys::fail_errno("cannot enter " + folder);
   place_standard_descriptors(program);
   for (const int fd : program.inherited_fds) fcntl(fd, F_SETFD, 0);
-  if (sandbox.layers.is_on("privileges")) drop_capabilities();
-  const int64_t tasks = task_limit(sandbox, program);
-  enforce_landlock(sandbox, program);  // before set_limits, because it may need descriptors above that limit
-  set_limits(sandbox, program, tasks);
+  if (sandbox.layers.is_enabled("privileges")) drop_capabilities();
+  const int64_t max_tasks = choose_task_limit(sandbox, program);
+  enforce_landlock(sandbox, program);  // before set_resource_limits, because it may need descriptors above that limit
+  set_resource_limits(sandbox, program, max_tasks);
 }
 
 // Restores what an exec would reset: the supervisor may inspect the process, and the kernel forgets the list of robust
 // futexes, which it would otherwise walk through when the process ends.
 void restore_state_of_exec() {
-  constexpr size_t length_of_head = 3 * sizeof(void*);
-  if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, length_of_head) != 0)
+  constexpr size_t robust_list_head_bytes = 3 * sizeof(void*);
+  if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, robust_list_head_bytes) != 0)
     sys::fail_errno("cannot restore the state of an exec");
 }
 
-// Closes what an exec would close.
+// Calls the program's entry point, after closing the descriptor that an exec would close.
 void run_entry_point(const Program& program, int start_pipe) {
   close(start_pipe);
   program.entry_point(program);
@@ -315,14 +320,14 @@ void install_seccomp(const sandbox::Sandbox& sandbox, const Program& program, in
   close(listener_socket);
   const bool has_no_namespaces = program.profile == seccomp::Profile::stage && !sandbox.has_user_namespace;
   const std::string error = seccomp::install_filter(
-      has_no_namespaces ? seccomp::Profile::flat_stage : program.profile, seccomp_permissions(program), getpid());
+      has_no_namespaces ? seccomp::Profile::flat_stage : program.profile, make_seccomp_permissions(program), getpid());
   if (!error.empty()) sys::fail(error);
 }
 
 // Closes all descriptors except the program's own. `start_pipe` and the program file are closed by the exec.
 void close_unneeded_descriptors(
     const sandbox::Sandbox& sandbox, const Program& program, int start_pipe, int listener_socket) {
-  if (!sandbox.layers.is_on("descriptors")) {
+  if (!sandbox.layers.is_enabled("descriptors")) {
     for (int fd = 3; fd < 4096; ++fd)
       if (fd != start_pipe && fd != listener_socket) fcntl(fd, F_SETFD, 0);
     return;
@@ -341,10 +346,10 @@ void close_all_except(std::vector<int> kept_fds) {
   unsigned first = 3;
   for (const int fd : kept_fds) {
     if (fd < 3) continue;
-    if (static_cast<unsigned>(fd) > first) files::close_between(first, static_cast<unsigned>(fd) - 1);
+    if (static_cast<unsigned>(fd) > first) files::close_fd_range(first, static_cast<unsigned>(fd) - 1);
     first = std::max(first, static_cast<unsigned>(fd) + 1);
   }
-  files::close_between(first, ~0U);
+  files::close_fd_range(first, ~0U);
 }
 
 pid_t find_own_pid(int proc_fd) {
@@ -359,17 +364,17 @@ bool needs_thread_permission(const sandbox::Sandbox& sandbox, const Program& pro
       program.limits.threads != unlimited && sandbox.has_seccomp && can_ask;
 }
 
-void arrange_shared_mounts(const sandbox::Sandbox& sandbox) {
+void set_up_shared_mounts(const sandbox::Sandbox& sandbox) {
   Program program;
   program.folder = sandbox.shared_folder;
-  arrange_mounts(sandbox, program);
+  set_up_mounts(sandbox, program);
 }
 
 void confine_and_exec(
     const sandbox::Sandbox& sandbox, const Program& program, int proc_fd, int start_pipe, int listener_socket) {
   StartMessage message = {find_own_pid(proc_fd), 0};
   try {
-    confine(sandbox, program);
+    confine_process(sandbox, program);
     close_unneeded_descriptors(sandbox, program, start_pipe, listener_socket);
     reset_signals(program);
     if (program.entry_point) restore_state_of_exec();
@@ -380,9 +385,9 @@ void confine_and_exec(
     program.entry_point ? run_entry_point(program, start_pipe) : exec_program(sandbox, program);
   } catch (const sys::Failure& failure) {
     // After a StartMessage, all further bytes are an error message. Before one, an empty StartMessage is sent first.
-    const std::string text = message.started_us ? failure.text : std::string(sizeof message, '\0') + failure.text;
-    const ssize_t ignored = write(start_pipe, text.data(), text.size());
-    static_cast<void>(ignored);
+    const std::string text = message.started_us ? failure.message : std::string(sizeof message, '\0') + failure.message;
+    const ssize_t written_bytes = write(start_pipe, text.data(), text.size());
+    static_cast<void>(written_bytes);
   }
   _exit(127);
 }

@@ -7,7 +7,7 @@ namespace process {
 
 // Sets up the mounts of a fork server, which all its forked processes share: the submission's folder is visible, the
 // job's folder and /proc are not.
-void arrange_shared_mounts(const sandbox::Sandbox& sandbox);
+void set_up_shared_mounts(const sandbox::Sandbox& sandbox);
 
 // Returns whether a program must get permission for each new thread. Without that, many threads started between two
 // looks could use up the per-user limit, which counts all of a user's tasks outside of a user namespace. And on a busy
@@ -20,10 +20,10 @@ bool needs_thread_permission(const sandbox::Sandbox& sandbox, const Program& pro
 [[noreturn]] void confine_and_exec(
     const sandbox::Sandbox& sandbox, const Program& program, int proc_fd, int start_pipe, int listener_socket);
 
-// What the child reports to its supervisor right before the program starts.
+// Message that the child sends to its supervisor right before the program starts.
 struct StartMessage {
-  pid_t pid_in_proc;   // in the supervisor's /proc
-  int64_t started_us;  // by sys::now_us
+  pid_t pid_in_proc;   // the child's pid in the supervisor's /proc
+  int64_t started_us;  // time of the start, by sys::now_us
 };
 
 // Waits in the supervisor until the program runs, and returns the child's message. Fails with the step that failed if

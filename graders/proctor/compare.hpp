@@ -9,33 +9,33 @@ namespace compare {
 struct TokenRules {
   bool case_sensitive = true, space_sensitive = false;
   // Tolerances; negative means none. With a tolerance, words that are numbers in the answer are compared as numbers.
-  long double absolute = -1, relative = -1;
+  long double absolute_tolerance = -1, relative_tolerance = -1;
 
-  bool has_tolerance() const { return absolute >= 0 || relative >= 0; }
-  bool is_close(long double ours, long double theirs) const;
+  bool has_tolerance() const { return absolute_tolerance >= 0 || relative_tolerance >= 0; }
+  bool is_close(long double actual, long double expected) const;
 };
 
 // Returns whether both files have equal lines. A run of white space counts as one blank; white space at both ends of a
 // line and blank lines at the end are ignored.
 bool matches_white_diff(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-// Like `matches_white_diff`, but blank lines are ignored everywhere.
-bool matches_word_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
+// Like `matches_white_diff`, but blank lines are ignored everywhere, not only at the end.
+bool matches_nonblank_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files are equal byte for byte after white space is stripped from both ends of the file.
-bool matches_stripped(int output_fd, int answer_fd, const TokenRules& rules = {});
+bool matches_stripped_file(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files are equal byte for byte.
-bool matches_exact(int output_fd, int answer_fd, const TokenRules& rules = {});
+bool matches_exactly(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files have equal words. White space only separates words, unless `space_sensitive` is set.
 bool matches_tokens(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files have equal lines, after white space is stripped from both ends of the file and of each
 // line. Lines are also equal if all their words are decimal numbers of equal value.
-bool matches_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
+bool matches_lines_or_numbers(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-// Like `matches_lines`, but lines must be equal byte for byte.
+// Like `matches_lines_or_numbers`, but lines must be equal byte for byte.
 bool matches_stripped_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files have equal lines, split and stripped as by Python's str.splitlines() and str.strip(), or
@@ -45,17 +45,17 @@ bool matches_float_lines(int output_fd, int answer_fd, const TokenRules& rules =
 
 // Compares like the harness of APPS, which accepts an output if any of its comparisons does: the stripped file, line by
 // line, as floats, as sets of the words of lines, as sets of rounded numbers.
-bool matches_apps(int output_fd, int answer_fd, const TokenRules& rules = {});
+bool matches_like_apps(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Compares like verl's prime_code: the comparisons of APPS without the sets. Lines of digits alone are not floats.
-bool matches_prime_code(int output_fd, int answer_fd, const TokenRules& rules = {});
+bool matches_like_prime_code(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files contain equal JSON values. Spaces, the order of an object's fields and the spelling of a
 // number are ignored; true equals 1, as in Python. Numbers may differ by the tolerance unless both are whole.
 bool matches_json(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Like `matches_json`, or the answer is a list whose only element equals the output.
-bool matches_json_wrapped(int output_fd, int answer_fd, const TokenRules& rules = {});
+bool matches_json_or_wrapped_json(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 using Comparison = bool (*)(int output_fd, int answer_fd, const TokenRules& rules);
 

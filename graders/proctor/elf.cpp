@@ -19,40 +19,44 @@ constexpr const char* musl_loader = "/lib/ld-musl-aarch64.so.1";
 
 // The loader that compilers use here. A program that names the other libc's loader cannot be started.
 #ifdef __GLIBC__
-constexpr const char* loader = glibc_loader;
+constexpr const char* compiler_loader = glibc_loader;
 #else
-constexpr const char* loader = musl_loader;
+constexpr const char* compiler_loader = musl_loader;
 #endif
 
-template <class Part>
-bool read_at(int program, uint64_t offset, Part& part) {
-  return pread(program, &part, sizeof part, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof part);
+// Reads a structure at an offset of the program file. Returns false if the file is too short.
+template <class Structure>
+bool read_structure_at(int program_fd, uint64_t offset, Structure& structure) {
+  return pread(program_fd, &structure, sizeof structure, static_cast<off_t>(offset)) ==
+      static_cast<ssize_t>(sizeof structure);
 }
 
-bool is_loader(const std::string& path) { return path == std::string(loader, std::strlen(loader) + 1); }
+bool is_compiler_loader(const std::string& path) {
+  return path == std::string(compiler_loader, std::strlen(compiler_loader) + 1);
+}
 
 // Returns whether the program names another ELF interpreter than compilers do.
-bool has_foreign_loader(int program, const Elf64_Ehdr& header) {
+bool has_foreign_loader(int program_fd, const Elf64_Ehdr& header) {
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    if (!read_at(program, header.e_phoff + i * sizeof segment, segment)) return false;
+    if (!read_structure_at(program_fd, header.e_phoff + i * sizeof segment, segment)) return false;
     if (segment.p_type != PT_INTERP) continue;
     char path[64];
-    const ssize_t length = pread(program, path, sizeof path, static_cast<off_t>(segment.p_offset));
+    const ssize_t length = pread(program_fd, path, sizeof path, static_cast<off_t>(segment.p_offset));
     return length < 0 || segment.p_filesz > static_cast<uint64_t>(length) ||
-        !is_loader(std::string(path, segment.p_filesz));
+        !is_compiler_loader(std::string(path, segment.p_filesz));
   }
   return false;
 }
 
 }  // namespace
 
-bool is_invalid_program(int program, int error) {
+bool is_invalid_program(int program_fd, int error) {
   Elf64_Ehdr header;
-  if (!read_at(program, 0, header)) return false;
+  if (!read_structure_at(program_fd, 0, header)) return false;
   // No compiler writes such a file, so it was damaged.
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
-  return header.e_machine == machine && (error == ENOEXEC || has_foreign_loader(program, header));
+  return header.e_machine == machine && (error == ENOEXEC || has_foreign_loader(program_fd, header));
 }
 
 }  // namespace elf

@@ -4,6 +4,6 @@
 namespace elf {
 
 // Returns whether an execve error is the fault of the program file and not of the machine.
-bool is_invalid_program(int program, int error);
+bool is_invalid_program(int program_fd, int error);
 
 }  // namespace elf

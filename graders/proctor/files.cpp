@@ -13,15 +13,15 @@
 namespace files {
 namespace {
 
-constexpr const char* descriptors = "/proc/self/fd/";
+constexpr const char* fd_folder = "/proc/self/fd/";
 
 // Returns the inherited descriptor that a link names; -1 for any other file.
-int descriptor_of_fd_link(const std::string& name) {
+int parse_fd_link(const std::string& name) {
   char link[64] = {};
   const ssize_t length = readlink(name.c_str(), link, sizeof link - 1);
-  const size_t prefix = std::strlen(descriptors);
-  if (length <= static_cast<ssize_t>(prefix) || std::strncmp(link, descriptors, prefix) != 0) return -1;
-  return std::atoi(link + prefix);
+  const size_t prefix_length = std::strlen(fd_folder);
+  if (length <= static_cast<ssize_t>(prefix_length) || std::strncmp(link, fd_folder, prefix_length) != 0) return -1;
+  return std::atoi(link + prefix_length);
 }
 
 // Returns all open descriptors; empty if /proc is not visible.
@@ -37,7 +37,7 @@ std::vector<int> list_open_descriptors() {
 constexpr size_t max_bundle_bytes = 64 << 20;
 
 // Returns the contents of a bundle's files that nobody has opened yet, by name.
-std::map<std::string, std::string>& bundled_files() {
+std::map<std::string, std::string>& unopened_bundle_files() {
   static std::map<std::string, std::string> contents;
   return contents;
 }
@@ -57,21 +57,21 @@ sys::Fd make_filled_file(const char* name, const std::string& content) {
 constexpr mode_t mode_write_only = 0200, mode_read_only = 0400;
 
 sys::Fd reopen(int fd, int flags, mode_t mode) {
-  sys::Fd reopened(open((descriptors + std::to_string(fd)).c_str(), flags | O_CLOEXEC));
+  sys::Fd reopened(open((fd_folder + std::to_string(fd)).c_str(), flags | O_CLOEXEC));
   if (!reopened.valid() || fchmod(fd, mode) != 0) sys::fail_errno("cannot prepare a memory file");
   return reopened;
 }
 
 }  // namespace
 
-sys::Fd open_secret(const std::string& name, bool hide) {
-  const auto bundled = bundled_files().find(name);
-  if (bundled != bundled_files().end()) {
+sys::Fd open_secret(const std::string& name, bool unlinks_file) {
+  const auto bundled = unopened_bundle_files().find(name);
+  if (bundled != unopened_bundle_files().end()) {
     sys::Fd fd = make_filled_file("bundled", bundled->second);
-    bundled_files().erase(bundled);
+    unopened_bundle_files().erase(bundled);
     return fd;
   }
-  const int inherited_fd = descriptor_of_fd_link(name);
+  const int inherited_fd = parse_fd_link(name);
   if (inherited_fd >= 3) {
     // Each link is read once: its descriptor is taken over, and the link is removed like other files.
     if (fcntl(inherited_fd, F_GETFD) < 0 || unlink(name.c_str()) != 0) sys::fail_errno("cannot open " + name);
@@ -79,12 +79,12 @@ sys::Fd open_secret(const std::string& name, bool hide) {
   }
   sys::Fd fd(open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) sys::fail_errno("cannot open " + name);
-  if (hide && unlink(name.c_str()) != 0) sys::fail_errno("cannot hide " + name);
+  if (unlinks_file && unlink(name.c_str()) != 0) sys::fail_errno("cannot hide " + name);
   return fd;
 }
 
-std::string take_bundle(const std::string& path) {
-  bundled_files().clear();
+std::string load_bundle(const std::string& path) {
+  unopened_bundle_files().clear();
   const std::string bundle = read_all(open_secret(path).get(), max_bundle_bytes);
   std::vector<std::pair<std::string, size_t>> entries;  // names and sizes
   size_t offset = 0;
@@ -96,7 +96,7 @@ std::string take_bundle(const std::string& path) {
   ++offset;
   for (const auto& [name, size] : entries) {
     if (size > bundle.size() - offset) sys::fail("the bundle is incomplete");
-    bundled_files()[name] = bundle.substr(offset, size);
+    unopened_bundle_files()[name] = bundle.substr(offset, size);
     offset += size;
   }
   if (entries.empty()) sys::fail("the bundle is empty");
@@ -104,7 +104,7 @@ std::string take_bundle(const std::string& path) {
 }
 
 std::string read_up_to(int fd, size_t max_bytes) {
-  std::string text(std::min<size_t>(max_bytes, static_cast<size_t>(std::max<int64_t>(size_bytes(fd), 0))), '\0');
+  std::string text(std::min<size_t>(max_bytes, static_cast<size_t>(std::max<int64_t>(read_size_bytes(fd), 0))), '\0');
   size_t length = 0;
   while (length < text.size()) {
     const ssize_t count = pread(fd, &text[length], text.size() - length, static_cast<off_t>(length));
@@ -116,13 +116,13 @@ std::string read_up_to(int fd, size_t max_bytes) {
 }
 
 std::string read_all(int fd, size_t max_bytes) {
-  if (size_bytes(fd) > static_cast<int64_t>(max_bytes))
+  if (read_size_bytes(fd) > static_cast<int64_t>(max_bytes))
     sys::fail("the file is larger than " + std::to_string(max_bytes) + " bytes");
   return read_up_to(fd, max_bytes);
 }
 
 std::string read_tail(int fd, size_t max_bytes) {
-  const int64_t total = size_bytes(fd), start = std::max<int64_t>(0, total - static_cast<int64_t>(max_bytes));
+  const int64_t total = read_size_bytes(fd), start = std::max<int64_t>(0, total - static_cast<int64_t>(max_bytes));
   std::string text(static_cast<size_t>(total - start), '\0');
   const ssize_t length = pread(fd, &text[0], text.size(), start);
   text.resize(length > 0 ? static_cast<size_t>(length) : 0);
@@ -146,20 +146,20 @@ void make_readable(int fd) {
   if (fstat(fd, &status) == 0 && (status.st_mode & 0777) == mode_write_only) fchmod(fd, mode_read_only);
 }
 
-int64_t size_bytes(int fd) {
+int64_t read_size_bytes(int fd) {
   struct stat status;
   if (fstat(fd, &status) != 0) sys::fail_errno("cannot read the size of a file");
   return status.st_size;
 }
 
-void reset_times(int fd) {
+void reset_file_times(int fd) {
   const timespec epoch[2] = {};
   if (futimens(fd, epoch) != 0) sys::fail_errno("cannot set the time of a file");
 }
 
-void truncate(int fd) {
+void empty_file(int fd) {
   if (ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0) sys::fail_errno("cannot empty a file");
-  reset_times(fd);
+  reset_file_times(fd);
 }
 
 bool is_unwritten(int fd) {
@@ -168,19 +168,19 @@ bool is_unwritten(int fd) {
   return status.st_mtim.tv_sec == 0 && status.st_mtim.tv_nsec == 0;
 }
 
-int64_t allocated_bytes(int fd) {
+int64_t count_allocated_bytes(int fd) {
   struct stat status;
   return fstat(fd, &status) == 0 ? status.st_blocks * 512LL : 0;
 }
 
 void copy_content(int from, int to) {
   off_t offset = 0;
-  const int64_t total = size_bytes(from);
+  const int64_t total = read_size_bytes(from);
   while (offset < total)
     if (sendfile(to, from, &offset, static_cast<size_t>(total - offset)) <= 0) sys::fail_errno("cannot copy a file");
 }
 
-sys::Fd copy_without_name(const sys::Fd& fd) {
+sys::Fd copy_to_unnamed_file(const sys::Fd& fd) {
   constexpr const char* name = "nameless";
   {
     const sys::Fd target(open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755));
@@ -193,21 +193,21 @@ sys::Fd copy_without_name(const sys::Fd& fd) {
 }
 
 sys::Fd make_reopenable(sys::Fd fd) {
-  const sys::Fd reopened(open((descriptors + std::to_string(fd.get())).c_str(), O_RDONLY | O_CLOEXEC));
+  const sys::Fd reopened(open((fd_folder + std::to_string(fd.get())).c_str(), O_RDONLY | O_CLOEXEC));
   if (reopened.valid()) return fd;
   sys::Fd copy_fd = make_memory_file("copy");
   copy_content(fd.get(), copy_fd.get());
   return copy_fd;
 }
 
-void remove_all(const std::string& folder, const std::function<bool(const std::string&)>& is_kept) {
+void remove_all(const std::string& folder, const std::function<bool(const std::string&)>& keeps_entry) {
   DIR* listing = opendir(folder.c_str());
   if (!listing) sys::fail_errno("cannot list " + folder);
   std::vector<std::string> names;
   while (const dirent* entry = readdir(listing)) names.push_back(entry->d_name);
   closedir(listing);
   for (const std::string& name : names) {
-    if (name == "." || name == ".." || is_kept(name)) continue;
+    if (name == "." || name == ".." || keeps_entry(name)) continue;
     const std::string path = folder + "/" + name;
     if (unlink(path.c_str()) == 0) continue;
     if (errno != EISDIR && errno != EPERM) sys::fail_errno("cannot remove " + path);
@@ -224,7 +224,7 @@ void mark_all_close_on_exec() {
     if (fd >= 3) fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-void close_between(unsigned first, unsigned last) {
+void close_fd_range(unsigned first, unsigned last) {
   if (syscall(sys::nr_close_range, first, last, 0) == 0) return;
   // For kernels before 5.9. If /proc is not visible, a program is about to start, and its exec closes them.
   for (const int fd : list_open_descriptors())

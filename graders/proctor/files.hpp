@@ -10,17 +10,17 @@ namespace files {
 
 // Opens one of the job's files. A link to /proc/self/fd/N means the inherited descriptor N. Any other file is unlinked
 // once it is open, so that no program can open it by its path. Only tests set `hide` to false.
-sys::Fd open_secret(const std::string& name, bool hide = true);
+sys::Fd open_secret(const std::string& name, bool unlinks_file = true);
 
 // Takes over the files of a bundle from memory, instead of those of the bundle before, and returns the name of the
 // first one. `open_secret` opens each of them once.
-std::string take_bundle(const std::string& path);
+std::string load_bundle(const std::string& path);
 
-std::string read_all(int fd, size_t max_bytes);    // from the start; fails if the file is larger
-std::string read_up_to(int fd, size_t max_bytes);  // from the start; the rest is not read
-std::string read_tail(int fd, size_t max_bytes);
+std::string read_all(int fd, size_t max_bytes);    // reads from the start; fails if the file is larger
+std::string read_up_to(int fd, size_t max_bytes);  // reads at most `max_bytes` from the start
+std::string read_tail(int fd, size_t max_bytes);   // reads the last `max_bytes`
 
-sys::Fd make_memory_file(const char* name);  // an empty file in memory
+sys::Fd make_memory_file(const char* name);  // makes an empty file in memory
 
 // Reopens a file for a program that may only write to it, or only read it. A file that it can both write and read is
 // memory that no limit counts. The file's mode prevents the program from reopening it through /proc. Only tests set
@@ -30,36 +30,36 @@ sys::Fd reopen_read_only(int fd);
 
 // Makes a write-only file readable for other programs. Its writer must have ended.
 void make_readable(int fd);
-int64_t allocated_bytes(int fd);  // bytes on disk or in memory, without holes
-int64_t size_bytes(int fd);
+int64_t count_allocated_bytes(int fd);  // counts the bytes on disk or in memory, without holes
+int64_t read_size_bytes(int fd);
 
 // Sets a file's times to the epoch, so that they are equal in every test.
-void reset_times(int fd);
-void truncate(int fd);  // also resets its times
+void reset_file_times(int fd);
+void empty_file(int fd);  // removes the content and resets the times
 
-// Returns whether no program has written or truncated the file since `reset_times`.
+// Returns whether no program has written or truncated the file since `reset_file_times`.
 bool is_unwritten(int fd);
 
-void copy_content(int from, int to);  // the whole file; fails on an error
+void copy_content(int from, int to);  // copies the whole file; fails (sys::Failure) on an error
 
 // Returns a copy of a program that has no name. The copy is on the file system of the working folder, away from its
 // original neighbours.
-sys::Fd copy_without_name(const sys::Fd& fd);
+sys::Fd copy_to_unnamed_file(const sys::Fd& fd);
 
 // Returns a descriptor with the same content that an unprivileged program can reopen through /proc/self/fd: `fd` itself
 // if its mode allows that, else a copy in memory.
 sys::Fd make_reopenable(sys::Fd fd);
 
-// Removes everything in a folder except the entries for which `is_kept` is true. The folder must not be writable for
-// submissions.
+// Removes everything in a folder except the entries for which `keeps_entry` is true. The folder must not be writable
+// for submissions.
 void remove_all(
     const std::string& folder,
-    const std::function<bool(const std::string&)>& is_kept = [](const std::string&) { return false; });
+    const std::function<bool(const std::string&)>& keeps_entry = [](const std::string&) { return false; });
 
 // Marks all descriptors except the standard ones close-on-exec, including those inherited from the parent.
 void mark_all_close_on_exec();
 
 // Closes all descriptors in a range, both ends included.
-void close_between(unsigned first, unsigned last);
+void close_fd_range(unsigned first, unsigned last);
 
 }  // namespace files

@@ -21,11 +21,11 @@
 namespace fork_server {
 namespace {
 
-constexpr const char* folder_mount = "/box";          // The path at which a submission sees its folder.
-constexpr int socket_number = 3, library_number = 4;  // The numbers that graders/python/waiting.py uses.
+constexpr const char* submission_mount = "/box";            // The path at which a submission sees its folder.
+constexpr int socket_fd_number = 3, library_fd_number = 4;  // The numbers that graders/python/waiting.py uses.
 
 // Returns the script in the plan's command: the first argument that is not an option.
-const std::string& script_name(const plan::Plan& plan) {
+const std::string& find_script_name(const plan::Plan& plan) {
   const std::vector<std::string>& argv = plan.submission.argv;
   for (size_t i = 1; i < argv.size(); ++i)
     if (argv[i].compare(0, 1, "-") != 0) return argv[i];
@@ -46,21 +46,21 @@ void keep_capabilities() {
 
 // Enters the interpreter's folder at the path of submissions' folders. Its script has the name of theirs, so that what
 // Python computes from the path at the start is right for them.
-void enter_folder(const sandbox::Sandbox& sandbox, const std::string& folder) {
-  const std::string own_folder = sandbox.job_folder + "/" + folder;
+void enter_script_folder(const sandbox::Sandbox& sandbox, const std::string& folder) {
+  const std::string script_folder = sandbox.job_folder + "/" + folder;
   if (unshare(CLONE_NEWNS) != 0) sys::fail_errno("cannot make a mount namespace");
-  if (mount(own_folder.c_str(), folder_mount, nullptr, MS_BIND, nullptr) != 0 || chdir(folder_mount) != 0)
+  if (mount(script_folder.c_str(), submission_mount, nullptr, MS_BIND, nullptr) != 0 || chdir(submission_mount) != 0)
     sys::fail_errno("cannot enter the folder of submissions");
 }
 
 void place_descriptors(int socket, int library) {
-  const int copies[] = {
+  const int free_fds[] = {
       fcntl(socket, F_DUPFD_CLOEXEC, 16), fcntl(library, F_DUPFD_CLOEXEC, 16), open("/dev/null", O_RDWR | O_CLOEXEC)};
   for (const int fd : {0, 1, 2})
-    if (dup2(copies[2], fd) < 0) sys::fail_errno("cannot place standard descriptors");
-  if (dup2(copies[0], socket_number) < 0 || dup2(copies[1], library_number) < 0)
+    if (dup2(free_fds[2], fd) < 0) sys::fail_errno("cannot place standard descriptors");
+  if (dup2(free_fds[0], socket_fd_number) < 0 || dup2(free_fds[1], library_fd_number) < 0)
     sys::fail_errno("cannot place descriptors");
-  process::close_all_except({socket_number, library_number});
+  process::close_all_except({socket_fd_number, library_fd_number});
 }
 
 // The kernel reserves addresses for the stack at the start of a program.
@@ -78,34 +78,34 @@ std::vector<char*> to_c_strings(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-[[noreturn]] void become_interpreter(
+[[noreturn]] void exec_interpreter(
     const sandbox::Sandbox& sandbox, const plan::Plan& plan, int socket, int library, const std::string& folder) {
   try {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (int signal_number = 1; signal_number < NSIG; ++signal_number) signal(signal_number, SIG_DFL);
-    enter_folder(sandbox, folder);
+    enter_script_folder(sandbox, folder);
     place_descriptors(socket, library);
     unlimit_stack();
     keep_capabilities();
     const std::vector<char*> argv = to_c_strings(plan.submission.argv), env = to_c_strings(plan.submission.env);
-    execve(argv[0], argv.data(), sandbox.layers.is_on("environment") ? env.data() : environ);
+    execve(argv[0], argv.data(), sandbox.layers.is_enabled("environment") ? env.data() : environ);
     sys::fail_errno("cannot start " + plan.submission.argv[0]);
   } catch (const sys::Failure& failure) {
-    messages::send(socket_number, {failure.text, {}});
+    messages::send_message(socket_fd_number, {failure.message, {}});
   }
   _exit(127);
 }
 
 // Returns the folder of programs that can share their mounts, because they write no files and see no /proc. Empty for
 // others.
-std::string shared_folder(const plan::Plan& plan) {
+std::string find_shared_folder(const plan::Plan& plan) {
   const plan::Submission& program = plan.submission;
   const bool writes = plan.task_type == "BatchAndOutput" || !plan.output_file.empty();
   return writes || program.sees_proc || program.sees_own_descriptors || program.files.empty() ? ""
                                                                                               : task::submission_folder;
 }
 
-std::string module_names(const plan::Plan& plan) {
+std::string format_module_names(const plan::Plan& plan) {
   std::string names = "\n";
   for (const std::string& name : plan.submission.fork_server.modules) names += name + "\n";
   return names;
@@ -113,16 +113,17 @@ std::string module_names(const plan::Plan& plan) {
 
 }  // namespace
 
-void make_folder(const plan::Plan& plan, const std::string& folder) {
+void make_script_folder(const plan::Plan& plan, const std::string& folder) {
   if (mkdir(folder.c_str(), 0755) != 0) sys::fail_errno("cannot make the interpreter's folder");
   const sys::Fd source = files::open_secret(plan.submission.fork_server.script);
-  const sys::Fd target(open((folder + "/" + script_name(plan)).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  const sys::Fd target(
+      open((folder + "/" + find_script_name(plan)).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!target.valid()) sys::fail_errno("cannot copy the interpreter's script");
   files::copy_content(source.get(), target.get());
 }
 
 std::string make_reuse_key(const plan::Plan& plan) {
-  std::string key = shared_folder(plan) + '\0';
+  std::string key = find_shared_folder(plan) + '\0';
   std::vector<std::string> modules = plan.submission.fork_server.modules;
   std::sort(modules.begin(), modules.end());
   for (const std::vector<std::string>* strings :
@@ -139,56 +140,56 @@ ForkServer::ForkServer(
     if (!sandbox.has_pid_namespace)
       sys::fail(
           "forking needs namespaces" + (sandbox.missing_layers.empty() ? "" : ": " + sandbox.missing_layers.front()));
-    start(sandbox, plan, library, folder);
+    start_interpreter(sandbox, plan, library, folder);
     messages::Message reply;
     // It may have reported an error and ended before it has received both messages.
-    static_cast<void>(messages::send(socket_.get(), {module_names(plan), {}}) &&
-        messages::send(socket_.get(), messages::encode_sandbox(sandbox, shared_folder(plan))));
-    if (!messages::receive(socket_.get(), reply)) sys::fail("the interpreter exited before it was ready");
+    static_cast<void>(messages::send_message(socket_.get(), {format_module_names(plan), {}}) &&
+        messages::send_message(socket_.get(), messages::encode_sandbox(sandbox, find_shared_folder(plan))));
+    if (!messages::receive_message(socket_.get(), reply)) sys::fail("the interpreter exited before it was ready");
     if (reply.bytes != "ready") sys::fail(reply.bytes);
   } catch (const sys::Failure& failure) {
-    failure_ = failure.text;
-    stop();
+    failure_ = failure.message;
+    stop_interpreter();
   }
 }
 
-ForkServer::~ForkServer() { stop(); }
+ForkServer::~ForkServer() { stop_interpreter(); }
 
-void ForkServer::start(
+void ForkServer::start_interpreter(
     const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) sys::fail_errno("cannot make a socket pair");
   socket_ = sys::Fd(ends[0]);
   const sys::Fd remote_end(ends[1]);
-  pid_ = static_cast<pid_t>(sys::retry_while_eagain(fork));
-  if (pid_ < 0) sys::fail_errno("cannot fork");
-  if (pid_ == 0) become_interpreter(sandbox, plan, remote_end.get(), library.get(), folder);
+  interpreter_pid_ = static_cast<pid_t>(sys::retry_while_eagain(fork));
+  if (interpreter_pid_ < 0) sys::fail_errno("cannot fork");
+  if (interpreter_pid_ == 0) exec_interpreter(sandbox, plan, remote_end.get(), library.get(), folder);
 }
 
-void ForkServer::stop() {
+void ForkServer::stop_interpreter() {
   socket_.reset();
-  if (pid_ < 0) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
-  pid_ = -1;
+  if (interpreter_pid_ < 0) return;
+  kill(interpreter_pid_, SIGKILL);
+  waitpid(interpreter_pid_, nullptr, 0);
+  interpreter_pid_ = -1;
 }
 
-process::Ending ForkServer::run(const sandbox::Sandbox& sandbox, const process::Program& program) {
+process::Ending ForkServer::run_program(const sandbox::Sandbox& sandbox, const process::Program& program) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
   sys::Fd read_end(ends[0]), write_end(ends[1]);
   messages::Message answer;
   pid_t supervisor = -1;
-  if (!messages::send(socket_.get(), messages::encode_program(program, write_end.get())) ||
-      !messages::receive(socket_.get(), answer)) {
+  if (!messages::send_message(socket_.get(), messages::encode_program(program, write_end.get())) ||
+      !messages::receive_message(socket_.get(), answer)) {
     failure_ = "the interpreter exited before it answered";
-    stop();
+    stop_interpreter();
     sys::fail(failure_, true);
   }
   if (answer.bytes.size() != sizeof supervisor) sys::fail(answer.bytes);
   std::memcpy(&supervisor, answer.bytes.data(), sizeof supervisor);
   write_end.reset();
-  return process::RunningProgram(supervisor, std::move(read_end), sandbox.layers.is_on("order")).wait();
+  return process::RunningProgram(supervisor, std::move(read_end), sandbox.layers.is_enabled("order")).wait_for_ending();
 }
 
 }  // namespace fork_server

@@ -11,11 +11,12 @@ namespace fork_server {
 
 // Makes the folder that the interpreter runs its first script in, under the submission's name. Must be called before
 // the sandbox is entered.
-void make_folder(const plan::Plan& plan, const std::string& folder);
+void make_script_folder(const plan::Plan& plan, const std::string& folder);
 
 // Returns a key of the start values of a plan's interpreter. Plans with equal keys can share a fork server.
 std::string make_reuse_key(const plan::Plan& plan);
 
+// A running interpreter and the socket to it.
 class ForkServer {
  public:
   // Starts the interpreter with the fork server's `library`. If that fails, `failure` has the reason, and the caller
@@ -25,17 +26,17 @@ class ForkServer {
   ~ForkServer();
   ForkServer(const ForkServer&) = delete;
 
-  const std::string& failure() const { return failure_; }  // empty if it runs
+  const std::string& failure() const { return failure_; }  // why the fork server does not run; empty if it runs
 
   // Forks a process, runs a program of the plan's submission in it, and returns how the program ended.
-  process::Ending run(const sandbox::Sandbox& sandbox, const process::Program& program);
+  process::Ending run_program(const sandbox::Sandbox& sandbox, const process::Program& program);
 
  private:
-  void start(
+  void start_interpreter(
       const sandbox::Sandbox& sandbox, const plan::Plan& plan, const sys::Fd& library, const std::string& folder);
-  void stop();
+  void stop_interpreter();
 
-  pid_t pid_ = -1;
+  pid_t interpreter_pid_ = -1;
   sys::Fd socket_;
   std::string failure_;
 };

@@ -9,65 +9,64 @@
 
 namespace idle_time {
 
-constexpr size_t max_members = 128;  // Maximum number of programs in one test.
+constexpr size_t max_programs = 128;  // Maximum number of programs in one test.
 
-// The clock of one test, in memory that the supervisors of the test's programs share. Each supervisor reports what its
-// own program did, and reads what all programs did.
-class Clock {
+// The idle clock of one test, in memory that the supervisors of the test's programs share. Each supervisor reports what
+// its own program did, and reads what all programs did. A program is identified by its index on the clock.
+class IdleClock {
  public:
-  explicit Clock(size_t programs);
-  Clock(const Clock&) = delete;
-  ~Clock();
+  explicit IdleClock(size_t program_count);
+  IdleClock(const IdleClock&) = delete;
+  ~IdleClock();
 
   // Makes processes that are forked from now on have no access to the clock.
   void exclude_from_forks() const;
 
-  // Start and end of a member. Each member has one supervisor. `wall_us` is its maximum idle time; negative means
-  // unlimited.
-  void start_member(size_t member, int64_t now_us, int64_t wall_us);
-  void end_member(size_t member);
+  // Records the start and the end of a program. A negative `max_idle_us` means unlimited.
+  void start_program(size_t clock_index, int64_t started_us, int64_t max_idle_us);
+  void end_program(size_t clock_index);
 
-  // Reports how long the member's processes have computed and waited, in total, up to `now`. `unconfirmed_us` is the
+  // Reports how long the program's processes have computed and waited, in total, up to `now`. `unconfirmed_us` is the
   // part of it that only the kernel's process state shows, such as a wait for a disk on which no disk worked.
-  void report(size_t member, int64_t now, int64_t busy_us, int64_t unconfirmed_us);
+  void report(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_us);
 
-  // Returns the time since the last member started; 0 if some member has not started.
+  // Returns the time since the last program started; 0 if some program has not started.
   int64_t elapsed_us(int64_t now) const;
 
-  // Returns whether a member may soon reach its maximum idle time. From then on all supervisors must report.
+  // Returns whether a program may soon reach its maximum idle time. From then on all supervisors must report.
   bool needs_reports(int64_t now) const;
 
   // Makes all supervisors report from now on.
-  void request_supervisor_reports() { page_->are_reports_requested = true; }
+  void request_supervisor_reports() { shared_page_->are_reports_requested = true; }
 
-  // Returns a member's idle time by its last report, relative to an arbitrary start; nullopt if it has not reported
+  // Returns a program's idle time by its last report, relative to an arbitrary start; nullopt if it has not reported
   // since `since`.
-  std::optional<int64_t> reported_idle_us(size_t member, int64_t since) const;
+  std::optional<int64_t> reported_idle_us(size_t clock_index, int64_t since) const;
 
-  // Returns how long all members have been idle, by their reports up to `now`. It is never too long.
-  int64_t idle_us(size_t member, int64_t now) const;
+  // Returns how long all programs have been idle, by their reports up to `now`. The result is never too long.
+  int64_t idle_us(size_t clock_index, int64_t now) const;
 
-  // Returns the total time in which the members may have waited or may have been idle.
+  // Returns the total time in which the programs may have waited or may have been idle.
   int64_t unconfirmed_us() const;
 
  private:
-  struct Member {
-    std::atomic<int64_t> wall_us, started_us, reported_at_us, busy_us, unconfirmed_us;
-    std::atomic<bool> ended;
+  struct ProgramRecord {
+    std::atomic<int64_t> max_idle_us, started_us, reported_at_us, busy_us, unconfirmed_us;
+    std::atomic<bool> has_ended;
   };
-  struct Page {
-    Member members[max_members];
+  struct SharedPage {
+    ProgramRecord programs[max_programs];
     std::atomic<bool> are_reports_requested;
   };
 
-  Page* page_;
-  size_t member_count_;
+  SharedPage* shared_page_;
+  size_t program_count_;
 };
 
 // Time in which a program could run but did not, and for which the kernel has no counter: a hypervisor took the
-// processor away (steal time), or threads that waited for a processor ended between two looks. It is counted if the
-// program is ready at two looks and neither computed nor waited in between.
-class StolenTime {
+// processor away (steal time), or threads that waited for a processor ended between two checks. It is counted if
+// the program is ready at two checks and neither computed nor waited in between.
+class StolenTimeCounter {
  public:
   // `active_us` is the total time that the program has computed and waited so far.
   void observe(int64_t now, int64_t active_us, bool is_ready);
@@ -80,32 +79,32 @@ class StolenTime {
 
 // Time that a program spent in the state of processes that wait for a disk (D). A program can also enter this state on
 // purpose, so the time counts as confirmed only if a disk worked for the program.
-class DiskWait {
+class DiskWaitCounter {
  public:
-  // `disk_work` is any number that changes when a disk works for the program. It is needed while the program is
+  // `disk_activity` is any number that changes when a disk works for the program. It is needed while the program is
   // blocked, and once afterwards.
-  void observe(int64_t now, bool is_blocked, int64_t disk_work);
+  void observe(int64_t now, bool is_blocked, int64_t disk_activity);
   bool is_blocked() const { return is_blocked_; }
   int64_t total_us() const { return confirmed_us_ + unconfirmed_us_ + current_us_; }
   int64_t unconfirmed_us() const {
-    return unconfirmed_us_ + (has_disk_work_ ? 0 : current_us_);
+    return unconfirmed_us_ + (has_disk_activity_ ? 0 : current_us_);
   }  // no disk has worked in the current wait
 
  private:
-  int64_t observed_at_ = 0, disk_work_ = 0, current_us_ = 0, confirmed_us_ = 0, unconfirmed_us_ = 0;
-  bool is_blocked_ = false, has_disk_work_ = false;
+  int64_t observed_at_ = 0, disk_activity_ = 0, current_us_ = 0, confirmed_us_ = 0, unconfirmed_us_ = 0;
+  bool is_blocked_ = false, has_disk_activity_ = false;
 };
 
 // Returns whether a program waited so long for processors, compared to its CPU limit, that the machine is crowded. Then
 // cores and caches are shared, and the same work takes more CPU time. Sleep and disk waits do not count.
 bool is_machine_crowded(int64_t cpu_limit_us, int64_t waited_us);
 
-// What a supervisor sees at one look at its program.
+// What a supervisor measures when it checks its program once.
 struct Observation {
   int64_t now;
   int64_t computed_us, waited_us;  // total of all its processes; `waited_us` is for processors
   bool is_ready, is_blocked;       // is runnable; is in the state of processes that wait for a disk
-  int64_t disk_work;
+  int64_t disk_activity;
 };
 
 // How long a program may be idle, and how long it may run. Negative means unlimited.
@@ -119,13 +118,13 @@ struct TimeRules {
 // The time rules for one program. All values are passed in; it reads no clock itself.
 class TimeAccount {
  public:
-  // `stalled`: the maximum total time has passed, or unconfirmed waits make up more than half of the maximum idle time.
-  // Shorter ones are attributed to the machine, because a sleeping program next to a busy disk is blocked at times,
-  // too.
-  enum class End { none, idled, stalled };
+  // `idled`: the programs were idle for longer than permitted. `stalled`: the maximum total time has passed, or
+  // unconfirmed waits make up more than half of the maximum idle time. Shorter waits are attributed to the machine,
+  // because a sleeping program next to a busy disk is blocked at times, too.
+  enum class Outcome { none, idled, stalled };
 
-  TimeAccount(Clock& clock, size_t member, const TimeRules& patience)
-      : clock_(clock), member_(member), rules_(patience) {}
+  TimeAccount(IdleClock& clock, size_t clock_index, const TimeRules& rules)
+      : clock_(clock), clock_index_(clock_index), rules_(rules) {}
 
   void start(int64_t now);
 
@@ -133,30 +132,32 @@ class TimeAccount {
   // stopped with all others, and this time is not idle time of the program.
   void add_sleep(int64_t us) { slept_us_ += us; }
 
-  // Returns whether the looks must be exact from now on.
+  // Returns whether the supervisor must measure exactly and report from now on.
   bool needs_reports(int64_t now) const { return clock_.needs_reports(now); }
 
-  // Returns whether the next look needs `disk_work`.
-  bool needs_disk_work(bool is_blocked) const { return !rules_.is_trusted && (is_blocked || disk_wait_.is_blocked()); }
+  // Returns whether the supervisor must read the program's disk activity for the next observation.
+  bool must_read_disk_activity(bool is_blocked) const {
+    return !rules_.is_trusted && (is_blocked || disk_wait_.is_blocked());
+  }
   void observe(const Observation& observation);
-  End end(int64_t now) const;
+  Outcome find_outcome(int64_t now) const;
 
   // Records the final values after the program has ended.
   void finish(int64_t now, int64_t computed_us, int64_t waited_us) { report(now, computed_us, waited_us); }
   int64_t idle_us(int64_t now) const {
-    return clock_.idle_us(member_, now) + (rules_.is_exclusive ? clock_.unconfirmed_us() : 0);
+    return clock_.idle_us(clock_index_, now) + (rules_.is_exclusive ? clock_.unconfirmed_us() : 0);
   }
-  // for a disk, or taken by a hypervisor
+  // Returns the time that the program waited for a disk, or that a hypervisor took away.
   int64_t waited_us() const { return disk_wait_.total_us() + stolen_time_.total_us(); }
 
  private:
   void report(int64_t now, int64_t computed_us, int64_t waited_us);
 
-  Clock& clock_;
-  const size_t member_;
+  IdleClock& clock_;
+  const size_t clock_index_;
   const TimeRules rules_;
-  StolenTime stolen_time_;
-  DiskWait disk_wait_;
+  StolenTimeCounter stolen_time_;
+  DiskWaitCounter disk_wait_;
   int64_t started_us_ = 0, slept_us_ = 0;
 };
 

@@ -9,9 +9,9 @@
 namespace json {
 namespace {
 
-const Value missing;
+const Value missing_field;
 
-[[noreturn]] void fail_expected(const char* field_name, const char* kind) {
+[[noreturn]] void fail_with_expected_kind(const char* field_name, const char* kind) {
   sys::fail(std::string(field_name) + ": " + kind + " expected");
 }
 
@@ -20,7 +20,7 @@ class Parser {
   Parser(const std::string& source, int max_depth, size_t max_values)
       : source_(source), max_depth_(max_depth), values_left_(max_values) {}
 
-  Value document() {
+  Value parse_document() {
     Value value = read_value(0);
     skip_space();
     if (position_ != source_.size()) fail_at_position("nothing more");
@@ -43,7 +43,7 @@ class Parser {
     ++position_;
   }
 
-  bool skip(char letter) {
+  bool skip_letter(char letter) {
     skip_space();
     if (peek() != letter) return false;
     ++position_;
@@ -66,21 +66,21 @@ class Parser {
       case '[': return read_list(depth);
       case '"':
         value.kind = Value::Kind::text;
-        value.text = read_text();
+        value.text = read_string();
         return value;
-      case 't': return expect_word("true"), read_boolean(true);
-      case 'f': return expect_word("false"), read_boolean(false);
+      case 't': return expect_word("true"), make_boolean(true);
+      case 'f': return expect_word("false"), make_boolean(false);
       case 'n': return expect_word("null"), value;
       default: return read_number();
     }
   }
 
-  static Value read_boolean(bool truth) {
+  static Value make_boolean(bool boolean) {
     Value value;
     value.kind = Value::Kind::boolean;
-    value.boolean = truth;
-    value.number = truth ? 1 : 0;
-    value.text = truth ? "1" : "0";
+    value.boolean = boolean;
+    value.number = boolean ? 1 : 0;
+    value.text = boolean ? "1" : "0";
     return value;
   }
 
@@ -108,10 +108,10 @@ class Parser {
     Value value;
     value.kind = Value::Kind::list;
     expect('[', "[");
-    if (skip(']')) return value;
+    if (skip_letter(']')) return value;
     do {
       value.list.push_back(read_value(depth + 1));
-    } while (skip(','));
+    } while (skip_letter(','));
     expect(']', "]");
     return value;
   }
@@ -120,19 +120,19 @@ class Parser {
     Value value;
     value.kind = Value::Kind::object;
     expect('{', "{");
-    if (skip('}')) return value;
+    if (skip_letter('}')) return value;
     do {
       skip_space();
-      std::string name = read_text();
+      std::string name = read_string();
       skip_space();
       expect(':', ":");
       value.object[std::move(name)] = read_value(depth + 1);
-    } while (skip(','));
+    } while (skip_letter(','));
     expect('}', "}");
     return value;
   }
 
-  std::string read_text() {
+  std::string read_string() {
     expect('"', "a string");
     std::string text;
     while (peek() != '"') {
@@ -163,7 +163,7 @@ class Parser {
     ++position_;
   }
 
-  unsigned read_hex() {
+  unsigned read_four_hex_digits() {
     unsigned code = 0;
     for (int digit = 0; digit < 4; ++digit, ++position_) {
       const char c = peek();
@@ -175,11 +175,11 @@ class Parser {
 
   // An unpaired surrogate stands for itself, as in Python.
   unsigned read_code_point() {
-    const unsigned high = read_hex();
+    const unsigned high = read_four_hex_digits();
     if (high < 0xD800 || high > 0xDBFF || source_.compare(position_, 2, "\\u") != 0) return high;
     const size_t after_high = position_;
     position_ += 2;
-    const unsigned low = read_hex();
+    const unsigned low = read_four_hex_digits();
     if (low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
     position_ = after_high;
     return high;
@@ -211,34 +211,34 @@ class Parser {
 }  // namespace
 
 const Value& Value::at(const std::string& name) const {
-  const auto found = object.find(name);
-  return found == object.end() ? missing : found->second;
+  const auto field = object.find(name);
+  return field == object.end() ? missing_field : field->second;
 }
 
 const std::string& Value::as_text(const char* field_name) const {
-  if (kind != Kind::text) fail_expected(field_name, "a string");
+  if (kind != Kind::text) fail_with_expected_kind(field_name, "a string");
   return text;
 }
 
 double Value::as_number(const char* field_name) const {
-  if (kind != Kind::number) fail_expected(field_name, "a number");
+  if (kind != Kind::number) fail_with_expected_kind(field_name, "a number");
   return number;
 }
 
 int64_t Value::as_integer(const char* field_name) const {
   const double value = as_number(field_name);
-  if (value != std::floor(value) || std::fabs(value) > 9e15) fail_expected(field_name, "a whole number");
+  if (value != std::floor(value) || std::fabs(value) > 9e15) fail_with_expected_kind(field_name, "a whole number");
   return static_cast<int64_t>(value);
 }
 
 bool Value::as_boolean(const char* field_name) const {
-  if (kind != Kind::boolean) fail_expected(field_name, "true or false");
+  if (kind != Kind::boolean) fail_with_expected_kind(field_name, "true or false");
   return boolean;
 }
 
 const std::vector<Value>& Value::as_list(const char* field_name) const {
   if (is_null()) return list;
-  if (kind != Kind::list) fail_expected(field_name, "a list");
+  if (kind != Kind::list) fail_with_expected_kind(field_name, "a list");
   return list;
 }
 
@@ -259,7 +259,7 @@ bool Value::boolean_or(bool fallback, const char* field_name) const {
 }
 
 Value parse(const std::string& source, int max_depth, size_t max_values) {
-  return Parser(source, max_depth, max_values).document();
+  return Parser(source, max_depth, max_values).parse_document();
 }
 
 std::string quote(const std::string& text) {

@@ -8,6 +8,7 @@
 
 namespace json {
 
+// A JSON value of any kind.
 class Value {
  public:
   enum class Kind { null, boolean, number, text, list, object };
@@ -15,7 +16,7 @@ class Value {
   Kind kind = Kind::null;
   bool boolean = false;
   double number = 0;
-  std::string text;  // of a number or boolean: its spelling in the source
+  std::string text;  // a string, or the spelling of a number or boolean in the source
   std::vector<Value> list;
   std::map<std::string, Value> object;
 

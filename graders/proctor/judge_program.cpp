@@ -29,11 +29,11 @@ JudgeProgram::JudgeProgram(std::string name, const std::vector<std::string>& arg
   if (limits_.file_size_bytes == process::unlimited) limits_.file_size_bytes = max_file_bytes;
   limits_.processes = max_processes;
   if (!is_system_program(argv[0])) {
-    executable_ = files::open_secret(plan::checked_file_name(argv[0], "argv"));
+    executable_ = files::open_secret(plan::check_file_name(argv[0], "argv"));
     return;
   }
   // An interpreter, whose first argument is its script.
-  if (argv.size() > 1) script_files_.push_back(files::open_secret(plan::checked_file_name(argv[1], "argv")));
+  if (argv.size() > 1) script_files_.push_back(files::open_secret(plan::check_file_name(argv[1], "argv")));
 }
 
 void JudgeProgram::make_folder(const sandbox::Sandbox& sandbox, const std::string& folder, bool has_feedback_folder) {
@@ -44,9 +44,9 @@ void JudgeProgram::make_folder(const sandbox::Sandbox& sandbox, const std::strin
   if (has_feedback_folder && mkdir((folder + "/" + feedback_name).c_str(), 0755) != 0)
     sys::fail_errno("cannot make a folder for feedback");
   for (int i = 0; i < 3; ++i) {
-    link_targets_[i] = sys::Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    link_target_fds_[i] = sys::Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
     const std::string link = folder + "/" + test_file_names[i];
-    if (symlink(("/proc/self/fd/" + std::to_string(link_targets_[i].get())).c_str(), link.c_str()) != 0)
+    if (symlink(("/proc/self/fd/" + std::to_string(link_target_fds_[i].get())).c_str(), link.c_str()) != 0)
       sys::fail_errno("cannot link " + link);
   }
   copy_script();
@@ -61,10 +61,10 @@ void JudgeProgram::copy_script() const {
   }
 }
 
-void JudgeProgram::link_test_files(int input, int answer, int output) {
-  const int fds[3] = {input, answer, output};
+void JudgeProgram::link_test_files(int input_fd, int answer_fd, int output_fd) {
+  const int fds[3] = {input_fd, answer_fd, output_fd};
   for (int i = 0; i < 3; ++i)
-    if (fds[i] >= 0 && dup3(fds[i], link_targets_[i].get(), O_CLOEXEC) < 0)
+    if (fds[i] >= 0 && dup3(fds[i], link_target_fds_[i].get(), O_CLOEXEC) < 0)
       sys::fail_errno("cannot pass a file to " + name_);
 }
 
@@ -78,7 +78,7 @@ process::Program JudgeProgram::make_program(const std::vector<std::string>& argu
   program.argv.insert(program.argv.end(), argv_.begin() + static_cast<long>(fixed_arguments), argv_.end());
   program.env = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8"};
   program.executable = executable_.valid() ? executable_.get() : -1;
-  for (const sys::Fd& target : link_targets_) program.inherited_fds.push_back(target.get());
+  for (const sys::Fd& target : link_target_fds_) program.inherited_fds.push_back(target.get());
   program.folder = folder_;
   if (has_feedback_folder_) program.writable_paths.push_back("feedback");
   program.tmp_size = "64m";

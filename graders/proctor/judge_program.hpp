@@ -17,6 +17,7 @@ constexpr const char* output_name = "user_output.txt";
 constexpr const char* feedback_name = "feedback/";
 constexpr const char* manager_output_name = "output.txt";
 
+// One trusted program of the problem. It may be started many times.
 class JudgeProgram {
  public:
   // Opens the program, which must happen before anything untrusted runs. `argv` is a file of the job or a program of
@@ -29,7 +30,7 @@ class JudgeProgram {
 
   // Points the links in the folder to the files of a test. A negative number keeps the last file. The program must be
   // able to reopen the files.
-  void link_test_files(int input, int answer, int output);
+  void link_test_files(int input_fd, int answer_fd, int output_fd);
 
   // Returns the program with these arguments, followed by its own. The standard descriptors are not set yet.
   process::Program make_program(const std::vector<std::string>& arguments) const;
@@ -55,8 +56,8 @@ class JudgeProgram {
   process::Limits limits_;
   bool has_feedback_folder_ = false;
   sys::Fd executable_;
-  std::vector<sys::Fd> script_files_;  // the interpreter's script, opened while it had a name
-  sys::Fd link_targets_[3];            // the same descriptor numbers for every test, so that the links are made once
+  std::vector<sys::Fd> script_files_;  // the interpreter's script, opened before it was unlinked
+  sys::Fd link_target_fds_[3];         // the same descriptor numbers for every test, so that the links are made once
   const sandbox::Sandbox* sandbox_ = nullptr;
 };
 

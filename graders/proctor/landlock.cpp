@@ -22,16 +22,16 @@ constexpr uint64_t execute = 1 << 0, write_file = 1 << 1, read_file = 1 << 2, re
 constexpr uint64_t refer = 1 << 13, truncate = 1 << 14, ioctl_device = 1 << 15;
 constexpr uint64_t all_of_abi_1 = (1 << 13) - 1;
 
-uint64_t handled_rights(int abi) {
+uint64_t find_handled_rights(int abi) {
   return all_of_abi_1 | (abi >= 2 ? refer : 0) | (abi >= 3 ? truncate : 0) | (abi >= 5 ? ioctl_device : 0);
 }
 
-uint64_t access_rights(Access access) {
+uint64_t find_access_rights(Access access) {
   switch (access) {
     case Access::read: return read_file | read_dir;
     case Access::run: return read_file | read_dir | execute;
     case Access::write: return read_file | write_file | truncate;
-    case Access::work: return all_of_abi_1 | refer | truncate;
+    case Access::modify: return all_of_abi_1 | refer | truncate;
   }
   return 0;
 }
@@ -45,32 +45,32 @@ int find_abi() {
   return version > 0 ? static_cast<int>(version) : 0;
 }
 
-Rules::Rules() : abi_(find_abi()) {
+Ruleset::Ruleset() : abi_(find_abi()) {
   if (abi_ == 0) return;
-  RulesetAttributes attributes = {handled_rights(abi_), 0, 0};
+  RulesetAttributes attributes = {find_handled_rights(abi_), 0, 0};
   size_t size = sizeof attributes.handled_fs;
   if (abi_ >= 4) attributes.handled_net = 3, size = 2 * sizeof(uint64_t);  // bind and connect of TCP
   if (abi_ >= 6) attributes.scoped = 3, size = 3 * sizeof(uint64_t);       // abstract unix sockets and signals
-  ruleset_ = sys::Fd(static_cast<int>(syscall(sys::nr_landlock_create_ruleset, &attributes, size, 0)));
+  ruleset_fd_ = sys::Fd(static_cast<int>(syscall(sys::nr_landlock_create_ruleset, &attributes, size, 0)));
 }
 
-void Rules::permit(int fd, Access access) {
+void Ruleset::permit(int fd, Access access) {
   struct stat status;
   if (!valid() || fstat(fd, &status) != 0) return;
-  uint64_t allowed = access_rights(access) & handled_rights(abi_);
+  uint64_t allowed = find_access_rights(access) & find_handled_rights(abi_);
   if (!S_ISDIR(status.st_mode)) allowed &= file_rights;
   const PathBeneath rule = {allowed, fd};
   // The kernel refuses pipes and memory files (EBADFD), because no rule applies to them anyway.
-  syscall(sys::nr_landlock_add_rule, ruleset_.get(), rule_path_beneath, &rule, 0);
+  syscall(sys::nr_landlock_add_rule, ruleset_fd_.get(), rule_path_beneath, &rule, 0);
 }
 
-void Rules::permit_path(const char* path, Access access) {
+void Ruleset::permit_path(const char* path, Access access) {
   const sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
   if (fd.valid()) permit(fd.get(), access);
 }
 
-std::string Rules::enforce() const {
-  if (syscall(sys::nr_landlock_restrict_self, ruleset_.get(), 0) != 0) return sys::errno_message("landlock");
+std::string Ruleset::enforce() const {
+  if (syscall(sys::nr_landlock_restrict_self, ruleset_fd_.get(), 0) != 0) return sys::errno_message("landlock");
   return "";
 }
 

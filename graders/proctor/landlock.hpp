@@ -9,28 +9,29 @@
 namespace landlock {
 
 enum class Access {
-  read,   // read and list
-  run,    // read, list, execute
-  write,  // read and write one existing file
-  work,   // everything below a folder: create, write, remove, execute
+  read,    // read and list
+  run,     // read, list, execute
+  write,   // read and write one existing file
+  modify,  // everything below a folder: create, write, remove, execute
 };
 
 // Returns the Landlock ABI of this kernel; 0 if it has none.
 int find_abi();
 
-// A set of permissions. It is made before a process starts, and enforced by that process.
-class Rules {
+// The files that a process may access. The ruleset is made before the process starts, and the process enforces it on
+// itself.
+class Ruleset {
  public:
-  Rules();  // valid() is false if the kernel has no Landlock
+  Ruleset();  // valid() is false if the kernel has no Landlock
 
-  bool valid() const { return ruleset_.valid(); }
-  void permit(int fd, Access access);                 // also for an unlinked file
-  void permit_path(const char* path, Access access);  // ignores missing paths
+  bool valid() const { return ruleset_fd_.valid(); }
+  void permit(int fd, Access access);                 // permits access to an open file, also to an unlinked one
+  void permit_path(const char* path, Access access);  // permits access to a path, unless it is missing
   // Applies the rules to the calling process permanently. Returns an empty string, or the error.
   std::string enforce() const;
 
  private:
-  sys::Fd ruleset_;
+  sys::Fd ruleset_fd_;
   int abi_ = 0;
 };
 

@@ -19,19 +19,19 @@ constexpr const char* usage =
 
 // Raises the limit of open files: a job may have a thousand files, each of which stays open.
 void raise_descriptor_limit() {
-  rlimit files;
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
+  rlimit open_files;
+  if (getrlimit(RLIMIT_NOFILE, &open_files) != 0) return;
+  open_files.rlim_cur = open_files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &open_files);
 }
 
-int probe() {
+int print_confinement() {
   try {
-    sandbox::drop_privileges(0, sandbox::Layers());
-    std::puts(sandbox::enter(".", {}, sandbox::Layers(), true).confinement_json().c_str());
+    sandbox::drop_privileges(0, sandbox::SandboxLayers());
+    std::puts(sandbox::enter_sandbox(".", {}, sandbox::SandboxLayers(), true).format_confinement().c_str());
     return 0;
   } catch (const sys::Failure& failure) {
-    std::fprintf(stderr, "proctor: %s\n", failure.text.c_str());
+    std::fprintf(stderr, "proctor: %s\n", failure.message.c_str());
     return 2;
   }
 }
@@ -42,8 +42,8 @@ int main(int argc, char** argv) {
   raise_descriptor_limit();
   if (argc == 3 && std::strcmp(argv[1], "run") == 0) return run_command::judge_plan_file(argv[2]);
   if (argc == 2 && std::strcmp(argv[1], "stand") == 0) return run_command::judge_plans_from_stdin();
-  if (argc == 3 && std::strcmp(argv[1], "box") == 0) return sandbox_command::run_spec(argv[2]);
-  if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return probe();
+  if (argc == 3 && std::strcmp(argv[1], "box") == 0) return sandbox_command::run_sandbox_spec(argv[2]);
+  if (argc == 2 && std::strcmp(argv[1], "probe") == 0) return print_confinement();
   if (argc == 2 && std::strcmp(argv[1], "profile") == 0)
     return std::fputs(system_calls::format_markdown_table().c_str(), stdout) < 0;
   std::fputs(usage, stderr);

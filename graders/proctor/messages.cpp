@@ -47,7 +47,7 @@ int add_descriptor(int fd, std::vector<int>& fds) {
   return static_cast<int>(fds.size()) - 1;
 }
 
-int descriptor_at(const Message& message, int index) {
+int find_descriptor(const Message& message, int index) {
   if (index >= static_cast<int>(message.fds.size())) sys::fail("the message has too few descriptors");
   return index < 0 ? -1 : message.fds[static_cast<size_t>(index)];
 }
@@ -63,7 +63,7 @@ void receive_descriptors(msghdr& header, Message& message) {
 
 }  // namespace
 
-bool send(int socket, const Message& message) {
+bool send_message(int socket, const Message& message) {
   alignas(cmsghdr) char control_buffer[CMSG_SPACE(max_fds * sizeof(int))] = {};
   iovec data = {const_cast<char*>(message.bytes.data()), message.bytes.size()};
   msghdr header = {};
@@ -79,7 +79,7 @@ bool send(int socket, const Message& message) {
   return sendmsg(socket, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(message.bytes.size());
 }
 
-bool receive(int socket, Message& message) {
+bool receive_message(int socket, Message& message) {
   alignas(cmsghdr) char control_buffer[CMSG_SPACE(max_fds * sizeof(int))] = {};
   message.bytes.assign(max_bytes, '\0');
   message.fds.clear();
@@ -101,7 +101,7 @@ Message encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& share
       sandbox.has_ipc_namespace, sandbox.counts_own_tasks, sandbox.has_pid_namespace, sandbox.exec_needs_fd_path,
       sandbox.has_seccomp, sandbox.landlock_abi, sandbox.system_grants.size()};
   Message message = {encode_fields(fields), {}};
-  for (const sandbox::Grant& grant : sandbox.system_grants)
+  for (const sandbox::AccessGrant& grant : sandbox.system_grants)
     message.fds.push_back(grant.fd.get()), message.bytes += encode_fields(grant.access);
   message.bytes += sandbox.job_folder + '\0' + shared_folder + '\0';
 #ifdef IOI_EVAL_TEST_LAYERS
@@ -138,9 +138,9 @@ sandbox::Sandbox decode_sandbox(const Message& message) {
   return sandbox;
 }
 
-Message encode_program(const process::Program& program, int report) {
+Message encode_program(const process::Program& program, int report_pipe) {
   Message message;
-  message.fds.push_back(report);
+  message.fds.push_back(report_pipe);
   ProgramFields fields = {};
   fields.limits = program.limits;
   fields.may_use_threads = program.may_use_threads, fields.is_exclusive = program.is_exclusive;
@@ -161,10 +161,10 @@ process::Program decode_program(const Message& message) {
   program.limits = fields.limits;
   program.may_use_threads = fields.may_use_threads, program.is_exclusive = fields.is_exclusive;
   program.sees_proc = fields.sees_proc, program.sees_own_descriptors = fields.sees_own_descriptors;
-  program.input = descriptor_at(message, fields.input), program.output = descriptor_at(message, fields.output),
-  program.error = descriptor_at(message, fields.error);
-  program.counted_file = descriptor_at(message, fields.counted_file),
-  program.argument_fd = descriptor_at(message, fields.argument_fd);
+  program.input = find_descriptor(message, fields.input), program.output = find_descriptor(message, fields.output),
+  program.error = find_descriptor(message, fields.error);
+  program.counted_file = find_descriptor(message, fields.counted_file),
+  program.argument_fd = find_descriptor(message, fields.argument_fd);
   if (program.argument_fd >= 0) program.inherited_fds.push_back(program.argument_fd);
   const std::vector<std::string> strings = read_strings_after(message, sizeof fields);
   program.folder = strings.at(0);

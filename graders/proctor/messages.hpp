@@ -9,23 +9,24 @@
 
 namespace messages {
 
+// Bytes and descriptors that are sent together.
 struct Message {
   std::string bytes;
   std::vector<int> fds;  // the receiver must close them
 };
 
-// Returns whether the message was sent.
-bool send(int socket, const Message& message);
+// Sends a message. Returns whether it was sent.
+bool send_message(int socket, const Message& message);
 
-// Returns false if the other end is closed.
-bool receive(int socket, Message& message);
+// Receives the next message. Returns false if the other end is closed.
+bool receive_message(int socket, Message& message);
 
 // Encodes a sandbox. `shared_folder` replaces the field of that name.
 Message encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& shared_folder);
 sandbox::Sandbox decode_sandbox(const Message& message);  // takes ownership of the descriptors
 
 // Encodes a program that runs by `entry_point`; the interpreter already has its arguments and environment.
-Message encode_program(const process::Program& program, int report);
+Message encode_program(const process::Program& program, int report_pipe);
 
 // Decodes a program. The message's first descriptor is that of the report.
 process::Program decode_program(const Message& message);

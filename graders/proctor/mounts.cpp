@@ -15,15 +15,15 @@ void make_parents(const std::string& path) {
 
 // Attaches a detached mount, and makes it private, so that later mounts in the original place do not appear in it.
 void attach_tree(const HostPath& path, const std::string& target) {
-  constexpr unsigned from_empty_path = 4;  // MOVE_MOUNT_F_EMPTY_PATH
-  if (syscall(sys::nr_move_mount, path.fd.get(), "", AT_FDCWD, target.c_str(), from_empty_path) != 0 ||
+  constexpr unsigned empty_path_flag = 4;  // MOVE_MOUNT_F_EMPTY_PATH
+  if (syscall(sys::nr_move_mount, path.fd.get(), "", AT_FDCWD, target.c_str(), empty_path_flag) != 0 ||
       mount(nullptr, target.c_str(), nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
     sys::fail_errno("cannot mount " + path.path);
 }
 
 }  // namespace
 
-std::string path_of_fd(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
+std::string make_fd_path(const sys::Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
 
 void bind_mount(const std::string& source, const std::string& target) {
   if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
@@ -45,8 +45,8 @@ void make_read_only(const std::string& path) {
 }
 
 HostPath open_host_path(const std::string& path, bool is_tree) {
-  constexpr unsigned cloned = 1;          // OPEN_TREE_CLONE
-  constexpr unsigned recursive = 0x8000;  // AT_RECURSIVE
+  constexpr unsigned open_tree_clone_flag = 1;  // OPEN_TREE_CLONE
+  constexpr unsigned recursive_flag = 0x8000;   // AT_RECURSIVE
   HostPath host_path;
   host_path.path = path;
   char link[4096];
@@ -56,8 +56,8 @@ HostPath open_host_path(const std::string& path, bool is_tree) {
     return host_path;
   }
   if (is_tree) {
-    host_path.fd = sys::Fd(static_cast<int>(
-        syscall(sys::nr_open_tree, AT_FDCWD, path.c_str(), cloned | O_CLOEXEC | recursive | AT_SYMLINK_NOFOLLOW)));
+    host_path.fd = sys::Fd(static_cast<int>(syscall(sys::nr_open_tree, AT_FDCWD, path.c_str(),
+        open_tree_clone_flag | O_CLOEXEC | recursive_flag | AT_SYMLINK_NOFOLLOW)));
     host_path.is_tree = host_path.fd.valid();
   } else {
     host_path.fd = sys::Fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -82,7 +82,7 @@ void bind_host_path(const std::string& root, const HostPath& path, bool read_onl
   if (path.is_tree)
     attach_tree(path, target);
   else
-    bind_mount(path_of_fd(path.fd), target);
+    bind_mount(make_fd_path(path.fd), target);
   if (read_only) make_read_only(target);
 }
 

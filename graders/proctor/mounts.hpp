@@ -11,8 +11,8 @@ namespace mounts {
 struct HostPath {
   std::string path;
   std::string link;      // target of a link; empty if the path is not a link
-  sys::Fd fd;            // a file or folder; invalid if it is missing or not accessible
-  bool is_tree = false;  // `fd` is a detached mount of its own
+  sys::Fd fd;            // descriptor of a file or folder; invalid if the path is missing or not accessible
+  bool is_tree = false;  // whether `fd` is a detached mount
 };
 
 // Opens a path of the host. Later mounts over the path do not change the result.
@@ -25,8 +25,10 @@ void bind_host_path(const std::string& root, const HostPath& path, bool read_onl
 // instead.
 void bind_mount(const std::string& source, const std::string& target);
 
+// Makes a mount and all mounts below it read-only.
 void make_read_only(const std::string& path);
 
-std::string path_of_fd(const sys::Fd& fd);
+// Returns the path of an open descriptor below /proc/self/fd.
+std::string make_fd_path(const sys::Fd& fd);
 
 }  // namespace mounts

@@ -16,18 +16,21 @@ namespace {
 // One of the submission's processes, which are judged as one.
 struct SubmissionProcess {
   process::RunningProgram program;
-  int error_file;  // descriptor of the file with its standard error
+  int error_fd;  // descriptor of the file with its standard error
 };
 
-enum class CpuTime { summed, each };  // what the CPU limit applies to: the sum, or each process
+// What the CPU limit applies to: the CPU time of all processes together, or that of each process.
+enum class CpuLimitScope { sum_of_processes, each_process };
 
-bool is_limit(verdict::EndReason end_reason) {
+// Returns whether the reason is an exceeded limit, not an exit code or signal.
+bool is_limit_exceeded(verdict::EndReason end_reason) {
   return end_reason != verdict::EndReason::ok && end_reason != verdict::EndReason::exit &&
       end_reason != verdict::EndReason::signal;
 }
 
+// Adds the ending of one process to the verdict of all processes.
 void add_process_ending(
-    verdict::Verdict& verdict, const process::Ending& ending, verdict::EndReason end_reason, int error_file) {
+    verdict::Verdict& verdict, const process::Ending& ending, verdict::EndReason end_reason, int error_fd) {
   verdict.ending.cpu_us += ending.cpu_us;
   verdict.ending.memory_bytes += ending.memory_bytes;
   verdict.ending.written_bytes += ending.written_bytes;
@@ -38,32 +41,33 @@ void add_process_ending(
   verdict.ending.is_machine_crowded = verdict.ending.is_machine_crowded || ending.is_machine_crowded;
   const bool is_graver = verdict.end_reason == verdict::EndReason::ok
       ? end_reason != verdict::EndReason::ok
-      : is_limit(end_reason) && !is_limit(verdict.end_reason);
+      : is_limit_exceeded(end_reason) && !is_limit_exceeded(verdict.end_reason);
   if (!is_graver) return;
   verdict.end_reason = end_reason;
   verdict.ending.exit_code = ending.exit_code;
   verdict.ending.signal = ending.signal;
-  verdict.feedback = summarize_error(error_file);
+  verdict.feedback = summarize_error(error_fd);
 }
 
-// Waits for all processes and returns their common ending. CPU time is summed, and with `CpuTime::summed` the limit
-// applies to the sum. Memory is summed for the report; the wall time is the longest. The first reason counts, but a
-// limit takes precedence over an exit code or signal, which the end of a partner may have caused. Fails (sys::Failure)
-// if a sandbox could not be made.
+// Waits for all processes and returns their common ending. CPU time is summed, and with
+// `CpuLimitScope::sum_of_processes` the limit applies to the sum. Memory is summed for the report; the wall time is the
+// longest. The first reason counts, but a limit takes precedence over an exit code or signal, which the end of a
+// partner may have caused. Fails (sys::Failure) if a sandbox could not be made.
 verdict::Verdict wait_for_processes(
-    std::vector<SubmissionProcess>& processes, const process::Limits& limits, CpuTime cpu_time) {
+    std::vector<SubmissionProcess>& processes, const process::Limits& limits, CpuLimitScope cpu_limit_scope) {
   verdict::Verdict verdict;
   std::string failure;
   for (SubmissionProcess& submission_process : processes) {
-    const process::Ending ending = submission_process.program.wait();
+    const process::Ending ending = submission_process.program.wait_for_ending();
     if (!ending.failure.empty()) failure = ending.failure;
-    const int64_t error_bytes = files::size_bytes(submission_process.error_file);
-    add_process_ending(verdict, ending, find_end_reason(ending, limits, error_bytes), submission_process.error_file);
+    const int64_t error_bytes = files::read_size_bytes(submission_process.error_fd);
+    add_process_ending(verdict, ending, find_end_reason(ending, limits, error_bytes), submission_process.error_fd);
   }
   if (!failure.empty()) sys::fail(failure, verdict.ending.is_killed_from_outside);
-  if (!is_limit(verdict.end_reason) && verdict.ending.is_killed_from_outside) fail_killed_from_outside();
-  if (cpu_time == CpuTime::summed && !is_limit(verdict.end_reason) && limits.cpu_us != process::unlimited &&
-      verdict.ending.cpu_us >= process::cpu_limit_us(limits, verdict.ending.is_machine_crowded))
+  if (!is_limit_exceeded(verdict.end_reason) && verdict.ending.is_killed_from_outside) fail_killed_from_outside();
+  if (cpu_limit_scope == CpuLimitScope::sum_of_processes && !is_limit_exceeded(verdict.end_reason) &&
+      limits.cpu_us != process::unlimited &&
+      verdict.ending.cpu_us >= process::find_cpu_limit_us(limits, verdict.ending.is_machine_crowded))
     verdict.end_reason = verdict::EndReason::cpu;
   return verdict;
 }
@@ -76,82 +80,83 @@ bool is_judge_exhausted_by_output(
       verdict.ending.written_bytes > limits.file_size_bytes;
 }
 
+// A task whose programs run at the same time.
 class ParallelTask : public Task {
  public:
   using Task::Task;
 
  protected:
-  // Starts one of the submission's processes. `set_up` sets its descriptors and arguments.
-  SubmissionProcess start_process(
-      idle_time::Clock& clock, size_t clock_member, const std::function<void(process::Program&)>& set_up) const {
-    const int error = streams_.file("error", clock_member);
-    const sys::Fd error_writer = files::reopen_write_only(error);
+  // Starts one of the submission's processes. `configure_program` sets its descriptors and arguments.
+  SubmissionProcess start_process(idle_time::IdleClock& clock, size_t clock_index,
+      const std::function<void(process::Program&)>& configure_program) const {
+    const int error_fd = streams_.empty_file("error", clock_index);
+    const sys::Fd error_writer = files::reopen_write_only(error_fd);
     process::Program program = make_submission_program();
     program.clock = &clock;
-    program.clock_member = clock_member;
+    program.clock_index = clock_index;
     program.error = error_writer.get();
-    set_up(program);
-    return {process::start(sandbox_, program), error};
+    configure_program(program);
+    return {process::start_program(sandbox_, program), error_fd};
   }
 
   // Starts the manager or interactor.
-  process::RunningProgram start_judge_program(
-      process::Program& program, int input, int output, int error, idle_time::Clock& clock, size_t clock_member) const {
-    program.input = input;
-    program.output = output;
-    program.error = error;
+  process::RunningProgram start_judge_program(process::Program& program, int input_fd, int output_fd, int error_fd,
+      idle_time::IdleClock& clock, size_t clock_index) const {
+    program.input = input_fd;
+    program.output = output_fd;
+    program.error = error_fd;
     program.clock = &clock;
-    program.clock_member = clock_member;
-    return process::start(sandbox_, program);
+    program.clock_index = clock_index;
+    return process::start_program(sandbox_, program);
   }
 
   // Waits for the manager or interactor, and returns its ending. The outputs are not read yet.
   checker_result::CheckerOutput wait_for_judge_program(
       process::RunningProgram& program, verdict::Verdict& verdict) const {
-    checker_result::CheckerOutput output;
-    output.program_name = manager_->name();
-    output.ending = process::apply_limits(plan_.manager.limits, program.wait());
-    verdict.ending.waited_us += output.ending.waited_us;
-    return output;
+    checker_result::CheckerOutput program_output;
+    program_output.program_name = manager_->name();
+    program_output.ending = process::apply_limits(plan_.manager.limits, program.wait_for_ending());
+    verdict.ending.waited_us += program_output.ending.waited_us;
+    return program_output;
   }
 };
 
 // TwoSteps: the submission runs twice at the same time. The first run passes its result to the second one through a
 // pipe.
-class TwoSteps : public ParallelTask {
+class TwoStepsTask : public ParallelTask {
  public:
   using ParallelTask::ParallelTask;
 
   verdict::Verdict judge(const plan::Test& test) override {
-    pipes::Pipe between = streams_.pipe("between");
-    const int output = streams_.file("output");
-    const sys::Fd output_writer = files::reopen_write_only(output);
-    idle_time::Clock clock(2);
+    pipes::Pipe between = streams_.empty_pipe("between");
+    const int output_fd = streams_.empty_file("output");
+    const sys::Fd output_writer = files::reopen_write_only(output_fd);
+    idle_time::IdleClock clock(2);
     std::vector<SubmissionProcess> processes;
-    processes.push_back(start_step(clock, 0, between.write, &test.input, -1));
-    processes.push_back(start_step(clock, 1, between.read, nullptr, output_writer.get()));
+    processes.push_back(start_step(clock, 0, between.write_end, &test.input, -1));
+    processes.push_back(start_step(clock, 1, between.read_end, nullptr, output_writer.get()));
     between.close();
-    verdict::Verdict verdict = wait_for_processes(processes, judged_limits(), CpuTime::each);
+    verdict::Verdict verdict = wait_for_processes(processes, limits_for_verdict(), CpuLimitScope::each_process);
     if (verdict.end_reason == verdict::EndReason::ok &&
-        files::size_bytes(output) > limit_or_max(judged_limits().file_size_bytes))
+        files::read_size_bytes(output_fd) > replace_unlimited_by_max(limits_for_verdict().file_size_bytes))
       verdict.end_reason = verdict::EndReason::output;
-    if (verdict.end_reason == verdict::EndReason::ok) check(verdict, test, output);
+    if (verdict.end_reason == verdict::EndReason::ok) check(verdict, test, output_fd);
     return verdict;
   }
 
  private:
-  static int64_t limit_or_max(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
+  static int64_t replace_unlimited_by_max(int64_t value) { return value == process::unlimited ? INT64_MAX : value; }
 
-  SubmissionProcess start_step(
-      idle_time::Clock& clock, size_t step, const sys::Fd& pipe_end, const std::string* input, int output) const {
+  SubmissionProcess start_step(idle_time::IdleClock& clock, size_t step, const sys::Fd& pipe_end,
+      const std::string* input_name, int output_fd) const {
     sys::Fd input_copy;
     return start_process(clock, step, [&](process::Program& program) {
       program.argv.push_back(std::to_string(step));
       program.argv.push_back(pipes::make_fd_path(pipe_end));
       program.inherited_fds.push_back(pipe_end.get());
       program.sees_own_descriptors = true;
-      if (input) input_copy = set_standard_input(files_.fd_of(*input), program);
-      program.output = output;
+      if (input_name) input_copy = set_standard_input(files_.find_fd(*input_name), program);
+      program.output = output_fd;
     });
   }
 };
@@ -163,50 +168,50 @@ struct PipePair {
 };
 
 // Communication: a manager talks to one or more processes of the submission, and determines the score.
-class Communication : public ParallelTask {
+class CommunicationTask : public ParallelTask {
  public:
-  explicit Communication(const TaskContext& context) : ParallelTask(context) {
+  explicit CommunicationTask(const TaskContext& context) : ParallelTask(context) {
     if (!manager_) sys::fail("manager: a Communication task needs a manager");
   }
 
   verdict::Verdict judge(const plan::Test& test) override {
     std::vector<PipePair> pipes;
-    for (size_t index = 0; index < static_cast<size_t>(plan_.processes); ++index)
-      pipes.push_back({streams_.pipe("to user", index), streams_.pipe("to manager", index)});
+    for (size_t index = 0; index < static_cast<size_t>(plan_.process_count); ++index)
+      pipes.push_back({streams_.empty_pipe("to user", index), streams_.empty_pipe("to manager", index)});
     const sys::Fd manager_output = files::make_memory_file("said"), manager_error = files::make_memory_file("told");
-    manager_->link_test_files(files_.fd_of(test.input), answer_fd(test), -1);
+    manager_->link_test_files(files_.find_fd(test.input), find_answer_fd(test), -1);
     const sys::Fd output_file = manager_->make_output_file();
-    idle_time::Clock clock(pipes.size() + 1);
+    idle_time::IdleClock clock(pipes.size() + 1);
     process::RunningProgram manager = start_manager(test, pipes, manager_output.get(), manager_error.get(), clock);
     std::vector<SubmissionProcess> processes = start_processes(pipes, clock);
     for (PipePair& pipe_pair : pipes) pipe_pair.to_user.close(), pipe_pair.to_manager.close();
-    verdict::Verdict verdict = wait_for_processes(processes, judged_limits(), CpuTime::summed);
-    checker_result::CheckerOutput output = wait_for_judge_program(manager, verdict);
+    verdict::Verdict verdict = wait_for_processes(processes, limits_for_verdict(), CpuLimitScope::sum_of_processes);
+    checker_result::CheckerOutput manager_result = wait_for_judge_program(manager, verdict);
     // Also if the manager failed afterwards, because the process that failed had left it.
-    const bool assigns_blame = sandbox_.layers.is_on("blame");
+    const bool assigns_blame = sandbox_.layers.is_enabled("blame");
     if (verdict.end_reason != verdict::EndReason::ok && assigns_blame) return verdict;
-    if (assigns_blame && is_judge_exhausted_by_output(output.ending, verdict, judged_limits())) {
+    if (assigns_blame && is_judge_exhausted_by_output(manager_result.ending, verdict, limits_for_verdict())) {
       verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }
-    if (output.ending.signal == SIGPIPE && assigns_blame) {
+    if (manager_result.ending.signal == SIGPIPE && assigns_blame) {
       verdict.feedback = "The submission ended too early";
       return verdict;
     }
-    output.standard_output = files::read_up_to(manager_output.get(), checker_result::max_output_bytes);
-    output.standard_error = files::read_up_to(manager_error.get(), checker_result::max_output_bytes);
-    set_result(
-        verdict, test, output, files::size_bytes(output_file.get()) > 0 ? output_file.get() : manager_output.get());
+    manager_result.standard_output = files::read_up_to(manager_output.get(), checker_result::max_output_bytes);
+    manager_result.standard_error = files::read_up_to(manager_error.get(), checker_result::max_output_bytes);
+    set_result(verdict, test, manager_result,
+        files::read_size_bytes(output_file.get()) > 0 ? output_file.get() : manager_output.get());
     return verdict;
   }
 
  private:
-  process::RunningProgram start_manager(const plan::Test& test, const std::vector<PipePair>& pipes, int output,
-      int error, idle_time::Clock& clock) const {
+  process::RunningProgram start_manager(const plan::Test& test, const std::vector<PipePair>& pipes, int output_fd,
+      int error_fd, idle_time::IdleClock& clock) const {
     std::vector<std::string> arguments;
     std::vector<int> pipe_fds;
     for (const PipePair& pipe_pair : pipes) {
-      for (const sys::Fd* pipe_end : {&pipe_pair.to_manager.read, &pipe_pair.to_user.write}) {
+      for (const sys::Fd* pipe_end : {&pipe_pair.to_manager.read_end, &pipe_pair.to_user.write_end}) {
         arguments.push_back(pipes::make_fd_path(*pipe_end));
         pipe_fds.push_back(pipe_end->get());
       }
@@ -214,10 +219,12 @@ class Communication : public ParallelTask {
     process::Program program = manager_->make_program(arguments);
     program.inherited_fds.insert(program.inherited_fds.end(), pipe_fds.begin(), pipe_fds.end());
     program.writable_paths.push_back(judge_program::manager_output_name);
-    return start_judge_program(program, rewind_input(files_.fd_of(test.input)), output, error, clock, pipes.size());
+    return start_judge_program(
+        program, rewind_input(files_.find_fd(test.input)), output_fd, error_fd, clock, pipes.size());
   }
 
-  std::vector<SubmissionProcess> start_processes(const std::vector<PipePair>& pipes, idle_time::Clock& clock) const {
+  std::vector<SubmissionProcess> start_processes(
+      const std::vector<PipePair>& pipes, idle_time::IdleClock& clock) const {
     std::vector<SubmissionProcess> processes;
     for (size_t index = 0; index < pipes.size(); ++index)
       processes.push_back(start_process(clock, index, [&](process::Program& program) {
@@ -229,14 +236,14 @@ class Communication : public ParallelTask {
   }
 
   void connect_pipes(process::Program& program, const PipePair& pipes) const {
-    const sys::Fd &input = pipes.to_user.read, &output = pipes.to_manager.write;
-    if (!plan_.fifo_io) {
-      program.input = input.get();
-      program.output = output.get();
+    const sys::Fd &input_end = pipes.to_user.read_end, &output_end = pipes.to_manager.write_end;
+    if (!plan_.uses_fifos) {
+      program.input = input_end.get();
+      program.output = output_end.get();
       return;
     }
     program.sees_own_descriptors = true;
-    for (const sys::Fd* pipe_end : {&input, &output}) {
+    for (const sys::Fd* pipe_end : {&input_end, &output_end}) {
       program.argv.push_back(pipes::make_fd_path(*pipe_end));
       program.inherited_fds.push_back(pipe_end->get());
     }
@@ -244,81 +251,81 @@ class Communication : public ParallelTask {
 
   // Sets the verdict from the manager's result. If the plan has a checker, the checker judges what the manager wrote:
   // its output file, or else its standard output.
-  void set_result(verdict::Verdict& verdict, const plan::Test& test, const checker_result::CheckerOutput& output,
-      int manager_output) const {
+  void set_result(verdict::Verdict& verdict, const plan::Test& test,
+      const checker_result::CheckerOutput& program_output, int manager_output) const {
     if (checker_.is_program()) {
-      const process::Ending& ending = output.ending;
+      const process::Ending& ending = program_output.ending;
       if (ending.kill_reason != process::KillReason::none || ending.exit_code != 0 || ending.signal != 0 ||
           !ending.failure.empty())
-        read_judge_program_result("cms", output);
+        read_judge_program_result("cms", program_output);
       check(verdict, test, manager_output);
       return;
     }
-    const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, output);
+    const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, program_output);
     verdict.score = result.score;
     verdict.is_fraction = result.is_fraction;
     verdict.feedback = result.feedback;
   }
 };
 
-constexpr size_t interactor_member = 1;  // Index of the interactor on the clock of a test.
+constexpr size_t interactor_clock_index = 1;  // Index of the interactor on the clock of a test.
 
 // Interactive: the submission and an interactor read what the other one writes.
-class Interactive : public ParallelTask {
+class InteractiveTask : public ParallelTask {
  public:
-  explicit Interactive(const TaskContext& context) : ParallelTask(context) {
+  explicit InteractiveTask(const TaskContext& context) : ParallelTask(context) {
     if (!manager_) sys::fail("manager: an Interactive task needs an interactor");
   }
 
   verdict::Verdict judge(const plan::Test& test) override {
     manager_->clear_feedback();
     bool is_first = true;
-    return judge_in_passes(files_.fd_of(test.input), [&](int input, sys::Fd& next_input) {
+    return judge_in_passes(files_.find_fd(test.input), [&](int input_fd, sys::Fd& next_input) {
       const bool has_second_run = std::exchange(is_first, false) && !plan_.manager.second_run.empty();
       return has_second_run || plan_.manager.second_run != "alone"
-          ? run_with_interactor(test, input, has_second_run, next_input)
-          : run_without_interactor(test, input);
+          ? run_with_interactor(test, input_fd, has_second_run, next_input)
+          : run_without_interactor(test, input_fd);
     });
   }
 
  private:
   // Judges a second run without the interactor: the checker judges the submission's output.
-  verdict::Verdict run_without_interactor(const plan::Test& test, int input) {
-    const int output = streams_.file("output"), error = streams_.file("error");
-    const bool is_one_way = sandbox_.layers.is_on("one-way");
-    const sys::Fd output_writer = files::reopen_write_only(output, is_one_way),
-                  error_writer = files::reopen_write_only(error, is_one_way);
+  verdict::Verdict run_without_interactor(const plan::Test& test, int input_fd) {
+    const int output_fd = streams_.empty_file("output"), error_fd = streams_.empty_file("error");
+    const bool is_one_way = sandbox_.layers.is_enabled("one-way");
+    const sys::Fd output_writer = files::reopen_write_only(output_fd, is_one_way),
+                  error_writer = files::reopen_write_only(error_fd, is_one_way);
     process::Program program = make_submission_program();
-    const sys::Fd input_copy = set_standard_input(input, program);
+    const sys::Fd input_copy = set_standard_input(input_fd, program);
     program.output = output_writer.get();
     program.error = error_writer.get();
-    return run_and_check(program, test, files_.fd_of(test.input), output, error);
+    return run_and_check(program, test, files_.find_fd(test.input), output_fd, error_fd);
   }
 
   // Judges a run with the interactor. `next_input` receives the input of another run: if the interactor asks for one,
   // or if `has_second_run` is set and this run is right.
-  verdict::Verdict run_with_interactor(const plan::Test& test, int input, bool has_second_run, sys::Fd& next_input) {
-    pipes::Pipe to_user = streams_.pipe("to user"), from_user = streams_.pipe("from user");
+  verdict::Verdict run_with_interactor(const plan::Test& test, int input_fd, bool has_second_run, sys::Fd& next_input) {
+    pipes::Pipe to_user = streams_.empty_pipe("to user"), from_user = streams_.empty_pipe("from user");
     const sys::Fd interactor_error = files::make_memory_file("told");
     sys::Fd transcript = files::make_memory_file("transcript");
-    manager_->link_test_files(input, answer_fd(test), transcript.get());
-    idle_time::Clock clock(2);
+    manager_->link_test_files(input_fd, find_answer_fd(test), transcript.get());
+    idle_time::IdleClock clock(2);
     process::RunningProgram interactor =
-        start_interactor(test, from_user.read.get(), to_user.write.get(), interactor_error.get(), clock);
+        start_interactor(test, from_user.read_end.get(), to_user.write_end.get(), interactor_error.get(), clock);
     std::vector<SubmissionProcess> processes;
-    processes.push_back(start_submission(to_user.read.get(), from_user.write.get(), clock));
+    processes.push_back(start_submission(to_user.read_end.get(), from_user.write_end.get(), clock));
     // Our copies of the submission's ends stay open until its ending is known. The interactor cannot notice the end
     // before that, so whatever it has decided by then is its own decision.
-    to_user.write.reset(), from_user.read.reset();
-    verdict::Verdict verdict = wait_for_processes(processes, judged_limits(), CpuTime::summed);
+    to_user.write_end.reset(), from_user.read_end.reset();
+    verdict::Verdict verdict = wait_for_processes(processes, limits_for_verdict(), CpuLimitScope::sum_of_processes);
     const bool interactor_ended_first = verdict.end_reason != verdict::EndReason::ok &&
-        (verdict.ending.signal == SIGPIPE || ends_on_its_own(interactor, clock));
+        (verdict.ending.signal == SIGPIPE || ends_without_further_input(interactor, clock));
     from_user.close();
     // A submission that ended well may leave output of the interactor unread. The interactor must not be killed by
     // SIGPIPE because of that.
-    const bool assigns_blame = sandbox_.layers.is_on("blame");
+    const bool assigns_blame = sandbox_.layers.is_enabled("blame");
     if (verdict.end_reason == verdict::EndReason::ok && assigns_blame)
-      pipes::discard_until(to_user.read, interactor.report_fd());
+      pipes::discard_until(to_user.read_end, interactor.report_fd());
     to_user.close();
     checker_result::CheckerOutput interactor_output = wait_for_judge_program(interactor, verdict);
     interactor_output.full_score = plan_.manager.full_score;
@@ -326,7 +333,7 @@ class Interactive : public ParallelTask {
     const bool has_passes = plan_.checker.max_passes > 1;
     if (has_passes) next_input = manager_->take_next_input();
     manager_->collect_feedback(interactor_output, has_passes);
-    if (assigns_blame && is_judge_exhausted_by_output(interactor_output.ending, verdict, judged_limits())) {
+    if (assigns_blame && is_judge_exhausted_by_output(interactor_output.ending, verdict, limits_for_verdict())) {
       verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }
@@ -339,7 +346,7 @@ class Interactive : public ParallelTask {
   }
 
   process::RunningProgram start_interactor(
-      const plan::Test& test, int input, int output, int error, idle_time::Clock& clock) const {
+      const plan::Test& test, int input_fd, int output_fd, int error_fd, idle_time::IdleClock& clock) const {
     std::vector<std::string> arguments = {
         judge_program::input_name, judge_program::output_name, judge_program::answer_name};
     if (plan_.manager.kind == "icpc")
@@ -348,43 +355,43 @@ class Interactive : public ParallelTask {
     if (!plan_.manager.arguments.empty()) arguments = plan_.manager.arguments;
     process::Program program = manager_->make_program(arguments);
     program.argv.insert(program.argv.end(), test.arguments.begin(), test.arguments.end());
-    return start_judge_program(program, input, output, error, clock, interactor_member);
+    return start_judge_program(program, input_fd, output_fd, error_fd, clock, interactor_clock_index);
   }
 
-  SubmissionProcess start_submission(int input, int output, idle_time::Clock& clock) const {
+  SubmissionProcess start_submission(int input_fd, int output_fd, idle_time::IdleClock& clock) const {
     return start_process(clock, 0, [&](process::Program& program) {
       program.counts_written_bytes = true;
-      program.input = input;
-      program.output = output;
+      program.input = input_fd;
+      program.output = output_fd;
     });
   }
 
   // Returns whether the interactor ends without further input: what the submission wrote may be enough for it. Returns
   // false when the interactor has been idle for some time. While it computes or waits for a processor, it may not have
   // read everything yet.
-  static bool ends_on_its_own(const process::RunningProgram& interactor, idle_time::Clock& clock) {
-    constexpr int look_ms = 10;
-    constexpr int64_t silence_us = 50 * 1000;
+  static bool ends_without_further_input(const process::RunningProgram& interactor, idle_time::IdleClock& clock) {
+    constexpr int poll_interval_ms = 10;
+    constexpr int64_t max_idle_us = 50 * 1000;
     const int64_t requested_at = sys::now_us();
     std::optional<int64_t> first_idle_us;
     clock.request_supervisor_reports();
     for (;;) {
       pollfd report = {interactor.report_fd(), POLLIN, 0};
-      if (poll(&report, 1, look_ms) == 1) return true;
-      const std::optional<int64_t> idle_us = clock.reported_idle_us(interactor_member, requested_at);
+      if (poll(&report, 1, poll_interval_ms) == 1) return true;
+      const std::optional<int64_t> idle_us = clock.reported_idle_us(interactor_clock_index, requested_at);
       if (!first_idle_us) first_idle_us = idle_us;
-      if (idle_us && *idle_us - *first_idle_us > silence_us) return false;
+      if (idle_us && *idle_us - *first_idle_us > max_idle_us) return false;
     }
   }
 
   // Sets the verdict from the interactor's result. `transcript` is for the checker; -1 means no check.
   // If the interactor rejected the submission and ended first, its result counts, because what the submission did
   // afterwards had no partner. Otherwise a submission that failed has failed, whatever the interactor decided.
-  void set_result(verdict::Verdict& verdict, const plan::Test& test, const checker_result::CheckerOutput& output,
-      bool interactor_ended_first, int transcript) const {
+  void set_result(verdict::Verdict& verdict, const plan::Test& test,
+      const checker_result::CheckerOutput& program_output, bool interactor_ended_first, int transcript) const {
     const bool has_failed = verdict.end_reason != verdict::EndReason::ok;
-    if (has_failed && !interactor_ended_first && sandbox_.layers.is_on("blame")) return;
-    const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, output);
+    if (has_failed && !interactor_ended_first && sandbox_.layers.is_enabled("blame")) return;
+    const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, program_output);
     if (has_failed && result.score > 0) return;
     verdict.end_reason = verdict::EndReason::ok;
     verdict.score = result.score;
@@ -396,12 +403,14 @@ class Interactive : public ParallelTask {
 
 }  // namespace
 
-std::unique_ptr<Task> make_two_steps_task(const TaskContext& context) { return std::make_unique<TwoSteps>(context); }
+std::unique_ptr<Task> make_two_steps_task(const TaskContext& context) {
+  return std::make_unique<TwoStepsTask>(context);
+}
 std::unique_ptr<Task> make_communication_task(const TaskContext& context) {
-  return std::make_unique<Communication>(context);
+  return std::make_unique<CommunicationTask>(context);
 }
 std::unique_ptr<Task> make_interactive_task(const TaskContext& context) {
-  return std::make_unique<Interactive>(context);
+  return std::make_unique<InteractiveTask>(context);
 }
 
 }  // namespace task

@@ -7,11 +7,13 @@
 
 namespace pipes {
 
+// Both ends of a pipe.
 struct Pipe {
-  sys::Fd read, write;
-  void close() { read.reset(), write.reset(); }
+  sys::Fd read_end, write_end;
+  void close() { read_end.reset(), write_end.reset(); }
 };
 
+// Returns a new pipe.
 Pipe make_pipe();
 
 // Returns the path by which a program opens an inherited descriptor. Opening a pipe by this path never blocks, so a

@@ -25,8 +25,8 @@ double read_full_score(const json::Value& value, const char* field_name) {
 ForkServerFiles read_fork_server(const json::Value& value) {
   ForkServerFiles files;
   if (value.is_null()) return files;
-  files.library = checked_file_name(value.at("library").as_text("submission.warm.library"), "submission.warm.library");
-  files.script = checked_file_name(value.at("script").as_text("submission.warm.script"), "submission.warm.script");
+  files.library = check_file_name(value.at("library").as_text("submission.warm.library"), "submission.warm.library");
+  files.script = check_file_name(value.at("script").as_text("submission.warm.script"), "submission.warm.script");
   files.modules = value.at("modules").as_strings("submission.warm.modules");
   return files;
 }
@@ -35,7 +35,7 @@ Submission read_submission(const json::Value& value) {
   Submission submission;
   submission.argv = value.at("argv").as_strings("submission.argv");
   for (const std::string& name : value.at("files").as_strings("submission.files"))
-    submission.files.push_back(checked_file_name(name, "submission.files"));
+    submission.files.push_back(check_file_name(name, "submission.files"));
   for (const auto& variable : value.at("env").object)
     submission.env.push_back(variable.first + "=" + variable.second.as_text("submission.env"));
   submission.max_threads = static_cast<int>(value.at("threads").integer_or(1, "submission.threads"));
@@ -79,28 +79,28 @@ Checker read_checker(const json::Value& value) {
   checker.limits = read_limits(value.at("limits"), "output");
   checker.case_sensitive = value.at("case_sensitive").boolean_or(true, "checker.case_sensitive");
   checker.space_sensitive = value.at("space_sensitive").boolean_or(false, "checker.space_sensitive");
-  checker.absolute = read_tolerance(value.at("absolute"), "checker.absolute");
-  checker.relative = read_tolerance(value.at("relative"), "checker.relative");
+  checker.absolute_tolerance = read_tolerance(value.at("absolute"), "checker.absolute");
+  checker.relative_tolerance = read_tolerance(value.at("relative"), "checker.relative");
   checker.full_score = read_full_score(value, "checker.full");
   checker.max_passes = static_cast<int>(value.at("passes").integer_or(1, "checker.passes"));
   checker.failure_means_wrong = value.at("decides").boolean_or(false, "checker.decides");
   return checker;
 }
 
-bool read_user_io(const json::Value& value) {
+bool read_fifo_io(const json::Value& value) {
   const std::string name = value.text_or("std_io", "user_io");
   if (name != "std_io" && name != "fifo_io") sys::fail("user_io: std_io or fifo_io expected, not " + name);
   return name == "fifo_io";
 }
 
-int read_processes(const json::Value& value) {
+int read_process_count(const json::Value& value) {
   const int64_t processes = value.integer_or(1, "processes");
   if (processes < 1 || processes > max_processes)
     sys::fail("processes: a number from 1 to " + std::to_string(max_processes) + " expected");
   return static_cast<int>(processes);
 }
 
-size_t read_echo(const json::Value& value) {
+size_t read_max_echo_bytes(const json::Value& value) {
   const int64_t max_bytes = value.integer_or(0, "echo");
   if (max_bytes < 0 || max_bytes > max_echo_bytes)
     sys::fail("echo: a number from 0 to " + std::to_string(max_echo_bytes) + " expected");
@@ -124,11 +124,11 @@ Group read_group(const json::Value& value) {
 Test read_test(const json::Value& value, size_t group_count) {
   Test test;
   test.index = value.at("index").as_integer("tests.index");
-  test.input = checked_file_name(value.at("input").as_text("tests.input"), "tests.input");
+  test.input = check_file_name(value.at("input").as_text("tests.input"), "tests.input");
   if (!value.at("answer").is_null())
-    test.answer = checked_file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
+    test.answer = check_file_name(value.at("answer").as_text("tests.answer"), "tests.answer");
   if (!value.at("output").is_null())
-    test.submitted_output = checked_file_name(value.at("output").as_text("tests.output"), "tests.output");
+    test.submitted_output = check_file_name(value.at("output").as_text("tests.output"), "tests.output");
   test.is_judged_by_file = value.at("by_file").boolean_or(false, "tests.by_file");
   test.arguments = value.at("arguments").as_strings("tests.arguments");
   for (const json::Value& group : value.at("groups").as_list("tests.groups")) {
@@ -154,7 +154,7 @@ process::Limits read_limits(const json::Value& value, const char* file_size_fiel
   limits.cpu_us = read_microseconds(value.at("cpu_ms"), "limits.cpu_ms");
   limits.crowded_cpu_us = read_microseconds(value.at("crowded_cpu_ms"), "limits.crowded_cpu_ms");
   limits.wall_us = read_microseconds(value.at("wall_ms"), "limits.wall_ms");
-  limits.hard_us = read_microseconds(value.at("hard_ms"), "limits.hard_ms");
+  limits.elapsed_us = read_microseconds(value.at("hard_ms"), "limits.hard_ms");
   limits.memory_bytes = value.at("memory").integer_or(process::unlimited, "limits.memory");
   limits.file_size_bytes =
       value.at(file_size_field).integer_or(process::unlimited, (std::string("limits.") + file_size_field).c_str());
@@ -165,14 +165,14 @@ process::Limits read_limits(const json::Value& value, const char* file_size_fiel
   return limits;
 }
 
-std::string checked_file_name(const std::string& name, const char* field_name) {
+std::string check_file_name(const std::string& name, const char* field_name) {
   if (name.empty() || name[0] == '/' || ("/" + name + "/").find("/../") != std::string::npos ||
       name.find('\0') != std::string::npos)
     sys::fail(std::string(field_name) + ": a name inside the job's folder expected");
   return name;
 }
 
-Plan parse(const std::string& source) {
+Plan parse_plan(const std::string& source) {
   const json::Value value = json::parse(source);
   Plan plan;
   plan.nonce = value.at("nonce").as_text("nonce");
@@ -187,15 +187,15 @@ Plan parse(const std::string& source) {
   plan.output_file = read_task_file(value.at("output_file"), "output_file");
   plan.checker = read_checker(value.at("checker"));
   plan.manager = read_manager(value.at("manager"));
-  plan.processes = read_processes(value.at("processes"));
-  plan.fifo_io = read_user_io(value.at("user_io"));
+  plan.process_count = read_process_count(value.at("processes"));
+  plan.uses_fifos = read_fifo_io(value.at("user_io"));
   for (const json::Value& group : value.at("groups").as_list("groups")) plan.groups.push_back(read_group(group));
   for (const json::Value& test : value.at("tests").as_list("tests"))
     plan.tests.push_back(read_test(test, plan.groups.size()));
-  plan.layers = sandbox::Layers::parse(value);
+  plan.layers = sandbox::SandboxLayers::parse(value);
   plan.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   plan.is_exclusive = value.at("alone").boolean_or(false, "alone");
-  plan.max_echo_bytes = read_echo(value.at("echo"));
+  plan.max_echo_bytes = read_max_echo_bytes(value.at("echo"));
   plan.shows_all_output = value.at("show").boolean_or(false, "show");
   plan.readable_paths = value.at("read").as_strings("read");
   return plan;

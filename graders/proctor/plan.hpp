@@ -8,27 +8,29 @@
 
 namespace plan {
 
-// What a fork server is started with.
+// Files and modules with which a fork server is started.
 struct ForkServerFiles {
   std::string library, script;       // names of the job's files; empty: each test starts a program
   std::vector<std::string> modules;  // imported before the first fork
 };
 
+// The submission's program and its permissions.
 struct Submission {
   std::vector<std::string> argv, files, env;
   int max_threads = 1;
-  int max_processes = 1;  // all that it ever has, itself included; more than one only for a package's own runner
+  int max_processes = 1;  // maximum number of processes ever started; above 1 only for a package's own runner
   bool sees_proc = false, sees_own_descriptors = false, limits_address_space = false;
   ForkServerFiles fork_server;
 };
 
+// How outputs are judged: a built-in comparison, or a checker program.
 struct Checker {
   std::string kind;
   std::vector<std::string> argv;
   process::Limits limits;
-  bool case_sensitive = true, space_sensitive = false;  // for words
+  bool case_sensitive = true, space_sensitive = false;  // how words are compared
   // Tolerances for numbers; negative means that numbers are compared as words.
-  long double absolute = -1, relative = -1;
+  long double absolute_tolerance = -1, relative_tolerance = -1;
   double full_score = 1;               // icpc: the number in score.txt that means full marks
   std::vector<std::string> arguments;  // replace the arguments of the checker's kind; empty: not replaced
   int max_passes = 1;                  // icpc: maximum number of passes
@@ -37,8 +39,8 @@ struct Checker {
 
 // The problem's program that talks to the submission: the manager of a Communication task, or an interactor.
 struct Manager {
-  std::vector<std::string> argv;  // empty if there is none
-  std::string kind;               // how its result is read; one of the checkers' kinds
+  std::vector<std::string> argv;  // command of the program; empty if the problem has none
+  std::string kind;               // kind of checker by whose rules the program's result is read
   process::Limits limits;
   // Interactive: which programs take part in a second run, whose input is what the interactor wrote: `alone` is the
   // submission, `together` is the submission and the interactor. Empty means a single run.
@@ -47,17 +49,19 @@ struct Manager {
   double full_score = 1;               // icpc: the number in score.txt that means full marks
 };
 
+// A group of tests, with the rule that decides when its score can no longer change.
 struct Group {
   enum class Rule { zero, threshold, never } rule = Rule::never;
   double threshold = 1;
 };
 
+// One test of the problem.
 struct Test {
   int64_t index = 0;
   std::string input, answer;           // names of the job's files; `answer` may be empty
   std::string submitted_output;        // name of the submitted file, if the task takes files; empty: none was submitted
   bool is_judged_by_file = false;      // BatchAndOutput: the file is judged, even if none was submitted
-  std::vector<std::string> arguments;  // of the checker or the interactor, after its own
+  std::vector<std::string> arguments;  // further arguments of the checker or interactor
   std::vector<size_t> groups;
 };
 
@@ -67,11 +71,11 @@ struct Plan {
   process::Limits limits;
   Checker checker;
   Manager manager;
-  int processes = 1;
-  bool fifo_io = false;
+  int process_count = 1;
+  bool uses_fifos = false;
   std::vector<Group> groups;
   std::vector<Test> tests;
-  sandbox::Layers layers;
+  sandbox::SandboxLayers layers;
   bool allow_unconfined = false;
   bool is_exclusive = false;                // no other job of this judge runs
   std::vector<std::string> readable_paths;  // folders outside of the system's that an interpreter needs
@@ -83,9 +87,9 @@ struct Plan {
 process::Limits read_limits(const json::Value& value, const char* file_size_field);
 
 // Parses a plan. Fails (sys::Failure) with the name of the wrong field.
-Plan parse(const std::string& source);
-std::string checked_file_name(
-    // Returns `name` if it is inside the job's folder. Fails otherwise.
-    const std::string& name, const char* field_name);
+Plan parse_plan(const std::string& source);
+
+// Returns `name` if it names a file inside the job's folder. Fails otherwise.
+std::string check_file_name(const std::string& name, const char* field_name);
 
 }  // namespace plan

@@ -10,20 +10,20 @@
 namespace process {
 
 RunningProgram::~RunningProgram() {
-  if (supervisor_ < 0) return;
-  kill(supervisor_, SIGKILL);
-  waitpid(supervisor_, nullptr, 0);
+  if (supervisor_pid_ < 0) return;
+  kill(supervisor_pid_, SIGKILL);
+  waitpid(supervisor_pid_, nullptr, 0);
 }
 
-void RunningProgram::stop() { kill(supervisor_, SIGTERM); }
+void RunningProgram::stop() { kill(supervisor_pid_, SIGTERM); }
 
-Ending RunningProgram::wait() {
+Ending RunningProgram::wait_for_ending() {
   SupervisorReport report = {};
   ssize_t length;
-  do length = read(report_.get(), &report, sizeof report);
+  do length = read(report_pipe_.get(), &report, sizeof report);
   while (length < 0 && errno == EINTR);
-  if (waits_for_supervisor_) waitpid(supervisor_, nullptr, 0);
-  supervisor_ = -1;
+  if (waits_until_all_dead_) waitpid(supervisor_pid_, nullptr, 0);
+  supervisor_pid_ = -1;
   Ending ending;
   if (length != sizeof report) {
     ending.is_killed_from_outside = true, ending.failure = "the supervisor died";
@@ -51,28 +51,28 @@ Ending apply_limits(const Limits& limits, Ending ending) {
   if (ending.kill_reason != KillReason::none) return ending;
   if (is_over(ending.memory_bytes, limits.memory_bytes))
     ending.kill_reason = KillReason::memory;
-  else if (is_over(ending.cpu_us, cpu_limit_us(limits, ending.is_machine_crowded)))
+  else if (is_over(ending.cpu_us, find_cpu_limit_us(limits, ending.is_machine_crowded)))
     ending.kill_reason = KillReason::cpu;
   return ending;
 }
 
-RunningProgram start(const sandbox::Sandbox& sandbox, const Program& program) {
+RunningProgram start_program(const sandbox::Sandbox& sandbox, const Program& program) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
   sys::Fd read_end(ends[0]), write_end(ends[1]);
   const pid_t supervisor = start_supervisor(sandbox, program, write_end.get());
-  return RunningProgram(supervisor, std::move(read_end), sandbox.layers.is_on("order"));
+  return RunningProgram(supervisor, std::move(read_end), sandbox.layers.is_enabled("order"));
 }
 
-pid_t start_supervisor(const sandbox::Sandbox& sandbox, const Program& program, int report, int flags) {
-  if (sandbox.has_seccomp) seccomp::prepare_filter(program.profile, seccomp_permissions(program));
+pid_t start_supervisor(const sandbox::Sandbox& sandbox, const Program& program, int report_pipe, int flags) {
+  if (sandbox.has_seccomp) seccomp::prepare_filter(program.profile, make_seccomp_permissions(program));
   const int namespaces = !sandbox.has_pid_namespace ? 0
       : sandbox.shared_folder.empty()               ? CLONE_NEWPID | CLONE_NEWNS
                                                     : CLONE_NEWPID;
   const long supervisor = sys::retry_while_eagain(
       [&] { return syscall(SYS_clone, SIGCHLD | namespaces | flags, nullptr, nullptr, nullptr, nullptr); });
   if (supervisor < 0) sys::fail_errno("cannot start a process");
-  if (supervisor == 0) supervise(sandbox, program, report);
+  if (supervisor == 0) supervise(sandbox, program, report_pipe);
   return static_cast<pid_t>(supervisor);
 }
 

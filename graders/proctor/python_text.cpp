@@ -18,9 +18,9 @@ bool is_line_break(int32_t c) {
   return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
-bool is_white(int32_t c) {
-  return is_strippable(c) || is_line_break(c) || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F ||
-      c == 0x205F || c == 0x3000;
+bool is_white_space(int32_t c) {
+  return is_strippable(c) || is_line_break(c) || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
+      c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 // Returns the character at an offset of a text, and sets `next` to the offset after it.
@@ -34,9 +34,10 @@ int32_t character_at(const std::string& text, size_t offset, size_t& next) {
 }
 
 // Returns whether float() strips a character. Of ASCII, it strips less than str.strip().
-bool is_white_to_float(int32_t c) { return is_white(c) && (c < 0x1C || c > 0x1F); }
+bool is_stripped_by_float(int32_t c) { return is_white_space(c) && (c < 0x1C || c > 0x1F); }
 
-std::string strip_where(bool (*is_removed)(int32_t), const std::string& text, bool left = true, bool right = true) {
+std::string strip_characters(
+    bool (*is_removed)(int32_t), const std::string& text, bool left = true, bool right = true) {
   size_t start = text.size(), end = 0, next;
   for (size_t offset = 0; offset < text.size(); offset = next) {
     if (is_removed(character_at(text, offset, next))) continue;
@@ -47,48 +48,50 @@ std::string strip_where(bool (*is_removed)(int32_t), const std::string& text, bo
   return start < end ? text.substr(start, end - start) : "";
 }
 
-class FloatReader {
+// Parses one word as a number, in the syntax of Python's float().
+class PythonFloatParser {
  public:
-  explicit FloatReader(const std::string& word) : word_(word) {}
+  explicit PythonFloatParser(const std::string& word) : word_(word) {}
 
   bool read(double& value) {
-    if (!read_name() && !read_decimal()) return false;
-    value = std::strtod(c_number_.c_str(), nullptr);
+    if (!read_special_value() && !read_decimal_number()) return false;
+    value = std::strtod(c_spelling_.c_str(), nullptr);
     return true;
   }
 
  private:
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  char at(size_t i) const { return i < word_.size() ? word_[i] : '\0'; }
-  void copy_character() { c_number_ += word_[position_++]; }
+  char character_or_zero(size_t i) const { return i < word_.size() ? word_[i] : '\0'; }
+  void copy_character() { c_spelling_ += word_[position_++]; }
 
   void read_sign() {
-    if (at(position_) == '-' || at(position_) == '+') copy_character();
+    if (character_or_zero(position_) == '-' || character_or_zero(position_) == '+') copy_character();
   }
 
-  bool read_name() {
+  bool read_special_value() {
     read_sign();
     std::string name;
     for (size_t i = position_; i < word_.size() && name.size() < 9; ++i) name += static_cast<char>(word_[i] | 0x20);
     if (name != "inf" && name != "infinity" && name != "nan") return false;
-    c_number_ += name;
+    c_spelling_ += name;
     return name.size() == word_.size() - position_;
   }
 
   bool read_digits() {
     const size_t start = position_;
-    for (; is_digit(at(position_)) ||
-        (position_ > start && at(position_) == '_' && is_digit(at(position_ - 1)) && is_digit(at(position_ + 1)));
-        ++position_)
-      if (word_[position_] != '_') c_number_ += word_[position_];
+    for (; is_digit(character_or_zero(position_)) ||
+         (position_ > start && character_or_zero(position_) == '_' && is_digit(character_or_zero(position_ - 1)) &&
+             is_digit(character_or_zero(position_ + 1)));
+         ++position_)
+      if (word_[position_] != '_') c_spelling_ += word_[position_];
     return position_ > start;
   }
 
-  bool read_decimal() {
+  bool read_decimal_number() {
     bool has_digits = read_digits();
-    if (at(position_) == '.') copy_character(), has_digits = read_digits() || has_digits;
+    if (character_or_zero(position_) == '.') copy_character(), has_digits = read_digits() || has_digits;
     if (!has_digits) return false;
-    if (at(position_) == 'e' || at(position_) == 'E') {
+    if (character_or_zero(position_) == 'e' || character_or_zero(position_) == 'E') {
       copy_character(), read_sign();
       if (!read_digits()) return false;
     }
@@ -96,46 +99,48 @@ class FloatReader {
   }
 
   const std::string& word_;
-  std::string c_number_;
+  std::string c_spelling_;
   size_t position_ = 0;
 };
 
 }  // namespace
 
-bool Lines::read_next(std::string& line) {
+bool LineReader::read_line(std::string& line) {
   line.clear();
   if (next_byte_ == ByteReader::end) return false;
   Character character;
-  for (character = take_character(); !is_at_line_end(character); character = take_character()) line += character.raw;
-  if (ends_ == Ends::python && character.code == '\r' && next_byte_ == '\n') take_character();
+  for (character = read_character(); !is_at_line_end(character); character = read_character()) line += character.raw;
+  if (line_ends_ == LineEnds::python && character.code == '\r' && next_byte_ == '\n') read_character();
   return true;
 }
 
-bool Lines::is_at_line_end(const Character& character) const {
+bool LineReader::is_at_line_end(const Character& character) const {
   if (character.code == ByteReader::end) return true;
-  return ends_ == Ends::python ? is_line_break(character.code) : character.code == '\n';
+  return line_ends_ == LineEnds::python ? is_line_break(character.code) : character.code == '\n';
 }
 
-Lines::Character Lines::take_character() {
+LineReader::Character LineReader::read_character() {
   Character character;
   if (next_byte_ == ByteReader::end) return character;
   int continuations = continuation_count(next_byte_);
   character.code = continuations == 0 ? next_byte_ : next_byte_ & (0x3F >> continuations);
   character.raw += static_cast<char>(next_byte_);
-  for (next_byte_ = bytes_.read_next(); continuations > 0 && is_continuation(next_byte_);
-      --continuations, next_byte_ = bytes_.read_next()) {
+  for (next_byte_ = bytes_.read_byte(); continuations > 0 && is_continuation(next_byte_);
+       --continuations, next_byte_ = bytes_.read_byte()) {
     character.code = character.code << 6 | (next_byte_ & 0x3F);
     character.raw += static_cast<char>(next_byte_);
   }
   return character;
 }
 
-std::string strip(const std::string& text, bool left, bool right) { return strip_where(is_white, text, left, right); }
+std::string strip(const std::string& text, bool left, bool right) {
+  return strip_characters(is_white_space, text, left, right);
+}
 
-std::string PythonWords::read_next() {
+std::string PythonStringSplitter::read_word() {
   std::string word;
   for (size_t next; position_ < text_.size(); position_ = next) {
-    if (!is_white(character_at(text_, position_, next)))
+    if (!is_white_space(character_at(text_, position_, next)))
       word.append(text_, position_, next - position_);
     else if (!word.empty())
       break;
@@ -143,14 +148,14 @@ std::string PythonWords::read_next() {
   return word;
 }
 
-bool read_float(const std::string& word, double& value) {
-  return FloatReader(strip_where(is_white_to_float, word)).read(value);
+bool parse_python_float(const std::string& word, double& value) {
+  return PythonFloatParser(strip_characters(is_stripped_by_float, word)).read(value);
 }
 
-bool are_close_floats(const std::string& ours, const std::string& theirs) {
+bool are_close_floats(const std::string& actual, const std::string& expected) {
   constexpr double absolute = 1e-8, relative = 1e-5;
   double a, b;
-  if (!read_float(ours, a) || !read_float(theirs, b)) return false;
+  if (!parse_python_float(actual, a) || !parse_python_float(expected, b)) return false;
   return a == b || (std::isfinite(b) && std::fabs(a - b) <= absolute + relative * std::fabs(b));
 }
 

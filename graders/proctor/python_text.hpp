@@ -9,14 +9,14 @@
 namespace compare {
 
 // Reads the lines of a file without their ends.
-class Lines {
+class LineReader {
  public:
-  enum class Ends { python, newline };  // as str.splitlines(), or only at newlines
+  enum class LineEnds { python, newline };  // as str.splitlines(), or only at newlines
 
-  Lines(int fd, Ends ends) : bytes_(fd), ends_(ends), next_byte_(bytes_.read_next()) {}
+  LineReader(int fd, LineEnds line_ends) : bytes_(fd), line_ends_(line_ends), next_byte_(bytes_.read_byte()) {}
 
   // Returns false at the end of the file.
-  bool read_next(std::string& line);
+  bool read_line(std::string& line);
 
  private:
   // A character and its bytes. A byte that begins no character stands for itself.
@@ -26,34 +26,34 @@ class Lines {
   };
 
   bool is_at_line_end(const Character& character) const;
-  Character take_character();
+  Character read_character();
 
   ByteReader bytes_;
-  Ends ends_;
+  LineEnds line_ends_;
   int next_byte_;
 };
 
-// Like str.strip(), lstrip() and rstrip().
+// Strips white space from a text like Python's str.strip(), lstrip() and rstrip().
 std::string strip(const std::string& text, bool left = true, bool right = true);
 
-// Returns the words of str.split(), one by one.
-class PythonWords {
+// Splits a string into words like Python's str.split().
+class PythonStringSplitter {
  public:
-  explicit PythonWords(const std::string& text) : text_(text) {}
+  explicit PythonStringSplitter(const std::string& text) : text_(text) {}
 
-  // Returns an empty string at the end.
-  std::string read_next();
+  // Returns the next word, or an empty string at the end.
+  std::string read_word();
 
  private:
   const std::string& text_;
   size_t position_ = 0;
 };
 
-// Reads a number as Python's float() does: no hexadecimal numbers, but underscores between digits. Only ASCII digits
+// Parses a number as Python's float() does: no hexadecimal numbers, but underscores between digits. Only ASCII digits
 // are supported.
-bool read_float(const std::string& word, double& value);
+bool parse_python_float(const std::string& word, double& value);
 
 // Returns whether two numbers are as close as numpy.allclose requires.
-bool are_close_floats(const std::string& ours, const std::string& theirs);
+bool are_close_floats(const std::string& actual, const std::string& expected);
 
 }  // namespace compare

@@ -1,4 +1,4 @@
-// What running processes have used so far, read from /proc. `proc` is a descriptor of a /proc.
+// What running processes have used so far, read from /proc. `proc_fd` is a descriptor of a /proc.
 #pragma once
 
 #include <cstdint>
@@ -9,39 +9,40 @@
 
 namespace resource_usage {
 
+// Resource usage of one process, or of several processes together.
 struct Usage {
   int64_t cpu_us = 0;
-  // With page tables, swap and huge pages: reading memory that was never written takes nothing but page tables.
+  // Memory with page tables, swap and huge pages. Reading memory that was never written takes only page tables.
   int64_t memory_bytes = 0;
-  int64_t task_count = 0;   // threads included, like RLIMIT_NPROC
-  pid_t largest_pid = 0;    // the process with the most memory
-  bool is_at_disk = false;  // a process is in the state of those that wait for a disk
-  bool is_ready = false;    // a process is running or runnable
+  int64_t task_count = 0;            // number of threads of all processes, as RLIMIT_NPROC counts them
+  pid_t largest_pid = 0;             // the process with the most memory
+  bool is_waiting_for_disk = false;  // a process is in the state of those that wait for a disk
+  bool is_ready = false;             // a process is running or runnable
 };
 
-// Returns the usage of one process. `pid_there` is its pid in `proc`, `pid_here` in the caller's namespace, for its CPU
-// clock.
-Usage measure_process(int proc, pid_t pid_there, pid_t pid_here);
+// Returns the usage of one process. `pid_in_proc` is its pid in `proc_fd`, `local_pid` in the caller's namespace, for
+// its CPU clock.
+Usage measure_process(int proc_fd, pid_t pid_in_proc, pid_t local_pid);
 
 // Returns the CPU time of a process by clock ticks, which is what RLIMIT_CPU counts. Works until the process has been
 // waited for. `pid` is in the caller's namespace.
-int64_t tick_time_us(pid_t pid);
+int64_t read_tick_time_us(pid_t pid);
 
-// How long threads were runnable without a processor, in total. Threads that have ended count up to the last look. 0 if
-// the kernel does not count that.
-class CpuWaits {
+// Counts how long threads were runnable without a processor, in total. Threads that have ended count up to the last
+// check. The total is 0 if the kernel does not count such waits.
+class CpuWaitCounter {
  public:
-  // Adds the waits since the last call. With `includes_current`, a wait that has not ended counts too, which the kernel
-  // counts only when the thread runs again. Takes time for each thread.
-  void observe(int proc, const std::vector<std::string>& threads, int64_t now, bool includes_current);
+  // Adds the waits since the last call. With `includes_current_waits`, a wait that has not ended counts too, which the
+  // kernel counts only when the thread runs again. Takes time for each thread.
+  void observe(int proc_fd, const std::vector<std::string>& threads, int64_t now, bool includes_current_waits);
   int64_t total_us() const { return ended_us_ + pending_us_; }
-  // Returns whether a thread was running or runnable; known after a call with `includes_current`.
+  // Returns whether a thread was running or runnable; known after a call with `includes_current_waits`.
   bool is_ready() const { return is_ready_; }
 
  private:
   struct Thread {
     int64_t ran_us, waited_us;
-    int64_t moved_at;  // when it was last seen to have run
+    int64_t last_ran_at;  // time of the last check at which the thread had run
   };
   std::map<std::string, Thread> threads_;
   int64_t ended_us_ = 0, pending_us_ = 0;
@@ -49,30 +50,31 @@ class CpuWaits {
 };
 
 // Returns the folders of all threads of processes, relative to /proc.
-std::vector<std::string> list_threads(int proc, const std::vector<pid_t>& pids);
+std::vector<std::string> list_threads(int proc_fd, const std::vector<pid_t>& pids);
 
 // Returns how long the first thread of a process was runnable without a processor; 0 if the kernel does not count that.
-int64_t waited_us(int proc, pid_t pid);
+int64_t read_cpu_wait_us(int proc_fd, pid_t pid);
 
 // Returns how many bytes a process has written to anything; 0 if the kernel does not count that.
-int64_t written_bytes(int proc, pid_t pid);
+int64_t read_written_bytes(int proc_fd, pid_t pid);
 
 // Returns a number that grows when a disk or swap works for a process.
-int64_t read_disk_work(int proc, pid_t pid);
+int64_t read_disk_activity(int proc_fd, pid_t pid);
 
 // Returns whether any thread of the processes is running or runnable.
-bool is_any_running(int proc, const std::vector<pid_t>& pids);
+bool is_any_running(int proc_fd, const std::vector<pid_t>& pids);
 
 // Returns how many threads a process has; 0 if it is gone.
-int64_t read_thread_count(int proc, pid_t pid);
+int64_t read_thread_count(int proc_fd, pid_t pid);
 
-// Returns the usage of all descendants of the caller, whose pid in `proc` is `self`. CPU time has a resolution of 10
-// ms.
-Usage measure_descendants(int proc, pid_t self);
+// Returns the usage of all descendants of the caller, whose pid in `proc_fd` is `own_pid`. CPU time has a resolution of
+// 10 ms.
+Usage measure_descendants(int proc_fd, pid_t own_pid);
 
 // Returns the memory of processes, in bytes. A page that several of them share counts once.
-int64_t proportional_memory_bytes(int proc, const std::vector<pid_t>& pids);
+int64_t measure_proportional_memory_bytes(int proc_fd, const std::vector<pid_t>& pids);
 
+// Size and number of all files and folders in a folder.
 struct FolderContents {
   int64_t bytes = 0, entries = 0;
 };
@@ -81,7 +83,7 @@ struct FolderContents {
 // hundred folders, since each level takes a descriptor.
 FolderContents count_folder_contents(int folder, int64_t max_entries);
 
-// Returns the pids of all descendants in `proc`.
-std::vector<pid_t> list_descendants(int proc, pid_t self);
+// Returns the pids of all descendants in `proc_fd`.
+std::vector<pid_t> list_descendants(int proc_fd, pid_t own_pid);
 
 }  // namespace resource_usage

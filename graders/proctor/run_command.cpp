@@ -24,37 +24,38 @@ namespace {
 
 constexpr size_t max_plan_bytes = 4 << 20;
 constexpr long submission_uid = 65534;
-constexpr const char* fork_server_folder =
-    "waiting-";  // Prefix of the folders in which fork servers find their first script.
+constexpr const char* fork_server_folder_prefix =
+    "waiting-";  // Prefix of the names of the folders with the fork servers' first scripts.
 
 // Makes a write beyond the limit of file size fail with an error instead of a signal.
 void ignore_sigxfsz() { signal(SIGXFSZ, SIG_IGN); }
 
 // Returns a descriptor for the verdict lines. Standard input and output become /dev/null, so that no program can reach
 // it.
-sys::Fd take_standard_output() {
-  sys::Fd out(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-  const sys::Fd nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!out.valid() || !nowhere.valid()) sys::fail_errno("cannot take standard output");
-  dup2(nowhere.get(), STDIN_FILENO);
-  dup2(nowhere.get(), STDOUT_FILENO);
-  return out;
+sys::Fd take_over_standard_output() {
+  sys::Fd lines_fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  const sys::Fd null_device(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!lines_fd.valid() || !null_device.valid()) sys::fail_errno("cannot take standard output");
+  dup2(null_device.get(), STDIN_FILENO);
+  dup2(null_device.get(), STDOUT_FILENO);
+  return lines_fd;
 }
 
-// The groups of tests whose score can no longer change, by the rules of the plan.
-class GroupStates {
+// Records which groups of tests have a score that can no longer change, by the rules of the plan.
+class TestGroupStates {
  public:
-  explicit GroupStates(const std::vector<plan::Group>& groups) : groups_(groups), settled_(groups.size(), false) {}
+  explicit TestGroupStates(const std::vector<plan::Group>& groups)
+      : groups_(groups), is_group_settled_(groups.size(), false) {}
 
   bool is_settled(const plan::Test& test) const {
     for (const size_t group : test.groups)
-      if (!settled_[group]) return false;
+      if (!is_group_settled_[group]) return false;
     return !test.groups.empty();
   }
 
-  void record(const plan::Test& test, double score) {
+  void record_score(const plan::Test& test, double score) {
     for (const size_t group : test.groups)
-      if (settles_group(groups_[group], score)) settled_[group] = true;
+      if (settles_group(groups_[group], score)) is_group_settled_[group] = true;
   }
 
  private:
@@ -68,12 +69,13 @@ class GroupStates {
   }
 
   const std::vector<plan::Group>& groups_;
-  std::vector<bool> settled_;
+  std::vector<bool> is_group_settled_;
 };
 
+// A task type's name in plans, and the function that makes its task.
 struct TaskType {
   const char* name;
-  std::unique_ptr<task::Task> (*make)(const task::TaskContext&);
+  std::unique_ptr<task::Task> (*make_task)(const task::TaskContext&);
 };
 const TaskType task_types[] = {
     {"Batch", task::make_batch_task},
@@ -87,13 +89,14 @@ const TaskType task_types[] = {
 
 std::unique_ptr<task::Task> make_task(const task::TaskContext& context) {
   for (const TaskType& type : task_types)
-    if (context.plan.task_type == type.name) return type.make(context);
+    if (context.plan.task_type == type.name) return type.make_task(context);
   sys::fail("task_type: this proctor does not know " + context.plan.task_type);
 }
 
 // Makes the folder of the submission's files. If it `already_exists`, it is empty, and fork servers have it mounted.
 void make_submission_folder(const plan::Plan& plan, long uid, bool already_exists) {
-  if (!already_exists && mkdir(task::submission_folder, 0755) != 0) sys::fail_errno("cannot make the submission's folder");
+  if (!already_exists && mkdir(task::submission_folder, 0755) != 0)
+    sys::fail_errno("cannot make the submission's folder");
   for (const std::string& name : plan.submission.files) {
     const sys::Fd source = files::open_secret(name);
     const std::string path = std::string(task::submission_folder) + "/" + name;
@@ -101,28 +104,31 @@ void make_submission_folder(const plan::Plan& plan, long uid, bool already_exist
     if (!target.valid()) sys::fail_errno("cannot copy " + name);
     files::copy_content(source.get(), target.get());
   }
-  if (sandbox::can_drop_privileges() && plan.layers.is_on("uid") &&
+  if (sandbox::can_drop_privileges() && plan.layers.is_enabled("uid") &&
       chown(task::submission_folder, static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0)
     sys::fail_errno("cannot change the owner of the submission's folder");
 }
 
-task::OpenFiles open_job_files(const plan::Plan& plan, bool is_read_by_programs) {
+// Opens the job's files and hides them. With `must_be_reopenable`, unprivileged programs can reopen the test files.
+task::OpenFiles open_job_files(const plan::Plan& plan, bool must_be_reopenable) {
   task::OpenFiles files;
-  const auto open_once = [&](const std::string& name) {
+  const auto open_file_once = [&](const std::string& name) {
     if (name.empty() || files.test_files.count(name)) return;
-    sys::Fd fd = files::open_secret(name, plan.layers.is_on("unlinking"));
-    files.test_files[name] = is_read_by_programs ? files::make_reopenable(std::move(fd)) : std::move(fd);
+    sys::Fd fd = files::open_secret(name, plan.layers.is_enabled("unlinking"));
+    files.test_files[name] = must_be_reopenable ? files::make_reopenable(std::move(fd)) : std::move(fd);
   };
   for (const plan::Test& test : plan.tests)
-    open_once(test.input), open_once(test.answer), open_once(test.submitted_output);
+    open_file_once(test.input), open_file_once(test.answer), open_file_once(test.submitted_output);
   if (plan.submission.argv.empty()) return files;
   const std::string& program = plan.submission.argv[0];
   if (program.find('/') == std::string::npos) files.executable = files::open_secret(program);
   return files;
 }
 
-void judge_tests(const plan::Plan& plan, task::Task& task, streams::Streams& streams, verdict::VerdictLines& lines) {
-  GroupStates groups(plan.groups);
+// Judges the tests of a plan, except those whose groups are settled, and writes a line about each.
+void judge_tests(
+    const plan::Plan& plan, task::Task& task, streams::SubmissionStreams& streams, verdict::VerdictLines& lines) {
+  TestGroupStates groups(plan.groups);
   for (const plan::Test& test : plan.tests) {
     if (groups.is_settled(test)) {
       lines.write_skipped(test.index);
@@ -133,7 +139,7 @@ void judge_tests(const plan::Plan& plan, task::Task& task, streams::Streams& str
       lines.write_verdict(test.index, verdict);
       // A program that stalls would probably stall on the other tests, too.
       if (verdict.end_reason == verdict::EndReason::wall && verdict.ending.is_stalled) return;
-      groups.record(test, verdict.score);
+      groups.record_score(test, verdict.score);
     } catch (const sys::Failure& failure) {
       streams.recreate_all();
       lines.write_failure(test.index, failure);
@@ -144,13 +150,13 @@ void judge_tests(const plan::Plan& plan, task::Task& task, streams::Streams& str
 // The sandbox of one or more plans, and its fork servers, the last used one at the end.
 class SandboxSession {
  public:
-  // `is_persistent`: plans are judged one after another.
+  // With `is_persistent`, several plans are judged one after another.
   explicit SandboxSession(bool is_persistent) : is_persistent_(is_persistent) {}
 
   // Enters the sandbox for the first plan, and returns it. Later plans must ask for the same sandbox.
-  const sandbox::Sandbox& enter(const plan::Plan& plan) {
+  const sandbox::Sandbox& enter_sandbox(const plan::Plan& plan) {
     if (sandbox_) {
-      const sandbox::Layers &current = sandbox_->layers, &requested = plan.layers;
+      const sandbox::SandboxLayers &current = sandbox_->layers, &requested = plan.layers;
       const bool has_same_layers = current.namespaces == requested.namespaces &&
           current.landlock == requested.landlock && current.seccomp == requested.seccomp;
       if (!has_same_layers || plan.readable_paths != readable_paths_) sys::fail("the plan needs another sandbox");
@@ -158,7 +164,7 @@ class SandboxSession {
     }
     std::vector<mounts::HostPath> readable = sandbox::open_readable_paths(plan.readable_paths, plan.layers);
     sandbox::drop_privileges(submission_uid, plan.layers);
-    sandbox_.emplace(sandbox::enter(".", std::move(readable), plan.layers, plan.allow_unconfined));
+    sandbox_.emplace(sandbox::enter_sandbox(".", std::move(readable), plan.layers, plan.allow_unconfined));
     if (is_persistent_ && !sandbox_->has_pid_namespace) sys::fail("a persistent proctor needs namespaces");
     readable_paths_ = plan.readable_paths;
     sandbox::make_undumpable(plan.layers);
@@ -167,30 +173,32 @@ class SandboxSession {
 
   bool is_entered() const { return sandbox_.has_value(); }
 
-  streams::Streams& streams() { return streams_; }
+  streams::SubmissionStreams& streams() { return streams_; }
 
   // Makes the folder of a new fork server, unless one with the plan's key runs. Must be called before the
   // sandbox is entered.
   void prepare_fork_server(const plan::Plan& plan) {
-    if (!library_.valid()) library_ = files::make_reopenable(files::open_secret(plan.submission.fork_server.library));
+    if (!library_fd_.valid())
+      library_fd_ = files::make_reopenable(files::open_secret(plan.submission.fork_server.library));
     if (find_fork_server(fork_server::make_reuse_key(plan)) != fork_servers_.end()) return;
-    fork_server::make_folder(plan, next_folder_ = fork_server_folder + std::to_string(++folder_count_));
+    fork_server::make_script_folder(
+        plan, next_fork_server_folder_ = fork_server_folder_prefix + std::to_string(++fork_server_count_));
   }
 
   // Returns the fork server for the plan, and starts it if necessary. Returns null and sets `refusal` if it cannot be
   // started.
-  fork_server::ForkServer* fork_server(const plan::Plan& plan, std::string& refusal) {
+  fork_server::ForkServer* find_or_start_fork_server(const plan::Plan& plan, std::string& refusal) {
     const std::string key = fork_server::make_reuse_key(plan);
     const auto running = find_fork_server(key);
     if (running != fork_servers_.end()) {
       std::rotate(running, running + 1, fork_servers_.end());
       return fork_servers_.back().server.get();
     }
-    auto started = std::make_unique<fork_server::ForkServer>(*sandbox_, plan, library_, next_folder_);
+    auto started = std::make_unique<fork_server::ForkServer>(*sandbox_, plan, library_fd_, next_fork_server_folder_);
     refusal = started->failure();
     if (!refusal.empty()) return nullptr;
     if (fork_servers_.size() == max_fork_servers) fork_servers_.erase(fork_servers_.begin());
-    fork_servers_.push_back({key, next_folder_, std::move(started)});
+    fork_servers_.push_back({key, next_fork_server_folder_, std::move(started)});
     return fork_servers_.back().server.get();
   }
 
@@ -223,11 +231,11 @@ class SandboxSession {
 
   bool is_persistent_;
   std::optional<sandbox::Sandbox> sandbox_;
-  streams::Streams streams_;
+  streams::SubmissionStreams streams_;
   std::vector<std::string> readable_paths_;
-  sys::Fd library_;
-  std::string next_folder_;  // of the next fork server
-  int folder_count_ = 0;
+  sys::Fd library_fd_;
+  std::string next_fork_server_folder_;  // folder of the next fork server
+  int fork_server_count_ = 0;
   std::vector<RunningForkServer> fork_servers_;
 };
 
@@ -240,13 +248,13 @@ class ForkServerRequest {
     if (is_requested_) session.prepare_fork_server(plan);
   }
 
-  fork_server::ForkServer* start(const plan::Plan& plan) {
+  fork_server::ForkServer* start_fork_server(const plan::Plan& plan) {
     if (!is_requested_) return nullptr;
     refusal_ = explain_refusal(plan);
-    return refusal_.empty() ? session_.fork_server(plan, refusal_) : nullptr;
+    return refusal_.empty() ? session_.find_or_start_fork_server(plan, refusal_) : nullptr;
   }
 
-  std::string report() const {
+  std::string describe_start() const {
     return !is_requested_ ? "" : refusal_.empty() ? "forked" : "started: " + text::make_printable(refusal_, 500);
   }
 
@@ -266,10 +274,10 @@ class ForkServerRequest {
 // Judges a plan and writes all lines but the last one.
 void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSession& session) {
   const sys::Fd file = files::open_secret(path);
-  const plan::Plan plan = plan::parse(files::read_all(file.get(), max_plan_bytes));
+  const plan::Plan plan = plan::parse_plan(files::read_all(file.get(), max_plan_bytes));
   lines.set_nonce(plan.nonce);
-  lines.set_cleans_text(plan.layers.is_on("cleaning"));
-  if (!plan.layers.is_on("streams")) dup2(lines.descriptor(), STDOUT_FILENO);
+  lines.set_text_made_printable(plan.layers.is_enabled("cleaning"));
+  if (!plan.layers.is_enabled("streams")) dup2(lines.descriptor(), STDOUT_FILENO);
   checker::Checker checker(plan.checker);
   std::unique_ptr<judge_program::JudgeProgram> manager;
   if (!plan.manager.argv.empty())
@@ -277,15 +285,15 @@ void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSe
   make_submission_folder(plan, submission_uid, session.is_entered());
   ForkServerRequest fork_server_request(plan, session);
   task::OpenFiles files = open_job_files(plan, checker.is_program() || manager);
-  const sandbox::Sandbox& sandbox = session.enter(plan);
-  if (files.executable.valid() && !sandbox.has_mount_namespace && sandbox.layers.is_on("copies"))
-    files.executable = files::copy_without_name(files.executable);
+  const sandbox::Sandbox& sandbox = session.enter_sandbox(plan);
+  if (files.executable.valid() && !sandbox.has_mount_namespace && sandbox.layers.is_enabled("copies"))
+    files.executable = files::copy_to_unnamed_file(files.executable);
   checker.make_folder(sandbox);
   if (manager) manager->make_folder(sandbox, "manage", plan.manager.kind == "icpc");
-  fork_server::ForkServer* const server = fork_server_request.start(plan);
+  fork_server::ForkServer* const server = fork_server_request.start_fork_server(plan);
   const std::unique_ptr<task::Task> task =
       make_task({plan, sandbox, files, checker, session.streams(), manager.get(), server});
-  lines.write_start(sandbox.confinement_json(fork_server_request.report()));
+  lines.write_start(sandbox.format_confinement(fork_server_request.describe_start()));
   judge_tests(plan, *task, session.streams(), lines);
 }
 
@@ -302,7 +310,7 @@ bool read_line(int fd, std::string& line) {
 }  // namespace
 
 int judge_plan_file(const std::string& path) {
-  verdict::VerdictLines lines(take_standard_output(), false);
+  verdict::VerdictLines lines(take_over_standard_output(), false);
   ignore_sigxfsz();
   try {
     files::mark_all_close_on_exec();
@@ -311,26 +319,26 @@ int judge_plan_file(const std::string& path) {
     lines.write_done();
     return 0;
   } catch (const sys::Failure& failure) {
-    lines.write_fatal(failure.text);
+    lines.write_fatal(failure.message);
     return 2;
   }
 }
 
 int judge_plans_from_stdin() {
   const sys::Fd bundle_names(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
-  verdict::VerdictLines lines(take_standard_output(), true);
+  verdict::VerdictLines lines(take_over_standard_output(), true);
   ignore_sigxfsz();
   try {
     files::mark_all_close_on_exec();
     SandboxSession session(true);
     for (std::string path; read_line(bundle_names.get(), path);) {
-      judge_plan(files::take_bundle(path), lines, session);
+      judge_plan(files::load_bundle(path), lines, session);
       session.remove_submission();  // before the next bundle is written
       lines.write_done();
     }
     return 0;
   } catch (const sys::Failure& failure) {
-    lines.write_fatal(failure.text);
+    lines.write_fatal(failure.message);
     return 2;
   }
 }

@@ -50,14 +50,14 @@ bool write_file(const char* path, const std::string& content) {
 
 // Returns the line of an id map. Uid 0 is not mapped inside, because its programs would start with all capabilities of
 // the namespace.
-std::string format_id_map(unsigned outside) {
+std::string format_id_map_line(unsigned outside) {
   return std::to_string(outside ? outside : default_uid) + " " + std::to_string(outside) + " 1";
 }
 
-std::string enter_user_namespace(int more_namespaces) {
-  const std::string uid = format_id_map(geteuid()), gid = format_id_map(getegid());
+std::string enter_user_namespace(int additional_namespaces) {
+  const std::string uid = format_id_map_line(geteuid()), gid = format_id_map_line(getegid());
   prctl(PR_SET_DUMPABLE, 1);  // otherwise the maps below belong to root; nothing untrusted runs yet
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNS | more_namespaces) != 0) return sys::errno_message("user namespace");
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS | additional_namespaces) != 0) return sys::errno_message("user namespace");
   write_file("/proc/self/setgroups", "deny");
   if (!write_file("/proc/self/uid_map", uid)) return sys::errno_message("uid map");
   if (!write_file("/proc/self/gid_map", gid)) return sys::errno_message("gid map");
@@ -84,7 +84,7 @@ void reopen_read_only(const std::vector<HostFile>& host_files) {
 
 // Returns the files that belong to this user. Must be called before a namespace is entered: there, all unmapped users
 // have the same uid, which may be ours.
-std::vector<HostFile> files_of_this_user(const std::vector<HostFile>& host_files) {
+std::vector<HostFile> find_files_of_this_user(const std::vector<HostFile>& host_files) {
   std::vector<HostFile> own_files;
   for (const HostFile& file : host_files) {
     struct stat status;
@@ -107,8 +107,8 @@ std::string mount_empty_root() {
   return root;
 }
 
-// Makes `root` the root folder, and unmounts the old one.
-void pivot_to(const std::string& root) {
+// Makes `root` the root folder, and unmounts the old root.
+void change_root_to(const std::string& root) {
   if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0)
     sys::fail_errno("cannot change the root");
 }
@@ -121,7 +121,7 @@ void build_root(
   // These paths may be below the folder that is about to be covered, so they are mounted by their descriptors.
   for (mounts::HostPath& path : readable)
     if (!path.is_tree && path.link.empty()) path = mounts::open_host_path(path.path);
-  const std::string source = mounts::path_of_fd(folder), root = mount_empty_root();
+  const std::string source = mounts::make_fd_path(folder), root = mount_empty_root();
   for (const char* name : {"/job", "/box", "/proc", "/tmp", "/dev"}) mkdir((root + name).c_str(), 0755);
   for (const char* path : system_folders) mounts::bind_host_path(root, mounts::open_host_path(path), true);
   for (const std::string& path : list_configuration_files())
@@ -136,17 +136,17 @@ void build_root(
   mounts::bind_mount("/proc", root + "/proc");
   if (mount(nullptr, root.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID, nullptr) != 0)
     sys::fail_errno("cannot make the root read-only");
-  pivot_to(root);
+  change_root_to(root);
   if (chdir("/job") != 0) sys::fail_errno("cannot enter the job's folder");
 }
 
 // Returns whether this kernel executes a descriptor only if /dev/fd/N exists, like older Debian kernels with TOMOYO.
-bool exec_needs_fd_path() {
+bool check_exec_needs_fd_path() {
   umount2("/proc", MNT_DETACH);
   umount2("/proc", MNT_DETACH);
-  char* const no_strings[] = {nullptr};
-  const sys::Fd no_program = files::make_memory_file("nothing");
-  return syscall(SYS_execveat, no_program.get(), "", no_strings, no_strings, AT_EMPTY_PATH) != 0 && errno == ENOENT;
+  char* const empty_argv[] = {nullptr};
+  const sys::Fd empty_program = files::make_memory_file("nothing");
+  return syscall(SYS_execveat, empty_program.get(), "", empty_argv, empty_argv, AT_EMPTY_PATH) != 0 && errno == ENOENT;
 }
 
 // Exit codes of the process that tries namespaces. Any other code means that it died, such as the sanitizers' 1.
@@ -156,6 +156,7 @@ bool is_trial_exit(int status) {
   return WIFEXITED(status) && WEXITSTATUS(status) >= exit_available && WEXITSTATUS(status) <= exit_refused;
 }
 
+// Writes the reason of a refusal to the pipe, and returns the exit code for it.
 int report_refusal(int pipe_fd, const std::string& reason) {
   const ssize_t ignored = write(pipe_fd, reason.data(), reason.size());
   static_cast<void>(ignored);
@@ -168,20 +169,21 @@ int try_pid_namespace(int pipe_fd) {
   const std::string root = mount_empty_root();
   mkdir((root + "/proc").c_str(), 0755);
   mounts::bind_mount("/proc", root + "/proc");
-  pivot_to(root);
+  change_root_to(root);
   const long child = sys::retry_while_eagain(
       [] { return syscall(SYS_clone, SIGCHLD | CLONE_NEWPID | CLONE_NEWNS, nullptr, nullptr, nullptr, nullptr); });
   if (child < 0) return report_refusal(pipe_fd, sys::errno_message("pid namespace"));
   if (child == 0) {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
       _exit(report_refusal(pipe_fd, sys::errno_message("own /proc")));
-    _exit(exec_needs_fd_path() ? exit_exec_needs_fd_path : exit_available);
+    _exit(check_exec_needs_fd_path() ? exit_exec_needs_fd_path : exit_available);
   }
   int status = 0;
   waitpid(static_cast<pid_t>(child), &status, 0);
   return is_trial_exit(status) ? WEXITSTATUS(status) : report_refusal(pipe_fd, "pid namespace: its first process died");
 }
 
+// The result of trying all namespaces in another process.
 struct NamespaceTrial {
   std::string refusal;  // which layer is refused, and why
   bool exec_needs_fd_path;
@@ -200,7 +202,7 @@ NamespaceTrial try_namespaces() {
     try {
       _exit(refusal.empty() ? try_pid_namespace(ends[1]) : report_refusal(ends[1], refusal));
     } catch (const sys::Failure& failure) {
-      _exit(report_refusal(ends[1], "mount namespace: " + failure.text));
+      _exit(report_refusal(ends[1], "mount namespace: " + failure.message));
     }
   }
   int status = 0;
@@ -215,9 +217,9 @@ NamespaceTrial try_namespaces() {
 
 bool kernel_is_at_least(int major, int minor) {
   utsname system;
-  int has_major = 0, has_minor = 0;
-  if (uname(&system) != 0 || std::sscanf(system.release, "%d.%d", &has_major, &has_minor) != 2) return false;
-  return has_major > major || (has_major == major && has_minor >= minor);
+  int kernel_major = 0, kernel_minor = 0;
+  if (uname(&system) != 0 || std::sscanf(system.release, "%d.%d", &kernel_major, &kernel_minor) != 2) return false;
+  return kernel_major > major || (kernel_major == major && kernel_minor >= minor);
 }
 
 void enter_namespaces(Sandbox& sandbox, std::vector<mounts::HostPath>& readable,
@@ -240,20 +242,21 @@ void enter_namespaces(Sandbox& sandbox, std::vector<mounts::HostPath>& readable,
     for (const mounts::HostPath& path : readable)
       if (path.path.compare(0, 5, "/tmp/") == 0) sandbox.paths_below_tmp.push_back(path.path);
   } catch (const sys::Failure& failure) {
-    sandbox.missing_layers.push_back("mount namespace: " + failure.text);
+    sandbox.missing_layers.push_back("mount namespace: " + failure.message);
   }
 }
 
+// Adds the paths that every program may read to the sandbox's grants.
 void grant_system_paths(
     Sandbox& sandbox, const std::vector<mounts::HostPath>& readable, const std::vector<const char*>& devices) {
-  const auto grant = [&](const char* path, landlock::Access access) {
+  const auto add_grant = [&](const char* path, landlock::Access access) {
     sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
     if (fd.valid()) sandbox.system_grants.push_back({std::move(fd), access});
   };
-  for (const char* path : system_folders) grant(path, landlock::Access::run);
-  for (const std::string& path : list_configuration_files()) grant(path.c_str(), landlock::Access::read);
-  for (const mounts::HostPath& path : readable) grant(path.path.c_str(), landlock::Access::run);
-  for (const char* path : devices) grant(path, landlock::Access::write);
+  for (const char* path : system_folders) add_grant(path, landlock::Access::run);
+  for (const std::string& path : list_configuration_files()) add_grant(path.c_str(), landlock::Access::read);
+  for (const mounts::HostPath& path : readable) add_grant(path.path.c_str(), landlock::Access::run);
+  for (const char* path : devices) add_grant(path, landlock::Access::write);
 }
 
 std::string format_json_list(const std::vector<std::string>& items) {
@@ -268,8 +271,8 @@ bool contains(const std::vector<std::string>& names, const char* name) {
 
 }  // namespace
 
-Layers Layers::parse(const json::Value& document) {
-  Layers layers;
+SandboxLayers SandboxLayers::parse(const json::Value& document) {
+  SandboxLayers layers;
   if (!document.at("layers").is_null()) {
     const std::vector<std::string> names = document.at("layers").as_strings("layers");
     layers.namespaces = contains(names, "namespaces"), layers.landlock = contains(names, "landlock"),
@@ -278,9 +281,9 @@ Layers Layers::parse(const json::Value& document) {
   if (document.at("without").is_null()) return layers;
 #ifdef IOI_EVAL_TEST_LAYERS
   layers.disabled = document.at("without").as_strings("without");
-  layers.namespaces = layers.namespaces && layers.is_on("namespaces");
-  layers.landlock = layers.landlock && layers.is_on("landlock");
-  layers.seccomp = layers.seccomp && layers.is_on("seccomp");
+  layers.namespaces = layers.namespaces && layers.is_enabled("namespaces");
+  layers.landlock = layers.landlock && layers.is_enabled("landlock");
+  layers.seccomp = layers.seccomp && layers.is_enabled("seccomp");
   return layers;
 #else
   sys::fail("without: layers can be disabled in a test build only");
@@ -291,34 +294,35 @@ bool can_drop_privileges() {
   if (geteuid() != 0) return false;
   const sys::Fd fd(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
   char map[256] = {};
-  long inside = 0, outside = 0, count = 0, another = 0;
+  long id_inside = 0, id_outside = 0, count = 0, next_id = 0;
   if (!fd.valid() || read(fd.get(), map, sizeof map - 1) <= 0) return true;
-  return std::sscanf(map, "%ld %ld %ld %ld", &inside, &outside, &count, &another) != 3 || count != 1;
+  return std::sscanf(map, "%ld %ld %ld %ld", &id_inside, &id_outside, &count, &next_id) != 3 || count != 1;
 }
 
-void drop_privileges(long uid, const Layers& layers) {
-  if (!can_drop_privileges() || !layers.is_on("uid")) return;
-  const auto id = static_cast<uid_t>(uid > 0 ? uid : default_uid);
-  if (setgroups(0, nullptr) != 0 || setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0)
+void drop_privileges(long uid, const SandboxLayers& layers) {
+  if (!can_drop_privileges() || !layers.is_enabled("uid")) return;
+  const auto unprivileged_id = static_cast<uid_t>(uid > 0 ? uid : default_uid);
+  if (setgroups(0, nullptr) != 0 || setresgid(unprivileged_id, unprivileged_id, unprivileged_id) != 0 ||
+      setresuid(unprivileged_id, unprivileged_id, unprivileged_id) != 0)
     sys::fail_errno("cannot become an unprivileged user");
 }
 
-std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>& paths, const Layers& layers) {
-  const bool as_tree = layers.namespaces && layers.is_on("uid") && can_drop_privileges();
+std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>& paths, const SandboxLayers& layers) {
+  const bool opens_as_tree = layers.namespaces && layers.is_enabled("uid") && can_drop_privileges();
   std::vector<mounts::HostPath> opened;
-  for (const std::string& path : paths) opened.push_back(mounts::open_host_path(path, as_tree));
+  for (const std::string& path : paths) opened.push_back(mounts::open_host_path(path, opens_as_tree));
   return opened;
 }
 
-void make_undumpable(const Layers& layers) { prctl(PR_SET_DUMPABLE, layers.is_on("dumpable") ? 0 : 1); }
+void make_undumpable(const SandboxLayers& layers) { prctl(PR_SET_DUMPABLE, layers.is_enabled("dumpable") ? 0 : 1); }
 
-Sandbox enter(const std::string& job, std::vector<mounts::HostPath> readable, Layers layers, bool allow_unconfined,
-    const std::vector<HostFile>& host_files, bool has_devices) {
+Sandbox enter_sandbox(const std::string& job, std::vector<mounts::HostPath> readable, SandboxLayers layers,
+    bool allow_unconfined, const std::vector<HostFile>& host_files, bool has_devices) {
   const std::vector<const char*>& device_paths = has_devices ? all_devices : no_devices;
   Sandbox sandbox;
   sandbox.layers = layers;
   sandbox.job_folder = job;
-  if (layers.namespaces) enter_namespaces(sandbox, readable, device_paths, files_of_this_user(host_files));
+  if (layers.namespaces) enter_namespaces(sandbox, readable, device_paths, find_files_of_this_user(host_files));
   sandbox.proc_fd = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   sandbox.landlock_abi = layers.landlock ? landlock::find_abi() : 0;
   if (layers.landlock && sandbox.landlock_abi == 0) sandbox.missing_layers.push_back("landlock: this kernel has none");
@@ -332,7 +336,7 @@ Sandbox enter(const std::string& job, std::vector<mounts::HostPath> readable, La
   return sandbox;
 }
 
-std::string Sandbox::confinement_json(const std::string& interpreter) const {
+std::string Sandbox::format_confinement(const std::string& interpreter) const {
   std::vector<std::string> namespaces;
   if (has_user_namespace) namespaces.push_back("user");
   if (has_pid_namespace) namespaces.push_back("pid");

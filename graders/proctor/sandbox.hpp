@@ -13,30 +13,33 @@
 
 namespace sandbox {
 
-// The layers of confinement that may be used. Tests disable the three that a kernel may lack. A test build
+// The layers of the sandbox that may be used. Tests disable the three that a kernel may lack. A test build
 // (IOI_EVAL_TEST_LAYERS) can disable any layer, to show that each one stops what it should. Users cannot disable them.
-struct Layers {
+struct SandboxLayers {
   bool namespaces = true, landlock = true, seccomp = true;
 
 #ifdef IOI_EVAL_TEST_LAYERS
   std::vector<std::string> disabled;
-  bool is_on(const char* name) const { return std::find(disabled.begin(), disabled.end(), name) == disabled.end(); }
+  bool is_enabled(const char* layer) const {
+    return std::find(disabled.begin(), disabled.end(), layer) == disabled.end();
+  }
 #else
-  constexpr bool is_on(const char*) const { return true; }
+  constexpr bool is_enabled(const char*) const { return true; }
 #endif
 
   // Reads `layers` and `without` of a plan or a sandbox spec.
-  static Layers parse(const json::Value& document);
+  static SandboxLayers parse(const json::Value& document);
 };
 
-struct Grant {
+// A file or folder that every program may access.
+struct AccessGrant {
   sys::Fd fd;
   landlock::Access access;
 };
 
 // Opens the paths that programs may read, while the proctor is still root: as detached mounts, also for users who may
 // not enter the parent folders.
-std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>& paths, const Layers& layers);
+std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>& paths, const SandboxLayers& layers);
 
 // A file of the host with an open descriptor, which programs can reach through /proc.
 struct HostFile {
@@ -45,27 +48,28 @@ struct HostFile {
 };
 
 struct Sandbox {
-  Layers layers;
+  SandboxLayers layers;
   bool has_user_namespace = false, has_mount_namespace = false, has_net_namespace = false,
-       has_ipc_namespace = false;  // namespaces entered
+       has_ipc_namespace = false;  // namespaces that the proctor has entered
   // RLIMIT_NPROC counts only the tasks of this user namespace.
   bool counts_own_tasks = false;
   // Each program gets its own pid namespace, and a /proc that shows nothing else.
   bool has_pid_namespace = false;
-  bool exec_needs_fd_path = false;  // execveat fails unless /dev/fd/N exists
+  bool exec_needs_fd_path = false;  // whether execveat fails unless /dev/fd/N exists
   int landlock_abi = 0;
   bool has_seccomp = false;
-  std::vector<std::string> missing_layers;   // one sentence per layer that the kernel refused
-  std::vector<Grant> system_grants;          // what every program may read: the system's folders and harmless devices
+  std::vector<std::string> missing_layers;  // one sentence per layer that the kernel refused
+  // The system's folders and harmless devices, which every program may read.
+  std::vector<AccessGrant> system_grants;
   std::vector<std::string> paths_below_tmp;  // readable paths below /tmp, which a program's own /tmp covers
   std::string job_folder = ".";              // the job's folder as the proctor sees it
   // The folder of all programs, if they share their mounts. Empty means that each program has its own mounts.
   std::string shared_folder;
-  sys::Fd proc_fd;  // the /proc that usage is read from
+  sys::Fd proc_fd;  // descriptor of the /proc from which resource usage is read
 
   bool is_confined() const { return has_mount_namespace || (layers.landlock && landlock_abi > 0); }
-  std::string confinement_json(
-      const std::string& interpreter = "") const;  // the confinement report of docs/protocol.md
+  std::string format_confinement(
+      const std::string& interpreter = "") const;  // returns the confinement report of docs/protocol.md
 };
 
 // Returns whether this process has uid 0 and can become another user. If no other user is mapped, uid 0 is an ordinary
@@ -73,16 +77,16 @@ struct Sandbox {
 bool can_drop_privileges();
 
 // Becomes an unprivileged user if the uid is 0, because neither file modes nor undumpability hold against uid 0.
-void drop_privileges(long uid, const Layers& layers);
+void drop_privileges(long uid, const SandboxLayers& layers);
 
 // Prevents other processes of the same user from inspecting this process.
-void make_undumpable(const Layers& layers);
+void make_undumpable(const SandboxLayers& layers);
 
 // Moves the calling process into a new sandbox around the job's folder, with all layers that the kernel offers. Fails
 // if nothing would confine programs, unless `allow_unconfined` is set.
 // `readable` are further paths that programs may read, opened while the process was root. `has_devices`: whether
 // programs see the random devices and /dev/full.
-Sandbox enter(const std::string& job, std::vector<mounts::HostPath> readable, Layers layers, bool allow_unconfined,
-    const std::vector<HostFile>& host_files = {}, bool has_devices = true);
+Sandbox enter_sandbox(const std::string& job, std::vector<mounts::HostPath> readable, SandboxLayers layers,
+    bool allow_unconfined, const std::vector<HostFile>& host_files = {}, bool has_devices = true);
 
 }  // namespace sandbox

@@ -20,16 +20,18 @@ constexpr size_t max_spec_bytes = 4 << 20;
 constexpr int64_t version = 2;
 constexpr int first_linked_fd = 64;  // Descriptor numbers below this are free for scripts.
 
-struct Spec {
+// A sandbox spec: the program to run, its files and its limits.
+struct SandboxSpec {
   process::Program program;
   std::string folder;
   std::vector<std::pair<std::string, std::string>> files;  // name in the folder, path on the host
   std::vector<std::string> readable_paths;
-  sandbox::Layers layers;
+  sandbox::SandboxLayers layers;
   long uid = 0;
   int report_fd = STDERR_FILENO, kill_switch_fd = -1;
   bool allow_unconfined = false;
-  bool has_proc = true;  // without it, no descriptor has a path, and no other process is visible
+  // whether the program sees /proc, in which descriptors have paths and other processes are visible
+  bool has_proc = true;
 };
 
 void read_profile(const std::string& name, process::Program& program) {
@@ -38,10 +40,10 @@ void read_profile(const std::string& name, process::Program& program) {
   program.profile = program.starts_sandboxes ? seccomp::Profile::stage : seccomp::Profile::tool;
 }
 
-Spec read_spec(const json::Value& value) {
+SandboxSpec read_spec(const json::Value& value) {
   if (value.at("version").as_integer("version") != version)
     sys::fail("version: this proctor reads sandbox specs of version 2");
-  Spec spec;
+  SandboxSpec spec;
   spec.report_fd = static_cast<int>(value.at("report_fd").integer_or(STDERR_FILENO, "report_fd"));
   spec.kill_switch_fd = static_cast<int>(value.at("leash_fd").integer_or(-1, "leash_fd"));
   spec.program.argv = value.at("argv").as_strings("argv");
@@ -51,7 +53,7 @@ Spec read_spec(const json::Value& value) {
     spec.program.env.push_back(variable.first + "=" + variable.second.as_text("env"));
   spec.folder = value.at("dir").as_text("dir");
   for (const json::Value& file : value.at("files").as_list("files"))
-    spec.files.emplace_back(plan::checked_file_name(file.at("name").as_text("files.name"), "files.name"),
+    spec.files.emplace_back(plan::check_file_name(file.at("name").as_text("files.name"), "files.name"),
         file.at("path").as_text("files.path"));
   for (const std::string& path : value.at("read").as_strings("read"))
     if (path == "/proc")
@@ -66,7 +68,7 @@ Spec read_spec(const json::Value& value) {
   spec.program.limits = plan::read_limits(value.at("limits"), "file_size");
   spec.program.limits.open_files =
       value.at("limits").at("open_files").integer_or(process::unlimited, "limits.open_files");
-  spec.layers = sandbox::Layers::parse(value);
+  spec.layers = sandbox::SandboxLayers::parse(value);
   spec.allow_unconfined = value.at("allow_unconfined").boolean_or(false, "allow_unconfined");
   return spec;
 }
@@ -78,8 +80,8 @@ void make_parents(const std::string& name) {
 
 // Opens the host's files before privileges are dropped, and links them into the folder by descriptor. They stay open in
 // the program.
-std::vector<sys::Fd> link_files(Spec& spec) {
-  std::vector<sys::Fd> linked;
+std::vector<sys::Fd> link_files(SandboxSpec& spec) {
+  std::vector<sys::Fd> linked_files;
   for (const auto& file : spec.files) {
     const sys::Fd opened(open(file.second.c_str(), O_RDONLY | O_CLOEXEC));
     if (!opened.valid()) sys::fail_errno("cannot open " + file.second);
@@ -89,12 +91,12 @@ std::vector<sys::Fd> link_files(Spec& spec) {
     if (symlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), file.first.c_str()) != 0)
       sys::fail_errno("cannot link " + file.first);
     spec.program.inherited_fds.push_back(fd.get());
-    linked.push_back(std::move(fd));
+    linked_files.push_back(std::move(fd));
   }
-  return linked;
+  return linked_files;
 }
 
-void chown_link_folders(const Spec& spec) {
+void chown_link_folders(const SandboxSpec& spec) {
   if (!sandbox::can_drop_privileges()) return;
   for (const auto& file : spec.files)
     for (size_t slash = file.first.find('/'); slash != std::string::npos; slash = file.first.find('/', slash + 1))
@@ -102,8 +104,8 @@ void chown_link_folders(const Spec& spec) {
         sys::fail_errno("cannot change the owner of a folder");
 }
 
-const char* find_kill_name(process::KillReason killed) {
-  switch (killed) {
+const char* find_kill_reason_name(process::KillReason kill_reason) {
+  switch (kill_reason) {
     case process::KillReason::none: return "";
     case process::KillReason::cpu: return "cpu";
     case process::KillReason::wall: return "wall";
@@ -118,15 +120,15 @@ const char* find_kill_name(process::KillReason killed) {
 
 std::string format_report(const process::Ending& ending, const std::string& confinement) {
   return "{\"v\":2" + text::format_json_field("code", ending.exit_code) +
-      text::format_json_field("signal", ending.signal) +
-      ",\"killed\":\"" + (ending.is_stalled ? "hard" : find_kill_name(ending.kill_reason)) + "\"" +
+      text::format_json_field("signal", ending.signal) + ",\"killed\":\"" +
+      (ending.is_stalled ? "hard" : find_kill_reason_name(ending.kill_reason)) + "\"" +
       text::format_json_field("cpu_us", ending.cpu_us) + text::format_json_field("wall_us", ending.wall_us) +
       text::format_json_field("waited_us", ending.waited_us) + text::format_json_field("memory", ending.memory_bytes) +
       ",\"confinement\":" + confinement + "}\n";
 }
 
 std::string format_report(const sys::Failure& failure) {
-  return "{\"v\":2,\"failure\":" + json::quote(text::make_printable(failure.text, 1000)) + "}\n";
+  return "{\"v\":2,\"failure\":" + json::quote(text::make_printable(failure.message, 1000)) + "}\n";
 }
 
 sys::Fd open_termination_signals() {
@@ -144,10 +146,10 @@ process::Ending wait_for_program(process::RunningProgram program, int kill_switc
   while (poll(polled, 3, -1) < 0 && errno == EINTR) {
   }
   if (polled[0].revents == 0) program.stop();
-  return program.wait();
+  return program.wait_for_ending();
 }
 
-void set_variable(std::vector<std::string>& env, const std::string& name, const std::string& value) {
+void set_environment_variable(std::vector<std::string>& env, const std::string& name, const std::string& value) {
   const std::string prefix = name + "=";
   for (std::string& variable : env)
     if (variable.compare(0, prefix.size(), prefix) == 0) {
@@ -166,17 +168,17 @@ void make_pipes_unreadable() {
   }
 }
 
-std::string run_in_sandbox(Spec& spec) {
+std::string run_in_sandbox(SandboxSpec& spec) {
   if (chdir(spec.folder.c_str()) != 0) sys::fail_errno("cannot enter " + spec.folder);
   const sys::Fd termination_fd = open_termination_signals();
-  const std::vector<sys::Fd> linked = link_files(spec);
+  const std::vector<sys::Fd> linked_files = link_files(spec);
   chown_link_folders(spec);
   if (!spec.program.starts_sandboxes) make_pipes_unreadable();
   std::vector<mounts::HostPath> readable = sandbox::open_readable_paths(spec.readable_paths, spec.layers);
   sandbox::drop_privileges(spec.uid, spec.layers);
   std::vector<sandbox::HostFile> host_files;
-  for (size_t i = 0; i < linked.size(); ++i) host_files.push_back({linked[i].get(), spec.files[i].second});
-  const sandbox::Sandbox sandbox = sandbox::enter(
+  for (size_t i = 0; i < linked_files.size(); ++i) host_files.push_back({linked_files[i].get(), spec.files[i].second});
+  const sandbox::Sandbox sandbox = sandbox::enter_sandbox(
       spec.folder, std::move(readable), spec.layers, spec.allow_unconfined, host_files, spec.program.starts_sandboxes);
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3),
             error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -189,14 +191,14 @@ std::string run_in_sandbox(Spec& spec) {
   spec.program.sees_proc = spec.has_proc;
   spec.program.may_use_threads = true;
   if (!sandbox.has_pid_namespace) {  // it has no own /tmp
-    set_variable(spec.program.env, "TMPDIR", spec.folder);
-    set_variable(spec.program.env, "HOME", spec.folder);
+    set_environment_variable(spec.program.env, "TMPDIR", spec.folder);
+    set_environment_variable(spec.program.env, "HOME", spec.folder);
   }
   sandbox::make_undumpable(spec.layers);
   const process::Ending ending =
-      wait_for_program(process::start(sandbox, spec.program), spec.kill_switch_fd, termination_fd.get());
+      wait_for_program(process::start_program(sandbox, spec.program), spec.kill_switch_fd, termination_fd.get());
   if (!ending.failure.empty()) sys::fail(ending.failure);
-  return format_report(ending, sandbox.confinement_json());
+  return format_report(ending, sandbox.format_confinement());
 }
 
 bool write_report(int fd, const std::string& report) {
@@ -205,8 +207,8 @@ bool write_report(int fd, const std::string& report) {
 
 }  // namespace
 
-int run_spec(const std::string& path) {
-  Spec spec;
+int run_sandbox_spec(const std::string& path) {
+  SandboxSpec spec;
   try {
     const sys::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file.valid()) sys::fail_errno("cannot open " + path);

@@ -44,52 +44,56 @@ constexpr uint32_t allow_action = SECCOMP_RET_ALLOW;
 // Calls newer than this fail with ENOSYS, so that a libc that tries them falls back to older ones.
 constexpr unsigned last_known_call = 424;
 
-using Program = std::vector<sock_filter>;
+// Instructions of a seccomp filter, or of a part of one.
+using FilterProgram = std::vector<sock_filter>;
 
 sock_filter instruction(unsigned code, uint32_t value) { return {static_cast<uint16_t>(code), 0, 0, value}; }
-sock_filter jump(unsigned code, uint32_t value, size_t yes, size_t no) {
-  return {static_cast<uint16_t>(code), static_cast<uint8_t>(yes), static_cast<uint8_t>(no), value};
+// Returns a conditional jump that skips so many instructions.
+sock_filter jump_if(unsigned code, uint32_t value, size_t skip_if_true, size_t skip_if_false) {
+  return {static_cast<uint16_t>(code), static_cast<uint8_t>(skip_if_true), static_cast<uint8_t>(skip_if_false), value};
 }
-sock_filter return_action(uint32_t verdict) { return instruction(BPF_RET | BPF_K, verdict); }
-sock_filter load_argument(unsigned index) {
-  // The low half; little-endian.
+sock_filter return_action(uint32_t action) { return instruction(BPF_RET | BPF_K, action); }
+sock_filter load_argument_low_half(unsigned index) {
+  // Loads the low half of the argument; the machine is little-endian.
   return instruction(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index));
 }
-sock_filter load_high_half(unsigned index) {
+sock_filter load_argument_high_half(unsigned index) {
   return instruction(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index + 4));
 }
 
 // Allows the call if the argument is one of the values. Otherwise it fails with `error`.
-Program allow_values(unsigned argument, const std::vector<uint32_t>& values, int error) {
-  Program program = {load_argument(argument)};
+FilterProgram allow_argument_values(unsigned argument, const std::vector<uint32_t>& values, int error) {
+  FilterProgram program = {load_argument_low_half(argument)};
   for (size_t i = 0; i < values.size(); ++i)
-    program.push_back(jump(BPF_JMP | BPF_JEQ | BPF_K, values[i], values.size() - i, 0));
+    program.push_back(jump_if(BPF_JMP | BPF_JEQ | BPF_K, values[i], values.size() - i, 0));
   program.push_back(return_action(errno_action(error)));
   program.push_back(return_action(allow_action));
   return program;
 }
 
 // Allows the call if any bit of the mask is set, or if none is, as `must_be_set` says. Otherwise it fails with `error`.
-Program allow_bits(unsigned argument, uint32_t mask, bool must_be_set, int error) {
-  const uint32_t yes = must_be_set ? allow_action : errno_action(error),
-                 no = must_be_set ? errno_action(error) : allow_action;
-  return {load_argument(argument), jump(BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1), return_action(yes), return_action(no)};
+FilterProgram allow_argument_bits(unsigned argument, uint32_t mask, bool must_be_set, int error) {
+  const uint32_t action_if_set = must_be_set ? allow_action : errno_action(error),
+                 action_if_clear = must_be_set ? errno_action(error) : allow_action;
+  return {load_argument_low_half(argument), jump_if(BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1),
+      return_action(action_if_set), return_action(action_if_clear)};
 }
 
 // Refuses to truncate a file that is opened for reading: before ABI 3, Landlock permits that to whoever may read the
 // file. For the same reason, truncate() is in no rule.
-Program refuse_truncating_read(unsigned argument) {
-  return {load_argument(argument), instruction(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1), return_action(errno_action(EACCES)),
+FilterProgram refuse_truncating_read(unsigned argument) {
+  return {load_argument_low_half(argument), instruction(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),
+      jump_if(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1), return_action(errno_action(EACCES)),
       return_action(allow_action)};
 }
 
 // Allows signals to the caller itself. SIGKILL ends it like a forbidden call, so that any other SIGKILL is known to
 // come from outside.
-Program allow_signal_to_self(uint32_t self, unsigned signal_argument) {
-  return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, self, 1, 0), return_action(errno_action(EPERM)),
-      load_argument(signal_argument), jump(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 0, 1),
-      return_action(SECCOMP_RET_KILL_PROCESS), return_action(allow_action)};
+FilterProgram allow_signal_to_self(uint32_t own_pid, unsigned signal_argument) {
+  return {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JEQ | BPF_K, own_pid, 1, 0),
+      return_action(errno_action(EPERM)), load_argument_low_half(signal_argument),
+      jump_if(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 0, 1), return_action(SECCOMP_RET_KILL_PROCESS),
+      return_action(allow_action)};
 }
 
 constexpr uint32_t new_namespaces =
@@ -97,19 +101,20 @@ constexpr uint32_t new_namespaces =
 
 // Allows only threads of the same process, without CLONE_VFORK. They share its descriptors, whose number bounds the
 // memory in pipes and sockets, because that is in no resident set.
-Program allow_thread() {
+FilterProgram allow_thread() {
   constexpr uint32_t required_flags = CLONE_THREAD | CLONE_FILES;
-  return {load_argument(0), instruction(BPF_ALU | BPF_AND | BPF_K, required_flags | new_namespaces | CLONE_VFORK),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, required_flags, 0, 1), return_action(allow_action),
+  return {load_argument_low_half(0),
+      instruction(BPF_ALU | BPF_AND | BPF_K, required_flags | new_namespaces | CLONE_VFORK),
+      jump_if(BPF_JMP | BPF_JEQ | BPF_K, required_flags, 0, 1), return_action(allow_action),
       return_action(errno_action(EAGAIN))};
 }
 
-// The flags of libc's fork.
-const std::vector<uint32_t> plain_forks = {SIGCHLD, SIGCHLD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID};
+// The flags with which libc's fork calls clone.
+const std::vector<uint32_t> fork_flag_values = {SIGCHLD, SIGCHLD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID};
 
-Program allow_thread_or_fork() {
-  Program program = {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0)};
-  const Program forks = allow_values(0, plain_forks, EPERM), threads = allow_thread();
+FilterProgram allow_thread_or_fork() {
+  FilterProgram program = {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0)};
+  const FilterProgram forks = allow_argument_values(0, fork_flag_values, EPERM), threads = allow_thread();
   program.push_back(instruction(BPF_JMP | BPF_JA, static_cast<uint32_t>(threads.size())));
   program.insert(program.end(), threads.begin(), threads.end());
   program.insert(program.end(), forks.begin(), forks.end());
@@ -118,33 +123,33 @@ Program allow_thread_or_fork() {
 
 // Forbids to change SIGCHLD's disposition: with SIG_IGN, the kernel reaps children and their usage is charged to
 // nobody.
-Program refuse_sigchld() {
-  return {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, SIGCHLD, 0, 1), return_action(errno_action(EPERM)),
-      return_action(allow_action)};
+FilterProgram refuse_sigchld_disposition() {
+  return {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JEQ | BPF_K, SIGCHLD, 0, 1),
+      return_action(errno_action(EPERM)), return_action(allow_action)};
 }
 
 // Commands of membarrier: to query, and those for the caller's own threads. The headers do not have their names yet.
-const std::vector<uint32_t> own_barriers = {0 /* QUERY */, 1 << 3 /* PRIVATE_EXPEDITED */, 1 << 4 /* to register it */,
-    1 << 5 /* PRIVATE_EXPEDITED_SYNC_CORE */, 1 << 6 /* to register it */, 1 << 7 /* PRIVATE_EXPEDITED_RSEQ */,
-    1 << 8 /* to register it */, 1 << 9 /* GET_REGISTRATIONS */};
+const std::vector<uint32_t> own_barrier_commands = {0 /* QUERY */, 1 << 3 /* PRIVATE_EXPEDITED */,
+    1 << 4 /* to register it */, 1 << 5 /* PRIVATE_EXPEDITED_SYNC_CORE */, 1 << 6 /* to register it */,
+    1 << 7 /* PRIVATE_EXPEDITED_RSEQ */, 1 << 8 /* to register it */, 1 << 9 /* GET_REGISTRATIONS */};
 
 // Threads of one process use private futexes. Other futexes are identified by their file, so two programs could
 // communicate through one in a system file. Waiting on them is allowed for programs with threads, because the kernel
 // wakes a thread that joins another through such a futex.
-Program allow_private_or_waiting_futex() {
-  Program program = {
-      load_argument(1), jump(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1), return_action(allow_action)};
-  const Program waiting_calls =
-      allow_values(1, {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME}, EINVAL);
+FilterProgram allow_private_or_waiting_futex() {
+  FilterProgram program = {load_argument_low_half(1), jump_if(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1),
+      return_action(allow_action)};
+  const FilterProgram waiting_calls =
+      allow_argument_values(1, {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME}, EINVAL);
   program.insert(program.end(), waiting_calls.begin(), waiting_calls.end());
   return program;
 }
 
 // Refuses shared memory without a file: MADV_DONTNEED removes it from the resident set but does not free it, so that no
 // limit counts it. Refuses huge pages: their number is visible to all processes of the machine.
-Program allow_counted_memory() {
-  return {load_argument(3), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0),
-      jump(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2), jump(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
+FilterProgram allow_countable_memory() {
+  return {load_argument_low_half(3), jump_if(BPF_JMP | BPF_JSET | BPF_K, MAP_HUGETLB, 2, 0),
+      jump_if(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 2), jump_if(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
       return_action(errno_action(EPERM)), return_action(allow_action)};
 }
 
@@ -153,97 +158,100 @@ Program allow_counted_memory() {
 const std::vector<uint32_t> per_process_limits = {
     RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_RSS, RLIMIT_NOFILE, RLIMIT_AS};
 
-// Ignores RLIMIT_CPU, with which a program could have itself killed as if from outside.
-Program allow_limits_without_cpu(unsigned argument) {
-  Program program = {
-      load_argument(argument), jump(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CPU, 0, 1), return_action(errno_action(0))};
-  const Program other_limits = allow_values(argument, per_process_limits, EPERM);
+// Allows setting the limits that the kernel counts per process. Setting RLIMIT_CPU has no effect, because a program
+// could use it to have itself killed as if from outside.
+FilterProgram allow_per_process_limits(unsigned argument) {
+  FilterProgram program = {load_argument_low_half(argument), jump_if(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CPU, 0, 1),
+      return_action(errno_action(0))};
+  const FilterProgram other_limits = allow_argument_values(argument, per_process_limits, EPERM);
   program.insert(program.end(), other_limits.begin(), other_limits.end());
   return program;
 }
 
 // Allows sendto and recvfrom without flags and address, which do the same as write and read.
-Program allow_plain_send_and_receive() {
-  return {load_argument(3), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 5), load_argument(4),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(4), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
-      return_action(allow_action), return_action(errno_action(EPERM))};
+FilterProgram allow_plain_send_and_receive() {
+  return {load_argument_low_half(3), jump_if(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 5), load_argument_low_half(4),
+      jump_if(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_argument_high_half(4),
+      jump_if(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), return_action(allow_action), return_action(errno_action(EPERM))};
 }
 
-// Allows reading its own limits (a null pointer as new limit), and setting limits of the process.
-Program allow_own_per_process_limits(pid_t self) {
-  Program program = {load_argument(0), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(self), 1, 0), return_action(errno_action(EPERM)),
-      load_argument(2), jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_high_half(2),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), return_action(allow_action)};
-  const Program setting_limits = allow_limits_without_cpu(1);
+// Allows prlimit64 on the caller itself: reading any limit (with a null pointer as the new limit), and setting the
+// limits that the kernel counts per process.
+FilterProgram allow_prlimit_of_caller(pid_t own_pid) {
+  FilterProgram program = {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0),
+      jump_if(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(own_pid), 1, 0), return_action(errno_action(EPERM)),
+      load_argument_low_half(2), jump_if(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), load_argument_high_half(2),
+      jump_if(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), return_action(allow_action)};
+  const FilterProgram setting_limits = allow_per_process_limits(1);
   program.insert(program.end(), setting_limits.begin(), setting_limits.end());
   return program;
 }
 
 // Values of madvise that affect only the caller's own pages. A kernel that does not know a value also returns EINVAL.
-const std::vector<uint32_t> own_page_advice = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED,
-    MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP, MADV_DONTFORK, MADV_DOFORK,
+const std::vector<uint32_t> own_page_advice_values = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED,
+    MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP, MADV_DONTFORK, MADV_DOFORK,
     22 /* POPULATE_READ */, 23 /* POPULATE_WRITE */};
 
 // Returns the number of a process's CPU clock. The clock of another process would show how long that has computed, and
 // so is a channel. Clocks of threads are visible only in their own process.
 uint32_t make_clock_id(pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; }
 
-Program allow_own_clock(pid_t self) {
-  Program program = {load_argument(0), jump(BPF_JMP | BPF_JGE | BPF_K, 0x80000000U, 1, 0), return_action(allow_action),
-      jump(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), return_action(allow_action)};
-  const Program own_clocks = allow_values(0,
-      {make_clock_id(0, 0), make_clock_id(0, 1), make_clock_id(0, 2), make_clock_id(self, 0), make_clock_id(self, 1),
-          make_clock_id(self, 2)},
+FilterProgram allow_own_clock(pid_t own_pid) {
+  FilterProgram program = {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JGE | BPF_K, 0x80000000U, 1, 0),
+      return_action(allow_action), jump_if(BPF_JMP | BPF_JSET | BPF_K, 4, 0, 1), return_action(allow_action)};
+  const FilterProgram own_clocks = allow_argument_values(0,
+      {make_clock_id(0, 0), make_clock_id(0, 1), make_clock_id(0, 2), make_clock_id(own_pid, 0),
+          make_clock_id(own_pid, 1), make_clock_id(own_pid, 2)},
       EINVAL);
   program.insert(program.end(), own_clocks.begin(), own_clocks.end());
   return program;
 }
 
-Program make_condition_program(system_calls::Condition condition, pid_t self) {
+FilterProgram build_condition_filter(system_calls::Condition condition, pid_t own_pid) {
   using system_calls::Condition;
-  const auto own_pid = static_cast<uint32_t>(self);
+  const auto own_pid_bits = static_cast<uint32_t>(own_pid);
   switch (condition) {
     case Condition::none: return {return_action(allow_action)};
     case Condition::no_effect: return {return_action(errno_action(0))};
     case Condition::unavailable: return {return_action(errno_action(ENOSYS))};
-    case Condition::signal_to_own_process: return allow_signal_to_self(own_pid, 1);
-    case Condition::signal_to_own_thread: return allow_signal_to_self(own_pid, 2);
-    case Condition::self_or_enosys: return allow_values(0, {0, own_pid}, ENOSYS);
-    case Condition::self_or_zero: return allow_values(0, {0, own_pid}, 0);
-    case Condition::own_clock: return allow_own_clock(self);
+    case Condition::signal_to_own_process: return allow_signal_to_self(own_pid_bits, 1);
+    case Condition::signal_to_own_thread: return allow_signal_to_self(own_pid_bits, 2);
+    case Condition::self_or_enosys: return allow_argument_values(0, {0, own_pid_bits}, ENOSYS);
+    case Condition::self_or_zero: return allow_argument_values(0, {0, own_pid_bits}, 0);
+    case Condition::own_clock: return allow_own_clock(own_pid);
     case Condition::no_truncating_open: return refuse_truncating_read(1);
     case Condition::no_truncating_openat: return refuse_truncating_read(2);
-    case Condition::per_process_limits: return allow_limits_without_cpu(0);
-    case Condition::own_per_process_limits: return allow_own_per_process_limits(self);
-    case Condition::private_futex: return allow_bits(1, FUTEX_PRIVATE_FLAG, true, EINVAL);
+    case Condition::setrlimit_per_process: return allow_per_process_limits(0);
+    case Condition::prlimit_of_caller: return allow_prlimit_of_caller(own_pid);
+    case Condition::private_futex: return allow_argument_bits(1, FUTEX_PRIVATE_FLAG, true, EINVAL);
     case Condition::private_or_waiting_futex: return allow_private_or_waiting_futex();
-    case Condition::counted_memory: return allow_counted_memory();
-    case Condition::own_page_advice: return allow_values(2, own_page_advice, EINVAL);
-    case Condition::no_flags: return allow_values(5, {0}, EOPNOTSUPP);
-    case Condition::shared_descriptors: return allow_values(2, {0, 1 << 2 /* CLOSE_RANGE_CLOEXEC */}, EINVAL);
+    case Condition::countable_memory: return allow_countable_memory();
+    case Condition::own_page_advice: return allow_argument_values(2, own_page_advice_values, EINVAL);
+    case Condition::no_flags: return allow_argument_values(5, {0}, EOPNOTSUPP);
+    case Condition::shared_descriptor_table:
+      return allow_argument_values(2, {0, 1 << 2 /* CLOSE_RANGE_CLOEXEC */}, EINVAL);
     case Condition::plain_fcntl:
-      return allow_values(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL}, EPERM);
+      return allow_argument_values(1, {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL}, EPERM);
     case Condition::plain_ioctl:
-      return allow_values(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY);
+      return allow_argument_values(1, {TCGETS, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCGWINSZ}, ENOTTY);
     case Condition::plain_prctl:
-      return allow_values(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM);
+      return allow_argument_values(0, {PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE, PR_CAPBSET_READ, PR_SET_VMA}, EPERM);
     case Condition::only_threads: return allow_thread();
-    case Condition::only_forks: return allow_values(0, plain_forks, EPERM);
+    case Condition::only_forks: return allow_argument_values(0, fork_flag_values, EPERM);
     case Condition::threads_or_forks: return allow_thread_or_fork();
-    case Condition::not_sigchld: return refuse_sigchld();
-    case Condition::own_barrier: return allow_values(0, own_barriers, EINVAL);
-    case Condition::no_namespaces: return allow_bits(0, new_namespaces, false, EPERM);
-    case Condition::unix_socket_pair: return allow_values(0, {AF_UNIX}, EPERM);
-    case Condition::like_read_and_write: return allow_plain_send_and_receive();
+    case Condition::any_signal_except_sigchld: return refuse_sigchld_disposition();
+    case Condition::own_barrier: return allow_argument_values(0, own_barrier_commands, EINVAL);
+    case Condition::no_namespaces: return allow_argument_bits(0, new_namespaces, false, EPERM);
+    case Condition::unix_socket_pair: return allow_argument_values(0, {AF_UNIX}, EPERM);
+    case Condition::plain_send_and_receive: return allow_plain_send_and_receive();
   }
   return {return_action(errno_action(EPERM))};
 }
 
-// The program that decides about one call: a single action, or checks of its arguments.
-struct Rule {
+// One system call and the filter program that decides about it: a single action, or checks of its arguments.
+struct CallRule {
   unsigned call;
-  Program program;
+  FilterProgram program;
 };
 
 unsigned find_profile_bit(Profile profile, Permissions permissions) {
@@ -259,43 +267,43 @@ unsigned find_profile_bit(Profile profile, Permissions permissions) {
   return 0;
 }
 
-std::vector<Rule> list_profile_rules(unsigned profile, pid_t self) {
-  std::vector<Rule> rules;
-  for (const system_calls::Rule& rule : system_calls::rules())
+std::vector<CallRule> list_profile_rules(unsigned profile, pid_t own_pid) {
+  std::vector<CallRule> rules;
+  for (const system_calls::Rule& rule : system_calls::list_rules())
     if (rule.profiles & profile)
       for (const system_calls::Call& call : rule.calls)
-        rules.push_back({call.number, make_condition_program(rule.condition, self)});
+        rules.push_back({call.number, build_condition_filter(rule.condition, own_pid)});
   return rules;
 }
 
 // The rules as a binary search over ranges of calls with the same action. The kernel compiles the filter each time it
 // is installed, and runs it once for each call number, so every started program pays for its length and depth.
-class SearchTree {
+class CallSearchTree {
  public:
-  explicit SearchTree(std::vector<Rule> rules) {
-    std::sort(rules.begin(), rules.end(), [](const Rule& a, const Rule& b) { return a.call < b.call; });
+  explicit CallSearchTree(std::vector<CallRule> rules) {
+    std::sort(rules.begin(), rules.end(), [](const CallRule& a, const CallRule& b) { return a.call < b.call; });
     unsigned next = 0;
-    for (Rule& rule : rules) {
-      add_refused(next, rule.call);
-      add(rule.call, std::move(rule.program));
+    for (CallRule& rule : rules) {
+      add_refused_calls(next, rule.call);
+      add_range(rule.call, std::move(rule.program));
       next = rule.call + 1;
     }
-    add_refused(next, last_known_call + 1);
-    add(std::max(next, last_known_call), {return_action(errno_action(ENOSYS))});
+    add_refused_calls(next, last_known_call + 1);
+    add_range(std::max(next, last_known_call), {return_action(errno_action(ENOSYS))});
   }
 
-  Program build() const {
-    Program program = {
+  FilterProgram build_filter() const {
+    FilterProgram program = {
         instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-        jump(BPF_JMP | BPF_JEQ | BPF_K, audit_arch, 1, 0),
+        jump_if(BPF_JMP | BPF_JEQ | BPF_K, audit_arch, 1, 0),
         return_action(SECCOMP_RET_KILL_PROCESS),
         instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
     };
     if (x32_bit) {
-      program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, x32_bit, 0, 1));
+      program.push_back(jump_if(BPF_JMP | BPF_JGE | BPF_K, x32_bit, 0, 1));
       program.push_back(return_action(SECCOMP_RET_KILL_PROCESS));
     }
-    const Program tree = build_range(0, ranges_.size());
+    const FilterProgram tree = build_range(0, ranges_.size());
     program.insert(program.end(), tree.begin(), tree.end());
     return program;
   }
@@ -304,34 +312,34 @@ class SearchTree {
   // All calls up to the first one of the next range.
   struct Range {
     unsigned first_call;
-    Program program;
+    FilterProgram program;
   };
 
-  static bool is_same_action(const Program& a, const Program& b) {
+  static bool is_same_action(const FilterProgram& a, const FilterProgram& b) {
     return a.size() == 1 && b.size() == 1 && a[0].code == b[0].code && a[0].k == b[0].k;
   }
 
-  void add(unsigned first_call, Program program) {
+  void add_range(unsigned first_call, FilterProgram program) {
     if (ranges_.empty() || !is_same_action(ranges_.back().program, program))
       ranges_.push_back({first_call, std::move(program)});
   }
 
   // Adds the calls that no rule names: forbidden if this program knows them, ENOSYS if they are newer.
-  void add_refused(unsigned first, unsigned end) {
-    if (first < end && first < last_known_call) add(first, {return_action(errno_action(EPERM))});
+  void add_refused_calls(unsigned first, unsigned end) {
+    if (first < end && first < last_known_call) add_range(first, {return_action(errno_action(EPERM))});
     if (first < end && end > last_known_call)
-      add(std::max(first, last_known_call), {return_action(errno_action(ENOSYS))});
+      add_range(std::max(first, last_known_call), {return_action(errno_action(ENOSYS))});
   }
 
-  Program build_range(size_t first, size_t end) const {
+  FilterProgram build_range(size_t first, size_t end) const {
     if (end - first == 1) return ranges_[first].program;
     const size_t middle = first + (end - first) / 2;
-    const Program low = build_range(first, middle), high = build_range(middle, end);
-    Program program;
+    const FilterProgram low = build_range(first, middle), high = build_range(middle, end);
+    FilterProgram program;
     if (low.size() <= 255) {
-      program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].first_call, low.size(), 0));
+      program.push_back(jump_if(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].first_call, low.size(), 0));
     } else {  // a conditional jump reaches only 255 instructions
-      program.push_back(jump(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].first_call, 0, 1));
+      program.push_back(jump_if(BPF_JMP | BPF_JGE | BPF_K, ranges_[middle].first_call, 0, 1));
       program.push_back(instruction(BPF_JMP | BPF_JA, static_cast<uint32_t>(low.size())));
     }
     program.insert(program.end(), low.begin(), low.end());
@@ -342,24 +350,24 @@ class SearchTree {
   std::vector<Range> ranges_;
 };
 
-// Stands for the caller's pid in a cached filter. No process has this number.
+// Placeholder for the caller's pid in a cached filter. No process has this pid.
 constexpr pid_t placeholder_pid = 0x0ca11e40;
 
 // Returns the filter of a profile, with `placeholder_pid`; it is built once.
-const Program& get_cached_filter(unsigned profile) {
-  static std::map<unsigned, Program> drafts;
-  const auto [entry, is_new] = drafts.try_emplace(profile);
-  if (is_new) entry->second = SearchTree(list_profile_rules(profile, placeholder_pid)).build();
+const FilterProgram& get_cached_filter(unsigned profile) {
+  static std::map<unsigned, FilterProgram> cached_filters;
+  const auto [entry, is_new] = cached_filters.try_emplace(profile);
+  if (is_new) entry->second = CallSearchTree(list_profile_rules(profile, placeholder_pid)).build_filter();
   return entry->second;
 }
 
-// Replaces `placeholder_pid`, also in numbers of clocks.
-void set_own_pid(Program& program, pid_t self) {
-  for (sock_filter& step : program) {
-    if (step.code != (BPF_JMP | BPF_JEQ | BPF_K)) continue;
-    if (step.k == static_cast<uint32_t>(placeholder_pid)) step.k = static_cast<uint32_t>(self);
-    const uint32_t clock_kind = step.k & 7;
-    if (step.k == make_clock_id(placeholder_pid, clock_kind)) step.k = make_clock_id(self, clock_kind);
+// Replaces `placeholder_pid` in a filter by the caller's pid, also in the numbers of its clocks.
+void replace_placeholder_pid(FilterProgram& program, pid_t own_pid) {
+  for (sock_filter& instruction : program) {
+    if (instruction.code != (BPF_JMP | BPF_JEQ | BPF_K)) continue;
+    if (instruction.k == static_cast<uint32_t>(placeholder_pid)) instruction.k = static_cast<uint32_t>(own_pid);
+    const uint32_t clock_kind = instruction.k & 7;
+    if (instruction.k == make_clock_id(placeholder_pid, clock_kind)) instruction.k = make_clock_id(own_pid, clock_kind);
   }
 }
 
@@ -369,9 +377,9 @@ void prepare_filter(Profile profile, Permissions permissions) {
   get_cached_filter(find_profile_bit(profile, permissions));
 }
 
-std::string install_filter(Profile profile, Permissions permissions, pid_t self) {
-  Program program = get_cached_filter(find_profile_bit(profile, permissions));
-  set_own_pid(program, self);
+std::string install_filter(Profile profile, Permissions permissions, pid_t own_pid) {
+  FilterProgram program = get_cached_filter(find_profile_bit(profile, permissions));
+  replace_placeholder_pid(program, own_pid);
   const sock_fprog filter = {static_cast<unsigned short>(program.size()), program.data()};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return sys::errno_message("seccomp");
   return "";
@@ -385,33 +393,33 @@ constexpr unsigned flag_wait_killable = 1 << 5;  // only fatal signals interrupt
 constexpr uint32_t notify_action = 0x7fc00000U;
 constexpr uint32_t flag_continue = 1;
 
-struct Notification {
+struct SeccompNotification {
   uint64_t id;
   uint32_t pid, flags;
   seccomp_data data;
 };
 
-struct Response {
+struct SeccompResponse {
   uint64_t id;
   int64_t value;
   int32_t error;
   uint32_t flags;
 };
 
-constexpr unsigned long ioctl_receive = _IOWR('!', 0, Notification), ioctl_send = _IOWR('!', 1, Response),
+constexpr unsigned long ioctl_receive = _IOWR('!', 0, SeccompNotification), ioctl_send = _IOWR('!', 1, SeccompResponse),
                         ioctl_set_flags = _IOW('!', 4, uint64_t);
 
 }  // namespace
 
 sys::Fd install_start_listener(bool includes_threads) {
-  Program program = {load_argument(0), jump(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+  FilterProgram program = {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
       return_action(includes_threads ? notify_action : allow_action), return_action(notify_action)};
-  const Program load_call = {instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  const FilterProgram load_call = {instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
 #if defined(__x86_64__)
-  const Program call_test = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 0, 1), return_action(notify_action),
-      jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), return_action(allow_action)};
+  const FilterProgram call_test = {jump_if(BPF_JMP | BPF_JEQ | BPF_K, SYS_fork, 0, 1), return_action(notify_action),
+      jump_if(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), return_action(allow_action)};
 #else
-  const Program call_test = {jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), return_action(allow_action)};
+  const FilterProgram call_test = {jump_if(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0), return_action(allow_action)};
 #endif
   program.insert(program.begin(), call_test.begin(), call_test.end());
   program.insert(program.begin(), load_call.begin(), load_call.end());
@@ -426,22 +434,22 @@ sys::Fd install_start_listener(bool includes_threads) {
   return listener;
 }
 
-std::optional<StartListener::TaskStartRequest> StartListener::receive_request() const {
-  alignas(Notification) char buffer[512] = {};  // newer kernels may return more
-  const auto& notification = *reinterpret_cast<const Notification*>(buffer);
+std::optional<TaskStartListener::TaskStartRequest> TaskStartListener::receive_request() const {
+  alignas(SeccompNotification) char buffer[512] = {};  // newer kernels may return more
+  const auto& notification = *reinterpret_cast<const SeccompNotification*>(buffer);
   if (ioctl(listener_.get(), ioctl_receive, buffer) != 0) return std::nullopt;
   return TaskStartRequest{
       notification.id, notification.data.nr == SYS_clone && (notification.data.args[0] & CLONE_THREAD)};
 }
 
-void StartListener::answer_request(const TaskStartRequest& request) {
-  const bool granted = request.is_thread || processes_left_ > 0;
-  Response answer = {request.id, 0, granted ? 0 : -EAGAIN, granted ? flag_continue : 0};
+void TaskStartListener::answer_request(const TaskStartRequest& request) {
+  const bool is_granted = request.is_thread || processes_left_ > 0;
+  SeccompResponse answer = {request.id, 0, is_granted ? 0 : -EAGAIN, is_granted ? flag_continue : 0};
   if (ioctl(listener_.get(), ioctl_send, &answer) != 0) {
     if (errno == ENOENT) return;  // the caller is gone
     sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
   }
-  if (!request.is_thread) granted ? (--processes_left_, ++granted_processes_) : ++refused_processes_;
+  if (!request.is_thread) is_granted ? (--processes_left_, ++granted_processes_) : ++refused_processes_;
 }
 
 bool is_available() {

@@ -25,33 +25,35 @@ struct Permissions {
 // Builds and caches a filter, so that programs started from now on need not build it.
 void prepare_filter(Profile profile, Permissions permissions);
 
-// Installs the filter for the calling process permanently. Returns an empty string, or the error. `self` is its pid in
-// its own namespace, the only target that a submission's kill may have. no_new_privs must be set.
-std::string install_filter(Profile profile, Permissions permissions, pid_t self);
+// Installs the filter for the calling process permanently. Returns an empty string, or the error. `own_pid` is its pid
+// in its own namespace, the only target that a submission's kill may have. no_new_privs must be set.
+std::string install_filter(Profile profile, Permissions permissions, pid_t own_pid);
 
 // Installs a filter that makes each process start by the caller and its descendants wait for an answer through the
 // returned descriptor; with `includes_threads` also each thread start. Must be installed before the other filter, which
 // decides which calls are starts at all. Invalid, with errno set, if the kernel does not support it.
 sys::Fd install_start_listener(bool includes_threads);
 
-// The supervisor's end of the listener: decides who may start how many processes.
-class StartListener {
+// The supervisor's end of the listener. It decides whether the program may start another process or thread.
+class TaskStartListener {
  public:
   // `max_processes` is the total number of processes, including those that have ended.
-  StartListener(sys::Fd listener, int max_processes) : listener_(std::move(listener)), processes_left_(max_processes) {}
+  TaskStartListener(sys::Fd listener, int max_processes)
+      : listener_(std::move(listener)), processes_left_(max_processes) {}
 
   struct TaskStartRequest {
     uint64_t id;
-    bool is_thread;  // a thread, not a process
+    bool is_thread;  // true for a thread, false for a process
   };
 
   int descriptor() const { return listener_.get(); }
-  // Returns the next request; nullopt if the caller is gone.
+  // Returns the next request; nullopt if the process that asked is gone.
   std::optional<TaskStartRequest> receive_request() const;
-  // Permits a thread, and a process if any are left. Otherwise the call fails with EAGAIN.
+  // Permits a thread always, and a process if the limit is not reached. Otherwise the program's call fails with EAGAIN.
   void answer_request(const TaskStartRequest& request);
   int granted_processes() const { return granted_processes_; }
-  // A program that keeps asking costs the supervisor more than itself.
+  // Returns whether the program must be killed, because it keeps asking after refusals, which costs CPU time of the
+  // supervisor.
   bool has_too_many_refusals() const { return refused_processes_ > 16; }
 
  private:

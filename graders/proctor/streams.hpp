@@ -11,13 +11,14 @@
 
 namespace streams {
 
-class Streams {
+// The memory files and pipes of a submission, reused from test to test.
+class SubmissionStreams {
  public:
   // Returns an empty file in memory, the same one for the same name and index. No process may have it open.
-  int file(const char* name, size_t index = 0);
+  int empty_file(const char* name, size_t index = 0);
 
   // Returns an empty pipe. Its inode number is that of the last pipe with this name and index.
-  pipes::Pipe pipe(const char* name, size_t index = 0);
+  pipes::Pipe empty_pipe(const char* name, size_t index = 0);
 
   // Returns the only copy of an input in memory, to be read from its start.
   sys::Fd copy_input(int input);
@@ -29,13 +30,13 @@ class Streams {
   void recreate_all() { files_.clear(), pipes_.clear(); }
 
  private:
-  using Key = std::pair<std::string, size_t>;
+  using NameAndIndex = std::pair<std::string, size_t>;
 
-  // Returns the file as the last test has left it.
-  int open_existing_file(const char* name, size_t index);
+  // Returns the file with the content that the last test left in it.
+  int open_reused_file(const char* name, size_t index);
 
-  std::map<Key, sys::Fd> files_;
-  std::map<Key, sys::Fd> pipes_;  // O_PATH descriptors, which nobody can read or write
+  std::map<NameAndIndex, sys::Fd> files_;
+  std::map<NameAndIndex, sys::Fd> pipes_;  // O_PATH descriptors, which nobody can read or write
 };
 
 }  // namespace streams

@@ -21,21 +21,24 @@
 namespace process {
 namespace {
 
-constexpr long poll_ns = 10 * 1000 * 1000;  // How often a submission is looked at. Its limits have this resolution.
-// A look at a tree of processes costs a hundred times as much, and its limits are generous.
+// Time between two checks of a submission, in ns. Its limits have this resolution.
+constexpr long submission_poll_ns = 10 * 1000 * 1000;
+// Time between two checks of a tree of processes, in ns. Such a check costs a hundred times as much, and the limits of
+// trees are generous.
 constexpr long poll_tree_ns = 50 * 1000 * 1000;
-// How often a tree is looked at that has limits of processes and files only, such as a persistent proctor's.
+// Time between two checks of a tree that has limits of processes and files only, such as a persistent proctor's.
 constexpr long poll_unlimited_tree_ns = 250 * 1000 * 1000;
-// A tree with more than a quarter of its process limit is looked at as often as a submission.
+// A tree with more than a quarter of its process limit is checked as often as a submission.
 constexpr int64_t many_processes_fraction = 4;
-constexpr int64_t disk_look_us = 250 * 1000;  // Minimum time between two looks at a folder.
-constexpr int64_t wait_look_us = 50 * 1000;   // Minimum time between two looks at the waits of many threads.
-// A joined thread is still counted for a moment.
+constexpr int64_t disk_check_interval_us = 250 * 1000;  // Minimum time between two checks of a folder.
+// Minimum time between two checks of the CPU waits of many threads.
+constexpr int64_t cpu_wait_check_interval_us = 50 * 1000;
+// Number of threads above the limit that are allowed, because a joined thread is still counted for a moment.
 constexpr int64_t ending_thread_allowance = 8;
-// When a thread above the limit is held until others end: it is held for so many looks at which no thread runs, or
-// until the others have used so much CPU time. Then it starts, because it may hold a lock that the others wait for. At
-// twice the limit, the program is killed.
-constexpr int max_idle_looks = 2;
+// A new thread above the limit is held until other threads end. It is held for at most this number of checks at which
+// no thread runs, or until the other threads have used this CPU time. Then it starts, because it may hold a lock that
+// other threads wait for. At twice the limit, the program is killed.
+constexpr int max_idle_checks = 2;
 constexpr int64_t max_held_cpu_us = 20 * 1000;
 
 int64_t cpu_time_us(const rusage& usage) {
@@ -44,7 +47,7 @@ int64_t cpu_time_us(const rusage& usage) {
 
 class Supervisor {
  public:
-  Supervisor(const sandbox::Sandbox& sandbox, const Program& program, int report)
+  Supervisor(const sandbox::Sandbox& sandbox, const Program& program, int report_pipe)
       : sandbox_(sandbox),
         program_(program),
         clock_(program.clock ? *program.clock : own_clock_.emplace(1)),
@@ -52,59 +55,60 @@ class Supervisor {
         is_single_process_(is_submission_ && program.max_processes == 1),
         asks_before_starts_((is_submission_ && !is_single_process_) || needs_thread_permission(sandbox, program)),
         proc_fd_(sandbox.proc_fd.get()),
-        report_fd_(report),
-        account_(clock_, program.clock_member, time_rules(program)) {}
+        report_pipe_fd_(report_pipe),
+        time_account_(clock_, program.clock_index, make_time_rules(program)) {}
 
-  SupervisorReport run() {
-    prepare();
-    start();
+  // Starts the program, waits for its end and returns its report.
+  SupervisorReport supervise_program() {
+    prepare_own_process();
+    start_program();
     while (!has_ended_) {
       wait_for_event();
-      if (only_answered_request_ && sys::now_us() < next_look_) continue;
-      next_look_ = sys::now_us() + poll_ns / 1000;
-      account_sleep();
-      observe_waits();  // also of a process that has ended, before it is reaped
-      tick_time_us_ = std::max(tick_time_us_, resource_usage::tick_time_us(child_));  // as above
+      if (only_answered_request_ && sys::now_us() < next_check_at_) continue;
+      next_check_at_ = sys::now_us() + submission_poll_ns / 1000;
+      add_own_sleep();
+      update_cpu_waits();  // before a process that has ended is reaped
+      tick_time_us_ = std::max(tick_time_us_, resource_usage::read_tick_time_us(child_pid_));  // also before reaping
       if (program_.counts_written_bytes)
         report_.written_bytes =
-            std::max(report_.written_bytes, resource_usage::written_bytes(proc_fd_, child_in_proc_));
-      reap(WNOHANG);
+            std::max(report_.written_bytes, resource_usage::read_written_bytes(proc_fd_, child_pid_in_proc_));
+      reap_processes(WNOHANG);
       if (!has_ended_) enforce_limits();
-      last_cpu_wait_us_ = own_cpu_wait_us();
+      last_cpu_wait_us_ = read_own_cpu_wait_us();
     }
-    account_.finish(ended_at_, reaped_cpu_us_, waits_.total_us());
+    time_account_.finish(ended_at_, reaped_cpu_us_, cpu_waits_.total_us());
     report_.wall_us = ended_at_ - started_at_;
-    report_.idle_us = account_.idle_us(ended_at_);
-    report_.waited_us = waits_.total_us() + account_.waited_us();
-    leave_clock();
-    if (sandbox_.layers.is_on("order"))
+    report_.idle_us = time_account_.idle_us(ended_at_);
+    report_.waited_us = cpu_waits_.total_us() + time_account_.waited_us();
+    leave_idle_clock();
+    if (sandbox_.layers.is_enabled("order"))
       kill_all();
     else
-      reap(WNOHANG);
+      reap_processes(WNOHANG);
     report_.cpu_us = reaped_cpu_us_;
     report_.memory_bytes = std::max(report_.memory_bytes, reaped_memory_bytes_);
-    if (is_ended_by_cpu_rlimit())
+    if (was_killed_by_cpu_rlimit())
       report_.kill_reason = KillReason::cpu, report_.cpu_us = std::max(report_.cpu_us, tick_time_us_);
-    report_.is_killed_from_outside = is_submission_ && sandbox_.has_seccomp && is_ended_from_outside();
+    report_.is_killed_from_outside = is_submission_ && sandbox_.has_seccomp && was_killed_from_outside();
     report_.is_machine_crowded = is_machine_crowded();
     if (!is_single_process_ && listener_) report_.process_count = 1 + listener_->granted_processes();
     return report_;
   }
 
-  // Returns whether RLIMIT_CPU ended a process that no look caught in time; in a tree, a shell may survive it and only
-  // report it. RLIMIT_CPU counts ticks: a program that is awake at each tick reaches the limit long before it has used
-  // that much CPU time.
-  bool is_ended_by_cpu_rlimit() const {
-    const int64_t limit = cpu_limit_us(program_.limits, is_machine_crowded());
+  // Returns whether RLIMIT_CPU ended a process before a check noticed its CPU time; in a tree, a shell may survive it
+  // and only report it. RLIMIT_CPU counts ticks: a program that is awake at each tick reaches the limit long before it
+  // has used that much CPU time.
+  bool was_killed_by_cpu_rlimit() const {
+    const int64_t limit = find_cpu_limit_us(program_.limits, is_machine_crowded());
     const bool has_failed = report_.kill_reason == KillReason::none && (report_.exit_code != 0 || report_.signal != 0);
     if (!has_failed || limit == unlimited) return false;
-    if (report_.signal == SIGKILL && sandbox_.layers.is_on("accounting") && tick_time_us_ > limit) return true;
+    if (report_.signal == SIGKILL && sandbox_.layers.is_enabled("accounting") && tick_time_us_ > limit) return true;
     return !is_single_process_ && report_.cpu_us > limit;
   }
 
   // Returns whether the program was killed together with the judge's processes, or by SIGKILL. The seccomp filter
   // prevents a submission from sending SIGKILL to itself, and any signal to us.
-  bool is_ended_from_outside() const {
+  bool was_killed_from_outside() const {
     if (report_.kill_reason != KillReason::none) return report_.kill_reason == KillReason::kill_switch;
     sigset_t pending;
     sigpending(&pending);
@@ -112,8 +116,8 @@ class Supervisor {
     return report_.signal == SIGKILL || (report_.signal == SIGTERM && has_sigterm);
   }
 
-  // Keeps the other members from waiting for reports of this one.
-  void leave_clock() { clock_.end_member(program_.clock_member); }
+  // Ends the program on the idle clock, so that other supervisors do not wait for reports about it.
+  void leave_idle_clock() { clock_.end_program(program_.clock_index); }
 
   // Only for tests in which the ending is reported before all processes are dead.
   void kill_all_after_delay() {
@@ -123,7 +127,8 @@ class Supervisor {
   }
 
  private:
-  void prepare() {
+  // Sets up the supervisor's own signals, descriptors and /proc.
+  void prepare_own_process() {
     close_foreign_descriptors();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -139,7 +144,7 @@ class Supervisor {
       own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
       proc_fd_ = own_proc_.get();
     }
-    self_in_proc_ = find_own_pid(proc_fd_);
+    own_pid_in_proc_ = find_own_pid(proc_fd_);
     // The program's mounts hide the folder's path later.
     if (program_.limits.disk_bytes != unlimited || program_.limits.disk_entries != unlimited)
       folder_ = sys::Fd(open((sandbox_.job_folder + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -149,12 +154,13 @@ class Supervisor {
   // is 5.8 or newer.
   bool mount_proc() const {
     constexpr unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    const bool is_hostile = program_.profile == seccomp::Profile::submission || program_.sees_sandbox_proc;
-    const char* options = is_hostile ? "subset=pid" : nullptr;
+    const bool is_untrusted = program_.profile == seccomp::Profile::submission || program_.sees_sandbox_proc;
+    const char* options = is_untrusted ? "subset=pid" : nullptr;
     return mount("proc", "/proc", "proc", flags, options) == 0 || mount("proc", "/proc", "proc", flags, nullptr) == 0;
   }
 
-  void start() {
+  // Forks the child that becomes the program, and waits until the program runs.
+  void start_program() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");
     sys::Fd read_end(ends[0]), write_end(ends[1]);
@@ -162,29 +168,29 @@ class Supervisor {
     int sockets[2] = {-1, -1};
     if (asks_before_starts_ && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
       sys::fail_errno("cannot make a socket pair");
-    sys::Fd receiver(sockets[0]), sender(sockets[1]);
-    child_ = static_cast<pid_t>(sys::retry_while_eagain(fork));
-    if (child_ < 0) sys::fail_errno("cannot fork");
-    if (child_ == 0) confine_and_exec(sandbox_, program_, proc_fd_, write_end.get(), sender.get());
+    sys::Fd listener_receiver(sockets[0]), listener_sender(sockets[1]);
+    child_pid_ = static_cast<pid_t>(sys::retry_while_eagain(fork));
+    if (child_pid_ < 0) sys::fail_errno("cannot fork");
+    if (child_pid_ == 0) confine_and_exec(sandbox_, program_, proc_fd_, write_end.get(), listener_sender.get());
     write_end.reset();
     const StartMessage start = wait_for_start(read_end.get());
     read_end.reset();
-    if (receiver.valid()) set_listener(receive_listener(receiver.get()));
-    receiver.reset(), sender.reset();
+    if (listener_receiver.valid()) set_listener(receive_listener(listener_receiver.get()));
+    listener_receiver.reset(), listener_sender.reset();
     close_program_descriptors();
-    child_in_proc_ = start.pid_in_proc;
+    child_pid_in_proc_ = start.pid_in_proc;
     started_at_ = start.started_us;
-    account_.start(started_at_);
-    last_cpu_wait_us_ = own_cpu_wait_us();
+    time_account_.start(started_at_);
+    last_cpu_wait_us_ = read_own_cpu_wait_us();
   }
 
   // Closes all foreign descriptors, such as hundreds of tests' files, so that the child need not close them again. An
   // open end of another program's pipe would also keep its reader waiting.
   void close_foreign_descriptors() const {
-    if (!sandbox_.layers.is_on("descriptors")) return;
+    if (!sandbox_.layers.is_enabled("descriptors")) return;
     std::vector<int> kept_fds = program_.inherited_fds;
-    for (const sandbox::Grant& grant : sandbox_.system_grants) kept_fds.push_back(grant.fd.get());
-    for (const int fd : {report_fd_, proc_fd_, program_.counted_file, program_.executable, program_.input,
+    for (const sandbox::AccessGrant& grant : sandbox_.system_grants) kept_fds.push_back(grant.fd.get());
+    for (const int fd : {report_pipe_fd_, proc_fd_, program_.counted_file, program_.executable, program_.input,
              program_.output, program_.error})
       if (fd >= 0) kept_fds.push_back(fd);
     close_all_except(kept_fds);
@@ -192,9 +198,9 @@ class Supervisor {
 
   // Closes the program's own descriptors in the supervisor.
   void close_program_descriptors() const {
-    if (sandbox_.layers.is_on("descriptors"))
-      close_all_except({report_fd_, proc_fd_, program_.counted_file, own_proc_.get(), folder_.get(), signal_fd_.get(),
-          listener_ ? listener_->descriptor() : -1});
+    if (sandbox_.layers.is_enabled("descriptors"))
+      close_all_except({report_pipe_fd_, proc_fd_, program_.counted_file, own_proc_.get(), folder_.get(),
+          signal_fd_.get(), listener_ ? listener_->descriptor() : -1});
   }
 
   void set_listener(sys::Fd listener) {
@@ -204,33 +210,38 @@ class Supervisor {
       sys::fail("the program's processes cannot be counted");
   }
 
+  // Waits for the end of a process, a request of the program, a signal, or the time of the next check.
   void wait_for_event() {
-    const timespec max_wait = {0, has_many_processes_ || is_submission_ ? poll_ns : tree_poll_ns(program_.limits)};
+    const timespec max_wait = {
+        0, has_many_processes_ || is_submission_ ? submission_poll_ns : find_tree_poll_ns(program_.limits)};
     const int64_t started_us = sys::now_us();
-    const int signal_number = listener_ ? next_signal(max_wait) : sigtimedwait(&watched_signals_, nullptr, &max_wait);
-    const int64_t took_us = sys::now_us() - started_us;
-    wait_time_us_ += took_us, intended_sleep_us_ += std::min<int64_t>(took_us, max_wait.tv_nsec / 1000);
-    if (signal_number == SIGTERM) finish(KillReason::kill_switch);
+    const int signal =
+        listener_ ? wait_for_signal_or_request(max_wait) : sigtimedwait(&watched_signals_, nullptr, &max_wait);
+    const int64_t waited_us = sys::now_us() - started_us;
+    wait_time_us_ += waited_us, intended_sleep_us_ += std::min<int64_t>(waited_us, max_wait.tv_nsec / 1000);
+    if (signal == SIGTERM) kill_program(KillReason::kill_switch);
   }
 
-  static long tree_poll_ns(const Limits& limits) {
-    for (const int64_t limit : {limits.cpu_us, limits.wall_us, limits.hard_us, limits.memory_bytes})
+  static long find_tree_poll_ns(const Limits& limits) {
+    for (const int64_t limit : {limits.cpu_us, limits.wall_us, limits.elapsed_us, limits.memory_bytes})
       if (limit != unlimited) return poll_tree_ns;
     return poll_unlimited_tree_ns;
   }
 
   // Adds the time that the supervisor slept, except the time that it waited for a processor. During that, a program
   // that has asked for a start waits for its answer, and is not idle.
-  void account_sleep() {
-    account_.add_sleep(
-        std::clamp<int64_t>(wait_time_us_ - (own_cpu_wait_us() - last_cpu_wait_us_), 0, intended_sleep_us_));
+  void add_own_sleep() {
+    time_account_.add_sleep(
+        std::clamp<int64_t>(wait_time_us_ - (read_own_cpu_wait_us() - last_cpu_wait_us_), 0, intended_sleep_us_));
     wait_time_us_ = intended_sleep_us_ = 0;
   }
 
-  int64_t own_cpu_wait_us() const { return listener_ ? resource_usage::waited_us(proc_fd_, self_in_proc_) : 0; }
+  int64_t read_own_cpu_wait_us() const {
+    return listener_ ? resource_usage::read_cpu_wait_us(proc_fd_, own_pid_in_proc_) : 0;
+  }
 
   // Waits for a signal, and answers requests for further processes and threads.
-  int next_signal(const timespec& max_wait) {
+  int wait_for_signal_or_request(const timespec& max_wait) {
     const int listener_fd = listener_is_closed_ ? -1 : listener_->descriptor();
     pollfd polled[] = {{signal_fd_.get(), POLLIN, 0}, {listener_fd, static_cast<short>(held_request_ ? 0 : POLLIN), 0}};
     ppoll(polled, 2, &max_wait, nullptr);
@@ -244,24 +255,24 @@ class Supervisor {
   // Answers a request, or holds it if there are too many threads. Runtimes consider a thread joined before it has
   // ended, so on a busy machine, threads that are about to end accumulate.
   void handle_request() {
-    const std::optional<seccomp::StartListener::TaskStartRequest> request = listener_->receive_request();
+    const std::optional<seccomp::TaskStartListener::TaskStartRequest> request = listener_->receive_request();
     if (!request) return;
-    if (request->is_thread && sandbox_.layers.is_on("polling") && !admit_thread())
-      held_request_ = request, held_since_cpu_us_ = -1, idle_looks_ = 0;
+    if (request->is_thread && sandbox_.layers.is_enabled("polling") && !admit_thread())
+      held_request_ = request, held_since_cpu_us_ = -1, idle_checks_ = 0;
     else
       listener_->answer_request(*request);
   }
 
   // Reaps every process that has ended, orphans included, since this process is the first of its namespace or a
   // subreaper. Returns whether any process is left.
-  bool reap(int options) {
+  bool reap_processes(int options) {
     int status = 0;
     rusage usage;
     pid_t pid;
     while ((pid = wait4(-1, &status, options, &usage)) > 0) {
       reaped_cpu_us_ += cpu_time_us(usage);
       reaped_memory_bytes_ = std::max<int64_t>(reaped_memory_bytes_, usage.ru_maxrss * 1024LL);
-      if (pid != child_) continue;
+      if (pid != child_pid_) continue;
       has_ended_ = true;
       ended_at_ = sys::now_us();
       report_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -271,38 +282,39 @@ class Supervisor {
   }
 
   // Updates the CPU waits. For several threads less often, if that is enough, because each thread takes a read.
-  void observe_waits() {
+  void update_cpu_waits() {
     const int64_t now = sys::now_us();
-    const bool needs_reports = account_.needs_reports(now),
+    const bool needs_reports = time_account_.needs_reports(now),
                has_one_thread = is_single_process_ && !program_.may_use_threads;
-    if (!has_one_thread && !needs_reports && now < next_wait_look_) return;
-    next_wait_look_ = now + wait_look_us;
-    const std::vector<std::string> only_thread = {std::to_string(child_in_proc_)};
-    waits_.observe(
-        proc_fd_, has_one_thread ? only_thread : resource_usage::list_threads(proc_fd_, processes()), now,
-        needs_reports);
+    if (!has_one_thread && !needs_reports && now < next_cpu_wait_check_at_) return;
+    next_cpu_wait_check_at_ = now + cpu_wait_check_interval_us;
+    const std::vector<std::string> only_thread = {std::to_string(child_pid_in_proc_)};
+    cpu_waits_.observe(proc_fd_,
+        has_one_thread ? only_thread : resource_usage::list_threads(proc_fd_, list_processes()), now, needs_reports);
   }
 
-  std::vector<pid_t> processes() const {
-    return is_single_process_ ? std::vector<pid_t>{child_in_proc_}
-                              : resource_usage::list_descendants(proc_fd_, self_in_proc_);
+  std::vector<pid_t> list_processes() const {
+    return is_single_process_ ? std::vector<pid_t>{child_pid_in_proc_}
+                              : resource_usage::list_descendants(proc_fd_, own_pid_in_proc_);
   }
 
   // Returns the program's time rules. Without a CPU limit, CPU time is idle time.
-  static idle_time::TimeRules time_rules(const Program& program) {
+  static idle_time::TimeRules make_time_rules(const Program& program) {
     const Limits& limits = program.limits;
     const bool is_trusted = program.profile != seccomp::Profile::submission;
-    return {limits.wall_us, limits.hard_us, limits.cpu_us == unlimited, is_trusted, program.is_exclusive};
+    return {limits.wall_us, limits.elapsed_us, limits.cpu_us == unlimited, is_trusted, program.is_exclusive};
   }
 
+  // Measures the program's usage, and kills the program if it exceeds a limit.
   void enforce_limits() {
-    if (!sandbox_.layers.is_on("polling")) return;
+    if (!sandbox_.layers.is_enabled("polling")) return;
     const int64_t now = sys::now_us();
-    resource_usage::Usage usage = is_single_process_ ? resource_usage::measure_process(proc_fd_, child_in_proc_, child_)
-                                                     : resource_usage::measure_descendants(proc_fd_, self_in_proc_);
+    resource_usage::Usage usage = is_single_process_
+        ? resource_usage::measure_process(proc_fd_, child_pid_in_proc_, child_pid_)
+        : resource_usage::measure_descendants(proc_fd_, own_pid_in_proc_);
     // A file that the program can read again counts as memory. If it holds more than the memory, the program is killed
     // for its output, whichever limit is noticed first.
-    const int64_t file_bytes = program_.counted_file >= 0 ? files::allocated_bytes(program_.counted_file) : 0;
+    const int64_t file_bytes = program_.counted_file >= 0 ? files::count_allocated_bytes(program_.counted_file) : 0;
     const bool is_mostly_file = file_bytes > usage.memory_bytes;
     const Limits& limits = program_.limits;
     const auto is_over_memory = [&] {
@@ -310,54 +322,59 @@ class Supervisor {
     };
     // Counts shared pages once, which takes long.
     if (!is_single_process_ && listener_ && is_over_memory())
-      usage.memory_bytes = resource_usage::proportional_memory_bytes(proc_fd_, processes());
+      usage.memory_bytes = resource_usage::measure_proportional_memory_bytes(proc_fd_, list_processes());
     const bool exceeds_memory = is_over_memory();
     if (!is_mostly_file) usage.memory_bytes += file_bytes;
     report_.memory_bytes = std::max(report_.memory_bytes, usage.memory_bytes);
-    if (held_request_) usage.is_at_disk = false;  // a signal has put it into that state, not a disk
-    const int64_t disk_work =
-        account_.needs_disk_work(usage.is_at_disk) ? resource_usage::read_disk_work(proc_fd_, child_in_proc_) : 0;
-    const bool is_ready = usage.is_ready || waits_.is_ready();
-    account_.observe({now, reaped_cpu_us_ + usage.cpu_us, waits_.total_us(), is_ready, usage.is_at_disk, disk_work});
-    const idle_time::TimeAccount::End end = account_.end(now);
+    if (held_request_) usage.is_waiting_for_disk = false;  // a signal has put it into that state, not a disk
+    const int64_t disk_activity = time_account_.must_read_disk_activity(usage.is_waiting_for_disk)
+        ? resource_usage::read_disk_activity(proc_fd_, child_pid_in_proc_)
+        : 0;
+    const bool is_ready = usage.is_ready || cpu_waits_.is_ready();
+    time_account_.observe({now, reaped_cpu_us_ + usage.cpu_us, cpu_waits_.total_us(), is_ready,
+        usage.is_waiting_for_disk, disk_activity});
+    const idle_time::TimeAccount::Outcome time_outcome = time_account_.find_outcome(now);
     has_many_processes_ =
         limits.processes != unlimited && usage.task_count > limits.processes / many_processes_fraction;
-    if (end != idle_time::TimeAccount::End::none)
-      report_.is_stalled = end == idle_time::TimeAccount::End::stalled, finish(KillReason::wall);
-    else if (limits.cpu_us != unlimited && reaped_cpu_us_ + usage.cpu_us > cpu_limit_us(limits, is_machine_crowded()))
-      finish(KillReason::cpu);
+    if (time_outcome != idle_time::TimeAccount::Outcome::none)
+      report_.is_stalled = time_outcome == idle_time::TimeAccount::Outcome::stalled, kill_program(KillReason::wall);
+    else if (limits.cpu_us != unlimited &&
+        reaped_cpu_us_ + usage.cpu_us > find_cpu_limit_us(limits, is_machine_crowded()))
+      kill_program(KillReason::cpu);
     else if ((limits.processes != unlimited && usage.task_count > limits.processes) ||
         (listener_ && listener_->has_too_many_refusals()))
-      finish(KillReason::processes);
+      kill_program(KillReason::processes);
     else if (has_too_many_threads(reaped_cpu_us_ + usage.cpu_us))
-      finish(KillReason::threads);
+      kill_program(KillReason::threads);
     else if (exceeds_disk_limit() || (exceeds_memory && is_mostly_file))
-      finish(KillReason::disk);
+      kill_program(KillReason::disk);
     else if (exceeds_memory)
       kill_for_memory(usage);
   }
 
-  bool is_machine_crowded() const { return idle_time::is_machine_crowded(program_.limits.cpu_us, waits_.total_us()); }
+  bool is_machine_crowded() const {
+    return idle_time::is_machine_crowded(program_.limits.cpu_us, cpu_waits_.total_us());
+  }
 
   // Counts the threads here, because RLIMIT_NPROC counts all threads of the same user.
   bool has_too_many_threads(int64_t cpu_us) {
     if (program_.limits.threads == unlimited) return false;
     if (held_request_) return is_held_too_long(cpu_us);
-    threads_ = count_threads();
-    return threads_ > max_threads() && !(listener_ && needs_thread_permission(sandbox_, program_));
+    thread_count_ = count_threads();
+    return thread_count_ > find_max_threads() && !(listener_ && needs_thread_permission(sandbox_, program_));
   }
 
   // Returns whether the program must be killed because a thread above the limit was held long enough.
   bool is_held_too_long(int64_t cpu_us) {
-    threads_ = count_threads() + 1;
-    if (threads_ <= max_threads()) {
+    thread_count_ = count_threads() + 1;
+    if (thread_count_ <= find_max_threads()) {
       release_held_threads();
       return false;
     }
     if (held_since_cpu_us_ < 0) held_since_cpu_us_ = cpu_us;
-    idle_looks_ = resource_usage::is_any_running(proc_fd_, processes()) ? 0 : idle_looks_ + 1;
-    if (idle_looks_ <= max_idle_looks && cpu_us - held_since_cpu_us_ <= max_held_cpu_us) return false;
-    if (threads_ > max_threads() + program_.limits.threads) return true;
+    idle_checks_ = resource_usage::is_any_running(proc_fd_, list_processes()) ? 0 : idle_checks_ + 1;
+    if (idle_checks_ <= max_idle_checks && cpu_us - held_since_cpu_us_ <= max_held_cpu_us) return false;
+    if (thread_count_ > find_max_threads() + program_.limits.threads) return true;
     release_held_threads();
     return false;
   }
@@ -367,32 +384,33 @@ class Supervisor {
     held_request_.reset();
   }
 
-  int64_t max_threads() const {
+  int64_t find_max_threads() const {
     const int64_t limit = program_.limits.threads;
     return limit == unlimited ? INT64_MAX : limit + ending_thread_allowance;
   }
 
   int64_t count_threads() const {
     int64_t threads = 1;
-    for (const pid_t pid : processes()) threads += resource_usage::read_thread_count(proc_fd_, pid) - 1;
+    for (const pid_t pid : list_processes()) threads += resource_usage::read_thread_count(proc_fd_, pid) - 1;
     return threads;
   }
 
   // Counts one more thread and returns whether it may start. If not, counts again, because some may have ended.
   bool admit_thread() {
-    if (++threads_ > max_threads()) threads_ = count_threads() + 1;
-    return threads_ <= max_threads();
+    if (++thread_count_ > find_max_threads()) thread_count_ = count_threads() + 1;
+    return thread_count_ <= find_max_threads();
   }
 
-  // A look at a large folder takes long, so the time to the next look grows with it.
+  // Returns whether the files in the program's folder exceed a limit. Checking a large folder takes long, so the time
+  // to the next check grows with it.
   bool exceeds_disk_limit() {
     const int64_t now = sys::now_us();
-    if (!folder_.valid() || now < next_disk_look_) return false;
+    if (!folder_.valid() || now < next_disk_check_at_) return false;
     const Limits& limits = program_.limits;
     const int64_t max_entries = limits.disk_entries == unlimited ? INT64_MAX - 1 : limits.disk_entries;
     const resource_usage::FolderContents contents = resource_usage::count_folder_contents(folder_.get(), max_entries);
     const int64_t end = sys::now_us();
-    next_disk_look_ = end + std::max<int64_t>(disk_look_us, 50 * (end - now));
+    next_disk_check_at_ = end + std::max<int64_t>(disk_check_interval_us, 50 * (end - now));
     return contents.entries > max_entries || (limits.disk_bytes != unlimited && contents.bytes > limits.disk_bytes);
   }
 
@@ -400,39 +418,41 @@ class Supervisor {
   // that. Submissions and compilers are killed as a whole, because a shell's report does not say who killed the
   // process.
   void kill_for_memory(const resource_usage::Usage& usage) {
-    if (usage.largest_pid == child_in_proc_ || is_submission_ || program_.profile == seccomp::Profile::tool) {
-      finish(KillReason::memory);
+    if (usage.largest_pid == child_pid_in_proc_ || is_submission_ || program_.profile == seccomp::Profile::tool) {
+      kill_program(KillReason::memory);
       return;
     }
-    for (const pid_t pid : resource_usage::list_descendants(proc_fd_, self_in_proc_))
+    for (const pid_t pid : resource_usage::list_descendants(proc_fd_, own_pid_in_proc_))
       if (pid == usage.largest_pid) kill(pid, SIGKILL);
   }
 
-  void finish(KillReason reason) {
+  // Kills the program and all its processes, and records the reason.
+  void kill_program(KillReason reason) {
     if (report_.kill_reason == KillReason::none) report_.kill_reason = reason;
-    observe_waits();
-    kill(child_, SIGKILL);
+    update_cpu_waits();
+    kill(child_pid_, SIGKILL);
     kill_remaining_processes();
-    while (!has_ended_ && reap(WNOHANG)) pause_briefly();
+    while (!has_ended_ && reap_processes(WNOHANG)) pause_briefly();
     if (!has_ended_) sys::fail("the program's process has disappeared");
   }
 
+  // Sends SIGKILL to every process of the program once.
   void kill_remaining_processes() const {
-    if (!sandbox_.layers.is_on("reaping")) return;
+    if (!sandbox_.layers.is_enabled("reaping")) return;
     if (sandbox_.has_pid_namespace) {
       kill(-1, SIGKILL);  // all processes of this pid namespace except its first one
       return;
     }
-    kill(-child_, SIGKILL);
-    for (const pid_t pid : resource_usage::list_descendants(proc_fd_, self_in_proc_)) kill(pid, SIGKILL);
+    kill(-child_pid_, SIGKILL);
+    for (const pid_t pid : resource_usage::list_descendants(proc_fd_, own_pid_in_proc_)) kill(pid, SIGKILL);
   }
 
-  // Repeats until no process is left, because a process may fork while its parent is being killed.
+  // Kills and reaps processes until none is left, because a process may fork while its parent is being killed.
   void kill_all() {
-    if (!sandbox_.layers.is_on("reaping")) return;
+    if (!sandbox_.layers.is_enabled("reaping")) return;
     for (int attempts = 50000; attempts > 0; --attempts) {
       kill_remaining_processes();
-      if (!reap(WNOHANG)) return;
+      if (!reap_processes(WNOHANG)) return;
       pause_briefly();
     }
     sys::fail("some processes of the program could not be killed");
@@ -445,40 +465,41 @@ class Supervisor {
 
   const sandbox::Sandbox& sandbox_;
   const Program& program_;
-  std::optional<idle_time::Clock> own_clock_;
-  idle_time::Clock& clock_;
+  std::optional<idle_time::IdleClock> own_clock_;
+  idle_time::IdleClock& clock_;
   const bool is_submission_;
-  const bool is_single_process_;                    // its filter allows no second process
-  const bool asks_before_starts_;                   // before it starts a process or thread
-  std::optional<seccomp::StartListener> listener_;  // only if it asks before starts
-  int proc_fd_, report_fd_;
+  const bool is_single_process_;   // whether its seccomp filter allows no second process
+  const bool asks_before_starts_;  // whether the program asks before it starts a process or thread
+  // set only if the program asks before it starts a process or thread
+  std::optional<seccomp::TaskStartListener> listener_;
+  int proc_fd_, report_pipe_fd_;
   sys::Fd own_proc_, folder_, signal_fd_;
   sigset_t watched_signals_;
   SupervisorReport report_ = {};
-  pid_t child_ = -1, child_in_proc_ = -1, self_in_proc_ = -1;
-  std::optional<seccomp::StartListener::TaskStartRequest> held_request_;
-  int idle_looks_ = 0;  // number of looks at which no thread was running
+  pid_t child_pid_ = -1, child_pid_in_proc_ = -1, own_pid_in_proc_ = -1;
+  std::optional<seccomp::TaskStartListener::TaskStartRequest> held_request_;
+  int idle_checks_ = 0;  // number of checks at which no thread was running
   bool has_ended_ = false, has_many_processes_ = false, only_answered_request_ = false, listener_is_closed_ = false;
-  resource_usage::CpuWaits waits_;
-  idle_time::TimeAccount account_;
-  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, reaped_memory_bytes_ = 0, next_disk_look_ = 0,
-          next_wait_look_ = 0, tick_time_us_ = 0, threads_ = 1, next_look_ = 0, held_since_cpu_us_ = -1,
-          wait_time_us_ = 0, intended_sleep_us_ = 0, last_cpu_wait_us_ = 0;
+  resource_usage::CpuWaitCounter cpu_waits_;
+  idle_time::TimeAccount time_account_;
+  int64_t started_at_ = 0, ended_at_ = 0, reaped_cpu_us_ = 0, reaped_memory_bytes_ = 0, next_disk_check_at_ = 0,
+          next_cpu_wait_check_at_ = 0, tick_time_us_ = 0, thread_count_ = 1, next_check_at_ = 0,
+          held_since_cpu_us_ = -1, wait_time_us_ = 0, intended_sleep_us_ = 0, last_cpu_wait_us_ = 0;
 };
 
 }  // namespace
 
-void supervise(const sandbox::Sandbox& sandbox, const Program& program, int report) {
+void supervise(const sandbox::Sandbox& sandbox, const Program& program, int report_pipe) {
   SupervisorReport result = {};
-  Supervisor supervisor(sandbox, program, report);
+  Supervisor supervisor(sandbox, program, report_pipe);
   try {
-    result = supervisor.run();
+    result = supervisor.supervise_program();
   } catch (const sys::Failure& failure) {
-    supervisor.leave_clock();
-    std::strncpy(result.failure, failure.text.c_str(), sizeof result.failure - 1);
+    supervisor.leave_idle_clock();
+    std::strncpy(result.failure, failure.message.c_str(), sizeof result.failure - 1);
   }
-  const ssize_t written = write(report, &result, sizeof result);
-  if (!sandbox.layers.is_on("order")) supervisor.kill_all_after_delay();
+  const ssize_t written = write(report_pipe, &result, sizeof result);
+  if (!sandbox.layers.is_enabled("order")) supervisor.kill_all_after_delay();
   _exit(written == sizeof result ? 0 : 1);
 }
 

@@ -7,9 +7,9 @@
 namespace process {
 
 // Starts the program, supervises it, writes a SupervisorReport to `report` and exits.
-[[noreturn]] void supervise(const sandbox::Sandbox& sandbox, const Program& program, int report);
+[[noreturn]] void supervise(const sandbox::Sandbox& sandbox, const Program& program, int report_pipe);
 
-// An Ending as plain bytes, sent through the report pipe between two copies of the same program.
+// The fields of an `Ending` as plain bytes, sent through the report pipe between two copies of the same program.
 struct SupervisorReport {
   KillReason kill_reason;
   int exit_code, signal;

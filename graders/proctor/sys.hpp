@@ -22,7 +22,7 @@ constexpr long nr_landlock_create_ruleset = 444;
 constexpr long nr_landlock_add_rule = 445;
 constexpr long nr_landlock_restrict_self = 446;
 
-// A descriptor that closes itself.
+// A file descriptor with one owner. The destructor closes it.
 class Fd {
  public:
   Fd() = default;
@@ -56,27 +56,27 @@ inline std::string errno_message(const std::string& action) { return action + ":
 
 // A failure of the judge, never of a submission. It ends the command with a message.
 struct Failure {
-  std::string text;
-  bool is_provoked = false;             // a submission may have provoked it
+  std::string message;
+  bool is_provoked = false;             // a submission may have caused the failure
   bool is_killed_from_outside = false;  // a program was killed, but not by the judge
   bool is_own_fault = false;            // the fault of a program of the problem, whatever the submission wrote
 };
 
-[[noreturn]] inline void fail(std::string text, bool is_killed_from_outside = false, bool is_own_fault = false) {
-  throw Failure{std::move(text), false, is_killed_from_outside, is_own_fault};
+[[noreturn]] inline void fail(std::string message, bool is_killed_from_outside = false, bool is_own_fault = false) {
+  throw Failure{std::move(message), false, is_killed_from_outside, is_own_fault};
 }
 [[noreturn]] inline void fail_errno(const std::string& action) { throw Failure{errno_message(action)}; }
 
-// Returns the time of the only clock that the time rules use. The rules get it as a parameter, so that tests can pass
-// any time.
+// Returns the monotonic time in microseconds. All time rules use this clock. They receive the time as a parameter, so
+// that tests can pass any time.
 inline int64_t now_us() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return time.tv_sec * 1000000LL + time.tv_nsec / 1000;
 }
 
-// Returns the result of `call`, which makes a process. Retries on EAGAIN: processes that are just being killed may use
-// up the user's limit for a moment.
+// Starts a process with `call` and returns its result. Retries on EAGAIN, because processes that are just being killed
+// may use up the user's process limit for a moment.
 template <typename Call>
 long retry_while_eagain(Call call) {
   constexpr timespec pause = {0, 10 * 1000 * 1000};

@@ -32,7 +32,7 @@ const std::vector<Rule> all_rules = {
         "to open files; before Landlock ABI 3, O_TRUNC would truncate a file that is only readable"},
     {all_profiles, Condition::no_truncating_openat, {CALL(openat)}, "the same"},
     {all_profiles, Condition::none, {CALL(close), CALL(dup), CALL(dup3), X86(dup2)}, "one's own descriptors"},
-    {submission, Condition::shared_descriptors, {NEWER_CALL(nr_close_range, close_range)},
+    {submission, Condition::shared_descriptor_table, {NEWER_CALL(nr_close_range, close_range)},
         "the same; a thread with its own descriptor table could exceed the limit of open files"},
     {trusted, Condition::none, {NEWER_CALL(nr_close_range, close_range)}, "the same"},
     {all_profiles, Condition::none,
@@ -74,7 +74,7 @@ const std::vector<Rule> all_rules = {
         "one's own memory"},
     {all_profiles, Condition::own_page_advice, {CALL(madvise)},
         "advice on one's own pages; none that evicts shared pages or merges pages of several processes"},
-    {submission, Condition::counted_memory, {CALL(mmap)},
+    {submission, Condition::countable_memory, {CALL(mmap)},
         "shared memory without a file can leave the resident set without being freed; huge pages are shared by all"},
     {trusted, Condition::none, {CALL(mmap)}, "memory of trusted programs"},
     {all_threaded | trusted, Condition::none, {CALL(mlock), CALL(munlock)}, "Java tries it; RLIMIT_MEMLOCK is 0"},
@@ -111,10 +111,10 @@ const std::vector<Rule> all_rules = {
     {trusted, Condition::none, {CALL(prctl)}, "trusted programs set more options"},
     {all_profiles, Condition::none, {CALL(getrlimit), CALL(getrusage), CALL(times)},
         "one's own usage, which CPython, Java and Go read"},
-    {submission, Condition::per_process_limits, {CALL(setrlimit)},
+    {submission, Condition::setrlimit_per_process, {CALL(setrlimit)},
         "stack, data, addresses, CPU time, files and dumps are counted per process; "
         "limits that are counted per user reveal the usage of others"},
-    {submission, Condition::own_per_process_limits, {CALL(prlimit64)}, "the same, only for the caller"},
+    {submission, Condition::prlimit_of_caller, {CALL(prlimit64)}, "the same, only for the caller"},
     {trusted, Condition::none, {CALL(setrlimit), CALL(prlimit64)}, "ulimit"},
 
     // --- signals, time ---
@@ -123,7 +123,7 @@ const std::vector<Rule> all_rules = {
             CALL(rt_sigsuspend), X86(pause)},
         "one's own signals"},
     {non_forking | trusted, Condition::none, {CALL(rt_sigaction)}, "the same"},
-    {all_forking, Condition::not_sigchld, {CALL(rt_sigaction)},
+    {all_forking, Condition::any_signal_except_sigchld, {CALL(rt_sigaction)},
         "the same; the usage of a child that nobody waits for would be lost"},
     {non_forking, Condition::signal_to_own_process, {CALL(kill), CALL(tkill)},
         "abort() and assert(); Go and Java stop their threads with signals"},
@@ -170,7 +170,7 @@ const std::vector<Rule> all_rules = {
         "runtimes wake their threads; watches are counted per user, inodes per machine"},
     {all_threaded, Condition::unix_socket_pair, {CALL(socketpair)},
         "both ends stay in one process, since no call sends a descriptor; Java's channels need a pair to read a file"},
-    {all_threaded, Condition::like_read_and_write, {CALL(sendto), CALL(recvfrom)},
+    {all_threaded, Condition::plain_send_and_receive, {CALL(sendto), CALL(recvfrom)},
         "on such a pair: Python's asyncio wakes its loop when a thread has ended"},
     {trusted, Condition::none,
         {CALL(socketpair), CALL(recvmsg), CALL(sendmsg), CALL(recvfrom), CALL(sendto), CALL(shutdown),
@@ -203,15 +203,15 @@ const char* describe_condition(Condition condition) {
     case Condition::own_clock: return "a global clock, or its own";
     case Condition::no_truncating_open:
     case Condition::no_truncating_openat: return "not O_TRUNC for reading";
-    case Condition::per_process_limits: return "FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS; CPU does nothing";
-    case Condition::own_per_process_limits:
+    case Condition::setrlimit_per_process: return "FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS; CPU does nothing";
+    case Condition::prlimit_of_caller:
       return "its own; sets FSIZE, DATA, STACK, CORE, RSS, NOFILE, AS; CPU does nothing";
     case Condition::private_futex: return "private ones";
     case Condition::private_or_waiting_futex: return "private ones; others only to wait";
-    case Condition::counted_memory: return "not shared without a file, not huge";
+    case Condition::countable_memory: return "not shared without a file, not huge";
     case Condition::own_page_advice: return "not COLD, PAGEOUT, REMOVE, MERGEABLE, nor unknown ones";
     case Condition::no_flags: return "without flags";
-    case Condition::shared_descriptors: return "without CLOSE_RANGE_UNSHARE";
+    case Condition::shared_descriptor_table: return "without CLOSE_RANGE_UNSHARE";
     case Condition::plain_fcntl: return "DUPFD, GETFD, SETFD, GETFL, SETFL";
     case Condition::plain_ioctl: return "TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX";
     case Condition::plain_prctl: return "names, PR_GET_DUMPABLE, PR_CAPBSET_READ";
@@ -219,18 +219,18 @@ const char* describe_condition(Condition condition) {
     case Condition::only_forks: return "as fork calls it, as often as permitted";
     case Condition::threads_or_forks:
       return "threads, with CLONE_FILES, without CLONE_VFORK; as fork calls it, as often as permitted";
-    case Condition::not_sigchld: return "not SIGCHLD";
+    case Condition::any_signal_except_sigchld: return "not SIGCHLD";
     case Condition::own_barrier: return "private ones";
     case Condition::no_namespaces: return "no namespaces";
     case Condition::unix_socket_pair: return "AF_UNIX";
-    case Condition::like_read_and_write: return "without flags and address";
+    case Condition::plain_send_and_receive: return "without flags and address";
   }
   return "";
 }
 
 }  // namespace
 
-const std::vector<Rule>& rules() { return all_rules; }
+const std::vector<Rule>& list_rules() { return all_rules; }
 
 std::string format_markdown_table() {
   std::string text =

@@ -27,32 +27,34 @@ enum class Condition {
   own_clock,             // a global clock, or one of the caller's
   no_truncating_open,    // open: a file opened for reading is not truncated
   no_truncating_openat,
-  per_process_limits,      // setrlimit: only limits that are counted per process
-  own_per_process_limits,  // prlimit64: of the caller; sets only limits that are counted per process
+  setrlimit_per_process,  // setrlimit: only limits that are counted per process
+  prlimit_of_caller,      // prlimit64: of the caller; sets only limits that are counted per process
   private_futex,
   private_or_waiting_futex,  // private, or waiting on a futex that is not private
-  counted_memory,            // mmap: no shared memory without a file, no huge pages
+  countable_memory,          // mmap: no shared memory without a file, no huge pages
   own_page_advice,           // madvise: on one's own pages, without effect on others that share a file
   no_flags,                  // preadv2, pwritev2
-  shared_descriptors,        // close_range: without CLOSE_RANGE_UNSHARE
+  shared_descriptor_table,   // close_range: without CLOSE_RANGE_UNSHARE
   plain_fcntl,
   plain_ioctl,
   plain_prctl,
-  only_threads,         // clone
-  only_forks,           // clone
-  threads_or_forks,     // clone
-  not_sigchld,          // rt_sigaction: the handling of SIGCHLD does not change
-  own_barrier,          // membarrier: of the caller's own threads
-  no_namespaces,        // clone
-  unix_socket_pair,     // socketpair
-  like_read_and_write,  // sendto, recvfrom: without flags and address
+  only_threads,               // clone
+  only_forks,                 // clone
+  threads_or_forks,           // clone
+  any_signal_except_sigchld,  // rt_sigaction: the handling of SIGCHLD does not change
+  own_barrier,                // membarrier: of the caller's own threads
+  no_namespaces,              // clone
+  unix_socket_pair,           // socketpair
+  plain_send_and_receive,     // sendto, recvfrom: without flags and address
 };
 
+// A system call by number and name.
 struct Call {
   unsigned number;
   const char* name;
 };
 
+// Permits some system calls to some profiles, under a condition.
 struct Rule {
   unsigned profiles;
   Condition condition;
@@ -61,7 +63,7 @@ struct Rule {
 };
 
 // Returns all rules. A call is in at most one rule of each profile. A call in no rule fails with EPERM.
-const std::vector<Rule>& rules();
+const std::vector<Rule>& list_rules();
 
 // Returns the table as Markdown.
 std::string format_markdown_table();

@@ -38,34 +38,35 @@ process::Program Task::make_submission_program() const {
 }
 
 process::Ending Task::run_alone(const process::Program& program) const {
-  const process::Ending ending = fork_server_ ? fork_server_->run(sandbox_, program) : process::run(sandbox_, program);
+  const process::Ending ending =
+      fork_server_ ? fork_server_->run_program(sandbox_, program) : process::run_program(sandbox_, program);
   if (!ending.failure.empty()) sys::fail(ending.failure, ending.is_killed_from_outside);
   return ending;
 }
 
-const process::Limits& Task::judged_limits() const {
+const process::Limits& Task::limits_for_verdict() const {
   static const process::Limits no_limits;
-  return sandbox_.layers.is_on("accounting") ? plan_.limits : no_limits;
+  return sandbox_.layers.is_enabled("accounting") ? plan_.limits : no_limits;
 }
 
 checker_result::CheckerResult Task::read_judge_program_result(
-    const std::string& kind, const checker_result::CheckerOutput& output) const {
+    const std::string& kind, const checker_result::CheckerOutput& program_output) const {
   try {
-    return checker_result::read_result(kind, output);
+    return checker_result::read_result(kind, program_output);
   } catch (sys::Failure& failure) {
-    failure.is_provoked =
-        sandbox_.layers.is_on("blame") && !failure.is_own_fault && checker_result::may_be_provoked(output);
+    failure.is_provoked = sandbox_.layers.is_enabled("blame") && !failure.is_own_fault &&
+        checker_result::may_be_caused_by_submission(program_output);
     throw;
   }
 }
 
 verdict::Verdict Task::judge_in_passes(
-    int input, const std::function<verdict::Verdict(int, sys::Fd&)>& judge_pass) const {
+    int input_fd, const std::function<verdict::Verdict(int, sys::Fd&)>& judge_pass) const {
   sys::Fd current_input;
   process::Ending last_ending;
   for (int pass = 1; pass <= plan_.checker.max_passes; ++pass) {
     sys::Fd next_input;
-    verdict::Verdict verdict = judge_pass(pass == 1 ? input : current_input.get(), next_input);
+    verdict::Verdict verdict = judge_pass(pass == 1 ? input_fd : current_input.get(), next_input);
     process::Ending& ending = verdict.ending;
     ending.cpu_us = std::max(ending.cpu_us, last_ending.cpu_us);
     ending.wall_us = std::max(ending.wall_us, last_ending.wall_us);
@@ -78,63 +79,64 @@ verdict::Verdict Task::judge_in_passes(
   sys::fail("the checker asked for more than " + std::to_string(plan_.checker.max_passes) + " passes");
 }
 
-int Task::rewind_input(int input) {
-  if (lseek(input, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
-  return input;
+int Task::rewind_input(int input_fd) {
+  if (lseek(input_fd, 0, SEEK_SET) != 0) sys::fail_errno("cannot rewind the input");
+  return input_fd;
 }
 
 // A copy, because the file itself would reveal its name, inode number and times, and by its path the sizes of its
 // neighbours. And a program could reopen a file for writing that only its mode protects.
-sys::Fd Task::set_standard_input(int input, process::Program& program) const {
-  sys::Fd input_copy = sandbox_.layers.is_on("copies") ? streams_.copy_input(input) : sys::Fd();
-  program.input = input_copy.valid() ? input_copy.get() : rewind_input(input);
+sys::Fd Task::set_standard_input(int input_fd, process::Program& program) const {
+  sys::Fd input_copy = sandbox_.layers.is_enabled("copies") ? streams_.copy_input(input_fd) : sys::Fd();
+  program.input = input_copy.valid() ? input_copy.get() : rewind_input(input_fd);
   return input_copy;
 }
 
-int Task::answer_fd(const plan::Test& test) const {
-  return test.answer.empty() ? files_.empty_file.get() : files_.fd_of(test.answer);
+int Task::find_answer_fd(const plan::Test& test) const {
+  return test.answer.empty() ? files_.empty_file.get() : files_.find_fd(test.answer);
 }
 
-verdict::Verdict Task::run_and_check(
-    const process::Program& program, const plan::Test& test, int input, int output, int error, const char* mode) const {
+verdict::Verdict Task::run_and_check(const process::Program& program, const plan::Test& test, int input_fd,
+    int output_fd, int error_fd, const char* mode) const {
   verdict::Verdict verdict;
   verdict.ending = run_alone(program);
-  verdict.end_reason =
-      find_end_reason(verdict.ending, judged_limits(), std::max(files::size_bytes(output), files::size_bytes(error)));
+  verdict.end_reason = find_end_reason(verdict.ending, limits_for_verdict(),
+      std::max(files::read_size_bytes(output_fd), files::read_size_bytes(error_fd)));
   if (verdict.end_reason == verdict::EndReason::signal && verdict.ending.is_killed_from_outside)
     fail_killed_from_outside();
   if (verdict.end_reason != verdict::EndReason::ok)
-    verdict.feedback = summarize_error(error);
-  else if (!plan_.output_file.empty() && files::is_unwritten(output) && files::size_bytes(output) == 0)
+    verdict.feedback = summarize_error(error_fd);
+  else if (!plan_.output_file.empty() && files::is_unwritten(output_fd) && files::read_size_bytes(output_fd) == 0)
     verdict.feedback = "The program wrote no file " + plan_.output_file;
   else
-    check(verdict, test, input, output, mode);
-  add_shown_output(verdict, output, error);
+    check(verdict, test, input_fd, output_fd, mode);
+  add_shown_output(verdict, output_fd, error_fd);
   return verdict;
 }
 
-void Task::check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const {
-  files::make_readable(output);
+void Task::check(
+    verdict::Verdict& verdict, const plan::Test& test, int input_fd, int output_fd, const char* mode) const {
+  files::make_readable(output_fd);
   std::vector<std::string> arguments = test.arguments;
   if (mode) arguments.push_back(mode);
-  const checker_result::CheckerResult result = checker_.check({input, answer_fd(test), output}, arguments);
+  const checker_result::CheckerResult result = checker_.check({input_fd, find_answer_fd(test), output_fd}, arguments);
   verdict.score = result.score;
   verdict.is_fraction = result.is_fraction;
   verdict.feedback = result.feedback;
-  if (plan_.max_echo_bytes > 0 && result.score < 1) verdict.output = files::read_up_to(output, plan_.max_echo_bytes);
+  if (plan_.max_echo_bytes > 0 && result.score < 1) verdict.output = files::read_up_to(output_fd, plan_.max_echo_bytes);
 }
 
-void Task::add_shown_output(verdict::Verdict& verdict, int output, int error) const {
+void Task::add_shown_output(verdict::Verdict& verdict, int output_fd, int error_fd) const {
   if (!plan_.shows_all_output) return;
-  verdict.output = files::read_up_to(output, plan_.max_echo_bytes);
-  verdict.error = files::read_up_to(error, plan_.max_echo_bytes);
+  verdict.output = files::read_up_to(output_fd, plan_.max_echo_bytes);
+  verdict.error = files::read_up_to(error_fd, plan_.max_echo_bytes);
 }
 
 namespace {
 
 // Returns where the error message ends and the locations and objects begin that Go, Haskell, Node and the C++ library
 // print after it. Node prints the fields of an error in braces, after its stack.
-size_t end_of_error_text(const std::string& text) {
+size_t find_error_text_end(const std::string& text) {
   size_t end = text.size();
   for (const char* mark : {"\n\ngoroutine ", "\nCallStack (from HasCallStack):", "\nRequire stack:\n",
            "\n\nObjects involved in the operation:"})
@@ -160,10 +162,10 @@ bool is_location_line(const std::string& line) {
 
 }  // namespace
 
-std::string summarize_error(int error) {
+std::string summarize_error(int error_fd) {
   constexpr size_t max_bytes = 500, tail_bytes = 16 << 10;
-  std::string tail = files::read_tail(error, tail_bytes);
-  tail.resize(end_of_error_text(tail));
+  std::string tail = files::read_tail(error_fd, tail_bytes);
+  tail.resize(find_error_text_end(tail));
   std::string summary;
   for (size_t end = tail.size(); end > 0;) {
     const size_t begin = tail.rfind('\n', end - 1) + 1;  // 0 if there is none
@@ -187,7 +189,8 @@ verdict::EndReason find_end_reason(
   const auto is_over = [](int64_t used, int64_t limit) { return limit != process::unlimited && used > limit; };
   if (ending.kill_reason == KillReason::memory || is_over(ending.memory_bytes, limits.memory_bytes))
     return verdict::EndReason::memory;
-  if (ending.kill_reason == KillReason::cpu || is_over(ending.cpu_us, process::cpu_limit_us(limits, ending.is_machine_crowded)))
+  if (ending.kill_reason == KillReason::cpu ||
+      is_over(ending.cpu_us, process::find_cpu_limit_us(limits, ending.is_machine_crowded)))
     return verdict::EndReason::cpu;
   if (ending.kill_reason == KillReason::wall || is_over(ending.idle_us, limits.wall_us))
     return verdict::EndReason::wall;

@@ -21,19 +21,19 @@ struct OpenFiles {
   std::map<std::string, sys::Fd> test_files;  // inputs and answers, by their names in the plan
   sys::Fd executable;                         // the submission; invalid if argv[0] is a program of the system
   sys::Fd empty_file = files::make_memory_file("empty");  // stands in for a missing answer
-  int fd_of(const std::string& name) const { return test_files.at(name).get(); }
+  int find_fd(const std::string& name) const { return test_files.at(name).get(); }
 };
 
 // The folder below the job's folder that holds the files that the submission may see.
 constexpr const char* submission_folder = "own";
 
-// What a task type works with.
+// Everything that a task type uses to judge tests.
 struct TaskContext {
   const plan::Plan& plan;
   const sandbox::Sandbox& sandbox;
   const OpenFiles& files;
   checker::Checker& checker;
-  streams::Streams& streams;
+  streams::SubmissionStreams& streams;
   judge_program::JudgeProgram* manager;  // null if the plan has none
   fork_server::ForkServer* fork_server;  // null if each test starts a program
 };
@@ -58,57 +58,58 @@ class Task {
   // Returns the submission's program, without its standard descriptors.
   process::Program make_submission_program() const;
 
-  // Runs a program without others at the same time.
+  // Runs a program while no other program of the test runs.
   process::Ending run_alone(const process::Program& program) const;
 
   // Returns the limits that decide how a submission ended.
-  const process::Limits& judged_limits() const;
+  const process::Limits& limits_for_verdict() const;
 
   // Judges a test in all its passes. `judge_pass` judges one pass on an input, and stores the input of the next pass,
   // if there is one. The limits apply to each pass, so the largest usage of a pass is reported.
-  verdict::Verdict judge_in_passes(int input, const std::function<verdict::Verdict(int, sys::Fd&)>& judge_pass) const;
+  verdict::Verdict judge_in_passes(
+      int input_fd, const std::function<verdict::Verdict(int, sys::Fd&)>& judge_pass) const;
 
-  // Returns an input, to be read from its start by one program.
-  static int rewind_input(int input);
+  // Moves the position of an input to its start, and returns the input.
+  static int rewind_input(int input_fd);
 
   // Makes a copy of an input the program's standard input. The caller must keep the returned descriptor until the
   // program has started.
-  sys::Fd set_standard_input(int input, process::Program& program) const;
+  sys::Fd set_standard_input(int input_fd, process::Program& program) const;
 
   // Returns the answer of a test, or an empty file.
-  int answer_fd(const plan::Test& test) const;
+  int find_answer_fd(const plan::Test& test) const;
 
   // Returns the result of a manager or interactor. If it failed, the submission may have caused that: the failure is
   // marked as provoked, and the client decides by running an honest program.
   checker_result::CheckerResult read_judge_program_result(
-      const std::string& kind, const checker_result::CheckerOutput& output) const;
+      const std::string& kind, const checker_result::CheckerOutput& program_output) const;
 
   // Runs the submission alone and checks its output. `mode` is an argument for the checker of a task that takes
   // programs and files.
-  verdict::Verdict run_and_check(const process::Program& program, const plan::Test& test, int input, int output,
-      int error, const char* mode = nullptr) const;
+  verdict::Verdict run_and_check(const process::Program& program, const plan::Test& test, int input_fd, int output_fd,
+      int error_fd, const char* mode = nullptr) const;
 
   // Has the checker judge an output, and stores its result in `verdict`.
-  void check(verdict::Verdict& verdict, const plan::Test& test, int output, const char* mode = nullptr) const {
-    check(verdict, test, files_.fd_of(test.input), output, mode);
+  void check(verdict::Verdict& verdict, const plan::Test& test, int output_fd, const char* mode = nullptr) const {
+    check(verdict, test, files_.find_fd(test.input), output_fd, mode);
   }
-  void check(verdict::Verdict& verdict, const plan::Test& test, int input, int output, const char* mode) const;
+  void check(verdict::Verdict& verdict, const plan::Test& test, int input_fd, int output_fd, const char* mode) const;
 
   // Adds the output and the error text to the verdict, if the plan asks for it.
-  void add_shown_output(verdict::Verdict& verdict, int output, int error) const;
+  void add_shown_output(verdict::Verdict& verdict, int output_fd, int error_fd) const;
 
   const plan::Plan& plan_;
   const sandbox::Sandbox& sandbox_;
   const OpenFiles& files_;
   checker::Checker& checker_;
-  streams::Streams& streams_;
+  streams::SubmissionStreams& streams_;
   judge_program::JudgeProgram* manager_;
   fork_server::ForkServer* fork_server_;
 };
 
 // Returns the last line that a program wrote to standard error, without locations: an uncaught exception is named
 // there.
-std::string summarize_error(int error);
+std::string summarize_error(int error_fd);
 
 // Fails because a signal that neither the judge nor the program sent has ended the program.
 [[noreturn]] void fail_killed_from_outside();

@@ -7,14 +7,15 @@
 namespace text {
 namespace {
 
-constexpr const char* replacement = "\xEF\xBF\xBD";
+constexpr const char* replacement_character = "\xEF\xBF\xBD";
 
-struct Decoded {
+// A character of UTF-8 text: its code and its number of bytes.
+struct DecodedCharacter {
   uint32_t code;
   size_t length;  // 0 for an invalid sequence
 };
 
-Decoded decode(const std::string& raw, size_t offset) {
+DecodedCharacter decode_character(const std::string& raw, size_t offset) {
   const auto byte = [&](size_t i) { return i < raw.size() ? static_cast<unsigned char>(raw[i]) : 0u; };
   const unsigned first = byte(offset);
   if (first < 0x80) return {first, 1};
@@ -29,8 +30,8 @@ Decoded decode(const std::string& raw, size_t offset) {
     if ((next & 0xC0) != 0x80) return {0, 0};
     code = code << 6 | (next & 0x3F);
   }
-  static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < smallest[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {0, 0};
+  static const uint32_t min_code_of_length[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < min_code_of_length[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return {0, 0};
   return {code, length};
 }
 
@@ -46,17 +47,17 @@ bool is_misleading(uint32_t code) {
 std::string replace_unprintable(const std::string& raw, size_t max_bytes, const char* kept_controls) {
   std::string clean;
   for (size_t position = 0; position < raw.size();) {
-    const Decoded character = decode(raw, position);
-    std::string piece;
+    const DecodedCharacter character = decode_character(raw, position);
+    std::string printable;
     if (character.length == 0 || is_misleading(character.code))
-      piece = replacement;
+      printable = replacement_character;
     else if (is_control(character.code) &&
         !(character.code && character.code < 0x20 && std::strchr(kept_controls, static_cast<int>(character.code))))
-      piece = " ";
+      printable = " ";
     else
-      piece = raw.substr(position, character.length);
-    if (clean.size() + piece.size() > max_bytes) break;
-    clean += piece;
+      printable = raw.substr(position, character.length);
+    if (clean.size() + printable.size() > max_bytes) break;
+    clean += printable;
     position += character.length ? character.length : 1;
   }
   return clean;
@@ -74,14 +75,14 @@ std::string make_printable_lines(const std::string& raw, size_t max_bytes) {
   return replace_unprintable(raw, max_bytes, "\n\t");
 }
 
-std::string first_line(const std::string& raw) { return raw.substr(0, raw.find('\n')); }
+std::string find_first_line(const std::string& raw) { return raw.substr(0, raw.find('\n')); }
 
-std::string error_line(const std::string& raw) {
-  const size_t traceback_start = raw.rfind(traceback);
-  size_t position = traceback_start == std::string::npos ? 0 : traceback_start + std::strlen(traceback);
+std::string find_error_line(const std::string& raw) {
+  const size_t traceback_start = raw.rfind(traceback_heading);
+  size_t position = traceback_start == std::string::npos ? 0 : traceback_start + std::strlen(traceback_heading);
   while (position < raw.size() && std::string(" \t\r\n").find(raw[position]) != std::string::npos)
     position = std::min(raw.find('\n', position), raw.size() - 1) + 1;
-  return first_line(position < raw.size() ? raw.substr(position) : raw);
+  return find_first_line(position < raw.size() ? raw.substr(position) : raw);
 }
 
 std::string format_json_field(const char* name, int64_t value) {

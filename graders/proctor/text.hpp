@@ -1,4 +1,4 @@
-// Cleans text of programs for people.
+// Makes text that programs wrote printable for people.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace text {
 // bidirectional controls become U+FFFD, so that feedback can neither forge lines nor control a terminal.
 std::string make_printable(const std::string& raw, size_t max_bytes);
 
-// Like `printable`, but keeps line breaks and tabs, for text that is not shown on a terminal.
+// Like `make_printable`, but keeps line breaks and tabs, for text that is not shown on a terminal.
 std::string make_printable_lines(const std::string& raw, size_t max_bytes);
 
 // Returns the text up to the first line break.
-std::string first_line(const std::string& raw);
+std::string find_first_line(const std::string& raw);
 
 // The first line of Python's message about an uncaught exception.
-constexpr const char* traceback = "Traceback (most recent call last):";
+constexpr const char* traceback_heading = "Traceback (most recent call last):";
 
 // Returns the line that names the error: the first line that is not indented, after a Python traceback if there is one.
-std::string error_line(const std::string& raw);
+std::string find_error_line(const std::string& raw);
 
-// Returns another field of a JSON object, with a number as its value.
+// Returns `,"name":value`, the text of a further field of a JSON object.
 std::string format_json_field(const char* name, int64_t value);
 
 }  // namespace text

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t max_feedback_bytes = 4096;
 
-const char* end_reason_name(EndReason end_reason) {
+const char* find_end_reason_name(EndReason end_reason) {
   switch (end_reason) {
     case EndReason::ok: return "ok";
     case EndReason::exit: return "exit";
@@ -32,52 +32,51 @@ std::string format_number(double value) {
 
 }  // namespace
 
-std::string VerdictLines::quoted_line(const std::string& raw) const {
-  return json::quote(cleans_text_ ? text::make_printable(raw, max_feedback_bytes) : raw);
+std::string VerdictLines::quote_as_line(const std::string& raw) const {
+  return json::quote(is_text_made_printable_ ? text::make_printable(raw, max_feedback_bytes) : raw);
 }
-std::string VerdictLines::quoted_text(const std::string& raw) const {
-  return json::quote(cleans_text_ ? text::make_printable_lines(raw, raw.size() * 3) : raw);
+std::string VerdictLines::quote_as_lines(const std::string& raw) const {
+  return json::quote(is_text_made_printable_ ? text::make_printable_lines(raw, raw.size() * 3) : raw);
 }
 
 void VerdictLines::write_line(const std::string& fields, bool is_last) {
-  unwritten_ += head_ + fields + "}\n";
-  if (holds_lines_ && !is_last) return;
+  unwritten_ += line_start_ + fields + "}\n";
+  if (is_buffered_ && !is_last) return;
   size_t written = 0;
   while (written < unwritten_.size()) {
-    const ssize_t length = write(out_.get(), unwritten_.data() + written, unwritten_.size() - written);
+    const ssize_t length = write(output_fd_.get(), unwritten_.data() + written, unwritten_.size() - written);
     if (length < 0 && errno != EINTR) _exit(3);  // the reader is gone
     if (length > 0) written += static_cast<size_t>(length);
   }
   unwritten_.clear();
 }
 
-void VerdictLines::set_nonce(const std::string& nonce) { head_ = "{\"v\":2,\"nonce\":" + json::quote(nonce); }
+void VerdictLines::set_nonce(const std::string& nonce) { line_start_ = "{\"v\":2,\"nonce\":" + json::quote(nonce); }
 void VerdictLines::write_start(const std::string& confinement) {
   write_line(",\"start\":{\"confinement\":" + confinement + "}");
 }
 void VerdictLines::write_failure(int64_t test, const sys::Failure& failure) {
-  write_line(",\"test\":" + std::to_string(test) + ",\"failure\":" + quoted_line(failure.text) +
+  write_line(",\"test\":" + std::to_string(test) + ",\"failure\":" + quote_as_line(failure.message) +
       (failure.is_provoked ? ",\"provoked\":true" : "") + (failure.is_killed_from_outside ? ",\"outside\":true" : ""));
 }
 void VerdictLines::write_skipped(int64_t test) {
   write_line(",\"test\":" + std::to_string(test) + ",\"skipped\":true");
 }
 void VerdictLines::write_done() { write_line(",\"done\":true", true); }
-void VerdictLines::write_fatal(const std::string& reason) { write_line(",\"fatal\":" + quoted_line(reason), true); }
+void VerdictLines::write_fatal(const std::string& reason) { write_line(",\"fatal\":" + quote_as_line(reason), true); }
 
 void VerdictLines::write_verdict(int64_t test, const Verdict& verdict) {
   const process::Ending& ending = verdict.ending;
-  write_line(text::format_json_field("test", test) + ",\"end\":\"" + end_reason_name(verdict.end_reason) +
-      "\",\"score\":" + format_number(verdict.score) + ",\"feedback\":" + quoted_line(verdict.feedback) +
+  write_line(text::format_json_field("test", test) + ",\"end\":\"" + find_end_reason_name(verdict.end_reason) +
+      "\",\"score\":" + format_number(verdict.score) + ",\"feedback\":" + quote_as_line(verdict.feedback) +
       text::format_json_field("cpu_us", ending.cpu_us) + text::format_json_field("wall_us", ending.wall_us) +
       text::format_json_field("waited_us", ending.waited_us) + text::format_json_field("memory", ending.memory_bytes) +
-      text::format_json_field("code", ending.exit_code) +
-      text::format_json_field("signal", ending.signal) +
+      text::format_json_field("code", ending.exit_code) + text::format_json_field("signal", ending.signal) +
       (ending.process_count > 0 ? text::format_json_field("processes", ending.process_count) : "") +
       (verdict.is_fraction ? ",\"part\":true" : "") +
       (verdict.end_reason == EndReason::wall && ending.is_stalled ? ",\"stalled\":true" : "") +
-      (verdict.output.empty() ? "" : ",\"output\":" + quoted_text(verdict.output)) +
-      (verdict.error.empty() ? "" : ",\"error\":" + quoted_text(verdict.error)));
+      (verdict.output.empty() ? "" : ",\"output\":" + quote_as_lines(verdict.output)) +
+      (verdict.error.empty() ? "" : ",\"error\":" + quote_as_lines(verdict.error)));
 }
 
 }  // namespace verdict

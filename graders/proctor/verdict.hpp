@@ -24,12 +24,12 @@ struct Verdict {
 // Writes the lines of one job to a descriptor that no other process has.
 class VerdictLines {
  public:
-  // `holds_lines`: all lines of a plan are written together with its last one.
-  VerdictLines(sys::Fd out, bool holds_lines) : out_(std::move(out)), holds_lines_(holds_lines) {}
+  // With `is_buffered`, the lines of a plan are written together, after its last one.
+  VerdictLines(sys::Fd output_fd, bool is_buffered) : output_fd_(std::move(output_fd)), is_buffered_(is_buffered) {}
 
   void set_nonce(const std::string& nonce);
-  void set_cleans_text(bool cleans_text) { cleans_text_ = cleans_text; }
-  int descriptor() const { return out_.get(); }
+  void set_text_made_printable(bool is_text_made_printable) { is_text_made_printable_ = is_text_made_printable; }
+  int descriptor() const { return output_fd_.get(); }
   void write_start(const std::string& confinement);
   void write_verdict(int64_t test, const Verdict& verdict);
   void write_failure(int64_t test, const sys::Failure& failure);
@@ -39,14 +39,14 @@ class VerdictLines {
 
  private:
   void write_line(const std::string& fields, bool is_last = false);
-  std::string quoted_line(const std::string& raw) const;
-  std::string quoted_text(const std::string& raw) const;
+  std::string quote_as_line(const std::string& raw) const;
+  std::string quote_as_lines(const std::string& raw) const;
 
-  sys::Fd out_;
-  bool holds_lines_;
+  sys::Fd output_fd_;
+  bool is_buffered_;
   std::string unwritten_;
-  bool cleans_text_ = true;  // text of programs is made printable
-  std::string head_ = "{\"v\":2,\"nonce\":\"\"";
+  bool is_text_made_printable_ = true;  // text of programs is made printable
+  std::string line_start_ = "{\"v\":2,\"nonce\":\"\"";
 };
 
 }  // namespace verdict

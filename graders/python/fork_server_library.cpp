@@ -44,31 +44,32 @@ namespace {
 
 constexpr int control_fd = 3;
 
-int python_minor_version() {
+int find_python_minor_version() {
   int major = 0, minor = 0;
   return std::sscanf(Py_GetVersion(), "%d.%d", &major, &minor) == 2 ? minor : 0;
 }
 
 // Returns whether the interpreter knows in which thread its main function runs (3.12 and newer).
-bool has_main_thread_mark() { return python_minor_version() >= 12; }
+bool marks_main_thread() { return find_python_minor_version() >= 12; }
 
 // Returns the field of the runtime that points to the main thread, which receives signals (3.13 and newer). It follows
 // the system's id of this thread among the first fields.
-PyThreadState** main_thread_pointer() {
-  constexpr size_t first_fields = 512;
+PyThreadState** find_main_thread_field() {
+  constexpr size_t max_searched_fields = 512;
   void** const fields = reinterpret_cast<void**>(_PyRuntime);
   PyThreadState* const thread = PyThreadState_Get();
-  for (size_t i = 1; _PyRuntime && i < first_fields; ++i)
+  for (size_t i = 1; _PyRuntime && i < max_searched_fields; ++i)
     if (fields[i] == thread && fields[i - 1] == reinterpret_cast<void*>(pthread_self()))
       return reinterpret_cast<PyThreadState**>(&fields[i]);
   sys::fail("cannot find the main thread of this interpreter");
 }
 
-PyThreadState* change_thread(PyInterpreterState* interpreter) {
+// Makes a new thread state the current one, and returns the former one.
+PyThreadState* switch_to_new_thread(PyInterpreterState* interpreter) {
   return PyThreadState_Swap(PyThreadState_New(interpreter));
 }
 
-void end_thread(PyThreadState* thread) {
+void delete_thread(PyThreadState* thread) {
   PyThreadState_Clear(thread);
   PyThreadState_Delete(thread);
 }
@@ -79,45 +80,48 @@ void end_thread(PyThreadState* thread) {
 // fork.
 void reset_after_fork() {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
-  if (has_main_thread_mark()) {
+  if (marks_main_thread()) {
     PyOS_AfterFork_Child();
     _PyInterpreterState_SetNotRunningMain(interpreter);
-    PyThreadState** const main_thread_field = python_minor_version() >= 13 ? main_thread_pointer() : nullptr;
-    change_thread(interpreter);
+    PyThreadState** const main_thread_field = find_python_minor_version() >= 13 ? find_main_thread_field() : nullptr;
+    switch_to_new_thread(interpreter);
     if (main_thread_field) *main_thread_field = PyThreadState_Get();
     return;
   }
-  end_thread(change_thread(interpreter));
-  end_thread(change_thread(interpreter));
+  delete_thread(switch_to_new_thread(interpreter));
+  delete_thread(switch_to_new_thread(interpreter));
   PyOS_AfterFork_Child();
 }
 
-void add_argument(const std::string& argument) {
+// Appends an argument to sys.argv and sys.orig_argv.
+void append_script_argument(const std::string& argument) {
   for (const char* name : {"argv", "orig_argv"})
     if (PyObject* const arguments = PySys_GetObject(name))
       PyList_Append(arguments, PyUnicode_FromString(argument.c_str()));
 }
 
 // Returns whether the first argument names an archive.
-bool is_archive() {
+bool is_script_archive() {
   PyObject *const arguments = PySys_GetObject("argv"),
                   *const first = arguments ? PyList_GetItem(arguments, 0) : nullptr;
   const char* const path = first ? PyUnicode_AsUTF8AndSize(first, nullptr) : nullptr;
-  char head[2] = {};
+  char magic[2] = {};
   const sys::Fd script(path ? open(path, O_RDONLY | O_CLOEXEC) : -1);
-  return !script.valid() || read(script.get(), head, sizeof head) != sizeof head ||
-      std::memcmp(head, "PK", sizeof head) == 0;
+  return !script.valid() || read(script.get(), magic, sizeof magic) != sizeof magic ||
+      std::memcmp(magic, "PK", sizeof magic) == 0;
 }
 
+// Runs the submission's script in a forked process, and exits.
 [[noreturn]] void run_script(const process::Program& program) {
   reset_after_fork();
-  if (!is_archive()) interpreter_exit::watch_script();
-  if (program.argument_fd >= 0) add_argument(std::to_string(program.argument_fd));
+  if (!is_script_archive()) interpreter_exit::watch_script();
+  if (program.argument_fd >= 0) append_script_argument(std::to_string(program.argument_fd));
   std::exit(Py_RunMain());
 }
 
-// A forked process would lack these threads, and the locks that they hold would never be released.
-void fail_if_threads() {
+// Fails if the interpreter has further threads. A forked process would lack them, and the locks that they hold would
+// never be released.
+void fail_if_other_threads_run() {
   int threads = 0;
   DIR* const folder = opendir("/proc/self/task");
   while (const dirent* const entry = folder ? readdir(folder) : nullptr) threads += entry->d_name[0] != '.';
@@ -125,7 +129,7 @@ void fail_if_threads() {
   if (threads != 1) sys::fail("a preloaded module has started threads");
 }
 
-// A forked process could write to such memory for all others.
+// Fails if the interpreter has shared writable memory, because a forked process could write to it for all others.
 void fail_if_memory_is_shared() {
   FILE* const maps = std::fopen("/proc/self/maps", "re");
   if (!maps) sys::fail_errno("cannot open /proc/self/maps");
@@ -140,11 +144,12 @@ void fail_if_memory_is_shared() {
 // Makes malloc join freed pieces with a large request: once here, instead of in each forked process, which would copy a
 // page for each piece.
 void consolidate_heap() {
-  void* volatile large = std::malloc(1 << 16);
-  std::free(large);
+  void* volatile large_block = std::malloc(1 << 16);
+  std::free(large_block);
 }
 
-void fork_program(const sandbox::Sandbox& sandbox, const messages::Message& message) {
+// Forks a supervisor whose program runs the script, and sends the supervisor's pid to the proctor, or an error.
+void fork_and_run_program(const sandbox::Sandbox& sandbox, const messages::Message& message) {
   process::Program program = messages::decode_program(message);
   program.entry_point = run_script;
   consolidate_heap();
@@ -154,36 +159,37 @@ void fork_program(const sandbox::Sandbox& sandbox, const messages::Message& mess
   try {
     supervisor = process::start_supervisor(sandbox, program, message.fds.at(0), CLONE_PARENT);
   } catch (const sys::Failure& failure) {
-    error = failure.text;
+    error = failure.message;
   }
   PyOS_AfterFork_Parent();
   for (const int fd : message.fds) close(fd);
   if (error.empty()) error.assign(reinterpret_cast<const char*>(&supervisor), sizeof supervisor);
-  messages::send(control_fd, {error, {}});
+  messages::send_message(control_fd, {error, {}});
 }
 
-// Replaces the interpreter's first folder by the submission's.
-void arrange_mounts(const sandbox::Sandbox& sandbox) {
+// Replaces the interpreter's first folder by the submission's folder.
+void set_up_mounts(const sandbox::Sandbox& sandbox) {
   constexpr const char* folder = "/box";
   if (chdir("/") != 0 || umount2(folder, MNT_DETACH) != 0) sys::fail_errno("cannot leave the first folder");
-  process::arrange_shared_mounts(sandbox);
+  process::set_up_shared_mounts(sandbox);
   if (chdir(folder) != 0) sys::fail_errno("cannot enter the submission's folder");
 }
 
-void serve() {
+// Prepares the interpreter, then forks a process for each program that the proctor sends.
+void serve_requests() {
   prctl(PR_SET_DUMPABLE, 0);
   messages::Message message;
-  if (!messages::receive(control_fd, message)) return;
+  if (!messages::receive_message(control_fd, message)) return;
   const sandbox::Sandbox sandbox = messages::decode_sandbox(message);
-  if (has_main_thread_mark() && !_PyInterpreterState_SetNotRunningMain)
+  if (marks_main_thread() && !_PyInterpreterState_SetNotRunningMain)
     sys::fail("this interpreter cannot run its main function again");
-  if (python_minor_version() >= 13) main_thread_pointer();
-  fail_if_threads();
+  if (find_python_minor_version() >= 13) find_main_thread_field();
+  fail_if_other_threads_run();
   fail_if_memory_is_shared();
   interpreter_exit::prepare_early_exit();
-  if (!sandbox.shared_folder.empty()) arrange_mounts(sandbox);
-  messages::send(control_fd, {"ready", {}});
-  while (messages::receive(control_fd, message)) fork_program(sandbox, message);
+  if (!sandbox.shared_folder.empty()) set_up_mounts(sandbox);
+  messages::send_message(control_fd, {"ready", {}});
+  while (messages::receive_message(control_fd, message)) fork_and_run_program(sandbox, message);
 }
 
 }  // namespace
@@ -191,9 +197,9 @@ void serve() {
 // Called by the interpreter when it loads the library. Serves until the proctor closes the socket, and never returns.
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit_waiting() {
   try {
-    serve();
+    serve_requests();
   } catch (const sys::Failure& failure) {
-    messages::send(control_fd, {failure.text, {}});
+    messages::send_message(control_fd, {failure.message, {}});
   }
   _exit(0);
 }

@@ -61,24 +61,25 @@ __attribute__((weak)) void _PyInterpreterState_SetEvalFrameFunc(PyInterpreterSta
 namespace interpreter_exit {
 namespace {
 
-constexpr int one_argument = 0x0008;  // METH_O
+constexpr int method_with_one_argument = 0x0008;  // METH_O
 
+// A module that was imported before the first fork.
 struct LoadedModule {
   PyObject *name, *module;
-  uint64_t hash_names;
-  bool changes_after_fork;  // in a forked process, before a program runs
+  uint64_t names_hash;
+  bool changes_after_fork;  // whether the module changes in a forked process before a program runs
 };
 
 std::vector<LoadedModule> loaded_modules;
 PyObject* modules;  // A reference that is held, because the interpreter aborts if it is asked for it too late.
 PyObject *sys_names, *builtin_names;                  // Names of the modules sys and builtins.
 PyObject *initial_sys_names, *initial_builtin_names;  // What they held before a program ran; of sys only the names.
-PyObject* streams[2];
+PyObject* standard_streams[2];
 PyObject* main_names;  // Names of the module __main__.
 // The exit code is known; the rest of the interpreter's shutdown may be skipped, because no object of the program sees
 // it.
-bool is_code_known, may_skip_cleanup;
-bool has_no_new_modules;  // The program has imported no further module.
+bool is_exit_code_known, may_skip_cleanup;
+bool has_no_new_modules;  // Whether the program has imported no further module.
 ssize_t initial_module_count;
 int exit_code;
 
@@ -95,7 +96,7 @@ void record_exit_code() {
     PyObject* const type_of_value = value ? PyObject_Type(value) : nullptr;
     PyObject* const code_object = type_of_value == type ? PyObject_GetAttrString(value, "code") : value;
     exit_code = code_object && code_object != &_Py_NoneStruct ? static_cast<int>(PyLong_AsLong(code_object)) : 0;
-    is_code_known = !PyErr_Occurred();
+    is_exit_code_known = !PyErr_Occurred();
     if (type_of_value == type && code_object) Py_DecRef(code_object);
     if (type_of_value) Py_DecRef(type_of_value);
   }
@@ -104,43 +105,44 @@ void record_exit_code() {
 
 // Returns whether a frame belongs to the script. In every version, the first fields of its frame contain the names of
 // the main module.
-bool is_script(const void* frame) {
-  constexpr size_t fields = 10;
-  PyObject* const* const first = static_cast<PyObject* const*>(frame);
-  for (size_t i = 0; i < fields; ++i)
-    if (first[i] == main_names) return true;
+bool is_script_frame(const void* frame) {
+  constexpr size_t searched_fields = 10;
+  PyObject* const* const frame_fields = static_cast<PyObject* const*>(frame);
+  for (size_t i = 0; i < searched_fields; ++i)
+    if (frame_fields[i] == main_names) return true;
   return false;
 }
 
-PyObject* evaluate(PyThreadState* thread, void* frame, int thrown) {
+// Evaluates a frame like the interpreter, and records the exit code when the script's own frame ends.
+PyObject* evaluate_frame(PyThreadState* thread, void* frame, int thrown) {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
-  const bool script = is_script(frame);
+  const bool is_of_script = is_script_frame(frame);
   _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
   PyObject* const result = _PyEval_EvalFrameDefault(thread, frame, thrown);
-  if (!script)
-    _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
+  if (!is_of_script)
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate_frame);
   else if (result)
-    is_code_known = true;
+    is_exit_code_known = true;
   else
     record_exit_code();
   return result;
 }
 
-// --- the end -----------------------------------------------------------------------------------------
+// --- early exit -----------------------------------------------------------------------------------------
 
 // Returns a hash that changes when a name is added, removed or assigned. It only reads, so no page is copied.
 uint64_t hash_names(PyObject* names) {
   PyObject *name = nullptr, *value = nullptr;
   uint64_t hash = 1;
   for (ssize_t position = 0; PyDict_Next(names, &position, &name, &value);)
-    for (const PyObject* const part : {name, value})
-      hash = (hash ^ reinterpret_cast<uintptr_t>(part)) * 0x9e3779b97f4a7c15 + (hash >> 29);
+    for (const PyObject* const name_or_value : {name, value})
+      hash = (hash ^ reinterpret_cast<uintptr_t>(name_or_value)) * 0x9e3779b97f4a7c15 + (hash >> 29);
   return hash;
 }
 
 // Returns whether a standard stream can be flushed. A stream that cannot, or that the program has replaced, may change
 // the exit code.
-bool flush_succeeds(const char* name, PyObject* stream) {
+bool can_flush_stream(const char* name, PyObject* stream) {
   if (!stream || PySys_GetObject(name) != stream) return false;
   PyObject* const type = PyObject_Type(stream);
   PyObject* const flush = PyObject_GetAttrString(type, "flush");
@@ -152,31 +154,32 @@ bool flush_succeeds(const char* name, PyObject* stream) {
 }
 
 // Returns whether all values are the initial ones. By now the interpreter has set some names to None.
-bool has_only_known_names(PyObject* names, PyObject* known) {
+bool has_only_initial_values(PyObject* names, PyObject* initial_names) {
   PyObject *name = nullptr, *value = nullptr;
   for (ssize_t position = 0; PyDict_Next(names, &position, &name, &value);) {
-    const PyObject* const known_value = PyDict_GetItemWithError(known, name);
-    if (value != &_Py_NoneStruct && known_value != value && known_value != &_Py_NoneStruct) return false;
+    const PyObject* const initial_value = PyDict_GetItemWithError(initial_names, name);
+    if (value != &_Py_NoneStruct && initial_value != value && initial_value != &_Py_NoneStruct) return false;
   }
   return true;
 }
 
 // Returns whether the program has changed no module. Objects that it stored in modules may run code when they are
 // destroyed.
-bool modules_are_unchanged() {
+bool are_modules_unchanged() {
   for (const LoadedModule& loaded : loaded_modules)
     if (PyDict_GetItemWithError(modules, loaded.name) != loaded.module ||
-        hash_names(PyModule_GetDict(loaded.module)) != loaded.hash_names)
+        hash_names(PyModule_GetDict(loaded.module)) != loaded.names_hash)
       return false;
-  return has_only_known_names(sys_names, initial_sys_names) &&
-      has_only_known_names(builtin_names, initial_builtin_names);
+  return has_only_initial_values(sys_names, initial_sys_names) &&
+      has_only_initial_values(builtin_names, initial_builtin_names);
 }
 
 // Hides the initial modules from the interpreter's shutdown, which destroys those it finds.
 PyObject* hide_modules(PyObject*, PyObject*) {
-  if (is_finalizing() && modules_are_unchanged()) {
+  if (is_finalizing() && are_modules_unchanged()) {
     has_no_new_modules = PyDict_Size(modules) == initial_module_count;
-    may_skip_cleanup = is_code_known && flush_succeeds("stdout", streams[0]) && flush_succeeds("stderr", streams[1]);
+    may_skip_cleanup = is_exit_code_known && can_flush_stream("stdout", standard_streams[0]) &&
+        can_flush_stream("stderr", standard_streams[1]);
     for (const LoadedModule& loaded : loaded_modules) PyDict_SetItem(modules, loaded.name, &_Py_NoneStruct);
   }
   PyErr_Clear();
@@ -193,11 +196,12 @@ void exit_early(PyObject*) {
   _exit(exit_code);
 }
 
+// Adds a module to `loaded_modules`, unless the interpreter destroys it in a special way.
 void record_module(PyObject* name, PyObject* module) {
   ssize_t length = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(name, &length);
-  for (const char* special : {"__main__", "sys", "builtins"})  // the interpreter destroys these in a special way
-    if (!text || std::strcmp(text, special) == 0) return PyErr_Clear();
+  for (const char* special_module : {"__main__", "sys", "builtins"})  // the interpreter destroys these in a special way
+    if (!text || std::strcmp(text, special_module) == 0) return PyErr_Clear();
   PyObject* const names = PyModule_GetDict(module);
   if (!names) return PyErr_Clear();
   Py_IncRef(name);
@@ -205,7 +209,8 @@ void record_module(PyObject* name, PyObject* module) {
   loaded_modules.push_back({name, module, hash_names(names), std::strcmp(text, "threading") == 0});
 }
 
-PyObject* list_module_names(const char* name) {
+// Returns the dictionary with the names of a module.
+PyObject* find_module_names(const char* name) {
   PyObject* const module = PyDict_GetItemString(modules, name);
   PyObject* const names = module ? PyModule_GetDict(module) : nullptr;
   if (!names) sys::fail("this module has no names: " + std::string(name));
@@ -216,7 +221,7 @@ PyObject* list_module_names(const char* name) {
 // everything that a program may have registered for its end, and right before the modules. The interpreter's dictionary
 // for extensions is destroyed after the modules.
 bool register_callbacks() {
-  static PyMethodDef method = {"take_modules_away", hide_modules, one_argument, nullptr};
+  static PyMethodDef method = {"take_modules_away", hide_modules, method_with_one_argument, nullptr};
   PyObject* const hooks = PySys_GetObject("path_hooks");
   const ssize_t count = hooks ? PyList_Size(hooks) : 0;
   PyObject* const last_hook = count > 0 ? PyList_GetItem(hooks, count - 1) : nullptr;
@@ -237,9 +242,10 @@ void prepare_early_exit() {
   Py_IncRef(modules);
   for (ssize_t position = 0; PyDict_Next(modules, &position, &name, &module);) record_module(name, module);
   initial_module_count = PyDict_Size(modules);
-  streams[0] = PySys_GetObject("stdout");
-  streams[1] = PySys_GetObject("stderr");
-  main_names = list_module_names("__main__"), sys_names = list_module_names("sys"), builtin_names = list_module_names("builtins");
+  standard_streams[0] = PySys_GetObject("stdout");
+  standard_streams[1] = PySys_GetObject("stderr");
+  main_names = find_module_names("__main__"), sys_names = find_module_names("sys"),
+  builtin_names = find_module_names("builtins");
   initial_sys_names = PyDict_New(), initial_builtin_names = PyDict_Copy(builtin_names);
   for (ssize_t position = 0; PyDict_Next(sys_names, &position, &name, &module);)
     PyDict_SetItem(initial_sys_names, name, &_Py_NoneStruct);
@@ -251,9 +257,9 @@ void prepare_early_exit() {
 
 void watch_script() {
   for (LoadedModule& loaded : loaded_modules)
-    if (loaded.changes_after_fork) loaded.hash_names = hash_names(PyModule_GetDict(loaded.module));
+    if (loaded.changes_after_fork) loaded.names_hash = hash_names(PyModule_GetDict(loaded.module));
   if (_PyEval_EvalFrameDefault && _PyInterpreterState_SetEvalFrameFunc)
-    _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), evaluate);
+    _PyInterpreterState_SetEvalFrameFunc(PyInterpreterState_Get(), evaluate_frame);
 }
 
 }  // namespace interpreter_exit

@@ -71,7 +71,7 @@ bool is_inside(const std::string& name) {
 }
 
 void fuzz_plan(const std::string& input) {
-  const plan::Plan plan = plan::parse(input);
+  const plan::Plan plan = plan::parse_plan(input);
   for (const std::string& name : plan.submission.files) check(is_inside(name), "a submission's file is in the job's folder");
   for (const plan::Test& test : plan.tests) {
     check(is_inside(test.input), "an input is in the job's folder");
@@ -87,7 +87,7 @@ namespace sandbox_command {
 namespace {
 
 void fuzz_spec(const std::string& input) {
-  const Spec spec = read_spec(json::parse(input));
+  const SandboxSpec spec = read_spec(json::parse(input));
   check(!spec.program.argv.empty(), "a spec has a program");
   for (const auto& file : spec.files) check(is_inside(file.first), "a file's name is inside the sandbox");
 }
@@ -183,24 +183,24 @@ std::string plain_stripped(const std::string& content) {
 void fuzz_comparison(const std::string& input) {
   const std::string a = piece(input, 0), b = piece(input, 1);
   const sys::Fd ours = memory_of(a), theirs = memory_of(b);
-  check(compare::matches_exact(ours.get(), theirs.get()) == (a == b), "exact is exact");
-  check(compare::matches_stripped(ours.get(), theirs.get()) == (plain_stripped(a) == plain_stripped(b)), "stripped strips like Python");
+  check(compare::matches_exactly(ours.get(), theirs.get()) == (a == b), "exact is exact");
+  check(compare::matches_stripped_file(ours.get(), theirs.get()) == (plain_stripped(a) == plain_stripped(b)), "stripped strips like Python");
   check(compare::matches_white_diff(ours.get(), theirs.get()) == (plain_lines(a) == plain_lines(b)), "the white diff is that of CMS");
   compare::TokenRules rules;
   rules.case_sensitive = input.size() % 2, rules.space_sensitive = input.size() % 3 == 0;
   check(compare::matches_tokens(ours.get(), ours.get(), rules), "tokens are equal to themselves");
   const bool same = compare::matches_tokens(ours.get(), theirs.get(), rules);
   check(same == compare::matches_tokens(theirs.get(), ours.get(), rules), "tokens without tolerance are symmetric");
-  rules.absolute = 1e-6, rules.relative = 1e-9;
+  rules.absolute_tolerance = 1e-6, rules.relative_tolerance = 1e-9;
   check(!same || rules.space_sensitive || !rules.case_sensitive || compare::matches_tokens(ours.get(), theirs.get(), rules), "a tolerance accepts more");
   const sys::Fd longer = memory_of(a + "\n \n"), visible = memory_of(a + "\nx");
   check(compare::matches_float_lines(longer.get(), theirs.get()) == compare::matches_float_lines(ours.get(), theirs.get()), "empty lines at an output's end are ignored");
   check(compare::matches_float_lines(visible.get(), visible.get()), "lines that end with a visible one equal themselves");
   const bool plain = a.find_first_of("\r\v\f\x1c\x1d\x1e\xc2\xe2") == std::string::npos;
-  check(!plain || plain_stripped(a) != plain_stripped(b) || compare::matches_apps(ours.get(), theirs.get()), "APPS first compares the stripped files");
-  const bool prime = compare::matches_prime_code(ours.get(), theirs.get());
-  check(!prime || compare::matches_apps(ours.get(), theirs.get()), "prime_code accepts only what APPS accepts");
-  check(!compare::matches_stripped(ours.get(), theirs.get()) || compare::matches_stripped_lines(ours.get(), theirs.get()), "stripped lines accept more");
+  check(!plain || plain_stripped(a) != plain_stripped(b) || compare::matches_like_apps(ours.get(), theirs.get()), "APPS first compares the stripped files");
+  const bool prime = compare::matches_like_prime_code(ours.get(), theirs.get());
+  check(!prime || compare::matches_like_apps(ours.get(), theirs.get()), "prime_code accepts only what APPS accepts");
+  check(!compare::matches_stripped_file(ours.get(), theirs.get()) || compare::matches_stripped_lines(ours.get(), theirs.get()), "stripped lines accept more");
   const bool values = compare::matches_json(ours.get(), theirs.get());
   check(a != b || values, "equal texts are equal values");
 }

@@ -277,13 +277,13 @@ CLOCKS = """#include <cstdio>
 #include <memory>
 #include <vector>
 void blocked() {
-  idle_time::DiskWait blocked;
+  idle_time::DiskWaitCounter blocked;
   long long now, is, work;
   while (scanf("%lld %lld %lld", &now, &is, &work) == 3) blocked.observe(now, is, work);
   printf("%lld %lld", static_cast<long long>(blocked.total_us()), static_cast<long long>(blocked.unconfirmed_us()));
 }
 void lent() {
-  idle_time::StolenTime lent;
+  idle_time::StolenTimeCounter lent;
   long long now, did, ready;
   while (scanf("%lld %lld %lld", &now, &did, &ready) == 3) lent.observe(now, did, ready);
   printf("%lld", static_cast<long long>(lent.total_us()));
@@ -291,7 +291,7 @@ void lent() {
 void rules() {
   int programs;
   scanf("%d", &programs);
-  idle_time::Clock clock(static_cast<size_t>(programs));
+  idle_time::IdleClock clock(static_cast<size_t>(programs));
   std::vector<std::unique_ptr<idle_time::TimeAccount>> all;
   std::vector<long long> starts(static_cast<size_t>(programs));
   for (int i = 0; i < programs; ++i) {
@@ -307,10 +307,10 @@ void rules() {
   while (scanf("%d %lld %lld %lld %lld %d %d %lld", &who, &now, &slept, &computed, &waited, &ready, &blocked, &work) == 8) {
     idle_time::TimeAccount& account = *all[static_cast<size_t>(who)];
     account.add_sleep(slept);
-    account.observe({now, computed, waited, ready != 0, blocked != 0, account.needs_disk_work(blocked != 0) ? work : 0});
-    const auto end = account.end(now);
-    if (end == idle_time::TimeAccount::End::none) continue;
-    printf("%d %s %lld", who, end == idle_time::TimeAccount::End::idled ? "idled" : "stalled", now / 1000);
+    account.observe({now, computed, waited, ready != 0, blocked != 0, account.must_read_disk_activity(blocked != 0) ? work : 0});
+    const auto outcome = account.find_outcome(now);
+    if (outcome == idle_time::TimeAccount::Outcome::none) continue;
+    printf("%d %s %lld", who, outcome == idle_time::TimeAccount::Outcome::idled ? "idled" : "stalled", now / 1000);
     return;
   }
   printf("none");
