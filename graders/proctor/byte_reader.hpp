@@ -19,13 +19,13 @@ class ByteReader {
 
   // Returns the next byte, or `end` at the end of the file.
   int read_byte() {
-    if (position_ == length_ && !refill()) return end;
+    if (position_ == length_ && !refill_buffer()) return end;
     return static_cast<unsigned char>(buffer_[position_++]);
   }
 
  private:
   // Reads the next part of the file into the buffer. Returns false at the end of the file.
-  bool refill() {
+  bool refill_buffer() {
     ssize_t length;
     do length = pread(fd_, buffer_.data(), buffer_.size(), offset_);
     while (length < 0 && errno == EINTR);

@@ -51,7 +51,8 @@ void Checker::begin_test() {
   if (program_) program_->clear_feedback();
 }
 
-checker_result::CheckerResult Checker::check(const CheckerFiles& files, const std::vector<std::string>& arguments) {
+checker_result::CheckerResult Checker::check_output(
+    const CheckerFiles& files, const std::vector<std::string>& arguments) {
   if (program_) return check_with_program(files, arguments);
   const bool is_equal = matches_answer(files, arguments);
   return {is_equal ? 1.0 : 0.0, is_equal ? checker_result::correct_message : checker_result::wrong_message};
@@ -64,8 +65,9 @@ bool Checker::matches_answer(const CheckerFiles& files, const std::vector<std::s
   return comparison_(files.output, files.answer, rules);
 }
 
-// Checkers often report a failure of their own for malformed outputs. If such a failure were the judge's, a program
-// could avoid being scored. So the output is wrong if the checker accepts the reference answer.
+// Runs the checker's program on an output. Checkers often report a failure of their own for malformed outputs. If such
+// a failure were the judge's, a program could avoid being scored. So the output is wrong if the checker accepts the
+// reference answer.
 checker_result::CheckerResult Checker::check_with_program(
     const CheckerFiles& files, const std::vector<std::string>& arguments) {
   const checker_result::CheckerOutput output = run_program(files, arguments);
@@ -73,13 +75,14 @@ checker_result::CheckerResult Checker::check_with_program(
     return checker_result::read_result(description_.kind, output);
   } catch (sys::Failure& failure) {
     if (!is_output_to_blame(failure, output)) throw;
-    // With several passes, the result for the answer would depend on files that other passes left.
+    // With several passes, the result for the reference answer would depend on files that other passes left.
     const bool has_several_passes = description_.max_passes > 1 && description_.kind == "icpc";
     failure.is_provoked = has_several_passes || !accepts_answer(files, arguments);
     if (failure.is_provoked) throw;
     const checker_result::CheckerOutput second_output = run_program(files, arguments, true);
     try {
-      return checker_result::read_result(description_.kind, second_output);  // the machine was busy
+      // the first failure was due to a busy machine
+      return checker_result::read_result(description_.kind, second_output);
     } catch (const sys::Failure& second_failure) {
       if (!is_output_to_blame(second_failure, second_output)) throw;
       const char* const accepted_case =
@@ -105,7 +108,7 @@ bool Checker::accepts_answer(const CheckerFiles& files, const std::vector<std::s
     const checker_result::CheckerOutput output = run_program({files.input, files.answer, files.answer}, arguments);
     is_accepted = checker_result::read_result(description_.kind, output).score > 0 || description_.failure_means_wrong;
   } catch (const sys::Failure&) {
-    is_accepted = false;  // it fails on everything
+    is_accepted = false;  // the checker fails on the reference answer, too
   }
   return acceptance_by_files_[test] = is_accepted;
 }

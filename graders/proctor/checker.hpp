@@ -30,7 +30,7 @@ class Checker {
   // Returns the checker's result for an output. `arguments` are the test's, and follow the checker's own arguments.
   // Fails (sys::Failure) if the checker does not produce a result. If the checker fails twice on the output but accepts
   // the reference answer, the output is wrong.
-  checker_result::CheckerResult check(const CheckerFiles& files, const std::vector<std::string>& arguments);
+  checker_result::CheckerResult check_output(const CheckerFiles& files, const std::vector<std::string>& arguments);
 
   // For problems with several passes: `begin_test` must be called before a test, and `take_next_input` after each pass.
   // The feedback folder is kept from one pass to the next. An invalid descriptor means that the pass was the last one.

@@ -17,7 +17,8 @@ const char* const wrong_message = "Output isn't correct";
 namespace {
 
 constexpr int testlib_fail_code = 3;
-constexpr double score_tolerance = 1e-9;  // Rounding error of points that were added up as binary fractions.
+// Maximum rounding error of points that a checker added up as binary fractions.
+constexpr double score_tolerance = 1e-9;
 constexpr const char* partial_message = "Output is partially correct";
 
 // Replaces the standard message names of CMS by their texts.
@@ -57,8 +58,8 @@ bool is_decimal(const std::string& word) {
   return position == word.size();
 }
 
-// Reads a finite decimal in [0, full_score]. More than full marks are an own fault of the checker, because the output
-// may be the best one.
+// Parses a decimal score in [0, full_score] and scales it to [0, 1]. A higher score is a fault of the checker, because
+// the output may be the best one.
 double read_score(const CheckerOutput& output, const std::string& raw, double full_score = 1) {
   const std::string word = trim(raw);
   const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full_score : -1;
@@ -179,13 +180,13 @@ struct CheckerKind {
   const char* name;
   CheckerResult (*read_result)(const CheckerOutput&);
 };
-constexpr CheckerKind all_kinds[] = {{"cms", read_cms_result}, {"testlib", read_testlib_result},
+constexpr CheckerKind checker_kinds[] = {{"cms", read_cms_result}, {"testlib", read_testlib_result},
     {"exit-code", read_exit_code_result}, {"icpc", read_icpc_result}, {"codeforces", read_codeforces_result}};
 
 }  // namespace
 
 bool is_known_kind(const std::string& kind) {
-  for (const CheckerKind& checker_kind : all_kinds)
+  for (const CheckerKind& checker_kind : checker_kinds)
     if (kind == checker_kind.name) return true;
   return false;
 }
@@ -199,7 +200,7 @@ bool may_be_caused_by_submission(const CheckerOutput& output) {
 
 CheckerResult read_result(const std::string& kind, const CheckerOutput& output) {
   fail_if_killed(output);
-  for (const CheckerKind& checker_kind : all_kinds)
+  for (const CheckerKind& checker_kind : checker_kinds)
     if (kind == checker_kind.name) return checker_kind.read_result(output);
   sys::fail("unknown kind of checker: " + kind);
 }

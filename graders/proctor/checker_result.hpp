@@ -15,7 +15,7 @@ struct CheckerResult {
   bool is_fraction = false;  // the score is a fraction of the test's points, not a number of points
 };
 
-// Everything that such a program printed or wrote, and how it ended.
+// Everything that a checker, manager or interactor printed or wrote, and how it ended.
 struct CheckerOutput {
   std::string program_name;  // how failures name the program, such as "the checker"
   process::Ending ending;
@@ -26,14 +26,14 @@ struct CheckerOutput {
   double full_score = 1;  // the number in score.txt that means full marks
 };
 
-constexpr size_t max_output_bytes = 1 << 16;  // Maximum number of bytes that are read of each output of such a program.
+constexpr size_t max_output_bytes = 1 << 16;  // Maximum number of bytes that are read of each output.
 
 // Returns the result by the rules of a kind: cms, testlib, exit-code, icpc or codeforces. Fails (sys::Failure) if the
 // output has no result by these rules.
 CheckerResult read_result(const std::string& kind, const CheckerOutput& output);
 
-// Returns whether a failure of such a program may have been caused by the output that it judged. A failure of the
-// sandbox or of the machine is not.
+// Returns whether a failure of a checker, manager or interactor may have been caused by the output that it judged. A
+// failure of the sandbox or of the machine is not.
 bool may_be_caused_by_submission(const CheckerOutput& output);
 
 // Returns whether `kind` is a known kind of checker.

@@ -48,7 +48,7 @@ int64_t read_number_in_proc(const sandbox::Sandbox& sandbox, const char* name, c
   return std::sscanf(line, format, &number) == 1 ? number : unlimited;
 }
 
-// Returns the number of processes and threads of all users.
+// Returns the number of processes and threads of all users, or `unlimited` if it cannot be read.
 int64_t count_system_tasks(const sandbox::Sandbox& sandbox) {
   return read_number_in_proc(sandbox, "loadavg", "%*s %*s %*s %*d/%lld");
 }
@@ -188,13 +188,13 @@ constexpr const char* proc_files_of_runtimes[] = {"fd", "maps", "stat", "status"
 void enforce_landlock(const sandbox::Sandbox& sandbox, const Program& program) {
   if (sandbox.landlock_abi == 0 || (program.starts_sandboxes && sandbox.has_mount_namespace)) return;
   landlock::Ruleset ruleset;
-  for (const sandbox::AccessGrant& grant : sandbox.system_grants) ruleset.permit(grant.fd.get(), grant.access);
+  for (const sandbox::AccessGrant& grant : sandbox.system_grants) ruleset.permit_fd(grant.fd.get(), grant.access);
   permit_folder(ruleset, program);
   if (sandbox.has_pid_namespace && !program.tmp_size.empty()) ruleset.permit_path("/tmp", landlock::Access::modify);
-  if (program.executable >= 0) ruleset.permit(program.executable, landlock::Access::run);
-  for (const int fd : program.inherited_fds) ruleset.permit(fd, landlock::Access::run);
+  if (program.executable >= 0) ruleset.permit_fd(program.executable, landlock::Access::run);
+  for (const int fd : program.inherited_fds) ruleset.permit_fd(fd, landlock::Access::run);
   if (program.sees_proc || program.sees_own_descriptors)
-    ruleset.permit(0, landlock::Access::read);  // so that /dev/stdin can be opened
+    ruleset.permit_fd(0, landlock::Access::read);  // the program may open /dev/stdin
   if (program.sees_proc) {
     if (program.profile == seccomp::Profile::submission)
       for (const char* name : proc_files_of_runtimes)
@@ -359,7 +359,8 @@ pid_t find_own_pid(int proc_fd) {
 }
 
 bool needs_thread_permission(const sandbox::Sandbox& sandbox, const Program& program) {
-  const bool can_ask = sandbox.counts_own_tasks || sandbox.landlock_abi > 0;  // such kernels can answer "continue"
+  const bool can_ask =
+      sandbox.counts_own_tasks || sandbox.landlock_abi > 0;  // kernels with these features can answer "continue"
   return program.profile == seccomp::Profile::submission && program.may_use_threads && !program.entry_point &&
       program.limits.threads != unlimited && sandbox.has_seccomp && can_ask;
 }
@@ -405,7 +406,7 @@ sys::Fd receive_listener(int socket) {
   return sys::Fd(fd);
 }
 
-StartMessage wait_for_start(int start_pipe) {
+StartMessage wait_for_start_message(int start_pipe) {
   std::string received;
   char buffer[512];
   for (ssize_t length; (length = read(start_pipe, buffer, sizeof buffer)) > 0;)

@@ -28,10 +28,10 @@ struct StartMessage {
 
 // Waits in the supervisor until the program runs, and returns the child's message. Fails with the step that failed if
 // the program could not be started.
-StartMessage wait_for_start(int start_pipe);
+StartMessage wait_for_start_message(int start_pipe);
 
 // Returns the seccomp listener that the child sent; invalid if it sent none. Called in the supervisor after
-// `wait_for_start`.
+// `wait_for_start_message`.
 sys::Fd receive_listener(int socket);
 
 // Closes all descriptors except the standard ones and `kept_fds`. It is a second safeguard: before a program starts,

@@ -73,7 +73,7 @@ class SymbolReader {
 
   ByteReader bytes_;
   bool keeps_blank_lines_, has_visible_byte_ = false;
-  // line breaks since the last visible byte; newlines that `read_symbol` still has to return
+  // Line breaks since the last visible byte, and newlines that `read_symbol` still has to return
   int64_t line_breaks_ = 0, pending_newlines_ = 0;
   int pending_byte_ = no_byte;
   bool has_line_started_ = false;
@@ -162,7 +162,7 @@ struct LineItem {
   enum class Kind { word, line_end, file_end };
 
   Kind kind = Kind::file_end;
-  std::string gap, text;  // of a word: the white space before it on its line, and the word
+  std::string space_before, text;  // a word, and the white space before it on its line
 };
 
 // Reads the words and line ends of a file, one by one.
@@ -171,12 +171,12 @@ class LineItemReader {
   explicit LineItemReader(int fd) : bytes_(fd), next_byte_(bytes_.read_byte()) {}
 
   LineItem read_item() {
-    std::string gap;
-    if (line_ends_ == 0) gap = skip_space();
+    std::string space_before;
+    if (line_ends_ == 0) space_before = skip_space();
     if (line_ends_ > 0) return --line_ends_, LineItem{LineItem::Kind::line_end, "", ""};
     if (next_byte_ == ByteReader::end) return {};
     has_words_ = true;
-    return {LineItem::Kind::word, gap, read_word()};
+    return {LineItem::Kind::word, space_before, read_word()};
   }
 
  private:
@@ -184,14 +184,14 @@ class LineItemReader {
   // `line_ends_`.
   std::string skip_space() {
     if (is_at_line_start_) return is_at_line_start_ = false, "";
-    std::string gap;
+    std::string space_before;
     for (; is_strippable(next_byte_); next_byte_ = bytes_.read_byte()) {
-      gap += static_cast<char>(next_byte_);
+      space_before += static_cast<char>(next_byte_);
       if (next_byte_ == '\n') ++line_ends_;
     }
     if (next_byte_ == ByteReader::end || !has_words_) return line_ends_ = 0, "";
     is_at_line_start_ = line_ends_ > 0;
-    return gap;
+    return space_before;
   }
 
   std::string read_word() {
@@ -204,7 +204,7 @@ class LineItemReader {
   ByteReader bytes_;
   int next_byte_;
   int64_t line_ends_ = 0;          // line ends that `read_item` still has to return
-  bool is_at_line_start_ = false;  // the next word is the first one of its line
+  bool is_at_line_start_ = false;  // whether the next word is the first one of its line
   bool has_words_ = false;
 };
 
@@ -277,7 +277,7 @@ bool is_same_decimal(const std::string& a, const std::string& b) {
 
 bool has_same_line_items(int output_fd, int answer_fd, bool compares_numbers) {
   LineItemReader actual(output_fd), expected(answer_fd);
-  bool is_equal = true, has_equal_numbers = compares_numbers;  // of the words so far on the line
+  bool is_equal = true, has_equal_numbers = compares_numbers;  // results for the words of the current line so far
   for (;;) {
     const LineItem actual_item = actual.read_item(), expected_item = expected.read_item();
     if (actual_item.kind != expected_item.kind) return false;
@@ -286,7 +286,8 @@ bool has_same_line_items(int output_fd, int answer_fd, bool compares_numbers) {
       is_equal = true, has_equal_numbers = compares_numbers;
       continue;
     }
-    is_equal = is_equal && actual_item.gap == expected_item.gap && actual_item.text == expected_item.text;
+    is_equal =
+        is_equal && actual_item.space_before == expected_item.space_before && actual_item.text == expected_item.text;
     has_equal_numbers = has_equal_numbers && is_same_decimal(actual_item.text, expected_item.text);
     if (!is_equal && !has_equal_numbers) return false;
   }
@@ -345,11 +346,12 @@ class WholeFileCriterion : public OutputCriterion {
   }
 
   bool add_line(const std::string& line) override {
-    const std::string bare = strip(line);
-    if (bare.empty()) return skip_blank_line(line);
+    const std::string stripped_line = strip(line);
+    if (stripped_line.empty()) return skip_blank_line(line);
     position_ += blank_lines_, blank_lines_ = 0;
     if (!do_blank_lines_match_ || position_ >= expected_.size()) return false;
-    const std::string& actual = strips_lines_ ? bare : strip(line, position_ == 0, position_ + 1 == expected_.size());
+    const std::string& actual =
+        strips_lines_ ? stripped_line : strip(line, position_ == 0, position_ + 1 == expected_.size());
     return actual == expected_[position_++];
   }
 

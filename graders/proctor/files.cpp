@@ -42,7 +42,7 @@ std::map<std::string, std::string>& unopened_bundle_files() {
   return contents;
 }
 
-sys::Fd make_filled_file(const char* name, const std::string& content) {
+sys::Fd make_memory_file_with_content(const char* name, const std::string& content) {
   sys::Fd fd = files::make_memory_file(name);
   size_t written = 0;
   while (written < content.size()) {
@@ -56,7 +56,7 @@ sys::Fd make_filled_file(const char* name, const std::string& content) {
 
 constexpr mode_t mode_write_only = 0200, mode_read_only = 0400;
 
-sys::Fd reopen(int fd, int flags, mode_t mode) {
+sys::Fd reopen_with_mode(int fd, int flags, mode_t mode) {
   sys::Fd reopened(open((fd_folder + std::to_string(fd)).c_str(), flags | O_CLOEXEC));
   if (!reopened.valid() || fchmod(fd, mode) != 0) sys::fail_errno("cannot prepare a memory file");
   return reopened;
@@ -64,10 +64,10 @@ sys::Fd reopen(int fd, int flags, mode_t mode) {
 
 }  // namespace
 
-sys::Fd open_secret(const std::string& name, bool unlinks_file) {
+sys::Fd open_job_file(const std::string& name, bool unlinks_file) {
   const auto bundled = unopened_bundle_files().find(name);
   if (bundled != unopened_bundle_files().end()) {
-    sys::Fd fd = make_filled_file("bundled", bundled->second);
+    sys::Fd fd = make_memory_file_with_content("bundled", bundled->second);
     unopened_bundle_files().erase(bundled);
     return fd;
   }
@@ -85,7 +85,7 @@ sys::Fd open_secret(const std::string& name, bool unlinks_file) {
 
 std::string load_bundle(const std::string& path) {
   unopened_bundle_files().clear();
-  const std::string bundle = read_all(open_secret(path).get(), max_bundle_bytes);
+  const std::string bundle = read_all(open_job_file(path).get(), max_bundle_bytes);
   std::vector<std::pair<std::string, size_t>> entries;  // names and sizes
   size_t offset = 0;
   for (size_t end; (end = bundle.find('\0', offset)) != offset; offset = end + 1) {
@@ -136,10 +136,10 @@ sys::Fd make_memory_file(const char* name) {
 }
 
 sys::Fd reopen_write_only(int fd, bool changes_mode) {
-  return reopen(fd, O_WRONLY, changes_mode ? mode_write_only : 0700);
+  return reopen_with_mode(fd, O_WRONLY, changes_mode ? mode_write_only : 0700);
 }
 
-sys::Fd reopen_read_only(int fd) { return reopen(fd, O_RDONLY, mode_read_only); }
+sys::Fd reopen_read_only(int fd) { return reopen_with_mode(fd, O_RDONLY, mode_read_only); }
 
 void make_readable(int fd) {
   struct stat status;
@@ -173,11 +173,12 @@ int64_t count_allocated_bytes(int fd) {
   return fstat(fd, &status) == 0 ? status.st_blocks * 512LL : 0;
 }
 
-void copy_content(int from, int to) {
+void copy_content(int source_fd, int target_fd) {
   off_t offset = 0;
-  const int64_t total = read_size_bytes(from);
+  const int64_t total = read_size_bytes(source_fd);
   while (offset < total)
-    if (sendfile(to, from, &offset, static_cast<size_t>(total - offset)) <= 0) sys::fail_errno("cannot copy a file");
+    if (sendfile(target_fd, source_fd, &offset, static_cast<size_t>(total - offset)) <= 0)
+      sys::fail_errno("cannot copy a file");
 }
 
 sys::Fd copy_to_unnamed_file(const sys::Fd& fd) {
@@ -200,7 +201,7 @@ sys::Fd make_reopenable(sys::Fd fd) {
   return copy_fd;
 }
 
-void remove_all(const std::string& folder, const std::function<bool(const std::string&)>& keeps_entry) {
+void remove_folder_content(const std::string& folder, const std::function<bool(const std::string&)>& keeps_entry) {
   DIR* listing = opendir(folder.c_str());
   if (!listing) sys::fail_errno("cannot list " + folder);
   std::vector<std::string> names;
@@ -211,7 +212,7 @@ void remove_all(const std::string& folder, const std::function<bool(const std::s
     const std::string path = folder + "/" + name;
     if (unlink(path.c_str()) == 0) continue;
     if (errno != EISDIR && errno != EPERM) sys::fail_errno("cannot remove " + path);
-    remove_all(path);
+    remove_folder_content(path);
     if (rmdir(path.c_str()) != 0) sys::fail_errno("cannot remove " + path);
   }
 }

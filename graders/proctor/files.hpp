@@ -10,10 +10,10 @@ namespace files {
 
 // Opens one of the job's files. A link to /proc/self/fd/N means the inherited descriptor N. Any other file is unlinked
 // once it is open, so that no program can open it by its path. Only tests set `hide` to false.
-sys::Fd open_secret(const std::string& name, bool unlinks_file = true);
+sys::Fd open_job_file(const std::string& name, bool unlinks_file = true);
 
 // Takes over the files of a bundle from memory, instead of those of the bundle before, and returns the name of the
-// first one. `open_secret` opens each of them once.
+// first one. `open_job_file` opens each of them once.
 std::string load_bundle(const std::string& path);
 
 std::string read_all(int fd, size_t max_bytes);    // reads from the start; fails if the file is larger
@@ -40,7 +40,7 @@ void empty_file(int fd);  // removes the content and resets the times
 // Returns whether no program has written or truncated the file since `reset_file_times`.
 bool is_unwritten(int fd);
 
-void copy_content(int from, int to);  // copies the whole file; fails (sys::Failure) on an error
+void copy_content(int source_fd, int target_fd);  // copies the whole file; fails (sys::Failure) on an error
 
 // Returns a copy of a program that has no name. The copy is on the file system of the working folder, away from its
 // original neighbours.
@@ -52,7 +52,7 @@ sys::Fd make_reopenable(sys::Fd fd);
 
 // Removes everything in a folder except the entries for which `keeps_entry` is true. The folder must not be writable
 // for submissions.
-void remove_all(
+void remove_folder_content(
     const std::string& folder,
     const std::function<bool(const std::string&)>& keeps_entry = [](const std::string&) { return false; });
 

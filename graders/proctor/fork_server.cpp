@@ -115,7 +115,7 @@ std::string format_module_names(const plan::Plan& plan) {
 
 void make_script_folder(const plan::Plan& plan, const std::string& folder) {
   if (mkdir(folder.c_str(), 0755) != 0) sys::fail_errno("cannot make the interpreter's folder");
-  const sys::Fd source = files::open_secret(plan.submission.fork_server.script);
+  const sys::Fd source = files::open_job_file(plan.submission.fork_server.script);
   const sys::Fd target(
       open((folder + "/" + find_script_name(plan)).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!target.valid()) sys::fail_errno("cannot copy the interpreter's script");

@@ -28,14 +28,14 @@ void IdleClock::exclude_from_forks() const {
     sys::fail_errno("cannot exclude a clock from forks");
 }
 
-void IdleClock::start_program(size_t clock_index, int64_t started_us, int64_t max_idle_us) {
+void IdleClock::mark_program_started(size_t clock_index, int64_t started_us, int64_t max_idle_us) {
   shared_page_->programs[clock_index].max_idle_us = max_idle_us;
   shared_page_->programs[clock_index].started_us = started_us;
 }
 
-void IdleClock::end_program(size_t clock_index) { shared_page_->programs[clock_index].has_ended = true; }
+void IdleClock::mark_program_ended(size_t clock_index) { shared_page_->programs[clock_index].has_ended = true; }
 
-void IdleClock::report(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_us) {
+void IdleClock::report_times(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_us) {
   shared_page_->programs[clock_index].unconfirmed_us = unconfirmed_us;
   // Written before the time, so that a reader of the time gets at least the values up to it.
   shared_page_->programs[clock_index].busy_us = busy_us;
@@ -106,23 +106,23 @@ bool is_machine_crowded(int64_t cpu_limit_us, int64_t waited_us) {
   return crowded_fraction * waited_us >= cpu_limit_us;
 }
 
-void TimeAccount::start(int64_t now) {
+void TimeAccount::start_measuring(int64_t now) {
   started_us_ = now;
   disk_wait_.observe(now, false, 0);
-  clock_.start_program(clock_index_, now, rules_.max_idle_us);
+  clock_.mark_program_started(clock_index_, now, rules_.max_idle_us);
 }
 
 void TimeAccount::observe(const Observation& observation) {
   disk_wait_.observe(observation.now, observation.is_blocked, observation.disk_activity);
   if (!clock_.needs_reports(observation.now)) return;
   stolen_time_.observe(observation.now, observation.computed_us + observation.waited_us, observation.is_ready);
-  report(observation.now, observation.computed_us, observation.waited_us);
+  report_to_clock(observation.now, observation.computed_us, observation.waited_us);
 }
 
-void TimeAccount::report(int64_t now, int64_t computed_us, int64_t waited_us) {
+void TimeAccount::report_to_clock(int64_t now, int64_t computed_us, int64_t waited_us) {
   const int64_t awake_us = now - started_us_ - slept_us_;
   const int64_t busy_us = (rules_.cpu_time_is_idle ? 0 : computed_us) + waited_us + this->waited_us() + awake_us;
-  clock_.report(clock_index_, now, busy_us, rules_.is_trusted ? 0 : disk_wait_.unconfirmed_us());
+  clock_.report_times(clock_index_, now, busy_us, rules_.is_trusted ? 0 : disk_wait_.unconfirmed_us());
 }
 
 TimeAccount::Outcome TimeAccount::find_outcome(int64_t now) const {

@@ -23,12 +23,12 @@ class IdleClock {
   void exclude_from_forks() const;
 
   // Records the start and the end of a program. A negative `max_idle_us` means unlimited.
-  void start_program(size_t clock_index, int64_t started_us, int64_t max_idle_us);
-  void end_program(size_t clock_index);
+  void mark_program_started(size_t clock_index, int64_t started_us, int64_t max_idle_us);
+  void mark_program_ended(size_t clock_index);
 
   // Reports how long the program's processes have computed and waited, in total, up to `now`. `unconfirmed_us` is the
   // part of it that only the kernel's process state shows, such as a wait for a disk on which no disk worked.
-  void report(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_us);
+  void report_times(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_us);
 
   // Returns the time since the last program started; 0 if some program has not started.
   int64_t elapsed_us(int64_t now) const;
@@ -102,17 +102,19 @@ bool is_machine_crowded(int64_t cpu_limit_us, int64_t waited_us);
 // What a supervisor measures when it checks its program once.
 struct Observation {
   int64_t now;
-  int64_t computed_us, waited_us;  // total of all its processes; `waited_us` is for processors
-  bool is_ready, is_blocked;       // is runnable; is in the state of processes that wait for a disk
+  // total times of all processes of the program; `waited_us` is the time without a processor
+  int64_t computed_us, waited_us;
+  // whether a process is runnable, and whether one is in the state of those that wait for a disk
+  bool is_ready, is_blocked;
   int64_t disk_activity;
 };
 
 // How long a program may be idle, and how long it may run. Negative means unlimited.
 struct TimeRules {
   int64_t max_idle_us, max_elapsed_us;
-  bool cpu_time_is_idle;  // if the program has no CPU limit
-  bool is_trusted;        // its disk waits need no confirmation
-  bool is_exclusive;      // no other job runs, so unconfirmed disk waits are idle time
+  bool cpu_time_is_idle;  // true if the program has no CPU limit
+  bool is_trusted;        // true if the program's disk waits need no confirmation
+  bool is_exclusive;      // true if no other job runs; then unconfirmed disk waits are idle time
 };
 
 // The time rules for one program. All values are passed in; it reads no clock itself.
@@ -126,7 +128,7 @@ class TimeAccount {
   TimeAccount(IdleClock& clock, size_t clock_index, const TimeRules& rules)
       : clock_(clock), clock_index_(clock_index), rules_(rules) {}
 
-  void start(int64_t now);
+  void start_measuring(int64_t now);
 
   // Adds time that the supervisor slept on purpose. While it did not, it computed, waited for a processor or was
   // stopped with all others, and this time is not idle time of the program.
@@ -143,7 +145,9 @@ class TimeAccount {
   Outcome find_outcome(int64_t now) const;
 
   // Records the final values after the program has ended.
-  void finish(int64_t now, int64_t computed_us, int64_t waited_us) { report(now, computed_us, waited_us); }
+  void record_final_times(int64_t now, int64_t computed_us, int64_t waited_us) {
+    report_to_clock(now, computed_us, waited_us);
+  }
   int64_t idle_us(int64_t now) const {
     return clock_.idle_us(clock_index_, now) + (rules_.is_exclusive ? clock_.unconfirmed_us() : 0);
   }
@@ -151,7 +155,7 @@ class TimeAccount {
   int64_t waited_us() const { return disk_wait_.total_us() + stolen_time_.total_us(); }
 
  private:
-  void report(int64_t now, int64_t computed_us, int64_t waited_us);
+  void report_to_clock(int64_t now, int64_t computed_us, int64_t waited_us);
 
   IdleClock& clock_;
   const size_t clock_index_;

@@ -32,25 +32,25 @@ class Parser {
     sys::fail("not JSON at byte " + std::to_string(position_) + ": " + expected + " expected");
   }
 
-  char peek() const { return position_ < source_.size() ? source_[position_] : '\0'; }
+  char peek_letter() const { return position_ < source_.size() ? source_[position_] : '\0'; }
 
   void skip_space() {
     while (position_ < source_.size() && std::strchr(" \t\r\n", source_[position_]) && source_[position_]) ++position_;
   }
 
-  void expect(char letter, const char* name) {
-    if (peek() != letter) fail_at_position(name);
+  void expect_letter(char letter, const char* name) {
+    if (peek_letter() != letter) fail_at_position(name);
     ++position_;
   }
 
   bool skip_letter(char letter) {
     skip_space();
-    if (peek() != letter) return false;
+    if (peek_letter() != letter) return false;
     ++position_;
     return true;
   }
 
-  void expect_word(const char* word) {
+  void expect_literal(const char* word) {
     const size_t length = std::strlen(word);
     if (source_.compare(position_, length, word) != 0) fail_at_position(word);
     position_ += length;
@@ -61,16 +61,16 @@ class Parser {
     if (values_left_-- == 0) fail_at_position("fewer values");
     skip_space();
     Value value;
-    switch (peek()) {
+    switch (peek_letter()) {
       case '{': return read_object(depth);
       case '[': return read_list(depth);
       case '"':
         value.kind = Value::Kind::text;
         value.text = read_string();
         return value;
-      case 't': return expect_word("true"), make_boolean(true);
-      case 'f': return expect_word("false"), make_boolean(false);
-      case 'n': return expect_word("null"), value;
+      case 't': return expect_literal("true"), make_boolean(true);
+      case 'f': return expect_literal("false"), make_boolean(false);
+      case 'n': return expect_literal("null"), value;
       default: return read_number();
     }
   }
@@ -87,7 +87,8 @@ class Parser {
   Value read_number() {
     const size_t start = position_;
     while (position_ < source_.size() &&
-        (std::isdigit(static_cast<unsigned char>(peek())) || (peek() && std::strchr("+-.eE", peek()))))
+        (std::isdigit(static_cast<unsigned char>(peek_letter())) ||
+            (peek_letter() && std::strchr("+-.eE", peek_letter()))))
       ++position_;
     const std::string digits = source_.substr(start, position_ - start);
     char* end = nullptr;
@@ -107,37 +108,37 @@ class Parser {
   Value read_list(int depth) {
     Value value;
     value.kind = Value::Kind::list;
-    expect('[', "[");
+    expect_letter('[', "[");
     if (skip_letter(']')) return value;
     do {
       value.list.push_back(read_value(depth + 1));
     } while (skip_letter(','));
-    expect(']', "]");
+    expect_letter(']', "]");
     return value;
   }
 
   Value read_object(int depth) {
     Value value;
     value.kind = Value::Kind::object;
-    expect('{', "{");
+    expect_letter('{', "{");
     if (skip_letter('}')) return value;
     do {
       skip_space();
       std::string name = read_string();
       skip_space();
-      expect(':', ":");
+      expect_letter(':', ":");
       value.object[std::move(name)] = read_value(depth + 1);
     } while (skip_letter(','));
-    expect('}', "}");
+    expect_letter('}', "}");
     return value;
   }
 
   std::string read_string() {
-    expect('"', "a string");
+    expect_letter('"', "a string");
     std::string text;
-    while (peek() != '"') {
+    while (peek_letter() != '"') {
       if (position_ >= source_.size()) fail_at_position("\"");
-      if (peek() == '\\') {
+      if (peek_letter() == '\\') {
         ++position_;
         read_escape(text);
       } else {
@@ -151,7 +152,7 @@ class Parser {
   void read_escape(std::string& text) {
     static const char escape_letters[] = "\"\\/bfnrt";
     static const char escaped_bytes[] = "\"\\/\b\f\n\r\t";
-    const char name = peek();
+    const char name = peek_letter();
     if (name == 'u') {
       ++position_;
       append_utf8(text, read_code_point());
@@ -166,7 +167,7 @@ class Parser {
   unsigned read_four_hex_digits() {
     unsigned code = 0;
     for (int digit = 0; digit < 4; ++digit, ++position_) {
-      const char c = peek();
+      const char c = peek_letter();
       if (!std::isxdigit(static_cast<unsigned char>(c))) fail_at_position("four hexadecimal digits");
       code = code * 16 + static_cast<unsigned>(c <= '9' ? c - '0' : (c | 32) - 'a' + 10);
     }

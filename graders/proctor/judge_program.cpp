@@ -29,11 +29,11 @@ JudgeProgram::JudgeProgram(std::string name, const std::vector<std::string>& arg
   if (limits_.file_size_bytes == process::unlimited) limits_.file_size_bytes = max_file_bytes;
   limits_.processes = max_processes;
   if (!is_system_program(argv[0])) {
-    executable_ = files::open_secret(plan::check_file_name(argv[0], "argv"));
+    executable_ = files::open_job_file(plan::check_file_name(argv[0], "argv"));
     return;
   }
   // An interpreter, whose first argument is its script.
-  if (argv.size() > 1) script_files_.push_back(files::open_secret(plan::check_file_name(argv[1], "argv")));
+  if (argv.size() > 1) script_files_.push_back(files::open_job_file(plan::check_file_name(argv[1], "argv")));
 }
 
 void JudgeProgram::make_folder(const sandbox::Sandbox& sandbox, const std::string& folder, bool has_feedback_folder) {
@@ -90,7 +90,7 @@ process::Program JudgeProgram::make_program(const std::vector<std::string>& argu
 }
 
 void JudgeProgram::clear_feedback() const {
-  if (has_feedback_folder_) files::remove_all(folder_ + "/" + feedback_name);
+  if (has_feedback_folder_) files::remove_folder_content(folder_ + "/" + feedback_name);
 }
 
 sys::Fd JudgeProgram::take_next_input() const {
@@ -119,7 +119,7 @@ void JudgeProgram::collect_feedback(checker_result::CheckerOutput& output, bool 
   output.score_file = read_file_if_present(folder.get(), "score.txt");
   output.multiplier_file = read_file_if_present(folder.get(), "score_multiplier.txt");
   output.judge_message = read_file_if_present(folder.get(), "judgemessage.txt").value_or("");
-  if (!keeps_files) files::remove_all(path);
+  if (!keeps_files) files::remove_folder_content(path);
 }
 
 }  // namespace judge_program

@@ -57,7 +57,8 @@ class JudgeProgram {
   bool has_feedback_folder_ = false;
   sys::Fd executable_;
   std::vector<sys::Fd> script_files_;  // the interpreter's script, opened before it was unlinked
-  sys::Fd link_target_fds_[3];         // the same descriptor numbers for every test, so that the links are made once
+  // descriptors to which the links in the folder refer; every test reuses their numbers
+  sys::Fd link_target_fds_[3];
   const sandbox::Sandbox* sandbox_ = nullptr;
 };
 

@@ -7,7 +7,7 @@
 namespace landlock {
 namespace {
 
-// The kernel's uapi, as of ABI 7. An older kernel reads the part of the structure that it knows.
+// The kernel's structure landlock_ruleset_attr, as of ABI 7. An older kernel reads the part that it knows.
 struct RulesetAttributes {
   uint64_t handled_fs, handled_net, scoped;
 };
@@ -49,12 +49,13 @@ Ruleset::Ruleset() : abi_(find_abi()) {
   if (abi_ == 0) return;
   RulesetAttributes attributes = {find_handled_rights(abi_), 0, 0};
   size_t size = sizeof attributes.handled_fs;
-  if (abi_ >= 4) attributes.handled_net = 3, size = 2 * sizeof(uint64_t);  // bind and connect of TCP
-  if (abi_ >= 6) attributes.scoped = 3, size = 3 * sizeof(uint64_t);       // abstract unix sockets and signals
+  if (abi_ >= 4) attributes.handled_net = 3, size = 2 * sizeof(uint64_t);  // forbids bind and connect of TCP
+  // limits abstract unix sockets and signals to the sandbox
+  if (abi_ >= 6) attributes.scoped = 3, size = 3 * sizeof(uint64_t);
   ruleset_fd_ = sys::Fd(static_cast<int>(syscall(sys::nr_landlock_create_ruleset, &attributes, size, 0)));
 }
 
-void Ruleset::permit(int fd, Access access) {
+void Ruleset::permit_fd(int fd, Access access) {
   struct stat status;
   if (!valid() || fstat(fd, &status) != 0) return;
   uint64_t allowed = find_access_rights(access) & find_handled_rights(abi_);
@@ -66,7 +67,7 @@ void Ruleset::permit(int fd, Access access) {
 
 void Ruleset::permit_path(const char* path, Access access) {
   const sys::Fd fd(open(path, O_PATH | O_CLOEXEC));
-  if (fd.valid()) permit(fd.get(), access);
+  if (fd.valid()) permit_fd(fd.get(), access);
 }
 
 std::string Ruleset::enforce() const {

@@ -9,10 +9,10 @@
 namespace landlock {
 
 enum class Access {
-  read,    // read and list
-  run,     // read, list, execute
+  read,    // read files and list folders
+  run,     // read, list and execute
   write,   // read and write one existing file
-  modify,  // everything below a folder: create, write, remove, execute
+  modify,  // create, write, remove and execute everything below a folder
 };
 
 // Returns the Landlock ABI of this kernel; 0 if it has none.
@@ -25,7 +25,7 @@ class Ruleset {
   Ruleset();  // valid() is false if the kernel has no Landlock
 
   bool valid() const { return ruleset_fd_.valid(); }
-  void permit(int fd, Access access);                 // permits access to an open file, also to an unlinked one
+  void permit_fd(int fd, Access access);              // permits access to an open file, also to an unlinked one
   void permit_path(const char* path, Access access);  // permits access to a path, unless it is missing
   // Applies the rules to the calling process permanently. Returns an empty string, or the error.
   std::string enforce() const;

@@ -18,7 +18,7 @@ struct SandboxFields {
 struct ProgramFields {
   process::Limits limits;
   bool may_use_threads, is_exclusive, sees_proc, sees_own_descriptors;
-  int input, output, error, counted_file, argument_fd;  // indexes into the message's descriptors; -1: none
+  int input, output, error, counted_file, argument_fd;  // indexes into the message's descriptors; -1 means none
 };
 
 template <class Fields>

@@ -12,7 +12,7 @@ namespace messages {
 // Bytes and descriptors that are sent together.
 struct Message {
   std::string bytes;
-  std::vector<int> fds;  // the receiver must close them
+  std::vector<int> fds;  // descriptors that the receiver must close
 };
 
 // Sends a message. Returns whether it was sent.
@@ -23,7 +23,7 @@ bool receive_message(int socket, Message& message);
 
 // Encodes a sandbox. `shared_folder` replaces the field of that name.
 Message encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& shared_folder);
-sandbox::Sandbox decode_sandbox(const Message& message);  // takes ownership of the descriptors
+sandbox::Sandbox decode_sandbox(const Message& message);  // takes ownership of the message's descriptors
 
 // Encodes a program that runs by `entry_point`; the interpreter already has its arguments and environment.
 Message encode_program(const process::Program& program, int report_pipe);

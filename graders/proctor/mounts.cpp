@@ -8,7 +8,7 @@
 namespace mounts {
 namespace {
 
-void make_parents(const std::string& path) {
+void make_parent_folders(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
     mkdir(path.substr(0, slash).c_str(), 0755);
 }
@@ -69,12 +69,12 @@ void bind_host_path(const std::string& root, const HostPath& path, bool read_onl
   const std::string target = root + path.path;
   struct stat status;
   if (!path.link.empty()) {
-    make_parents(target);
+    make_parent_folders(target);
     static_cast<void>(symlink(path.link.c_str(), target.c_str()) == 0);
     return;
   }
   if (!path.fd.valid() || fstat(path.fd.get(), &status) != 0) return;
-  make_parents(target);
+  make_parent_folders(target);
   if (S_ISDIR(status.st_mode))
     mkdir(target.c_str(), 0755);
   else

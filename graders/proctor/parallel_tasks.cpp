@@ -89,7 +89,7 @@ class ParallelTask : public Task {
   // Starts one of the submission's processes. `configure_program` sets its descriptors and arguments.
   SubmissionProcess start_process(idle_time::IdleClock& clock, size_t clock_index,
       const std::function<void(process::Program&)>& configure_program) const {
-    const int error_fd = streams_.empty_file("error", clock_index);
+    const int error_fd = streams_.get_empty_file("error", clock_index);
     const sys::Fd error_writer = files::reopen_write_only(error_fd);
     process::Program program = make_submission_program();
     program.clock = &clock;
@@ -128,19 +128,19 @@ class TwoStepsTask : public ParallelTask {
   using ParallelTask::ParallelTask;
 
   verdict::Verdict judge(const plan::Test& test) override {
-    pipes::Pipe between = streams_.empty_pipe("between");
-    const int output_fd = streams_.empty_file("output");
+    pipes::Pipe between = streams_.get_empty_pipe("between");
+    const int output_fd = streams_.get_empty_file("output");
     const sys::Fd output_writer = files::reopen_write_only(output_fd);
     idle_time::IdleClock clock(2);
     std::vector<SubmissionProcess> processes;
     processes.push_back(start_step(clock, 0, between.write_end, &test.input, -1));
     processes.push_back(start_step(clock, 1, between.read_end, nullptr, output_writer.get()));
     between.close();
-    verdict::Verdict verdict = wait_for_processes(processes, limits_for_verdict(), CpuLimitScope::each_process);
+    verdict::Verdict verdict = wait_for_processes(processes, choose_verdict_limits(), CpuLimitScope::each_process);
     if (verdict.end_reason == verdict::EndReason::ok &&
-        files::read_size_bytes(output_fd) > replace_unlimited_by_max(limits_for_verdict().file_size_bytes))
+        files::read_size_bytes(output_fd) > replace_unlimited_by_max(choose_verdict_limits().file_size_bytes))
       verdict.end_reason = verdict::EndReason::output;
-    if (verdict.end_reason == verdict::EndReason::ok) check(verdict, test, output_fd);
+    if (verdict.end_reason == verdict::EndReason::ok) check_output(verdict, test, output_fd);
     return verdict;
   }
 
@@ -177,7 +177,7 @@ class CommunicationTask : public ParallelTask {
   verdict::Verdict judge(const plan::Test& test) override {
     std::vector<PipePair> pipes;
     for (size_t index = 0; index < static_cast<size_t>(plan_.process_count); ++index)
-      pipes.push_back({streams_.empty_pipe("to user", index), streams_.empty_pipe("to manager", index)});
+      pipes.push_back({streams_.get_empty_pipe("to user", index), streams_.get_empty_pipe("to manager", index)});
     const sys::Fd manager_output = files::make_memory_file("said"), manager_error = files::make_memory_file("told");
     manager_->link_test_files(files_.find_fd(test.input), find_answer_fd(test), -1);
     const sys::Fd output_file = manager_->make_output_file();
@@ -185,12 +185,12 @@ class CommunicationTask : public ParallelTask {
     process::RunningProgram manager = start_manager(test, pipes, manager_output.get(), manager_error.get(), clock);
     std::vector<SubmissionProcess> processes = start_processes(pipes, clock);
     for (PipePair& pipe_pair : pipes) pipe_pair.to_user.close(), pipe_pair.to_manager.close();
-    verdict::Verdict verdict = wait_for_processes(processes, limits_for_verdict(), CpuLimitScope::sum_of_processes);
+    verdict::Verdict verdict = wait_for_processes(processes, choose_verdict_limits(), CpuLimitScope::sum_of_processes);
     checker_result::CheckerOutput manager_result = wait_for_judge_program(manager, verdict);
     // Also if the manager failed afterwards, because the process that failed had left it.
     const bool assigns_blame = sandbox_.layers.is_enabled("blame");
     if (verdict.end_reason != verdict::EndReason::ok && assigns_blame) return verdict;
-    if (assigns_blame && is_judge_exhausted_by_output(manager_result.ending, verdict, limits_for_verdict())) {
+    if (assigns_blame && is_judge_exhausted_by_output(manager_result.ending, verdict, choose_verdict_limits())) {
       verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }
@@ -200,7 +200,7 @@ class CommunicationTask : public ParallelTask {
     }
     manager_result.standard_output = files::read_up_to(manager_output.get(), checker_result::max_output_bytes);
     manager_result.standard_error = files::read_up_to(manager_error.get(), checker_result::max_output_bytes);
-    set_result(verdict, test, manager_result,
+    set_verdict(verdict, test, manager_result,
         files::read_size_bytes(output_file.get()) > 0 ? output_file.get() : manager_output.get());
     return verdict;
   }
@@ -251,14 +251,14 @@ class CommunicationTask : public ParallelTask {
 
   // Sets the verdict from the manager's result. If the plan has a checker, the checker judges what the manager wrote:
   // its output file, or else its standard output.
-  void set_result(verdict::Verdict& verdict, const plan::Test& test,
+  void set_verdict(verdict::Verdict& verdict, const plan::Test& test,
       const checker_result::CheckerOutput& program_output, int manager_output) const {
     if (checker_.is_program()) {
       const process::Ending& ending = program_output.ending;
       if (ending.kill_reason != process::KillReason::none || ending.exit_code != 0 || ending.signal != 0 ||
           !ending.failure.empty())
         read_judge_program_result("cms", program_output);
-      check(verdict, test, manager_output);
+      check_output(verdict, test, manager_output);
       return;
     }
     const checker_result::CheckerResult result = read_judge_program_result(plan_.manager.kind, program_output);
@@ -291,7 +291,7 @@ class InteractiveTask : public ParallelTask {
  private:
   // Judges a second run without the interactor: the checker judges the submission's output.
   verdict::Verdict run_without_interactor(const plan::Test& test, int input_fd) {
-    const int output_fd = streams_.empty_file("output"), error_fd = streams_.empty_file("error");
+    const int output_fd = streams_.get_empty_file("output"), error_fd = streams_.get_empty_file("error");
     const bool is_one_way = sandbox_.layers.is_enabled("one-way");
     const sys::Fd output_writer = files::reopen_write_only(output_fd, is_one_way),
                   error_writer = files::reopen_write_only(error_fd, is_one_way);
@@ -305,7 +305,7 @@ class InteractiveTask : public ParallelTask {
   // Judges a run with the interactor. `next_input` receives the input of another run: if the interactor asks for one,
   // or if `has_second_run` is set and this run is right.
   verdict::Verdict run_with_interactor(const plan::Test& test, int input_fd, bool has_second_run, sys::Fd& next_input) {
-    pipes::Pipe to_user = streams_.empty_pipe("to user"), from_user = streams_.empty_pipe("from user");
+    pipes::Pipe to_user = streams_.get_empty_pipe("to user"), from_user = streams_.get_empty_pipe("from user");
     const sys::Fd interactor_error = files::make_memory_file("told");
     sys::Fd transcript = files::make_memory_file("transcript");
     manager_->link_test_files(input_fd, find_answer_fd(test), transcript.get());
@@ -317,7 +317,7 @@ class InteractiveTask : public ParallelTask {
     // Our copies of the submission's ends stay open until its ending is known. The interactor cannot notice the end
     // before that, so whatever it has decided by then is its own decision.
     to_user.write_end.reset(), from_user.read_end.reset();
-    verdict::Verdict verdict = wait_for_processes(processes, limits_for_verdict(), CpuLimitScope::sum_of_processes);
+    verdict::Verdict verdict = wait_for_processes(processes, choose_verdict_limits(), CpuLimitScope::sum_of_processes);
     const bool interactor_ended_first = verdict.end_reason != verdict::EndReason::ok &&
         (verdict.ending.signal == SIGPIPE || ends_without_further_input(interactor, clock));
     from_user.close();
@@ -325,7 +325,7 @@ class InteractiveTask : public ParallelTask {
     // SIGPIPE because of that.
     const bool assigns_blame = sandbox_.layers.is_enabled("blame");
     if (verdict.end_reason == verdict::EndReason::ok && assigns_blame)
-      pipes::discard_until(to_user.read_end, interactor.report_fd());
+      pipes::discard_output_until(to_user.read_end, interactor.report_fd());
     to_user.close();
     checker_result::CheckerOutput interactor_output = wait_for_judge_program(interactor, verdict);
     interactor_output.full_score = plan_.manager.full_score;
@@ -333,13 +333,13 @@ class InteractiveTask : public ParallelTask {
     const bool has_passes = plan_.checker.max_passes > 1;
     if (has_passes) next_input = manager_->take_next_input();
     manager_->collect_feedback(interactor_output, has_passes);
-    if (assigns_blame && is_judge_exhausted_by_output(interactor_output.ending, verdict, limits_for_verdict())) {
+    if (assigns_blame && is_judge_exhausted_by_output(interactor_output.ending, verdict, choose_verdict_limits())) {
       verdict.end_reason = verdict::EndReason::output;
       return verdict;
     }
     if (next_input.valid() && verdict.end_reason == verdict::EndReason::ok && interactor_output.ending.exit_code != 42)
       sys::fail(interactor_output.program_name + " asks for another pass but rejects this one");
-    set_result(verdict, test, interactor_output, interactor_ended_first, has_second_run ? -1 : transcript.get());
+    set_verdict(verdict, test, interactor_output, interactor_ended_first, has_second_run ? -1 : transcript.get());
     if (has_second_run && verdict.end_reason == verdict::EndReason::ok && verdict.score > 0)
       next_input = std::move(transcript);
     return verdict;
@@ -387,7 +387,7 @@ class InteractiveTask : public ParallelTask {
   // Sets the verdict from the interactor's result. `transcript` is for the checker; -1 means no check.
   // If the interactor rejected the submission and ended first, its result counts, because what the submission did
   // afterwards had no partner. Otherwise a submission that failed has failed, whatever the interactor decided.
-  void set_result(verdict::Verdict& verdict, const plan::Test& test,
+  void set_verdict(verdict::Verdict& verdict, const plan::Test& test,
       const checker_result::CheckerOutput& program_output, bool interactor_ended_first, int transcript) const {
     const bool has_failed = verdict.end_reason != verdict::EndReason::ok;
     if (has_failed && !interactor_ended_first && sandbox_.layers.is_enabled("blame")) return;
@@ -397,7 +397,7 @@ class InteractiveTask : public ParallelTask {
     verdict.score = result.score;
     verdict.is_fraction = result.is_fraction;
     verdict.feedback = result.feedback;
-    if (result.score > 0 && transcript >= 0 && checker_.is_program()) check(verdict, test, transcript);
+    if (result.score > 0 && transcript >= 0 && checker_.is_program()) check_output(verdict, test, transcript);
   }
 };
 

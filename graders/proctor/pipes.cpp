@@ -13,7 +13,7 @@ Pipe make_pipe() {
 
 std::string make_fd_path(const sys::Fd& end) { return "/proc/self/fd/" + std::to_string(end.get()); }
 
-void discard_until(const sys::Fd& end, int stop_fd) {
+void discard_output_until(const sys::Fd& end, int stop_fd) {
   char buffer[1 << 16];
   pollfd polled[2] = {{end.get(), POLLIN, 0}, {stop_fd, POLLIN, 0}};
   while (poll(polled, 2, -1) >= 0 || errno == EINTR) {

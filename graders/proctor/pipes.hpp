@@ -21,6 +21,6 @@ Pipe make_pipe();
 std::string make_fd_path(const sys::Fd& end);
 
 // Discards what is written to `end` until `stop_fd` is readable, so that the writer is not killed by SIGPIPE.
-void discard_until(const sys::Fd& end, int stop_fd);
+void discard_output_until(const sys::Fd& end, int stop_fd);
 
 }  // namespace pipes

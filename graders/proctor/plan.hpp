@@ -10,8 +10,8 @@ namespace plan {
 
 // Files and modules with which a fork server is started.
 struct ForkServerFiles {
-  std::string library, script;       // names of the job's files; empty: each test starts a program
-  std::vector<std::string> modules;  // imported before the first fork
+  std::string library, script;       // names of the job's files; empty if each test starts a program
+  std::vector<std::string> modules;  // modules that are imported before the first fork
 };
 
 // The submission's program and its permissions.
@@ -32,9 +32,10 @@ struct Checker {
   // Tolerances for numbers; negative means that numbers are compared as words.
   long double absolute_tolerance = -1, relative_tolerance = -1;
   double full_score = 1;               // icpc: the number in score.txt that means full marks
-  std::vector<std::string> arguments;  // replace the arguments of the checker's kind; empty: not replaced
+  std::vector<std::string> arguments;  // arguments instead of those of the checker's kind, unless empty
   int max_passes = 1;                  // icpc: maximum number of passes
-  bool failure_means_wrong = false;    // an output on which the checker fails is wrong, unless it fails on all
+  // whether an output is wrong if the checker fails on it, unless the checker fails on all outputs
+  bool failure_means_wrong = false;
 };
 
 // The problem's program that talks to the submission: the manager of a Communication task, or an interactor.
@@ -45,7 +46,7 @@ struct Manager {
   // Interactive: which programs take part in a second run, whose input is what the interactor wrote: `alone` is the
   // submission, `together` is the submission and the interactor. Empty means a single run.
   std::string second_run;
-  std::vector<std::string> arguments;  // Interactive: replace the arguments of its kind; empty: not replaced
+  std::vector<std::string> arguments;  // Interactive: arguments instead of those of the kind, unless empty
   double full_score = 1;               // icpc: the number in score.txt that means full marks
 };
 
@@ -59,8 +60,8 @@ struct Group {
 struct Test {
   int64_t index = 0;
   std::string input, answer;           // names of the job's files; `answer` may be empty
-  std::string submitted_output;        // name of the submitted file, if the task takes files; empty: none was submitted
-  bool is_judged_by_file = false;      // BatchAndOutput: the file is judged, even if none was submitted
+  std::string submitted_output;        // name of the submitted file; empty if none was submitted
+  bool is_judged_by_file = false;      // BatchAndOutput: whether only a submitted file counts
   std::vector<std::string> arguments;  // further arguments of the checker or interactor
   std::vector<size_t> groups;
 };
@@ -77,10 +78,11 @@ struct Plan {
   std::vector<Test> tests;
   sandbox::SandboxLayers layers;
   bool allow_unconfined = false;
-  bool is_exclusive = false;                // no other job of this judge runs
-  std::vector<std::string> readable_paths;  // folders outside of the system's that an interpreter needs
-  size_t max_echo_bytes = 0;                // maximum bytes of a wrong output that its line repeats
-  bool shows_all_output = false;            // lines repeat every output and error text, up to `max_echo_bytes`
+  bool is_exclusive = false;                // whether no other job of this judge runs
+  std::vector<std::string> readable_paths;  // folders that an interpreter needs, besides the system's folders
+  size_t max_echo_bytes = 0;                // maximum number of bytes of a wrong output that a verdict line repeats
+  // whether verdict lines repeat every output and error text, up to `max_echo_bytes`
+  bool shows_all_output = false;
 };
 
 // Reads the limits of any program. Times are in ms. `file_size_field` is the name of the file size limit.

@@ -15,7 +15,7 @@ RunningProgram::~RunningProgram() {
   waitpid(supervisor_pid_, nullptr, 0);
 }
 
-void RunningProgram::stop() { kill(supervisor_pid_, SIGTERM); }
+void RunningProgram::request_stop() { kill(supervisor_pid_, SIGTERM); }
 
 Ending RunningProgram::wait_for_ending() {
   SupervisorReport report = {};
@@ -72,7 +72,7 @@ pid_t start_supervisor(const sandbox::Sandbox& sandbox, const Program& program, 
   const long supervisor = sys::retry_while_eagain(
       [&] { return syscall(SYS_clone, SIGCHLD | namespaces | flags, nullptr, nullptr, nullptr, nullptr); });
   if (supervisor < 0) sys::fail_errno("cannot start a process");
-  if (supervisor == 0) supervise(sandbox, program, report_pipe);
+  if (supervisor == 0) supervise_and_exit(sandbox, program, report_pipe);
   return static_cast<pid_t>(supervisor);
 }
 

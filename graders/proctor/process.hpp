@@ -17,11 +17,11 @@ constexpr int64_t unlimited = -1;
 
 struct Limits {
   int64_t cpu_us = unlimited;
-  int64_t crowded_cpu_us = unlimited;  // the limit on a crowded machine; unlimited: the same as `cpu_us`
+  int64_t crowded_cpu_us = unlimited;  // CPU limit on a crowded machine; unlimited means the same as `cpu_us`
   // Limit of idle time; see idle_time.hpp. Without a CPU limit, CPU time counts as idle time, too.
   int64_t wall_us = unlimited;
   int64_t elapsed_us = unlimited;           // limit of elapsed time
-  int64_t memory_bytes = unlimited;         // bytes touched by all processes together
+  int64_t memory_bytes = unlimited;         // limit of the memory that all processes use together
   int64_t file_size_bytes = unlimited;      // limit of the size of each file that the program writes
   bool truncates_output = false;            // output beyond `file_size_bytes` is lost, and the program goes on
   int64_t address_space_bytes = unlimited;  // limit of the address space, far above `memory_bytes`
@@ -33,9 +33,9 @@ struct Limits {
 
 struct Program {
   std::vector<std::string> argv, env;
-  int executable = -1;                      // descriptor of the program file; -1: argv[0] is a path
-  int input = -1, output = -1, error = -1;  // -1 means /dev/null
-  std::vector<int> inherited_fds;           // further descriptors, with the same numbers in the program
+  int executable = -1;                      // descriptor of the program file; -1 means that argv[0] is a path
+  int input = -1, output = -1, error = -1;  // standard descriptors; -1 means /dev/null
+  std::vector<int> inherited_fds;           // further descriptors that the program has, with the same numbers
   int argument_fd = -1;                     // one of `inherited_fds`; its number is the last argument
   // Function that the confined process calls instead of an exec. It does not return.
   void (*entry_point)(const Program&) = nullptr;
@@ -52,8 +52,9 @@ struct Program {
   seccomp::Profile profile = seccomp::Profile::submission;
   // descriptor of a file that the program can write and read again; its size counts as memory
   int counted_file = -1;
-  bool counts_written_bytes = false;  // for a submission that talks to a judge's program
-  bool is_exclusive = false;          // no other job runs: unconfirmed disk waits are idle time
+  // whether to count the bytes that the program writes, for a submission that talks to a judge's program
+  bool counts_written_bytes = false;
+  bool is_exclusive = false;  // whether no other job runs; then unconfirmed disk waits are idle time
   // Whether the program makes sandboxes itself. Landlock forbids all mounts, so such a program is confined by
   // namespaces only, if there are any.
   bool starts_sandboxes = false;
@@ -81,11 +82,11 @@ struct Ending {
   int64_t waited_us = 0;  // time that all its processes waited for a processor or a disk
   // The program was killed by the limit of elapsed time, or because it may have been idle. `kill_reason` is `wall`.
   bool is_stalled = false;
-  int64_t written_bytes = 0;            // only with `counts_written_bytes`; 0 if the kernel does not count them
+  int64_t written_bytes = 0;            // counted only with `counts_written_bytes`; 0 if the kernel does not count them
   int process_count = 0;                // number of processes ever started, if the program may start any
   bool is_killed_from_outside = false;  // killed neither by the judge nor by the program itself
   bool is_machine_crowded = false;      // the program waited so long for processors that the crowded CPU limit applies
-  std::string failure;  // not empty if the sandbox could not be made; then the other fields mean nothing
+  std::string failure;  // why the sandbox could not be made; if it is not empty, the other fields have no meaning
 };
 
 // A program that was started. The caller must call `wait_for_ending`; otherwise the destructor kills the program.
@@ -104,7 +105,8 @@ class RunningProgram {
   ~RunningProgram();
 
   int report_fd() const { return report_pipe_.get(); }  // becomes readable when the program has ended
-  void stop();                                          // asks the supervisor to kill all processes of the program
+  // asks the supervisor to kill all processes of the program
+  void request_stop();
   Ending wait_for_ending();
 
  private:

@@ -6,11 +6,11 @@
 namespace compare {
 namespace {
 
-int continuation_count(int first_byte) {
+int count_continuation_bytes(int first_byte) {
   return first_byte >= 0xF0 ? 3 : first_byte >= 0xE0 ? 2 : first_byte >= 0xC0 ? 1 : 0;
 }
 
-bool is_continuation(int byte) { return byte != ByteReader::end && (byte & 0xC0) == 0x80; }
+bool is_continuation_byte(int byte) { return byte != ByteReader::end && (byte & 0xC0) == 0x80; }
 
 // Returns whether Python's str.splitlines() ends a line at a character. \r
 // is handled by the caller.
@@ -26,9 +26,9 @@ bool is_white_space(int32_t c) {
 // Returns the character at an offset of a text, and sets `next` to the offset after it.
 int32_t character_at(const std::string& text, size_t offset, size_t& next) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : ByteReader::end; };
-  const int first_byte = byte(offset), continuations = continuation_count(first_byte);
+  const int first_byte = byte(offset), continuations = count_continuation_bytes(first_byte);
   int32_t code = continuations == 0 ? first_byte : first_byte & (0x3F >> continuations);
-  for (next = offset + 1; next <= offset + continuations && is_continuation(byte(next)); ++next)
+  for (next = offset + 1; next <= offset + continuations && is_continuation_byte(byte(next)); ++next)
     code = code << 6 | (byte(next) & 0x3F);
   return code;
 }
@@ -122,10 +122,10 @@ bool LineReader::is_at_line_end(const Character& character) const {
 LineReader::Character LineReader::read_character() {
   Character character;
   if (next_byte_ == ByteReader::end) return character;
-  int continuations = continuation_count(next_byte_);
+  int continuations = count_continuation_bytes(next_byte_);
   character.code = continuations == 0 ? next_byte_ : next_byte_ & (0x3F >> continuations);
   character.raw += static_cast<char>(next_byte_);
-  for (next_byte_ = bytes_.read_byte(); continuations > 0 && is_continuation(next_byte_);
+  for (next_byte_ = bytes_.read_byte(); continuations > 0 && is_continuation_byte(next_byte_);
        --continuations, next_byte_ = bytes_.read_byte()) {
     character.code = character.code << 6 | (next_byte_ & 0x3F);
     character.raw += static_cast<char>(next_byte_);

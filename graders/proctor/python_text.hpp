@@ -11,7 +11,7 @@ namespace compare {
 // Reads the lines of a file without their ends.
 class LineReader {
  public:
-  enum class LineEnds { python, newline };  // as str.splitlines(), or only at newlines
+  enum class LineEnds { python, newline };  // where a line ends: as in str.splitlines(), or only at newlines
 
   LineReader(int fd, LineEnds line_ends) : bytes_(fd), line_ends_(line_ends), next_byte_(bytes_.read_byte()) {}
 

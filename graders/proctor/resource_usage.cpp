@@ -96,7 +96,7 @@ SchedulerTimes read_scheduler_times(int proc_fd, const std::string& thread_folde
 }
 
 struct ProcessStat {
-  int64_t cpu_us = 0;  // its own and that of children it has waited for
+  int64_t cpu_us = 0;  // CPU time of the process and of the children it has waited for
   int64_t threads = 0;
   char state = 0;
 };
@@ -177,7 +177,8 @@ FolderContents count_folder_contents(int folder, int64_t max_entries) {
 }
 
 int64_t read_tick_time_us(pid_t pid) {
-  constexpr unsigned all_clock_kinds = 7, tick_clock_kind = 0;  // user and system time
+  // bits of a clock number; the tick clock counts user and system time
+  constexpr unsigned all_clock_kinds = 7, tick_clock_kind = 0;
   clockid_t clock;
   if (clock_getcpuclockid(pid, &clock) != 0) return 0;
   return read_clock_us(static_cast<clockid_t>((static_cast<unsigned>(clock) & ~all_clock_kinds) | tick_clock_kind));

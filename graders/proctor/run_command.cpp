@@ -98,7 +98,7 @@ void make_submission_folder(const plan::Plan& plan, long uid, bool already_exist
   if (!already_exists && mkdir(task::submission_folder, 0755) != 0)
     sys::fail_errno("cannot make the submission's folder");
   for (const std::string& name : plan.submission.files) {
-    const sys::Fd source = files::open_secret(name);
+    const sys::Fd source = files::open_job_file(name);
     const std::string path = std::string(task::submission_folder) + "/" + name;
     const sys::Fd target(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!target.valid()) sys::fail_errno("cannot copy " + name);
@@ -114,14 +114,14 @@ task::OpenFiles open_job_files(const plan::Plan& plan, bool must_be_reopenable) 
   task::OpenFiles files;
   const auto open_file_once = [&](const std::string& name) {
     if (name.empty() || files.test_files.count(name)) return;
-    sys::Fd fd = files::open_secret(name, plan.layers.is_enabled("unlinking"));
+    sys::Fd fd = files::open_job_file(name, plan.layers.is_enabled("unlinking"));
     files.test_files[name] = must_be_reopenable ? files::make_reopenable(std::move(fd)) : std::move(fd);
   };
   for (const plan::Test& test : plan.tests)
     open_file_once(test.input), open_file_once(test.answer), open_file_once(test.submitted_output);
   if (plan.submission.argv.empty()) return files;
   const std::string& program = plan.submission.argv[0];
-  if (program.find('/') == std::string::npos) files.executable = files::open_secret(program);
+  if (program.find('/') == std::string::npos) files.executable = files::open_job_file(program);
   return files;
 }
 
@@ -179,7 +179,7 @@ class SandboxSession {
   // sandbox is entered.
   void prepare_fork_server(const plan::Plan& plan) {
     if (!library_fd_.valid())
-      library_fd_ = files::make_reopenable(files::open_secret(plan.submission.fork_server.library));
+      library_fd_ = files::make_reopenable(files::open_job_file(plan.submission.fork_server.library));
     if (find_fork_server(fork_server::make_reuse_key(plan)) != fork_servers_.end()) return;
     fork_server::make_script_folder(
         plan, next_fork_server_folder_ = fork_server_folder_prefix + std::to_string(++fork_server_count_));
@@ -208,8 +208,8 @@ class SandboxSession {
     fork_servers_.erase(std::remove_if(fork_servers_.begin(), fork_servers_.end(),
                             [](const RunningForkServer& running) { return !running.server->failure().empty(); }),
         fork_servers_.end());
-    files::remove_all(task::submission_folder);
-    files::remove_all(".", [&](const std::string& name) {
+    files::remove_folder_content(task::submission_folder);
+    files::remove_folder_content(".", [&](const std::string& name) {
       return name == task::submission_folder ||
           std::any_of(fork_servers_.begin(), fork_servers_.end(),
               [&](const RunningForkServer& running) { return running.folder == name; });
@@ -273,11 +273,11 @@ class ForkServerRequest {
 
 // Judges a plan and writes all lines but the last one.
 void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSession& session) {
-  const sys::Fd file = files::open_secret(path);
+  const sys::Fd file = files::open_job_file(path);
   const plan::Plan plan = plan::parse_plan(files::read_all(file.get(), max_plan_bytes));
   lines.set_nonce(plan.nonce);
   lines.set_text_made_printable(plan.layers.is_enabled("cleaning"));
-  if (!plan.layers.is_enabled("streams")) dup2(lines.descriptor(), STDOUT_FILENO);
+  if (!plan.layers.is_enabled("streams")) dup2(lines.fd(), STDOUT_FILENO);
   checker::Checker checker(plan.checker);
   std::unique_ptr<judge_program::JudgeProgram> manager;
   if (!plan.manager.argv.empty())
@@ -333,7 +333,7 @@ int judge_plans_from_stdin() {
     SandboxSession session(true);
     for (std::string path; read_line(bundle_names.get(), path);) {
       judge_plan(files::load_bundle(path), lines, session);
-      session.remove_submission();  // before the next bundle is written
+      session.remove_submission();  // the client writes the next bundle after the last line
       lines.write_done();
     }
     return 0;

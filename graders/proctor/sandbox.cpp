@@ -185,7 +185,7 @@ int try_pid_namespace(int pipe_fd) {
 
 // The result of trying all namespaces in another process.
 struct NamespaceTrial {
-  std::string refusal;  // which layer is refused, and why
+  std::string refusal;  // which layer the kernel refused, and why; empty if it refused none
   bool exec_needs_fd_path;
 };
 
@@ -215,7 +215,7 @@ NamespaceTrial try_namespaces() {
   return {std::string(reason, length > 0 ? static_cast<size_t>(length) : 0), exit_code == exit_exec_needs_fd_path};
 }
 
-bool kernel_is_at_least(int major, int minor) {
+bool is_kernel_at_least(int major, int minor) {
   utsname system;
   int kernel_major = 0, kernel_minor = 0;
   if (uname(&system) != 0 || std::sscanf(system.release, "%d.%d", &kernel_major, &kernel_minor) != 2) return false;
@@ -232,7 +232,7 @@ void enter_namespaces(Sandbox& sandbox, std::vector<mounts::HostPath>& readable,
   }
   sandbox.has_user_namespace = sandbox.has_net_namespace = sandbox.has_ipc_namespace = true;
   unshare(CLONE_NEWCGROUP);  // since 4.6: hides the names of outer control groups in /proc
-  sandbox.counts_own_tasks = kernel_is_at_least(5, 14);
+  sandbox.counts_own_tasks = is_kernel_at_least(5, 14);
   try {
     reopen_read_only(host_files);
     build_root(sandbox.job_folder, readable, devices);
@@ -326,7 +326,7 @@ Sandbox enter_sandbox(const std::string& job, std::vector<mounts::HostPath> read
   sandbox.proc_fd = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   sandbox.landlock_abi = layers.landlock ? landlock::find_abi() : 0;
   if (layers.landlock && sandbox.landlock_abi == 0) sandbox.missing_layers.push_back("landlock: this kernel has none");
-  sandbox.has_seccomp = layers.seccomp && seccomp::is_available();
+  sandbox.has_seccomp = layers.seccomp && seccomp::are_filters_available();
   if (layers.seccomp && !sandbox.has_seccomp) sandbox.missing_layers.push_back("seccomp: this kernel has no filters");
   if (sandbox.landlock_abi > 0) grant_system_paths(sandbox, readable, device_paths);
   if (!sandbox.is_confined() && !allow_unconfined)

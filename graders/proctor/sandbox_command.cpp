@@ -24,7 +24,7 @@ constexpr int first_linked_fd = 64;  // Descriptor numbers below this are free f
 struct SandboxSpec {
   process::Program program;
   std::string folder;
-  std::vector<std::pair<std::string, std::string>> files;  // name in the folder, path on the host
+  std::vector<std::pair<std::string, std::string>> files;  // names in the folder, and paths on the host
   std::vector<std::string> readable_paths;
   sandbox::SandboxLayers layers;
   long uid = 0;
@@ -57,7 +57,7 @@ SandboxSpec read_spec(const json::Value& value) {
         file.at("path").as_text("files.path"));
   for (const std::string& path : value.at("read").as_strings("read"))
     if (path == "/proc")
-      spec.program.sees_sandbox_proc = true;  // not the machine's /proc
+      spec.program.sees_sandbox_proc = true;  // the /proc of the sandbox, not the machine's
     else
       spec.readable_paths.push_back(path);
   spec.has_proc = value.at("proc").boolean_or(true, "proc");
@@ -73,21 +73,21 @@ SandboxSpec read_spec(const json::Value& value) {
   return spec;
 }
 
-void make_parents(const std::string& name) {
+void make_parent_folders(const std::string& name) {
   for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
     mkdir(name.substr(0, slash).c_str(), 0755);
 }
 
 // Opens the host's files before privileges are dropped, and links them into the folder by descriptor. They stay open in
 // the program.
-std::vector<sys::Fd> link_files(SandboxSpec& spec) {
+std::vector<sys::Fd> link_host_files(SandboxSpec& spec) {
   std::vector<sys::Fd> linked_files;
   for (const auto& file : spec.files) {
     const sys::Fd opened(open(file.second.c_str(), O_RDONLY | O_CLOEXEC));
     if (!opened.valid()) sys::fail_errno("cannot open " + file.second);
     sys::Fd fd(fcntl(opened.get(), F_DUPFD_CLOEXEC, first_linked_fd));
     if (!fd.valid()) sys::fail_errno("cannot keep " + file.second + " open");
-    make_parents(file.first);
+    make_parent_folders(file.first);
     if (symlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), file.first.c_str()) != 0)
       sys::fail_errno("cannot link " + file.first);
     spec.program.inherited_fds.push_back(fd.get());
@@ -145,7 +145,7 @@ process::Ending wait_for_program(process::RunningProgram program, int kill_switc
   pollfd polled[] = {{program.report_fd(), POLLIN, 0}, {termination_fd, POLLIN, 0}, {kill_switch_fd, 0, 0}};
   while (poll(polled, 3, -1) < 0 && errno == EINTR) {
   }
-  if (polled[0].revents == 0) program.stop();
+  if (polled[0].revents == 0) program.request_stop();
   return program.wait_for_ending();
 }
 
@@ -171,7 +171,7 @@ void make_pipes_unreadable() {
 std::string run_in_sandbox(SandboxSpec& spec) {
   if (chdir(spec.folder.c_str()) != 0) sys::fail_errno("cannot enter " + spec.folder);
   const sys::Fd termination_fd = open_termination_signals();
-  const std::vector<sys::Fd> linked_files = link_files(spec);
+  const std::vector<sys::Fd> linked_files = link_host_files(spec);
   chown_link_folders(spec);
   if (!spec.program.starts_sandboxes) make_pipes_unreadable();
   std::vector<mounts::HostPath> readable = sandbox::open_readable_paths(spec.readable_paths, spec.layers);
@@ -190,7 +190,7 @@ std::string run_in_sandbox(SandboxSpec& spec) {
   spec.program.tmp_size = "1g";
   spec.program.sees_proc = spec.has_proc;
   spec.program.may_use_threads = true;
-  if (!sandbox.has_pid_namespace) {  // it has no own /tmp
+  if (!sandbox.has_pid_namespace) {  // the program has no /tmp of its own
     set_environment_variable(spec.program.env, "TMPDIR", spec.folder);
     set_environment_variable(spec.program.env, "HOME", spec.folder);
   }

@@ -31,10 +31,10 @@ namespace seccomp {
 namespace {
 
 #if defined(__x86_64__)
-constexpr uint32_t audit_arch = AUDIT_ARCH_X86_64;
+constexpr uint32_t audit_architecture = AUDIT_ARCH_X86_64;
 constexpr unsigned x32_bit = 0x40000000;
 #else
-constexpr uint32_t audit_arch = AUDIT_ARCH_AARCH64;
+constexpr uint32_t audit_architecture = AUDIT_ARCH_AARCH64;
 constexpr unsigned x32_bit = 0;
 #endif
 
@@ -295,7 +295,7 @@ class CallSearchTree {
   FilterProgram build_filter() const {
     FilterProgram program = {
         instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-        jump_if(BPF_JMP | BPF_JEQ | BPF_K, audit_arch, 1, 0),
+        jump_if(BPF_JMP | BPF_JEQ | BPF_K, audit_architecture, 1, 0),
         return_action(SECCOMP_RET_KILL_PROCESS),
         instruction(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
     };
@@ -435,7 +435,7 @@ sys::Fd install_start_listener(bool includes_threads) {
 }
 
 std::optional<TaskStartListener::TaskStartRequest> TaskStartListener::receive_request() const {
-  alignas(SeccompNotification) char buffer[512] = {};  // newer kernels may return more
+  alignas(SeccompNotification) char buffer[512] = {};  // newer kernels may return longer notifications
   const auto& notification = *reinterpret_cast<const SeccompNotification*>(buffer);
   if (ioctl(listener_.get(), ioctl_receive, buffer) != 0) return std::nullopt;
   return TaskStartRequest{
@@ -446,13 +446,13 @@ void TaskStartListener::answer_request(const TaskStartRequest& request) {
   const bool is_granted = request.is_thread || processes_left_ > 0;
   SeccompResponse answer = {request.id, 0, is_granted ? 0 : -EAGAIN, is_granted ? flag_continue : 0};
   if (ioctl(listener_.get(), ioctl_send, &answer) != 0) {
-    if (errno == ENOENT) return;  // the caller is gone
+    if (errno == ENOENT) return;  // the process that asked is gone
     sys::fail_errno("processes cannot be counted (Linux 5.5 and newer ask for each)");
   }
   if (!request.is_thread) is_granted ? (--processes_left_, ++granted_processes_) : ++refused_processes_;
 }
 
-bool is_available() {
+bool are_filters_available() {
   // A null filter fails with EFAULT if filters exist, and with EINVAL if they do not.
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr) != 0 && errno == EFAULT;
 }

@@ -46,7 +46,7 @@ class TaskStartListener {
     bool is_thread;  // true for a thread, false for a process
   };
 
-  int descriptor() const { return listener_.get(); }
+  int fd() const { return listener_.get(); }
   // Returns the next request; nullopt if the process that asked is gone.
   std::optional<TaskStartRequest> receive_request() const;
   // Permits a thread always, and a process if the limit is not reached. Otherwise the program's call fails with EAGAIN.
@@ -62,6 +62,6 @@ class TaskStartListener {
 };
 
 // Returns whether this kernel supports filters.
-bool is_available();
+bool are_filters_available();
 
 }  // namespace seccomp

@@ -25,8 +25,8 @@ class BatchTask : public Task {
 
  private:
   verdict::Verdict judge_pass(const plan::Test& test, int input_fd) {
-    const int error_fd = streams_.empty_file("error"),
-              output_fd = plan_.output_file.empty() ? streams_.empty_file("output") : make_empty_output_file();
+    const int error_fd = streams_.get_empty_file("error"),
+              output_fd = plan_.output_file.empty() ? streams_.get_empty_file("output") : make_empty_output_file();
     const bool is_one_way = sandbox_.layers.is_enabled("one-way");
     const sys::Fd output_writer =
                       plan_.output_file.empty() ? files::reopen_write_only(output_fd, is_one_way) : sys::Fd(),
@@ -97,12 +97,12 @@ class FunctionTask : public Task {
   using Task::Task;
 
   verdict::Verdict judge(const plan::Test& test) override {
-    const int result = streams_.empty_file("result"), error_fd = streams_.empty_file("error");
+    const int result = streams_.get_empty_file("result"), error_fd = streams_.get_empty_file("error");
     const sys::Fd result_writer = files::reopen_write_only(result), error_writer = files::reopen_write_only(error_fd);
     process::Program program = make_submission_program();
     program.inherited_fds.push_back(program.argument_fd = result_writer.get());
     const sys::Fd input_copy = set_standard_input(files_.find_fd(test.input), program);
-    program.error = error_writer.get();  // its standard output is /dev/null
+    program.error = error_writer.get();  // the program's standard output is /dev/null
     return run_and_check(program, test, files_.find_fd(test.input), result, error_fd);
   }
 };
@@ -120,7 +120,7 @@ class OutputOnlyTask : public Task {
       verdict.feedback = "File not submitted";
       return verdict;
     }
-    check(verdict, test, files_.find_fd(test.submitted_output), mode);
+    check_output(verdict, test, files_.find_fd(test.submitted_output), mode);
     return verdict;
   }
 };

@@ -18,7 +18,7 @@ sys::Fd reopen_pipe(const sys::Fd& pipe_fd, int flags) {
 
 }  // namespace
 
-int SubmissionStreams::empty_file(const char* name, size_t index) {
+int SubmissionStreams::get_empty_file(const char* name, size_t index) {
   const int fd = open_reused_file(name, index);
   files::empty_file(fd);
   return fd;
@@ -33,7 +33,7 @@ int SubmissionStreams::open_reused_file(const char* name, size_t index) {
 
 // The kernel frees a pipe that nobody has open, but the O_PATH descriptor keeps its inode. Opening that makes a new
 // pipe with the same inode number.
-pipes::Pipe SubmissionStreams::empty_pipe(const char* name, size_t index) {
+pipes::Pipe SubmissionStreams::get_empty_pipe(const char* name, size_t index) {
   sys::Fd& path_fd = pipes_[{name, index}];
   if (!path_fd.valid()) path_fd = reopen_pipe(pipes::make_pipe().read_end, O_PATH);
   pipes::Pipe pipe;

@@ -15,10 +15,10 @@ namespace streams {
 class SubmissionStreams {
  public:
   // Returns an empty file in memory, the same one for the same name and index. No process may have it open.
-  int empty_file(const char* name, size_t index = 0);
+  int get_empty_file(const char* name, size_t index = 0);
 
   // Returns an empty pipe. Its inode number is that of the last pipe with this name and index.
-  pipes::Pipe empty_pipe(const char* name, size_t index = 0);
+  pipes::Pipe get_empty_pipe(const char* name, size_t index = 0);
 
   // Returns the only copy of an input in memory, to be read from its start.
   sys::Fd copy_input(int input);

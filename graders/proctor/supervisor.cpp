@@ -67,7 +67,7 @@ class Supervisor {
       if (only_answered_request_ && sys::now_us() < next_check_at_) continue;
       next_check_at_ = sys::now_us() + submission_poll_ns / 1000;
       add_own_sleep();
-      update_cpu_waits();  // before a process that has ended is reaped
+      update_cpu_waits();  // must happen before a process that has ended is reaped
       tick_time_us_ = std::max(tick_time_us_, resource_usage::read_tick_time_us(child_pid_));  // also before reaping
       if (program_.counts_written_bytes)
         report_.written_bytes =
@@ -76,7 +76,7 @@ class Supervisor {
       if (!has_ended_) enforce_limits();
       last_cpu_wait_us_ = read_own_cpu_wait_us();
     }
-    time_account_.finish(ended_at_, reaped_cpu_us_, cpu_waits_.total_us());
+    time_account_.record_final_times(ended_at_, reaped_cpu_us_, cpu_waits_.total_us());
     report_.wall_us = ended_at_ - started_at_;
     report_.idle_us = time_account_.idle_us(ended_at_);
     report_.waited_us = cpu_waits_.total_us() + time_account_.waited_us();
@@ -117,7 +117,7 @@ class Supervisor {
   }
 
   // Ends the program on the idle clock, so that other supervisors do not wait for reports about it.
-  void leave_idle_clock() { clock_.end_program(program_.clock_index); }
+  void leave_idle_clock() { clock_.mark_program_ended(program_.clock_index); }
 
   // Only for tests in which the ending is reported before all processes are dead.
   void kill_all_after_delay() {
@@ -141,13 +141,14 @@ class Supervisor {
     if (asks_before_starts_) signal_fd_ = sys::Fd(signalfd(-1, &watched_signals_, SFD_CLOEXEC));
     if (sandbox_.has_pid_namespace && sandbox_.shared_folder.empty()) {
       if (!mount_proc()) sys::fail_errno("cannot mount its own /proc");
-      own_proc_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
-      proc_fd_ = own_proc_.get();
+      own_proc_fd_ = sys::Fd(open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+      proc_fd_ = own_proc_fd_.get();
     }
     own_pid_in_proc_ = find_own_pid(proc_fd_);
     // The program's mounts hide the folder's path later.
     if (program_.limits.disk_bytes != unlimited || program_.limits.disk_entries != unlimited)
-      folder_ = sys::Fd(open((sandbox_.job_folder + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      folder_fd_ =
+          sys::Fd(open((sandbox_.job_folder + "/" + program_.folder).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
 
   // Mounts /proc. For untrusted programs or sources it has nothing about the machine's load and memory, if the kernel
@@ -173,14 +174,14 @@ class Supervisor {
     if (child_pid_ < 0) sys::fail_errno("cannot fork");
     if (child_pid_ == 0) confine_and_exec(sandbox_, program_, proc_fd_, write_end.get(), listener_sender.get());
     write_end.reset();
-    const StartMessage start = wait_for_start(read_end.get());
+    const StartMessage start = wait_for_start_message(read_end.get());
     read_end.reset();
     if (listener_receiver.valid()) set_listener(receive_listener(listener_receiver.get()));
     listener_receiver.reset(), listener_sender.reset();
     close_program_descriptors();
     child_pid_in_proc_ = start.pid_in_proc;
     started_at_ = start.started_us;
-    time_account_.start(started_at_);
+    time_account_.start_measuring(started_at_);
     last_cpu_wait_us_ = read_own_cpu_wait_us();
   }
 
@@ -199,8 +200,8 @@ class Supervisor {
   // Closes the program's own descriptors in the supervisor.
   void close_program_descriptors() const {
     if (sandbox_.layers.is_enabled("descriptors"))
-      close_all_except({report_pipe_fd_, proc_fd_, program_.counted_file, own_proc_.get(), folder_.get(),
-          signal_fd_.get(), listener_ ? listener_->descriptor() : -1});
+      close_all_except({report_pipe_fd_, proc_fd_, program_.counted_file, own_proc_fd_.get(), folder_fd_.get(),
+          signal_fd_.get(), listener_ ? listener_->fd() : -1});
   }
 
   void set_listener(sys::Fd listener) {
@@ -242,10 +243,11 @@ class Supervisor {
 
   // Waits for a signal, and answers requests for further processes and threads.
   int wait_for_signal_or_request(const timespec& max_wait) {
-    const int listener_fd = listener_is_closed_ ? -1 : listener_->descriptor();
+    const int listener_fd = listener_is_closed_ ? -1 : listener_->fd();
     pollfd polled[] = {{signal_fd_.get(), POLLIN, 0}, {listener_fd, static_cast<short>(held_request_ ? 0 : POLLIN), 0}};
     ppoll(polled, 2, &max_wait, nullptr);
-    if (polled[1].revents & POLLHUP) listener_is_closed_ = true;  // all are ending, which takes long with much memory
+    // all processes are ending, which takes long if they have much memory
+    if (polled[1].revents & POLLHUP) listener_is_closed_ = true;
     only_answered_request_ = (polled[1].revents & POLLIN) && !polled[0].revents;
     if (polled[1].revents & POLLIN) handle_request();
     const timespec no_wait = {};
@@ -326,7 +328,7 @@ class Supervisor {
     const bool exceeds_memory = is_over_memory();
     if (!is_mostly_file) usage.memory_bytes += file_bytes;
     report_.memory_bytes = std::max(report_.memory_bytes, usage.memory_bytes);
-    if (held_request_) usage.is_waiting_for_disk = false;  // a signal has put it into that state, not a disk
+    if (held_request_) usage.is_waiting_for_disk = false;  // a signal, not a disk, has put the program into that state
     const int64_t disk_activity = time_account_.must_read_disk_activity(usage.is_waiting_for_disk)
         ? resource_usage::read_disk_activity(proc_fd_, child_pid_in_proc_)
         : 0;
@@ -405,10 +407,11 @@ class Supervisor {
   // to the next check grows with it.
   bool exceeds_disk_limit() {
     const int64_t now = sys::now_us();
-    if (!folder_.valid() || now < next_disk_check_at_) return false;
+    if (!folder_fd_.valid() || now < next_disk_check_at_) return false;
     const Limits& limits = program_.limits;
     const int64_t max_entries = limits.disk_entries == unlimited ? INT64_MAX - 1 : limits.disk_entries;
-    const resource_usage::FolderContents contents = resource_usage::count_folder_contents(folder_.get(), max_entries);
+    const resource_usage::FolderContents contents =
+        resource_usage::count_folder_contents(folder_fd_.get(), max_entries);
     const int64_t end = sys::now_us();
     next_disk_check_at_ = end + std::max<int64_t>(disk_check_interval_us, 50 * (end - now));
     return contents.entries > max_entries || (limits.disk_bytes != unlimited && contents.bytes > limits.disk_bytes);
@@ -473,7 +476,7 @@ class Supervisor {
   // set only if the program asks before it starts a process or thread
   std::optional<seccomp::TaskStartListener> listener_;
   int proc_fd_, report_pipe_fd_;
-  sys::Fd own_proc_, folder_, signal_fd_;
+  sys::Fd own_proc_fd_, folder_fd_, signal_fd_;
   sigset_t watched_signals_;
   SupervisorReport report_ = {};
   pid_t child_pid_ = -1, child_pid_in_proc_ = -1, own_pid_in_proc_ = -1;
@@ -489,7 +492,7 @@ class Supervisor {
 
 }  // namespace
 
-void supervise(const sandbox::Sandbox& sandbox, const Program& program, int report_pipe) {
+void supervise_and_exit(const sandbox::Sandbox& sandbox, const Program& program, int report_pipe) {
   SupervisorReport result = {};
   Supervisor supervisor(sandbox, program, report_pipe);
   try {

@@ -7,7 +7,7 @@
 namespace process {
 
 // Starts the program, supervises it, writes a SupervisorReport to `report` and exits.
-[[noreturn]] void supervise(const sandbox::Sandbox& sandbox, const Program& program, int report_pipe);
+[[noreturn]] void supervise_and_exit(const sandbox::Sandbox& sandbox, const Program& program, int report_pipe);
 
 // The fields of an `Ending` as plain bytes, sent through the report pipe between two copies of the same program.
 struct SupervisorReport {

@@ -57,9 +57,9 @@ inline std::string errno_message(const std::string& action) { return action + ":
 // A failure of the judge, never of a submission. It ends the command with a message.
 struct Failure {
   std::string message;
-  bool is_provoked = false;             // a submission may have caused the failure
-  bool is_killed_from_outside = false;  // a program was killed, but not by the judge
-  bool is_own_fault = false;            // the fault of a program of the problem, whatever the submission wrote
+  bool is_provoked = false;             // whether a submission may have caused the failure
+  bool is_killed_from_outside = false;  // whether a program was killed, but not by the judge
+  bool is_own_fault = false;            // whether a program of the problem is at fault, whatever the submission wrote
 };
 
 [[noreturn]] inline void fail(std::string message, bool is_killed_from_outside = false, bool is_own_fault = false) {

@@ -21,30 +21,30 @@ enum class Condition {
   // kill: the first argument is the caller's own pid (0 would be a group); SIGKILL, the second, ends it like a
   // forbidden call, so that any other SIGKILL came from outside
   signal_to_own_process,
-  signal_to_own_thread,  // tgkill: the same, with a thread id in between
-  self_or_enosys,        // only of the caller; ENOSYS for others, which libc takes for an old kernel
-  self_or_zero,          // only of the caller; 0 for others, whether they exist or not
-  own_clock,             // a global clock, or one of the caller's
+  signal_to_own_thread,  // tgkill: the same condition, with a thread id between the two arguments
+  self_or_enosys,        // allowed on the caller; ENOSYS for other processes, which libc takes for an old kernel
+  self_or_zero,          // allowed on the caller; 0 for other processes, whether they exist or not
+  own_clock,             // a global clock, or a clock of the caller
   no_truncating_open,    // open: a file opened for reading is not truncated
   no_truncating_openat,
   setrlimit_per_process,  // setrlimit: only limits that are counted per process
-  prlimit_of_caller,      // prlimit64: of the caller; sets only limits that are counted per process
+  prlimit_of_caller,      // prlimit64: only on the caller; sets only limits that the kernel counts per process
   private_futex,
   private_or_waiting_futex,  // private, or waiting on a futex that is not private
   countable_memory,          // mmap: no shared memory without a file, no huge pages
-  own_page_advice,           // madvise: on one's own pages, without effect on others that share a file
-  no_flags,                  // preadv2, pwritev2
+  own_page_advice,           // madvise: only advice that does not affect other processes that share a file
+  no_flags,                  // preadv2, pwritev2: without flags
   shared_descriptor_table,   // close_range: without CLOSE_RANGE_UNSHARE
   plain_fcntl,
   plain_ioctl,
   plain_prctl,
-  only_threads,               // clone
-  only_forks,                 // clone
-  threads_or_forks,           // clone
+  only_threads,               // clone: starts a thread
+  only_forks,                 // clone: starts a process as libc's fork does
+  threads_or_forks,           // clone: starts a thread, or a process as libc's fork does
   any_signal_except_sigchld,  // rt_sigaction: the handling of SIGCHLD does not change
-  own_barrier,                // membarrier: of the caller's own threads
-  no_namespaces,              // clone
-  unix_socket_pair,           // socketpair
+  own_barrier,                // membarrier: only for the caller's own threads
+  no_namespaces,              // clone: makes no namespaces
+  unix_socket_pair,           // socketpair: of the family AF_UNIX
   plain_send_and_receive,     // sendto, recvfrom: without flags and address
 };
 

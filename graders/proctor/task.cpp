@@ -44,7 +44,7 @@ process::Ending Task::run_alone(const process::Program& program) const {
   return ending;
 }
 
-const process::Limits& Task::limits_for_verdict() const {
+const process::Limits& Task::choose_verdict_limits() const {
   static const process::Limits no_limits;
   return sandbox_.layers.is_enabled("accounting") ? plan_.limits : no_limits;
 }
@@ -100,7 +100,7 @@ verdict::Verdict Task::run_and_check(const process::Program& program, const plan
     int output_fd, int error_fd, const char* mode) const {
   verdict::Verdict verdict;
   verdict.ending = run_alone(program);
-  verdict.end_reason = find_end_reason(verdict.ending, limits_for_verdict(),
+  verdict.end_reason = find_end_reason(verdict.ending, choose_verdict_limits(),
       std::max(files::read_size_bytes(output_fd), files::read_size_bytes(error_fd)));
   if (verdict.end_reason == verdict::EndReason::signal && verdict.ending.is_killed_from_outside)
     fail_killed_from_outside();
@@ -109,17 +109,18 @@ verdict::Verdict Task::run_and_check(const process::Program& program, const plan
   else if (!plan_.output_file.empty() && files::is_unwritten(output_fd) && files::read_size_bytes(output_fd) == 0)
     verdict.feedback = "The program wrote no file " + plan_.output_file;
   else
-    check(verdict, test, input_fd, output_fd, mode);
+    check_output(verdict, test, input_fd, output_fd, mode);
   add_shown_output(verdict, output_fd, error_fd);
   return verdict;
 }
 
-void Task::check(
+void Task::check_output(
     verdict::Verdict& verdict, const plan::Test& test, int input_fd, int output_fd, const char* mode) const {
   files::make_readable(output_fd);
   std::vector<std::string> arguments = test.arguments;
   if (mode) arguments.push_back(mode);
-  const checker_result::CheckerResult result = checker_.check({input_fd, find_answer_fd(test), output_fd}, arguments);
+  const checker_result::CheckerResult result =
+      checker_.check_output({input_fd, find_answer_fd(test), output_fd}, arguments);
   verdict.score = result.score;
   verdict.is_fraction = result.is_fraction;
   verdict.feedback = result.feedback;

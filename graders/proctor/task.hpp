@@ -18,8 +18,9 @@ namespace task {
 
 // Everything that was opened before the first untrusted instruction.
 struct OpenFiles {
-  std::map<std::string, sys::Fd> test_files;  // inputs and answers, by their names in the plan
-  sys::Fd executable;                         // the submission; invalid if argv[0] is a program of the system
+  std::map<std::string, sys::Fd> test_files;  // inputs, answers and submitted files, by their names in the plan
+  // the submission's program file; invalid if argv[0] is a program of the system
+  sys::Fd executable;
   sys::Fd empty_file = files::make_memory_file("empty");  // stands in for a missing answer
   int find_fd(const std::string& name) const { return test_files.at(name).get(); }
 };
@@ -34,7 +35,7 @@ struct TaskContext {
   const OpenFiles& files;
   checker::Checker& checker;
   streams::SubmissionStreams& streams;
-  judge_program::JudgeProgram* manager;  // null if the plan has none
+  judge_program::JudgeProgram* manager;  // the manager or interactor; null if the plan has none
   fork_server::ForkServer* fork_server;  // null if each test starts a program
 };
 
@@ -62,7 +63,7 @@ class Task {
   process::Ending run_alone(const process::Program& program) const;
 
   // Returns the limits that decide how a submission ended.
-  const process::Limits& limits_for_verdict() const;
+  const process::Limits& choose_verdict_limits() const;
 
   // Judges a test in all its passes. `judge_pass` judges one pass on an input, and stores the input of the next pass,
   // if there is one. The limits apply to each pass, so the largest usage of a pass is reported.
@@ -90,10 +91,12 @@ class Task {
       int error_fd, const char* mode = nullptr) const;
 
   // Has the checker judge an output, and stores its result in `verdict`.
-  void check(verdict::Verdict& verdict, const plan::Test& test, int output_fd, const char* mode = nullptr) const {
-    check(verdict, test, files_.find_fd(test.input), output_fd, mode);
+  void check_output(
+      verdict::Verdict& verdict, const plan::Test& test, int output_fd, const char* mode = nullptr) const {
+    check_output(verdict, test, files_.find_fd(test.input), output_fd, mode);
   }
-  void check(verdict::Verdict& verdict, const plan::Test& test, int input_fd, int output_fd, const char* mode) const;
+  void check_output(
+      verdict::Verdict& verdict, const plan::Test& test, int input_fd, int output_fd, const char* mode) const;
 
   // Adds the output and the error text to the verdict, if the plan asks for it.
   void add_shown_output(verdict::Verdict& verdict, int output_fd, int error_fd) const;

@@ -16,8 +16,8 @@ struct Verdict {
   double score = 0;
   bool is_fraction = false;  // the score is a fraction of the test's points
   std::string feedback;
-  std::string output;  // first bytes of a wrong output, or of any output, if the plan asks for it
-  std::string error;   // first bytes of the error text, if the plan asks for it
+  std::string output;  // first bytes of a wrong output, or of every output, if the plan asks for them
+  std::string error;   // first bytes of the error text, if the plan asks for them
   process::Ending ending;
 };
 
@@ -29,7 +29,7 @@ class VerdictLines {
 
   void set_nonce(const std::string& nonce);
   void set_text_made_printable(bool is_text_made_printable) { is_text_made_printable_ = is_text_made_printable; }
-  int descriptor() const { return output_fd_.get(); }
+  int fd() const { return output_fd_.get(); }
   void write_start(const std::string& confinement);
   void write_verdict(int64_t test, const Verdict& verdict);
   void write_failure(int64_t test, const sys::Failure& failure);
@@ -45,7 +45,7 @@ class VerdictLines {
   sys::Fd output_fd_;
   bool is_buffered_;
   std::string unwritten_;
-  bool is_text_made_printable_ = true;  // text of programs is made printable
+  bool is_text_made_printable_ = true;  // whether text that programs wrote is made printable
   std::string line_start_ = "{\"v\":2,\"nonce\":\"\"";
 };
 

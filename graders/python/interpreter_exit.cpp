@@ -71,13 +71,14 @@ struct LoadedModule {
 };
 
 std::vector<LoadedModule> loaded_modules;
-PyObject* modules;  // A reference that is held, because the interpreter aborts if it is asked for it too late.
-PyObject *sys_names, *builtin_names;                  // Names of the modules sys and builtins.
-PyObject *initial_sys_names, *initial_builtin_names;  // What they held before a program ran; of sys only the names.
+// sys.modules. The reference is kept, because the interpreter aborts if it is asked for sys.modules during shutdown.
+PyObject* modules;
+PyObject *sys_names, *builtin_names;                  // The dictionaries of the modules sys and builtins.
+PyObject *initial_sys_names, *initial_builtin_names;  // Their content before a program ran; for sys only the names.
 PyObject* standard_streams[2];
-PyObject* main_names;  // Names of the module __main__.
-// The exit code is known; the rest of the interpreter's shutdown may be skipped, because no object of the program sees
-// it.
+PyObject* main_names;  // The dictionary of the module __main__.
+// Whether the exit code is known, and whether the rest of the interpreter's shutdown may be skipped, because no object
+// of the program notices it.
 bool is_exit_code_known, may_skip_cleanup;
 bool has_no_new_modules;  // Whether the program has imported no further module.
 ssize_t initial_module_count;
