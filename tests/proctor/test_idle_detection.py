@@ -301,7 +301,7 @@ void rules() {
     const idle_time::TimeRules rules = {idle, whole, false, trusted != 0, quiet != 0};
     all.push_back(std::make_unique<idle_time::TimeAccount>(clock, static_cast<size_t>(i), rules));
   }
-  for (size_t i = 0; i < all.size(); ++i) all[i]->start(starts[i] + 1);  // by a clock that shows no 0
+  for (size_t i = 0; i < all.size(); ++i) all[i]->start_measuring(starts[i] + 1);  // by a clock that shows no 0
   int who, ready, blocked;
   long long now, slept, computed, waited, work;
   while (scanf("%d %lld %lld %lld %lld %d %d %lld", &who, &now, &slept, &computed, &waited, &ready, &blocked, &work) == 8) {
