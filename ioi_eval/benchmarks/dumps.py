@@ -294,6 +294,7 @@ class Dump(Collection[Submission]):
                     year=problem.year if problem.year is not None else entry.year,
                     target_subtask=entry.subtask,
                     repairs=repairs,
+                    read_from=_find_text_column(entry),
                     row=as_json_value(entry.columns),
                 )
                 yield LocatedSubmission(submission, file.label, entry.line)
@@ -712,6 +713,13 @@ def _ends_with_line(path: Path, size: int) -> bool:
 
 
 # --- the second pass ---------------------------------------------------------------------------------
+
+
+def _find_text_column(entry: UsableRow) -> dict[str, str]:
+    """Return the column of a row's program or reply by its kind, or nothing for a standard column."""
+    column = entry.read_from.get("reply") or entry.read_from.get("program")
+    kind, standard = ("reply", "generation") if entry.code is None else ("program", "code")
+    return {} if not column or column == standard else {kind: column}
 
 
 def _choose_program(

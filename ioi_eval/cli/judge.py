@@ -309,7 +309,7 @@ def _print_failed_test(problem: Problem, result: TestResult) -> None:
         ("output", result.output),
         ("expected", expected),
     ):
-        console.print_line(f"  {title}:" if text else f"  {title}: nothing to print_line")
+        console.print_line(f"  {title}:" if text else f"  {title}: nothing to show")
         line_width = _WIDTH - len(_INDENT)  # a character may take two columns
         shortened_lines = [
             shorten(line, line_width if line.isascii() else line_width // 2)

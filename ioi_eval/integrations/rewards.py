@@ -110,6 +110,17 @@ class Rewards(Value):
     setup: Setup = Setup()
     problems: ProblemFinder | None = None  # problems of rows with a `problem_id`
 
+    def __post_init__(self) -> None:
+        # A path is a string, which has a method `find`, too.
+        if self.problems is not None and (
+            isinstance(self.problems, str) or not callable(getattr(self.problems, "find", None))
+        ):
+            raise InputError(
+                f"{type(self.problems).__name__} finds no problem by its id",
+                field="problems",
+                remedy="Give load_problems(SOURCE) or ioi_eval.sources.Problems([problem, ...])",
+            )
+
     async def score_all(
         self, completions: Sequence[str], rows: Sequence[RewardRow], judge_runtime: Runtime
     ) -> list[RewardOutcome]:

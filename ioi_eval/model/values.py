@@ -442,6 +442,8 @@ class Submission(Value):
     year: int | None = None
     target_subtask: str | None = None
     repairs: tuple[str, ...] = ()  # names of changes that extraction or an option made to the code
+    # By `program` or `reply`, the column of `row` with the text; empty for columns `code` and `generation`
+    read_from: Mapping[str, str] = {}
     no_program: str = ""  # reason why there is no code; empty if unknown
     row: Mapping[str, Any] = {}  # the dump's columns
 

@@ -258,16 +258,32 @@ def _tests(result: SubmissionResult) -> Section:
     )
 
 
+def _read_text(row: Mapping[str, Any], kind: str, standard_column: str) -> str | None:
+    """Return the text of a row's program or reply, or None if the row does not contain it as text.
+
+    Columns of the dump may be nested: `choices.0.text`. A reply in chat messages is the last message.
+    """
+    column = (row.get("read_from") or {}).get(kind, standard_column)
+    value: Any = row
+    for part in (column,) if column in row else column.split("."):
+        try:
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    if isinstance(value, list) and value and isinstance(value[-1], dict):
+        value = value[-1].get("content")
+    return value if isinstance(value, str) else None
+
+
 def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
     """Yield the program before any repair, and the reply that contains it, folded."""
-    code, written = row.get("code"), row.get("generation")
-    written = written if isinstance(written, str) else ""
+    code, written = _read_text(row, "program", "code"), _read_text(row, "reply", "generation") or ""
     try:
         language = find_language(str(row.get("language") or "c++"))
     except InputError:
         code = None
     else:
-        if not (isinstance(code, str) and code.strip()):
+        if not (code and code.strip()):
             code = extract(written, language, find_extraction(row.get("repairs") or ())) if written else None
         yield (
             Section(title="Code", text=["The run's rows contain no code."], side=_CODE)
@@ -280,7 +296,7 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
         )
     if not written:
         return
-    program = code.strip("\n") if isinstance(code, str) else ""
+    program = code.strip("\n") if code else ""
     reply = written.replace(program, _SHOWN_ABOVE, 1) if program else written
     if reply.strip() == _SHOWN_ABOVE:
         return

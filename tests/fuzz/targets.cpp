@@ -118,7 +118,7 @@ void fuzz_checker_result(const std::string& input) {
 void fuzz_verdict(const std::string& input) {
   sys::Fd out(memfd_create("lines", MFD_CLOEXEC));
   const sys::Fd reader(dup(out.get()));
-  verdict::VerdictLines lines(std::move(out));
+  verdict::VerdictLines lines(std::move(out), false);
   lines.set_nonce("n0nce");
   verdict::Verdict verdict;
   verdict.feedback = piece(input, 0);

@@ -76,6 +76,12 @@ def test_reward_penalties_are_options() -> None:
     assert give(completions=EVERYTHING, tests=[TESTS] * 5) == [1.5, pytest.approx(1 / 3), 0, -8, -7]
 
 
+@pytest.mark.parametrize("problems", [{"sum": None}, [], "packages"])
+def test_reward_refuses_problems_that_cannot_be_found_by_id(problems: Any) -> None:
+    with pytest.raises(InputError, match=r"finds no problem by its id.*Problems\(\[problem, \.\.\.\]\)"):
+        make_reward(problems=problems)
+
+
 def test_checker_option_of_rewards_changes_output_comparison() -> None:
     floats = fenced("print(2.0 * int(input()))")
     close = make_reward(RewardOptions(mode=RewardMode.PASS_FAIL, checker="float-lines"))
