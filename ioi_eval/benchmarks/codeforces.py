@@ -62,9 +62,11 @@ class Codeforces(Benchmark):
             row.read_integer("contest_start", 0),
             bool(row.read_text("interaction_format", "").strip()),
         )
+        problem_id = row.read_name("id")
         return Candidate(
-            id=row.read_name("id"),
+            id=problem_id,
             rows=(row.index,),
+            alias=problem_id.replace("/", ""),  # 1873A of 1873/A
             year=row.read_integer("contest_start_year", 0) or None,
             difficulty=str(row.read_integer("rating")) if row.has_field("rating") else "",
             tags=row.read_texts("tags"),

@@ -83,6 +83,12 @@ async def test_codeforces_problem_with_file_input_and_output_is_judged(
     assert (await judge_code(scorer, problem, ADD))[0] != [V.AC, V.AC]
 
 
+def test_codeforces_id_without_slash_names_the_problem(tmp_path: Path) -> None:
+    problems = loaded(tmp_path, codeforces(), codeforces(id="1/B"))
+    dump = write_jsonl(tmp_path / "d.jsonl", [{"problem_id": "1B", "code": ADD, "language": "cpp"}])
+    assert [submission.problem_id for submission in open_dump([dump], problems=problems)] == ["1/B"]
+
+
 def test_dump_rows_of_excluded_problems_are_counted_with_the_reason(tmp_path: Path) -> None:
     rows = [codeforces(), codeforces("2/A", interaction_format="Ask.")]
     problems = loaded(tmp_path, *rows)
