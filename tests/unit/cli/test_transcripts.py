@@ -40,6 +40,7 @@ def printed(cli: CommandLine, command: str) -> Iterator[str]:
     done = cli(*words[1:])
     text = (done.stdout + done.stderr).replace(str(cli.folder), "FOLDER")
     text = re.sub(r'"time":"[^"]+"', '"time":"TIME"', text)
+    text = re.sub(r"\band \d+ more\b", "and N more", text)  # plugins add benchmarks
     yield from re.sub(r"g\+\+ [0-9.]+", "g++ VERSION", text).translate(QUOTES).splitlines()
     if done.returncode:
         yield f"[exit {done.returncode}]"
