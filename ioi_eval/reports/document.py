@@ -321,7 +321,7 @@ class Section(Value):
 
 
 class LiveBlock(Value):
-    """What a page that a server makes has in addition: HTML above the tabs, and a script that may fetch."""
+    """The parts that only a served page has: HTML above the tabs, and a script that may fetch."""
 
     script: str  # runs after all other scripts
     html: str = ""  # all text of users in it is escaped

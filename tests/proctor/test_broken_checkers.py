@@ -205,7 +205,7 @@ int main(int, char** argv) {
 
 
 def test_failing_checker_is_tried_on_empty_output_for_each_test(bench: Bench) -> None:
-    """Whether a checker accepts empty output depends on the input."""
+    """The checker accepts empty output for some inputs only."""
     source = """#include <cstdio>
 int main(int, char** argv) {
   if (getc(fopen(argv[3], "r")) != EOF || getc(fopen(argv[1], "r")) != '0') return 1;

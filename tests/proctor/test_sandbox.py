@@ -1,4 +1,4 @@
-"""What a sandbox shows, limits and cleans up."""
+"""The files, limits and cleanup of a sandbox."""
 
 from __future__ import annotations
 

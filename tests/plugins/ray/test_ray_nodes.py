@@ -1,4 +1,4 @@
-"""What the Ray engine sends to nodes, tested without Ray."""
+"""Jobs and contents that the Ray engine sends to nodes, tested without Ray."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_live_page_shows_new_rows(tmp_path: Path, browser: Any) -> None:
 
 
 def test_live_page_leaves_reader_alone(tmp_path: Path, browser: Any) -> None:
-    """Who has sorted a table is asked before the page changes. Filters and folds stay when it does."""
+    """A reader who has sorted a table is asked before the page changes. Filters and folds stay."""
     folder = run(tmp_path / "run")
     write_progress(folder, Progress(total=40, servers=1, under_way=1, at=time.time()))
     with serving(folder, browser) as address:
