@@ -113,7 +113,7 @@ class Judge:
         """Return a judge with the same engine and artifacts and with some settings changed.
 
         Args:
-            sharing: judges equal programs once. `None` keeps the present setting.
+            deduplication: judges equal programs once. `None` keeps the present setting.
             trusts: True if the submissions are trusted solutions: a package that they import and
                 the interpreter lacks is then a judge failure. `None` keeps the present setting.
             options: fields of `JudgeOptions` to change.

@@ -280,7 +280,7 @@ def draw_columns(
 ) -> str:
     """Return columns as SVG, one for each label. `legend_entries`: names and colours' classes.
 
-    Of many columns only the first and the last have labels, and a number says how high the highest is.
+    If there are many columns, only the first and the last have labels. A number shows the largest height.
     """
     drawing = _Drawing(total_width)
     if legend_entries:

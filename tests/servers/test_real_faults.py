@@ -30,8 +30,8 @@ def programs() -> Mapping[str, str]:
 def distinct_sources(number: int) -> Mapping[str, str]:
     """Return sources whose programs differ.
 
-    Of equal programs only one is judged, and the others wait for it, on a suspended server until the job's
-    timeout.
+    Only one of several equal programs is judged. The others wait for its result, which a suspended
+    server delays until the job's timeout.
     """
     mark = f"long long built_at = {time.time_ns()};\n"
     found = {f"{n}": mark + f"int one = {n + 1};\n" + (WRONG if n % 3 else RIGHT) for n in range(number)}

@@ -93,9 +93,13 @@ async def workers(engine: EmbeddedEngine, tmp_path: Path) -> AsyncIterator[Worke
 
 
 def submission() -> Submission:
-    """Return a submission that nobody has built before."""
+    """Return a submission that nobody has built before.
+
+    It does not begin with includes. Otherwise a worker would make a header for them in the background, which
+    also counts as a content that it made.
+    """
     mark = f"volatile unsigned n = {secrets.randbits(32)}u;\n"
-    return Submission(key="1", problem_id="add", code=RIGHT + mark)
+    return Submission(key="1", problem_id="add", code=mark + RIGHT)
 
 
 @pytest.fixture(scope="module")
