@@ -466,7 +466,8 @@ class ListedBenchmark(Benchmark):
         value = parts[0] if len(parts) == 1 else "".join(map(str, parts))
         language = find_language(self.language)
         if isinstance(value, str) and value.startswith("["):
-            value = _decode_json_string(value)
+            with suppress(CasesError):  # a program may begin with a bracket
+                value = _decode_json_string(value)
         texts = _as_strings(value)
         return [extract(text, language) or text if "```" in text else text for text in texts]
 

@@ -104,6 +104,12 @@ def taco(**columns: Any) -> dict[str, Any]:
     return {**row, **more, **columns}
 
 
+def deepcoder(**columns: Any) -> dict[str, Any]:
+    tests = [{"input": "1 2\n", "output": "3\n", "type": "stdin_stdout"}]
+    row = {"problem": "Add two numbers.", "starter_code": "", "tests": json.dumps(tests), "metadata": {}}
+    return {**row, "solutions": [ADD], **columns}
+
+
 TESTED_PAIRS = [{"input": "1 2\n", "output": "3\n"}, {"input": "30 4\n", "output": "34\n"}]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from codeforces_rows import codeforces
 from dump_rows import write_jsonl
-from hub_rows import aethercode, apps, code_contests, livecodebench, taco
+from hub_rows import aethercode, apps, code_contests, deepcoder, livecodebench, taco
 from support.datasets import BenchmarkOptions, LoadedProblems, find_benchmark, load
 from support.package_goldens import described
 
@@ -28,6 +28,7 @@ SOUND: Mapping[str, dict[str, Any]] = {
     "apps": apps(0),
     "code_contests": code_contests("1575_A. Add"),
     "codeforces": codeforces(),
+    "deepcoder": deepcoder(),
     "livecodebench": livecodebench("abc301_a"),
     "taco": taco(),
 }
