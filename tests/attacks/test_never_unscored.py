@@ -258,7 +258,7 @@ async def test_hostile_cpp_is_never_unscored(scorer: Scorer) -> None:
         assert await verdict(scorer, ECHO, "c++", *names) is Verdict.CE, name
 
 
-@pytest.mark.nightly  # tests/unit/judge/test_fitting.py has jobs that are too large
+@pytest.mark.nightly  # tests/unit/judge/test_job_sizes.py has jobs that are too large
 async def test_program_too_large_for_a_request_is_not_unscored(scorer: Scorer) -> None:
     """It runs where it fits a request, or is refused: it is scored either way."""
     assert await verdict(scorer, NOISE + ECHO, "c++") in (Verdict.AC, Verdict.CE)

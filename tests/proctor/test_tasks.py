@@ -157,7 +157,7 @@ def test_broken_manager_gives_no_verdict(bench: Bench) -> None:
 
 
 def test_failure_reported_by_manager_is_marked_as_provoked(bench: Bench) -> None:
-    """tests/unit/judge/test_honest.py tests how a right solution shows whose fault it is."""
+    """tests/unit/judge/test_blame.py tests how a right solution shows whose fault it is."""
     source = '#include <cstdio>\nint main(){fputs("FAIL cannot parse", stderr); return 3;}'
     line = talk(bench, "int main(){}", manager=source).tests[0]
     assert line.failure is not None and line.provoked

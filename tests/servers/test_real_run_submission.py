@@ -37,7 +37,7 @@ def test_own_sandbox_example_maps_server_replies(
     there = httpx.get(f"{real['raised']}/api/v2/runtimes").json()
     if "ioi_eval" not in {each["language"] for each in there}:
         pytest.skip("the server has no package ioi_eval")
-    [block] = [each for each in blocks("docs/open_r1.md") if each.run_by.endswith("test_own_sandbox.py")]
+    [block] = [each for each in blocks("docs/open_r1.md") if each.run_by.endswith("test_run_submission.py")]
     names: dict[str, Any] = {}
     exec(block.code, names)
     names["URL"] = real["raised"]

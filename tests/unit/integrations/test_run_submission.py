@@ -14,7 +14,7 @@ FINE = {"code": 0, "signal": None, "stdout": "", "stderr": ""}
 
 
 def function_of_page() -> Callable[..., tuple[str, str]]:
-    [block] = [each for each in blocks("docs/open_r1.md") if each.run_by.endswith("test_own_sandbox.py")]
+    [block] = [each for each in blocks("docs/open_r1.md") if each.run_by.endswith("test_run_submission.py")]
     names: dict[str, Any] = {}
     exec(block.code, names)
 
