@@ -197,9 +197,10 @@ class Jobs:
                 facts = {"outcome": outcome, "seconds": round(run_s, 3), "waited": round(waited_s, 3)}
                 self._log("job", message, runtime=job.runtime, **facts)
         size = sum(len(stage.stdout) + len(stage.stderr) for stage in (result.run, result.compile) if stage)
-        return await _run_in_thread_if_large(size, partial(self._shorten_output, result))
+        return await _run_in_thread_if_large(size, partial(self.shorten_output, result))
 
-    def _shorten_output(self, result: JobResult) -> JobResult:
+    def shorten_output(self, result: JobResult) -> JobResult:
+        """Return the result with output that fits the limit of a reply."""
         limit = self._max_json_bytes
         compiled = piston.bounded(result.compile, limit) if result.compile else None
         return msgspec.structs.replace(result, run=piston.bounded(result.run, limit), compile=compiled)

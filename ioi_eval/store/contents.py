@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{3,127}")
 _WRITABLE_BY_OTHERS = 0o022
 # An entry may use at most this part of the limit, so that no entry displaces all others
-_MAX_ENTRY_DIVISOR = 16
+MAX_ENTRY_DIVISOR = 16
 # Size, in bytes, that every entry may have: a cache limit must not affect verdicts
 MIN_MAX_ENTRY_BYTES = 64 << 20
 BESIDE = 16 << 10  # overhead of an entry in bytes: the last blocks of its files, its folders
@@ -73,7 +73,7 @@ def private_folder(parent: Path | None = None, name: str | None = None) -> Path:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise InputError("it is not a folder", where=str(folder), remedy="Remove it or set TMPDIR")
-    _check_owner(folder, status, forbidden_mode=0o077, remedy="Remove it or set TMPDIR")
+    check_owner(folder, status, forbidden_mode=0o077, remedy="Remove it or set TMPDIR")
     return folder
 
 
@@ -92,7 +92,7 @@ def default_root(user_folder: str | None) -> Path:
     return cache_folder if os.access(cache_folder, os.R_OK | os.W_OK | os.X_OK) else private_folder()
 
 
-def _check_owner(folder: Path, status: os.stat_result, *, forbidden_mode: int, remedy: str) -> None:
+def check_owner(folder: Path, status: os.stat_result, *, forbidden_mode: int, remedy: str) -> None:
     """Raise InputError if other users can write into a folder: they could replace the programs that judge."""
     owner, mode = status.st_uid, stat.S_IMODE(status.st_mode)
     if owner == os.geteuid() and not mode & forbidden_mode:
@@ -148,13 +148,13 @@ class Store:
     def __init__(self, root: str | Path, limit: int | None = None) -> None:
         self.root, self.limit = Path(root).absolute(), limit
         # Size that an entry should not exceed, in bytes: a larger entry would displace too many entries.
-        self.largest = math.inf if limit is None else max(limit // _MAX_ENTRY_DIVISOR, MIN_MAX_ENTRY_BYTES)
+        self.largest = math.inf if limit is None else max(limit // MAX_ENTRY_DIVISOR, MIN_MAX_ENTRY_BYTES)
         self._entries_folder, self._pins_folder, self._drafts_folder = (
             self.root / name for name in ("objects", "pins", "parts")
         )
         self._has_removed_drafts = False  # True once abandoned parts of dead processes were removed
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_owner(
+        check_owner(
             self.root, self.root.stat(), forbidden_mode=_WRITABLE_BY_OTHERS, remedy="Use a folder of your own"
         )
         for folder in (self._entries_folder, self._pins_folder, self._drafts_folder):

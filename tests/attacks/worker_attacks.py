@@ -65,10 +65,10 @@ def _without_bounds() -> Iterator[None]:
         pass
 
     with (
-        mock.patch.object(jobs.Jobs, "_shorten_output", as_it_came),
+        mock.patch.object(jobs.Jobs, "shorten_output", as_it_came),
         mock.patch.object(queue.QueueEntry, "count_bytes", taken),
         # a fraction of a store's limit becomes a multiple
-        mock.patch.object(contents, "_MAX_ENTRY_DIVISOR", 1e-9),
+        mock.patch.object(contents, "MAX_ENTRY_DIVISOR", 1e-9),
     ):
         yield
 
@@ -87,7 +87,7 @@ def _reserved_by_sockets() -> Iterator[None]:
         self._held.callback(name.close)
         return True
 
-    with mock.patch.object(Uids, "_holds", naive):
+    with mock.patch.object(Uids, "lock_uid", naive):
         yield
 
 
@@ -98,6 +98,6 @@ def _nothing(*_: object, **__: object) -> None:
 REPLACED: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "bounds": _without_bounds,
     "names": partial(mock.patch.object, routes, "check_hosts", _nothing),
-    "owner": partial(mock.patch.object, contents, "_check_owner", _nothing),
+    "owner": partial(mock.patch.object, contents, "check_owner", _nothing),
     "reserving": _reserved_by_sockets,
 }

@@ -22,8 +22,8 @@ from ioi_eval import Scorer, Store  # noqa: E402
 from ioi_eval.engines.contract import WorkerArtifact  # noqa: E402
 from ioi_eval.integrations.verl import compute_score  # noqa: E402
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, Problem, Submission, Test  # noqa: E402
-from ioi_eval.plugins.ray import RayEngine, cluster  # noqa: E402
-from ioi_eval.plugins.ray.wire import NodePatience, RayWire  # noqa: E402
+from ioi_eval.plugins.ray import RayEngine, cluster, wire  # noqa: E402
+from ioi_eval.plugins.ray.wire import NodePatience  # noqa: E402
 
 pytest_plugins = ["ray_rig"]
 
@@ -102,13 +102,13 @@ async def test_killed_ray_actor_is_restarted_on_its_node(
     rig.node()
     on_ray = RayEngine(patience=PATIENT)
     async with Scorer(on_ray, store=store) as scorer:
-        [name], wire = on_ray.nodes, on_ray._ray
-        [node], before = on_ray._open_fleet().usable, wire._nodes[name]
+        [name], nodes = on_ray.nodes, on_ray._ray._nodes
+        [node], before = on_ray._open_fleet().usable, nodes[name]
         running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
         await until(lambda: node.busy > 0)
         ray.kill(before.actor)
         rows = await running
-        assert wire._nodes[name] is not before
+        assert nodes[name] is not before
     assert rows == expected(submissions[:4])
 
 
@@ -120,21 +120,22 @@ async def test_content_is_sent_to_a_ray_node_once(
 ) -> None:
     rig.node(), rig.node()
     put, sent = Counter[int](), Counter[tuple[str, str]]()
-    real_put, real_call = cluster.put, RayWire._call_node
+    real_put = cluster.put
 
     def count_put(data: bytes) -> Any:
         put[len(data)] += 1
         return real_put(data)
 
-    async def count_call(wire: RayWire, address: str, method: str, *arguments: Any) -> Any:
-        if method == "put":
-            sent[address, arguments[0]] += 1
-        if method == "execute":
-            assert sum(file.content.size for file in arguments[0].files if file.content.data) < 1 << 20
-        return await real_call(wire, address, method, *arguments)
+    class CountedCall(cluster.Call):
+        def __init__(self, actor: Any, method: str, *arguments: Any) -> None:
+            if method == "put":
+                sent[actor._actor_id.hex(), arguments[0]] += 1
+            if method == "execute":
+                assert sum(file.content.size for file in arguments[0].files if file.content.data) < 1 << 20
+            super().__init__(actor, method, *arguments)
 
     monkeypatch.setattr(cluster, "put", count_put)
-    monkeypatch.setattr(RayWire, "_call_node", count_call)
+    monkeypatch.setattr(wire, "Call", CountedCall)
     big = tmp_path / "big"
     big.write_bytes(b"7\n" * (1 << 20))
     problem = Problem(

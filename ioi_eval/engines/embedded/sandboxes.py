@@ -391,13 +391,14 @@ class Uids:
         if not _gives_uids():
             return (None,) * number
         folder = _folder()
-        free = (uid for uid in range(_FIRST, _LAST + 1) if self._holds(folder / str(uid)))
+        free = (uid for uid in range(_FIRST, _LAST + 1) if self.lock_uid(folder / str(uid)))
         uids = tuple(islice(free, number))
         if len(uids) < number:
             raise EngineUnavailable(f"only {len(uids)} of {number} uids for slots are free")
         return uids
 
-    def _holds(self, path: Path) -> bool:
+    def lock_uid(self, path: Path) -> bool:
+        """Lock the file of a uid until `release`. Return False if another process has the lock."""
         lock = _locked(path, os.O_CREAT)
         if lock is not None:
             self._held.callback(os.close, lock)

@@ -221,7 +221,7 @@ _MAX_OPTIONAL_ANSWER_S = 10.0  # for questions that a server need not answer
 _LIST = f"{API}/runtimes"
 # More than any limit, in ms and bytes, and not enough to make a timer of the server overflow
 _LONG, _LARGE = 10**9, 10**15
-_BODY_SIZES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
+BODY_SIZES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
 _STOCK_BODY_BYTES = 100 << 10
 _LIMIT_IN_STACK = re.compile(r"the limit is (\d+) bytes")
 _MAX_THOROUGH_PROBES = (
@@ -374,7 +374,7 @@ class Prober:
     async def _find_body_limit(self, url: str) -> int | None:
         """Return the limit of a body, by requests that are refused for their size or content."""
         accepted_bytes = _STOCK_BODY_BYTES
-        for size in _BODY_SIZES:
+        for size in BODY_SIZES:
             # The body is small when compressed, and the limit counts it uncompressed
             async with self._packing_lock:
                 if size not in self._padded_requests:
@@ -394,9 +394,9 @@ class Prober:
 
     async def _find_gateway_limit(self, url: str) -> int | None:
         """Return the limit of a gateway, by headers of requests: it may count a body compressed."""
-        for size in reversed(_BODY_SIZES):
+        for size in reversed(BODY_SIZES):
             if await self._http.lets_through(url, size, _MAX_OPTIONAL_ANSWER_S) is not False:
-                return None if size == _BODY_SIZES[-1] else size
+                return None if size == BODY_SIZES[-1] else size
         return _STOCK_BODY_BYTES
 
     async def _run_to_end(self, url: str, job: Job, server_max_ms: int | None, worker: str = "") -> Ending:

@@ -16,7 +16,7 @@ from judge_samples import problem, submission
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded import toolchains
 from ioi_eval.engines.embedded.sandboxes import remove_tree
-from ioi_eval.engines.embedded.toolchains import choose, examine, find_python
+from ioi_eval.engines.embedded.toolchains import Interpreter, choose, examine, find_python
 from ioi_eval.engines.health_checks import check_pythons
 from ioi_eval.errors import InputError
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions, RewardRow, Rewards
@@ -218,7 +218,13 @@ def test_newest_interpreter_is_chosen_if_only_it_has_promised_packages(
     assert newest is not None
     monkeypatch.setattr(sys, "executable", str(python))
     able = msgspec.structs.replace(newest, modules=("numpy",))
-    monkeypatch.setattr(toolchains, "_newest", lambda: able)
+
+    def examine_with_numpy(path: Path, *, isolated: bool = True) -> Interpreter | None:
+        found = examine(path, isolated=isolated)
+        is_newest = found is not None and found.path == newest.path
+        return msgspec.structs.replace(found, modules=("numpy",)) if is_newest else found
+
+    monkeypatch.setattr(toolchains, "examine", examine_with_numpy)
     assert [find_python("caller", ("numpy",)) for _ in range(2)] == [able] * 2
     (warning,) = (record.getMessage() for record in caplog.records)
     assert "count on numpy" in warning and "IOI_EVAL_PYTHON" in warning

@@ -278,7 +278,12 @@ def test_changed_report_sources_cause_a_full_rebuild(
     tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grown(tmp_path / "run")
-    monkeypatch.setattr(pages, "_sources_hash", lambda: "other")
+    stamp_of = pages.Stamp.of
+
+    def stamp_of_other_sources(*arguments: Any) -> pages.Stamp:
+        return msgspec.structs.replace(stamp_of(*arguments), program="other")
+
+    monkeypatch.setattr(pages.Stamp, "of", stamp_of_other_sources)
     same_as_anew(tmp_path / "run")
     assert read == [14, 17, 17]
 

@@ -44,7 +44,7 @@ SAMPLES = Path(__file__).parents[1] / "jobs" / "piston_samples"
 def bodies_are_small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use small request bodies, because packing 32 MB is slow. Not for servers without a limit."""
     if request.function is not test_probe_of_unlimited_worker_finds_no_problem:
-        monkeypatch.setattr(probe, "_BODY_SIZES", probe._BODY_SIZES[:2])
+        monkeypatch.setattr(probe, "BODY_SIZES", probe.BODY_SIZES[:2])
 
 
 async def probed(url: str, **options: Any) -> EndpointReport:

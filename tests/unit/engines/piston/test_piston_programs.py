@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -26,15 +26,14 @@ from ioi_eval.engines.contract import (
     SharedBuild,
     WorkerArtifact,
 )
+from ioi_eval.engines.embedded.toolchains import STAGE_PATH
 from ioi_eval.engines.jobs.runner import open_test_runner
 from ioi_eval.engines.piston import probe
 from ioi_eval.engines.piston.contents import Server as Endpoint
-from ioi_eval.engines.piston.probe import Prober
 from ioi_eval.models import (
     Blob,
     BuildLimits,
     BuildOptions,
-    Ending,
     Job,
     JobFile,
     Limits,
@@ -103,24 +102,22 @@ def submission() -> Submission:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[tuple[Any, ...], Ending]:
-    """Return the cache of probe results."""
-    return {}
+def inspection_script(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a script that prints at once what the inspection script prints on this machine."""
+    command, folder = ["bash", "-c", probe.INSPECTION_SCRIPT], tmp_path_factory.mktemp("inspection")
+    environment = {"PATH": STAGE_PATH}
+    inspection = subprocess.run(
+        command, cwd=folder, env=environment, check=True, capture_output=True, text=True
+    )
+    return f"cat <<'PRINTED'\n{inspection.stdout}PRINTED\n"
 
 
 @pytest.fixture
-def shared_probes(found: dict[tuple[Any, ...], Ending], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reuse the probe results of the first worker, because all workers run on this machine."""
-    ended = Prober._run_to_end
-
-    async def once(prober: Prober, url: str, job: Job, *limits: Any) -> Ending:
-        asked = (job.files[0].content.sha256, job.runtime, *limits)
-        if asked not in found:
-            found[asked] = await ended(prober, url, job, *limits)
-        return found[asked]
-
-    monkeypatch.setattr(Prober, "_run_to_end", once)
-    monkeypatch.setattr(probe, "_BODY_SIZES", probe._BODY_SIZES[:1])
+def quick_probes(inspection_script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inspect this machine once for all workers, and send each worker few and small requests."""
+    monkeypatch.setattr(probe, "INSPECTION_SCRIPT", inspection_script)
+    monkeypatch.setattr(probe, "OUTPUT_STEPS", 2)
+    monkeypatch.setattr(probe, "BODY_SIZES", probe.BODY_SIZES[:1])
 
 
 @asynccontextmanager
@@ -131,7 +128,7 @@ async def scorer(store: Store, server: Server) -> AsyncIterator[Scorer]:
         yield opened
 
 
-@pytest.mark.usefixtures("shared_probes")
+@pytest.mark.usefixtures("quick_probes")
 async def test_built_program_stays_on_worker_for_later_run(workers: Workers, store: Store) -> None:
     server, program = await workers.start(), submission()
     async with scorer(store, server) as client:
@@ -146,7 +143,7 @@ async def test_built_program_stays_on_worker_for_later_run(workers: Workers, sto
     assert (after[MADE], (await read_metrics(server))[MADE]) == (2, 2)
 
 
-@pytest.mark.usefixtures("shared_probes")
+@pytest.mark.usefixtures("quick_probes")
 async def test_program_lost_by_worker_is_built_again(workers: Workers, store: Store) -> None:
     first, program = await workers.start(), submission()
     async with scorer(store, first) as client:
@@ -160,7 +157,7 @@ async def test_program_lost_by_worker_is_built_again(workers: Workers, store: St
         assert (await read_metrics(second))[MADE] == 1
 
 
-@pytest.mark.usefixtures("shared_probes")
+@pytest.mark.usefixtures("quick_probes")
 async def test_program_is_sent_with_job_if_worker_cache_is_too_small(workers: Workers, store: Store) -> None:
     server = await workers.start(room=100_000)
     async with scorer(store, server) as client:
@@ -168,7 +165,7 @@ async def test_program_is_sent_with_job_if_worker_cache_is_too_small(workers: Wo
     assert (await read_metrics(server)).get(MADE, 0) == 0
 
 
-@pytest.mark.usefixtures("shared_probes")
+@pytest.mark.usefixtures("quick_probes")
 async def test_compile_error_on_worker_is_reported(workers: Workers, store: Store) -> None:
     server = await workers.start()
     async with scorer(store, server) as client:
