@@ -279,27 +279,18 @@ def communication(user_io: str, processes: int, **changes: object) -> Problem:
     return Problem(**(values | changes))
 
 
-@pytest.mark.nightly(unless="(trap|sleep).*1-std_io")  # the test below tries the others, too
-@pytest.mark.parametrize("user_io", ["std_io", "fifo_io"])
-@pytest.mark.parametrize("processes", [1, 3])
 @pytest.mark.parametrize(
-    ("code", "score", "status"),
+    ("code", "status"),
     [
-        ("int twice(int n) { return 2 * n; }", 1.0, V.AC),
-        ("int twice(int n) { return 42; }", None, None),
-        ("int twice(int n) { return n; }", 0.0, V.WA),
-        ("int twice(int n) { __builtin_trap(); }", 0.0, V.RE),
-        ("int twice(int n) { for (volatile int i = 0;; i = i + 1) {} }", 0.0, V.TLE),
-        ("#include <unistd.h>\nint twice(int n) { sleep(60); return 0; }", 0.0, V.TLE),
+        ("int twice(int n) { __builtin_trap(); }", V.RE),
+        ("#include <unistd.h>\nint twice(int n) { sleep(60); return 0; }", V.TLE),
     ],
 )
-async def test_classic_communication_problem_is_scored_for_each_process_count(
-    engine: EmbeddedEngine, user_io: str, processes: int, code: str, score: float | None, status: V | None
+async def test_classic_communication_ending_gives_verdict(
+    engine: EmbeddedEngine, code: str, status: V
 ) -> None:
-    result = await classic(engine, communication(user_io, processes), code)
-    if score is None:  # right for the first process only
-        score, status = round(1 / processes, 6), V.AC if processes == 1 else V.PA
-    assert (result.score, result.status) == (pytest.approx(score, abs=1e-5), status), result
+    result = await classic(engine, communication("std_io", 1), code)
+    assert (result.score, result.status) == (0.0, status), result
 
 
 @pytest.mark.nightly(unless=r"std_io-1-(return 2|_Exit\(3\))")

@@ -9,6 +9,7 @@ from support.builds import named
 
 from ioi_eval.classic import classic_job, run_classic
 from ioi_eval.errors import EngineUnavailable, JudgeFailure
+from ioi_eval.judge.codeforces import read_codeforces_result
 from ioi_eval.models import (
     Blob,
     Checker,
@@ -200,6 +201,26 @@ async def test_checker_compile_failure_quotes_compiler_message() -> None:
 
 async def test_cms_ioi_exit_code_is_ignored_if_score_is_printed() -> None:
     assert await judged(Ending(stdout="1\n", code=3), runtime="cms_ioi") == (1.0, Verdict.AC)
+
+
+@pytest.mark.parametrize(
+    ("run", "status"),
+    [
+        (Ending(stdout=" 1\n", code=0), Verdict.AC),
+        (Ending(stdout="1", code=1), Verdict.RE),
+        (Ending(stdout="0", code=0), Verdict.WA),
+        (Ending(stdout="0.5", code=0), Verdict.WA),
+        (Ending(stdout="0", stderr="Runtime error with exit code 1", code=0), Verdict.RE),
+        (Ending(stdout="0", stderr="Output limit exceeded", code=0), Verdict.OLE),
+        (Ending(stderr="Time limit exceeded", code=1), Verdict.TLE),
+        (Ending(signal="SIGKILL"), Verdict.TLE),
+        (Ending(stderr="MemoryError", code=1), Verdict.MLE),
+        (Ending(code=139), Verdict.RE),
+    ],
+)
+def test_codeforces_job_passes_with_exit_code_0_and_output_1(run: Ending, status: Verdict) -> None:
+    result = read_codeforces_result("t0", JobResult(compile=Ending(code=0), run=run))
+    assert (result.status, result.score) == (status, 1 if status is Verdict.AC else 0)
 
 
 async def test_submission_without_code_is_compile_error_without_job() -> None:

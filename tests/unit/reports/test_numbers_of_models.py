@@ -80,15 +80,6 @@ def test_pass_at_k_counts_target_subtask_as_passed(tmp_path: Path) -> None:
     assert (first.problems, first.low) == (1, None)
 
 
-def test_pass_at_k_interval_is_over_problems(tmp_path: Path) -> None:
-    others = [problem(name) for name in "abcd"]
-    rows = [row(f"{of.id}{n}", of, WRONG if of.id in "ab" else {}) for of in others for n in range(3)]
-    (found,) = only(tmp_path / "run", rows, options=ReportOptions(ks=(2,))).pass_at
-    assert (found.value, found.problems) == (0.5, 4)
-    assert found.low is not None and found.high is not None
-    assert 0 <= found.low < 0.5 < found.high <= 1
-
-
 # --- traits of problems -----------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from run_samples import SUM, problem, result, submission, write_run
 from support.properties import example_count
-from support.runs import ReportOptions, result_row, summary
+from support.runs import ReportOptions, result_row
 
 from ioi_eval.cli.scores import print_comparison, print_scores
 from ioi_eval.models import Verdict
@@ -171,21 +171,3 @@ def test_every_output_format_shows_pass_at_k_values(tmp_path: Path) -> None:
     for falling in (["51.0 %", "0.0 %"], ["– (3 lack)", "0.0 %"], [0.51, 0.0]):  # noqa: RUF001
         with pytest.raises(AssertionError):
             never_fall([falling])
-
-
-def test_pass_at_k_counts_targets_with_too_few_submissions(tmp_path: Path) -> None:
-    """Two problems, and a subtask of the second one with a single submission."""
-    asked = [(SUM, None)] * 3 + [(PROBLEMS[1], None)] * 2 + [(PROBLEMS[1], TARGETS[1])]
-    made = []
-    for number, (of, target) in enumerate(asked):
-        sent = submission(str(number), problem_id=of.id, target_subtask=target)
-        made.append(result_row(sent, of, result(sent, problem=of)))
-    (model,) = summary(write_run(tmp_path / "run", made), ReportOptions(ks=(1, 2, 3, 4))).models
-    assert [(one.k, one.value, one.problems, one.lacking) for one in model.pass_at] == [
-        (1, 1.0, 2, 0),
-        (2, None, 0, 1),
-        (3, None, 0, 2),
-        (4, None, 0, 3),
-    ]
-    by_problem = {one.problem_id: [found.value for found in one.pass_at] for one in model.problems}
-    assert by_problem == {"sum": [1.0, 1.0, 1.0, None], "other": [1.0, None, None, None]}
