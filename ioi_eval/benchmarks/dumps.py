@@ -73,9 +73,8 @@ LARGE_DUMP_BYTES = 32 << 20  # bytes; a larger dump is judged from its first row
 MIN_INDEXED_BYTES = 1 << 20  # bytes; a larger dump gets an index, so that the next pass reads only new rows
 _HASH_BYTES = 16  # bytes of the hash of a row
 _NOTE_FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
-_INDENTED_BODY = re.compile(
-    r"(?:[ \t]*+\n)*+(?:  |\t)\s*+\S"
-)  # matches code that starts with an indented line
+# Matches code whose first line that is neither blank nor a comment is indented.
+_INDENTED_BODY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+(?:  |\t)\s*[^\s#]")
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
 
 
