@@ -216,9 +216,11 @@ def headline_section(entries: Sequence[Entry]) -> Section:
         "Submissions",
         *(["Unscored"] if unscored else []),
     ]
-    rows = []
+    rows, notes = [], list[str]()
     for entry, rank in zip(entries, model_ranks(entries, measure), strict=True):
         row = _headline_row(entry, rank, measure)
+        if reason := _missing_interval(row, measure):
+            notes.append(f"{entry.name} has {reason}.")
         format_value = percent_or_dash if measure is Measure.PASS_AT_1 else number
         rows.append(
             [
@@ -232,8 +234,8 @@ def headline_section(entries: Sequence[Entry]) -> Section:
                 *([f"{entry.model.unscored:,}"] if unscored else []),
             ]
         )
-    sentence_of_first_two = _compare_first_two(entries, measure)
-    notes = [sentence_of_first_two] if sentence_of_first_two else []
+    if sentence_of_first_two := _compare_first_two(entries, measure):
+        notes.append(sentence_of_first_two)
     return Section(title=f"Headline: {measure.value}", table=TableBlock(heads=heads, rows=rows), notes=notes)
 
 
@@ -248,7 +250,10 @@ def headline_sentence(entries: Sequence[Entry]) -> str:
         return _compare_first_two(entries, measure)
     row = _headline_row(entries[0], 1, measure)
     shown = percent_or_dash if measure is Measure.PASS_AT_1 else number
-    interval = "" if row.low is None else f" (95 % interval {shown(row.low)} to {shown(row.high)})"
+    interval = _missing_interval(row, measure)
+    if row.low is not None:
+        interval = f"95 % interval {shown(row.low)} to {shown(row.high)}"
+    interval = f" ({interval})" if interval else ""
     name = entries[0].name if entries[0].model.model else "The submissions"
     match measure:
         case _ if row.value is None:
@@ -260,6 +265,13 @@ def headline_sentence(entries: Sequence[Entry]) -> str:
         case Measure.SOLVED:
             problem_count = counted(len(entries[0].model.problems), "problem")
             return f"{name}: {shown(row.value)} of {problem_count} solved."
+
+
+def _missing_interval(row: HeadlineRow, measure: Measure) -> str:
+    """Return why several problems give no interval; empty if there is one, or if none is expected."""
+    if row.value is None or row.low is not None or row.problems < 2 or measure is Measure.SOLVED:
+        return ""
+    return "no interval, because all problems have the same result"
 
 
 _HEAD_MEANINGS = {
@@ -452,10 +464,12 @@ def _latex_row(row: HeadlineRow, headline: Headline) -> str:
 
 def _paper_sentence(row: HeadlineRow, headline: Headline, judges: str) -> str:
     format_value = percent_or_dash if headline.measure is Measure.PASS_AT_1 else number
-    interval = (
-        f"95 % interval {format_value(row.low)} to {format_value(row.high)} by a bootstrap over problems, "
-    )
-    interval = "" if row.low is None else interval
+    interval = _missing_interval(row, headline.measure)
+    if row.low is not None:
+        interval = (
+            f"95 % interval {format_value(row.low)} to {format_value(row.high)} by a bootstrap over problems"
+        )
+    interval += ", " if interval else ""
     size = f"{counted(row.problems, 'problem')}, {counted(row.scored, 'submission')}"
     name = visible(row.model or NO_NAME)
     match headline.measure:

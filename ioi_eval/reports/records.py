@@ -179,7 +179,7 @@ class ModelSummary(Value):
     steps: tuple[Step, ...] = ()  # up to the submission limit; empty if no problem has subtasks
     uses: tuple[LimitUsage, ...] = ()  # of limits that are known
     pass_curve: tuple[PassAtK, ...] = ()  # of k for which every problem and subtask has enough submissions
-    share_low: float | None = None  # 95 % interval of `share`; None: a single problem has no interval
+    share_low: float | None = None  # 95 % interval of `share`; None: no two problems differ
     share_high: float | None = None
     pass_at_1: PassAtK | None = None  # also if the report shows other k; None: nothing scored, or feedback
     more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
@@ -196,7 +196,7 @@ class HeadlineRow(Value):
     model: str
     rank: int  # 1 plus the number of models that are better beyond the interval of the difference
     value: float | None  # None: nothing was scored
-    low: float | None  # 95 % interval; None: a single problem has no interval
+    low: float | None  # 95 % interval; None: no two problems differ
     high: float | None
     limited: float | None  # points with a limited number of submissions for each problem
     problems: int  # problems with a scored submission

@@ -106,7 +106,7 @@ function sentence(a, b, noun, found) {
 
 // The 95 % interval of a mean over problems: a bootstrap as in rules/metrics.py, with other draws.
 function interval(values, weights) {
-  if (values.length < 2) return null;
+  if (values.every((value) => value === values[0])) return null;
   const next = dice(2), means = [], times = Math.max(200, Math.min(1000, Math.floor(3e5 / values.length)));
   for (let draw = 0; draw < times; draw += 1) {
     let sum = 0, whole = 0;

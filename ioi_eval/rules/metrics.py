@@ -39,7 +39,7 @@ class PassAtK(Value):
 
     k: int
     value: float | None  # None if there are no questions, or a question has fewer than k scored submissions
-    low: float | None  # None for a single problem, which has no interval
+    low: float | None  # None for a single problem, and if all problems have the same value
     high: float | None
     problems: int  # number of problems in the mean
     lacking: int  # number of questions with fewer than k scored submissions
@@ -113,6 +113,9 @@ def bootstrap_interval(
 ) -> tuple[float, float] | tuple[None, None]:
     """Return a bootstrap interval of the mean: quantiles of the means of samples drawn with replacement.
 
+    Equal values have no interval, because all samples have the same mean: that says nothing about other
+    values.
+
     Args:
         values: the values whose mean is estimated.
         weights: weight of each value, all above 0; empty if all are equal.
@@ -120,10 +123,8 @@ def bootstrap_interval(
         resamples: number of samples; `None` chooses it by the number of values.
     """
     count = len(values)
-    if count < 2:
+    if count < 2 or min(values) == max(values):
         return None, None
-    if min(values) == max(values):
-        return values[0], values[0]
     if resamples is None:
         resamples = max(_MIN_RESAMPLES, min(RESAMPLES, _MAX_DRAWN_VALUES // count))
     if len(set(weights)) >= 2:

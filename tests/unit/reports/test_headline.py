@@ -14,9 +14,10 @@ from support.runs import result_row
 
 from ioi_eval.models import Verdict
 from ioi_eval.reports import Summary, write_reports
-from ioi_eval.reports.headline import MINUS, difference_sentence
+from ioi_eval.reports.headline import MINUS, Entry, difference_sentence, headline_section
 from ioi_eval.reports.records import Measure
 from ioi_eval.rules.paired import compute_mean_difference
+from ioi_eval.rules.scoring import ScoreMode
 
 WRONG = {"1-a": Verdict.WA}
 DIFFERENCES = st.lists(st.integers(-10_000, 10_000).map(lambda share: share / 10_000), max_size=30)
@@ -88,9 +89,21 @@ def test_headline_without_subtasks_is_pass_at_1(tmp_path: Path) -> None:
     report = (tmp_path / "report.md").read_text()
     assert report.split("\n")[4].startswith("The difference is real: otter is better than heron in pass@1.")
     assert report.split("\n")[6] == "## Leaderboard"
-    assert "| otter |    1 | ██████░░░░░░ 50.0 % (50.0 to 50.0) | –" in report  # noqa: RUF001
+    assert "| otter |    1 | ██████░░░░░░ 50.0 % | –" in report  # noqa: RUF001
     page = (tmp_path / "report.html").read_text()
-    assert "<span>50.0 % (50.0 to 50.0)</span>" in page, "each problem is solved by one of six"
+    assert "<span>50.0 %</span>" in page, "each problem is solved by three of six"
+
+
+def test_equal_results_of_all_problems_give_no_interval_and_a_reason(tmp_path: Path) -> None:
+    reason = "no interval, because all problems have the same result"
+    found = write_model_run(tmp_path, subtasks=False, wrong={"otter": 3})
+    assert (found.headline.models[0].low, found.headline.models[0].high) == (None, None)
+    report = (tmp_path / "report.md").read_text()
+    assert report.split("\n")[4] == f"otter: pass@1 is 50.0 % ({reason}) over 7 problems."
+    assert f"a pass@1 of 50.0 % ({reason}, n = 7 problems, 42 submissions, k = 1)" in report
+    assert "\notter & 50.0 & -- & 7 & 42 \\\\\n" in report
+    [entry] = [Entry(name="otter", model=found.models[0], limit=50, mode=ScoreMode.MAX_SUBTASK)]
+    assert headline_section([entry]).notes == [f"otter has {reason}."]
 
 
 def test_headline_with_subtasks_is_points_of_all_and_of_best_50(tmp_path: Path) -> None:
