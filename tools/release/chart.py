@@ -10,8 +10,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PICTURE = DOCS / "images" / "throughput.svg"
 NAMES = {
     "bare loop": "a bare loop, no limits, no box",
-    "ours, without the header": "ioi_eval, no precompiled header",
-    "ours, as it comes": "ioi_eval",
+    "ioi_eval, without the header": "ioi_eval, no precompiled header",
+    "ioi_eval, by default": "ioi_eval",
     "classic shape": "a job per test, as pipelines send them",
 }
 STYLE = "font-family='sans-serif' font-size='14'"
@@ -30,7 +30,7 @@ def draw_chart(rates_by_name: dict[str, float]) -> str:
     lines = [f"<text x='10' y='24' {STYLE} font-weight='bold'>{TITLE}</text>"]
     for row, (name, rate) in enumerate(sorted(rates_by_name.items(), key=lambda pair: -pair[1])):
         top, width = 40 + row * STEP, max(2.0, rate / max_rate * WIDTH)
-        colour = "#3949ab" if name.startswith("ours") else "#9e9e9e"
+        colour = "#3949ab" if name.startswith("ioi_eval") else "#9e9e9e"
         lines += [
             f"<text x='{LEFT - 10}' y='{top + 16}' {STYLE} text-anchor='end'>{NAMES[name]}</text>",
             f"<rect x='{LEFT}' y='{top}' width='{width:.1f}' height='22' fill='{colour}'/>",
