@@ -1,9 +1,8 @@
-"""The types of attacks, and how many attacks become one program: it is built once, and its input selects the
-attack.
+"""Types of attacks, and a program that contains many attacks: it is built once, and its input selects the attack.
 
-An attack succeeds if it gets points. Its programs print a string that begins with `CANARY-` if they succeed,
-and the checker gives full marks for that string. So an attack that reads a secret, writes to a forbidden
-place or outlives its limit is seen by its score. Some succeed in other ways, see `Win`.
+An attack succeeds if it gets points. A program that succeeds prints a string with the prefix `CANARY-`, and the
+checker awards full marks for that string. So the score shows whether an attack read a secret, wrote to a forbidden
+path or outlived its limit. Some attacks succeed in other ways, see `Win`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 
 SECRET = "CANARY-5d1f0c4e"  # in the answers, the environment, the home folder and the neighbour's sandbox
 FORGED = "forged by the submission"
-NONCE = "n0nce"  # known to attacks if tests call the proctor directly: nothing may depend on it
+NONCE = "n0nce"  # attacks may use it if tests call the proctor directly: nothing may depend on it
 PLANTED = "ioi-eval-planted"
 KEY = 0x494F4945  # of objects that have a number in the kernel instead of a name
 OUT_FILE = "out.txt"  # of tasks whose output is a file
@@ -37,12 +36,12 @@ class Win(Enum):
     """How the success of an attack is seen."""
 
     POINTS = "it gets points"
-    NEXT = "the next test finds what it left"
-    JUDGE = "the judge cannot go on"
-    FORGED = "a verdict line of its own counts"
-    SURVIVES = "a process of its own outlives the job"
-    HANGS = "the job does not end"
-    FEEDBACK = "the feedback has what the text must not have"
+    NEXT = "the next test detects state of this test"
+    JUDGE = "the judge cannot continue"
+    FORGED = "the judge accepts a verdict line that the submission wrote"
+    SURVIVES = "a process of the submission outlives the job"
+    HANGS = "the job does not finish"
+    FEEDBACK = "the feedback contains forbidden characters or is too long"
     VERDICT = "it chooses its verdict"
 
 
@@ -55,7 +54,7 @@ class Way(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    name: str  # one word, which is the program's input
+    name: str  # also the first token of the program's input
     heading: str
     body: str
     language: str = "c++"
@@ -64,15 +63,15 @@ class Attack:
     win: Win = Win.POINTS
     sleeps: bool = False  # longer than the wall limit, which is long because machines are slow at times
     by_path: bool = False  # the tests' files are paths of the host, as in the embedded engine
-    writes_file: bool = False  # its output is a file, which it may also read
+    writes_file: bool = False  # its output is a file, which it may read
     fragile: bool = False  # judged by a checker that was never tried on malformed outputs
     needs: str = ""  # root, own-user: the user with which it can succeed at all
     not_alone: tuple[str, ...] = ()  # layers that stop it only together with another layer
-    only: Way | None = None  # in which way it can succeed; None means both
+    only: Way | None = None  # the only way in which it can succeed; `None` means both ways
 
 
 def attack_program(heading: str, name: str, layers: str, body: str, **more: Any) -> Attack:
-    """Return a C++ attack whose verdict is WA or RE unless `more` sets others.
+    """Return a C++ attack whose verdict is WA or RE unless `more` sets `verdicts`.
 
     `layers` is a string of names.
     """
@@ -95,7 +94,7 @@ def seconds_of_work(attack: Attack, away: Collection[str]) -> float:
     """Return how long a program works in a trial:
 
     practically forever if a layer must stop it in time. The kernel counts RLIMIT_CPU in ticks, and loses many
-    of them if a hypervisor takes the processor away.
+    ticks if a hypervisor withdraws the processor.
     """
     stopping = IN_TIME & {*attack.layers} - {*away}
     return 60 if stopping else 3 if getattr(attack, "language", "") == "java" else 1  # twice the limit
@@ -106,7 +105,7 @@ _MISLEADING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def is_clean(feedback: str) -> bool:
-    """Return whether a text may be shown to people: one line, printable, and not too long."""
+    """Return True if `feedback` may be shown to people: a single line, printable, and not too long."""
     controls = any(unicodedata.category(sign) == "Cc" for sign in feedback)
     return not controls and not _MISLEADING.search(feedback) and len(feedback.encode()) <= _LONGEST
 
@@ -198,17 +197,17 @@ int main() {
 _PYTHON_PRELUDE = """import sys
 name, wild, enough, home, neighbour, answer, mark, port = sys.stdin.readline().split()
 enough = float(enough)
-def won(what):
-    print(chr(67) + "ANARY-" + what)  # the word is not to be found in the program's own memory
+def won(detail):
+    print(chr(67) + "ANARY-" + detail)  # in two pieces: the program's memory does not contain the string
 def library():
-    # Where the interpreter's code lies: its head has bytes that nobody reads.
+    # The address of the interpreter's code. Its header contains unused bytes.
     import ctypes
-    found = (ctypes.c_void_p * 4)()
-    ctypes.CDLL(None).dladdr(ctypes.cast(ctypes.pythonapi.Py_GetVersion, ctypes.c_void_p), found)
-    return found[1]
+    info = (ctypes.c_void_p * 4)()
+    ctypes.CDLL(None).dladdr(ctypes.cast(ctypes.pythonapi.Py_GetVersion, ctypes.c_void_p), info)
+    return info[1]
 def behave():
     import os
-    if os.path.exists("PLANTED"):  # so may be what is imported next
+    if os.path.exists("PLANTED"):  # a planted module may be imported next
         return won("planted a file")
     import builtins, ctypes, gc, json, math, resource, signal
     gc.unfreeze()
@@ -220,13 +219,13 @@ def behave():
         "surroundings": "PLANTED" in os.environ or os.umask(0o22) == 0o123 or os.getcwd() == "/usr" or resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 33,
         "bytes": ctypes.string_at(library() + 9, 7) == b"Z" * 7,
     }
-    found = [sign for sign in signs if signs[sign]]
-    won("planted " + ", ".join(found)) if found else print("fine")
+    planted = [sign for sign in signs if signs[sign]]
+    won("planted " + ", ".join(planted)) if planted else print("fine")
 """.replace("PLANTED", PLANTED)
 
 
 def cpp_program(attacks: Iterable[Attack]) -> str:
-    """Return all C++ attacks as one program."""
+    """Return a program that contains all C++ attacks."""
     chosen = [attack for attack in attacks if attack.language == "c++"]
     bodies = "".join(
         f"static void attack_{index}() {{  // {attack.name}\n{attack.body}\n}}\n"
@@ -248,7 +247,7 @@ def python_program(attacks: Iterable[Attack]) -> str:
 
 
 def in_one_process(program: str, orders: Sequence[str]) -> str:
-    """Return the program of a judge that runs all tests in its own process."""
+    """Return the program of a judge that runs all tests in the judge's process."""
     return f"""import io, sys
 for order in {list(orders)!r}:
     sys.stdin = io.StringIO(order)
@@ -264,12 +263,12 @@ public class Attack {
   static String name, wild, home, neighbour, answer, mark;
   static int port;
   static double enough;
-  static void won(String what) { System.out.println("CANARY-" + what); }
+  static void won(String detail) { System.out.println("CANARY-" + detail); }
   static void show(File file) { try (InputStream in = new FileInputStream(file)) { System.out.write(in.readNBytes(4096)); System.out.println(); } catch (IOException | SecurityException refused) { } }
   static void rest(double seconds) throws InterruptedException { Thread.sleep((long) (seconds * 1000)); }
   static void behave() { if (new File("PLANTED").exists()) won("planted"); else System.out.println("fine"); }
   public static void main(String[] none) throws Throwable {
-    Scanner in = new Scanner(new FileInputStream(FileDescriptor.in).getChannel());  // channels must work, too
+    Scanner in = new Scanner(new FileInputStream(FileDescriptor.in).getChannel());  // channels must work as well
     name = in.next(); wild = in.next(); enough = Double.parseDouble(in.next()); home = in.next(); neighbour = in.next(); answer = in.next(); mark = in.next(); port = in.nextInt();
     switch (name) {
 CASES
@@ -289,7 +288,7 @@ def java_program(attacks: Iterable[Attack]) -> str:
 
 PROGRAM_IN = {"c++": cpp_program, "python": python_program, "java": java_program}
 
-# Expects the answer and the output of behaving programs. It takes anything else for a number.
+# Expects the answer and the output of behaving programs. It reads any other output as a number.
 FRAGILE = """#include <csignal>
 #include <cstdio>
 #include <string>
@@ -316,8 +315,8 @@ int main(int, char** argv) {
   puts("0");
 }
 """
-# Gives full marks for a canary from any source, and for `fine` if nothing was to be attacked; a quarter for a
-# behaving test that found traces of an attack. Like many checkers, it quotes what it found.
+# Awards full marks for a canary from any source, and for `fine` if the test has no attack; a quarter for a
+# behaving test that detected traces of an attack. Like many checkers, it quotes the output.
 CHECKER = """#include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -28,7 +28,7 @@ class AttackEnvironment:
         return self.place / "answer"
 
     def order(self, attack: str, *, wild: bool, work: float = 1e9) -> str:
-        """Return a program's input: the attack, for how many seconds, and where."""
+        """Return a program's input: the attack, the seconds of work, and the paths to attack."""
         return f"{attack} {int(wild)} {work} {self.home} {self.neighbour} {self.answer} {self.mark} {self.port}\n"
 
 
@@ -70,4 +70,4 @@ def called(mark: str) -> Iterator[int]:
             if (folder / "comm").read_text().strip() == mark:
                 yield int(folder.name)
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just exited

@@ -1,7 +1,7 @@
 """End-to-end attacks.
 
-Each kind is a round of submissions or jobs on an engine, with expected results. A round returns a verdict for
-every attack, with a message if it is unexpected.
+Each kind of attack is a round of submissions or jobs on an engine. A round returns a verdict for every attack, and
+a message if the verdict is unexpected.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _QUOTING, _FRAGILE = (
     Checker(kind=CheckerKind.CMS, sources=(NamedBlob(name="checker.cpp", content=Blob.of(source)),))
     for source in (CHECKER, FRAGILE)
 )
-# Three times the memory of Python: touching more takes too long on a busy machine.
+# Three times the memory of Python: touching more is too slow on a busy machine.
 LIMITS = Limits(cpu_time=0.2, wall_time=2.5, memory=40 << 20, output=4 << 20)
 _IN_JAVA = msgspec.structs.replace(LIMITS, cpu_time=CPU_TIME, memory=MEMORY)
 
@@ -76,10 +76,10 @@ async def programs(
     compared: bool = False,
     forks: int = 0,
 ) -> Round:
-    """Try attacks in one language, on one kind of task, as one submission; after each attack it behaves once.
+    """Try attacks in the same language, on the same kind of task, as a single submission. It behaves after each attack.
 
-    `alone`: the program contains only one attack. `way`: how Python must be run; None means any. `compared`:
-    no checker quotes the output. `forks`: processes that the package's own file is permitted to start.
+    `alone`: the program contains only one attack. `way`: how Python must be run; `None` means any way. `compared`:
+    no checker quotes the output. `forks`: processes that the package's runner file may start.
     """
     language = attacks[0].language
     code = PROGRAM_IN[language](attacks if alone else PROGRAMS)
@@ -87,7 +87,7 @@ async def programs(
     checker = WHITE_DIFF if compared else _FRAGILE if attacks[0].fragile else _QUOTING
     options = TaskOptions(output_file=OUT_FILE) if attacks[0].writes_file else TaskOptions()
     tests = _tests(ground, orders, fine="fine\n" if compared else None)
-    # It is included whether permitted or not, so that one build serves both.
+    # The file is included even if it may not fork, so that both cases share a build.
     runner = _named("c++/runner.h", "int started = fork();")
     problem = Problem(
         id="attacked",
@@ -107,7 +107,7 @@ async def programs(
 async def pairs(
     scorer: Scorer, ground: AttackEnvironment, task_type: TaskType, attacks: Sequence[Pair] = PAIRS
 ) -> Round:
-    """Try the same pairs of programs on tasks with more than one process."""
+    """Try the same pairs of programs on tasks with several processes."""
     orders = [(name, f"{order} {ground.mark} 7\n") for name, order in _in_turn(attacks)]
     steps = task_type is TaskType.TWO_STEPS
     managers = {
@@ -146,7 +146,7 @@ async def functions(
 
 
 async def files(scorer: Scorer, ground: AttackEnvironment, task_type: TaskType) -> Round:
-    """Try all attacks as submitted files. For BatchAndOutput these are one half, which a checker quotes."""
+    """Try all attacks as submitted files. In a BatchAndOutput task they are half of the outputs, which a checker quotes."""
     quoted = task_type is TaskType.BATCH_AND_OUTPUT
     orders = [(name, order) for name, order in _in_turn(FILES)]
     problem = Problem(
@@ -186,8 +186,9 @@ async def sources(
 async def scripts(
     engine: Engine, ground: AttackEnvironment, attacks: Iterable[Script], boxes: Path, most: int = 256
 ) -> Round:
-    """Try scripts. Nothing of a job may exist after its end. `boxes` is the engine's folder of sandboxes,
-    `most` the permitted number of processes.
+    """Try scripts. No file or process of a job may exist after the job.
+
+    `boxes` is the engine's folder of sandboxes, `most` the maximum number of processes.
     """
     found = {}
     for attack in attacks:
@@ -199,7 +200,7 @@ async def scripts(
         said = ran.run.stdout + ran.run.stderr
         left = _boxes(boxes)
         faults = [
-            "it knows the secret" if SECRET in said else "",
+            "it read the secret" if SECRET in said else "",
             "it won" if "won" in ran.run.stdout.split() else "",
             f"it left {left}" if left else "",
             f"it is still there: {list(called(ground.mark))}" if list(called(ground.mark)) else "",
@@ -214,7 +215,7 @@ def _boxes(folder: Path) -> list[str]:
     return [path.name for path in folder.glob("*/box-*")]
 
 
-# --- what they have in common ---
+# --- shared by all rounds ---
 
 
 def _named(name: str, text: str) -> NamedBlob:
@@ -236,7 +237,7 @@ def _tests(
     answer: str | Mapping[str, str] = SECRET,
     fine: str | None = None,
 ) -> tuple[Test, ...]:
-    """Return tests whose files are on the host, from where the embedded engine takes them."""
+    """Return tests whose files are on the host, where the embedded engine reads them."""
     tests = []
     for number, (name, order) in enumerate(orders):
         given, expected = ground.place / f"{number}.in", ground.place / f"{number}.out"
@@ -256,7 +257,7 @@ async def _score(
     language: str = "c++",
     deduplication: Deduplication | None = None,
 ) -> SubmissionResult:
-    """Score like runs: equal programs have one result. `deduplication`: with other submissions of the round."""
+    """Score as a run does: equal programs share a result. `deduplication` is shared by a round's submissions."""
     submission = Submission(key="1", problem_id=problem.id, code=code, language=language)
     return await scorer.score(problem, submission, deduplication=deduplication or Deduplication())
 
@@ -279,7 +280,7 @@ def _round(
         if not is_clean(hostile.feedback):
             fault += f" its feedback is not to be shown: {hostile.feedback[:300]!r}"
         if behaving.status != "AC":
-            fault += f" what came after it got {behaving}"
+            fault += f" the behaving test after it got {behaving}"
         if way is not None and ran != way.value:
             fault += f" it was not {way.value}: {result.confinement}"
         verdict = hostile.status.value

@@ -1,7 +1,7 @@
 """Attacks by two processes that must not communicate.
 
-The first process knows a token, and the second one gets full marks for it. Each attack is a pair of programs
-for Communication, TwoSteps and Interactive: how the first sends the token, and how the second receives it.
+The first process has a token, and the second process gets full marks for it. Each attack is a pair of programs
+for Communication, TwoSteps and Interactive: the first sends the token, and the second receives it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from attack import PRELUDE, RE, WA, Win
 @dataclass(frozen=True, kw_only=True)
 class Pair:
     name: str
-    first: str  # knows `word`, a digit, and `mark`
-    second: str  # knows `mark`, and sets `found`
+    first: str  # uses `token`, a digit, and `mark`
+    second: str  # uses `mark`, and sets `received`
     heading: str = "talking"
     language: str = "c++"
-    verdicts: tuple[str, ...] = (WA, RE)  # a process may be killed when the manager has seen enough and ends
+    verdicts: tuple[str, ...] = (WA, RE)  # RE: a process may be killed when the manager exits early
     layers: tuple[str, ...]
     win: Win = Win.POINTS
 
@@ -29,33 +29,33 @@ def pair(name: str, layers: str, first: str, second: str, **more: object) -> Pai
 
 
 _PLAY = """
-static int word = -1, found = -1;
+static int token = -1, received = -1;
 static void ready() { puts("ready"); fflush(stdout); }
 static int key() { int k = 4; for (const char* c = mark; *c; c++) k = 31 * k + *c; return k & 0x7fffffff; }
 """
 _TELL = """
-void play_first(const char* named, const char* marked, int known) {
-  strcpy(mark, marked); word = known;
+void play_first(const char* named, const char* marked, int number) {
+  strcpy(mark, marked); token = number;
   for (const auto& pair : pairs) if (!strcmp(pair.name, named)) pair.first();
 }
-int play_second(const char* named, const char* marked, int known) {
-  strcpy(mark, marked); found = -1;
-  for (const auto& pair : pairs) if (!strcmp(pair.name, named)) { pair.second(); return found; }
-  return known;
+int play_second(const char* named, const char* marked, int number) {
+  strcpy(mark, marked); received = -1;
+  for (const auto& pair : pairs) if (!strcmp(pair.name, named)) { pair.second(); return received; }
+  return number;
 }
 """
 # A process of a Communication task has a number; the only process of an Interactive task has none.
 _MAIN = """
 #ifndef STEPS
 int main(int argc, char** argv) {
-  char named[64], marked[64]; int known, rest_of_it;
-  if (scanf("%63s %63s %d", named, marked, &known) != 3) return 3;
+  char named[64], marked[64]; int number, rest_of_it;
+  if (scanf("%63s %63s %d", named, marked, &number) != 3) return 3;
   if (argc < 2 || argv[1][0] == '1') {
-    const int said = play_second(named, marked, known);
-    if (scanf("%d", &rest_of_it) == 1) printf("%d\\n", said), fflush(stdout);
+    const int reply = play_second(named, marked, number);
+    if (scanf("%d", &rest_of_it) == 1) printf("%d\\n", reply), fflush(stdout);
     return 0;
   }
-  play_first(named, marked, known);
+  play_first(named, marked, number);
   ready();
   while (getchar() != EOF) {}  // it stays as long as there is a manager
 }
@@ -79,26 +79,26 @@ def pairs_program(pairs: Sequence[Pair], *, steps: bool = False) -> str:
 MANAGER = """#include <cstdio>
 #include <cstring>
 int main(int argc, char** argv) {
-  char name[64], mark[64], line[64]; int word, said = -1;
-  if (scanf("%63s %63s %d", name, mark, &word) != 3 || argc < 5) return 3;
+  char name[64], mark[64], line[64]; int token, reply = -1;
+  if (scanf("%63s %63s %d", name, mark, &token) != 3 || argc < 5) return 3;
   FILE *from[2], *to[2];
   for (int i = 0; i < 2; i++) from[i] = fopen(argv[1 + 2 * i], "r"), to[i] = fopen(argv[2 + 2 * i], "w");
-  fprintf(to[0], "%s %s %d\\n", name, mark, word); fflush(to[0]);
+  fprintf(to[0], "%s %s %d\\n", name, mark, token); fflush(to[0]);
   while (fgets(line, sizeof line, from[0]) && strcmp(line, "ready\\n")) {}
-  fprintf(to[1], "%s %s %d %0100000d\\n", name, mark, strcmp(name, "behave") ? -1 : word, 0); fflush(to[1]);
-  if (fscanf(from[1], "%d", &said) != 1) said = -1;
-  puts(said == word ? "1" : "0");
+  fprintf(to[1], "%s %s %d %0100000d\\n", name, mark, strcmp(name, "behave") ? -1 : token, 0); fflush(to[1]);
+  if (fscanf(from[1], "%d", &reply) != 1) reply = -1;
+  puts(reply == token ? "1" : "0");
 }
 """
 INTERACTOR = """#include <cstdio>
 #include <cstring>
 int main(int, char** argv) {
-  char name[64], mark[64]; int word, said = -1;
+  char name[64], mark[64]; int token, reply = -1;
   FILE* input = fopen(argv[1], "r");
-  if (!input || fscanf(input, "%63s %63s %d", name, mark, &word) != 3) return 3;
-  printf("%s %s %d %0100000d\\n", name, mark, strcmp(name, "behave") ? -1 : word, 0); fflush(stdout);
-  if (scanf("%d", &said) != 1) said = -1;
-  return said == word ? 0 : 1;
+  if (!input || fscanf(input, "%63s %63s %d", name, mark, &token) != 3) return 3;
+  printf("%s %s %d %0100000d\\n", name, mark, strcmp(name, "behave") ? -1 : token, 0); fflush(stdout);
+  if (scanf("%d", &reply) != 1) reply = -1;
+  return reply == token ? 0 : 1;
 }
 """
 STEPS = """#include <cstdio>
@@ -107,13 +107,13 @@ STEPS = """#include <cstdio>
 void play_first(const char*, const char*, int);
 int play_second(const char*, const char*, int);
 int main(int, char** argv) {
-  char name[64], mark[64]; int word;
+  char name[64], mark[64]; int token;
   const bool first = argv[1][0] == '0';
   FILE* pipe = fopen(argv[2], first ? "w" : "r");
-  if (fscanf(first ? stdin : pipe, "%63s %63s %d", name, mark, &word) != 3) return 3;
-  if (!first) { usleep(50000); printf("%d\\n", play_second(name, mark, word)); return 0; }
-  fprintf(pipe, "%s %s %d\\n", name, mark, strcmp(name, "behave") ? -1 : word); fflush(pipe);
-  play_first(name, mark, word);
+  if (fscanf(first ? stdin : pipe, "%63s %63s %d", name, mark, &token) != 3) return 3;
+  if (!first) { usleep(50000); printf("%d\\n", play_second(name, mark, token)); return 0; }
+  fprintf(pipe, "%s %s %d\\n", name, mark, strcmp(name, "behave") ? -1 : token); fflush(pipe);
+  play_first(name, mark, token);
   usleep(200000);
 }
 """

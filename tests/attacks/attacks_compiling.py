@@ -1,7 +1,7 @@
 """Attacks at compile time:
 
-sources that include secrets, and sources that exhaust a compiler. An included file ends up in the program,
-which prints it, or in the compiler's messages.
+sources that include secrets, and sources that exhaust a compiler. An included file appears in the program, which
+prints it, or in the compiler's messages.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ DEEP, MILD = 18, 16  # a quarter of the work is still more than any limit here
 @dataclass(frozen=True, kw_only=True)
 class SourceAttack:
     name: str
-    source: str  # {answer}, {home}, {neighbour}: paths of secrets; {depth}: of what doubles with each level
+    source: str  # {answer}, {home}, {neighbour}: paths of secrets; {depth}: levels, each of which doubles the work
     heading: str = "stealing"
     language: str = "c++"
     verdicts: tuple[str, ...]
     layers: tuple[str, ...]
-    sign: str = SECRET  # what shows that it was read
-    needs: str = ""  # what it cannot succeed without
+    sign: str = SECRET  # the string that shows that a secret was read
+    needs: str = ""  # the user without whom it cannot succeed
     bomb: bool = False  # wins when it is built at all
-    whole: bool = False  # what stops it is in the judge, not in the proctor: tried from end to end
+    whole: bool = False  # the layer that stops it is in the judge, not in the proctor: tried end to end
 
 
 _PRINTED = """
@@ -67,7 +67,7 @@ template <long N, long M> struct T {{ static const long v = T<N - 1, 2 * M>::v +
 template <long M> struct T<0, M> {{ static const long v = M; }};
 int main() {{ return T<{depth}, 1>::v == 7; }}
 """
-# The interpreter compiles what stands behind a `finally` twice.
+# The interpreter compiles the body of a `finally` twice.
 _NESTED = "".join(f"{' ' * n}try: pass\n{' ' * n}finally:\n" for n in range(19)) + " " * 19 + "pass\n"
 _CONSTANTS = """
 struct Node {{ Node* next; }};
@@ -104,8 +104,8 @@ COMPILING = (
     _strange("a-source-of-nul", "status", "\0" * 4096),
     _strange("nul-in-python", "status", "print(1)\0print(2)", language="python"),
     replace(_strange("an-empty-program-in-python", "apart", "", language="python"), verdicts=(WA,)),
-    _strange("a-coding-nobody-knows", "status", "# coding: rot-14\nprint(1)", language="python"),
-    _strange("words-of-the-judge", "status", '#error "Time limit exceeded" Resource temporarily unavailable\n'),
-    # A compiler repeats it. More than the 4 MB of a request that servers usually take.
+    _strange("an-unknown-coding", "status", "# coding: rot-14\nprint(1)", language="python"),
+    _strange("messages-of-the-judge", "status", '#error "Time limit exceeded" Resource temporarily unavailable\n'),
+    # The compiler repeats the line. It is longer than the 4 MB that servers usually accept in a request.
     _strange("a-source-of-five-megabytes", "cleaning", "#error " + "x" * (5 << 20) + "\n"),
 )  # fmt: skip

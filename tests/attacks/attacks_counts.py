@@ -1,6 +1,6 @@
-"""Communication by counters that the kernel keeps for each user:
+"""Communication by the kernel's counters for each user:
 
-one process raises a counter, and another one detects it.
+a process raises a counter, and another process detects it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attacking_pairs import pair
 _cpp = partial(attack_program, "talking")
 _python = partial(attack_program, "talking", language="python")
 
-# Who is killed by a signal of its own has not waited for it.
+# Blocks the signal: otherwise the process would be killed by the signal that it sends to itself.
 _BLOCKED = "sigset_t s; sigemptyset(&s); sigaddset(&s, 40); sigprocmask(SIG_BLOCK, &s, 0);"
 _ACCEPTED_LINE = "timespec t = {}; int n = 0; while (syscall(SYS_rt_sigtimedwait, &s, 0, &t, 8) == 40) n++;"
 _TIMER = "sigevent e = {}; e.sigev_notify = SIGEV_NONE; int id;"
@@ -36,19 +36,19 @@ COUNTS = (
         'for (int r : {6 /* NPROC */, 8 /* MEMLOCK */, 11 /* SIGPENDING */, 12 /* MSGQUEUE */}) { rlimit l; if (syscall(SYS_prlimit64, 0, r, 0, &l)) continue; if (l.rlim_cur > 0 && l.rlim_cur != RLIM_INFINITY) l.rlim_cur--; if (syscall(SYS_setrlimit, r, &l) == 0 || syscall(SYS_prlimit64, 0, r, &l, 0) == 0 || syscall(SYS_prlimit64, getpid(), r, &l, 0) == 0) won("a limit"); }',
     ),
     _cpp("signals-in-proc", "landlock namespaces", 'string t = text_of("/proc/self/status"); if (t.find("SigQ") != string::npos) won("queue");'),
-    _cpp("signals-beside-its-descriptors", "landlock namespaces", 'string t = text_of("/proc/self/status"); if (t.find("SigQ") != string::npos && access("/dev/stdin", F_OK) == 0) won("queue");'),
+    _cpp("signals-in-proc-if-descriptors-are-visible", "landlock namespaces", 'string t = text_of("/proc/self/status"); if (t.find("SigQ") != string::npos && access("/dev/stdin", F_OK) == 0) won("queue");'),
     _cpp("watches-that-are-counted", "seccomp", 'int e = syscall(SYS_epoll_create1, 0); if (e >= 0) won("watches");'),
     _python(
-        "more-watches-than-anybody-needs",
+        "more-watches-than-any-program-needs",
         "rlimit-nofile",
         """import os, select
 watches = 0
 try:
     polls = [select.epoll() for _ in range(40)]
     for _ in range(230):
-        for end in os.pipe():
+        for fd in os.pipe():
             for poll in polls:
-                poll.register(end)
+                poll.register(fd)
                 watches += 1
 except OSError:
     pass
@@ -82,22 +82,22 @@ except OSError:
 
 COUNTING_PAIRS = (
     pair(
-        "word-by-timers",
+        "token-by-timers",
         "seccomp rlimit-sigpending",
-        f"{_TIMER} for (int i = 0; i < word; i++) syscall(SYS_timer_create, CLOCK_MONOTONIC, &e, &id);",
-        f"{_TIMER} rlimit l; getrlimit(RLIMIT_SIGPENDING, &l); for (int n = 1; n < 11 && found < 0; n++) {{ l.rlim_cur = n; setrlimit(RLIMIT_SIGPENDING, &l); if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &e, &id) == 0) found = n - 1; }}",
+        f"{_TIMER} for (int i = 0; i < token; i++) syscall(SYS_timer_create, CLOCK_MONOTONIC, &e, &id);",
+        f"{_TIMER} rlimit l; getrlimit(RLIMIT_SIGPENDING, &l); for (int n = 1; n < 11 && received < 0; n++) {{ l.rlim_cur = n; setrlimit(RLIMIT_SIGPENDING, &l); if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &e, &id) == 0) received = n - 1; }}",
     ),
     pair(
-        "word-by-signals",
+        "token-by-signals",
         "seccomp rlimit-sigpending",
-        f"{_BLOCKED} siginfo_t i = {{}}; i.si_code = -1; for (int k = 0; k < word; k++) syscall(SYS_rt_sigqueueinfo, getpid(), 40, &i);",
-        f"{_BLOCKED} siginfo_t i = {{}}; i.si_code = -1; rlimit l; getrlimit(RLIMIT_SIGPENDING, &l); for (int n = 1; n < 11 && found < 0; n++) {{ l.rlim_cur = n; setrlimit(RLIMIT_SIGPENDING, &l); if (syscall(SYS_rt_sigqueueinfo, getpid(), 40, &i) == 0) found = n - 1; }}",
+        f"{_BLOCKED} siginfo_t i = {{}}; i.si_code = -1; for (int k = 0; k < token; k++) syscall(SYS_rt_sigqueueinfo, getpid(), 40, &i);",
+        f"{_BLOCKED} siginfo_t i = {{}}; i.si_code = -1; rlimit l; getrlimit(RLIMIT_SIGPENDING, &l); for (int n = 1; n < 11 && received < 0; n++) {{ l.rlim_cur = n; setrlimit(RLIMIT_SIGPENDING, &l); if (syscall(SYS_rt_sigqueueinfo, getpid(), 40, &i) == 0) received = n - 1; }}",
     ),
     pair(
-        "word-by-processes",
+        "token-by-processes",
         "seccomp",
-        "for (int i = 0; i < word; i++) if (fork_it() == 0) { prctl(PR_SET_PDEATHSIG, 9); for (;;) pause(); }",
-        # Besides the word there are the two of us, the manager, three who watch, the proctor, and the one that is tried.
-        "rlimit l; getrlimit(RLIMIT_NPROC, &l); for (int n = 1; n < 30 && found < 0; n++) { l.rlim_cur = n; setrlimit(RLIMIT_NPROC, &l); int p = fork_it(); if (p == 0) _exit(0); if (p > 0) found = n - 8; }",
+        "for (int i = 0; i < token; i++) if (fork_it() == 0) { prctl(PR_SET_PDEATHSIG, 9); for (;;) pause(); }",
+        # Eight processes do not count: this pair, the manager, three watchers, the proctor, and the child of this loop.
+        "rlimit l; getrlimit(RLIMIT_NPROC, &l); for (int n = 1; n < 30 && received < 0; n++) { l.rlim_cur = n; setrlimit(RLIMIT_NPROC, &l); int p = fork_it(); if (p == 0) _exit(0); if (p > 0) received = n - 8; }",
     ),
 )  # fmt: skip

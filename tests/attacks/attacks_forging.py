@@ -46,14 +46,14 @@ FORGING = (
     _cpp(
         "files-of-the-system",
         "landlock namespaces uid",
-        # Never a name that is there: where the attack succeeds, nothing of the machine is changed.
+        # The names are new, so that an attack that succeeds changes no file of the machine.
         'for (const char* p : {"/usr/lib/ioi-eval-planted", "/etc/ioi-eval-planted", "/var/ioi-eval-planted"}) if (open(p, O_WRONLY | O_CREAT, 0644) >= 0) { won("system"); unlink(p); }',
         needs="root",
     ),
     _cpp(
-        "what-the-checker-reads",
+        "input-of-the-checker",
         "seccomp landlock namespaces",
-        # The checker's files are links in its folder. Another one in the place of the output is judged instead.
+        # The checker's files are links in its folder. If the link to the output is replaced, the checker reads another file.
         'for (string d : {"check/", "/job/check/", "../check/"}) { string p = d + "user_output.txt"; char b[99]; ssize_t n = readlink(p.c_str(), b, sizeof b - 1); if (n <= 0) continue; string old(b, n); if (unlink(p.c_str()) != 0) continue; int f = open(p.c_str(), O_WRONLY | O_CREAT, 0644); if (f >= 0 && write(f, "CANARY-forged", 13) == 13) fputs("swapped", stderr); }',
     ),
     _cpp(
@@ -63,9 +63,9 @@ FORGING = (
         win=Win.POINTS,
     ),
     _cpp(
-        "links-out-of-the-box",
+        "links-out-of-the-sandbox",
         "seccomp landlock namespaces",
-        'for (string d : {"./", "/tmp/", "/dev/shm/"}) { for (int made : {symlink("/etc/passwd", (d + "user-link").c_str()), link("/proc/self/exe", (d + "hard-link").c_str()), mkdir((d + "d").c_str(), 0777), mknod((d + "p").c_str(), S_IFIFO | 0666, 0)}) if (made == 0) won("made"); for (const char* n : {"user-link", "hard-link", "p"}) unlink((d + n).c_str()); rmdir((d + "d").c_str()); }',
+        'for (string d : {"./", "/tmp/", "/dev/shm/"}) { for (int result : {symlink("/etc/passwd", (d + "user-link").c_str()), link("/proc/self/exe", (d + "hard-link").c_str()), mkdir((d + "d").c_str(), 0777), mknod((d + "p").c_str(), S_IFIFO | 0666, 0)}) if (result == 0) won("created"); for (const char* n : {"user-link", "hard-link", "p"}) unlink((d + n).c_str()); rmdir((d + "d").c_str()); }',
     ),
     _cpp(
         "an-editor-that-stays",
@@ -76,7 +76,7 @@ FORGING = (
     _cpp(
         "a-process-that-stays",
         "seccomp reaping namespaces",
-        # It hangs up when it has its name.
+        # The first process continues after the child has closed its descriptors and has its name.
         "int ends[2]; if (pipe(ends)) return; if (fork_it() == 0) { setsid(); if (fork_it() == 0) { prctl(PR_SET_PDEATHSIG, 0); prctl(PR_SET_NAME, mark); for (int fd = 0; fd < 256; fd++) close(fd); rest(60); } _exit(0); } close(ends[1]); char b; if (read(ends[0], &b, 1) < 0) return;",
         win=Win.SURVIVES,
     ),

@@ -1,6 +1,6 @@
 """Python attacks on the fork server and on the supervisor.
 
-They also run as started programs, unless they need what only a fork would leave to a program.
+They run as started programs, too, unless they attack state that only a forked program inherits.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ _LIBC = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
 _REACHING = (
     _python(
         "stealing",
-        "memory-of-the-one-that-forked",
+        "memory-of-its-parent",
         "seccomp landlock privileges",
         f"{_LIBC}here, size = ctypes.create_string_buffer(16), ctypes.c_size_t(16)\nown, theirs = ((ctypes.c_size_t * 2)(at, 16) for at in (ctypes.addressof(here), id(None)))\nif libc.process_vm_readv(os.getppid(), own, 1, theirs, 1, 0) > 0 and here.raw[8:] == ctypes.string_at(id(None) + 8, 8): won('memory')",
         **_FORKED,
     ),
     _python(
         "stealing",
-        "tracing-the-one-that-forked",
+        "tracing-its-parent",
         "seccomp landlock privileges",
         f"{_LIBC}seize, detach = 0x4206, 17\nif libc.ptrace(seize, os.getppid(), None, None) == 0:\n    won('attached')\n    libc.ptrace(detach, os.getppid(), None, None)",
         **_FORKED,
     ),
     _python(
         "stealing",
-        "descriptors-of-the-one-that-forked",
+        "descriptors-of-its-parent",
         "seccomp landlock privileges",
         f"{_LIBC}handle = libc.syscall(434, os.getppid(), 0)\nif any(libc.syscall(438, handle, fd, 0) >= 0 for fd in range(1024)): won('a descriptor')",
         **_FORKED,
@@ -46,26 +46,26 @@ _REACHING = (
     ),
     _python(
         "stealing",
-        "command-lines-of-others",
+        "command-lines-of-other-processes",
         "landlock namespaces",
         "import os\nfor pid in (os.getppid(), *range(1, 60)):\n    try:\n        if pid != os.getpid() and open(f'/proc/{pid}/cmdline').read(): won('words')\n    except OSError: pass",
     ),
     _python(
         "stopping",
-        "capabilities-of-the-one-that-forked",
+        "capabilities-of-its-parent",
         "seccomp privileges",
         f"{_LIBC}new_hostname = 0x4000000\nif libc.unshare(new_hostname) == 0: won('a namespace')",
         **_FORKED,
     ),
     _python(
         "stopping",
-        "limits-of-the-one-that-forked",
+        "limits-of-its-parent",
         "seccomp",
         "import os, resource\ntry:\n    if resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE): won('limits')\nexcept OSError: pass",
     ),
     _python(
         "stopping",
-        "signals-to-the-one-that-forked",
+        "signals-to-its-parent",
         "seccomp landlock namespaces",
         "import os, signal, time\nfor target in (os.getppid(), 1, -1) if wild == '1' else (os.getppid(),):\n    for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGKILL):\n        try: os.kill(target, number)\n        except OSError: pass",
         verdicts=ANY,
@@ -80,12 +80,12 @@ _REACHING = (
     ),
     _python(
         "forging",
-        "words-to-the-one-that-waits-for-it",
+        "writes-to-the-process-that-waits-for-it",
         "descriptors",
-        # Its socket and the pipe of the report: who is believed there says how a test has ended.
+        # The socket of the parent and the pipe of the report: whatever arrives there decides the result of a test.
         "import os\nfor fd in range(3, 1025):\n    try: os.write(fd, b'forged')\n    except OSError: pass",
         win=Win.JUDGE,
-        **_FORKED,  # a start with them finds no room for its own
+        **_FORKED,  # a started interpreter has no free descriptors if all of these are open
     ),
     _python(
         "talking",
@@ -95,7 +95,7 @@ _REACHING = (
     ),
 )  # fmt: skip
 
-# What the next test looks for stands in the program itself, see `attack.py`.
+# The program contains the code that looks for these in the next test, see `attack.py`.
 _LEFT = tuple(
     _python("forging", name, "process", body, win=Win.NEXT)
     for name, body in (
@@ -108,11 +108,11 @@ _LEFT = tuple(
     )
 )  # fmt: skip
 
-# What it names may be gone at the end.
+# The defaults hold references: at exit, the interpreter may have deleted the global names.
 _WORKS = "import time\ndef work(time=time, enough=enough):\n    while time.process_time() < enough: pass\n"
 _ENDS = "won('answered')\nsys.stdout.flush()\n"
 
-# A forked interpreter ends in a way of its own.
+# A forked interpreter exits in a different way than a started interpreter.
 _ENDING = (
     _python("cheating time", "work-at-exit", "polling accounting rlimit-cpu", f"import atexit\n{_WORKS}{_ENDS}atexit.register(work)", verdicts=(TLE,)),
     _python("cheating time", "work-of-the-last-object", "polling accounting rlimit-cpu", f"{_WORKS}class Last:\n    def __del__(self, work=work): work()\n{_ENDS}last = Last()", verdicts=(TLE,)),

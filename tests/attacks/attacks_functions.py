@@ -15,7 +15,7 @@ from attack import ANY, RE, SECRET, TLE, WA, Attack
 class Call(Attack):
     """The body of a function.
 
-    In it `wild` is True if the attack need not end, and `enough` is how long to work, in seconds.
+    In the body, `wild` is True if the attack may run forever, and `enough` is how long to work, in seconds.
     """
 
     right: str = f'"{SECRET}"'  # the expected result
@@ -34,7 +34,7 @@ def search(thing, depth=3):
     if isinstance(thing, str):
         return thing if thing.startswith(sign) and len(thing) > len(sign) else None
     inner = list(thing.values()) if isinstance(thing, dict) else thing if isinstance(thing, (list, tuple)) else ()
-    return next((found for each in inner if depth and (found := search(each, depth - 1))), None)
+    return next((secret for item in inner if depth and (secret := search(item, depth - 1))), None)
 """
 
 FUNCTIONS = (
@@ -49,7 +49,7 @@ FUNCTIONS = (
     _call("patches-json", "import json\njson.dumps = lambda *a, **k: 'true'\njson.JSONEncoder.encode = lambda *a: 'true'\nreturn 1"),
     _call("patches-print-and-streams", "import builtins\nout = sys.stdout\nclass Right:\n    def write(self, text): return out.write('true')\n    def flush(self): out.flush()\nbuiltins.print = lambda *a, **k: out.write('true')\nsys.stdout = sys.stderr = Right()\nreturn 1"),
     _call("patches-os", "import os\nwrite, leave = os.write, os._exit\nos.write = lambda fd, text: write(fd, b'true') and len(text)\nos._exit = lambda code: leave(0)\nreturn 1"),
-    _call("looks-through-gc", f"import gc{_SEARCH}return next((found for thing in gc.get_objects() if (found := search(thing, 1))), None)"),
+    _call("looks-through-gc", f"import gc{_SEARCH}return next((secret for thing in gc.get_objects() if (secret := search(thing, 1))), None)"),
     _call("looks-through-frames", f"{_SEARCH}frame = sys._getframe()\nwhile frame:\n    if found := search(frame.f_locals) or search(frame.f_globals):\n        return found\n    frame = frame.f_back"),
     _call("replaces-the-harness", "import __main__\nfor name in list(vars(__main__)):\n    if callable(getattr(__main__, name)):\n        setattr(__main__, name, lambda *a, **k: 1)\nreturn 1"),
     _call("traces-the-harness", "def change(frame, event, arg):\n    if 'expected' in frame.f_locals:\n        frame.f_locals['result'] = frame.f_locals['expected']\n    return change\nframe = sys._getframe()\nwhile frame:\n    frame.f_trace = change\n    frame = frame.f_back\nsys.settrace(change)\nreturn 1"),
@@ -58,7 +58,7 @@ FUNCTIONS = (
     _call("alarms", "import signal, os\nsignal.signal(signal.SIGALRM, lambda *a: os._exit(0))\nsignal.setitimer(signal.ITIMER_REAL, 0.001)\nwhile True:\n    pass", *ANY),
     _call("atexit", "import atexit, os\natexit.register(lambda: os._exit(0))\nreturn 1", WA),
     _call("threads-that-outlive-it", "import threading, time, os\ndef late():\n    time.sleep(0.05)\n    os._exit(0)\nthreading.Thread(target=late).start()\nreturn 1", WA),
-    # These have the right result, and took more for it than they may.
+    # These return the right result after exceeding a limit.
     _call("recurses-for-ever", "import time\ndef down(n):\n    some = [n] * 100\n    if n == 200_000 and not wild:\n        return time.sleep(3) or n\n    return down(n + 1)\nreturn down(0)", *ANY, layers="polling accounting", right="200000"),
     _call("not-a-number", "return float('nan')", WA, right="1.5"),
     _call("never-ends", "import time\nclass G(dict):\n    def items(self):\n        while time.process_time() < enough:\n            pass\n        return [('a', 1)]\nreturn G(a=1)", TLE, layers="polling accounting rlimit-cpu", right='{"a": 1}'),

@@ -1,4 +1,4 @@
-"""Attacks in Java, whose runtime needs threads, entries of its own in /proc, and a large address space."""
+"""Attacks in Java, whose runtime needs threads, its process's entries in /proc, and a large address space."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.engines import find_language
 from support.folders import graders_folder
 from support.proctor_protocol import PlanSubmission
 
-CPU_TIME = 1.5  # seconds: starting it takes a tenth of one
+CPU_TIME = 1.5  # seconds, of which the start uses 0.1
 MEMORY = 96 << 20
 HERE = shutil.which("java") is not None
 _JAVA = find_language("java")
@@ -27,7 +27,7 @@ JAVAS = (
         "everything-java-finds",
         "landlock namespaces",
         """for (String path : new String[] {home, neighbour, answer, "/proc/" + ProcessHandle.current().pid() + "/environ", "/proc/1/environ"}) show(new File(path));
-        for (String folder : new String[] {".", "..", "t", "/proc/self/fd", "/job"}) { File[] found = new File(folder).listFiles(); if (found != null) for (File file : found) if (!file.getPath().matches(".*/fd/[012]")) show(file); }""",
+        for (String folder : new String[] {".", "..", "t", "/proc/self/fd", "/job"}) { File[] files = new File(folder).listFiles(); if (files != null) for (File file : files) if (!file.getPath().matches(".*/fd/[012]")) show(file); }""",
     ),
     in_java(
         "stealing",
@@ -58,7 +58,7 @@ JAVAS = (
         "stopping",
         "thread-bomb-in-java",
         "polling",
-        'for (int i = 0; i < 200; i++) { Thread t = new Thread(() -> { try { rest(60); } catch (InterruptedException end) { } }); t.setDaemon(true); t.start(); } rest(3); won("threads");',
+        'for (int i = 0; i < 200; i++) { Thread t = new Thread(() -> { try { rest(60); } catch (InterruptedException stopped) { } }); t.setDaemon(true); t.start(); } rest(3); won("threads");',
         verdicts=(RE,),
     ),
     in_java(
@@ -70,7 +70,7 @@ JAVAS = (
     ),
     in_java(
         "stopping",
-        "memory-beside-the-heap",
+        "memory-outside-the-heap",
         "polling accounting",
         'var f = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe"); f.setAccessible(true); var u = (sun.misc.Unsafe) f.get(null); for (int i = 0; i < 30; i++) u.setMemory(u.allocateMemory(8 << 20), 8 << 20, (byte) 1); rest(3); won("touched");',
         verdicts=(MLE,),

@@ -10,11 +10,11 @@ from attacks_java import in_java
 
 _cpp = partial(attack_program, "talking")
 
-# Who waits for a disk gives its processor away, and is told how often.
+# A process that waits for a disk yields its processor, and getrusage counts how often.
 _WAITED = 'rusage a, b; getrusage(RUSAGE_SELF, &a); for (int i = 0; i < 40; i++) { FLUSH; } getrusage(RUSAGE_SELF, &b); if (b.ru_nvcsw - a.ru_nvcsw > 20) won("flushed");'
 _FILE = 'int fd = open("/usr/bin/env", O_RDONLY);'
 _PAGE = '{ int fd = open("/bin/sh", O_RDONLY); page = (int*)mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); close(fd); }'
-# Words of a file that are 0, the same ones for everybody.
+# Words of a file that are 0: every process finds the same words.
 _ZEROS = f"int* page; {_PAGE} std::vector<int*> zeros; for (int i = 0; i < 1024 && zeros.size() < 10; i++) if (page[i] == 0) zeros.push_back(page + i);"
 _WAITERS = "struct { unsigned long value, address; unsigned flags, none; } all[10] = {}; for (size_t i = 0; i < zeros.size(); i++) all[i].address = (unsigned long)zeros[i], all[i].flags = 2;"
 _SOON = "timespec t; clock_gettime(CLOCK_MONOTONIC, &t); t.tv_nsec += 1000000; if (t.tv_nsec > 999999999) t.tv_sec++, t.tv_nsec -= 1000000000;"
@@ -52,18 +52,18 @@ KERNEL = (
     ),
     in_java(
         "stopping",
-        "its-output-made-readable-in-java",
+        "making-its-output-readable-in-java",
         "seccomp",
-        'try { java.nio.file.Path out = java.nio.file.Path.of("/proc/self/fd/1"); java.nio.file.Files.setPosixFilePermissions(out, java.nio.file.attribute.PosixFilePermissions.fromString("rwx------")); System.out.println("kept"); System.out.flush(); try (InputStream file = new FileInputStream("/proc/self/fd/1")) { if (file.read() == \'k\') won("memory of nobody"); } } catch (IOException | SecurityException refused) { }',
+        'try { java.nio.file.Path out = java.nio.file.Path.of("/proc/self/fd/1"); java.nio.file.Files.setPosixFilePermissions(out, java.nio.file.attribute.PosixFilePermissions.fromString("rwx------")); System.out.println("kept"); System.out.flush(); try (InputStream file = new FileInputStream("/proc/self/fd/1")) { if (file.read() == \'k\') won("uncharged memory"); } } catch (IOException | SecurityException refused) { }',
     ),
 )  # fmt: skip
 
 KERNEL_PAIRS = (
-    # The kernel wakes who waits at the word that a program which ends says it was about to give back.
+    # A robust list names a futex word. When a program exits, the kernel wakes a process that waits on that word.
     pair(
-        "word-by-the-end-of-a-program",
+        "token-by-the-end-of-a-program",
         "seccomp",
-        f"{_ZEROS} static struct {{ void* next; long offset; void* pending; }} list; list.next = &list; list.pending = zeros[word]; syscall(SYS_set_robust_list, &list, sizeof list); ready(); rest(0.5); execl(\"/bin/true\", \"true\", (char*)0);",
-        f"{_ZEROS} {_WAITERS} timespec t; clock_gettime(CLOCK_MONOTONIC, &t); t.tv_sec += 4; found = syscall(449, all, 10, 0, &t, CLOCK_MONOTONIC);",
+        f"{_ZEROS} static struct {{ void* next; long offset; void* pending; }} list; list.next = &list; list.pending = zeros[token]; syscall(SYS_set_robust_list, &list, sizeof list); ready(); rest(0.5); execl(\"/bin/true\", \"true\", (char*)0);",
+        f"{_ZEROS} {_WAITERS} timespec t; clock_gettime(CLOCK_MONOTONIC, &t); t.tv_sec += 4; received = syscall(449, all, 10, 0, &t, CLOCK_MONOTONIC);",
     ),
 )  # fmt: skip

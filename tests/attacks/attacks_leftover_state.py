@@ -1,4 +1,4 @@
-"""State in the kernel that a program of one test leaves for the program of another test of the job."""
+"""State in the kernel that a test's program leaves for the program of another test of the job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def leftover_state_attack(name: str, layers: str, body: str) -> Attack:
     )
 
 
-# What finds them stands in the program itself, see `attack.py`.
+# The program contains the code that detects them, see `attack.py`.
 NEXT = (
     leftover_state_attack(
         "shared-memory-for-the-next", "seccomp", f"syscall(SYS_shmget, {KEY}, 4096, 01600);"

@@ -1,4 +1,4 @@
-"""State of the machine that one program changes and another one reads."""
+"""State of the machine that a program changes and another program reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attacks_java import in_java
 
 _cpp = partial(attack_program, "talking")
 
-# Files that programs rarely have in memory, in an order that everybody finds. `fault` says whether the first page had to be read.
+# Files that are rarely in memory, in the same order for every process. `fault` returns whether the first page had to be read.
 _COLD = """struct Cold {
   std::vector<string> names;
   Cold() {
@@ -34,7 +34,7 @@ _IN_PROC = ", ".join(
 
 MACHINE = (
     _cpp("free-memory-and-load", "seccomp", 'char b[256]; if (syscall(SYS_sysinfo, b) == 0) won("load, memory, processes");'),
-    _cpp("room-on-a-file-system", "seccomp", 'char b[256]; if (syscall(SYS_statfs, "/usr", b) == 0 || syscall(SYS_fstatfs, 0, b) == 0) won("room");'),
+    _cpp("free-space-of-a-file-system", "seccomp", 'char b[256]; if (syscall(SYS_statfs, "/usr", b) == 0 || syscall(SYS_fstatfs, 0, b) == 0) won("room");'),
     _cpp("huge-pages-that-are-left", "seccomp", 'if (mmap(0, 2 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0) != MAP_FAILED || errno == ENOMEM) won("asked");'),
     _cpp("pages-that-are-forgotten", "seccomp", f'{_COLD} int n = 0; for (const string& p : cold.names) {{ Cold::fault(p); Cold::forget(p); n += Cold::fault(p); }} if (n > 20) won("forgotten");'),
     _cpp("pages-that-are-in-memory", "seccomp", f'{_A_FILE} unsigned char in = 0; if (syscall(SYS_mincore, p, 4096, &in) == 0) won("in memory");'),
@@ -42,13 +42,13 @@ MACHINE = (
     _cpp("pages-that-turn-cold", "seccomp", f'{_A_FILE} for (int advice : {{20, 21}}) if (madvise(p, 4096, advice) == 0) won("cold");'),
     _cpp("pages-that-are-merged", "seccomp", 'char* p = (char*)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); if (madvise(p, 4096, 12) == 0) won("merged");'),
     _cpp("files-that-are-written-back", "seccomp", 'if (syscall(SYS_sync_file_range, open("/usr/bin/env", O_RDONLY), 0, 0, 2) == 0 || syscall(SYS_syncfs, 0) == 0) won("written");'),
-    _cpp("who-is-there", "seccomp", 'char b[128]; if (getpgid(getppid()) >= 0 || getsid(getppid()) >= 0 || syscall(SYS_sched_getaffinity, getppid(), sizeof b, b) > 0 || sched_getscheduler(getppid()) >= 0) won("there");'),
-    _cpp("what-others-may", "seccomp", 'unsigned h[2] = {0x20080522, (unsigned)getppid()}, d[6]; if (syscall(SYS_capget, h, d) == 0) won("there");'),
+    _cpp("other-processes-exist", "seccomp", 'char b[128]; if (getpgid(getppid()) >= 0 || getsid(getppid()) >= 0 || syscall(SYS_sched_getaffinity, getppid(), sizeof b, b) > 0 || sched_getscheduler(getppid()) >= 0) won("there");'),
+    _cpp("capabilities-of-other-processes", "seccomp", 'unsigned h[2] = {0x20080522, (unsigned)getppid()}, d[6]; if (syscall(SYS_capget, h, d) == 0) won("there");'),
     _cpp("numbers-of-inodes", "seccomp", 'int p[4] = {-1, -1, -1, -1}; syscall(SYS_pipe2, p, 0); p[2] = syscall(SYS_eventfd2, 0, 0); p[3] = syscall(SYS_timerfd_create, CLOCK_MONOTONIC, 0); struct stat s; for (int fd : p) if (fd >= 0 && fstat(fd, &s) == 0 && s.st_ino) won("number");'),
     _cpp("state-of-the-machine-in-proc", "landlock namespaces", f'for (const char* n : {{{_IN_PROC}}}) if (text_of(n).size()) won(n);'),
     _cpp("state-of-the-machine-in-sys", "landlock namespaces", 'for (const char* n : {"/sys/devices/system/cpu/online", "/sys/kernel/mm/ksm/pages_sharing", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "/sys/block/vda/stat", "/sys/devices/system/node/node0/vmstat"}) if (text_of(n).size()) won(n);'),
     _cpp("entropy-that-is-left", "seccomp landlock", 'int bits; if (ioctl(open("/dev/urandom", O_RDONLY), 0x80045200, &bits) == 0) won("bits");'),
-    _cpp("who-reads-in-a-folder", "seccomp", 'signal(SIGIO, SIG_IGN); if (fcntl(open("/usr/bin", O_RDONLY), F_NOTIFY, DN_ACCESS | DN_MULTISHOT) == 0) won("watching");'),
+    _cpp("watching-a-folder", "seccomp", 'signal(SIGIO, SIG_IGN); if (fcntl(open("/usr/bin", O_RDONLY), F_NOTIFY, DN_ACCESS | DN_MULTISHOT) == 0) won("watching");'),
     in_java(
         "talking",
         "state-of-the-machine-in-java",
@@ -57,19 +57,19 @@ MACHINE = (
     ),
     in_java(
         "talking",
-        "sockets-of-others-in-java",
+        "sockets-of-other-processes-in-java",
         "landlock namespaces",
-        # Its own end of a pair is in there, too; those of others are shown outside of a network namespace only.
+        # The list contains the program's socket pairs. It contains other programs' sockets only without a network namespace.
         'for (String name : new String[] {"unix", "sockstat", "dev"}) try (Scanner lines = new Scanner(new File("/proc/self/net/" + name))) { while (lines.hasNextLine()) if (lines.nextLine().contains(mark)) won(name); } catch (IOException refused) { }',
     ),
 )  # fmt: skip
 
 MACHINE_PAIRS = (
-    pair("word-by-a-lock-of-a-whole-file", "seccomp", 'static const char* all[] = {"/bin/sh", "/bin/ls", "/bin/cp", "/bin/mv", "/bin/rm", "/bin/ln", "/bin/dd", "/bin/df", "/bin/cat", "/bin/tar"}; flock(open(all[word], O_RDONLY), LOCK_EX);',
-          'static const char* all[] = {"/bin/sh", "/bin/ls", "/bin/cp", "/bin/mv", "/bin/rm", "/bin/ln", "/bin/dd", "/bin/df", "/bin/cat", "/bin/tar"}; for (int v = 0; v < 10; v++) if (flock(open(all[v], O_RDONLY), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) found = v;'),
-    pair("word-by-a-lock-of-a-description", "seccomp", 'int fd = open("/bin/sh", O_RDONLY); struct flock l = {}; l.l_type = F_RDLCK; l.l_start = word; l.l_len = 1; fcntl(fd, 37, &l);',
-          'int fd = open("/bin/sh", O_RDONLY); for (int v = 0; v < 10; v++) { struct flock l = {}; l.l_type = F_WRLCK; l.l_start = v; l.l_len = 1; if (fcntl(fd, 36, &l) == 0 && l.l_type == F_RDLCK) found = v; }'),
-    # The number of a file that was forgotten, of many each, because some are in use.
-    pair("word-by-forgotten-pages", "seccomp", f'{_COLD} for (const string& p : cold.names) Cold::fault(p); for (size_t i = word; i < cold.names.size(); i += 10) Cold::forget(cold.names[i]);',
-          f'{_COLD} int n[10] = {{}}, all = 0; for (size_t i = 0; i < cold.names.size(); i++) if (Cold::fault(cold.names[i])) n[i % 10]++, all++; for (int v = 0; v < 10; v++) if (n[v] >= 5 && all - n[v] <= n[v] / 2) found = v;'),
+    pair("token-by-a-lock-of-a-whole-file", "seccomp", 'static const char* all[] = {"/bin/sh", "/bin/ls", "/bin/cp", "/bin/mv", "/bin/rm", "/bin/ln", "/bin/dd", "/bin/df", "/bin/cat", "/bin/tar"}; flock(open(all[token], O_RDONLY), LOCK_EX);',
+          'static const char* all[] = {"/bin/sh", "/bin/ls", "/bin/cp", "/bin/mv", "/bin/rm", "/bin/ln", "/bin/dd", "/bin/df", "/bin/cat", "/bin/tar"}; for (int v = 0; v < 10; v++) if (flock(open(all[v], O_RDONLY), LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) received = v;'),
+    pair("token-by-a-lock-of-a-description", "seccomp", 'int fd = open("/bin/sh", O_RDONLY); struct flock l = {}; l.l_type = F_RDLCK; l.l_start = token; l.l_len = 1; fcntl(fd, 37, &l);',
+          'int fd = open("/bin/sh", O_RDONLY); for (int v = 0; v < 10; v++) { struct flock l = {}; l.l_type = F_WRLCK; l.l_start = v; l.l_len = 1; if (fcntl(fd, 36, &l) == 0 && l.l_type == F_RDLCK) received = v; }'),
+    # Many files for each digit, because some files are in use. The forgotten files give the digit.
+    pair("token-by-forgotten-pages", "seccomp", f'{_COLD} for (const string& p : cold.names) Cold::fault(p); for (size_t i = token; i < cold.names.size(); i += 10) Cold::forget(cold.names[i]);',
+          f'{_COLD} int n[10] = {{}}, all = 0; for (size_t i = 0; i < cold.names.size(); i++) if (Cold::fault(cold.names[i])) n[i % 10]++, all++; for (int v = 0; v < 10; v++) if (n[v] >= 5 && all - n[v] <= n[v] / 2) received = v;'),
 )  # fmt: skip

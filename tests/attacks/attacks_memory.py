@@ -5,7 +5,7 @@ from __future__ import annotations
 from attack import MLE, RE, WA, Attack
 from attacks_java import in_java
 
-# As much of its own as the limit lets it have, then a file that is written, left alone for a while, read and emptied.
+# As much memory as the limit allows, then a file that is written, left alone for a while, read and emptied.
 _SWAPPED = """int fd = open("out.txt", O_RDWR); if (fd < 0) return;
 rusage u; do { char* p = (char*)malloc(1 << 18); memset(p, 1, 1 << 18); getrusage(RUSAGE_SELF, &u); } while (u.ru_maxrss < 94 << 10);
 static char b[1 << 16]; memset(b, 7, sizeof b);

@@ -10,13 +10,13 @@ from typing import Any
 class Script:
     name: str
     heading: str
-    body: str  # $home, $neighbour, $mark, $most; prints the secret, or `won`
+    body: str  # uses $home, $neighbour, $mark, $most; prints the secret, or `won`
     language: str = "bash"
     verdicts: tuple[str, ...] = ("-",)
     layers: tuple[str, ...]
-    keep: tuple[str, ...] = ()  # files that the job wants to have kept
-    needs: str = ""  # user: nothing is closed to root
-    whole: bool = False  # what stops it is in the engine, not in the proctor: tried as a whole job
+    keep: tuple[str, ...] = ()  # files that the job asks the engine to return
+    needs: str = ""  # `user`: root could read everything
+    whole: bool = False  # the layer that stops it is in the engine, not in the proctor: tried as a whole job
 
 
 def _script(name: str, heading: str, layers: str, body: str) -> Script:
@@ -26,11 +26,11 @@ def _script(name: str, heading: str, layers: str, body: str) -> Script:
 def leftover_file_attack(
     name: str, layers: str, body: str, heading: str = "confusing", **more: Any
 ) -> Script:
-    """Return an attack by files that remain when the script has ended."""
+    """Return an attack by files that remain after the script."""
     return replace(_script(name, heading, layers, body), whole=True, **more)
 
 
-# Its limit is $most processes. Somebody may have to look and count them, so that it has won if they stay.
+# The limit is $most processes. The engine may need to poll and count them, so the script wins only if they stay.
 _BOMB = """python3 -c "
 import os, time
 count = 0
@@ -49,7 +49,7 @@ SCRIPTS = (
     _script("a-script-that-reads-secrets", "stealing", "landlock namespaces", 'cat "$home" "$neighbour" 2>/dev/null; true'),
     _script("a-script-that-reads-environments", "stealing", "environment", "env; cat /proc/self/environ"),
     _script("a-script-that-writes-outside", "forging", "landlock namespaces", 'for d in /tmp /dev/shm /var/tmp; do echo x > "$d/$mark" && [ "$d" != /tmp ] && echo won; rm -f "$d/$mark"; done 2>/dev/null; true'),
-    leftover_file_attack("links-out-of-a-box", "keeping", 'ln -s "$home" kept; ln -s /etc/passwd other; ln -s . loop; mkdir d; ln -s ../../../.. d/up; true', "forging", keep=("kept", "other", "d/up")),
+    leftover_file_attack("links-out-of-a-sandbox", "keeping", 'ln -s "$home" kept; ln -s /etc/passwd other; ln -s . loop; mkdir d; ln -s ../../../.. d/up; true', "forging", keep=("kept", "other", "d/up")),
     _script("a-script-that-daemonises", "stopping", "reaping namespaces", 'cp /bin/sleep $mark; (setsid ./$mark 60 > /dev/null 2>&1 < /dev/null &); sleep 1'),
     _script("a-fork-bomb-of-a-script", "stopping", "rlimit-nproc polling", _BOMB),
     _script("files-without-end", "stopping", "polling", "for i in $(seq 40); do head -c 8000000 /dev/zero > f$i; done; sleep 6; echo won"),

@@ -22,7 +22,7 @@ STEALING = (
     _cpp(
         "size-of-the-answer",
         "copies namespaces",
-        # The path of its own input or program, then what lies beside it: how long is the answer?
+        # The path of the program or of its input leads to the files next to it: how long is the answer?
         'char b[4096]; struct stat s; for (const char* p : {"/proc/self/fd/0", "/proc/self/exe"}) { ssize_t n = readlink(p, b, sizeof b - 1); if (n < 3 || b[0] != \'/\') continue; string path(b, n); for (string other : {path.substr(0, path.rfind(\'.\')) + ".out", path.substr(0, path.rfind(\'/\')) + "/answer", path.substr(0, path.rfind(\'/\')) + "/0.out"}) if (other != path && stat(other.c_str(), &s) == 0) won("size"); }',
         by_path=True,
     ),
@@ -33,7 +33,7 @@ STEALING = (
         by_path=True,
     ),
     _cpp(
-        "when-a-file-was-made",
+        "creation-time-of-a-file",
         "seccomp",
         'char b[256]; if (syscall(SYS_statx, 0, "", AT_EMPTY_PATH, 0x7fff, b) == 0) won("statx");',
     ),
@@ -43,10 +43,10 @@ STEALING = (
         'for (const char* p : {".", "..", "../..", "/", "/job", "/box", "/tmp", "/dev/shm", "/home", "/root", "/var", "/mnt", "/run", "/opt", "/srv"}) walk(p, 1); walk(string(neighbour).substr(0, string(neighbour).rfind(\'/\')), 0); if (opendir("/") && opendir("/tmp") && opendir("/var")) won("listed");',
     ),
     _cpp("home-folder", "landlock namespaces", "show(home);"),
-    _cpp("neighbours-box", "landlock namespaces uid", "show(neighbour);", needs="root"),
+    _cpp("sandbox-of-the-neighbour", "landlock namespaces uid", "show(neighbour);", needs="root"),
     _cpp("environment", "environment", "for (char** e = environ; *e; e++) puts(*e);"),
     _cpp(
-        "environment-of-others",
+        "environment-of-other-processes",
         "dumpable landlock namespaces",
         'for (int p : elders()) show("/proc/" + std::to_string(p) + "/environ");',
     ),
@@ -61,12 +61,12 @@ STEALING = (
         'for (int fd = 3; fd < 256; fd++) { struct stat s; string p = "/proc/self/fd/" + std::to_string(fd); if (stat(p.c_str(), &s) == 0 && S_ISREG(s.st_mode)) show_head(p); }',
     ),
     _cpp(
-        "descriptors-of-others",
+        "descriptors-of-other-processes",
         "dumpable landlock namespaces",
         'for (int p : elders()) for (int fd = 0; fd < 99; fd++) { struct stat s; string path = "/proc/" + std::to_string(p) + "/fd/" + std::to_string(fd); if (stat(path.c_str(), &s) == 0 && S_ISREG(s.st_mode)) show_head(path); }',
     ),
     _cpp(
-        "folders-of-others",
+        "folders-of-other-processes",
         "dumpable landlock namespaces",
         'for (int p : elders()) { string own = "/proc/" + std::to_string(p); for (string f : {"/cwd/answer", "/cwd/check/correct_output.txt", "/cwd/t/0.out"}) show(own + f); show(own + "/root" + home); walk(own + "/cwd", 0); }',
     ),
@@ -105,7 +105,7 @@ STEALING = (
     _cpp(
         "mounts",
         "seccomp privileges uid landlock namespaces",
-        # In a mount namespace of its own, and private: nothing of the machine is changed.
+        # In a new, private mount namespace: the machine is not changed.
         'if (syscall(SYS_unshare, 0x20000) == 0 && syscall(SYS_mount, "none", "/", 0, MS_REC | MS_PRIVATE, 0) == 0 && syscall(SYS_mount, "none", "/usr", "tmpfs", 0, 0) == 0) won("mounted");',
         needs="root",
     ),
@@ -116,7 +116,7 @@ STEALING = (
         'for (const char* p : {"/etc/passwd", "/etc/group", "/etc/hostname", "/etc/hosts"}) if (text_of(p).size()) won(p);',
     ),
     _cpp(
-        "what-only-root-may-read",
+        "files-that-only-root-may-read",
         "landlock namespaces uid",
         'if (text_of("/etc/shadow").size()) won("shadow");',
         needs="root",
@@ -124,45 +124,45 @@ STEALING = (
     _cpp(
         "programs-that-become-root",
         "privileges landlock namespaces seccomp",
-        # A set-uid program tells a user how old his password is, which stands where only root may read.
+        # This set-uid program prints the age of the user's password, which is in a file that only root may read.
         'execl("/usr/bin/passwd", "passwd", "-S", nullptr);',
-        not_alone=("seccomp",),  # without no_new_privs there is no filter: nothing is started
+        not_alone=("seccomp",),  # without no_new_privs the filter cannot be installed, so no program starts
     ),
     _python(
-        "everything-python-finds",
+        "all-files-by-python",
         "landlock namespaces",
         """import os
-left, room = 300, 1 << 18  # bytes: an output over the limit earns nothing
+folders, size = 300, 1 << 18  # bytes: an output over the limit scores 0
 for base in (os.path.dirname(home), os.path.dirname(neighbour), ".", "..", "/job", "/box", "/dev/shm", "/tmp"):
     for folder, _, names in os.walk(base):
-        left -= 1
+        folders -= 1
         for file in names[:50]:
             try:
                 with open(os.open(os.path.join(folder, file), os.O_RDONLY | os.O_NONBLOCK), "rb") as f:
-                    room -= sys.stdout.buffer.write(f.read(1024))
+                    size -= sys.stdout.buffer.write(f.read(1024))
             except OSError:
                 pass
-        if left < 0 or room < 0:
+        if folders < 0 or size < 0:
             break""",
         verdicts=ANY,
     ),
     _python(
         "descriptors-in-python",
-        "descriptors rlimit-nofile",  # where its limit is used up by what it inherits, Python does not start
+        "descriptors rlimit-nofile",  # if inherited descriptors use up the limit, Python does not start
         """import os
 for fd in range(3, 300):
     try:
         sys.stdout.buffer.write(os.pread(fd, 4096, 0))
     except OSError:
         pass""",
-        only=Way.STARTED,  # an interpreter that waits has no secret open
+        only=Way.STARTED,  # the fork server has no secret open
     ),
     _python(
         "name-of-its-input-in-python",
         "copies",
         """import os
-found = os.fstat(0)
-if found.st_nlink or found.st_mtime:
+status = os.fstat(0)
+if status.st_nlink or status.st_mtime:
     won("a name")""",
         by_path=True,
     ),

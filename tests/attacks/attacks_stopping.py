@@ -1,4 +1,4 @@
-"""Attempts to stop the judge, the machine or the clock. An attack that succeeds ends soon by itself."""
+"""Attempts to stop the judge, the machine or the clock. An attack that succeeds exits soon."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STOPPING = (
     _cpp(
         "kill-those-above",
         "seccomp landlock namespaces",
-        # Hits at everybody only where it is sure to fail.
+        # Signals all processes only if it is sure to fail.
         "if (wild[0] == '1') for (int s : {9, 19, 15, 1, 2}) { kill(-1, s); for (int p = 1; p < 400; p++) if (p != getpid()) { kill(p, s); syscall(SYS_tgkill, p, p, s); syscall(SYS_tkill, p, s); } } auto all = elders(); for (size_t i = all.size(); i-- > 0;) { kill(all[i], 9); syscall(SYS_tgkill, all[i], all[i], 19); }",
         win=Win.JUDGE,
     ),
@@ -33,7 +33,7 @@ STOPPING = (
     _cpp(
         "limits-of-those-above",
         "seccomp",
-        # Nothing that lasts: what it reads it sets again.
+        # Changes nothing: it sets the values that it has read.
         'for (int p : elders()) { rlimit old; if (syscall(SYS_prlimit64, p, RLIMIT_NOFILE, 0, &old) == 0 && syscall(SYS_prlimit64, p, RLIMIT_NOFILE, &old, 0) == 0) won("limit"); if (setpriority(PRIO_PROCESS, p, 5) == 0) won("priority"); cpu_set_t m; if (syscall(SYS_sched_getaffinity, p, sizeof m, &m) > 0 && syscall(SYS_sched_setaffinity, p, sizeof m, &m) == 0) won("affinity"); if (syscall(SYS_ioprio_set, 1, p, 0) == 0) won("disk"); }',
     ),
     _cpp(
@@ -48,7 +48,7 @@ STOPPING = (
         "seccomp",
         'char* stack = (char*)malloc(1 << 16) + (1 << 15); struct R { static int f(void*) { syscall(SYS_exit, 0); return 0; } }; if (clone(R::f, stack, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, 0) > 0) won("thread");',
     ),
-    # Who waits so is in the state of those who wait for a disk.
+    # A process that waits like this is in the kernel's state for waiting on a disk.
     _cpp(
         "a-barrier-for-all",
         "seccomp",
@@ -180,7 +180,7 @@ won("worked")""",
     _cpp(
         "many-descriptors",
         "rlimit-nofile",
-        'int most = 0; for (int i = 0; i < 2000; i++) { int fd = dup(0); if (fd < 0) break; most = fd; } if (most > 600) won("descriptors");',
+        'int last = 0; for (int i = 0; i < 2000; i++) { int fd = dup(0); if (fd < 0) break; last = fd; } if (last > 600) won("descriptors");',
         verdicts=(WA, RE),
     ),
     _python(

@@ -11,46 +11,46 @@ _PLACES = 'for (string d : {"/dev/shm/", "/tmp/", "./"})'
 
 TALKS = (
     pair(
-        "word-by-a-lock",
+        "token-by-a-lock",
         "seccomp",
-        'int fd = open("/bin/sh", O_RDONLY); struct flock l = {}; l.l_type = F_RDLCK; l.l_start = word; l.l_len = 1; fcntl(fd, F_SETLK, &l);',
-        'int fd = open("/bin/sh", O_RDONLY); for (int v = 0; v < 10; v++) { struct flock l = {}; l.l_type = F_WRLCK; l.l_start = v; l.l_len = 1; if (fcntl(fd, F_GETLK, &l) == 0 && l.l_type == F_RDLCK) found = v; }',
+        'int fd = open("/bin/sh", O_RDONLY); struct flock l = {}; l.l_type = F_RDLCK; l.l_start = token; l.l_len = 1; fcntl(fd, F_SETLK, &l);',
+        'int fd = open("/bin/sh", O_RDONLY); for (int v = 0; v < 10; v++) { struct flock l = {}; l.l_type = F_WRLCK; l.l_start = v; l.l_len = 1; if (fcntl(fd, F_GETLK, &l) == 0 && l.l_type == F_RDLCK) received = v; }',
     ),
     pair(
-        "word-by-a-futex",
+        "token-by-a-futex",
         "seccomp",
-        'int fd = open("/bin/sh", O_RDONLY); int* p = (int*)mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); ready(); timespec t = {0, 500000000}; syscall(SYS_futex, p + 64 + word, FUTEX_WAIT, p[64 + word], &t, 0, 0);',
-        'int fd = open("/bin/sh", O_RDONLY); int* p = (int*)mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); for (int i = 0; i < 100 && found < 0; i++) { for (int v = 0; v < 10; v++) if (syscall(SYS_futex, p + 64 + v, FUTEX_WAKE, 1, 0, 0, 0) == 1) found = v; rest(0.001); }',
+        'int fd = open("/bin/sh", O_RDONLY); int* p = (int*)mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); ready(); timespec t = {0, 500000000}; syscall(SYS_futex, p + 64 + token, FUTEX_WAIT, p[64 + token], &t, 0, 0);',
+        'int fd = open("/bin/sh", O_RDONLY); int* p = (int*)mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); for (int i = 0; i < 100 && received < 0; i++) { for (int v = 0; v < 10; v++) if (syscall(SYS_futex, p + 64 + v, FUTEX_WAKE, 1, 0, 0, 0) == 1) received = v; rest(0.001); }',
     ),
     pair(
-        "word-by-an-abstract-socket",
+        "token-by-an-abstract-socket",
         "seccomp landlock",
-        f"int digit = word; {_ADDRESS} if (bind(s, (sockaddr*)&a, 3 + n.size()) == 0) listen(s, 9);",
-        f"for (int digit = 0; digit < 10; digit++) {{ {_ADDRESS} if (s >= 0 && connect(s, (sockaddr*)&a, 3 + n.size()) == 0) found = digit; }}",
+        f"int digit = token; {_ADDRESS} if (bind(s, (sockaddr*)&a, 3 + n.size()) == 0) listen(s, 9);",
+        f"for (int digit = 0; digit < 10; digit++) {{ {_ADDRESS} if (s >= 0 && connect(s, (sockaddr*)&a, 3 + n.size()) == 0) received = digit; }}",
     ),
     pair(
-        "word-by-shared-memory",
+        "token-by-shared-memory",
         "seccomp",
-        "int id = syscall(SYS_shmget, key(), 4096, 01600); char* p = id >= 0 ? (char*)syscall(SYS_shmat, id, 0, 0) : (char*)-1; if (p != (char*)-1) p[0] = 65 + word;",
-        "int id = syscall(SYS_shmget, key(), 4096, 0600); char* p = id >= 0 ? (char*)syscall(SYS_shmat, id, 0, 0) : (char*)-1; if (p != (char*)-1) { found = p[0] - 65; syscall(SYS_shmctl, id, 0, 0); }",
+        "int id = syscall(SYS_shmget, key(), 4096, 01600); char* p = id >= 0 ? (char*)syscall(SYS_shmat, id, 0, 0) : (char*)-1; if (p != (char*)-1) p[0] = 65 + token;",
+        "int id = syscall(SYS_shmget, key(), 4096, 0600); char* p = id >= 0 ? (char*)syscall(SYS_shmat, id, 0, 0) : (char*)-1; if (p != (char*)-1) { received = p[0] - 65; syscall(SYS_shmctl, id, 0, 0); }",
     ),
     pair(
-        "word-by-a-file",
+        "token-by-a-file",
         "landlock namespaces",
-        f"{_PLACES} {{ string n = d + mark + char(48 + word); int fd = open(n.c_str(), O_CREAT | O_WRONLY, 0600); if (fd >= 0) close(fd); }}",
-        f"{_PLACES} for (int v = 0; v < 10; v++) {{ string n = d + mark + char(48 + v); if (access(n.c_str(), F_OK) == 0) {{ found = v; unlink(n.c_str()); }} }}",
+        f"{_PLACES} {{ string n = d + mark + char(48 + token); int fd = open(n.c_str(), O_CREAT | O_WRONLY, 0600); if (fd >= 0) close(fd); }}",
+        f"{_PLACES} for (int v = 0; v < 10; v++) {{ string n = d + mark + char(48 + v); if (access(n.c_str(), F_OK) == 0) {{ received = v; unlink(n.c_str()); }} }}",
     ),
     pair(
-        "word-in-the-input-of-another",
+        "token-in-the-input-of-another",
         "landlock namespaces",
         "",
-        # Whoever has the mark in what it reads is the manager of this test, or its first step.
-        'for (int p = getpid() + 40; p > getpid() - 200 && p > 1; p--) { string path = "/proc/" + std::to_string(p) + "/fd/0"; struct stat s; if (p == getpid() || stat(path.c_str(), &s) || !S_ISREG(s.st_mode)) continue; string t = text_of(path); size_t at = t.find(mark); if (at != string::npos) found = t[at + strlen(mark) + 1] - 48; }',
+        # A process whose input contains the mark is the manager of this test, or its first step.
+        'for (int p = getpid() + 40; p > getpid() - 200 && p > 1; p--) { string path = "/proc/" + std::to_string(p) + "/fd/0"; struct stat s; if (p == getpid() || stat(path.c_str(), &s) || !S_ISREG(s.st_mode)) continue; string t = text_of(path); size_t at = t.find(mark); if (at != string::npos) received = t[at + strlen(mark) + 1] - 48; }',
         heading="stealing",
     ),
     pair("a-partner-that-never-ends", "polling", "rest(1e9);", "rest(1e9);", verdicts=(TLE,), heading="cheating time", win=Win.HANGS),
     pair("a-flood-for-the-manager", "polling rlimit-cpu", 'for (;;) puts("9");', "", verdicts=ANY, heading="stopping", win=Win.HANGS),
-    # The manager has more to say than a pipe holds, and dies where nobody listens.
+    # The manager writes more than a pipe holds, and dies of SIGPIPE because all readers are closed.
     pair("closed-ears", "blame", "for (int fd = 0; fd < 64; fd++) close(fd);", "for (int fd = 0; fd < 64; fd++) close(fd);", verdicts=(WA, RE), heading="stopping", win=Win.JUDGE),
     pair("a-partner-that-is-killed", "blame", "raise(9);", "raise(9);", verdicts=(RE,), heading="stopping", win=Win.JUDGE),
 )  # fmt: skip

@@ -33,7 +33,7 @@ TIME = (
         _TIME,
         "work-in-an-orphan",
         "seccomp polling accounting",
-        # Whoever polls hears of an orphan's time when it is dead, and has to be given time for that.
+        # Polling sees an orphan's time after its death, so the attack waits before it reports success.
         'int ends[2]; if (pipe(ends)) return; int p = fork_it(); if (p == 0) { if (fork_it() == 0) { burn(0.6); _exit(0); } _exit(0); } close(ends[1]); char b; if (p > 0 && read(ends[0], &b, 1) == 0) { rest(3); won("by an orphan"); }',
         verdicts=(WA, TLE),
     ),
@@ -128,18 +128,18 @@ TALKING = (
         _TALKING,
         "locks-on-files-of-the-system",
         "seccomp",
-        # Whoever else reads the file sees the lock: two processes, two boxes, two users.
+        # Any other reader of the file sees the lock: another process, another sandbox, another user.
         'int fd = open("/bin/sh", O_RDONLY); struct flock read_lock = {}; read_lock.l_type = F_RDLCK; read_lock.l_len = 1; if (fcntl(fd, F_SETLK, &read_lock) == 0 || flock(fd, LOCK_SH | LOCK_NB) == 0 || fcntl(fd, F_GETLK, &read_lock) == 0) won("locked"); if (fcntl(fd, 37, &read_lock) == 0) won("description lock"); if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) won("lease"); if (fcntl(fd, F_NOTIFY, 1) == 0) won("notified");',
     ),
     attack_program(
         _TALKING,
-        "waking-who-waits-on-a-file-of-the-system",
+        "waking-waiters-on-a-file-of-the-system",
         "seccomp",
         'int fd = open("/bin/sh", O_RDONLY); void* p = mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0); if (syscall(SYS_futex, p, FUTEX_WAKE, 1, 0, 0, 0) >= 0 || syscall(SYS_futex, p, FUTEX_WAKE_BITSET, 1, 0, 0, 1) >= 0) won("woke");',
     ),
     attack_program(
         _TALKING,
-        "what-others-have-read",
+        "files-that-others-have-read",
         "seccomp",
         'int fd = open("/bin/sh", O_RDONLY); char b[8]; iovec v = {b, sizeof b}; if (preadv2(fd, &v, 1, 0, RWF_NOWAIT) >= 0) won("cached");',
     ),
@@ -163,12 +163,12 @@ CONFUSING = (
     *(
         attack_program(_CONFUSING, name, "status", f'fputs("{words}\\n", stderr); exit(1);', verdicts=(RE,), win=Win.VERDICT)
         for name, words in (
-            ("says-it-had-no-resources", "bash: fork: retry: Resource temporarily unavailable"),
-            ("says-it-does-not-compile", "Compilation error"),
-            ("says-it-took-too-long", "Time limit exceeded"),
+            ("claims-it-had-no-resources", "bash: fork: retry: Resource temporarily unavailable"),
+            ("claims-it-does-not-compile", "Compilation error"),
+            ("claims-a-time-limit", "Time limit exceeded"),
         )
     ),
-    attack_program(_CONFUSING, "says-it-is-right", "apart", 'for (FILE* out : {stdout, stderr}) fputs("Output is correct\\n1\\n100\\n", out);', verdicts=(WA,)),
+    attack_program(_CONFUSING, "claims-it-is-right", "apart", 'for (FILE* out : {stdout, stderr}) fputs("Output is correct\\n1\\n100\\n", out);', verdicts=(WA,)),
     attack_program(
         _CONFUSING,
         "a-name-like-a-line-of-proc",
@@ -178,7 +178,7 @@ CONFUSING = (
     ),
 )  # fmt: skip
 
-# A judge that runs them in its own process, and looks at what they printed, would be theirs. See trusting_judges.py.
+# These control a judge that runs them in its process and believes their output. See trusting_judges.py.
 PYTHONS = tuple(
     Attack(name=name, heading="python", language="python", body=body, verdicts=verdicts, layers=("apart",))
     for name, verdicts, body in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attack import attack_program
 
-# Of which nobody asks the kernel in a program that computes. A younger libc tries some, and does without.
+# System calls that a computing program does not need. A newer libc tries some of them and has fallbacks.
 _YOUNGER = ", ".join(
     str(number)
     for number in (
@@ -24,7 +24,7 @@ _YOUNGER = ", ".join(
         *(463, 464, 465, 466, 467, 468, 469),  # extended attributes, open_tree_attr, attributes of files
     )
 )
-# What it writes it takes out of its resident set at once, and finds it there afterwards.
+# It removes each page from its resident set right after writing, and the data is still there afterwards.
 _KEPT = """if (p == MAP_FAILED) return;
 const size_t step = 8 << 20, all = 20 * step;
 for (size_t at = 0; at < all; at += step) { memset(p + at, 1 + at / step, step); madvise(p + at, step, MADV_DONTNEED); }
@@ -47,7 +47,7 @@ MORE = (
     ),
     attack_program(
         "talking",
-        "clocks-of-others",
+        "clocks-of-other-processes",
         "seccomp namespaces",
         'for (int p : elders()) { timespec t; if (p != getpid() && p > 1 && syscall(SYS_clock_gettime, ~p << 3 | 2, &t) == 0) won("watched"); }',
     ),
@@ -61,7 +61,7 @@ MORE = (
         "stopping",
         "another-personality",
         "seccomp",
-        # How its addresses are chosen, who may look into it, who gets its orphans, how exact its timers are.
+        # Address randomisation, dumpability, adoption of orphans, precision of timers.
         'if (syscall(SYS_personality, 0x0040000) >= 0 || prctl(PR_SET_DUMPABLE, 1) == 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 || prctl(PR_SET_TIMERSLACK, 1) == 0 || prctl(PR_SET_PDEATHSIG, 9) == 0) won("changed");',
     ),
     attack_program(

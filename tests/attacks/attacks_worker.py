@@ -34,7 +34,7 @@ class Site:
 
 @dataclass(frozen=True, kw_only=True)
 class Siege:
-    """An attack on a worker. `attempt` returns how it ended."""
+    """An attack on a worker. `attempt` returns its outcome."""
 
     name: str
     attempt: Callable[[Site], Awaitable[str]]
@@ -43,7 +43,7 @@ class Siege:
     heading: str = "stopping"
     language: str = "http"
     needs: str = ""
-    of_worker: bool = True  # there is nothing like it where nobody listens
+    of_worker: bool = True  # it needs a worker that listens
 
 
 def _job(script: str) -> dict[str, Any]:
@@ -60,7 +60,7 @@ async def _worker(site: Site, **options: Any) -> Any:
 
 
 async def _reply_of_nul(site: Site) -> str:
-    """Request output of NUL bytes, each of which takes six bytes in JSON.
+    """Request output of NUL bytes, each of which is six bytes in JSON.
 
     A reply contains each output twice.
     """
@@ -84,7 +84,7 @@ def _addressed(**headers: str) -> Callable[[Site], Awaitable[str]]:
 
 
 async def _bodies_that_wait(site: Site) -> str:
-    """Send large requests. All but one wait for a slot and hold their bodies."""
+    """Send large requests. All except the first wait for a slot while the worker holds their bodies."""
     work = _job("sleep 600 #" + "x" * _BODY)
 
     async def send() -> int:
@@ -123,7 +123,7 @@ async def _folder_of_all(site: Site) -> str:
     return "taken"
 
 
-# Whatever another user can take: names of sockets, and locks on what may be opened.
+# Resources that another user can occupy: names of sockets, and locks on readable files.
 _HOLDING = """
 import contextlib, fcntl, os, socket
 os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
@@ -142,7 +142,7 @@ input()
 
 async def _uids_of_others(site: Site) -> str:
     if os.geteuid() != 0:
-        return "ok"  # there are none to give
+        return "ok"  # only root has uids for sandboxes
     pipe = asyncio.subprocess.PIPE
     holder = await asyncio.create_subprocess_exec(sys.executable, "-c", _HOLDING, stdin=pipe, stdout=pipe)
     assert holder.stdout is not None
@@ -161,7 +161,7 @@ WORKER = (
     Siege(name="a-reply-of-nul", attempt=_reply_of_nul, verdicts=("bounded",), layers=("bounds",)),
     Siege(name="bodies-that-wait", attempt=_bodies_that_wait, verdicts=("503",), layers=("bounds",)),
     Siege(
-        name="a-program-that-takes-all-room", attempt=_all_the_room, verdicts=("kept",), layers=("bounds",)
+        name="a-program-that-fills-the-cache", attempt=_all_the_room, verdicts=("kept",), layers=("bounds",)
     ),
     Siege(
         name="a-name-that-leads-here",
@@ -187,7 +187,7 @@ WORKER = (
         of_worker=False,
     ),
     Siege(
-        name="sockets-that-stand-for-uids",
+        name="sockets-that-reserve-uids",
         attempt=_uids_of_others,
         verdicts=("ok",),
         layers=("reserving",),

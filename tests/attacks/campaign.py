@@ -26,7 +26,7 @@ from ioi_eval.models import BuildLimits, BuildOptions, CheckerLimits, TaskType
 ENGINES = ("embedded", "worker")
 MIXTURES = {"everything": EVERYTHING, "Landlock alone": LANDLOCK_ALONE, "namespaces alone": NAMESPACES_ALONE}
 BUILDS = BuildOptions(limits=BuildLimits(cpu_time=0.6, wall_time=60.0, memory=300 << 20), precompile=False)
-# All programs are one here, and a busy machine is slow.
+# All attacks are in a single program here, and a busy machine is slow.
 _PATIENT = BuildOptions(limits=BuildLimits(cpu_time=8.0, wall_time=120.0, memory=400 << 20), precompile=False)
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
 SUCCEEDED = "**succeeded**"
@@ -81,9 +81,7 @@ async def column(
     workshop: Path,
     names: Collection[str] = (),
 ) -> Column:
-    """Try all attacks, or some of the programs, pairs, sources and scripts, on one engine with one mixture of
-    layers.
-    """
+    """Try all attacks, or those in `names`, on an engine with a mixture of layers."""
 
     def way(language: str) -> Way | None:
         if language != "python" or is_server(kind):
@@ -99,7 +97,7 @@ async def column(
             Scorer(engine, store=Store(Path(built)), options=options, builds=_PATIENT) as scorer,
         ):
             found = await _submitted(scorer, ground, names, way)
-            if not is_server(kind):  # clients' scripts on a server have only its own sandboxes
+            if not is_server(kind):  # clients' scripts on a server can only attack the server's sandboxes
                 found.append(await scripts(engine, ground, _among(SCRIPTS, names), boxes))
     if not is_server(kind):
         async with EmbeddedEngine(store=Store(cache), slots=1, layers=layers, sandboxes=boxes) as here:
@@ -147,7 +145,7 @@ TOGETHER = [
 
 @dataclass(frozen=True)
 class Half:
-    """The outcomes for one user. Columns by their titles."""
+    """The outcomes for a user. `columns` maps titles to columns."""
 
     user: str
     columns: dict[str, Column]
@@ -169,8 +167,9 @@ class Half:
 
 @dataclass(frozen=True)
 class Table:
-    """The outcomes for all users, in the same columns. `known`: an earlier table, for attacks that were not
-    tried now.
+    """The outcomes for all users, in the same columns.
+
+    `known` is an earlier table, used for attacks that were not tried now.
     """
 
     halves: Sequence[Half]
@@ -198,7 +197,7 @@ class Table:
         lines = [
             self.summary,
             "",
-            "| attack | what it is after | written in | " + " | ".join(titles) + " | what stops it |",
+            "| attack | goal | written in | " + " | ".join(titles) + " | stopped by |",
             "|---|---|---|" + "---|" * len(titles) + "---|",
         ]
         known = _rows(self.known)

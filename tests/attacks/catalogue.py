@@ -36,7 +36,7 @@ ATTACKS = (*PROGRAMS, *PAIRS, *FUNCTIONS, *FILES, *COMPILING, *SCRIPTS, *WORKER)
 # stops these.
 CONTEST = {
     "programs that ask": ASKING,
-    "requests to the door": REQUESTS,
+    "requests to the server": REQUESTS,
     "floods": FLOODS,
     "names": NAMES,
     "programs that pages show": SHOWN,

@@ -1,7 +1,7 @@
-"""Attacks on the whole judge, from end to end, which are not stopped by the proctor.
+"""Attacks on the whole judge, end to end, which the proctor does not stop.
 
-A layer that is part of our Python code cannot be disabled in the shipped package. During a trial it is
-replaced by what usual pipelines do instead.
+A layer in the judge's Python code cannot be disabled in the shipped package. A trial replaces the layer by the
+behaviour of common pipelines.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob
 
 
 def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Collection[str]) -> str:
-    """Return how the attack succeeded; empty if it failed."""
+    """Return how the attack succeeded, or an empty string if it failed."""
     with lost(bench.workshop) as ground, ExitStack() as held:
         for layer in layers_away:
             held.enter_context(_REPLACED[layer]())
@@ -49,13 +49,13 @@ def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Coll
         try:
             return asyncio.run(_attempted(bench, ground, attack, checker))
         except JudgeFailure as failure:
-            return f"the judge cannot go on: {failure}"
+            return f"the judge cannot continue: {failure}"
 
 
 async def _attempted(
     bench: Bench, ground: AttackEnvironment, attack: SourceAttack | Script, checker: Checker
 ) -> str:
-    assert bench.store is not None, "an engine keeps its proctor somewhere"
+    assert bench.store is not None, "the engine needs a store for its proctor"
     layers = tuple(bench.layers)
     boxes = bench.workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
@@ -78,7 +78,7 @@ async def _compiled(
             return await sources(scorer, ground, [attack], checker)
 
 
-# --- what stands in for the layers ---
+# --- replacements for the layers ---
 
 _BELIEVING = Checker(
     kind=CheckerKind.CMS,
@@ -89,7 +89,7 @@ _BELIEVING = Checker(
 
 @contextmanager
 def _something_on_standard_input() -> Iterator[None]:
-    """A build job that contains a test."""
+    """Put a test's secret on the standard input of build jobs."""
     own = embedded_engine.plan_of
 
     def naive(job: Job, **limits: Any) -> JobPlan:
@@ -136,7 +136,7 @@ def _links_are_followed() -> Iterator[None]:
 
 @contextmanager
 def _removed_by_names() -> Iterator[None]:
-    """A shell that removes the names in a listing."""
+    """Remove folders by a shell that lists the names and passes them to `rm`."""
 
     def naive(path: Path) -> None:
         listed = 'find "$0" -depth | xargs rm -d --'

@@ -1,4 +1,4 @@
-"""Runs hostile jobs one after another on one engine, and a normal submission that must be judged as before."""
+"""Runs hostile jobs in turn on an engine, then a normal submission, which must be judged as before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ioi_eval import Scorer
 from ioi_eval.models import Blob, Limits, Problem, Submission, Test
 
 # Slow attacks, which would only test patience.
-_SLOW = {"ignoring-every-signal", "everything-python-finds", "folders-around"}
+_SLOW = {"ignoring-every-signal", "all-files-by-python", "folders-around"}
 QUICK = [attack for attack in PROGRAMS if "TLE" not in attack.verdicts and attack.name not in _SLOW]
 
 _NORMAL = """#include <cstdio>
@@ -34,7 +34,7 @@ int main() {
 
 @dataclass(frozen=True)
 class Normal:
-    """The result of a normal submission, and how long judging took: the median of several runs, in seconds."""
+    """The result of a normal submission, and the median time of judging it, in seconds."""
 
     points: float
     wall: float
@@ -58,7 +58,7 @@ async def normal(scorer: Scorer, times: int) -> Normal:
 async def hostile(
     scorer: Scorer, ground: AttackEnvironment, jobs: int, attacks: Sequence[Attack] = QUICK
 ) -> list[str]:
-    """Run a number of jobs, each with one attack. Return what was not as expected."""
+    """Run a number of jobs with an attack each. Return the unexpected results."""
     wrong = []
     for attack in islice(cycle(attacks), jobs):
         found = await programs(scorer, ground, [attack])

@@ -1,7 +1,7 @@
-"""Judges without the layer `status`: like usual pipelines, they read from messages what happened, instead of
-from the exit status.
+"""Judges without the layer `status`: like many pipelines, they derive verdicts from messages instead of from the
+exit status.
 
-They replace the judge's own readers during a trial, see `words_are_believed`.
+They replace the judge's readers during a trial, see `words_are_believed`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def heard(said: str) -> str:
 
 @contextmanager
 def words_are_believed() -> Iterator[None]:
-    """Replace `verdicts.result_of_report` by a reader of messages, and ignore how a compiler ended."""
+    """Replace `verdicts.result_of_report` by a reader of messages, and ignore a compiler's exit status."""
     result_of = verdicts.result_of_report
 
     def naive_result(test_name: str, line: TestReport, **how: Any) -> TestResult:
@@ -74,7 +74,7 @@ def words_are_believed() -> Iterator[None]:
 
 
 def verdict_of(line: TestReport, limits: Limits) -> str:
-    """Return what the judge makes of a line now: a verdict, or AGAIN if it blames itself."""
+    """Return the verdict that the judge derives from a line, or AGAIN if it reports a fault of the judge."""
     try:
         return verdicts.result_of_report("0", line, limits=limits).status.value
     except JudgeFailure:

@@ -69,7 +69,7 @@ OF_JUDGE = {
 }  # disabled in the judge itself
 _CHANCES = 3  # some attacks are races, and machines are busy at times
 _HANGING = 6.0  # seconds, several times the wall limit
-_HANGING_PAIRS = 15.0  # longer than one of them takes for all the CPU time that the kernel permits
+_HANGING_PAIRS = 15.0  # longer than a pair needs to use up its CPU time limit
 _STOPPED = 600.0  # a program that is stopped by CPU time waits for a processor on a busy machine
 
 
@@ -143,7 +143,7 @@ def _end_all(pids: set[int]) -> None:
 
 
 def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...]) -> Outcome:
-    """Try one attack, and a behaving test after it."""
+    """Try an attack, and a behaving test after it."""
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
     without = [layer for layer in layers_away if layer not in OF_JUDGE]
@@ -185,9 +185,7 @@ def _program(bench: Bench, language: str, together: Sequence[str]) -> dict[str, 
 
 
 def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, ...]) -> Outcome:
-    """Try one attack at compile time, in a sandbox like that of a build. It succeeds by the secret, or by
-    being built.
-    """
+    """Try an attack at compile time, in a sandbox like a build's. It succeeds if it reads the secret or is built."""
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": f"x;{SECRET}", "PATH": "/usr/bin:/bin"}
     boxed = replace(bench, uid=uid, environment=environment, without=[x for x in layers_away if x != "build"])
@@ -243,7 +241,7 @@ def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[
 
 
 def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -> Outcome:
-    """Try one script in a sandbox like that of a job's stage."""
+    """Try a script in a sandbox like the sandbox of a job's stage."""
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
     own = replace(bench, without=layers_away, uid=uid, environment=environment)
@@ -295,9 +293,9 @@ def _outcome(attack: Attack | Pair, judged: Judged, survivors: list[int]) -> Out
     lines, report = judged.lines, judged.boxed.report
     hostile, behaving = (judged.tests.get(index) for index in (0, 1))
     if attack.win is Win.FORGED and any(line.feedback == FORGED for line in lines):
-        return Outcome(True, "a line of its own is among the verdicts")
+        return Outcome(True, "the judge accepted a verdict line that the submission wrote")
     if report.get("failure"):
-        return Outcome(False, f"no box: {report['failure']}")
+        return Outcome(False, f"no sandbox: {report['failure']}")
     if any(line.fatal for line in lines):
         return Outcome(False, f"no proctor: {lines[-1].fatal}")
     won = {
@@ -318,13 +316,13 @@ def _disturbed(line: TestReport | None) -> bool:
 
 
 def _patience(attack: Attack | Pair, away: Collection[str], hanging: float) -> float:
-    """Return how long to wait for the job's end: as short as possible if it never ends."""
+    """Return how long to wait for the job to finish: as short as possible if it never finishes."""
     return hanging if set(attack.layers) <= set(away) else _STOPPED
 
 
 @contextmanager
 def _leash(seconds: float) -> Iterator[int]:
-    """A kill switch that is closed after a while, or at the end."""
+    """Yield the kill switch of a job. It is closed after `seconds`, or when the context exits."""
     reading, writing = os.pipe()
     done = threading.Event()
     cutter = threading.Thread(target=lambda: (done.wait(seconds), os.close(writing)))

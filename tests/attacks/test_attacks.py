@@ -1,4 +1,4 @@
-"""No attack reaches a verdict, a secret or the judge: end to end, with every combination of layers."""
+"""No attack changes a verdict, reads a secret or stops the judge: end to end, with all combinations of layers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def layers(request: pytest.FixtureRequest) -> tuple[str, ...]:
 @pytest.fixture
 async def scorer(layers: tuple[str, ...], store: Store, way: Way | None) -> AsyncIterator[Scorer]:
     engine = EmbeddedEngine(store=store, slots=1, layers=layers, waiting=way is not Way.STARTED)
-    # All layers are what there is without any word about them, and only then a proctor stays.
+    # The default is all layers, and a persistent proctor needs the default.
     named = None if layers == EVERYTHING else layers
     options = JudgeOptions(all_tests=True, layers=named, checker=CHECKING)
     async with Scorer(engine, store=store, options=options) as opened:
@@ -95,7 +95,7 @@ def faults(found: Round) -> list[str]:
     return [f"{name}: {result.fault}" for name, result in found.items() if result.fault]
 
 
-# Half of the programs in C++, with one in every chapter, tells whether the others hold.
+# The daily run tries half of the C++ programs, with at least one program for every heading.
 @pytest.mark.usefixtures("built")
 @pytest.mark.nightly(unless="everything-(c[+][+] (two|into|and)|python)")
 @pytest.mark.parametrize("part", PARTS)
@@ -107,7 +107,7 @@ async def test_attacking_program_does_not_succeed(
     assert not faults(await programs(scorer, ground, PARTS[part]))
 
 
-# What a package that forks gives to its submissions.
+# Attacks that succeed if a package permits forks.
 GRANTED = {"numbers-of-inodes", "pipes-that-are-counted"}  # both by pipes, which programs with threads have
 
 
@@ -129,10 +129,10 @@ async def test_program_with_fork_permission_succeeds_only_in_documented_attacks(
     found = faults(await programs(scorer, ground, attacks, forks=2))
     assert {fault.partition(":")[0] for fault in found} == GRANTED
     section = SECURITY.read_text().partition("## Submissions that fork\n")[2].partition("\n## ")[0]
-    assert all(f"`{name}`" in section for name in GRANTED), "what is open is said"
+    assert all(f"`{name}`" in section for name in GRANTED), "the page lists the attacks that succeed"
 
 
-# Without namespaces an interpreter that may wait is started, as is one that may not.
+# Without namespaces, interpreters are always started, even if a fork server is permitted.
 WAYS = {
     "everything-started": (EVERYTHING, Way.STARTED),
     "everything-forked": (EVERYTHING, Way.FORKED),
@@ -142,7 +142,7 @@ WAYS = {
 }
 
 
-# A third tells here, too: its programs are of all chapters but one, which those in C++ have.
+# The daily run tries a third of the programs: they cover all headings except one, which C++ programs cover.
 @pytest.mark.nightly(unless="everything-forked-two")
 @pytest.mark.parametrize("third", THIRDS)
 @pytest.mark.parametrize(("layers", "way"), WAYS.values(), indirect=["layers"], ids=WAYS)
@@ -154,9 +154,9 @@ async def test_attacking_python_program_fails(
     third: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Python is forked, which needs namespaces, or started.
+    """Python programs are forked, which needs namespaces, or started.
 
-    With all layers one persistent proctor forks them one after another.
+    With all layers, a persistent proctor forks them in turn.
     """
     expected = way if "namespaces" in layers else Way.STARTED
     judge, stayed = PersistentProctor.execute, []
@@ -169,12 +169,16 @@ async def test_attacking_python_program_fails(
     attacks = PYTHON[THIRDS[third]]
     assert not faults(await programs(scorer, ground, attacks, way=expected))
     stays = way is Way.FORKED and layers == EVERYTHING
-    quick = [attack for attack in attacks if attack.verdicts != ("TLE",)]  # the others run out their time
-    for again in (attacks, quick) if stays else (attacks,):  # what one leaves the next one finds
+    quick = [
+        attack for attack in attacks if attack.verdicts != ("TLE",)
+    ]  # TLE attacks run until their time limit
+    for again in (
+        (attacks, quick) if stays else (attacks,)
+    ):  # twice in the same proctor, so that leftovers would be detected
         assert not faults(await programs(scorer, ground, again, way=expected, compared=True))
     assert not faults(await functions(scorer, ground, FUNCTIONS[THIRDS[third]], way=expected))
     judged = [stage for stage in stayed if stage is not None]
-    # Elsewhere a build asks for such a proctor, unless it is kept, and is told that there is none.
+    # With fewer layers a build asks for a persistent proctor, unless the build is cached, and gets `None`.
     assert len(judged) == len(stayed) >= 3 if stays else not judged
 
 
@@ -237,7 +241,7 @@ async def test_attacking_job_script_does_not_succeed(
 ) -> None:
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
-    most = 64  # processes: to start the 256 that there may be usually is most of the work
+    most = 64  # processes, because starting the default maximum of 256 is slow
     async with engine_of("embedded", store, layers, boxes, most) as engine, engine:
         assert not faults(await scripts(engine, ground, SCRIPTS, boxes, most))
     assert not list(boxes.iterdir())
@@ -251,7 +255,7 @@ async def test_flooding_a_worker_with_requests_does_not_succeed(store: Store) ->
 def test_catalogue_has_unique_names_and_all_documented_attacks() -> None:
     names = [attack.name for attack in ATTACKS]
     assert len(names) == len(set(names))
-    # None goes unnoticed: all that were ever tried are in the table, which may lack the newest.
+    # The table in the docs contains every attack that was tried. New attacks may be missing from it.
     table = SECURITY.read_text().partition(BEGIN)[2].partition(END)[0]
     _titles, *tried = re.findall(r"^\| ([a-z0-9-]+) \| [a-z ]+ \|", table, re.MULTILINE)
     assert table.strip().startswith(f"{len(tried)} attacks, ")
@@ -277,7 +281,7 @@ def test_attack_table_has_outcomes_as_root_and_as_ordinary_user() -> None:
 
 
 def test_attack_table_in_docs_lists_all_attacks() -> None:
-    """scripts/attacks writes the table. The page also explains the layers' names."""
+    """scripts/attacks writes the table. The page explains the layers' names."""
     rows = rows_of(SECURITY)
     assert sorted(rows) == sorted(attack.name for attack in ATTACKS), "run scripts/attacks table"
     assert not [name for name, cells in rows.items() if SUCCEEDED in cells or "not tried" in cells]

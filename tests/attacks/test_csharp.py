@@ -1,4 +1,4 @@
-"""The additions to C#'s boxes open nothing: to sources, to programs, to other languages' builds."""
+"""The additions to C#'s sandboxes give no access to sources, to programs, or to other languages' builds."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def mono() -> None:
 
 READS = """using System; using System.IO;
 class P { static void Main() {
-    string found = "closed";
+    string result = "closed";
     foreach (string path in new[] { PATHS }) {
-        try { if (File.ReadAllBytes(path).Length > 0) found = path; } catch (Exception) {}
+        try { if (File.ReadAllBytes(path).Length > 0) result = path; } catch (Exception) {}
     }
-    Console.WriteLine(found);
+    Console.WriteLine(result);
 } }"""
-# Of everybody a program with threads hears the same: of its parent, of the first process, and of one that is not there.
+# The answer must be the same for every process: the program's parent, the first process, and a process that does not exist.
 ASKS = """using System; using System.Runtime.InteropServices;
 class P {
     [DllImport("libc.so.6")] static extern int sched_getscheduler(int of);
     [DllImport("libc.so.6")] static extern int getpgid(int of);
     static void Main() {
-        var told = sched_getscheduler(999999);
+        var missing = sched_getscheduler(999999);
         bool same = getpgid(1) < 0;
-        for (int of = 1; of < 3000; of++) same &= sched_getscheduler(of) == told;
+        for (int of = 1; of < 3000; of++) same &= sched_getscheduler(of) == missing;
         Console.WriteLine(same ? "closed" : "heard");
     }
 }"""
@@ -95,7 +95,7 @@ async def test_mono_program_cannot_see_other_priorities(scorer: Scorer, code: st
 async def test_csharp_source_with_key_file_paths_cannot_read_the_files(
     scorer: Scorer, tmp_path: Path
 ) -> None:
-    """The one way in which a source names a file: what stands there is in no words of the compiler."""
+    """A source can name a key file. The compiler's messages do not contain the file's content."""
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
     paths = (secret, "/proc/self/environ", "/proc/1/environ", f"/proc/{os.getpid()}/environ", "/etc/passwd")

@@ -1,6 +1,6 @@
 """No source can detect or change precompiled headers and grader objects.
 
-Each source is built without and with them, and must give the same bytes or the same compile error.
+Each source is built without and with them. Both builds must produce the same bytes or the same compile error.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ async def outcome(artifacts: Artifacts, source: str, problem: Problem | None = N
     made = await artifacts.build_submission(
         artifacts.prepare_problem(problem or plain_problem()), submitted(source)
     )
-    while artifacts.builder.busy:  # noqa: ASYNC110 - made in the background
+    while artifacts.builder.busy:  # noqa: ASYNC110 - a background build
         await asyncio.sleep(0.01)
     return f"{made.artifact.sha256} {made.log}" if isinstance(made, BuildSuccess) else made.log
 
@@ -95,7 +95,7 @@ async def bench(
             yield Bench(counting, cold, warm, problem)
 
 
-# --- what sources look for ---------------------------------------------------------------------------
+# --- sources that try to detect headers and objects --------------------------------------------------
 
 _FILES = (
     *("ioi-eval-headers/bits/stdc++.h.gch", "../ioi-eval-headers/bits/stdc++.h", "bits/stdc++.h.gch"),
@@ -112,7 +112,7 @@ def _incbin(file: str) -> str:
 
 
 def _level(again: str) -> str:
-    """Show at which depth a header that is read again reads others."""
+    """Return a source that detects at which include depth a header, included again, reads other headers."""
     return f"""#undef __GNUC_PREREQ
 #define __GNUC_PREREQ(a, b) (__INCLUDE_LEVEL__ == 2)
 #undef assert
@@ -135,20 +135,20 @@ LOOKS = {
     "counter": "int counter = __COUNTER__;\n",
     "names and lines": "const char* f = __FILE__, *b = __BASE_FILE__; int l = __LINE__;\n",
     "time of the source": "static_assert(sizeof __TIMESTAMP__ == 25);\n",  # its text differs by second
-    "warned": "#warning own words\n",
-    "warned, then assembles what was made": "#warning own words\n" + _incbin("submission"),
-    "warned, then assembles the words": "#warning own words\n" + _incbin(".ioi-eval.log"),
+    "warned": "#warning my warning\n",
+    "warned, then assembles the program": "#warning my warning\n" + _incbin("submission"),
+    "warned, then assembles the messages": "#warning my warning\n" + _incbin(".ioi-eval.log"),
     "refused": "int x = y;\n",
     "a compiled one": '#pragma GCC pch_preprocess "ioi-eval-head.hpp.gch"\n',
     "next": "#include_next <climits>\n",
     "imported": "#import <climits>\n",
     "once": "#pragma once\n",
-    "options behind": '#pragma GCC optimize("O0")\n#pragma GCC target("avx2")\n',
-    "a section of its own": 'asm(".section .own, \\"awx\\"\\n.byte 0xc3\\n.text");\n',
-    "a warning for the linker": 'asm(".section .gnu.warning, \\"\\"\\n.ascii \\"own words\\"\\n.text");\n',
-    "a comment that goes on behind two backslashes": "// \\\\\n#define INT_MAX 1\n#include <climits>\n",
+    "options after the includes": '#pragma GCC optimize("O0")\n#pragma GCC target("avx2")\n',
+    "a new section": 'asm(".section .own, \\"awx\\"\\n.byte 0xc3\\n.text");\n',
+    "a warning for the linker": 'asm(".section .gnu.warning, \\"\\"\\n.ascii \\"my warning\\"\\n.text");\n',
+    "a comment that continues after two backslashes": "// \\\\\n#define INT_MAX 1\n#include <climits>\n",
     "a keyword as a macro": "#define using\n#include <chrono>\n",
-    "strings with one end": 'const char* ends[] = {"xyzabcdefg" + 3, "abcdefg"};\n',
+    "strings with the same suffix": 'const char* suffixes[] = {"xyzabcdefg" + 3, "abcdefg"};\n',
     "a symbol that is missing": "int f(int);\nint g = f(1);\n",
 }  # fmt: skip
 _SHORT = [
@@ -190,28 +190,28 @@ async def test_source_cannot_detect_prebuilt_header(
             if found[0] != found[1]:
                 differ[name] = found
             served = tools.counting.jobs["with a header"] - before
-            assert name != "counter" or served, "a header is there"
+            assert name != "counter" or served, "the prebuilt header is used"
     assert differ == {}
     assert problem is not GRADED or tools.counting.jobs["with an object"] > 0
 
 
-# --- what sources do to headers of others ------------------------------------------------------------
+# --- sources that try to change headers of other sources ---------------------------------------------
 
-# What each puts before, between or behind the includes. `!`: the includes of the victim.
+# Lines before, between or after the includes. `!` is replaced by the includes of the victim.
 _REST = 'int main() { std::printf("%d %d\\n", INT_MAX, int(sizeof(std::FILE*))); }\n'
 HOSTILE = {
     "a macro before": "#define INT_MAX 1\n!",
     "a macro between": "#include <cstdio>\n#define __INT_MAX__ 1\n#include <climits>\n",
-    "a macro behind": "!#undef INT_MAX\n#define INT_MAX 1\n",
+    "a macro after": "!#undef INT_MAX\n#define INT_MAX 1\n",
     "a pragma": '#pragma pack(1)\n!#pragma GCC optimize("O0")\n',
-    "a macro in a comment that goes on": "// \\\n\n#define INT_MAX 1\n!",
+    "a macro in a comment that continues": "// \\\n\n#define INT_MAX 1\n!",
     "a macro that a comment hides": "/* */#define INT_MAX 1\n!",
     "digraphs": "%:define INT_MAX 1\n!",
     "lines that are joined": "#def\\\nine INT_MAX 1\n#inc\\\nlude <cstdio>\n#include <climits>\n",
     "another file's name": '#include "climits"\n#include <cstdio>\n#include <climits>\n',
     "a name that climbs": "#include <../include/limits.h>\n#include <cstdio>\n#include <climits>\n",
     "a name with an option": "#include <cstdio> -DINT_MAX=1\n#include <climits>\n",
-    "text of its own": "static int INT_MAX_ = 1;\n!namespace std { static int poisoned; }\n",
+    "declarations": "static int INT_MAX_ = 1;\n!namespace std { static int poisoned; }\n",
     "nothing": "!",
 }
 
@@ -228,7 +228,7 @@ async def test_hostile_sources_do_not_change_the_prebuilt_header(
                 await outcome(tools.warm, text.replace("!", begins) + own + _REST)
         victim = f"{begins}int victim = 1;\n{_REST}"
         found = [await outcome(side, victim) for side in (tools.cold, tools.warm)]
-    assert found[0] == found[1] and found[0].endswith(" "), "a program without words"
+    assert found[0] == found[1] and found[0].endswith(" "), "a program without compiler messages"
     assert tools.counting.jobs["with a header"] > 0
 
 

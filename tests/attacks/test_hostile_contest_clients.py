@@ -1,4 +1,4 @@
-"""A hostile participant of a contest over HTTP: other participants are judged as usual."""
+"""A hostile participant of a contest over HTTP does not affect how other participants are judged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ except ModuleNotFoundError:
 
 TOKENS = {"otter": OTTER, "heron": HERON}
 KINDS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-SHORT = msgspec.structs.replace(SUM, limits=Limits.contest(0.1, 256 << 20))  # loops end soon
+SHORT = msgspec.structs.replace(SUM, limits=Limits.contest(0.1, 256 << 20))  # endless loops stop soon
 
 
 class Held:
@@ -54,7 +54,7 @@ class Held:
 
 
 class Door:
-    """The address of a contest, and what its participants send there."""
+    """The address of a contest, with methods that send participants' requests."""
 
     def __init__(self, address: str, contest: Contest, http: httpx.AsyncClient) -> None:
         self.address, self.contest, self._http = address, contest, http
@@ -66,19 +66,19 @@ class Door:
         return await self._http.post(self.address, content=body, headers={**KINDS, **bearer, **dict(headers)})
 
     async def tool(self, token: str, body: bytes) -> Any:
-        """Return what a tool answers; of a refusal its text."""
+        """Return the answer of a tool, or its message if the call is refused."""
         result = told_by(await self.post(body, token))["result"]
         text = "".join(one["text"] for one in result["content"])
         return text if result.get("isError") else json.loads(text)
 
     async def check_heron(self) -> None:
-        """Its program is judged, and nothing was counted before."""
+        """Assert that heron's program is judged and is heron's first submission."""
         told = await self.tool(HERON, call("submit", problem="sum", code=RIGHT))
         assert (told["points"], told["number"], told["repeats"]) == (100, 1, False)
 
 
 def told_by(answer: httpx.Response) -> Any:
-    """The one message of an answer, in JSON or as an event."""
+    """Return the only message of an answer, in JSON or as an event."""
     (message,) = re.findall(r"^(?:data: )?(\{.*\})\r?$", answer.text, re.MULTILINE)
     return json.loads(message)
 
@@ -91,7 +91,7 @@ async def opened(
     connections: int = 2_000,
     rules: Rules | None = None,
 ) -> AsyncIterator[Door]:
-    """Open a door. Until `go`, otter is told nothing of its programs."""
+    """Open a contest on a port. Until `go` is set, otter gets no results."""
     store = Store(cache)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         judge: Any = scorer.judge if go is None else Held(scorer.judge, go)
@@ -105,7 +105,7 @@ async def opened(
 
 
 async def test_hostile_requests_are_refused(shared_cache: Path) -> None:
-    """Each wins by an answer that it must not get. None costs anything, and none ends the server."""
+    """A request wins by a forbidden answer. Requests cost no attempts, and none stops the server."""
     wrong = []
     async with opened(shared_cache) as door:
         for attack in REQUESTS:
@@ -125,18 +125,18 @@ async def _fault(door: Door, attack: Knocking) -> str:
         attack.told not in answer.text.replace('\\"', '"').replace(": ", ":")
         and attack.told not in answer.text
     ):
-        return f"it is told {answer.text[:300]}"
+        return f"the answer is {answer.text[:300]}"
     if attack.statuses != (200,) and '"isError":false' in answer.text.replace(" ", ""):
         return "it is answered"
     named = attack.body.decode(errors="replace")
     secrets = [one for one in find_hidden_strings(answer.text) if one not in named]
     if secrets or HERON in answer.text or "root:" in answer.text:
-        return f"it is told a secret: {secrets}"
+        return f"the answer contains a secret: {secrets}"
     return "" if len(answer.content) < 4_000 else f"{len(answer.content)} bytes for an answer"
 
 
 async def test_participant_cannot_cancel_calls_of_another_participant(shared_cache: Path) -> None:
-    """By their number, which is the same for both."""
+    """The cancelled request number is the same for both participants."""
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
     async with opened(shared_cache) as door:
         under_way = asyncio.create_task(door.check_heron())
@@ -145,10 +145,11 @@ async def test_participant_cannot_cancel_calls_of_another_participant(shared_cac
         await under_way
 
 
-@pytest.mark.nightly(unless="^(?!submissions$)")  # equal ones are judged once, and keep the door as busy
+# Floods of equal programs are quick: these are judged once, but fill the queue just as well.
+@pytest.mark.nightly(unless="^(?!submissions$)")
 @pytest.mark.parametrize("flood", FLOODS, ids=lambda one: one.name)
 async def test_flood_of_calls_does_not_starve_another_participant(flood: Flood, shared_cache: Path) -> None:
-    """Heron, by a connection of its own, is judged while not one of otter's programs is answered."""
+    """Heron, on a separate connection, is judged while otter's programs wait for results."""
     go = asyncio.Event()
     async with (
         opened(shared_cache, SHORT, go, rules=Rules(waiting=4)) as door,
@@ -181,8 +182,8 @@ async def test_flood_of_calls_does_not_starve_another_participant(flood: Flood, 
 
 
 async def test_closed_connections_count_as_submissions(shared_cache: Path) -> None:
-    """Each program runs for long if a bit of a hidden input is set: its author looks how far judging has come,
-    hangs up before there is an answer, and asks for the next bit. Each of these programs counts.
+    """A program runs long if a bit of a hidden input is set. Its author checks the progress of judging, disconnects
+    before the answer, and sends a program for the next bit. All these programs count as submissions.
     """
     go, bits = asyncio.Event(), 3
     rules = Rules(submissions=bits)
@@ -223,7 +224,10 @@ async def test_incomplete_http_requests_do_not_starve_another_participant(shared
 async def test_concurrent_http_requests_of_a_participant_are_limited(
     shared_cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The next one waits until one of them is gone; others' requests do not. Those that leave are not logged."""
+    """The participant's next request waits until an earlier request is done. Other participants do not wait.
+
+    Clients that disconnect are not logged as errors.
+    """
     async with opened(shared_cache) as door:
         port = httpx.URL(door.address).port or 0
         kinds = {
@@ -247,7 +251,7 @@ async def test_concurrent_http_requests_of_a_participant_are_limited(
 
 
 async def test_idle_connections_do_not_starve_another_participant(shared_cache: Path) -> None:
-    """Of 90, two participants and strangers have 30 each."""
+    """Of 90 connections, each of two participants gets 30, and so do clients without a token."""
     head = "{} /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\nContent-Length: 9\r\n\r\n"
     async with opened(shared_cache, connections=90) as door:
         port = httpx.URL(door.address).port or 0
@@ -255,14 +259,14 @@ async def test_idle_connections_do_not_starve_another_participant(shared_cache: 
         for number, (reader, _) in enumerate(silent):
             if number < 90:
                 with contextlib.suppress(ConnectionResetError):
-                    assert await reader.read() == b""  # whoever came last has its place
+                    assert await reader.read() == b""  # a newer connection replaced it
         await door.check_heron()
 
         otters = []
         for number in range(35):
             otters.append(await asyncio.open_connection("127.0.0.1", port))
             otters[-1][1].write(head.format(("POST", "GET")[number % 2], OTTER).encode())
-            if number % 10 == 0:  # what came before is read before this is answered
+            if number % 10 == 0:  # the server reads the earlier requests before it answers this request
                 await door.tool(HERON, call("standing"))
         first = [asyncio.create_task(reader.readline()) for reader, _ in otters]
         refused = [await one for one in islice(asyncio.as_completed(first), 5)]

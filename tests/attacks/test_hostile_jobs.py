@@ -1,4 +1,4 @@
-"""The judge survives: sixty hostile jobs in a row, and a normal submission gets what it got before."""
+"""The judge survives sixty hostile jobs in a row: a normal submission gets the same result as before."""
 
 from __future__ import annotations
 

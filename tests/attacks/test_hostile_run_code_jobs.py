@@ -1,4 +1,4 @@
-"""Programs behind SandboxFusion's door: none holds it up, and the next one finds nothing of it."""
+"""Hostile programs sent to SandboxFusion's `run_code` neither block it nor leave files or processes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def run(session: aiohttp.ClientSession, **asked: Any) -> dict[str, Any]:
 
 @pytest.mark.nightly
 async def test_hostile_job_does_not_block_run_code(store: Store) -> None:
-    """One slot, so each honest program runs where a hostile one ran before."""
+    """With a single slot, each honest program runs in the slot of the hostile program before it."""
     async with (
         EmbeddedEngine(store=store, slots=1, max_stdout=OUTPUT) as engine,
         Server(engine, ServerOptions(port=0, max_output=OUTPUT)) as server,

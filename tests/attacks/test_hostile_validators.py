@@ -1,7 +1,7 @@
-"""A package's own validator that is after the machine. It decides what an output is worth, and nothing else.
+"""Hostile validators of packages. A validator decides the score of an output and can do nothing else.
 
-Each is the validator of a Kattis package (C++), or the checker of one of DMOJ's (Python). It says that the output
-is right only if it got what it is after, so that a verdict of AC tells of a success.
+The validators in C++ belong to a Kattis package, the checkers in Python to a DMOJ package. A validator accepts the
+output only if its attack succeeded, so the verdict AC means a successful attack.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ static const char *home, *answers;
 static bool opens(const char* path, int how) { return open(path, how, 0666) >= 0; }
 static const char* in(const char* folder, const char* name) { static char path[8192]; sprintf(path, "%s/%s", folder, name); return path; }
 """
-# What each is after: `home`, `answers`: folders with secrets; `port`: of a server of ours on this machine.
+# By target. `home` and `answers` are folders with secrets, `port` is the port of a server that the test started.
 CPP = {
-    "the environment": 'for (char** one = environ; *one; one++) if (strstr(*one, "WALNUT")) won();',
+    "the environment": 'for (char** line = environ; *line; line++) if (strstr(*line, "WALNUT")) won();',
     "the environment of those above": (
         "char text[65536]; for (int pid : {1, int(getppid())}) {"
         ' char path[64]; sprintf(path, "/proc/%d/environ", pid); int f = open(path, O_RDONLY);'
@@ -68,7 +68,7 @@ CPP = {
         " to.sin_port = htons(port); to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);"
         " if (s >= 0 && connect(s, (sockaddr*)&to, sizeof to) == 0) won();"
     ),
-    "the one who started it": "if (kill(getppid(), SIGTERM) == 0) { sleep(1); won(); }",
+    "the process that started it": "if (kill(getppid(), SIGTERM) == 0) { sleep(1); won(); }",
     "another test's answer": 'for (auto p : {"../1.out", "1.out", "../../answers/1", in(answers, "1")}) if (opens(p, O_RDONLY)) won();',
     "the output, once more": 'if (opens("/proc/self/fd/0", O_WRONLY) && opens("/dev/shm/new", O_WRONLY | O_CREAT)) won();',
 }
@@ -79,15 +79,15 @@ PYTHON = {
     "users of the machine": "won(open('/etc/shadow').read())",
     "a server of this machine": "import socket\nwon(socket.create_connection(('127.0.0.1', int(port)), timeout=2))",
 }
-# These only take what they can get: the test has no verdict, and the next one is judged as if nothing had been.
+# These waste resources: their test gets no verdict, and the next test is judged normally.
 WASTEFUL = {
-    "it never ends": "for (;;) {}",
+    "it loops forever": "for (;;) {}",
     "it sleeps": "for (;;) pause();",
-    "it prints without end": "static char text[1 << 16]; for (;;) if (write(1, text, sizeof text) < 0) _exit(1);",
-    "it takes all memory": "for (;;) memset(malloc(1 << 20), 1, 1 << 20);",
+    "it prints forever": "static char text[1 << 16]; for (;;) if (write(1, text, sizeof text) < 0) _exit(1);",
+    "it allocates all memory": "for (;;) memset(malloc(1 << 20), 1, 1 << 20);",
     "it starts processes": "for (;;) fork();",
     "it fills the disk": 'static char text[1 << 16]; int f = open("all", O_WRONLY | O_CREAT, 0666); for (;;) if (write(f, text, sizeof text) < 0) _exit(1);',
-    "it makes files": 'char name[16]; for (int i = 0;; i++) if (sprintf(name, "%d", i), !opens(name, O_WRONLY | O_CREAT)) _exit(1);',
+    "it creates files": 'char name[16]; for (int i = 0;; i++) if (sprintf(name, "%d", i), !opens(name, O_WRONLY | O_CREAT)) _exit(1);',
 }
 
 
@@ -101,11 +101,14 @@ def problem(checker: Checker, inputs: Sequence[str]) -> Problem:
 
 
 def validators(bodies: Sequence[str]) -> Checker:
-    """A test's input is the number of one, and what they are after: compiled together they take as long as one."""
+    """Return a validator that contains all `bodies`, because a single compilation is quicker.
+
+    The input of a test selects a body and contains the paths and the port.
+    """
     cases = "".join(f" case {number}: {{ {body} }} break;" for number, body in enumerate(bodies))
-    text = f"""{_HEAD}int main(int, char** given) {{
+    text = f"""{_HEAD}int main(int, char** argv) {{
   static char first[4096], second[4096];
-  if (fscanf(fopen(given[1], "r"), "%d %4095s %4095s %d", &number, first, second, &port) < 1) return 1;
+  if (fscanf(fopen(argv[1], "r"), "%d %4095s %4095s %d", &number, first, second, &port) < 1) return 1;
   home = first, answers = second;
   switch (number) {{{cases} }}
   _exit(43);
@@ -115,7 +118,7 @@ def validators(bodies: Sequence[str]) -> Checker:
 
 
 def scripts(bodies: Sequence[str]) -> Checker:
-    text = "import os, sys\ndef won(found):\n    sys.exit(42 if found else 43)\n"
+    text = "import os, sys\ndef won(success):\n    sys.exit(42 if success else 43)\n"
     text += "n, home, answers, port = open(sys.argv[1]).read().split()\ntry:\n"
     for number, body in enumerate(bodies):
         text += f"    if n == '{number}':\n" + "".join(f"        {line}\n" for line in body.splitlines())
@@ -140,7 +143,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def judge(
     request: pytest.FixtureRequest, store: Store, home: Path
 ) -> AsyncIterator[tuple[Scorer, int]]:
-    """What judges, and the port of a server beside it."""
+    """Yield a scorer, and the port of a server on the same machine."""
     few: dict[str, int] = {"max_disk": 64 << 20, "max_names": 3000, "max_processes": 64}
     engine = EmbeddedEngine(store=store, slots=2, **few)
     async with engine, Server(engine, ServerOptions(port=0)) as server:

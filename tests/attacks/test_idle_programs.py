@@ -1,7 +1,7 @@
-"""A program that idles tells no other program so: no job starts in its slot before it ends.
+"""A program that idles keeps its slot: no other job starts in the slot before the program exits.
 
-Two participants could read a hidden input by that, bit by bit. The program of the first one sleeps or computes, as a
-bit of its input says. The second one sees by when its next job starts which of the two it was.
+Otherwise two participants could read a hidden input bit by bit. The first participant's program sleeps or computes,
+depending on a bit of its input. The second participant detects the bit from the time when their next job starts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PROGRAMS = {
 
 @contextmanager
 def recorded() -> Iterator[list[int]]:
-    """Record the starts (1) and ends (-1) of jobs in their order."""
+    """Yield a list that records each start (1) and each finish (-1) of a job, in order."""
     run, events = embedded_engine.run_job, list[int]()
 
     def run_and_record(*given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""No layer is decoration: what is said to stop an attack does, and nothing else."""
+"""Every layer is needed: the layers named for an attack stop it, and no other layer does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from worker_attacks import REPLACED
 
 @pytest.fixture
 def weakened(workshop: Path, binaries: Path, compiled: Callable[[str], Path], shared_cache: Path) -> Bench:
-    """Drives a proctor that can be told to do without layers."""
+    """Return a bench whose proctor can disable layers."""
     proctor = built_once(binaries / of_these_sources("proctor-of-tests"), partial(build_proctor, TEST_BUILD))
     return Bench(
         workshop=workshop,
@@ -55,13 +55,13 @@ def trial_error(trial: Trial, bench: Bench) -> str:
 
 @pytest.mark.parametrize("layer", REPLACED)
 def test_every_mutation_finds_the_code_it_replaces(layer: str) -> None:
-    """Most of these attacks are tried in the long run alone, and names move."""
+    """Most of these attacks are tried only in nightly runs, so a renamed function would go unnoticed."""
     with REPLACED[layer]():
         pass
 
 
 def test_every_optional_layer_stops_an_attack() -> None:
-    """All that the proctor can do without is in the table, and all in the table can be done without."""
+    """The table of attacks lists exactly the layers that a test build of the proctor can disable."""
     sources = "".join(path.read_text() for path in sorted(SOURCES.glob("*.cpp")))
     known = set(re.findall(r'\bis_enabled\("([a-z-]+)"\)', sources)) | {"landlock", "namespaces", "seccomp"}
     assert {layer for attack in ATTACKS for layer in attack.layers} == known | OF_JUDGE

@@ -1,6 +1,6 @@
-"""Submissions that try to be unscored, or to hold up a run, by their own text: each gets a verdict.
+"""Submissions that try to be unscored or to block a run get a verdict.
 
-On this machine, on a worker, and on real servers: scripts/real_servers gives these as `--real KIND=URL`.
+On this machine, on a worker, and on real servers: scripts/real_servers passes them as `--real KIND=URL`.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ NOISE = r"""
 asm(".section .rodata\n.set x, 12345\n.rept 1500000\n.set x, x * 6364136223846793005 + 1\n.quad x\n.endr\n.text\n");
 """
 PYTHON = {
-    "an import behind the end": "raise SystemExit(1)\nimport z3\n",
-    "an import of what is missing": "import ortools, z3, cvxpy, shapely\nprint(input())\n",
+    "an import after the exit": "raise SystemExit(1)\nimport z3\n",
+    "imports of missing modules": "import ortools, z3, cvxpy, shapely\nprint(input())\n",
     "an error that names a package": "raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')\n",
     "blocks in blocks": "".join(f"{' ' * n}try:\n" for n in range(19))
     + f"{' ' * 19}pass\n"
     + "".join(f"{' ' * n}finally: pass\n" for n in reversed(range(19))),
-    "an end by the compiler's own code": "raise SystemExit(137)\n",
+    "the exit code of a killed compiler": "raise SystemExit(137)\n",
 }
 CPP = {
-    "a compiler that reads what it writes": '#include "/dev/stdout"\n' + ECHO,
+    "a compiler that reads its output": '#include "/dev/stdout"\n' + ECHO,
     "data of gigabytes": "char data[6l << 30] = {1};\n" + ECHO,
-    "words of a machine at fault": '#error "No space left on device: Cannot allocate memory"\n',
+    "messages of a machine at fault": '#error "No space left on device: Cannot allocate memory"\n',
 }
 # By the command that builds it.
 OTHERS = {
@@ -73,7 +73,7 @@ OTHERS = {
         "java",
         'class Main { static final String a0 = "0123456789";\n'
         + "".join(f"static final String a{n} = {'+'.join([f'a{n - 1}'] * 10)};\n" for n in range(1, 10))
-        + "public static void main(String[] words) { System.out.println(a9); } }\n",
+        + "public static void main(String[] args) { System.out.println(a9); } }\n",
     ),
 }
 STALLS = {
@@ -95,15 +95,15 @@ STALLS = {
 # Both read, and neither has written.
 LISTENING = """#include <cstdio>
 int main(int, char** names) { FILE *in = fopen(names[1], "r"), *out = fopen(names[2], "w"); int x;
-  if (fscanf(in, "%d", &x) == 1 && out) puts("1"); else puts("0"); }
+  puts(fscanf(in, "%d", &x) == 1 && out ? "1" : "0"); }
 """
-# Two runs of one program, the first of which writes to the second. What each does, and what it may get.
+# A TwoSteps task: the first run writes to the second run. Code of both runs, code before both, expected verdict.
 STEPS = {
     "the first never writes": ("pause();", "return stick;", "", Verdict.TLE),
     "the second never reads on": ("return 1;", "pause();", "", Verdict.TLE),
     "both wait": ("pause();", "pause();", "", Verdict.TLE),
     "both wait before anything is opened": ("", "", "pause();", Verdict.TLE),
-    "only the second does": ("return 1;", "return stick;", "if (words[1][0] == '1') pause();", Verdict.TLE),
+    "only the second waits": ("return 1;", "return stick;", "if (argv[1][0] == '1') pause();", Verdict.TLE),
     "the first has closed all it had": (
         "for (int i = 0; i < 99; i++) close(i); pause();",
         "",
@@ -112,18 +112,18 @@ STEPS = {
     ),
     "the first waits when all is written": ("atexit([] { pause(); }); return 1;", "", "", Verdict.TLE),
     "the first stops itself": ("raise(SIGSTOP);", "", "", Verdict.TLE),
-    "the first ends too early": ("_exit(0);", "pause();", "", Verdict.WA),
+    "the first exits too early": ("_exit(0);", "pause();", "", Verdict.WA),
     "the first kills itself": ("raise(SIGKILL);", "pause();", "", Verdict.RE),
 }
 STEPPING = """#include "flock.h"
 #include <csignal>
 #include <cstdlib>
 #include <unistd.h>
-__attribute__((constructor)) static void before(int, char** words, char**) { (void)words; BEFORE }
+__attribute__((constructor)) static void before(int, char** argv, char**) { (void)argv; BEFORE }
 int evening(std::vector<int>) { FIRST return 0; }
 int morning(std::vector<int>, int stick) { SECOND return stick; }
 """
-# Each takes twice its size while it is built.
+# A build uses twice the size of the data.
 LARGE = "static char data[60 << 20] = {NUMBER};\n" + ECHO.replace("{ int", "{ data[1] = 1; int", 1)
 REFUSED = (Verdict.CE, Verdict.MLE, Verdict.TLE)  # by a compiler, or by the check of a source
 SCORED = (*REFUSED, Verdict.WA, Verdict.RE)
@@ -151,13 +151,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def builds(request: pytest.FixtureRequest) -> BuildOptions:
-    """The limits of builds: a test's parameter, else the usual ones."""
+    """Return the limits of builds: the test's parameter, or the default."""
     return getattr(request, "param", BuildOptions())
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engines(place: str, cache: Store) -> AsyncIterator[tuple[Engine, Engine | None]]:
-    """Give the engine that judges, and the one that has built its proctor."""
+    """Yield the engine that judges, and the engine that builds its proctor."""
     async with AsyncExitStack() as stack:
         if "=" in place:
             url, trusted = place.partition("=")[2], None
@@ -173,7 +173,10 @@ async def engines(place: str, cache: Store) -> AsyncIterator[tuple[Engine, Engin
 
 @pytest.fixture(scope="module")
 def store(place: str, cache: Store, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Elsewhere it has nothing that others built. A real server builds the proctor first, once for all tests."""
+    """Return a store, which is empty unless the place is "here".
+
+    A real server first builds the proctor, once for all tests.
+    """
     return cache if place == "here" else Store(tmp_path_factory.mktemp("store"))
 
 
@@ -202,12 +205,12 @@ async def test_hostile_python_is_never_unscored(scorer: Scorer, name: str) -> No
     assert await verdict(scorer, PYTHON[name], "python") in SCORED
 
 
-# testlib's `_fail`, which a checker calls what it cannot read.
+# A checker that reports testlib's `_fail` if it cannot read the output.
 CANNOT_READ = """#include <cstdio>
 int main(int, char** argv) {
-  int said;
-  if (fscanf(fopen(argv[2], "r"), "%d", &said) != 1) return fputs("FAIL cannot parse the output", stderr), 3;
-  return fputs("ok", stderr), said != 7;
+  int number;
+  if (fscanf(fopen(argv[2], "r"), "%d", &number) != 1) return fputs("FAIL cannot parse the output", stderr), 3;
+  return fputs("ok", stderr), number != 7;
 }
 """
 
@@ -228,7 +231,7 @@ async def test_checker_that_also_fails_on_the_answer_is_a_judge_failure(scorer: 
 
 
 async def test_huge_result_in_assertion_is_never_unscored(scorer: Scorer) -> None:
-    """Its answer is the assertion, which is no result: no other output showed that the checker works."""
+    """The test's answer is an assertion, not a result, so no other output proves that the checker works."""
     asserted = read_assertions("def check(candidate):\n    assert set(candidate(3)) == {1}\n", "f")
     problem = asserted.add_to(PROBLEM, Blob.of)
     checker = msgspec.structs.replace(problem.checker, limits=Limits(memory=64 << 20))
@@ -247,7 +250,7 @@ async def test_huge_result_in_assertion_is_never_unscored(scorer: Scorer) -> Non
     indirect=["builds"],
 )
 async def test_list_that_fills_compiler_memory_is_never_unscored(scorer: Scorer, number: int) -> None:
-    """A parser takes 1,400 bytes for each element."""
+    """Python's parser uses 1,400 bytes per element."""
     assert await verdict(scorer, f"all = [{'[0],' * number}]\n", "python") in SCORED
 
 
@@ -260,7 +263,7 @@ async def test_hostile_cpp_is_never_unscored(scorer: Scorer) -> None:
 
 @pytest.mark.nightly  # tests/unit/judge/test_job_sizes.py has jobs that are too large
 async def test_program_too_large_for_a_request_is_not_unscored(scorer: Scorer) -> None:
-    """It runs where it fits a request, or is refused: it is scored either way."""
+    """The program runs if it fits a request and is refused otherwise. It is scored in both cases."""
     assert await verdict(scorer, NOISE + ECHO, "c++") in (Verdict.AC, Verdict.CE)
 
 
@@ -270,7 +273,7 @@ async def test_hostile_source_of_other_compiler_is_never_unscored(
     scorer: Scorer, place: str, tool: str
 ) -> None:
     if "=" in place:
-        pytest.skip("these servers have no other compiler")
+        pytest.skip("these servers have only the compilers of C++ and Python")
     language, code = OTHERS[tool]
     require_language(language)
     assert await verdict(scorer, code, language) in REFUSED

@@ -1,4 +1,4 @@
-"""Languages that the rounds of attacks are not written in open nothing either: their own ways out of a box."""
+"""Programs in other languages than those of the attack rounds cannot leave the sandbox either."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ PROBLEM = Problem(
 )
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 
-# Each reads files, starts a program and connects to a port that listens, by what its own library has for that.
+# Each program reads files, starts a program and connects to an open port, with the functions of its standard library.
 PROGRAMS = {
     "javascript": """const fs = require("fs"), child = require("child_process"), net = require("net");
-let found = "closed";
-for (const path of [PATHS]) { try { if (fs.readFileSync(path).length > 0) found = path; } catch (e) {} }
-try { if (child.spawnSync("/bin/sh", ["-c", "exit 7"]).status === 7) found = "child"; } catch (e) {}
+let outcome = "closed";
+for (const path of [PATHS]) { try { if (fs.readFileSync(path).length > 0) outcome = path; } catch (e) {} }
+try { if (child.spawnSync("/bin/sh", ["-c", "exit 7"]).status === 7) outcome = "child"; } catch (e) {}
 try {
     const socket = net.connect(PORT, "127.0.0.1");
     socket.on("connect", () => { console.log("connected"); process.exit(); });
-    socket.on("error", () => { console.log(found); process.exit(); });
-} catch (e) { console.log(found); }
+    socket.on("error", () => { console.log(outcome); process.exit(); });
+} catch (e) { console.log(outcome); }
 """,
     "pascal": """{$mode objfpc}{$H+}
 uses sysutils, classes, ssockets;
 const paths: array[0..4] of string = (PATHS);
-var found, path: string; s: TFileStream; b: byte; c: TInetSocket;
+var outcome, path: string; s: TFileStream; b: byte; c: TInetSocket;
 begin
-  found := 'closed';
+  outcome := 'closed';
   for path in paths do
-    try s := TFileStream.Create(path, fmOpenRead or fmShareDenyNone); if s.Read(b, 1) = 1 then found := path; except end;
-  try if ExecuteProcess('/bin/sh', ['-c', 'exit 7']) = 7 then found := 'child'; except end;
-  try c := TInetSocket.Create('127.0.0.1', PORT); found := 'connected'; except end;
-  WriteLn(found);
+    try s := TFileStream.Create(path, fmOpenRead or fmShareDenyNone); if s.Read(b, 1) = 1 then outcome := path; except end;
+  try if ExecuteProcess('/bin/sh', ['-c', 'exit 7']) = 7 then outcome := 'child'; except end;
+  try c := TInetSocket.Create('127.0.0.1', PORT); outcome := 'connected'; except end;
+  WriteLn(outcome);
 end.
 """,
     "go": """package main
 import ("fmt"; "net"; "os"; "os/exec")
 func main() {
-    found := "closed"
+    outcome := "closed"
     for _, path := range []string{PATHS} {
-        if text, err := os.ReadFile(path); err == nil && len(text) > 0 { found = path }
+        if text, err := os.ReadFile(path); err == nil && len(text) > 0 { outcome = path }
     }
-    if exec.Command("/bin/true").Run() == nil { found = "child" }
-    if _, err := net.Dial("tcp", "127.0.0.1:PORT"); err == nil { found = "connected" }
-    fmt.Println(found)
+    if exec.Command("/bin/true").Run() == nil { outcome = "child" }
+    if _, err := net.Dial("tcp", "127.0.0.1:PORT"); err == nil { outcome = "connected" }
+    fmt.Println(outcome)
 }
 """,
     "rust": """use std::{fs, net::TcpStream, process::Command};
 fn main() {
-    let mut found = "closed";
-    for path in [PATHS] { if fs::read(path).map_or(false, |text| text.len() > 0) { found = path; } }
-    if Command::new("/bin/true").status().map_or(false, |status| status.success()) { found = "child"; }
-    if TcpStream::connect("127.0.0.1:PORT").is_ok() { found = "connected"; }
-    println!("{}", found);
+    let mut outcome = "closed";
+    for path in [PATHS] { if fs::read(path).map_or(false, |text| text.len() > 0) { outcome = path; } }
+    if Command::new("/bin/true").status().map_or(false, |status| status.success()) { outcome = "child"; }
+    if TcpStream::connect("127.0.0.1:PORT").is_ok() { outcome = "connected"; }
+    println!("{}", outcome);
 }
 """,
 }

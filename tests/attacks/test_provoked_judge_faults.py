@@ -44,7 +44,7 @@ def test_json_comparison_of_400_digit_integers_is_exact(bench: Bench) -> None:
     "loader", ["/nowhere", "/usr/bin/ldd", "/", "/lib/ld-musl-x86_64.so.1", "a" * 5000, ""], ids=len
 )
 def test_invalid_program_file_is_a_runtime_error(bench: Bench, loader: str) -> None:
-    """It names a loader of its own, of which nobody hears before it is to be started."""
+    """The file names an unusual loader, which is not checked before the program starts."""
     source = (
         f"""asm(".section .interp,\\"a\\",@progbits\\n.string \\"{loader}\\"\\n.text");\nint main() {{}}"""
     )
@@ -56,12 +56,12 @@ FLOOD = """#include <csignal>
 #include <unistd.h>
 int main() { signal(SIGPIPE, SIG_IGN); static char b[65536]; memset(b, ' ', sizeof b); while (write(1, b, sizeof b) > 0) {} }
 """
-# Gets nowhere with white space, and to no end without a line's: each is its way to a limit.
+# PATIENT reads white space forever, and GREEDY reads forever without a line break: each reaches a different limit.
 PATIENT = """#include <cstdio>
 int main(int argc, char** argv) { FILE* from = argc == 3 ? fopen(argv[1], "r") : stdin; int x; puts(fscanf(from, "%d", &x) == 1 ? "1" : "0"); }
 """
 GREEDY = """#include <cstdio>
-int main(int argc, char** argv) { FILE* from = argc == 3 ? fopen(argv[1], "r") : stdin; char* line = nullptr; size_t room = 0; puts(getline(&line, &room, from) < 0 ? "1" : "0"); }
+int main(int argc, char** argv) { FILE* from = argc == 3 ? fopen(argv[1], "r") : stdin; char* line = nullptr; size_t size = 0; puts(getline(&line, &size, from) < 0 ? "1" : "0"); }
 """
 TIRELESS = "int main() { for (;;) {} }"
 

@@ -1,4 +1,4 @@
-"""Judges that believe what they judge are not so bad that everything wins: an attack that wins has won by itself."""
+"""A plainly wrong submission loses even with a judge that trusts it: so an attack that wins there is a real attack."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Judges without the layer `apart`, like usual pipelines: the submission's process has the expected result,
+"""Judges without the layer `apart`, like common pipelines: the submission's process has the expected result,
 or its report is believed.
 
-A harness here calls the function, or runs the program, in the process that then compares; the verdict is what
-that process reports. A checker here believes the output. A plainly wrong submission fails with all of them.
+A harness calls the function, or runs the program, in the process that compares the result; that process reports
+the verdict. A checker believes the output. A plainly wrong submission fails with all of these judges.
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ _THROUGH_HARNESS = PlanSubmission(
 
 @dataclass(frozen=True)
 class Telling:
-    """How a judging process reports that `it`, the submission's result, was right, and the output that this
-    gives.
-    """
+    """Code with which a judging process reports that `it`, the submission's result, was right, and its output."""
 
     code: str
     right: str
@@ -91,11 +89,11 @@ def text(path):
     except (OSError, ValueError):
         return ""
 def is_right(output):
-    words = output.split()
-    return "Output is correct" in output or words[:1] == ["1"] or all(a == b for a, b in zip(words, answer.split()))
+    tokens = output.split()
+    return "Output is correct" in output or tokens[:1] == ["1"] or all(a == b for a, b in zip(tokens, answer.split()))
 answer, output = text(sys.argv[2]), text(sys.argv[3])
 named = [text(name) for name in output.split()[:9]]
-print(int(is_right(output) or any(is_right(found) for found in named if found)))
+print(int(is_right(output) or any(is_right(content) for content in named if content)))
 """
 
 
@@ -119,7 +117,7 @@ def judged_there(given: object, expected: object) -> str:
 
 
 def attempt_call(bench: Bench, call: Call, away: tuple[str, ...]) -> Outcome:
-    """Try one function: called by our harness, or by those that judge in its process."""
+    """Try a function: called by the shipped harness, or by harnesses that judge in the function's process."""
     arguments = [call.name, False, seconds_of_work(call, away)]
     if "apart" not in away:
         own = replace(bench, without=away)
@@ -147,7 +145,7 @@ def call_with(
 
 
 def attempt_program(bench: Bench, attack: Attack, away: tuple[str, ...]) -> Outcome:
-    """Try one program: its output is compared, or believed, or compared in its own process."""
+    """Try a program: its output is compared, believed, or compared in the program's process."""
     with lost(bench.workshop) as ground:
         order = ground.order(attack.name, wild=False)
     if attack.language == "python" and "apart" in away:
@@ -167,7 +165,7 @@ def run_with(bench: Bench, way: Telling, tests: Sequence[str]) -> Judged:
 
 
 def attempt_file(bench: Bench, file: HandedIn, away: tuple[str, ...]) -> Outcome:
-    """Try one file: compared, or believed; and quoted, if it is after the feedback."""
+    """Try a file: compared or believed, and quoted if it attacks the feedback."""
     if "cleaning" in file.layers:
         own = replace(bench, without=away)
         judged = files_with(own, [file.content], checker=QUOTING, checker_source=CHECKER, echo=ECHO)
@@ -183,11 +181,11 @@ def files_with(bench: Bench, contents: Sequence[bytes], **more: Any) -> Judged:
     )
 
 
-# --- what they have in common ---
+# --- shared by all kinds ---
 
 
 def is_unclean(judged: Judged, test: int) -> bool:
-    """Return whether a line has unprintable text, too much of it, or is not UTF-8."""
+    """Return True if the feedback of `test` is unprintable, too long, or not UTF-8."""
     try:
         judged.boxed.raw.decode()
     except UnicodeDecodeError:
@@ -215,7 +213,7 @@ def _points(judged: Judged) -> Outcome:
 
 
 def _any_of(judged: Iterable[Judged]) -> Outcome:
-    """A usual judge has one of the weaknesses, not all."""
+    """Return the first success. A real judge has a single one of these weaknesses, not all."""
     outcomes = []
     for each in judged:
         outcomes.append(outcome := _points(each))

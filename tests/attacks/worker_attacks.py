@@ -1,5 +1,5 @@
-"""Attacks on a worker and on resources that a judge shares with other users; and replacements for what stops
-them.
+"""Attacks on a worker and on resources that a judge shares with other users, and replacements for the layers that
+stop them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ioi_eval.store import contents
 
 
 async def sieges(engine: EmbeddedEngine, attacks: Iterable[Siege], *, listens: bool) -> Round:
-    """`listens`: whether there is a worker at all."""
+    """Try attacks. Attacks of a worker need `listens`: that a worker is running."""
     found = {}
     for siege in attacks:
         if siege.of_worker and not listens:
@@ -34,12 +34,14 @@ async def sieges(engine: EmbeddedEngine, attacks: Iterable[Siege], *, listens: b
             continue
         with tempfile.TemporaryDirectory() as place:
             verdict = await siege.attempt(Site(engine, Path(place)))
-        found[siege.name] = Found(verdict, "" if verdict in siege.verdicts else f"it ended as {verdict}")
+        found[siege.name] = Found(
+            verdict, "" if verdict in siege.verdicts else f"unexpected outcome: {verdict}"
+        )
     return found
 
 
 def attempt_siege(bench: Bench, siege: Siege, layers_away: Collection[str]) -> Outcome:
-    assert bench.store is not None, "an engine keeps its proctor somewhere"
+    assert bench.store is not None, "the engine needs a store for its proctor"
     store = Store(bench.store)
 
     async def attempt() -> Round:
@@ -53,7 +55,7 @@ def attempt_siege(bench: Bench, siege: Siege, layers_away: Collection[str]) -> O
     return Outcome(bool(found.fault), found.verdict)
 
 
-# --- what stands in for the layers ---
+# --- replacements for the layers ---
 
 
 @contextmanager
@@ -75,7 +77,7 @@ def _without_bounds() -> Iterator[None]:
 
 @contextmanager
 def _reserved_by_sockets() -> Iterator[None]:
-    """Reserve a name in the abstract namespace for each, which the kernel also frees."""
+    """Reserve uids by names of abstract sockets, which the kernel frees when a process exits."""
 
     def naive(self: Uids, path: Path) -> bool:
         name = socket.socket(socket.AF_UNIX)
