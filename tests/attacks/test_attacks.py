@@ -196,7 +196,7 @@ async def test_attacking_submitted_file_fails(scorer: Scorer, ground: AttackEnvi
         assert not faults(await files(scorer, ground, task_type))
 
 
-@pytest.mark.nightly(unless="everything-two")  # it has some of every chapter
+@pytest.mark.nightly(unless="everything-two")  # it has attacks of every heading
 @pytest.mark.parametrize("third", THIRDS)
 async def test_attacking_source_does_not_succeed(
     layers: tuple[str, ...], third: str, store: Store, tmp_path: Path, ground: AttackEnvironment

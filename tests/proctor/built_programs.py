@@ -14,7 +14,7 @@ SOURCES = Path(__file__).parents[2] / "graders" / "proctor"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 SANITIZERS = (
     "-g1",
-    "-O0",  # compiling everything as one unit takes most of the time
+    "-O0",  # compiling all sources as a single unit is the slowest step
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=all",
     "-static-libasan",
@@ -25,7 +25,7 @@ SANITIZERS = (
 
 
 def built_once(binary: Path, build: Callable[[Path], object]) -> Path:
-    """Return the file or folder that `build` makes, unless another process has made it."""
+    """Return `binary`, a file or folder, after `build` has created it, here or in another process."""
     with binary.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not binary.exists():
@@ -43,7 +43,7 @@ def of_these_sources(name: str) -> str:
 
 def build_proctor(flags: Sequence[str], output: Path) -> None:
     arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
-    # later flags take precedence
+    # later flags override earlier flags
     subprocess.run(["g++", *arguments, *WARNINGS, *flags], check=True, cwd=SOURCES)
 
 

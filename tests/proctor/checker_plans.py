@@ -7,7 +7,7 @@ from typing import Any
 from support.proctor_protocol import PlanChecker, PlanLimits
 
 ECHO = "#include <cstdio>\nint main(){int c; while((c=getchar())!=EOF) putchar(c);}"
-# A program that is not a checker runs until it reaches one of these limits, and the test waits for it.
+# A program that is not a checker runs until it reaches a limit, and the test waits for it.
 LIMITS = PlanLimits(cpu_ms=2000, wall_ms=30_000, memory=48 << 20)
 # For a checker that loops forever, on the output and on the answer.
 SPINNING = PlanLimits(cpu_ms=150, wall_ms=30_000, memory=48 << 20)

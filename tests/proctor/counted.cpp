@@ -1,6 +1,6 @@
 // Measures the coverage of the proctor, with counters in a file that all its processes share.
 //
-// Sandboxes hide our files, and programs in them may end by a signal. So the file is held open under a number that no
+// Sandboxes hide the host's files, and a signal may kill programs in them. So the file stays open under a number that no
 // sandbox closes, and is mapped before anything is confined. Build it with clang++, with -fprofile-instr-generate
 // -fcoverage-mapping -mllvm -runtime-counter-relocation -Wl,--wrap=syscall. If $WRITE_COUNTED is set, it writes the
 // counts to that file for llvm-cov, and exits.

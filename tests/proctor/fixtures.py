@@ -62,7 +62,7 @@ def binaries(kept: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.FixtureRequest) -> Path:
-    """Return the proctor that engines build, or one with sanitizers, or one that counts executed lines."""
+    """Return the proctor that engines build, or a build with sanitizers, or a build that counts executed lines."""
     place = workshop / "proctor"
     if counters := request.config.getoption("--count"):
         built = built_once(binaries / of_these_sources("counted"), partial(build_counted, Path(counters)))
@@ -78,7 +78,7 @@ def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.
 
 @pytest.fixture(scope="session")
 def library(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.FixtureRequest) -> bytes:
-    """Return the library that engines build, or one with sanitizers."""
+    """Return the library that engines build, or a build with sanitizers."""
     # a proctor with sanitizers limits no address space, so neither may the library
     if request.config.getoption("--sanitize"):
         return waiting_library(binaries, "waiting-sanitized", ["-D__SANITIZE_ADDRESS__"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 GIVEN = [[3, 1, 2], {"1": "a"}]
 
-# Bodies of functions of `a` and `b`, all in one source.
+# Bodies of functions of `a` and `b`, all in the same source.
 BODIES = {
     "a list": "return sorted(a)",
     "a dictionary": "return b",
@@ -16,13 +16,13 @@ BODIES = {
     "a tuple": "return (1, (2, 3))",
     "infinity": "return float('inf')",
     "a big number": "return 10 ** 5000",
-    "a text": "return 'ü✓\\ud800'",
+    "a string": "return 'ü✓\\ud800'",
     "an exception": "return 1 / 0",
-    "an exception without a text": "raise KeyError",
+    "an exception without a message": "raise KeyError",
     "no such name": "return surely_not_there",
     "exit": "sys.exit(3)",
     "exit 0": "sys.exit(0)",
-    "exit with a text": "sys.exit('why')",
+    "exit with a message": "sys.exit('why')",
     "os._exit": "import os\n    os._exit(4)",
     "interrupt": "raise KeyboardInterrupt",
     "deep recursion": "def f(n): return n and f(n - 1)\n    return f(15000)",
@@ -38,8 +38,8 @@ BODIES = {
 
 # Whole sources, each with a function `solve(a, b)`.
 SOURCES = {
-    "where it is": "def solve(a, b): return [__import__('os').getcwd(), sys.getrecursionlimit(), sys.flags.isolated, sys._getframe().f_back.f_code.co_name]",
-    "what it finds": "def solve(a, b): return [__name__, __file__ if '__file__' in globals() else None, sys.argv, sorted(sys.modules), sys.path]",
+    "its folder and flags": "def solve(a, b): return [__import__('os').getcwd(), sys.getrecursionlimit(), sys.flags.isolated, sys._getframe().f_back.f_code.co_name]",
+    "its modules and paths": "def solve(a, b): return [__name__, __file__ if '__file__' in globals() else None, sys.argv, sorted(sys.modules), sys.path]",
     "endless": "def solve(a, b):\n    while True: pass",
     "a class": "class Solution:\n    def solve(self, a, b):\n        return a[::-1]",
     "a class with annotations": "class Solution:\n    def solve(self, a: List[int], b: Dict[int, str]) -> List[int]:\n        return a",
@@ -47,7 +47,7 @@ SOURCES = {
     "no function": "x = 1",
     "a syntax error": "def solve(a, b) return 1",
     "main is not run": "def solve(a, b): return 1\nif __name__ == '__main__': solve = None",
-    "an import of its own": "import queue, numpy_surely_not\ndef solve(a, b): return 1",
+    "unusual imports": "import queue, numpy_surely_not\ndef solve(a, b): return 1",
     "a module changed": "import json\njson.dumps = None\ndef solve(a, b): return [1]",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Programs that must end the same way whether Python was started or forked by the fork server.
+"""Programs that must have the same result whether Python was started or forked by the fork server.
 
 Standard error goes to standard output, so that all output is compared. A program prints nothing that differs
 between two starts: no address, no hash, no time.
@@ -52,7 +52,7 @@ dict(contextvars.copy_context()) ; list(threading._active.values()) == [threadin
 PROGRAMS = {
     "empty": "",
     "comment": "# nothing",
-    "no line end": "print(1)",
+    "no final newline": "print(1)",
     "carriage returns": "print(1)\r\nprint(2)\r\n",
     "byte order mark": "\ufeffprint(1)",
     "declared encoding": "# -*- coding: latin-1 -*-\nprint(len('\u00fc'))",
@@ -189,7 +189,7 @@ PROGRAMS = {
     "del and a full device": "class D:\n    def __del__(self): os.dup2(os.open('/dev/full', os.O_WRONLY), 1); print('x')\nd = D()\nprint('y')",
     "exit in an excepthook": "sys.excepthook = lambda *a: sys.exit(9)\n1 / 0",
     "exit of itself, with an error in flush": "os.close(1)\nprint('x')\nsys.exit(3)",
-    "exit with a text and atexit": "import atexit\natexit.register(print, 'late')\nsys.exit('why')",
+    "exit with a message and atexit": "import atexit\natexit.register(print, 'late')\nsys.exit('why')",
     "atexit run by hand": "import atexit\natexit.register(print, 'once')\natexit._run_exitfuncs()\nprint('after')\nimport json, math\nprint(math.pi)",
     "no more hooks": "sys.path_hooks.clear()\nprint(1)",
     "hooks kept": "mine = sys.path_hooks\nprint('kept')",
@@ -235,7 +235,7 @@ PROGRAMS = {
     "random differs": "import random\na = random.Random(); print(a.random() != random.random(), random.getstate()[0])",
     "hash": "print(hash(1), hash(1.5), hash((1, 2)), hash(None) == hash(None))",
     "set of numbers": "print(set(range(20, 0, -3)), {3, 1, 2})",
-    "set of texts": "print(sorted({'b', 'a', 'c'}))",
+    "set of strings": "print(sorted({'b', 'a', 'c'}))",
     "gc": "import gc\nclass A: pass\na = A(); a.me = a; del a\ngc.collect()\nprint(gc.collect())",
     "gc off": "import gc\ngc.disable(); print(gc.isenabled())",
     "gc objects": "import gc\nx = ['mine']\nprint(any(o is x for o in gc.get_objects()))",
@@ -325,5 +325,5 @@ def whole(source: str) -> str:
     return "".join((_FIRST, *(f"; import {name}" for name in used), "\n", source))
 
 
-BATCH = {"what it finds": found(), **{name: whole(source) for name, source in PROGRAMS.items()}}
+BATCH = {"modules and environment": found(), **{name: whole(source) for name, source in PROGRAMS.items()}}
 ALONE = {"output over the limit, unbuffered"}  # no other program ends this way

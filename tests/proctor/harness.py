@@ -40,7 +40,7 @@ SPINNER = PlanLimits(cpu_ms=150, wall_ms=60_000, hard_ms=600_000)
 SLEEPER = PlanLimits(cpu_ms=1000, wall_ms=500, hard_ms=5000)
 DIFF = PlanChecker(kind="white-diff")
 BOX_UID = 61183  # servers of other users have uids below it
-# Another interpreter must be below /usr, where sandboxes see it.
+# A different interpreter must be below /usr, which is visible in sandboxes.
 PYTHON = os.environ.get("IOI_EVAL_TEST_PYTHON", "/usr/bin/python3")
 _numbers = itertools.count()
 
@@ -54,8 +54,9 @@ class Boxed:
 
 
 class Heard:
-    """A pipe that is read while a sandbox runs. If a process outlives the sandbox and holds the other end,
-    the reader does not wait for it.
+    """A pipe that is read while a sandbox runs.
+
+    If a process outlives the sandbox and has the pipe open for writing, the reader does not wait for it.
     """
 
     def __enter__(self) -> Heard:
@@ -82,7 +83,10 @@ class Heard:
 
 
 def _last(report: str) -> Mapping[str, Any]:
-    """Return the report of a sandbox; empty if it was killed. Attacks may have written before it."""
+    """Return the report of a sandbox, or an empty dict if the sandbox was killed.
+
+    Attacks may have written lines before the report.
+    """
     lines = report.splitlines()
     return json.loads(lines[-1]) if lines else {}
 

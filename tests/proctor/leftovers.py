@@ -1,4 +1,4 @@
-"""Finds what tests leave behind.
+"""Finds processes, mounts, files and ports that a test did not remove.
 
 It counts only resources of this test process, because other programs use the machine too.
 """
@@ -14,13 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
-_PATIENCE = 10.0  # seconds to wait for what is about to end
+_PATIENCE = 10.0  # seconds to wait for processes that are exiting
 _LISTENING = "0A"
 _BOX_UIDS = range(60578, 61184)  # of engines and of tests that root has started
 
 
 def adopt_orphans() -> None:
-    """Make processes that our children leave behind our children, so that they can be found."""
+    """Adopt orphans of child processes, so that they are counted as descendants."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -29,7 +29,7 @@ def all_of_it() -> set[str]:
 
 
 def new_since(before: set[str]) -> set[str]:
-    """Return what exists now, did not exist before, and does not disappear."""
+    """Return new resources: they exist now, did not exist before, and do not disappear."""
     deadline = time.monotonic() + _PATIENCE
     while (left := all_of_it() - before) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -37,12 +37,12 @@ def new_since(before: set[str]) -> set[str]:
 
 
 def command_lines() -> Iterator[str]:
-    """Yield the command lines of our descendants, as a list of processes shows them."""
+    """Yield the command lines of this process's descendants, as a list of processes shows them."""
     for pid in descendants():
         try:
             yield Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just exited
 
 
 def named(mark: str) -> list[Path]:
@@ -64,7 +64,7 @@ def descendants() -> Iterator[int]:
 
 
 def processes() -> Iterator[str]:
-    """Yield our descendants, except dead ones that only we could reap."""
+    """Yield this process's descendants, except zombies, which only this process could reap."""
     for child in descendants():
         name, state = _name_and_state(child)
         if state not in ("Z", "X", "") and not _is_pythons_own(child):
@@ -72,7 +72,7 @@ def processes() -> Iterator[str]:
 
 
 def _is_pythons_own(pid: int) -> bool:
-    """Return whether it is the helper that multiprocessing starts once, and that ends with this process."""
+    """Return True for the helper process of multiprocessing, which exits with this process."""
     try:
         return b"multiprocessing.resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -119,7 +119,7 @@ def _is_anothers_lock(path: Path, inode: int) -> bool:
     for maps in Path("/proc").glob("[0-9]*/maps"):
         try:
             lines = [line.split() for line in maps.read_text(errors="replace").splitlines()]
-        except OSError:  # ended, or not readable for us
+        except OSError:  # exited, or not readable for this user
             continue
         if any(fields[4] == str(inode) and fields[-1] != fields[4] for fields in lines):
             return True
@@ -142,12 +142,12 @@ def ports() -> Iterator[str]:
 
 
 def children(pid: int) -> Iterator[int]:
-    """Yield the processes that any thread of a process has started. Threads may end during the search."""
+    """Yield the processes that any thread of a process has started. Threads may exit during the search."""
     for task in _entries(Path(f"/proc/{pid}/task")):
         try:
             yield from map(int, (task / "children").read_text().split())
         except OSError:
-            continue  # it has just ended
+            continue  # the thread has just exited
 
 
 def _name_and_state(pid: int) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from checker_plans import CMS, ECHO, LIMITS, SPINNING
 from harness import Bench
 from support.proctor_protocol import PlanChecker, PlanLimits, TestReport
 
-# How an answer is read does not hang on the layers; what a checker needs from its box does.
+# Layers do not change how a checker's answer is read. The nightly run tries whether checkers run with other layers.
 pytestmark = pytest.mark.nightly(unless="everything")
 
 PYTHON = ("/usr/bin/python3", "checker.py")
@@ -17,9 +17,9 @@ CALLS = "Traceback (most recent call last):\n  File 'checker.py', line 1\n    1 
 
 BROKEN = {
     "1 / 0": "ZeroDivisionError: division by zero",
-    "raise ValueError('one line\\nand another')": "ValueError: one line",
+    "raise ValueError('a line\\nand a second')": "ValueError: a line",
     "try: 1 / 0\nexcept ZeroDivisionError as error: raise KeyError(3) from error": "KeyError: 3",
-    "print('a word before', file=sys.stderr); int('x')": (
+    "print('an earlier message', file=sys.stderr); int('x')": (
         "ValueError: invalid literal for int() with base 10: 'x'"
     ),
     "sys.exit('no calls\\nat all')": "no calls",
@@ -32,7 +32,7 @@ BROKEN = {
 def test_python_checker_failure_names_the_exception(bench: Bench, kind: str) -> None:
     checker = PlanChecker(kind=kind, argv=PYTHON, limits=LIMITS)
     each = f"import sys\neach = {list(BROKEN)}\nexec(each[int(open(sys.argv[1]).read())])"
-    no_python = "this is no Python"  # which has no traceback
+    no_python = "this is not Python"  # a syntax error has no traceback
     for source, errors in ((each, [*BROKEN.values()]), (no_python, ["SyntaxError: invalid syntax"])):
         tests = [(str(number), "x") for number in range(len(errors))]
         judged = bench.judge(ECHO, tests, checker=checker, extra={"checker.py": source.encode()})
@@ -47,13 +47,13 @@ def test_python_crash_is_not_a_testlib_verdict(bench: Bench) -> None:
     assert judged.tests[0].failure == "the checker exited with code 1: ZeroDivisionError: division by zero"
 
 
-# A checker in C++ that was never tried on words; it takes "5", and fails in the way that its argument names.
+# A checker in C++ that was never tried on strings. It accepts "5", and its argument selects how it fails otherwise.
 HEAD = """#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <sys/resource.h>
-char* volatile kept;
+char* volatile block;
 const char* first(const char* path, char* word) {
   *word = 0;
   fscanf(fopen(path, "r"), "%98s", word);
@@ -79,7 +79,7 @@ TO_BLAME = {
         "FAIL Expected char '{', found 'x'",
     ),
     "memory": (
-        "look(argv); for (;;) memset(kept = (char*)malloc(1 << 20), 1, 1 << 20);",
+        "look(argv); for (;;) memset(block = (char*)malloc(1 << 20), 1, 1 << 20);",
         LIMITS,
         "ran out of memory",
     ),
@@ -96,8 +96,8 @@ FRAGILE = by_word(
     HEAD,
     {name: f'if (same(argv)) puts("1"); else {{ {fails} }}' for name, fails in FAILS.items()}
     | {
-        "takes nothing": 'if (same(argv)) puts("0"); else { look(argv); return 1; }',
-        # Of two runs the second has the higher limit of CPU time, by which this one knows it.
+        "rejects everything": 'if (same(argv)) puts("0"); else { look(argv); return 1; }',
+        # The second run has a higher limit of CPU time, by which the checker detects it.
         "fails once": """
   rlimit time;
   getrlimit(RLIMIT_CPU, &time);
@@ -109,7 +109,7 @@ FRAGILE = by_word(
   if (!same(argv) && time.rlim_cur == 4) return fputs("FAIL for once", stderr), 3;
   if (!same(argv)) raise(SIGKILL);
   puts("1");""",
-        "takes its time": """
+        "is slow": """
   const bool right = same(argv);
   while (!right && clock() < 0.2 * CLOCKS_PER_SEC);
   puts(right ? "1" : "0.5");""",
@@ -118,7 +118,7 @@ FRAGILE = by_word(
 )
 
 
-# testlib's own, as the benchmark of optimization problems has it: what it cannot parse it calls its own failure.
+# Reports testlib's `_fail` if it cannot parse the output, as checkers of optimization problems do.
 TESTLIB = """#include <cstdio>
 int main(int, char** argv) {
   int read = getc(fopen(argv[2], "r"));
@@ -150,9 +150,9 @@ def test_checker_failure_not_caused_by_the_output_is_a_judge_failure(bench: Benc
 
 
 def test_checker_that_rejects_the_reference_answer_is_a_failure(bench: Bench) -> None:
-    line = fragile(bench, "takes nothing")
+    line = fragile(bench, "rejects everything")
     assert line.failure == "the checker exited with code 1: looked at x"
-    assert line.provoked, "a right solution of the package may show who is to blame"
+    assert line.provoked, "judging a correct solution of the package may show whether the checker is at fault"
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_checker_result_of_second_run_counts_after_a_failed_run(bench: Bench) ->
 
 
 def test_slow_checker_does_not_make_the_output_wrong(bench: Bench) -> None:
-    """On a busy machine the same work takes up to 1.6 times as much."""
-    line = fragile(bench, "takes its time", limits=SPINNING)
+    """On a busy machine the same work uses up to 1.6 times as much CPU time."""
+    line = fragile(bench, "is slow", limits=SPINNING)
     assert (line.end, line.score, line.failure) == ("ok", 0.5, None), line
 
 

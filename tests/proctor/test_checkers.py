@@ -9,11 +9,11 @@ from checker_plans import CMS, ECHO, LIMITS, SPINNING, TESTLIB, saying
 from harness import Bench
 from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager, PlanSubmission, TestReport
 
-# How an answer is read does not hang on the layers; what a checker needs from its box does.
+# Layers do not change how a checker's answer is read. The nightly run tries whether checkers run with other layers.
 pytestmark = pytest.mark.nightly(unless="everything")
 
 SLEEPER = PlanLimits(cpu_ms=500, wall_ms=500)
-# Reads the three files by the names it is given, so that it also shows that it can.
+# Reads the three files named by its arguments, which shows that they are readable.
 SAYS = """#include <cstdio>
 #include <cstring>
 static char* line(const char* path, char* text) {
@@ -53,10 +53,10 @@ BREAKS = {
     "spins": ("for (;;);", SPINNING, "out of CPU time"),
     "sleeps": ("pause();", SLEEPER, "out of time"),
     "aborts": ("abort();", LIMITS, "killed by signal 6"),
-    "touches memory": ("memset(kept = (char*)malloc(900 << 20), 1, 900 << 20);", LIMITS, "out of memory"),
+    "touches memory": ("memset(block = (char*)malloc(900 << 20), 1, 900 << 20);", LIMITS, "out of memory"),
 }
 BREAKING = by_word(
-    "#include <cstdlib>\n#include <unistd.h>\nchar* volatile kept;",
+    "#include <cstdlib>\n#include <unistd.h>\nchar* volatile block;",
     {name: body for name, (body, *_) in BREAKS.items()},
     argument=4,
 )
@@ -102,7 +102,11 @@ def test_manager_over_its_cpu_limit_between_supervisor_polls_is_a_failure(
         *((code, "said so", score) for code, score in {0: 1, 1: 0, 2: 0, 4: 0, 8: 0}.items()),
         (7, "points 0.75 nearly", 0.75),
         (150, "partially correct (150) not the best", 0.75),
-        (0, "partially correct (0) nothing of it", 0),  # the exit code alone would be that of right ones
+        (
+            0,
+            "partially correct (0) nothing of it",
+            0,
+        ),  # without the message, the exit code would mean an accepted output
         (3, "partially correct (3) little", 0.015),
         (80, "partially correct (30) of another base", 0.15),
         (200, "partially correct (200) all of it", 1),
@@ -192,7 +196,7 @@ int main(int argc, char** argv) {
   return !strcmp(output, answer) ? 42 : !strcmp(output, "crash") ? 1 : 43;
 }
 """
-# Its own arguments are names of files and what to write into them.
+# Its arguments are names of files and their contents.
 WRITING = """#include <cstdio>
 #include <unistd.h>
 int main(int argc, char** argv) {
@@ -252,7 +256,7 @@ def test_invalid_icpc_score_files_are_failures(bench: Bench, writes: dict[str, s
     assert words in (judge_with_files(bench, writes).failure or "")
 
 
-# Counts its passes in a file of its own; the output is what it does next: code, whether there is a next pass, and its input.
+# Counts its passes in a file. The output says what to do: the exit code, whether to run another pass, and its input.
 PASSES = """#include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -270,14 +274,14 @@ int main(int argc, char** argv) {
   return atoi(code);
 }
 """
-# Goes on until it has read three digits; its first pass takes much memory.
+# Asks for passes until it has read three digits. Its first pass uses much memory.
 AGAIN = """#include <cstdio>
 #include <cstring>
-static char kept[40 << 20];
+static char block[40 << 20];
 int main() {
   char given[99];
   scanf("%98s", given);
-  if (!strcmp(given, "1")) memset(kept, *given, sizeof kept);
+  if (!strcmp(given, "1")) memset(block, *given, sizeof block);
   if (strlen(given) < 3) printf("42 %s1", given);
   else printf("42");
 }
@@ -287,7 +291,7 @@ int main() {
 def test_submission_runs_in_several_passes(bench: Bench) -> None:
     three = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=3)
     judged = bench.judge(AGAIN, [("1", ""), ("1", "")], checker=three, checker_source=PASSES)
-    for index in range(2):  # nothing of a test is left for the next one
+    for index in range(2):  # a test does not influence the next test
         assert (judged.tests[index].score, judged.tests[index].failure) == (1, None), judged
         assert judged.tests[index].feedback == "pass 1; pass 11; pass 111;"
     two = msgspec.structs.replace(three, passes=2)

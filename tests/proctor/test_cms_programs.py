@@ -21,7 +21,7 @@ HEAD = """
 #include <sys/wait.h>
 #include <unistd.h>
 int ask(FILE* from) { int n = -1; return from && fscanf(from, "%d", &n) == 1 ? n : -1; }
-void tell(FILE* to, int n) { if (to) fprintf(to, "correct %d\\n", n), fclose(to); }
+void answer(FILE* to, int n) { if (to) fprintf(to, "correct %d\\n", n), fclose(to); }
 """
 TESTS = [("0", "correct 0"), ("1", "correct 1")]
 LIMITS = PlanLimits(cpu_ms=300, wall_ms=500, hard_ms=60_000, memory=64 << 20, output=16 << 20)
@@ -31,33 +31,33 @@ READ = f"const int n = ask({IN});"
 STREAMS = "const int n = ask(stdin);"
 
 BY_FILES = {
-    "correct-fileio": (f"{READ} tell({OUT}, n);", 2),
+    "correct-fileio": (f"{READ} answer({OUT}, n);", 2),
     "correct-freopen": (
-        'freopen("input.txt", "r", stdin); freopen("output.txt", "w", stdout); tell(stdout, ask(stdin));',
+        'freopen("input.txt", "r", stdin); freopen("output.txt", "w", stdout); answer(stdout, ask(stdin));',
         2,
     ),
-    "incorrect-fileio": (f"tell({OUT}, 7);", 0),
-    "half-correct-fileio": (f"{READ} tell({OUT}, n ? 7 : 0);", 1),
+    "incorrect-fileio": (f"answer({OUT}, 7);", 0),
+    "half-correct-fileio": (f"{READ} answer({OUT}, n ? 7 : 0);", 1),
     "incorrect-fileio-nooutput": (f"{READ}", 0),
     "incorrect-fileio-emptyoutput": (f"{READ} fclose({OUT});", 0),
-    "incorrect-fileio-with-stdio": ("tell(stdout, ask(stdin));", 0),
-    "nonzero-return-fileio": (f"{READ} tell({OUT}, n); return 1;", 0),
+    "incorrect-fileio-with-stdio": ("answer(stdout, ask(stdin));", 0),
+    "nonzero-return-fileio": (f"{READ} answer({OUT}, n); return 1;", 0),
     "write-forbidden-fileio": (
-        f'{READ} if (FILE* other = fopen("other.txt", "w")) tell(other, n), tell({OUT}, n);',
+        f'{READ} if (FILE* other = fopen("other.txt", "w")) answer(other, n), answer({OUT}, n);',
         0,
     ),
     "executing-output": (
         f"""{READ} FILE* self = fopen("output.txt", "w"); fputs("#!/bin/sh\\necho ran\\n", self); fclose(self);
-        chmod("output.txt", 0777); char* none[] = {{nullptr}}; execve("output.txt", none, none); tell({OUT}, n);""",
+        chmod("output.txt", 0777); char* none[] = {{nullptr}}; execve("output.txt", none, none); answer({OUT}, n);""",
         2,
     ),
     "rewrite-input": (
-        f'if (FILE* own = fopen("input.txt", "w")) {{ fputs("5", own); fclose(own); {READ} tell({OUT}, n - 5); }}',
+        f'if (FILE* own = fopen("input.txt", "w")) {{ fputs("5", own); fclose(own); {READ} answer({OUT}, n - 5); }}',
         0,
     ),
     "delete-write-input": (
         f"""if (unlink("input.txt") == 0) if (FILE* own = fopen("input.txt", "w"))
-        {{ fputs("5", own); fclose(own); {READ} tell({OUT}, n - 5); }}""",
+        {{ fputs("5", own); fclose(own); {READ} answer({OUT}, n - 5); }}""",
         0,
     ),
     "write-big-fileio": (
@@ -67,36 +67,36 @@ BY_FILES = {
     ),
 }
 BY_STREAMS = {
-    "correct-stdio": (f"{STREAMS} tell(stdout, n);", 2, "ok"),
-    "incorrect-stdio": ("tell(stdout, 7);", 0, "ok"),
-    "half-correct-stdio": (f"{STREAMS} tell(stdout, n ? 7 : 0);", 1, "ok"),
-    "nonzero-return-stdio": (f"{STREAMS} tell(stdout, n); return 1;", 0, "exit"),
+    "correct-stdio": (f"{STREAMS} answer(stdout, n);", 2, "ok"),
+    "incorrect-stdio": ("answer(stdout, 7);", 0, "ok"),
+    "half-correct-stdio": (f"{STREAMS} answer(stdout, n ? 7 : 0);", 1, "ok"),
+    "nonzero-return-stdio": (f"{STREAMS} answer(stdout, n); return 1;", 0, "exit"),
     "timeout-cputime": ("for (volatile int i = 0;; i = i + 1) {}", 0, "cpu"),
     "timeout-pause": ("pause();", 0, "wall"),
     "timeout-sleep": ("sleep(1000);", 0, "wall"),
     "timeout-sigstop": ("raise(SIGSTOP);", 0, "wall"),
     "timeout-select": ("select(0, nullptr, nullptr, nullptr, nullptr);", 0, "wall"),
     "oom-heap": (
-        f"{STREAMS} auto at = (volatile char*)malloc(300 << 20); for (int i = 0; i < 300 << 20; ++i) at[i] = 1; tell(stdout, n);",
+        f"{STREAMS} auto at = (volatile char*)malloc(300 << 20); for (int i = 0; i < 300 << 20; ++i) at[i] = 1; answer(stdout, n);",
         0,
         "memory",
     ),
     "oom-static": (
-        f"{STREAMS} static volatile char at[300 << 20]; for (auto& each : at) each = 1; tell(stdout, n);",
+        f"{STREAMS} static volatile char at[300 << 20]; for (auto& each : at) each = 1; answer(stdout, n);",
         0,
         "memory",
     ),
     "write-forbidden-stdio": (
-        f'{STREAMS} if (FILE* other = fopen("other.txt", "w")) tell(other, n), tell(stdout, n);',
+        f'{STREAMS} if (FILE* other = fopen("other.txt", "w")) answer(other, n), answer(stdout, n);',
         0,
         "ok",
     ),
-    # CMS left it out when it began to allow processes; here only a package's own file may fork.
-    "fork": (f"{STREAMS} if (fork() == 0) tell(stdout, n);", 0, "ok"),
+    # CMS removed this test when it permitted processes. Here only a package's runner file may fork.
+    "fork": (f"{STREAMS} if (fork() == 0) answer(stdout, n);", 0, "ok"),
 }
 
 
-# What has much static memory would be too large for the others.
+# Excluded: with its static memory, the shared program would be too large for the other tests.
 PROGRAM = by_word(
     HEAD,
     {name: body for name, (body, *_) in [*BY_FILES.items(), *BY_STREAMS.items()] if name != "oom-static"},

@@ -18,7 +18,7 @@ from support.datasets import format_result
 from support.function_harness import load_function_harness
 from support.proctor_protocol import PlanChecker, PlanSubmission
 
-# A fourth of the usual ones: each has dozens of pairs.
+# A quarter of the default number of examples, because each example has dozens of pairs.
 FEW = settings(
     max_examples=settings.default.max_examples // 4,
     suppress_health_check=[*settings.default.suppress_health_check, HealthCheck.function_scoped_fixture],
@@ -54,7 +54,7 @@ def white_diff(output: bytes, answer: bytes) -> bool:
 
 
 def verdicts(bench: Bench, checker: PlanChecker, pairs: list[tuple[bytes, bytes]]) -> list[bool]:
-    """Compare pairs of outputs and answers. Submitted files are the fastest way to give outputs."""
+    """Compare pairs of outputs and answers. Outputs are submitted as files, which is fastest."""
     outputs = {index: output for index, (output, _) in enumerate(pairs)}
     tests = [("", answer) for _, answer in pairs]
     none = {"submission": PlanSubmission(), "task_type": "OutputOnly"}
@@ -68,7 +68,7 @@ def encoded(pairs: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 
 
 def word_lines(data: bytes) -> list[list[bytes]]:
-    """Return the words of each line that has words. A carriage return also ends a line."""
+    """Return the tokens of each line that has tokens. A carriage return separates lines, too."""
     rows = (
         line.translate(bytes.maketrans(_WHITES, b" " * 6)).split(b" ") for line in re.split(b"[\r\n]", data)
     )
@@ -102,7 +102,9 @@ _whole = st.integers() | st.sampled_from(
     [n + d for n in (0, 1, 2**53, 2**63, 10**18, 10**22, 10**23, 10**30) for d in (-7, -1, 0, 1, 7)]
 )
 _numbers = st.booleans() | _whole | _whole.map(float) | st.floats(allow_nan=False, allow_infinity=False)
-_texts = st.text(st.characters() | st.sampled_from("01\ud800\udfff"), max_size=3)  # halves of pairs, too
+_texts = st.text(
+    st.characters() | st.sampled_from("01\ud800\udfff"), max_size=3
+)  # including single surrogates
 _values = st.recursive(
     st.none() | _numbers | _texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
@@ -111,7 +113,7 @@ _values = st.recursive(
 
 
 def respelled(draw: st.DrawFn, value: Any, *, hashed: bool = False) -> Any:
-    """Draw a value that is often equal, or nearly equal, to the given one."""
+    """Draw a value that is often equal, or nearly equal, to `value`."""
     if isinstance(value, bool | int | float):
         near = [value, -value, float(value), bool(value), value + 1]
         return draw(st.sampled_from([*near, int(value), int(value) + 1] if math.isfinite(value) else near))
@@ -363,7 +365,7 @@ def test_float_lines_of_invalid_utf8(one_bench: Bench) -> None:
 
 
 def as_apps(output: str, answer: str) -> bool:
-    """Compare like APPS' harness: an output is right if one of its comparisons accepts it."""
+    """Compare like APPS' harness: an output is right if any of its comparisons accepts it."""
     ours, theirs = output.splitlines(), [line.strip() for line in answer.split("\n") if line]
     filled = [line for line in ours if line]
     joined = ["\n".join(ours), "\n".join(line.strip() for line in ours)]
@@ -406,7 +408,7 @@ def test_apps_comparison_equals_its_python_version(one_bench: Bench, pairs: list
     assert verdicts(one_bench, PlanChecker(kind="apps"), encoded(pairs)) == [as_apps(a, b) for a, b in pairs]
 
 
-# float() takes fewer characters off a number than strip() does.
+# float() strips fewer kinds of white space than strip().
 WHITE_TO_FLOAT = [
     ("\x1f1\n1", "\x1f1\n\n1", False),
     ("\t1 \n1", "\t1\n\n1", True),
@@ -538,7 +540,7 @@ def test_json_accepts_huge_numbers_and_rejects_invalid_json(one_bench: Bench) ->
             "9007199254740992",
             "9007199254740993",
             False,
-        ),  # they are one number as `double`
+        ),  # equal as `double`
         ({"absolute": 1e-6}, "9007199254740993.0", "9007199254740993", True),
         ({"absolute": 1e-6}, "0.000001", "0", True),  # `double` has less than 1e-6
         ({"absolute": 1e-6}, "0.00000100000000000000001", "0", False),
@@ -549,7 +551,7 @@ def test_json_accepts_huge_numbers_and_rejects_invalid_json(one_bench: Bench) ->
         ({"relative": 1e-3}, "0.0", "0", True),
         ({"relative": 1e-3}, "1e-9", "0", False),
         ({"relative": 0}, "0x10", "16", True),
-        ({"relative": 0}, "1e5000", "2e5000", False),  # no numbers, but words
+        ({"relative": 0}, "1e5000", "2e5000", False),  # compared as strings, because they exceed `double`
         ({"absolute": 1e-3}, "inf", "INF", False),
         ({"space_sensitive": True}, "a  b\n", "a b\n", False),
         ({"space_sensitive": True}, "a  b\n", "a  b\n", True),

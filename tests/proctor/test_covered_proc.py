@@ -1,4 +1,4 @@
-"""Containers cover parts of /proc, so that sandboxes cannot mount their own.
+"""Judging in a container that covers parts of /proc, so that sandboxes cannot mount a new /proc.
 
 Programs are then judged without namespaces.
 """
@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from support.command_line import PYTHON, WRONG, CommandLine, results, row, write_dump, write_package
 
-# In a namespace of its own no part that is covered can be uncovered.
+# In a new user namespace, a covered part cannot be uncovered.
 _COVER = 'mount --bind /dev/null /proc/version && exec "$@"'
 _COVERED = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _COVER, "sh")
 _CHECKER = """#include <cstdio>
 int main(int, char** argv) {
-  long long expected = 0, found = -1;
+  long long expected = 0, actual = -1;
   fscanf(fopen(argv[2], "r"), "%lld", &expected);
-  fscanf(fopen(argv[3], "r"), "%lld", &found);
-  puts(expected == found ? "1" : "0");
+  fscanf(fopen(argv[3], "r"), "%lld", &actual);
+  puts(expected == actual ? "1" : "0");
   fputs("checked\\n", stderr);
 }
 """
@@ -29,7 +29,7 @@ int main(int, char** argv) {
 @pytest.fixture(autouse=True)
 def namespaces() -> None:
     if subprocess.run([*_COVERED, "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("this user may not make namespaces")
+        pytest.skip("this user may not create namespaces")
 
 
 def test_covered_proc_is_detected_before_namespaces_are_entered(proctor: Path) -> None:

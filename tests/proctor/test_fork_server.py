@@ -1,4 +1,4 @@
-"""The fork server of Python: programs end as after a start, and see no more than after a start."""
+"""The fork server of Python: forked and started programs have the same results and see the same data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.nightly(unless="everything")
 LIMITS = PlanLimits(cpu_ms=3000, wall_ms=10_000, hard_ms=600_000, memory=64 << 20, output=1 << 20)
 # Each row runs into them three times.
 OF_ENDLESS = msgspec.structs.replace(LIMITS, cpu_ms=100)
-NEVER = "\0"  # an answer that nobody gives, so that every output is repeated
+NEVER = "\0"  # an answer that no output equals, so that reports quote every output
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"}
 FORKED = "forked"
 Look = TypeVar("Look")
@@ -52,7 +52,7 @@ def judged(
     function: str = "",
     **more: Any,
 ) -> Judged:
-    """Judge tests, by a fork server if a library is given, otherwise by starting each interpreter."""
+    """Judge tests with a fork server, or with started interpreters if `library` is `None`."""
     argv = (
         PYTHON,
         "-I",
@@ -87,7 +87,7 @@ def comparable_ending(line: TestReport) -> tuple[object, ...]:
 def compare(
     bench: Bench, library: bytes, source: str | bytes, *given: str, **more: Any
 ) -> list[tuple[object, ...]]:
-    """Check that a program ends alike when it is started and when it is forked. Return the endings."""
+    """Check that a started and a forked program have equal results. Return the results."""
     content = source if isinstance(source, bytes) else source.encode()
     if b"while True: pass" in content:
         more["limits"] = OF_ENDLESS
@@ -98,13 +98,12 @@ def compare(
         expected = comparable_ending(started.tests[number])
         assert expected[2] is None
         assert comparable_ending(forked.tests[number]) == expected, each
-        assert comparable_ending(forked.tests[len(given) + number]) == expected, (
-            each
-        )  # whatever the others did
+        # Earlier tests in the same fork server do not change a result.
+        assert comparable_ending(forked.tests[len(given) + number]) == expected, each
     return [comparable_ending(started.tests[number]) for number in range(len(given))]
 
 
-# Neighbours in the table are alike: every fourth one tells whether the others hold.
+# Neighbours in the table are similar, so the daily run tries every fourth program.
 EACH = [
     pytest.param(name, marks=pytest.mark.nightly) if number % 4 and name not in ALONE else name
     for number, name in enumerate(BATCH)
@@ -151,7 +150,7 @@ ARCHIVES = {
     "an error": {"__main____dot__py": "import os\nos.dup2(1, 2)\nimport own", "own__dot__py": "1 / 0"},
     "an exit": {"__main____dot__py": "import sys\nsys.exit(3)"},
     "no main": {"own__dot__py": "print(1)"},
-    "what it finds": {
+    "its modules": {
         "__main____dot__py": "import sys\nprint(sorted(sys.modules), sorted(globals()), __spec__)"
     },
 }
@@ -190,7 +189,7 @@ def test_forked_memory_counts_like_started(room: Bench, library: bytes) -> None:
     assert abs(started - forked) < 4 << 20
 
 
-# --- what others see of it ---------------------------------------------------------------------------
+# --- other processes' view of a forked process -------------------------------------------------------
 
 SHOWN = b"""import ctypes, os
 ctypes.CDLL(None).prctl(15, input().encode())
@@ -223,7 +222,7 @@ OF_STATUS = [
 
 
 def proc_entries(folder: Path) -> dict[str, object]:
-    """Return what /proc shows of a process."""
+    """Return the entries of a process in /proc."""
     pid = int(folder.name)
     status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
     mounts = [line.split() for line in (folder / "mountinfo").read_text().splitlines()]
@@ -242,7 +241,7 @@ def proc_entries(folder: Path) -> dict[str, object]:
             if ns.readlink() != Path(f"/proc/self/ns/{ns.name}").readlink()
         ],
         "mounts": sorted({fields[4]: fields[5] for fields in mounts}.items()),
-        "memory that others see": [fields[1:] for fields in maps if fields[1][1::2] == "ws"],
+        "shared writable memory": [fields[1:] for fields in maps if fields[1][1::2] == "ws"],
         "environment": (folder / "environ").read_bytes(),
         "command": (folder / "cmdline").read_bytes(),
         "program": (folder / "exe").readlink(),
@@ -300,20 +299,20 @@ def test_proc_files_of_forked_and_started_process_are_equal(
 ) -> None:
     _, started = inspect_processes(room, None, marks, proc_entries)
     _, forked = inspect_processes(room, library, marks, proc_entries)
-    # A started one asks for its threads, by a filter more.
+    # A started interpreter has an additional filter, which asks for permission to start threads.
     filters = [int(each.pop("Seccomp_filters")[0]) for each in (forked, started)]
     assert filters[1] - filters[0] == ("seccomp" in room.layers)
     assert forked == started
     assert (forked["NoNewPrivs"], forked["Seccomp"]) == (["1"], ["2"])
     assert {tuple(forked[name]) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {("0" * 16,)}
-    assert len(forked["descriptors"]) == 5  # the three, and both ends of its own pipe
-    assert forked["memory that others see"] == []
+    assert len(forked["descriptors"]) == 5  # standard input, output and errors, and the pipe of SHOWN
+    assert forked["shared writable memory"] == []
 
 
 def test_memory_of_forked_process_has_no_data_of_other_tests(
     room: Bench, library: bytes, marks: list[str]
 ) -> None:
-    """It has no input of another test, no answer, and no path of the judge's files."""
+    """The memory contains no input of another test, no answer, and no path of the judge's files."""
     memories = inspect_processes(room, library, marks, written_memory)
     for memory, own, other in zip(memories, marks, reversed(marks), strict=True):
         assert own.encode() in memory
@@ -321,7 +320,7 @@ def test_memory_of_forked_process_has_no_data_of_other_tests(
         assert not [text for text in secret if text.encode() in memory]
 
 
-# --- where it cannot be had --------------------------------------------------------------------------
+# --- without a fork server ---------------------------------------------------------------------------
 
 
 def test_fork_server_is_not_used_without_namespaces(workshop: Path, proctor: Path, library: bytes) -> None:

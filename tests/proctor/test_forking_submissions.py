@@ -78,8 +78,8 @@ def test_each_forked_process_may_start_threads(bench: Bench) -> None:
     int main() {
       const int child = fork();
       for (int i = 0; i < 3; ++i) {
-        pthread_t made;
-        if (pthread_create(&made, nullptr, body, nullptr) != 0) _exit(1);
+        pthread_t thread;
+        if (pthread_create(&thread, nullptr, body, nullptr) != 0) _exit(1);
       }
       usleep(200000);
       int status = 0;
@@ -96,9 +96,9 @@ def test_process_start_without_permission_fails(bench: Bench) -> None:
     assert (line.end, line.processes) == ("exit", 0)
 
 
-# It says what it got, one word after the other.
+# `report` prints whether the program got or was refused a thing.
 TRIES = (
-    START + 'void tell(const char* what, bool got) { printf("%s %s\\n", what, got ? "got" : "refused"); }\n'
+    START + 'void report(const char* what, bool got) { printf("%s %s\\n", what, got ? "got" : "refused"); }\n'
 )
 
 
@@ -111,14 +111,14 @@ def told(source: str, answer: str, bench: Bench, processes: int = 3) -> None:
 def test_exited_processes_count_against_the_process_limit(bench: Bench) -> None:
     source = """
     int main() {
-      int made = 0;
+      int count = 0;
       for (int i = 0; i < 10; ++i) {
         const int child = fork();
         if (child == 0) _exit(0);
         if (child < 0 && errno != EAGAIN) return 1;
-        if (child > 0) ++made, waitpid(child, nullptr, 0);
+        if (child > 0) ++count, waitpid(child, nullptr, 0);
       }
-      printf("%d", made);
+      printf("%d", count);
     }
     """
     told(source, "2", bench)
@@ -147,7 +147,7 @@ def test_fork_bomb_with_fork_permission_is_killed(bench: Bench) -> None:
 def test_clone_with_flags_other_than_fork_is_refused(bench: Bench) -> None:
     """The process must not share memory, stop its parent, or become another process's child."""
     source = """
-    static long made(unsigned long flags) {
+    static long cloned(unsigned long flags) {
       const long pid = syscall(SYS_clone, flags, 0, 0, 0, 0);
       if (pid == 0) _exit(0);
       return pid;
@@ -156,14 +156,14 @@ def test_clone_with_flags_other_than_fork_is_refused(bench: Bench) -> None:
       for (const unsigned long more : std::initializer_list<unsigned long>{
                CLONE_VM, CLONE_VFORK, CLONE_PARENT, CLONE_FILES, CLONE_NEWPID, CLONE_NEWUSER, CLONE_THREAD,
                CLONE_PTRACE, 0x1000 /* PIDFD */, CLONE_FS})
-        if (made(more | SIGCHLD) >= 0) printf("%lx got\\n", more);
-      if (made(0) >= 0 || made(SIGUSR1) >= 0 || syscall(SYS_clone3, nullptr, 0) >= 0 || vfork() >= 0) puts("got");
-      tell("system", system("exit 7") == 7 << 8);
-      tell("popen", popen("exit 0", "r") != nullptr);
+        if (cloned(more | SIGCHLD) >= 0) printf("%lx got\\n", more);
+      if (cloned(0) >= 0 || made(SIGUSR1) >= 0 || syscall(SYS_clone3, nullptr, 0) >= 0 || vfork() >= 0) puts("got");
+      report("system", system("exit 7") == 7 << 8);
+      report("popen", popen("exit 0", "r") != nullptr);
       fflush(stdout);
       const int child = fork();
       if (child == 0) _exit(0);
-      tell("fork", child > 0);
+      report("fork", child > 0);
     }
     """
     told(source, "system refused\npopen refused\nfork got\n", bench, 2)
@@ -172,25 +172,25 @@ def test_clone_with_flags_other_than_fork_is_refused(bench: Bench) -> None:
 def test_signals_to_relatives_are_refused(bench: Bench) -> None:
     source = """
     int main() {
-      const int main_one = getpid(), child = fork();
+      const int parent = getpid(), child = fork();
       if (child == 0) {
-        tell("stop", kill(main_one, SIGSTOP) == 0);
-        tell("end", kill(main_one, SIGKILL) == 0 || kill(0, SIGKILL) == 0 || kill(-1, SIGKILL) == 0);
-        tell("thread", syscall(SYS_tgkill, main_one, main_one, SIGSTOP) == 0);
-        tell("trace", ptrace(PTRACE_ATTACH, main_one, 0, 0) == 0 || ptrace(PTRACE_SEIZE, main_one, 0, 0) == 0);
+        report("stop", kill(parent, SIGSTOP) == 0);
+        report("end", kill(parent, SIGKILL) == 0 || kill(0, SIGKILL) == 0 || kill(-1, SIGKILL) == 0);
+        report("thread", syscall(SYS_tgkill, parent, parent, SIGSTOP) == 0);
+        report("trace", ptrace(PTRACE_ATTACH, parent, 0, 0) == 0 || ptrace(PTRACE_SEIZE, parent, 0, 0) == 0);
         char byte;
-        tell("memory", syscall(SYS_process_vm_readv, main_one, &byte, 0, &byte, 0, 0) >= 0);
-        tell("priority", setpriority(PRIO_PROCESS, main_one, 5) == 0 || nice(5) == 5);
+        report("memory", syscall(SYS_process_vm_readv, parent, &byte, 0, &byte, 0, 0) >= 0);
+        report("priority", setpriority(PRIO_PROCESS, parent, 5) == 0 || nice(5) == 5);
         fflush(stdout);
         _exit(0);
       }
       waitpid(child, nullptr, 0);
       const int other = fork();
       if (other == 0) for (;;) pause();
-      tell("child", kill(other, SIGKILL) == 0 || ptrace(PTRACE_ATTACH, other, 0, 0) == 0);
-      tell("ignore", signal(SIGCHLD, SIG_IGN) != SIG_ERR);
-      tell("group", setsid() >= 0 || setpgid(0, 0) == 0);
-      tell("reaper", syscall(SYS_prctl, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0, 0) == 0);
+      report("child", kill(other, SIGKILL) == 0 || ptrace(PTRACE_ATTACH, other, 0, 0) == 0);
+      report("ignore", signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+      report("group", setsid() >= 0 || setpgid(0, 0) == 0);
+      report("reaper", syscall(SYS_prctl, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0, 0) == 0);
       fflush(stdout);
       _exit(0);
     }
@@ -202,7 +202,7 @@ def test_signals_to_relatives_are_refused(bench: Bench) -> None:
 AT_WORK = {
     "at the same time": "fork(); burn(60);",
     "a child that is not waited for": "if (fork()) for (;;) pause(); burn(60);",
-    "one behind the other": "if (fork()) { wait(nullptr); burn(60); } burn(0.1); _exit(0);",
+    "one after the other": "if (fork()) { wait(nullptr); burn(60); } burn(0.1); _exit(0);",
     "an orphan": "if (fork()) for (;;) pause(); if (fork()) _exit(0); burn(60);",
 }
 
@@ -212,7 +212,7 @@ def test_cpu_time_of_all_processes_counts(bench: Bench, work: str) -> None:
     limits = PlanLimits(cpu_ms=150, wall_ms=20_000, hard_ms=600_000, memory=512 << 20)
     line = bench.one(by_word(START, AT_WORK), submission=family(3, 1, work), limits=limits)
     assert (line.end, line.score) == ("cpu", 0)
-    assert line.cpu_us < 3_000_000, "ended when it was over the limit"
+    assert line.cpu_us < 3_000_000, "killed when it was over the limit"
 
 
 def test_cpu_time_of_ended_processes_counts(bench: Bench) -> None:
@@ -228,8 +228,8 @@ def test_cpu_time_of_ended_processes_counts(bench: Bench) -> None:
 
 
 FILL = """
-static char* volatile kept;
-static char* fill(size_t size) { kept = (char*)malloc(size); memset(kept, 1, size); return kept; }
+static char* volatile block;
+static char* fill(size_t size) { block = (char*)malloc(size); memset(block, 1, size); return block; }
 """
 
 
@@ -262,9 +262,9 @@ def test_memory_shared_by_forked_processes_counts_once(bench: Bench) -> None:
 def test_forked_processes_are_killed_when_the_first_process_exits(bench: Bench) -> None:
     """Their later output is lost."""
     source = (
-        START + 'int main() { if (fork() == 0) { usleep(300000); puts("late"); _exit(0); } puts("ended"); }'
+        START + 'int main() { if (fork() == 0) { usleep(300000); puts("late"); _exit(0); } puts("early"); }'
     )
-    line = bench.one(source, answer="ended", submission=family(2), limits=LIMITS)
+    line = bench.one(source, answer="early", submission=family(2), limits=LIMITS)
     assert (line.end, line.score) == ("ok", 1)
 
 

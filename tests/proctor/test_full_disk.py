@@ -20,7 +20,7 @@ from harness import LIMITS, Bench
 from ioi_eval import EmbeddedEngine, Problem, Scorer, Store, Submission, Test
 from ioi_eval.models import Blob
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a test a small disk")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk for a test")
 
 _SECONDS = 60.0
 WRITES = """#include <cstdio>
@@ -51,7 +51,7 @@ def mounted(disk: Path, size: str) -> Iterator[Path]:
 
 @pytest.fixture
 def small_disk_bench(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """Return a bench whose disk has space for one program and one answer."""
+    """Return a bench whose disk has space for a single program and a single answer."""
     with mounted(bench.workshop / tmp_path_factory.mktemp("small").name, "5m") as disk:
         yield dataclasses.replace(bench, workshop=disk)
 
@@ -97,7 +97,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 async def test_job_starts_only_if_disk_has_space_for_its_limit(workshop: Path, store: Store) -> None:
-    """Two programs of 120 MB share a disk with space for one."""
+    """Two programs of 120 MB share a disk with space for a single program."""
     codes = [LARGE_PROGRAM.replace("NUMBER", str(number)) for number in (1, 2)]
     problem = Problem(id="large", tests=(Test(name="1", input=Blob.of("1"), answer=Blob.of("")),))
     with mounted(workshop / "neighbours", "320m") as disk:
@@ -133,7 +133,7 @@ async def what_an_engine_builds_first(cache: Path) -> dict[str, Path]:
 @pytest.mark.nightly
 @pytest.mark.parametrize("uid", [0, 65534])
 def test_engines_on_one_disk_reserve_their_space(workshop: Path, shared_cache: Path, uid: int) -> None:
-    """Two processes share a disk. Each gets a slot or an error, and a killed one releases its space."""
+    """Two processes share a disk. Each process gets a slot or an error. A killed process releases its space."""
     with tempfile.TemporaryDirectory() as name, mounted(workshop / "engines", "320m") as disk:
         home, built = Path(name), asyncio.run(what_an_engine_builds_first(shared_cache))
         assert built, "neither user builds it anew"

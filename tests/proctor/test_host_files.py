@@ -27,15 +27,15 @@ def test_host_file_of_same_user_is_read_only(bench: Bench, profile: str) -> None
     script = "\n".join(f"{attempt} 2>/dev/null && echo {name}" for name, attempt in ATTEMPTS.items())
     boxed = bench.box(f"cat held; {script}", files={"held": file}, profile=profile)
     changed = boxed.stdout.removeprefix("as it was").splitlines()
-    # Landlock has no say in modes.
+    # Landlock does not control file modes.
     assert changed == ([] if "namespaces" in bench.layers else ["changed in its mode"]), boxed
     assert file.read_text() == "as it was"
     file.unlink()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hand over what is closed to a box's user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can pass a file that a sandbox's user cannot open")
 def test_unreachable_host_file_does_not_disable_sandbox_layers(bench: Bench, tmp_path: Path) -> None:
-    """The uid 65534 stands for all unmapped users in a namespace."""
+    """In a namespace, the uid 65534 represents all unmapped users."""
     file = tmp_path / "held"
     file.write_text("as it was")
     tmp_path.chmod(0o700)

@@ -1,6 +1,6 @@
-"""Waiting gives no verdict.
+"""Waiting for the machine leads to no verdict.
 
-A program is ended for its own CPU time, or if all processes of its test were idle.
+A program is killed for its CPU time, or if all processes of its test were idle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cpu_load import busy_processes, single_processor, suspended_descendants
 from harness import EVERYTHING, LANDLOCK_ALONE, SLEEPER, Bench, Judged
 from support.proctor_protocol import PlanLimits, PlanManager, PlanSubmission, TestReport
 
-# One and the same rule looks at both; that each is found is tried once for tests and once for boxes.
+# The same rule applies with both sets of layers, so the daily run tries each set only once.
 pytestmark = pytest.mark.nightly(unless="own")
 
 
@@ -26,19 +26,19 @@ pytestmark = pytest.mark.nightly(unless="own")
 def bench(
     request: pytest.FixtureRequest, workshop: Path, proctor: Path, compiled: Callable[[str], Path]
 ) -> Bench:
-    """Supervisors find processes in their own /proc, or in the machine's /proc."""
+    """Return benches whose supervisors find processes in the sandbox's /proc, or in the machine's /proc."""
     return Bench(workshop=workshop, proctor=proctor, compiled=compiled, layers=request.param)
 
 
 PROCTOR = Path(__file__).parents[2] / "graders" / "proctor"
-# Next to no time to idle, and as much as it takes to compute. Supervisors look closely when 200 ms are left: it is more than that.
+# Very little idle time, and much time to compute. It is more than the 200 ms from which on supervisors poll more often.
 SHORT = PlanLimits(cpu_ms=10_000, wall_ms=220, hard_ms=600_000)
 MANAGER = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=5000, wall_ms=2000, hard_ms=600_000))
 
 HEAD = "#include <cstdio>\n#include <cstdlib>\n#include <ctime>\n#include <unistd.h>\n"
 BURN = "while (clock() < 0.33 * CLOCKS_PER_SEC);"
 ANSWER = 'int x; if (scanf("%d", &x) != 1) return 3; printf("%d\\n", 2 * x);'
-# Asks each process in turn, so that there is always one that works and others that wait.
+# Asks each process in turn, so that a process is always working while the others wait.
 ASKING = (
     HEAD
     + """int main(int argc, char** argv) {
@@ -75,7 +75,7 @@ def test_submission_is_not_idle_while_manager_computes(bench: Bench) -> None:
 
 @pytest.mark.nightly
 def test_process_is_not_idle_while_sibling_computes(bench: Bench) -> None:
-    """The manager must not be ended before the processes that it waits for."""
+    """The manager must not be killed before the processes that it waits for."""
     line = talk(bench, f"int main() {{ {BURN} {ANSWER} }}", processes=2)
     assert (line.end, line.score) == ("ok", 1), line
 
@@ -116,7 +116,7 @@ def test_submission_is_not_idle_while_interactor_computes(bench: Bench) -> None:
     assert (line.end, line.score) == ("ok", 1), line
 
 
-# It hears one word, and is content with it or not.
+# An interactor that reads a single number and accepts or rejects it.
 JUDGING = HEAD + 'int main() { int x = 0; scanf("%%d", &x); %s return x != 42; }'
 ASKED = PlanManager(argv=("manager",), kind="testlib", limits=MANAGER.limits)
 
@@ -132,7 +132,7 @@ def fail_with(bench: Bench, interactor: str) -> TestReport:
 
 
 def test_interactor_with_enough_input_decides(bench: Bench) -> None:
-    """It may take long, because it cannot know whether the submission has ended."""
+    """The interactor may be slow, because it cannot detect whether the submission has exited."""
     line = fail_with(bench, BURN)
     assert (line.end, line.score, line.failure) == ("ok", 0, None), line
 
@@ -151,16 +151,16 @@ int main() {{
   int n;
   if (scanf("%d", &n) != 1) return 2;
   while (n-- > 0) {{
-    pthread_t made;
-    if (pthread_create(&made, nullptr, empty, nullptr) != 0) return 1;
-    pthread_join(made, nullptr);
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, empty, nullptr) != 0) return 1;
+    pthread_join(thread, nullptr);
   }}
   puts("ran");
 }}"""
 
 
 def test_short_threads_waiting_for_processor_are_not_idle(bench: Bench) -> None:
-    """The kernel does not report how long a thread waited that has ended."""
+    """The kernel does not report how long an exited thread waited."""
     submission = PlanSubmission(argv=("submission",), threads=4)
     with single_processor(), busy_processes(6):
         line = bench.one(SHORT_THREADS, given="8000", answer="ran", submission=submission, limits=SHORT)
@@ -169,7 +169,7 @@ def test_short_threads_waiting_for_processor_are_not_idle(bench: Bench) -> None:
 
 @pytest.mark.nightly(unless="the host's numbers")
 def test_wait_for_thread_permission_is_not_idle(bench: Bench) -> None:
-    """The supervisor that permits the thread also waits for a processor."""
+    """The supervisor, which permits the thread, waits for a processor as well."""
     submission = PlanSubmission(argv=("submission",), threads=4, processes=3)
     limits = PlanLimits(cpu_ms=10_000, wall_ms=100, hard_ms=600_000)
     with busy_processes(2):
@@ -203,7 +203,7 @@ def test_process_waiting_for_dead_sibling_is_killed(bench: Bench) -> None:
 
 
 def test_deadlocked_threads_are_killed(bench: Bench) -> None:
-    """Threads that wake up together to seem busy are ended at the hard stop, twice at most."""
+    """Threads that wake up together to seem busy are killed at the hard stop. The test runs at most twice."""
     source = """
 import threading, time
 def blink():
@@ -233,7 +233,7 @@ def test_program_waiting_for_disk_is_not_idle(bench: Bench, before: str, waits: 
     assert boxed.report["waited_us"] > 400_000
 
 
-# --- who seems to wait for a disk ---
+# --- programs that seem to wait for a disk ---
 
 WITHOUT_FILTER = ("namespaces", "landlock")
 SEEMS_TO_WAIT = HEAD + 'int main() { if (vfork() == 0) { usleep(3000000); _exit(0); } puts("7"); }'
@@ -251,10 +251,10 @@ def seeming(bench: Bench, layers: Sequence[str] = WITHOUT_FILTER, *, alone: bool
 
 
 def test_unconfirmed_disk_wait_gives_no_verdict(bench: Bench) -> None:
-    """It ends the job, and the judge repeats the test alone."""
+    """The job stops, and the judge repeats the test without other programs."""
     line, *others = seeming(bench)
     assert (line.end, line.stalled, others) == ("wall", True, [])
-    assert line.wall_us < 2_000_000, "it has no longer than one that sleeps"
+    assert line.wall_us < 2_000_000, "it has the same time as a sleeping program"
 
 
 def test_unconfirmed_disk_wait_is_reported_in_exclusive_run(bench: Bench) -> None:
@@ -267,12 +267,12 @@ def test_seccomp_prevents_faked_disk_waits(bench: Bench) -> None:
     assert [line.end for line in seeming(bench, EVERYTHING)] == ["ok", "ok"]
 
 
-# Prints the results of the proctor's clocks for given looks of a supervisor. "blocked": each look has the time, whether the program was
-# blocked, and the disk's work for it. "lent": the time, the program's active time so far, whether it was ready to run.
+# Prints the results of the proctor's clocks for a list of polls by a supervisor. "blocked": each poll has the time, whether the program
+# was blocked, and the disk's work for it. "lent": the time, the program's active time so far, whether it was ready to run.
 #
-# "rules": first the start and the time rules of each program (idle, whole, trusted, exclusive), then looks: program, time, sleep since the
-# last look, CPU time and waiting time so far, whether it is ready and blocked, the disk's work. Prints which program ends first, how, and
-# when.
+# "rules": first the start and the time rules of each program (idle, whole, trusted, exclusive), then polls: program, time, sleep since the
+# last poll, CPU time and waiting time so far, whether it is ready and blocked, the disk's work. Prints which program is stopped first, why,
+# and when.
 CLOCKS = """#include <cstdio>
 #include <memory>
 #include <vector>
@@ -339,7 +339,7 @@ def results_of_looks(compiled: Callable[[str], Path], mode: str, looks: str) -> 
         ("0 0 0  10 1 5  20 1 5  30 0 5", "20 20"),  # no disk has done anything
         ("0 0 0  10 1 5  20 1 5", "20 20"),  # nor so far
         ("0 0 0  10 1 5  20 1 6  30 1 6  40 0 6", "30 0"),
-        ("0 0 0  10 1 5  20 0 6  30 0 0", "10 0"),  # done as it went on
+        ("0 0 0  10 1 5  20 0 6  30 0 0", "10 0"),  # the disk's work was done when the program continued
         ("0 0 0  10 1 5  20 0 6  30 1 6  40 1 6  50 0 6", "30 20"),  # and then none has
     ],
 )
@@ -359,7 +359,7 @@ STOOD_STILL = (
 }
 int main() {
   for (double last = now(), next = last; next - last < 1; next = now()) last = next;
-  for (const clock_t end = clock() + 0.1 * CLOCKS_PER_SEC; clock() < end;);
+  for (const clock_t stop = clock() + 0.1 * CLOCKS_PER_SEC; clock() < stop;);
   puts("7");
 }
 """
@@ -397,11 +397,11 @@ def test_program_sleeping_during_suspension_is_killed_after(bench: Bench) -> Non
     ],
 )
 def test_steal_time_is_not_idle(compiled: Callable[[str], Path], looks: str, lent: int) -> None:
-    """It is simulated, because this machine has no steal time."""
+    """The steal time is simulated."""
     assert int(results_of_looks(compiled, "lent", looks)) == lent
 
 
-# --- the time rules, for given looks and without a clock ---
+# --- the time rules, for a list of polls and without a clock ---
 
 MS = 1000
 Did = Callable[
@@ -435,7 +435,10 @@ def ended(
     still: tuple[int, int] = (0, 0),
     starts: Sequence[int] = (),
 ) -> str:
-    """Return which program ends first, how and when, with a look every 10 ms for ten seconds. `still`: the machine is suspended."""
+    """Return which program is stopped first, why and when, with a poll every 10 ms for ten seconds.
+
+    `still`: first and last millisecond at which the machine is suspended.
+    """
     starts, idle = starts or [0] * len(programs), idle or [400] * len(programs)
     patience = [
         f"{start * MS} {least * MS} {whole * MS} {trusted:d} {quiet:d}"
@@ -460,11 +463,11 @@ def ended(
     ("programs", "rules", "told"),
     [
         ([slept_all_the_time], {}, "0 idled 410"),
-        ([computed_until(9990)], {}, "0 stalled 4010"),  # CPU time has its own limit
+        ([computed_until(9990)], {}, "0 stalled 4010"),  # CPU time has a separate limit
         ([computed_until(9990)], {"whole": 20_000}, "none"),
         ([computed_until(1000)], {}, "0 idled 1410"),
         ([waited_until(2000)], {}, "0 idled 2410"),
-        # No program is idle while one of them does something. The last look sees all of them.
+        # No program is idle while another program of the test works. The last poll sees all programs.
         ([slept_all_the_time, computed_until(1000)], {}, "1 idled 1410"),
         ([slept_all_the_time, slept_all_the_time], {"idle": (900, 400)}, "1 idled 410"),
         # Idle time starts when the last program has started.
@@ -497,7 +500,7 @@ def test_time_accounting_reports_the_reached_limit(
 
 @pytest.mark.nightly(unless="")
 def test_wait_of_a_tenth_of_cpu_limit_means_crowded(compiled: Callable[[str], Path]) -> None:
-    # Limit and wait, in microseconds, as machines of two processors had them: alone, with one process more, and at load 14.
+    # Limit and wait, in microseconds, as measured on two processors: unloaded, with an additional process, and at load 14.
     looks = "3000000 900  3000000 41000  3000000 299999  3000000 300000  3000000 5400000  3450000 16800000"
     assert results_of_looks(compiled, "crowded", looks).split() == ["0", "0", "0", "1", "1", "1"]
 
@@ -539,7 +542,7 @@ def test_sleeping_time_is_not_counted_as_waiting_for_a_processor(bench: Bench) -
 
 
 def test_test_at_its_hard_time_limit_ends_as_stalled(bench: Bench) -> None:
-    """It has no verdict yet, and the judge repeats the test."""
+    """The test gets no verdict yet, and the judge repeats it."""
     limits = PlanLimits(cpu_ms=60_000, wall_ms=200, hard_ms=400)
     line = bench.one("int main() { for (;;) {} }", limits=limits)
     assert (line.end, line.score) == ("wall", 0) and line.wall_us >= 400_000

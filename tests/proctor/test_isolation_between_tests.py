@@ -1,4 +1,4 @@
-"""A submission can tell tests apart only by their input."""
+"""A submission can distinguish tests only by their input."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from support.proctor_protocol import PlanChecker, PlanLimits, PlanManager, PlanS
 
 from ioi_eval.store.resources import graders_folder
 
-NEVER = "\0"  # an answer that nobody gives, so that every output is repeated
-SECRET = "secret-name"  # of the folder that the tests lie in
+NEVER = "\0"  # an answer that no output equals, so that reports quote every output
+SECRET = "secret-name"  # name of the tests' folder
 TESTS = 4
 
-# Prints all that can be asked of what it has open, and of itself. Not when an inode changed last: that is a clock's time,
-# which everybody may read.
+# Prints all properties of its open files and of itself, except the time when an inode last changed: that is a time which
+# every program may read.
 PROBE = r"""#include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -93,19 +93,19 @@ int main(int argc, char** argv) {
 PROBE_IN_PYTHON = r"""
 import ctypes, os, sys
 def probe(*arguments):
-    libc, found = ctypes.CDLL(None, use_errno=True), [repr((sys.argv, dict(os.environ), os.getcwd()))]
+    libc, lines = ctypes.CDLL(None, use_errno=True), [repr((sys.argv, dict(os.environ), os.getcwd()))]
     for fd in range(256):
         try: s = os.fstat(fd)
         except OSError: continue
-        found.append(f"{fd}: {s[:7]} {s.st_mtime_ns} {s.st_blocks} {s.st_blksize} {s.st_rdev}")
+        lines.append(f"{fd}: {s[:7]} {s.st_mtime_ns} {s.st_blocks} {s.st_blksize} {s.st_rdev}")
         x = ctypes.create_string_buffer(256)
-        if libc.syscall(332, fd, b"", 0x1000, 0x7fff, x) == 0: found.append(f"statx {x.raw.hex()}")
+        if libc.syscall(332, fd, b"", 0x1000, 0x7fff, x) == 0: lines.append(f"statx {x.raw.hex()}")
         for path in (f"/proc/self/fd/{fd}", f"/proc/self/fdinfo/{fd}"):
-            try: found.append(f"{path} leads to {os.readlink(path)}")
+            try: lines.append(f"{path} leads to {os.readlink(path)}")
             except OSError: pass
-    return "\n".join(found)
+    return "\n".join(lines)
 """
-# Hands on what the submission says, up to the line `end`, of each process.
+# Copies the output of each process of the submission up to the line `end`.
 HANDING_ON = r"""#include <cstdio>
 #include <cstring>
 int main(int argc, char** argv) {
@@ -202,7 +202,7 @@ def test_python_sees_equal_surroundings_on_all_tests(
 
 
 def test_control_groups_of_the_machine_are_hidden(bench: Bench) -> None:
-    """In `/proc` a program finds at most the first control group that it can see."""
+    """In `/proc` a program can read only the control group that is the root of its namespace."""
     source = '#include <cstdio>\nint main(){FILE* f=fopen("/proc/self/cgroup","r"); for(int c; f && (c=getc(f))!=EOF;) putchar(c); puts("end");}'
     line = bench.one(
         source, answer=NEVER, submission=PlanSubmission(argv=("submission",), proc=True), echo=1 << 16

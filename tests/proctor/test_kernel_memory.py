@@ -31,7 +31,7 @@ int main() { rlimit l; getrlimit(RLIMIT_CORE, &l); printf("%lu %lu", (long)l.rli
 """
 
 
-# Layers make no difference to these.
+# These tests do not depend on layers.
 whole = pytest.mark.parametrize("bench", [EVERYTHING], ids=["everything"], indirect=True)
 
 
@@ -47,7 +47,7 @@ def test_page_tables_count_as_memory(bench: Bench) -> None:
 def test_crash_writes_and_pipes_no_core_dump(bench: Bench) -> None:
     """Even with a limit of 0 the kernel would start a core dump handler."""
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
-        pytest.skip("whoever started us allows no dumps at all")
+        pytest.skip("the parent process forbids core dumps")
     line = bench.one(CORE, answer="1 1")
     assert (line.end, line.score) == ("ok", 1), line
 

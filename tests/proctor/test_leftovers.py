@@ -21,7 +21,7 @@ def test_leftover_processes_are_found_if_detached() -> None:
         assert [each for each in leftovers.processes() if each.startswith(f"process {pid} ")]
     finally:
         os.kill(pid, 9)
-        os.waitpid(pid, 0)  # it has become our child
+        os.waitpid(pid, 0)  # this process has adopted it
     assert set(leftovers.processes()) <= before
 
 

@@ -11,7 +11,7 @@ from support.proctor_protocol import PlanLimits, PlanManager
 
 OLD_KERNEL = (Path(__file__).parent / "old_kernel.cpp").read_text()
 SCRIPT = "chmod +x old_kernel; exec ./old_kernel ./proctor run plan.json"
-# The end of what it is told is all that the process waits for: nobody else may hold the pipe open.
+# The process waits only for the end of its input, so no other process may have the pipe open.
 CLOSING_MANAGER = """#include <cstdio>
 #include <cstdlib>
 #include <cstring>

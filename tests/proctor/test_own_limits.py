@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness import Bench
 
-# Prints what could be set. The names are those of Python's `resource`.
+# Prints the limits that could be set, with the names of Python's `resource`.
 SETS = """#include <cstdio>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -13,12 +13,12 @@ int main() {
   const struct { const char* name; int number; } all[] = {{"AS", RLIMIT_AS}, {"CORE", RLIMIT_CORE}, {"CPU", RLIMIT_CPU}, {"DATA", RLIMIT_DATA},
     {"FSIZE", RLIMIT_FSIZE}, {"MEMLOCK", RLIMIT_MEMLOCK}, {"MSGQUEUE", RLIMIT_MSGQUEUE}, {"NOFILE", RLIMIT_NOFILE}, {"NPROC", RLIMIT_NPROC},
     {"SIGPENDING", RLIMIT_SIGPENDING}, {"STACK", RLIMIT_STACK}};
-  for (const auto& one : all) {
-    rlimit old;
-    if (getrlimit((__rlimit_resource)one.number, &old) != 0 || syscall(SYS_prlimit64, getpid(), one.number, nullptr, &old) != 0) return 1;
-    const bool by_one = setrlimit((__rlimit_resource)one.number, &old) == 0, by_other = syscall(SYS_setrlimit, one.number, &old) == 0;
-    if (by_one != by_other) return 2;
-    if (by_one) printf("%s ", one.name);
+  for (const auto& limit : all) {
+    rlimit current;
+    if (getrlimit((__rlimit_resource)limit.number, &current) != 0 || syscall(SYS_prlimit64, getpid(), limit.number, nullptr, &current) != 0) return 1;
+    const bool by_libc = setrlimit((__rlimit_resource)limit.number, &current) == 0, by_call = syscall(SYS_setrlimit, limit.number, &current) == 0;
+    if (by_libc != by_call) return 2;
+    if (by_libc) printf("%s ", limit.name);
   }
 }
 """

@@ -1,4 +1,4 @@
-"""Every ending of a submission, with every combination of layers."""
+"""Every way in which a submission can terminate, with every combination of layers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_python_runs_with_the_interpreter_of_the_system(bench: Bench) -> None:
 BAD_ENDS: dict[str, tuple[str, PlanLimits, str, int, int]] = {
     "spins": ("for (;;);", SPINNER, "cpu", 0, 9),
     "sleeps": ("for (;;) sleep(1);", SLEEPER, "wall", 0, 9),
-    "touches memory": ("memset(kept = (char*)malloc(200 << 20), 1, 200 << 20);", LIMITS, "memory", 0, 9),
+    "touches memory": ("memset(block = (char*)malloc(200 << 20), 1, 200 << 20);", LIMITS, "memory", 0, 9),
     "writes": ("for (;;) fwrite(many, 1, sizeof many, stdout);", LIMITS, "output", 0, 25),
     "writes errors": ("for (;;) fwrite(many, 1, sizeof many, stderr);", LIMITS, "output", 0, 25),
     "exits": ("return 7;", LIMITS, "exit", 7, 0),
@@ -57,7 +57,7 @@ BAD_ENDS: dict[str, tuple[str, PlanLimits, str, int, int]] = {
         5,
         0,
     ),
-    "as if out of time": ("raise(SIGXCPU);", LIMITS, "signal", 0, 24),
+    "pretends to be out of time": ("raise(SIGXCPU);", LIMITS, "signal", 0, 24),
     "writes far away": (
         "lseek(1, 1 << 30, SEEK_SET); return write(1, many, 1) != 1;",
         LIMITS,
@@ -66,8 +66,8 @@ BAD_ENDS: dict[str, tuple[str, PlanLimits, str, int, int]] = {
         25,
     ),
     "writes far away at once": ("return pwrite(2, many, 1, 1 << 30) != 1;", LIMITS, "output", 0, 25),
-    "makes it long": ("return ftruncate(1, 1 << 30);", LIMITS, "output", 0, 25),
-    "as if too long": ("raise(SIGXFSZ);", LIMITS, "output", 0, 25),
+    "extends the file": ("return ftruncate(1, 1 << 30);", LIMITS, "output", 0, 25),
+    "pretends to write too much": ("raise(SIGXFSZ);", LIMITS, "output", 0, 25),
 }
 ENDING = by_word(
     """#include <csignal>
@@ -77,7 +77,7 @@ ENDING = by_word(
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-char* volatile kept;
+char* volatile block;
 char many[5000];""",
     {name: source for name, (source, *_) in BAD_ENDS.items()},
 )
@@ -104,12 +104,12 @@ int main() {
 """
 PASSES_ON = """#include <cstdio>
 int main(int, char** names) {
-  char word[99] = "";
+  char token[99] = "";
   std::FILE *from = std::fopen(names[1], "r"), *to = std::fopen(names[2], "w");
-  if (std::scanf("%98s", word) != 1) return 1;
-  std::fprintf(to, "%s\\n", word);
+  if (std::scanf("%98s", token) != 1) return 1;
+  std::fprintf(to, "%s\\n", token);
   std::fflush(to);
-  std::puts(std::fscanf(from, "%98s", word) == 1 ? "1" : "0");
+  std::puts(std::fscanf(from, "%98s", token) == 1 ? "1" : "0");
 }
 """
 
@@ -127,7 +127,7 @@ int main(int, char** names) {
 def test_kill_from_outside_is_a_failure(
     bench: Bench, task_type: str, watcher: int, program: int, words: str
 ) -> None:
-    """The kernel kills when memory is short. It gives no verdict, and other tests are judged."""
+    """The kernel kills processes when memory is short. The test gets no verdict, and other tests are judged."""
     mark = f"s{secrets.token_hex(6)}"
     more = {"manager_source": PASSES_ON, "manager": PlanManager(argv=("manager",), limits=LIMITS)}
     with ThreadPoolExecutor(1) as beside:
@@ -238,7 +238,7 @@ WORDS = {
         "/box/a.js:1\nthrow x\n^\n\nError: no luck\n    at f (a.js:1)\n\nNode.js v20.20.2\n",
         "Error: no luck",
     ),
-    "node, an error that holds more": (
+    "node, an error with properties": (
         "/box/a.js:1\n^\n\nError: ENOENT: no such file, open '/nope'\n    at Object.openSync (node:fs:573:18)\n"
         "    at node:internal/main/run_main_module:28:49 {\n  errno: -2,\n  [cause]: Error: x\n      at f {\n"
         "    code: 1\n  }\n}\n\nNode.js v20.20.2\n",
@@ -300,7 +300,7 @@ def test_tests_of_decided_groups_are_skipped(bench: Bench) -> None:
 
 
 def test_threshold_group_is_settled_by_zero_or_higher_score(bench: Bench) -> None:
-    """Each group has two tests; the second one scores 0.5."""
+    """Each group has two tests, of which the second scores 0.5."""
     prints_output = """#include <cstdio>
 int main(int, char** v) { FILE* output = fopen(v[3], "r"); for (int c; (c = getc(output)) != EOF;) putchar(c); }"""
     judged = bench.judge(
@@ -323,7 +323,7 @@ def test_program_that_ignores_sigterm_is_killed(bench: Bench) -> None:
 @pytest.mark.parametrize("number", [100, 500])
 def test_job_runs_hundreds_of_tests(bench: Bench, number: int, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--sanitize"):
-        number = 100  # starting a program takes five times as long
+        number = 100  # starting a program is five times as slow
     judged = bench.judge(SUM, [(f"{i} 1", str(i + 1)) for i in range(number)])
     assert sum(line.score for line in judged.tests.values()) == number
 
@@ -350,7 +350,7 @@ def test_partial_output_is_echoed_too(bench: Bench) -> None:
 
 
 def test_waiting_for_a_processor_is_not_counted_as_run_time(bench: Bench) -> None:
-    """Five programs run on one processor. Together they take longer than their wall-time limit."""
+    """Five programs share a processor. Together they need longer than their wall-time limit."""
     busy = "#include <ctime>\nint main() { while (clock() < 0.12 * CLOCKS_PER_SEC); }"
     limits = PlanLimits(cpu_ms=10_000, wall_ms=220)
     bench.compiled(busy)

@@ -60,7 +60,7 @@ def test_memory_limit_kills_largest_process_and_spares_shell(bench: Bench) -> No
 
 
 def test_memory_limit_kills_all_processes_of_a_compiler(bench: Bench) -> None:
-    """The sandbox reports the reason, because a shell cannot know who killed its child."""
+    """The sandbox reports the reason, because a shell cannot detect it."""
     script = "python3 -c 'held = bytearray(150 << 20); import time; time.sleep(60)'; exit 137"
     boxed = bench.box(script, limits={"memory": 60 << 20})
     assert (boxed.report["killed"], boxed.stdout) == ("memory", "")
@@ -130,7 +130,7 @@ def _tasks() -> int:
 
 
 def test_fork_bomb_leaves_free_pids(bench: Bench) -> None:
-    """Outside of a namespace the kernel counts all processes of the user, and leaves some for others."""
+    """Outside of a namespace the kernel counts all processes of the user, and reserves some for other users."""
     before = _tasks()
     most = int(
         bench.box(
@@ -142,9 +142,9 @@ def test_fork_bomb_leaves_free_pids(bench: Bench) -> None:
     assert most == 40 if "namespaces" in bench.layers else 4136 < most < 4136 + 3 * there
 
 
-@pytest.mark.nightly(unless="everything")  # it is a matter of users
+@pytest.mark.nightly(unless="everything")  # it depends on users, not on layers
 def test_program_start_waits_while_the_user_process_limit_is_reached(bench: Bench) -> None:
-    """It must not fail, because the processes are about to end."""
+    """The start must not fail, because the other processes exit soon."""
     crowded = "(for i in $(seq 80); do sleep 2 & done); ulimit -u 40; exec ./proctor run plan.json"
     line = bench.one('#include <cstdio>\nint main() { puts("7"); }', answer="7", script=crowded)
     assert (line.end, line.score) == ("ok", 1), line
@@ -222,7 +222,7 @@ def command_lines() -> list[str]:
         try:
             found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
         except OSError:
-            continue  # it ended in between
+            continue  # it has exited since
     return found
 
 
@@ -271,13 +271,13 @@ tries = dict(
     write=lambda: open(file, "r+"),
     truncate=lambda: os.truncate(file, 0),
     run=lambda: os.execv(file, ["file"]),
-    make=lambda: open(folder + "/new", "x"),
+    create=lambda: open(folder + "/new", "x"),
     folder=lambda: os.mkdir(folder + "/new"),
     fifo=lambda: os.mkfifo(folder + "/new"),
     link=lambda: os.symlink("x", folder + "/new"),
     remove=lambda: os.unlink(file),
-    bring=lambda: os.link(file, "theirs"),
-    take=lambda: os.link("mine", folder + "/new"),
+    link_here=lambda: os.link(file, "theirs"),
+    link_there=lambda: os.link("mine", folder + "/new"),
     move=lambda: os.rename("mine", folder + "/new"),
     device=lambda: fcntl.ioctl(os.open("/dev/null", os.O_RDWR), termios.TCGETS, bytes(64)),
 )

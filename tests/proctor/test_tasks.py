@@ -55,8 +55,8 @@ def talk(bench: Bench, source: str, *, manager: str = ADDING_MANAGER, **more: ob
 
 def test_process_that_leaves_manager_output_unread_ended_too_early(bench: Bench) -> None:
     deaf = ADDING_MANAGER.replace("signal(SIGPIPE, SIG_IGN);", "").replace('puts("0");', 'puts("1");')
-    # It waits until nobody is left who could read its words. Which end of a process is gone first, the kernel does not say.
-    gone = "int answer = -1; getc(in); pollfd nobody = {fileno(out), 0, 0}; poll(&nobody, 1, -1);"
+    # The manager waits until its pipe has no reader, because the kernel closes a process's descriptors in any order.
+    gone = "int answer = -1; getc(in); pollfd reader = {fileno(out), 0, 0}; poll(&reader, 1, -1);"
     deaf = "#include <poll.h>\n" + deaf.replace("int answer = -1;", gone)
     line = talk(bench, "int main(){}", manager=deaf).tests[0]
     assert (line.end, line.score, line.feedback) == ("ok", 0, "The submission ended too early"), line
@@ -173,13 +173,13 @@ def test_manager_arguments_follow_pipes(bench: Bench) -> None:
 
 
 def test_checker_judges_manager_output(bench: Bench) -> None:
-    manager = '#include <cstdio>\nint main(){puts("what the checker sees");}'
+    manager = '#include <cstdio>\nint main(){puts("output of the manager");}'
     checker = """#include <cstdio>
 #include <cstring>
 int main(int, char** argv) {
   char line[99] = "";
   fgets(line, sizeof line, fopen(argv[3], "r"));
-  puts(strcmp(line, "what the checker sees\\n") ? "0" : "0.25");
+  puts(strcmp(line, "output of the manager\\n") ? "0" : "0.25");
 }
 """
     limits = PlanLimits(cpu_ms=1000, wall_ms=2000)
@@ -227,7 +227,7 @@ def test_submitted_file_precedes_the_program(bench: Bench) -> None:
     )
     assert [(judged.tests[i].end, judged.tests[i].score) for i in range(4)] == [
         ("exit", 0),
-        ("ok", 1),  # a file, although the program would have done: the checker is not told
+        ("ok", 1),  # a submitted file replaces the program's output, and the checker cannot detect this
         ("ok", 0.5),
         ("ok", 0),
     ]
@@ -296,7 +296,7 @@ def test_two_steps_reports_exit_code_of_failed_first_run(bench: Bench) -> None:
     assert (line.end, line.code) == ("exit", 6)
 
 
-# Its own arguments are the codes for a number that was found, and for one that was not.
+# Its arguments are the exit codes for a guessed number and for a number that was not guessed.
 GUESSING = """#include <cstdio>
 #include <cstdlib>
 int main(int argc, char** argv) {
@@ -315,7 +315,7 @@ STUBBORN = '#include <cstdio>\nint main(){for(;;){puts("1");fflush(stdout);}}'
 
 
 def guessing(kind: str, yes: int, no: int) -> dict[str, Any]:
-    """Return what a plan needs for a game with this interactor."""
+    """Return the fields of a plan for a game with this interactor."""
     manager = PlanManager(argv=("manager", str(yes), str(no)), kind=kind, limits=MANAGER.limits)
     return {"task_type": "Interactive", "manager": manager, "manager_source": GUESSING}
 
@@ -328,7 +328,7 @@ def test_interactor_decides_the_score(bench: Bench, kind: str, yes: int, no: int
 
 
 def test_crash_after_right_output_is_a_crash(bench: Bench) -> None:
-    """The interactor has accepted the output and ended first."""
+    """The interactor accepts the output and exits first."""
     source = '#include <cstdio>\n#include <cstdlib>\nint main(){puts("37"); fflush(stdout); abort();}'
     line = bench.one(source, "37", None, **guessing("testlib", 0, 1))
     assert (line.end, line.signal, line.score) == ("signal", 6, 0), line
@@ -350,7 +350,7 @@ int main(int, char** argv) {
         task_type="Interactive",
         manager_source=leaving,
         manager=PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits),
-        checker=PlanChecker(kind="white-diff", passes=2),  # so that it stays until there is no other pass
+        checker=PlanChecker(kind="white-diff", passes=2),  # so that the file exists until the last pass
     )
     assert [judged.tests[i].score for i in range(2)] == [1, 1], judged
 
@@ -362,7 +362,7 @@ int main(int, char** argv) {
   int points;
   fscanf(fopen(argv[1], "r"), "%d", &points);
   char path[4096];
-  snprintf(path, sizeof path, "%sscore.txt", argv[3]);  // the folder ends with a slash
+  snprintf(path, sizeof path, "%sscore.txt", argv[3]);  // the folder has a final slash
   fprintf(fopen(path, "w"), "%d", points);
   return 42;
 }

@@ -20,7 +20,7 @@ START = """
 #include <unistd.h>
 void* body(void*) { for (;;) pause(); }
 void* empty(void*) { return nullptr; }
-bool start(void* (*run)(void*)) { pthread_t made; return pthread_create(&made, nullptr, run, nullptr) == 0; }
+bool start(void* (*run)(void*)) { pthread_t thread; return pthread_create(&thread, nullptr, run, nullptr) == 0; }
 """
 BOMB = START + 'int main() { while (start(body)); printf("refused"); fflush(stdout); pause(); }'
 SOME = (
@@ -32,21 +32,21 @@ ONE_BY_ONE = (
     + """
 int main() {
   for (int i = 0; i < 2000; ++i) {
-    pthread_t made;
-    if (pthread_create(&made, nullptr, empty, nullptr) != 0) return 1;
-    pthread_join(made, nullptr);
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, empty, nullptr) != 0) return 1;
+    pthread_join(thread, nullptr);
   }
   printf("ran");
 }
 """
 )
 SLOWLY = ONE_BY_ONE.replace("2000", "100").replace(
-    "pthread_join(made, nullptr);", "pthread_join(made, nullptr); usleep(5000);"
+    "pthread_join(thread, nullptr);", "pthread_join(thread, nullptr); usleep(5000);"
 )
 LIMITS = PlanLimits(cpu_ms=5000, wall_ms=20000, memory=512 << 20, output=1 << 20)
 
 
-# Starts a program with a filter that asks of a call that nobody makes.
+# Starts a program with a filter that notifies of an unused system call.
 ASKING = """
 #include <cstddef>
 #include <fcntl.h>
@@ -82,7 +82,7 @@ def test_starting_too_many_threads_ends_the_program_as_threads(bench: Bench) -> 
 
 
 def test_thread_bomb_leaves_free_pids(bench: Bench) -> None:
-    """The kernel also limits it, because between two polls it could use all thread ids of the machine."""
+    """The kernel limits the bomb, because between two polls it could use all thread ids of the machine."""
     source = """
     #include <cstdio>
     #include <sys/resource.h>
@@ -102,15 +102,15 @@ def test_permitted_number_of_threads_runs(bench: Bench, source: str) -> None:
 
 
 def test_joined_threads_that_still_exit_do_not_exceed_the_thread_limit(bench: Bench) -> None:
-    """Java reports a thread as ended before it has exited, and starts the next one."""
+    """Java reports a thread as terminated before it has exited, and starts the next thread."""
     source = (
         START
         + """
     #include <atomic>
     #include <ctime>
-    std::atomic<int> ended{0};
+    std::atomic<int> finished{0};
     void* late(void*) {
-      ++ended;
+      ++finished;
       timespec used;
       do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); while (used.tv_nsec < 2000000);
       return nullptr;
@@ -118,7 +118,7 @@ def test_joined_threads_that_still_exit_do_not_exceed_the_thread_limit(bench: Be
     int main() {
       for (int i = 0; i < 200; ++i) {
         if (!start(late)) return 1;
-        while (ended <= i) usleep(10);
+        while (finished <= i) usleep(10);
       }
       printf("ran");
     }
@@ -143,14 +143,14 @@ def test_held_thread_does_not_count_as_blocked_on_disk(
     #include <sys/syscall.h>
     #include <sys/time.h>
     void* deaf(void*) { sigset_t all; sigfillset(&all); pthread_sigmask(SIG_BLOCK, &all, nullptr); return body(nullptr); }
-    int ending(void*) { syscall(SYS_exit, 0); return 0; }
+    int exit_thread(void*) { syscall(SYS_exit, 0); return 0; }
     int main() {
       for (int i = 0; i < 12; ++i) if (!start(deaf)) return 1;
       signal(SIGALRM, [](int) {});
       const itimerval soon = {{0, OFTEN}, {0, 2000}};
       setitimer(ITIMER_REAL, &soon, nullptr);
       const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-      if (clone(ending, (char*)malloc(1 << 16) + (1 << 15), flags, nullptr) > 0) printf("ran");
+      if (clone(exit_thread, (char*)malloc(1 << 16) + (1 << 15), flags, nullptr) > 0) printf("ran");
     }
     """
     ).replace("OFTEN", str(often_us))
@@ -165,8 +165,8 @@ def test_supervisor_uses_no_cpu_after_the_seccomp_listener_closed(bench: Bench) 
     #include <cstdio>
     #include <cstdlib>
     int main() {
-      volatile char* room = (char*)malloc(300 << 20);
-      for (int i = 0; i < 300 << 20; i += 4096) room[i] = 1;
+      volatile char* memory = (char*)malloc(300 << 20);
+      for (int i = 0; i < 300 << 20; i += 4096) memory[i] = 1;
       puts("ran");
     }
     """
@@ -210,16 +210,16 @@ def test_socketpair_denies_addresses(bench: Bench) -> None:
     #include <cstdio>
     #include <sys/socket.h>
     int main() {
-      int ends[2], got = 0;
-      char word[] = "word";
-      sockaddr nobody = {};
-      socklen_t size = sizeof nobody;
-      if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || send(ends[0], word, 4, 0) != 4) return 1;
-      got += sendto(ends[0], word, 4, 0, &nobody, size) >= 0;
-      got += send(ends[0], word, 4, MSG_OOB) >= 0;
-      got += recvfrom(ends[1], word, 4, 0, &nobody, &size) >= 0;
-      got += recv(ends[1], word, 4, MSG_PEEK) >= 0;
-      printf("%d %zd", got, recv(ends[1], word, 4, 0));
+      int sockets[2], got = 0;
+      char data[] = "word";
+      sockaddr address = {};
+      socklen_t size = sizeof address;
+      if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0 || send(sockets[0], data, 4, 0) != 4) return 1;
+      got += sendto(sockets[0], data, 4, 0, &address, size) >= 0;
+      got += send(sockets[0], data, 4, MSG_OOB) >= 0;
+      got += recvfrom(sockets[1], data, 4, 0, &address, &size) >= 0;
+      got += recv(sockets[1], data, 4, MSG_PEEK) >= 0;
+      printf("%d %zd", got, recv(sockets[1], data, 4, 0));
     }
     """
     line = bench.one(source, answer="0 4", submission=threaded(4), limits=LIMITS)
@@ -228,7 +228,7 @@ def test_socketpair_denies_addresses(bench: Bench) -> None:
 
 @pytest.mark.parametrize("bench", [LANDLOCK_ALONE], ids=["landlock"], indirect=True)
 def test_thread_bomb_does_not_use_up_threads_of_other_tests(bench: Bench) -> None:
-    """It matters if the kernel counts all threads of one user: no bomb may grow between two polls."""
+    """Without namespaces, the kernel counts all threads of a user, so a bomb must not grow between two polls."""
 
     def explode(_: object) -> str | None:
         return bench.one(BOMB, submission=threaded(4), limits=LIMITS).end
@@ -265,11 +265,11 @@ def test_thread_with_its_own_descriptor_table_is_refused(bench: Bench) -> None:
         + """
     #include <sched.h>
     #include <sys/syscall.h>
-    int end(void*) { syscall(SYS_exit, 0); return 0; }
+    int exit_thread(void*) { syscall(SYS_exit, 0); return 0; }
     int main() {
       char* stack = (char*)malloc(1 << 16) + (1 << 15);
       const int flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-      printf("%s ", clone(end, stack, flags, nullptr) < 0 ? "refused" : "a thread");
+      printf("%s ", clone(exit_thread, stack, flags, nullptr) < 0 ? "refused" : "a thread");
       printf("%s", syscall(436, 3, ~0U, 2 /* CLOSE_RANGE_UNSHARE */) < 0 ? "refused" : "a table");
     }
     """
