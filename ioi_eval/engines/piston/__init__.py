@@ -1,4 +1,4 @@
-"""Jobs on Piston servers over HTTP: endpoints that are found, watched, and given what they can take."""
+"""Executes jobs on Piston servers over HTTP: finds servers, watches them, and sends them jobs that fit."""
 
 from ioi_eval.engines.piston.discovery import Discovery
 from ioi_eval.engines.piston.engine import Patience, PistonEngine

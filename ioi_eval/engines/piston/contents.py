@@ -1,6 +1,6 @@
-"""Sends jobs to servers, and before a job the contents that its server is to keep.
+"""Sends jobs to servers, and before a job the contents that the server should store.
 
-A content that a server keeps by its hash is sent once. A server that keeps no contents, or has no space for
+A content that a server stores by its hash is sent once. A server that stores no contents, or has no space for
 more, receives all files with each job.
 """
 
@@ -40,19 +40,19 @@ _log = logging.getLogger(__name__)
 # Minimum size of a content that is sent before the job, in bytes as sent. Two requests cost more than less
 _MIN_CONTENT_BYTES = 1 << 15
 _PRINT_SCRIPT = "run"  # script of a build job that prints the program
-# A job's contents may take one part in this many of a server's space: more would displace its own contents
+# A job's contents may use at most this part (1/N) of a server's space, so that they do not evict each other
 _SPACE_PARTS = 2
-_MAX_UPLOADS = 4  # contents that are sent to one server at the same time
+_MAX_UPLOADS = 4  # contents that are sent to a server at the same time
 
 Server = Endpoint[EndpointReport]
 
 
 class ServerContents:
-    """The client's record of the contents that one server keeps."""
+    """The client's record of the contents that a server stores."""
 
     def __init__(self) -> None:
         self.report: EndpointReport | None = None  # the inspection that `space` is from
-        self.space = 0  # bytes of contents that the server keeps; 0 means that it keeps none
+        self.space = 0  # bytes of contents that the server can store; 0 means that it stores no contents
         self.held_hashes = set[str]()
         self.declined: dict[str, float] = {}  # by hash, the time until which the content is not sent again
         self.uploads: SharedCalls[None] = SharedCalls()
@@ -62,7 +62,7 @@ class ServerContents:
         self.upload_slots = asyncio.Semaphore(_MAX_UPLOADS)
 
     def begin_build(self, shared: SharedBuild) -> bool:
-        """Count a job that could have used a shared build. Return True if the build begins now."""
+        """Count a job that could have used a shared build. Return True if the build starts now."""
         if not self.demand.is_due(shared.sha256, shared.min_uses) or shared.sha256 in self.shared_files:
             return False
         self.shared_files[shared.sha256] = None
@@ -105,7 +105,7 @@ class ServerContents:
 
 
 class ContentSender:
-    """Sends jobs over a wire, and before a job the contents that its server is to keep."""
+    """Sends jobs over a wire, and before a job the contents that its server should store."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -141,7 +141,7 @@ class ContentSender:
     ) -> JobResult:
         """Send the contents that the server lacks, then the job.
 
-        The server keeps the files `keep`, and they are not printed.
+        The server stores the files `keep`, which are then not part of the output.
         """
         lost_hashes = set[str]()  # hashes of programs that this server built and lost
         if keep:
@@ -207,7 +207,7 @@ class ContentSender:
         return contents.space > 0 and keeps_programs and contents.begin_build(shared)
 
     async def execute_shared_build(self, server: Server, shared: SharedBuild, time: TimeOf) -> None:
-        """Execute a shared build on a server. Until it ends, and if it fails, jobs run without its file."""
+        """Execute a shared build on a server. Until it succeeds, jobs run without its file."""
         contents, report, job = self.contents_of(server), server.report, shared.build
         assert report is not None, "it was inspected"
         try:

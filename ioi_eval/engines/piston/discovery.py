@@ -29,7 +29,7 @@ _COMMAND_TIMEOUT_S = 30.0
 
 
 class Discovery(Protocol):
-    """Finds servers. After a search that fails, the servers that were found before stay."""
+    """Finds servers. If a search fails, the servers of the previous search stay in use."""
 
     @property
     def every(self) -> float | None:
@@ -47,7 +47,7 @@ class Discovery(Protocol):
 def endpoint_url(address: str) -> str:
     """Return a server's address in its normal form: `http://HOST:PORT`, without a slash and `/api/v2`.
 
-    Where the scheme is left out it is http, and then the port may be left out too. Raises InputError.
+    The default scheme is http. An address without a scheme needs no port. Raises InputError.
     """
     is_bare = "://" not in address
     try:
@@ -91,7 +91,7 @@ def _is_port(number: int) -> bool:
 def _check_no_secrets(parts: SplitResult) -> None:
     if parts.username is not None or parts.password is not None:
         where = parts.hostname or ""
-        remedy = "Addresses end up in results: put ADDRESS TOKEN or ADDRESS USER:PASSWORD into IOI_EVAL_TOKEN"
+        remedy = "Results contain addresses: put ADDRESS TOKEN or ADDRESS USER:PASSWORD into IOI_EVAL_TOKEN"
         raise InputError("the address holds a user name or a password", where=where, remedy=remedy)
 
 
@@ -128,7 +128,7 @@ class Fixed:
 
 
 class Slurm:
-    """Servers on the nodes of Slurm's running jobs named `piston-worker-PORT`, of all users or one."""
+    """Servers on the nodes of Slurm's running jobs named `piston-worker-PORT`, of all users or a user."""
 
     every: float | None = _SLURM_EVERY_S
 
@@ -171,7 +171,7 @@ class Kubernetes:
             resolved = await loop.getaddrinfo(self._parse_service, self._port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:  # UnicodeError: the name is invalid
             raise EngineUnavailable(
-                f"no addresses for the service {self._parse_service!r}: {error}. The name is SERVICE, or"
+                f"cannot look up the service {self._parse_service!r}: {error}. The name is SERVICE, or"
                 " SERVICE.NAMESPACE from another namespace; the service must be headless and is known only"
                 " inside the cluster"
             ) from None
@@ -186,7 +186,7 @@ def _numeric_url(host: str, port: int) -> str:
 
 
 class Listed:
-    """A file of addresses, in lines or separated by commas. Comments begin with `#`."""
+    """A file of addresses, in lines or separated by commas. Comments start with `#`."""
 
     every: float | None = _FILE_EVERY_S
 
@@ -217,7 +217,7 @@ class Listed:
 def discovery(value: str) -> Discovery:
     """Return the discovery for a value: `slurm[:USER]`, `k8s:SERVICE[:PORT]`, `@FILE`, or addresses.
 
-    Raises InputError, also for nothing but bare words that are names of no host: a slip of the pen.
+    Raises InputError for an invalid value, and for bare names without a scheme that are not names of hosts.
     """
     value = value.strip()
     kind, _, argument = value.partition(":")

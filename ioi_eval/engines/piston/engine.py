@@ -63,7 +63,7 @@ _MIN_BODY_BYTES_PER_S = 1 << 20  # slowest transfer of a request, in bytes per s
 
 
 class Patience(Waits):
-    """Times in seconds. The defaults are for clusters; tests use shorter ones."""
+    """Times in seconds. The defaults are for clusters; tests use shorter times."""
 
     margin: float = 60.0  # in addition to a job's limits: for its queue there, and for the reply
     connect: float = 10.0
@@ -76,7 +76,7 @@ class ServerTimes(Value):
 
     compile: int = 60_000
     run: int = 60_000
-    strict: bool = False  # its wall clock also counts the time in which programs wait for a processor
+    strict: bool = False  # its wall clock includes the time in which programs wait for a processor
 
 
 def server_times(report: EndpointReport, capabilities: Capabilities) -> ServerTimes:
@@ -102,7 +102,7 @@ def extend_limits(job: Job, times: ServerTimes) -> Job:
 
 def max_stages_ms(job: Job, times: ServerTimes) -> int:
     """Return the maximum ms of a job's compile and run stages together, as sent to the server."""
-    # Packages that start our scripts compile only if the job has a script for it
+    # Packages that start a job's scripts have a compile stage only if the job has a script for it
     has_compile_stage = job.runtime not in SHELLS or any(file.name == "compile" for file in job.files)
     return (job.compile_timeout or times.compile) * has_compile_stage + (job.run_timeout or times.run)
 
@@ -110,8 +110,8 @@ def max_stages_ms(job: Job, times: ServerTimes) -> int:
 def time_for(job: Job, body: int, times: ServerTimes, patience: Patience) -> float:
     """Return the seconds until a job's answer must be there: for its stages, both transfers and a margin.
 
-    `job` is the job as sent to the server. A client must not give up earlier than the server: it would send
-    the job again while the first one still runs.
+    `job` is the job as sent to the server. A client must not give up earlier than the server, otherwise
+    it would send the job again while the first request still runs.
     """
     max_ms = max_stages_ms(job, times)
     return (
@@ -151,7 +151,7 @@ class ServerUsage(Value):
     total: int | None = None
     same_compiler: bool = False
     attempts: int = SERVER.max_attempts
-    capabilities: Capabilities | None = None  # if the caller knows them
+    capabilities: Capabilities | None = None  # if the caller passes them
     job: JobShape = "auto"
 
 
@@ -164,7 +164,7 @@ class ServerFleet(Fleet[EndpointReport]):
         self._sender = ContentSender(wire)
         self._initial_capabilities: Capabilities | None = None  # set if all compilers must stay the same
         self._inspection_slots = asyncio.Semaphore(_MAX_INSPECTIONS)
-        self.uses: ClusterUses | None = None  # of the first servers; None if the caller gave the capabilities
+        self.uses: ClusterUses | None = None  # of the first servers; `None` if capabilities were passed
         self.reports = dict[str, EndpointReport]()  # the last report of each address
         self.capabilities = usage.capabilities or Capabilities(name="", architecture="")
 
@@ -182,7 +182,7 @@ class ServerFleet(Fleet[EndpointReport]):
                 if not self._wire.is_elastic:
                     problem = "; ".join(f"{line.name}: {line.detail}" for line in differing)
                     raise InputError(problem, where=str(self._wire), remedy="Give all workers the same image")
-                used_reports = used_reports[:1]  # the others are compared with it when they join
+                used_reports = used_reports[:1]  # the other servers are compared with it when they join
             self.capabilities = self._wire.completed(merge_capabilities(used_reports))
             self._initial_capabilities = self.capabilities if self._usage.same_compiler else None
             for url, reason in not_used.items():
@@ -324,7 +324,7 @@ class ServerFleet(Fleet[EndpointReport]):
 
 
 class FleetEngine(ABC):
-    """Sends jobs to servers over a wire, each job to the server with the fewest of our jobs.
+    """Sends jobs to servers over a wire, each job to the server with the fewest jobs of this process.
 
     A job that fails by a server's fault is tried again on another server. The output of programs has no
     influence on this. If the attempts are used up, `execute` raises AttemptsUsedUp.
@@ -353,7 +353,7 @@ class FleetEngine(ABC):
         return self._open_fleet().capabilities
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        """Return what `check` returns for the job's result, or the result if there is no check."""
+        """Execute a job. Return its result, or the value that `check` returns for it."""
         builder_urls = (file.content.at for file in job.files if isinstance(file.content, WorkerArtifact))
         result: JobResult = await self._open_fleet().execute(job, next(builder_urls, ""), check)
         return result
@@ -391,7 +391,7 @@ class FleetEngine(ABC):
         )
 
     def _usable_cores(self, used: Sequence[EndpointReport]) -> int:
-        """Return the cores of the servers if some are idle because no number of jobs was given."""
+        """Return the cores of the servers if some are idle because the user did not set a number of jobs."""
         has_number = self._usage.per_endpoint or self._usage.total
         has_idle = any(report.idle_cores for report in used)
         return sum(report.slots or report.cores or 1 for report in used) if has_idle and not has_number else 0
@@ -426,7 +426,7 @@ class PistonEngine(FleetEngine):
             result = await engine.execute(job)
 
     A server that was away, or that was replaced by another server, is probed again before it gets more jobs.
-    Replies of another server than the probed one are discarded.
+    Replies of a server that was not probed are discarded.
     """
 
     _kind = "Piston"
@@ -445,14 +445,15 @@ class PistonEngine(FleetEngine):
         job: JobShape = "auto",
     ) -> None:
         """Args:
-        per_endpoint: jobs at a time on each server. By default as many as the server reports, or one.
+        per_endpoint: jobs at a time on each server. By default as many as the server reports, or 1.
         total: jobs at a time on all servers together.
         token: token for workers. After an address, it is for the server there: "http://judge:2000 TOKEN".
-        same_compiler: refuse servers whose compilers differ. Servers that join later with others get no jobs.
+        same_compiler: refuse servers whose compilers differ. Servers that join later with different compilers
+            get no jobs.
         attempts: attempts of a job, by the retry rule `server`.
         patience: time limits and waits.
-        capabilities: what all servers can do, if the caller knows it. Servers are not probed then.
-        job: shape of the jobs. Servers that are worse for it than others get no jobs.
+        capabilities: capabilities of all servers. If the caller passes them, servers are not probed.
+        job: shape of the jobs. Servers that are less suited to it get no jobs.
         """
         for name, value in (("per_endpoint", per_endpoint), ("total", total), ("attempts", attempts)):
             if value is not None and value < 1:

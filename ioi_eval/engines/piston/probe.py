@@ -82,7 +82,7 @@ echo "file_kib $(ulimit -f)"; echo "processes $(ulimit -u)"; echo "open_files $(
 tool() {
   printf 'tool %s %s %s %s\n' "$1" "$(command -v "$1")" "$2" "$(printf %s "$3" | sha256sum | head -c 16)"
 }
-parts() {  # of a compiler proper the beginning, where its build has a hash: it is large
+parts() {  # the compiler proper is large, so only its beginning is read, which contains the hash of its build
   sha256sum < "$real"; head -c 4096 "$("$1" -print-prog-name=cc1plus)" | sha256sum
   for name in libc.a libstdc++.a libm.a; do sha256sum < "$("$1" -print-file-name=$name)"; done
 }
@@ -110,11 +110,11 @@ done
 for standard in gnu++26 gnu++23 gnu++20 gnu++17 gnu++14; do
   echo 'int main() {}' | g++ -std=$standard -fsyntax-only -x c++ - && echo "standard $standard" && break
 done
-for kept in "$HEADERS"/*/; do
-  [ -e "${kept}BIG" ] && cmp -s "$HEADERS/LIBRARY" HERE || continue
-  kept=${kept%/}
-  echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${kept##*/}" -isystem "$kept" -H -S -o /dev/null \
-    -x c++ - 2>&1 | grep -q "^! $kept" && echo "header ${kept##*/}"
+for folder in "$HEADERS"/*/; do
+  [ -e "${folder}BIG" ] && cmp -s "$HEADERS/LIBRARY" HERE || continue
+  folder=${folder%/}
+  echo '#include <bits/stdc++.h>' | g++ FLAGS -std="${folder##*/}" -isystem "$folder" -H -S -o /dev/null \
+    -x c++ - 2>&1 | grep -q "^! $folder" && echo "header ${folder##*/}"
 done
 if command -v rustc > /dev/null; then
   words=$(rustc -vV) && real=$(command -v gcc) &&
@@ -127,22 +127,22 @@ if command -v java > /dev/null && command -v javac > /dev/null; then
   words=$(java -version 2>&1) &&
     tool java "$(echo "$words" | sed -n 's/.*version "\([^"]*\)".*/\1/p')" "$words"
 fi
-if command -v kotlinc > /dev/null; then  # to start it takes longer than all else here
+if command -v kotlinc > /dev/null; then  # starting it is slower than the rest of this script
   jar=$(dirname "$(dirname "$(readlink -f "$(command -v kotlinc)")")")/lib/kotlin-compiler.jar
   version=$(python3 -I -c 'import sys, zipfile
 print(zipfile.ZipFile(sys.argv[1]).read("META-INF/MANIFEST.MF").decode())' "$jar" |
     sed -n 's/^Implementation-Version: \([^[:space:]]*\).*/\1/p')
-  if [ -n "$version" ]; then  # at its end such a file names all that is in it, each with a checksum
+  if [ -n "$version" ]; then  # the end of a jar lists all its files with checksums
     words=$(stat -L -c %s "$jar"; tail -c 4194304 "$jar" | sha256sum)
   else
     words=$(kotlinc -version 2>&1) && version=$(echo "$words" | sed -n 's/.*kotlinc-jvm \([^ ]*\).*/\1/p')
   fi
   tool kotlinc "$version" "$words"
 fi
-for told in "fpc -iV" "ghc --version" "node --version" "mcs --version" "mono --version"; do
-  name=${told%% *}
+for query in "fpc -iV" "ghc --version" "node --version" "mcs --version" "mono --version"; do
+  name=${query%% *}
   command -v $name > /dev/null || continue
-  words=$($told 2>&1) && tool $name "$(echo "$words" | grep -o '[0-9][0-9.]*' | head -n 1)" "$words"
+  words=$($query 2>&1) && tool $name "$(echo "$words" | grep -o '[0-9][0-9.]*' | head -n 1)" "$words"
 done
 echo end
 """
@@ -159,7 +159,7 @@ for _placeholder, _replacement in {
     INSPECTION_SCRIPT = INSPECTION_SCRIPT.replace(_placeholder, _replacement)
 
 FIRST_OUTPUT_BYTES = 1000  # bytes
-OUTPUT_STEPS = 13  # each doubles what was printed: four megabytes in all
+OUTPUT_STEPS = 13  # each doubles the output, to 4 MB in total
 
 
 def growing_output_script(steps: int) -> str:
@@ -219,7 +219,7 @@ def _parse_number(digits: str | None) -> int | None:
 _MAX_ANSWER_S = 60.0
 _MAX_OPTIONAL_ANSWER_S = 10.0  # for questions that a server need not answer
 _LIST = f"{API}/runtimes"
-# More than any limit, in ms and bytes, and not enough to make a timer of the server overflow
+# More than any limit, in ms and bytes, but too little to overflow a timer of the server
 _LONG, _LARGE = 10**9, 10**15
 BODY_SIZES = (1 << 17, 1 << 20, 8 << 20, 32 << 20)
 _STOCK_BODY_BYTES = 100 << 10
@@ -261,7 +261,7 @@ class _ServerInfo(msgspec.Struct):
 
     message: str = ""  # at `/`: its name
     slots: Annotated[int, msgspec.Meta(gt=0)] | None = None  # at `/healthz` of a worker
-    contents: Annotated[int, msgspec.Meta(ge=0)] = 0  # at `/healthz`: bytes of contents that it keeps
+    contents: Annotated[int, msgspec.Meta(ge=0)] = 0  # at `/healthz`: bytes of contents that it can store
     keeps_programs: bool = False
     exclusive: bool = False  # at `/healthz`: it runs exclusive jobs
 
@@ -270,7 +270,7 @@ _SERVER_INFO = msgspec.json.Decoder(_ServerInfo)
 
 
 class Prober:
-    """Probes the servers of one engine."""
+    """Probes the servers of an engine."""
 
     def __init__(self, wire: HttpClient, *, clock: Callable[[], float] = monotonic) -> None:
         self._http, self._clock = wire, clock
@@ -331,7 +331,7 @@ class Prober:
             run = await self._run_to_end(report.url, _script_job(runtime, INSPECTION_SCRIPT), max_run_ms)
             if not run.stdout:
                 reason = (
-                    run.stderr.strip()[:_MAX_ERROR_CHARS] or run.message or f"it ended with code {run.code}"
+                    run.stderr.strip()[:_MAX_ERROR_CHARS] or run.message or f"it exited with code {run.code}"
                 )
                 raise EngineUnavailable(f"{report.url} {RUNS_NOTHING}: {reason}")
             fields.update({**parse_inspection(run.stdout), "isolates": run.wall_time is not None})
@@ -361,7 +361,7 @@ class Prober:
             return _ServerInfo()
 
     async def _find_limit(self, url: str, runtime: str, name: str, excessive: int) -> int | None:
-        """Return the limit that a refusal names. A server that accepts the request has no such limit."""
+        """Return the limit that a refusal names, or `None` if the server accepts the request."""
         try:
             await self._send_job(url, _script_job(runtime, "true", **{name: excessive}))
         except JobTooLarge as error:
@@ -400,7 +400,7 @@ class Prober:
         return _STOCK_BODY_BYTES
 
     async def _run_to_end(self, url: str, job: Job, server_max_ms: int | None, worker: str = "") -> Ending:
-        """Return the ending of a script that had enough max_s.
+        """Return the ending of a script that had enough time.
 
         `server_max_ms` is the server's limit, and `worker` the identity of a worker.
         """
@@ -421,7 +421,7 @@ class Prober:
             PROBE.log(_log, reason, attempt)
         used_up = PROBE.describe_exhaustion(PROBE.max_attempts)
         raise EngineUnavailable(
-            f"{url} {TOO_SLOW}: a script of ours did not end in {timeout_ms / 1000:g} s there {used_up}"
+            f"{url} {TOO_SLOW}: the script of the probe did not finish in {timeout_ms / 1000:g} s {used_up}"
         )
 
     async def _send_job(self, url: str, job: Job, time: float = _MAX_ANSWER_S, worker: str = "") -> JobResult:
@@ -429,7 +429,7 @@ class Prober:
 
 
 def _was_stopped_by_limit(run: Ending, timeout_ms: int, elapsed_s: float) -> bool:
-    """Return True if a time limit may have ended the job. Older servers do not report it."""
+    """Return True if a time limit may have stopped the job. Older servers do not report it."""
     if run.status is not None:
         return run.status is StageStatus.TO
     return run.code != 0 and elapsed_s * 1000 >= timeout_ms

@@ -19,13 +19,13 @@ from ioi_eval.model.values import Value
 CODEFORCES = "cf_python3"
 """A language of the package `codeforces`, which shows that the package is installed."""
 
-NO_PISTON = "is no Piston server"
+NO_PISTON = "is not a Piston server"
 TOO_SLOW = "is too slow to be asked"
-RUNS_NOTHING = "takes jobs, but runs no script"
+RUNS_NOTHING = "accepts jobs, but runs no script"
 MOVED = "sends its callers to"
 TURNED = "became another server"
 _ANOTHER = "is not the same server as before"  # in the message of ServerReplaced
-"""Reasons why a server is not used although its limits are not known."""
+"""Reasons why a server is not used although its limits are unknown."""
 
 NEEDS_TLS = "serves https alone"
 _HTTPS_SYMPTOMS = ("ServerDisconnectedError", "ClientOSError", NO_HTTP)  # answers of servers of https to http
@@ -40,13 +40,13 @@ class EndpointReport(Value):
     reason: str = ""  # why it is not reachable
     passes: Change | None = None  # the trouble, if it may pass
     unfit: str = ""  # why it gets no jobs of any kind
-    server: str = ""  # its own name, such as Piston v3.1.1
+    server: str = ""  # the name that it reports, such as Piston v3.1.1
     isolates: bool | None = None  # it uses isolate; older servers report no statuses and times
     runtimes: tuple[str, ...] = ()  # names and aliases
     runtime: str = ""  # the runtime that the probe used
     slots: int | None = None  # jobs at a time, if it reports them
-    contents: int = 0  # bytes of contents that it keeps by their hashes
-    keeps_programs: bool = False  # it also keeps programs that jobs built
+    contents: int = 0  # bytes of contents that it can store by their hashes
+    keeps_programs: bool = False  # it stores programs that jobs built
     exclusive: bool = False  # it runs exclusive jobs
     identity: Identity = Identity()
     architecture: str = ""
@@ -76,12 +76,12 @@ class EndpointReport(Value):
 
     @property
     def idle_cores(self) -> int:
-        """Return the cores without a job if no number of jobs per server is given."""
+        """Return the cores without a job, if neither the user nor the server sets the number of jobs."""
         return (self.cores or 1) - 1 if self.slots is None else 0
 
     @property
     def is_strict(self) -> bool:
-        """Return True if its limits are known and count passing time, as on all servers except workers."""
+        """Return True if its limits were probed and are of wall-clock time, as on servers except workers."""
         return self.max_run_time is not None and not self.is_ours
 
 
@@ -92,7 +92,7 @@ COMPILER = "C++ compiler"
 """The name of a health check."""
 _CONTEST_STANDARD = "gnu++20"
 _GATEWAY, _SANDBOXES, _ONLY_UP_TO = "gateway", "boxes", "only up to "
-_NOT_IN_FORCE = "not in force"  # as health_checks.py says it
+_NOT_IN_FORCE = "not in force"  # part of a message in health_checks.py
 _SET_VARIABLE = re.compile(r"Set (PISTON_\w+=\S+) on the server")
 _BODY_REMEDY = (
     "Set PISTON_REQUEST_BODY_LIMIT=512mb on the server; 3.1.1 and older have the limit in src/index.js: "
@@ -101,17 +101,15 @@ _BODY_REMEDY = (
 
 
 _ISOLATE = "isolate's: programs see the machine's /etc and /dev/shm, where files stay from job to job"
-_NO_SANDBOXES = (
-    "none: programs see what everybody on the machine may, and what other jobs leave in /tmp and /dev/shm"
-)
+_NO_SANDBOXES = "none: programs see the machine's public files, and files of other jobs in /tmp and /dev/shm"
 _TOKEN_REMEDY = (
-    "Put the token that the worker wants into IOI_EVAL_TOKEN, or give token=...; the token of another server"
-    " goes behind its address: http://judge:2000 TOKEN, or USER:PASSWORD for a gateway that asks for these"
+    "Put the worker's token into IOI_EVAL_TOKEN, or pass token=...; write the token of a different server"
+    " after its address: http://judge:2000 TOKEN, or USER:PASSWORD for a gateway that asks for them"
 )
 _SIZES = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 _BUILD_MEMORY = 2 << 30  # bytes for a build job
-_MIN_BODY = 4 << 20  # bytes of a request; an ordinary program has one or two million
+_MIN_BODY = 4 << 20  # bytes of a request; an ordinary program has 1 to 2 MB
 
 
 class _Need(Value):
@@ -180,35 +178,35 @@ def _unreachable_check(reason: str) -> HealthCheck:
     elif NEEDS_TLS in reason:
         remedy = "Write https://"
     elif NO_TLS in reason:
-        remedy = "Write http://, or have something before it that serves https"
+        remedy = "Write http://, or put a proxy before it that serves https"
     elif UNKNOWN_HOST in reason:
-        remedy = "Check how it is spelled, and that this machine's name server knows it"
+        remedy = "Check the spelling, and that this machine's name server can resolve the name"
     elif reason.startswith("http://") and any(symptom in reason for symptom in _HTTPS_SYMPTOMS):
         remedy += "; if it serves https alone, write https://"
     elif "HTTP 401" in reason or "HTTP 403" in reason:
         remedy = _TOKEN_REMEDY
     elif MOVED in reason:
-        remedy = "Name that server, if it is one that runs jobs; requests follow nobody's word"
+        remedy = "Use that address, if the server there runs jobs; redirects are not followed"
     elif TURNED in reason or _ANOTHER in reason or limit_in(reason):  # its limit has changed
-        remedy = "If a balancer stands before unlike servers, name each of them by itself"
+        remedy = "If a load balancer distributes to different servers, name each server instead"
     elif NO_PISTON in reason:
         remedy = "Name the address of a Piston server, or of `ioi-eval worker`, with its port"
     elif TOO_SLOW in reason:
         remedy = "Ask again when it has less to do, or set PISTON_RUN_TIMEOUT=600000 on the server"
     elif RUNS_NOTHING in reason:
-        remedy = "See the server's log: a job that only echoes a word must print it there"
+        remedy = "See the server's log: even a job that only runs `echo` printed nothing"
     return HealthCheck(name="reachable", ok=False, detail=reason, remedy=remedy)
 
 
 def _check_sandboxes(report: EndpointReport) -> Iterator[HealthCheck]:
-    """Yield the weaknesses of a server's own sandboxes. Only batched jobs start ours inside."""
+    """Yield the weaknesses of a server's sandboxes. Batched jobs run the proctor's sandboxes in them."""
     if report.is_ours or report.isolates is None:
         return
     yield HealthCheck(
         name=_SANDBOXES,
         ok=None,
         detail=_ISOLATE if report.isolates else _NO_SANDBOXES,
-        remedy="Batched jobs bring the proctor's sandbox; classic jobs and their compilers have only this",
+        remedy="Batched jobs bring the proctor's sandbox; classic jobs have only the server's sandbox",
     )
 
 
@@ -223,16 +221,16 @@ def _check_runtimes(report: EndpointReport) -> HealthCheck:
     languages = {"cms_ioi": "cms_ioi", CODEFORCES: "codeforces"}
     classic_packages = [package for name, package in languages.items() if name in report.runtimes]
     if classic_packages:
-        detail = f"only {' and '.join(classic_packages)}: one test a job, and everything compiled for each"
+        detail = f"only {' and '.join(classic_packages)}: each job has a single test and compiles everything"
         return HealthCheck(name="runtime", ok=None, detail=detail, remedy=install)
-    return HealthCheck(name="runtime", ok=False, detail="none that takes our jobs", remedy=install)
+    return HealthCheck(name="runtime", ok=False, detail="none that can run jobs", remedy=install)
 
 
 def _check_limits(report: EndpointReport) -> Iterator[HealthCheck]:
     for need in _NEEDS:
         limit = getattr(report, need.field)
         if limit is None and not _is_tried(report, need.field):
-            detail = "not known: its packages start no script that could try"
+            detail = "unknown: its packages cannot start the script that measures it"
             yield HealthCheck(name=need.name, ok=None, detail=detail)
         elif limit is None or limit >= need.enough:
             detail = "no limit was met" if limit is None else f"up to {_format_amount(limit, need.unit)}"
@@ -270,11 +268,13 @@ def summarize_low_limits(report: EndpointReport) -> str:
         for degree, checks in checks_by_degree.items()
         if checks
     )
-    return "; ".join(phrases) or ("enough" if all(line.ok for line in lines) else "enough as far as known")
+    return "; ".join(phrases) or (
+        "enough" if all(line.ok for line in lines) else "enough, as far as measured"
+    )
 
 
 def list_remedies(report: EndpointReport) -> tuple[str, ...]:
-    """Return what would make a server better. All variables to set are in one line."""
+    """Return the remedies for a server's problems. All variables to set are in a single line."""
     texts = [
         line.remedy
         for line in report.findings
@@ -285,13 +285,13 @@ def list_remedies(report: EndpointReport) -> tuple[str, ...]:
     other_texts = [text for text in texts if not _SET_VARIABLE.fullmatch(text)]
     if report.idle_cores:
         other_texts.append(
-            f"Give per_endpoint=N: it has {report.cores} cores, and one job at a time without that"
+            f"Set per_endpoint=N: it has {report.cores} cores, and runs a single job at a time by default"
         )
     return tuple(dict.fromkeys([*(merged_text if variables else ()), *other_texts]))
 
 
 def _check_gateway(report: EndpointReport) -> Iterator[HealthCheck]:
-    """Yield the limit of a gateway. For workers it is no problem: large files are sent before jobs."""
+    """Yield the limit of a gateway. It does not affect workers, because large files are sent before jobs."""
     if report.max_passed is not None:
         yield HealthCheck(
             name=_GATEWAY,
@@ -340,19 +340,19 @@ def _check_compiler(report: EndpointReport) -> HealthCheck:
     return HealthCheck(
         name=COMPILER,
         ok=True if is_recent else None,
-        detail=f"g++ {compiler.version}, up to {report.cpp_standard or 'no standard that is known'}",
+        detail=f"g++ {compiler.version}, up to {report.cpp_standard or 'an unknown standard'}",
         remedy="" if is_recent else f"Recent contests use {_CONTEST_STANDARD}: a worker with g++ 10 or newer",
     )
 
 
-# --- what servers offer together, and where they differ ----------------------------------------------
+# --- capabilities of all servers, and their differences ----------------------------------------------
 
 
 NAME = "piston"
-# Those that jobs can use, the most useful first: a server is looked at in the first that it has.
+# Runtimes that jobs can use, in order of preference. The probe uses the first that a server has.
 RUNTIMES = ("ioi_eval", "bash", "cms_ioi", CODEFORCES)
 SHELLS = RUNTIMES[:2]
-_MAX_FILES = 500  # tests in one job
+_MAX_FILES = 500  # tests in a job
 _OTHER_FILES, _FILES_PER_TEST = 40, 2  # descriptors of a job, and of each of its tests
 _LIMITS = (
     "max_run_time",
@@ -376,7 +376,7 @@ def toolchains_by_command(
 
 
 def describe_changed_tools(before: EndpointReport, after: EndpointReport) -> str:
-    """Return what differs between the tools of two reports about a server. Empty: nothing."""
+    """Return the differences between the tools of two reports about a server, or an empty string."""
     old_tools = before.toolchains
     new_tools = [t for name, t in after.toolchains.items() if old_tools.get(name, t).identity != t.identity]
     listing = ", ".join(f"{tool.command}: {tool.version}" for tool in new_tools)
@@ -384,9 +384,9 @@ def describe_changed_tools(before: EndpointReport, after: EndpointReport) -> str
 
 
 def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
-    """Return what jobs may count on that any of these servers does: limits of all, tools and runtimes of any.
+    """Return common capabilities of servers: the tightest limits, and the tools and runtimes of any server.
 
-    A job goes to a server that has what it needs. At least one report is needed.
+    A job goes to a server that has the tools it needs. `reports` must not be empty.
     """
     all_reports = [*reports]
     limits: dict[str, Any] = {
@@ -414,17 +414,17 @@ def merge_capabilities(reports: Iterable[EndpointReport]) -> Capabilities:
 
 
 def _limit_of(report: EndpointReport, name: str) -> int | None:
-    """Return a limit; that of builds is the least of both clocks, for compilers do not wait."""
+    """Return a limit. For builds it is the lower limit of both clocks, because compilers do not wait."""
     limit: int | None = getattr(report, name)
     if name == "max_compile_time" and report.runtime == BASH:
         return None  # its builds are run
-    if name == "max_body" and not report.is_ours:  # to workers not all of a job goes in one request
+    if name == "max_body" and not report.is_ours:  # a job for a worker is split into several requests
         return least(limit, report.max_passed)
     return least(limit, report.max_compile_cpu_time) if name == "max_compile_time" else limit
 
 
 def _merge_toolchains(tools: Sequence[Toolchain]) -> Toolchain:
-    """Merge toolchains. Where they differ, the identity stands for all, and jobs look the path up."""
+    """Merge toolchains. If they differ, the identity covers all of them, and jobs look up the path."""
     identities = sorted({tool.identity for tool in tools})
     if len(identities) == 1:
         return tools[0]
@@ -440,18 +440,18 @@ def _merge_toolchains(tools: Sequence[Toolchain]) -> Toolchain:
 
 
 def _common_modules(tools: Iterable[Toolchain]) -> tuple[str, ...] | None:
-    """Return the Python packages that all interpreters have which tell theirs; None where none does."""
+    """Return the Python packages that all interpreters report, or `None` if none reports packages."""
     modules = [set(tool.modules) for tool in tools if tool.modules is not None]
     return tuple(sorted(set.intersection(*modules))) if modules else None
 
 
 def most_common(values: Iterable[str]) -> str:
-    """Return the most common value; of equally common ones the first in the alphabet."""
+    """Return the most common value, or the alphabetically first of equally common values."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value)) if counts else ""
 
 
-# --- those that come later, or are others now --------------------------------------------------------
+# --- servers that join later, or were replaced -------------------------------------------------------
 
 
 ASKED_BY = {
@@ -462,12 +462,12 @@ ASKED_BY = {
     "max_run_memory": "run_memory_limit",
     "max_compile_memory": "compile_memory_limit",
 }
-"""Fields of a report, and what a request asks for by which a server refuses with the number."""
-_UNKNOWN = "runtime is unknown"  # as servers end that
+"""Request fields by the report's field: a server that refuses a too large value names its limit."""
+_UNKNOWN = "runtime is unknown"  # end of a server's refusal
 
 
 def contradicts_report(refusal: str, runtime: str, report: EndpointReport) -> bool:
-    """Return True for a refusal of a job by which a server is not the one that was probed."""
+    """Return True if a refusal of a job shows that the server is not the probed server."""
     if refusal.startswith(f"{runtime}-") and refusal.endswith(_UNKNOWN):
         return runtime in report.runtimes
     exceeded = limit_in(refusal)
@@ -479,7 +479,7 @@ def contradicts_report(refusal: str, runtime: str, report: EndpointReport) -> bo
 
 
 def runtimes_of_jobs(capabilities: Capabilities) -> frozenset[str]:
-    """Return the runtimes that jobs of a run can have: `bash` starts what ours starts without compiling."""
+    """Return the runtimes that jobs of a run can use. `bash` replaces `ioi_eval` if nothing is compiled."""
     runtimes = {name for name in RUNTIMES if name in capabilities.runtimes}
     return frozenset(runtimes | {BASH} if OWN in runtimes else runtimes)
 
@@ -487,9 +487,9 @@ def runtimes_of_jobs(capabilities: Capabilities) -> frozenset[str]:
 def find_misfit(
     capabilities: Capabilities, report: EndpointReport, initial: Capabilities | None = None
 ) -> str:
-    """Return why an endpoint cannot join a run that counts on `capabilities`. Empty: it can.
+    """Return why an endpoint cannot join a run that relies on `capabilities`, or an empty string if it can.
 
-    `initial`: whose compilers and interpreters it must have, where all are to be the same.
+    `initial`: capabilities with the compilers and interpreters that it must have, if all must be the same.
     """
     if runtimes_of_jobs(capabilities).isdisjoint(report.runtimes):
         return f"it has no runtime {' or '.join(sorted(runtimes_of_jobs(capabilities)))}, which the run uses"
@@ -498,7 +498,7 @@ def find_misfit(
             f"the run is on {capabilities.architecture}, it is {report.architecture or 'something unknown'}"
         )
     if capabilities.confines and not report.is_ours:
-        return "the run counts on the sandboxes of workers of ours, and it is none"
+        return "the run needs the sandboxes of an ioi-eval worker, and it is a different server"
     if capabilities.exclusive and not report.exclusive:
         return "it cannot run a job alone, and the run counts on that"
     if tight_limits := [
@@ -508,15 +508,15 @@ def find_misfit(
     for command in capabilities.toolchains:
         if (there := report.toolchains.get(command)) is None:
             if initial is None:
-                continue  # jobs that need it go to others
-            return f"it has no {command}, and the run began with servers that have it"
+                continue  # jobs that need it go to other servers
+            return f"it has no {command}, and the run started with servers that have it"
         if missing_modules := set(_common_modules(capabilities.offered(command)) or ()) - set(
             there.modules or ()
         ):
             return f"its {command} has no {', '.join(sorted(missing_modules))}, and the run may count on that"
         offered = initial.offered(command) if initial is not None else ()
         if offered and there.identity not in {tool.identity for tool in offered}:
-            return f"its {command} {there.version} is none of those that the run began with"
+            return f"its {command} {there.version} differs from the versions that the run started with"
     return ""
 
 
@@ -527,7 +527,7 @@ def _is_tighter(limit: int | None, expected: int | None) -> bool:
 def with_toolchains(
     capabilities: Capabilities, all_toolchains: Iterable[Mapping[str, Toolchain]]
 ) -> Capabilities:
-    """Return the capabilities with the toolchains of these endpoints. Without any it keeps those it had."""
+    """Return the capabilities with the toolchains of these endpoints, or unchanged without any endpoint."""
     all_tools = toolchains_by_command(all_toolchains)
     offers = {command: all_tools[command] for command in capabilities.toolchains if command in all_tools}
     toolchains = {
@@ -558,5 +558,5 @@ def _difference_check(command: str, reports: Sequence[EndpointReport]) -> Health
     detail = ", ".join(f"{version} on {counts[version]}" for version in sorted(counts))
     if len(counts) == 1:
         detail += ", but not the same build"
-    remedy = "Give all workers the same image, or refuse what differs with same_compiler=True"
+    remedy = "Give all workers the same image, or refuse other compilers with same_compiler=True"
     return HealthCheck(name=f"{command} differs", ok=None, detail=detail, remedy=remedy)

@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 # --- the identity of servers ---------------------------------------------------------------------------
 # A server may be replaced between two requests without being seen down. So each script first prints which
 # compilers and interpreters it finds, and its limits. A reply with another output than the probe's is
-# discarded. A worker also sends its configuration in a header.
+# discarded. In addition, a worker sends its configuration in a header.
 
 
 WORKER = "ioi-eval worker"  # as in server/routes.py
@@ -87,10 +87,10 @@ class Identity(Value):
         return IDENTITY_SCRIPT if self.worker else IDENTITY_SCRIPT.replace("; ", "; ulimit -u; ", 1)
 
     def lines_before(self, script: str, mark: str = "") -> str:
-        """Return the commands that print the identity, for the begin of a job's first script.
+        """Return the commands that print the identity, to be put before a job's first script.
 
-        They are empty for a job without a script. They also print `mark`, so that a reply to another job is
-        not mistaken for this one.
+        The string is empty for a job without a script. The commands print `mark`, so that the reply to a
+        different job is detected.
         """
         if not (script and self.tools):
             return ""
@@ -100,12 +100,12 @@ class Identity(Value):
         """Return the result without the identity in its output. Raises ServerReplaced for another server."""
         if not (script and self.tools):
             return result
-        # If the job has no `compile`, the package's script runs, and prints no identity
+        # If the job has no `compile`, the package's script runs, which does not print the identity
         stage = "compile" if script == "compile" and result.compile is not None else "run"
         ending: Ending = getattr(result, stage)
         tools, rest = split_identity(ending.stdout)
         if not tools:
-            raise BrokenReply(f"{result.endpoint} does not tell with which compilers it did a job")
+            raise BrokenReply(f"{result.endpoint} does not report the compilers that it used for a job")
         if tools != self.tools:
             raise ServerReplaced(result.endpoint)
         mark_line = f"{_ANSWER_MARK} {mark}\n" * bool(mark)
@@ -116,7 +116,7 @@ class Identity(Value):
 
 
 def split_identity(stdout: str) -> tuple[str, str]:
-    """Return the digest of the identity in a script's output, or an empty string, and the other output."""
+    """Return the digest of the identity in a script's output, or an empty string, and its other lines."""
     identity, end, rest = stdout.partition(f"\n{_IDENTITY_END}\n")
     if not end or not identity.startswith(_IDENTITY_START):
         return "", stdout
@@ -154,7 +154,7 @@ class Tokens:
                 self._raise_if(bool(self._worker_token), "it holds two tokens for workers")
                 self._worker_token = Secret(part)
                 continue
-            self._raise_if(not parts or "://" in parts[0], "an address in it has no token")
+            self._raise_if(not parts or "://" in parts[0], "it contains an address without a token")
             secret = parts.pop(0)
             self._tokens_by_url[endpoint_url(part)] = Login(secret) if ":" in secret else Secret(secret)
         named_tokens = (
@@ -172,7 +172,7 @@ class Tokens:
         return self._tokens_by_url.get(url, self._identified.get(url, default))
 
     def learn_token(self, url: str, hello: bytes) -> Secret:
-        """Return the token for a server that sent `hello` for `/`, where workers need no token."""
+        """Return the token for a server that sent `hello` for `/`, which workers send without a token."""
         self._identified[url] = self._worker_token if WORKER in message_of(hello) else Secret()
         return self._identified[url]
 
@@ -197,9 +197,9 @@ class Tokens:
 
 
 API = "/api/v2"
-# Node closes connections after five idle seconds. Ours are closed before, so no request meets a closed one
+# Node closes connections after five idle seconds. The client closes them earlier, so no request fails
 _IDLE_SECONDS = 4.0
-# Seconds of silence until keep-alive probes, seconds between them, and their number
+# Seconds of silence until TCP's keep-alive probes, seconds between them, and their number
 _KEEP_ALIVE: Mapping[str, int] = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 _MIN_THREAD_BYTES = 1 << 16  # of files or a reply that a thread encodes or decodes
 _MIN_COMPRESSED_BYTES = 1 << 15  # of a body to another machine
@@ -210,7 +210,7 @@ _MAX_REPLY_BYTES = 512 << 20
 _PIECE_BYTES = 1 << 18
 _NONE: Mapping[str, str] = {}
 _MAX_IDENTITY_CHARS, _MAX_LOCATION_CHARS = 100, 300  # of headers
-_OUT_OF_DATE = "Give the server one that is valid now, or set this machine's clock"
+_OUT_OF_DATE = "Give the server a valid certificate, or correct this machine's clock"
 _OTHER_NAME = "Address the server by a name that is in it"
 UNKNOWN_HOST, NO_TLS, NO_HTTP = "no address is known for", "it serves no https", "does not speak HTTP"
 """Reasons why a server cannot be asked."""
@@ -219,7 +219,7 @@ _REMEDIES = {9: _OUT_OF_DATE, 10: _OUT_OF_DATE, 62: _OTHER_NAME, 64: _OTHER_NAME
 
 
 def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Return a socket that detects within a minute that the other machine is gone."""
+    """Return a socket that detects within a minute that the server's machine is gone."""
     family, kind, protocol, _, _ = address
     new_socket = socket.socket(family, kind, protocol)
     new_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -244,12 +244,12 @@ class Request(Value):
     body: bytes
     packed: bool = False  # by gzip
     is_json: bool = True
-    minimal: bool = False  # a worker leaves out fields that are not read here
+    minimal: bool = False  # a worker omits fields that are not read here
     mark: str = ""  # which a worker repeats
 
 
 class HttpClient:
-    """The HTTP connections of one engine."""
+    """The HTTP connections of an engine."""
 
     def __init__(self, *, token: str | None = None, connect: float = 10.0) -> None:
         """`token` is for workers, or after an address, for the server there. See `Tokens`."""
@@ -283,7 +283,7 @@ class HttpClient:
     async def execute(self, url: str, request: Request, time: float, worker: str = "") -> JobResult:
         """Send a job. `time`: seconds until the answer must be there. `worker`: the identity expected of it.
 
-        Errors are those of the engine's contract.
+        Raises the errors of `Engine.execute`.
         """
         mark = token_hex(8) if worker else ""
         request = msgspec.structs.replace(request, minimal=bool(worker), mark=mark)
@@ -294,7 +294,7 @@ class HttpClient:
         if worker and is_other_server:
             self._tokens.forget(url)
             if answer.worker or not is_between(answer.status, answer.body):
-                raise ServerReplaced(url)  # also where it refuses: another one may have other limits
+                raise ServerReplaced(url)  # even if it refuses the job: limits may differ
         if mark and answer.request not in ("", mark):
             raise _mixed_up_error(_server_url(url))
         if len(answer.body) < _MIN_THREAD_BYTES:
@@ -406,7 +406,7 @@ class HttpClient:
             raise NoAnswer(f"{_server_url(address)} cannot be reached: {error.os_error or error}") from error
         except aiohttp.ConnectionTimeoutError as error:
             seconds = min(self._connect, time)
-            reason = f"no connection was made in {seconds:.3g} s"
+            reason = f"no connection within {seconds:.3g} s"
             raise NoAnswer(f"{_server_url(address)} cannot be reached: {reason}") from error
         except TimeoutError as error:
             raise LateAnswer(f"{_server_url(address)} {LATE} in {time:.3g} s") from error
@@ -435,7 +435,7 @@ async def request_of(
     See `encode_request` for `named`, `keep` and `lines`.
     """
     encode = partial(encode_request, job, named=named, keep=keep, lines=lines)
-    is_shell_job = bool(first_script(job))  # for other jobs, encoding also reads the named contents
+    is_shell_job = bool(first_script(job))  # for other jobs, encoding reads the named contents as well
     sent = [file.content for file in job.files if not is_shell_job or file.content.sha256 not in named]
     is_in_memory = all(content.data is not None or isinstance(content, GzipBlob) for content in sent)
     if is_in_memory and sum(map(sent_size, sent)) < _MIN_THREAD_BYTES:

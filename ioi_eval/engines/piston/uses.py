@@ -16,7 +16,7 @@ class ServerRole(StrEnum):
     """The jobs that a server gets."""
 
     BATCHES = "many tests a job"
-    CLASSIC = "classic jobs: one test a job, with everything compiled for it"
+    CLASSIC = "classic jobs: a single test per job, which compiles everything"
     NONE = "not used"
 
 
@@ -34,7 +34,7 @@ PACKAGES = (
     ServerPackage(name="cms_ioi", runtimes=frozenset(CLASSIC), uses=(ServerRole.CLASSIC,)),
     ServerPackage(name="codeforces", runtimes=frozenset({CODEFORCES}), uses=(ServerRole.CLASSIC,)),
 )
-"""The packages that jobs can use, the most useful first."""
+"""The packages that jobs can use, in order of preference."""
 
 ROLE_NAMES = {ServerRole.BATCHES: "many tests a job", ServerRole.CLASSIC: "classic jobs"}
 """Short name of each use of a server, for tables."""
@@ -55,7 +55,7 @@ class ServerUse(Value):
 class ClusterUses(Value):
     """The uses of reachable servers, by address."""
 
-    use: ServerRole  # of most servers, by which the run's tests are judged
+    use: ServerRole  # the use of the servers that judge the run's tests
     servers: tuple[ServerUse, ...]
 
     @property
@@ -85,8 +85,8 @@ class ClusterUses(Value):
 def choose_uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> ClusterUses:
     """Return the use of each reachable server.
 
-    Servers get the best jobs that one of them can do, unless `job` asks for others. A server that is not
-    able to do these, or whose limits are too low for them, is not used if another one does them.
+    Servers get the best shape of jobs that any server can do, unless `job` sets the shape. A server that
+    cannot do such jobs, or whose limits are too low for them, is not used if another server can do them.
     """
     reachable = sorted((report for report in reports if report.reachable), key=lambda report: report.url)
     use, role_reports = _choose_role(reachable, _ROLES_OF_SHAPE[job])
@@ -96,12 +96,12 @@ def choose_uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> Cl
         for report in role_reports:
             if report.architecture != common_architecture:
                 reasons[report.url] = (
-                    f"most of the others are {common_architecture}, it is {report.architecture}"
+                    f"its architecture is {report.architecture}, but most servers are {common_architecture}"
                 )
     elif any(OWN in report.runtimes for report in role_reports):
         for report in role_reports:
             if OWN not in report.runtimes:
-                reasons[report.url] = "others start the scripts of classic jobs"
+                reasons[report.url] = "other servers start the scripts of classic jobs"
     used = {report.url: use for report in role_reports if report.url not in reasons}
     compiled = any("g++" in report.toolchains for report in role_reports if report.url in used)
     if use is ServerRole.BATCHES and job == "auto" and not compiled:
@@ -125,7 +125,10 @@ def choose_uses(reports: Iterable[EndpointReport], job: JobShape = "auto") -> Cl
 def _choose_role(
     reports: Sequence[EndpointReport], roles: Sequence[ServerRole]
 ) -> tuple[ServerRole, list[EndpointReport]]:
-    """Return the best use that a server is fit for, with all such servers; if none, those that start jobs."""
+    """Return the best use that any server is fit for, with all such servers.
+
+    If no server is fit, return the servers that can at least start jobs.
+    """
     for has_role in (_can_judge, _can_start):
         for use in roles:
             if able_reports := [report for report in reports if has_role(report, use)]:
@@ -158,7 +161,7 @@ def _handicap_suffix(report: EndpointReport, use: ServerRole, used: Mapping[str,
 
 def _unused_reason(report: EndpointReport, use: ServerRole) -> str:
     if not _can_start(report, use):
-        return f"it has {describe_packages(report.runtimes)}, and others take {ROLE_NAMES[use]}"
+        return f"it has {describe_packages(report.runtimes)}, and other servers run {ROLE_NAMES[use]}"
     return "; ".join(_low_limits(report))
 
 

@@ -21,31 +21,31 @@ from ioi_eval.model.job import Job, JobResult
 from ioi_eval.model.values import Blob
 
 TimeOf = Callable[[int], float]
-"""Returns the seconds that an answer may take, from the bytes of the request."""
+"""Returns the maximum seconds until the answer, from the bytes of the request."""
 
 
 class Wire(Protocol):
-    """The protocol of a connection to servers, or nodes. It has no states of servers and retries nothing.
+    """The protocol of a connection to servers or nodes. It stores no states of servers and does not retry.
 
     Methods raise EngineError: NoAnswer if a server does not answer, and the errors of `Engine.execute` if it
     answers with an error.
     """
 
     every: float | None
-    """Seconds between two searches for servers. None means that the servers are only found once."""
+    """Seconds between two searches for servers. `None` means a single search."""
     is_elastic: bool
     """True for a cluster whose machines join at any time: a run waits for the first machine, and excludes
     machines that differ from it."""
 
     @property
     def none_found(self) -> str:
-        """The message for the user if no server was found."""
+        """The user's message for a search without servers."""
 
     async def find(self) -> frozenset[str]:
         """Return the addresses of all servers. Raises EngineError or InputError."""
 
     async def inspect(self, address: str, runtimes: Collection[str]) -> EndpointReport:
-        """Return a full report about a server. Raises nothing: the report also says that it is unreachable.
+        """Return a full report about a server. For an unreachable server the report has the reason.
 
         `runtimes`: the runtimes that jobs use. An empty collection means all runtimes.
         """
@@ -54,7 +54,7 @@ class Wire(Protocol):
         """Return a short report: whether a server answers, and its identity."""
 
     def check_capacity(self, jobs: int, servers: int) -> InputError | None:
-        """Return an error if this process cannot have so many jobs on so many servers."""
+        """Return an error if this process cannot open connections for `jobs` jobs on `servers` servers."""
 
     def completed(self, capabilities: Capabilities) -> Capabilities:
         """Return the servers' capabilities, with changes that apply to all servers of this wire."""
@@ -72,19 +72,19 @@ class Wire(Protocol):
         Args:
             report: the report of the server's last inspection. Another server's answer is an error.
             job: the job. Contents that are not `named` can be read here.
-            named: hashes of contents that the server keeps.
-            keep: files that the server is to keep.
+            named: hashes of contents that the server stores.
+            keep: files that the server should store.
             time: returns the maximum time until the answer.
         """
 
     async def has(self, address: str, name: str) -> bool:
-        """Return True if a server keeps a content."""
+        """Return True if a server stores a content."""
 
     async def put(self, address: str, content: Blob) -> bool:
-        """Have a server keep a content under its hash. Returns False if it keeps no contents."""
+        """Store a content on a server under its hash. Return False if the server stores no contents."""
 
     async def get(self, address: str, name: str) -> bytes | None:
-        """Return a content that a server keeps, or None if it does not keep it."""
+        """Return a content that a server stores, or `None` if the server does not have it."""
 
     async def __aenter__(self) -> Self: ...
 
@@ -96,7 +96,7 @@ class Wire(Protocol):
 # --- HTTP --------------------------------------------------------------------------------------------
 
 
-_OTHER_FILES = 128  # open files of this process that are no connections to servers
+_OTHER_FILES = 128  # open files of this process besides connections to servers
 _MIN_BYTES_PER_S = 1 << 18  # slowest transfer of a content, in bytes per second
 _NO_SUCH_API = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
 
@@ -121,7 +121,7 @@ class HttpWire:
         connect: maximum time until there is a connection, in seconds.
         health: maximum time until a server answers an inspection, in seconds.
         margin: maximum time until a server answers a request about a content, in seconds.
-        is_known: the caller knows the servers' capabilities, so the servers are not probed.
+        is_known: the caller has passed the servers' capabilities, so the servers are not probed.
         """
         self._discovery, self._health, self._margin, self._is_known = discovery, health, margin, is_known
         self._http = HttpClient(token=token, connect=connect)

@@ -184,7 +184,7 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
     assert "Set PISTON_RUN_TIMEOUT=600000 PISTON_OUTPUT_MAX_SIZE=67108864 on the server, and" in text
     assert (
         "`ioi-eval package DIR`" in text
-        and "Give --per-endpoint N: it has 8 cores" in text
+        and "Set --per-endpoint N: it has 8 cores" in text
         and "nobody is there" in text
     )
 
@@ -332,5 +332,5 @@ def test_website_is_reported_as_no_piston_server(cli: CommandLine, problems: Pat
         done = cli(*words, "--engine", website)
         told = " ".join((done.stdout + done.stderr).split())
         assert done.returncode == 2, (words, told)
-        assert told.count(f"{website} is no Piston server (GET /api/v2/runtimes: HTTP 404)") == 1
+        assert told.count(f"{website} is not a Piston server (GET /api/v2/runtimes: HTTP 404)") == 1
         assert "Name the address of a Piston server" in told and "<!DOCTYPE" not in told

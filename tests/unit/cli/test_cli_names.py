@@ -132,8 +132,8 @@ def test_remedy_for_differing_servers_names_same_compiler_key() -> None:
         for tool in tools
     ]
     [line] = combine_reports(reports).together
-    assert line.remedy.endswith("refuse what differs with same_compiler=True")
+    assert line.remedy.endswith("refuse other compilers with same_compiler=True")
     found = ServersFound(servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(line,))
     assert [*describe_servers(found)][-1].endswith(
-        "or refuse what differs with same-compiler = true in ioi-eval.toml"
+        "or refuse other compilers with same-compiler = true in ioi-eval.toml"
     )

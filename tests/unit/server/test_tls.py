@@ -69,7 +69,7 @@ async def test_http_https_mix_up_is_reported_with_remedy(
         hung_up, garbled = [await Prober(wire).probe(url) for url in mistaken]
     assert hung_up.findings[0].remedy.endswith("if it serves https alone, write https://")
     assert garbled.reason.endswith("it serves no https (WRONG_VERSION_NUMBER)")
-    assert garbled.findings[0].remedy == "Write http://, or have something before it that serves https"
+    assert garbled.findings[0].remedy == "Write http://, or put a proxy before it that serves https"
 
 
 async def test_untrusted_certificate_is_engine_unavailable(
@@ -126,7 +126,7 @@ def signed(authority: tuple[Path, Path], folder: Path, name: str, days: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "days", "remedy"),
-    [("IP:127.0.0.1", "-1", "valid now"), ("DNS:other.example", "2", "by a name that is in it")],
+    [("IP:127.0.0.1", "-1", "valid certificate"), ("DNS:other.example", "2", "by a name that is in it")],
 )
 async def test_invalid_certificate_error_names_remedy(
     engine: EmbeddedEngine, files: tuple[Path, Path], tmp_path: Path, name: str, days: str, remedy: str

@@ -263,7 +263,7 @@ async def test_server_too_slow_for_probe_is_reported_as_slow(script: str, stoppe
         report = await probed_in(120, server)
     [(ok, detail, remedy)] = found(report).values()
     assert ok is False and detail.startswith(f"{server.url} is too slow to be asked: ")
-    assert "did not end in 120 s there" in detail and remedy.startswith("Ask again when")
+    assert "did not finish in 120 s" in detail and remedy.startswith("Ask again when")
 
 
 async def test_probe_script_killed_early_is_not_counted_as_timeout() -> None:
@@ -281,7 +281,7 @@ async def test_server_that_runs_no_script_is_unusable() -> None:
     async with Loopback(always_told(NOTHING)) as server:
         report = await probed(server.url)
     [(ok, detail, remedy)] = found(report).values()
-    assert ok is False and detail.startswith(f"{server.url} takes jobs, but runs no script: prlimit: ")
+    assert ok is False and detail.startswith(f"{server.url} accepts jobs, but runs no script: prlimit: ")
     assert "server's log" in remedy
 
 
@@ -367,7 +367,9 @@ async def test_probe_reports_server_without_http() -> None:
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         report = await probed(url)
-    assert not report.reachable and report.reason == f"{url} is no Piston server ({url} does not speak HTTP)"
+    assert (
+        not report.reachable and report.reason == f"{url} is not a Piston server ({url} does not speak HTTP)"
+    )
 
 
 async def test_cancelled_probe_raises_cancelled_error() -> None:
@@ -435,7 +437,7 @@ async def test_redirect_is_reported_and_not_followed() -> None:
         report = await probed(server.url)
         [line] = findings(report)
         assert line.detail == f"{server.url} sends its callers to '{there.url}/\\xe9'"
-        assert line.remedy.startswith("Name that server") and there.asked == 0
+        assert line.remedy.startswith("Use that address") and there.asked == 0
 
 
 @pytest.mark.parametrize(
@@ -468,7 +470,7 @@ async def test_https_to_a_port_of_plain_http_names_the_remedy() -> None:
 
 async def test_unresolvable_host_name_is_reported() -> None:
     [line] = (await probed("http://no-such-host.invalid:2000")).findings
-    assert "no address is known for 'no-such-host.invalid'" in line.detail and "spelled" in line.remedy
+    assert "no address is known for 'no-such-host.invalid'" in line.detail and "spelling" in line.remedy
 
 
 async def test_redirect_names_an_address_that_can_be_given() -> None:
@@ -510,7 +512,7 @@ async def test_probe_failure_in_transit_counts_as_temporary(answer: Answer, pass
 )
 def test_load_balancer_before_different_servers_names_remedy(reason: str) -> None:
     [line] = findings(EndpointReport(url="http://a", reachable=False, reason=reason))
-    assert "name each of them" in line.remedy
+    assert "name each server" in line.remedy
 
 
 def test_probe_reports_kind_of_jobs_for_runtimes() -> None:
@@ -569,7 +571,7 @@ def test_untested_limit_is_reported_as_unknown(runtime: str, known: set[str]) ->
     lines = lines_of(runtime=runtime, runtimes=(runtime,))
     assert {name for name in names if lines[name][1] == "no limit was met"} == known
     assert {lines[name][:2] for name in names - known} <= {
-        (None, "not known: its packages start no script that could try")
+        (None, "unknown: its packages cannot start the script that measures it")
     }
 
 

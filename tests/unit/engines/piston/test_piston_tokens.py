@@ -122,8 +122,8 @@ async def test_identity_is_not_requested_without_token() -> None:
     ("text", "words"),
     [
         ("one two", "two tokens for workers"),
-        ("http://a", "an address in it has no token"),
-        ("http://a http://b x", "an address in it has no token"),
+        ("http://a", "it contains an address without a token"),
+        ("http://a http://b x", "it contains an address without a token"),
         ("ftp://a x", "is not the address of a server"),
     ],
 )

@@ -108,6 +108,6 @@ def test_unused_servers_are_listed_with_reason() -> None:
     found = choose_uses(servers("own", "low", "cms", "arm", "own"))
     assert found.not_used == {
         "http://1-low": "output only up to 1 kB",
-        "http://2-cms": "it has cms_ioi only, and others take many tests a job",
-        "http://3-arm": "most of the others are x86_64, it is aarch64",
+        "http://2-cms": "it has cms_ioi only, and other servers run many tests a job",
+        "http://3-arm": "its architecture is aarch64, but most servers are x86_64",
     }
