@@ -1,4 +1,4 @@
-"""Fixtures of the unit tests. This file also makes the modules of this folder importable."""
+"""Fixtures of the unit tests. With this file the modules of this folder can be imported."""
 
 from support.unit_fixtures import empty_certificate_folder, no_certificates, no_retry_waits, recorded_run
 

@@ -25,9 +25,9 @@ SUMS = {"1.in": "1 2\n", "1.out": "3\n", "2.in": "30 4\n", "2.out": "34\n"}
 ABOVE = """#include <cstdio>
 int main(int, char** file) {
   FILE *input = fopen(file[1], "r"), *output = fopen(file[2], "r");
-  long long a, b, said;
+  long long a, b, printed;
   if (fscanf(input, "%lld%lld", &a, &b) != 2) return 1;
-  return fscanf(output, "%lld", &said) == 1 && said > a + b ? 0 : 1;
+  return fscanf(output, "%lld", &printed) == 1 && printed > a + b ? 0 : 1;
 }
 """
 # Says how many of its questions are above what it hides.

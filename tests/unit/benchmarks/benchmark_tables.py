@@ -1,4 +1,4 @@
-"""Tables with the schemas of open-r1/ioi, made from packages of example problems."""
+"""Tables with the schemas of open-r1/ioi, built from packages of example problems."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ IOI_ROWS = pa.schema(
 
 
 def ioi_rows(package: Path, year: int) -> list[dict[str, Any]]:
-    """Return a row for each subtask of a package, beginning with the examples, which have no points."""
+    """Return a row for each subtask of a package, first for the examples, which have 0 points."""
     header = json.loads((package / "problem.json").read_text())
     config = {**json.loads(header["task_type_params"]), "time_limit": header["time_limit"]}
     config |= {name: header[name] for name in ("code", "task_type", "memory_limit")}

@@ -81,7 +81,7 @@ class _Repositories:
             return self._commit(repo, revision, body)
         return json_reply({"error": "no such thing"}, 404)
 
-    # --- what there is ---
+    # --- reading ---
 
     def _place(self, repo: str, revision: str) -> Path:
         for place in (self.folder / repo).glob("*"):
@@ -121,7 +121,7 @@ class _Repositories:
         oid = hashlib.sha1(content).hexdigest()
         return StubReply(200, content, {"ETag": f'"{oid}"', "X-Repo-Commit": _sha(repo, place.name)})
 
-    # --- what is pushed ---
+    # --- uploads ---
 
     def _create(self, wanted: dict[str, Any]) -> StubReply:
         repo = f"{wanted.get('organization') or 'me'}/{wanted['name']}"

@@ -11,7 +11,7 @@ from support.datasets import Problems, open_dump
 from ioi_eval.errors import InputError
 from ioi_eval.models import Problem
 
-# --- what is wrong -----------------------------------------------------------------------------------
+# --- bad dumps ---------------------------------------------------------------------------------------
 
 
 def test_subtask_of_problem_without_subtasks_is_refused(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_dump_yields_nothing_before_all_rows_are_checked(tmp_path: Path) -> None
 
 
 def test_dump_submissions_are_read_one_by_one(tmp_path: Path) -> None:
-    """The second pass reads rows one by one, so it fails if the file is truncated meanwhile."""
+    """The second pass reads row by row, so it fails if the file is truncated between the passes."""
     path = write_jsonl(tmp_path / "x.jsonl", [row(prompt="x" * 10_000) for _ in range(300)])
     submissions = iter(open_dump([path], problems=PROBLEMS))
     assert next(submissions).code == CODE

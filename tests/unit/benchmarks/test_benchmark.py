@@ -1,4 +1,4 @@
-"""The cache of problems that are made from benchmark rows."""
+"""The cache of problems built from benchmark rows."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_dump_is_scored_without_problems_option(cli: CommandLine, tmp_path: Path
 
 @needs_plugin("functions")
 def test_guess_names_benchmark_with_same_ids(cli: CommandLine, tmp_path: Path) -> None:
-    """A dump of HumanEval looks like one of HumanEval+, whose results differ."""
+    """A dump of HumanEval looks like a dump of HumanEval+, whose results differ."""
     (tmp_path / "copies").mkdir()
     rows = dump(tmp_path, "HumanEval/0", column="task_id")
     done = cli("score", rows, "--data-dir", tmp_path / "copies", "--dry-run")

@@ -1,4 +1,4 @@
-"""Small tables in tests/data/benchmarks: the problems that are made of their rows, or why each is refused.
+"""Small tables in tests/data/benchmarks: the problems built from their rows, or why a row is refused.
 
 A line of `NAME.jsonl` is a table of the benchmark NAME: its rows, each as the columns in which it differs
 from the benchmark's sound row, and the options that it is read with. `keep` names the only columns that the
@@ -56,7 +56,7 @@ def facts(problems: LoadedProblems, label: str) -> dict[str, Any]:
 
 
 def outcome(name: str, case: Mapping[str, Any], usual: Mapping[str, Any], path: Path) -> Iterator[str]:
-    """Yield the lines of a case in `NAME.expected`. `usual`: the facts about the sound row's problem."""
+    """Yield the lines of a case in `NAME.expected`. `sound_facts`: facts about the sound row's problem."""
     yield f"== {case['case']}"
     try:
         problems = read(name, case, path)

@@ -61,7 +61,7 @@ def test_ioi_benchmark_is_scored_by_year_and_extended(cli: CommandLine, tmp_path
     before = (tmp_path / "run" / "results.jsonl").read_bytes()
     second = cli(*command, "--push-to-hub", "me/scores", "--dry-run")
     assert second.returncode == 0, second.stderr
-    assert (tmp_path / "run" / "results.jsonl").read_bytes().startswith(before), "it goes on"
+    assert (tmp_path / "run" / "results.jsonl").read_bytes().startswith(before), "the run continues the file"
     assert points(tmp_path / "run")["later"] == 0
     assert "Would push to me/scores (private, if it is new):" in second.stdout
     assert "data/results.parquet" in second.stdout and "configs:" in second.stdout
@@ -89,7 +89,7 @@ def write_dataset(
 
 
 def put_codeforces(hub: Hub, *problems: dict[str, Any]) -> None:
-    """Write the benchmark's dataset with generated tests, and another one of this schema without parquet."""
+    """Write the benchmark's dataset with generated tests, and a dataset of this schema without parquet."""
     place = hub.root / "open-r1" / "codeforces" / "main"
     for path in write(hub.root / "written", problems).rglob("*.parquet"):
         (place / "data").mkdir(parents=True)
@@ -164,7 +164,7 @@ def test_dumps_are_read_from_hub_and_results_pushed(cli: CommandLine, hub: Hub, 
     hub.asked.clear()
     offline = cli("score", dump, "--problems", "codeforces")
     assert offline.returncode == 0, offline.stderr
-    assert results(tmp_path / "runs" / "d")["d0"]["total"] == 3, "what was fetched once needs no network"
+    assert results(tmp_path / "runs" / "d")["d0"]["total"] == 3, "cached downloads need no network"
     assert hub.asked == []
 
 

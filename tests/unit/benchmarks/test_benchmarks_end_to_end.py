@@ -17,7 +17,7 @@ from support.command_line import CommandLine, results, write_dump
 
 # --- a contest: a grader and a checker, a manager ----------------------------------------------------
 
-# As the contest system's checkers speak: half the points for any number where another one was wanted.
+# Like the contest system's checkers: half the points for a wrong number.
 HALF = """#include <cstdio>
 int main(int, char **argv) {
   long long wanted, got;
@@ -30,7 +30,7 @@ int main(int, char **argv) {
 
 
 def write_contest(folder: Path) -> Path:
-    """Write one year: a Batch problem with grader and checker, and a Communication problem."""
+    """Write the tables of a year: a Batch problem with grader and checker, and a Communication problem."""
     rows = [row for name in ("lanterns", "cairn") for row in ioi_rows(EXAMPLES / name, 2024)]
     for row in rows:
         if row["id"] == "lanterns":

@@ -1,4 +1,4 @@
-"""`validate --compare-checkers` lists solutions for which another comparison gives another result."""
+"""`validate --compare-checkers` lists solutions whose result depends on the comparison."""
 
 from __future__ import annotations
 

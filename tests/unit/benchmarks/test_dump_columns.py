@@ -1,4 +1,4 @@
-"""Columns of dumps: usual names are detected, other names are given by options."""
+"""Columns of dumps: common names are detected, and options name the other columns."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_dump_notes_name_the_columns_that_are_read(tmp_path: Path, row: dict[str
 
 
 def test_nemo_skills_outputs_are_read(tmp_path: Path) -> None:
-    """There is one file for each sample with the rows of the dataset, which `id` numbers."""
+    """Each sample has its file with the rows of the dataset, which `id` numbers."""
     stats = {"num_generated_tokens": 9, "generation_time": 1.5}
     row = {"id": 0, "name": "Two Numbers", "ioi_id": "sum", "subtask": "01-small", "score": 20, **stats}
     paths = [
@@ -233,12 +233,12 @@ def test_null_in_list_of_replies_is_one_empty_reply(tmp_path: Path, written: Any
     ],
 )
 def test_reply_that_looks_like_chat_is_no_bad_row(tmp_path: Path, column: str, text: str) -> None:
-    """Texts that begin like a chat or a server reply must not be refused."""
+    """Replies that start like a chat or a server reply must not be refused."""
     read(write_csv(tmp_path / "x.csv", [{"problem_id": "sum", column: text}]))
 
 
 def test_reply_that_looks_like_a_list_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parsing a reply of 300 KB repeatedly took 8 s."""
+    """Parsing a reply of 300 KB repeatedly needed 8 s."""
     asked = list[str]()
     monkeypatch.setattr("ioi_eval.benchmarks.dump_reader.parse_list", lambda text: asked.append(text))
     row = {"problem_id": "sum", "id": 7, "response": f"[{'[], ' * 3}7]"}

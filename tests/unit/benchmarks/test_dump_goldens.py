@@ -34,7 +34,7 @@ def options_of(case: Mapping[str, Any]) -> DumpOptions:
 
 
 def submission_line(one: Submission, has_ids: bool) -> str:
-    """Return a line about a submission with all fields that differ from usual values."""
+    """Return a line about a submission with all fields that differ from the defaults."""
     facts = {
         "key": one.key if has_ids else one.key[one.key.rfind("-") :],
         "year": one.year,

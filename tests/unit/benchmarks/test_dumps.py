@@ -1,4 +1,4 @@
-"""Rows become submissions. All unusable rows are found before the first submission."""
+"""Rows become submissions. All unusable rows are reported before the first submission."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_key_of_row_without_id_depends_on_content_and_position(tmp_path: Path) -
     assert {submission.key for submission in read(changed, id_column="")} > set(keys)
     other = write_jsonl(tmp_path / "other.jsonl", [row(uuid="a"), row(uuid="b", model="m")])
     assert {submission.key for submission in read(other, id_column="")} & set(keys) == {keys[0]}
-    # As runs have it that were begun by earlier versions: any change of the file changes all keys.
+    # As in runs started by earlier versions: any change of the file changes all keys.
     old = [read(path, id_column="", keys_of_content=False) for path in (moved, changed)]
     assert not {one.key for one in old[0]} & {one.key for one in old[1]}
 
@@ -120,7 +120,7 @@ def by_numpy(values: list[Any]) -> str:
 
 @pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
 def test_chat_stored_as_text_is_read(tmp_path: Path, written: Any) -> None:
-    """Otherwise it would be one reply whose escaped lines contain no valid program."""
+    """Otherwise it would be a single reply whose escaped lines contain no valid program."""
     chat = said(("system", "```cpp\nno\n```"), ("user", "it's"), ("assistant", ANSWER))
     rows = [{"problem_id": "sum", "messages": text} for text in (written(chat), ANSWER, '[{"role"')]
     path = write_csv(tmp_path / "x.csv", rows)
@@ -130,7 +130,7 @@ def test_chat_stored_as_text_is_read(tmp_path: Path, written: Any) -> None:
 @pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
 @pytest.mark.parametrize("column", ["generations", "completions"])
 def test_list_of_replies_stored_as_text_is_split(tmp_path: Path, written: Any, column: str) -> None:
-    """Otherwise it would be one reply without a program."""
+    """Otherwise it would be a single reply without a program."""
     rows = [{"problem_id": "sum", "id": "7", column: written([ANSWER, "it's none", ANSWER])}]
     found = list(open_dump([write_csv(tmp_path / "x.csv", rows)], problems=PROBLEMS))
     assert [(one.key, one.code) for one in found] == [("7/0", CODE), ("7/1", None), ("7/2", CODE)]

@@ -24,7 +24,7 @@ TOTAL = "def total(numbers):\n    return sum(numbers)\n"
 PAIRS = [{"input": "1 2\n", "output": "3\n", "type": "stdin_stdout", "fn_name": None}]
 CPP = '#include <cstdio>\nint main() { int a, b; if (scanf("%d%d", &a, &b) == 2) printf("%d", a + b); }'
 LCB = [{"input": "[1, 2]", "output": "3", "testtype": "functional", "metadata": {"func_name": "total"}}]
-# (benchmark, row, id, a right program, a wrong one, number of tests)
+# (benchmark, row, id, a right program, a wrong program, number of tests)
 ROWS: dict[str, tuple[dict[str, Any], str, str, str, int]] = {
     "deepcoder": (
         {"problem": "Add.", "tests": json.dumps(LCB), "starter_code": "", "solutions": [TOTAL]},

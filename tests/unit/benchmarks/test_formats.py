@@ -200,7 +200,7 @@ def test_broken_file_is_input_error_with_line(
 def test_non_utf8_file_is_input_error_with_line(
     tmp_path: Path, name: str, damage: bytes, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_files, "_CHUNK", 7)  # so that damage and line ends fall on both sides of a piece
+    monkeypatch.setattr(row_files, "_CHUNK", 7)  # damage and line breaks are on both sides of a piece
     path = tmp_path / name
     path.write_bytes("zwölf\n".encode() * 4 + b"here " + damage)
     error = failing(path)
@@ -364,7 +364,7 @@ def test_csv_field_size_limit_is_restored(tmp_path: Path) -> None:
     try:
         rows = read_rows(table)
         assert len(next(rows).columns["code"]) == 200_000
-        assert csv.field_size_limit() == 1000, "also while somebody looks at the rows"
+        assert csv.field_size_limit() == 1000, "even while rows are in use"
         assert len(list(rows)) == 1
         assert csv.field_size_limit() == 1000
         table.write_text('code\n"x')

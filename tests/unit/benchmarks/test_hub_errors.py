@@ -1,6 +1,6 @@
-"""An unreachable hub gives one sentence, regardless of its client's exception.
+"""An unreachable hub is reported in a single sentence, regardless of its client's exception.
 
-The errors are those of the real libraries, but raised by stubs, because the client retries for half a minute.
+The exceptions are the real libraries', but raised by stubs, because the client retries for half a minute.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def test_hub_push_error_is_input_error(
         publish(tmp_path, "me/x", private=True, token=Secret("x"), dry=False)
 
 
-# --- nobody there, found out in seconds ----------------------------------------------------------------
+# --- an unreachable hub is detected in seconds ---------------------------------------------------------
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_offline_setting_of_the_client_is_restored(
         thread.join(0.2)
         done.set()
     thread.join()
-    assert seen == [True], "they take turns"
+    assert seen == [True], "the calls run after each other"
     assert (client.HF_HUB_OFFLINE, own.HF_HUB_OFFLINE) == (False, True)
 
 

@@ -1,4 +1,4 @@
-"""open-r1/ioi and its tests, in parquet files with the hub's layout, made from example problems."""
+"""open-r1/ioi and its tests, in parquet files with the hub's layout, built from example problems."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_dump_rows_find_ioi_subtask(hub: Path, tmp_path: Path) -> None:
     assert [(one.year, one.target_subtask) for one in dump] == [(2023, "02-medium"), (2024, "02-pairs")]
 
 
-# --- kept on disk ------------------------------------------------------------------------------------
+# --- stored on disk ----------------------------------------------------------------------------------
 
 
 def test_large_ioi_tests_are_stored_once_on_disk_by_hash(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_large_ioi_tests_are_stored_once_on_disk_by_hash(tmp_path: Path) -> None
     assert first[0].input.path == (first[1].answer and first[1].answer.path) is not None
     assert Path(str(first[0].input.path)).name == first[0].input.sha256
     assert first[0].input.read() == large.encode()
-    assert first[2].input.data is not None, "small ones are not worth a file"
+    assert first[2].input.data is not None, "small tests get no file"
 
     place = Path(str(first[0].input.path))
     stamp = place.stat().st_mtime_ns

@@ -124,10 +124,10 @@ def test_malicious_pickle_is_not_executed(tmp_path: Path, protocol: int) -> None
     [
         b"cos\nsystem\n(S'exit 1'\ntR.",  # the oldest way
         b"\x80\x02]q\x7f.",  # no text at all
-        b"\x80\x02r\xff\xff\xff\x7f.",  # a place in the memo that would take gigabytes
-        b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",  # bytes that would take exabytes
-        pickle.dumps("a")[:-1] + pickle.dumps("b"),  # two texts
-        b"P1\n.",  # a reference to an object of its own
+        b"\x80\x02r\xff\xff\xff\x7f.",  # a memo index that would need gigabytes
+        b"\x8e\xff\xff\xff\xff\xff\xff\xff\x7f.",  # bytes that would need exabytes
+        pickle.dumps("a")[:-1] + pickle.dumps("b"),  # two strings
+        b"P1\n.",  # a reference to a custom object
     ],
 )
 def test_pickle_with_more_than_one_string_is_refused(data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""LiveOIBench: its three files with the hub's layout, judged like its own judge."""
+"""LiveOIBench: its three files with the hub's layout, judged like LiveOIBench's judge."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_liveoibench_subtasks_have_rubric_points(scorer: Scorer, tmp_path:
     problems = loaded(tmp_path)
     one = problems[NAME]
     assert (one.name, one.year, one.difficulty, one.tags) == ("add-up", 2024, "12", ("IOI",))
-    assert (one.limits.cpu_time, one.limits.memory) == (1.8, 300 << 20), "a fifth more, as its judge gives"
+    assert (one.limits.cpu_time, one.limits.memory) == (1.8, 300 << 20), "LiveOIBench's judge adds a fifth"
     assert (one.checker.kind, one.cpp_standard) == (CheckerKind.LINES, "gnu++17")
     assert contents(one) == [("1 2\n", "3\n"), ("30 4\n", "34")]
     assert await points(scorer, problems, ADD) == (100, [V.AC, V.AC])
@@ -156,12 +156,12 @@ def test_liveoibench_damaged_row_is_input_error(tmp_path: Path, columns: dict[st
 GUESS = """#include <cstdio>
 int main() {
   int low = 0, high = 100, middle;
-  char said = ' ';
-  while (said != '=') {
+  char reply = ' ';
+  while (reply != '=') {
     printf("%d\\n", middle = (low + high) / 2);
     fflush(stdout);
-    if (scanf(" %c", &said) != 1) return 0;
-    said == '<' ? low = middle + 1 : high = middle - 1;
+    if (scanf(" %c", &reply) != 1) return 0;
+    reply == '<' ? low = middle + 1 : high = middle - 1;
   }
 }
 """
@@ -186,7 +186,7 @@ def test_manager_that_a_script_starts_is_left_out_with_a_remedy(tmp_path: Path) 
 
 
 def test_results_of_contestants_are_read(tmp_path: Path) -> None:
-    """Each contest has its own columns. Contests with two divisions are ignored."""
+    """Each contest has columns of different names. Contests with two divisions are ignored."""
     ranking = [
         {"Rank": 1, "Add Up": "100", "Other": 30, "CF_Rating": 2100},
         {"Rank": 2, "Add Up": 40.5, "Other": None, "CF_Rating": 0},

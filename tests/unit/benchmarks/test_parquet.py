@@ -1,4 +1,4 @@
-"""Parquet files: what is read, the memory that it takes, and what is refused."""
+"""Parquet files: reading, the memory that reading needs, and refused files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ A_PAGE_FOR_EACH: dict[str, Any] = {"use_dictionary": False, "write_batch_size": 
 
 
 def write(path: Path, size: int, **options: Any) -> Path:
-    """Write rows of this total size in one row group."""
+    """Write rows of this total size in a single row group."""
     line = "0123456789 " * (size // ROWS // 11)
     rows = [f"{number}\n{line}" for number in range(ROWS)]
     table = pa.table({"name": [str(number) for number in range(ROWS)], "text": rows})
@@ -55,7 +55,7 @@ def test_parquet_page_larger_than_memory_limit_is_refused(
     path = write(tmp_path / "rows.parquet", 100 * MB, **options)
     every = [str(number) for number in range(ROWS)]
     assert names(path, memory=600 * MB) == every
-    assert names(path, memory=90 * MB, columns=["name"]) == every, "the other column is not read"
+    assert names(path, memory=90 * MB, columns=["name"]) == every, "the large column is not read"
     if fits:
         assert names(path, memory=90 * MB) == every
         return
@@ -175,7 +175,7 @@ def test_wrong_parquet_size_is_not_trusted(tmp_path: Path) -> None:
 
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Record the child processes that a test starts. All must end with the test."""
+    """Record the child processes that a test starts. All must exit before the test returns."""
     started = list[subprocess.Popen[bytes]]()
 
     def start() -> subprocess.Popen[bytes]:

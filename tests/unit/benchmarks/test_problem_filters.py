@@ -32,7 +32,7 @@ def test_sample_depends_on_seed_and_not_on_order(size: int, seed: int, order: ra
     chosen = sample(shuffled, size, seed)
     assert set(ids(chosen)) == set(ids(sample(MANY, size, seed)))
     assert len(chosen) == min(size, len(MANY))
-    assert set(ids(chosen)) <= set(ids(sample(MANY, size + 1, seed))), "a larger one only adds"
+    assert set(ids(chosen)) <= set(ids(sample(MANY, size + 1, seed))), "a larger sample only adds"
 
 
 def test_another_seed_is_another_sample() -> None:

@@ -1,4 +1,4 @@
-"""Files of solutions with known scores: the column that has them, and their meaning."""
+"""Files of solutions with reference scores: the column of the scores, and their scale."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ async def test_solutions_are_judged_once(scorer: Scorer, tmp_path: Path) -> None
     assert await judged(judge, problems, tmp_path, most=1) == first
     assert len(judge.codes) == 2
     more = await judged(judge, problems, tmp_path, most=2)
-    assert judge.codes[2:] == [WRONG], "what is known is not judged again"
+    assert judge.codes[2:] == [WRONG], "a stored result is not judged again"
     assert more["apps_0"].reliability is Reliability.UNRELIABLE
     assert (first["apps_0"].others, more["apps_0"].others) == (1, 0)
     assert await judged(judge, problems, tmp_path, most=1, fresh=True) == first
@@ -132,7 +132,7 @@ async def test_time_factor_applies_to_own_solutions(scorer: Scorer, tmp_path: Pa
 
 
 async def test_another_interpreter_judges_solutions_again(scorer: Scorer, tmp_path: Path) -> None:
-    """A solution for an old Python makes its problem unreliable only if that Python is missing."""
+    """A problem with a solution for an old Python is unreliable only if that Python is missing."""
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
     here = await scorer.judge.capabilities()
     other = msgspec.structs.replace(here.toolchains["python3"], identity="another")

@@ -34,7 +34,7 @@ def understood(path: Path, problems: Problems = PROBLEMS, **options: Any) -> str
     return str(open_dump([path], problems=problems, options=DumpOptions(**options)).info.understood)
 
 
-# --- one object or one list ----------------------------------------------------------------------------
+# --- a single object or list ---------------------------------------------------------------------------
 
 PROGRAMS = {"sum": [CODE, CODE + "\n"], "tree": [CODE, None]}
 
@@ -76,7 +76,7 @@ def test_list_of_lists_follows_benchmark_order(tmp_path: Path) -> None:
         ("apps_1", "print(2)"),
     ]
     with pytest.raises(InputError, match="unknown problem '#0'"):
-        read(path)  # packages have no order that a list could have
+        read(path)  # packages are not ordered, so a list cannot match them
     path = write_json(tmp_path / "x.json", [["print(0)"]] * 4)
     problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))
     with pytest.raises(InputError, match="unknown problem '#3'"):
@@ -198,7 +198,7 @@ def test_trl_completion_may_name_problem(tmp_path: Path) -> None:
     assert named_problem_ids([path]) == {"sum"}
 
 
-# --- what is said --------------------------------------------------------------------------------------
+# --- messages ------------------------------------------------------------------------------------------
 
 
 def test_first_rows_of_large_dump_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,9 +73,7 @@ def test_standard_input_is_readable_for_mentioned_problems() -> None:
     ):
         named_problem_ids(dumps)
     with dumps_from_stdin(["-"], io.BytesIO(b"{\n" + LINES)) as dumps:
-        assert named_problem_ids(dumps) == {
-            "sum"
-        }  # the first line is told with the other ones, when all are read
+        assert named_problem_ids(dumps) == {"sum"}  # reading reports the bad first line with the rest
 
 
 def test_standard_input_named_twice_is_refused() -> None:

@@ -45,7 +45,7 @@ def test_table_values_survive_release_of_pages(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(tables_module, "_MAX_MAPPED_BYTES", 5000)
     texts = [str(n) * 3000 for n in range(8)]
     table = opened(tmp_path, write_table(tmp_path / "x.parquet", [{"a": text} for text in texts]))
-    views = [one.read_content("a") for one in table]  # the first ones were let go by now
+    views = [one.read_content("a") for one in table]  # the first pages are released by now
     assert [bytes(view).decode() for view in views] == texts
     table.release()
     assert bytes(views[3]).decode() == table[3].read_text("a") == texts[3]

@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
   quitf(_wa, "not above");
 }
 """
-# A number that is found by asking for halves.
+# A number that the interactor finds by halving the range.
 HIDDEN = """#include "testlib.h"
 int main(int argc, char **argv) {
   registerInteraction(argc, argv);
@@ -66,12 +66,12 @@ int main(int argc, char **argv) {
   quitf(_wa, "asked too often");
 }
 """
-HALVES = """low, high, said = 0, 100, ""
-while said != "=":
+HALVES = """low, high, reply = 0, 100, ""
+while reply != "=":
     middle = (low + high) // 2
     print(middle, flush=True)
-    said = input()
-    low, high = (middle + 1, high) if said == "<" else (low, middle - 1)
+    reply = input()
+    low, high = (middle + 1, high) if reply == "<" else (low, middle - 1)
 """
 
 

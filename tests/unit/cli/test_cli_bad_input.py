@@ -1,4 +1,4 @@
-"""Bad input gives one line with place and problem, exit code 2, and no files."""
+"""Bad input prints a single line with location and problem, exits with 2 and writes no files."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_skip_bad_rows_scores_other_rows(cli: CommandLine, problems: Path, dump:
     assert "Left out 25 rows that cannot be used: see rejected.jsonl" in done.stdout
     assert [*results(cli.folder / "run")] == ["good"]
     assert listed(cli) == [*range(2, 27)]
-    # The same run goes on when they are mended: nothing is judged that was.
+    # The run continues after the rows are corrected: no row is judged again.
     write_dump(dump, [row("good", RIGHT)])
     again = cli(*command, "--fresh")
     assert again.returncode == 0, again
@@ -60,7 +60,7 @@ def test_rejected_list_is_not_written_into_foreign_folder(
 
 
 def test_dump_files_of_unknown_format_are_named(cli: CommandLine, problems: Path) -> None:
-    """Otherwise nobody would notice that a model's rows are missing."""
+    """Otherwise the user would not notice that a model's rows are missing."""
     (cli.folder / "dumps").mkdir()
     write_dump(cli.folder / "dumps/a.jsonl", [row("good", RIGHT)])
     for name in ("b.tsv", "c.jsonl.xz", "d", "e", ".f", "state.json"):

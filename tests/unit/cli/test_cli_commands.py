@@ -41,7 +41,7 @@ def overview(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> st
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_help_overview_fits_one_screen(cli: CommandLine, width: int) -> None:
-    """It has a line for each command, in groups, without broken words."""
+    """It has a line for each command, in groups, and breaks lines at blanks only."""
     lines = replace(cli, environment={"COLUMNS": str(width)})("--help").stdout.splitlines()
     assert len(lines) <= 33 and "..." not in "\n".join(lines[2:])
     assert sum(line.startswith("  ") and line.split()[0] in EVERY for line in lines) == len(EVERY)

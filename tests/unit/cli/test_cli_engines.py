@@ -40,7 +40,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Toolchain
 from ioi_eval.runs.engine import servers_found_event
 
-# --- what is chosen ----------------------------------------------------------------------------------
+# --- the choice of an engine -------------------------------------------------------------------------
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +169,7 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
         "good": {"runtime": "ioi_eval", "cores": 8, "server": "Piston v3.1.1", "max_output": 64 << 20},
         "low": {"runtime": "ioi_eval", "server": "Piston v3.1.0", **LOW},
         "cms": {"runtimes": ("cms_ioi",), "runtime": "cms_ioi", "architecture": "", "toolchains": {}},
-        "away": {"reachable": False, "reason": "nobody is there"},
+        "away": {"reachable": False, "reason": "the port is closed"},
     }
     probed = [msgspec.structs.replace(report(f"{name}{domain}"), **more) for name, more in fields.items()]
     found = combine_reports([msgspec.structs.replace(each, findings=findings(each)) for each in probed])
@@ -185,7 +185,7 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
     assert (
         "`ioi-eval package DIR`" in text
         and "Set --per-endpoint N: it has 8 cores" in text
-        and "nobody is there" in text
+        and "the port is closed" in text
     )
 
 
@@ -204,7 +204,7 @@ def test_doctor_counts_server_without_compiler_if_another_has_one() -> None:
     assert not combine_reports([lacking]).ok
 
 
-# --- a real one --------------------------------------------------------------------------------------
+# --- a real worker -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Commands on a full disk give one line and leave no partial files."""
+"""Commands on a full disk print a single error line and leave no partial files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.command_line import RIGHT, row, write_dump
 
-# A page is left of the disk, so that files can be made, and folders.
+# A page of the disk stays free, so that files and folders can be created.
 _SMALL = """mount -t tmpfs -o size=64k disk "$0" && cd "$0" && cat /dev/zero >fill 2>/dev/null
 "$@"; code=$?; ls -A; exit $code"""
 
@@ -22,7 +22,7 @@ def on_a_full_disk(folder: Path, *words: str | Path) -> subprocess.CompletedProc
     command = (sys.executable, "-m", "ioi_eval", *words)
     done = subprocess.run((*space, *command), capture_output=True, text=True, check=False)
     if "unshare" in done.stderr:
-        pytest.skip("this user may not make namespaces")
+        pytest.skip("this user cannot create namespaces")
     return done
 
 
@@ -41,7 +41,7 @@ def test_full_disk_for_examples_exits_with_2(tmp_path: Path) -> None:
     assert done.stdout.split() == ["fill"]
 
 
-# What lies there can still be read: the interpreter of the tests may be a part of it.
+# Files in it can still be read: the interpreter of the tests may be there.
 _NOWHERE = """for disk in /tmp /var/tmp; do
     mount --rbind "$disk" "$disk" && mount -o remount,bind,ro "$disk" || exit
 done
@@ -54,7 +54,7 @@ def test_missing_temporary_folder_is_reported() -> None:
     command = (*space, sys.executable, "-m", "ioi_eval", "doctor")
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if "unshare" in done.stderr:
-        pytest.skip("this user may not make namespaces")
+        pytest.skip("this user cannot create namespaces")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert done.stderr.startswith("error: No usable temporary directory found in ['/tmp', '/var/tmp',")
     assert done.stderr.endswith(". Make one of them writable, or name a folder in TMPDIR\n")

@@ -36,7 +36,7 @@ def dump(cli: CommandLine) -> Path:
 
 @pytest.fixture
 def compiled(cli: CommandLine) -> Path:
-    """Write the same submissions in C++, so that builds take most of the time."""
+    """Write the same submissions in C++, so that builds use the largest share of the time."""
     slow = RIGHT.replace("printf", "if (a == 30) usleep(140'000); printf")  # in one of four tests
     rows = [row(f"row-{n}", f"#include <unistd.h>\n{slow}volatile int own = {n};\n") for n in range(NUMBER)]
     return write_dump(cli.folder / "d.jsonl", rows)
@@ -88,7 +88,7 @@ def test_killed_run_is_resumed_without_lost_rows(cli: CommandLine, problems: Pat
     arguments = ("score", compiled, "--problems", problems, "--out", "run", "--quiet")
     moments = random.Random(1)
     seen = 0
-    for turn in itertools.count(5):  # ever longer, so that a slow machine gets to the end, too
+    for turn in itertools.count(5):  # each wait is longer, so that a slow machine completes the run
         process = cli.start(*arguments)
         try:
             process.communicate(timeout=moments.uniform(0.05, 0.25) * turn)

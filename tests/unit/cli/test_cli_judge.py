@@ -1,4 +1,4 @@
-"""`ioi-eval judge`: the tests of one program in a terminal, and its exit codes."""
+"""`ioi-eval judge`: the tests of a program in a terminal, and its exit codes."""
 
 from __future__ import annotations
 

@@ -120,9 +120,9 @@ def test_run_command_asks_model_and_writes_results(cli: CommandLine, copies: Pat
     assert (cli.folder / "run" / "instances.jsonl").read_text().splitlines() == lines
     assert "not judged: apps_999#0: No test cases provided" in done.stderr
     [failure] = (cli.folder / "run" / "failures.jsonl").read_text().splitlines()
-    assert json.loads(failure)["key"] == "apps_999#0", "as where a dump is scored"
+    assert json.loads(failure)["key"] == "apps_999#0", "as if a dump were scored"
     assert "Resolved 1 of 3" in done.stdout and "apps_157" in done.stdout
-    assert sorted(map(place, server.asked)) == [42, 157], "nobody can be judged on the others"
+    assert sorted(map(place, server.asked)) == [42, 157], "no program can be judged on the other problems"
     assert all("10 s for each test" in asked.prompt for asked in server.asked)
     assert all(asked.headers["Authorization"] == f"Bearer {SECRET}" for asked in server.asked)
     written = b"".join(contents(cli.folder).values()).decode(errors="replace")
@@ -144,7 +144,7 @@ def test_run_command_reports_unparsable_tests(cli: CommandLine, copies: Path) ->
 
 
 class Unsteady:
-    """A model that fails to write one of the programs until it is repaired."""
+    """A model that fails to write a certain program until it is repaired."""
 
     broken = True
 
@@ -187,7 +187,7 @@ def test_run_flags_override_config_and_replies_are_reused(cli: CommandLine, copi
         assert [one["resolved"] for one in instances(run)] == [True] * 4
         assert "no result" not in (run / "report.md").read_text()
 
-    # The server is gone. Another time limit makes other problems, and leaves the programs as they are.
+    # The server is stopped. A different time limit changes the problems, but not the stored programs.
     write_config(cli, copies, nowhere, time_limit=7, **values)
     longer = cli(*words, "--json")
     assert longer.returncode == 0, longer.stderr
@@ -261,7 +261,7 @@ def test_run_judges_while_model_still_writes(cli: CommandLine, copies: Path) -> 
     assert len(results(cli.folder / "run")) == 2
 
 
-# --- what goes wrong -----------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------
 
 
 def test_model_server_refusal_is_one_error_line(cli: CommandLine, copies: Path) -> None:
@@ -276,7 +276,7 @@ def test_model_server_refusal_is_one_error_line(cli: CommandLine, copies: Path) 
     assert not (cli.folder / "run").exists(), "nothing came of it"
 
 
-# --- what could never be judged ------------------------------------------------------------------------
+# --- problems that can never be judged -----------------------------------------------------------------
 
 
 def functions(copies: Path, folder: Path, *places: int) -> Path:
@@ -411,7 +411,7 @@ def test_run_command_runs_agents(cli: CommandLine, copies: Path) -> None:
     expected = dict(
         zip([f"apps_{n}" for n in range(1, 7)], [True, True, False, True, False, None], strict=True)
     )
-    assert shown == expected, "who ran for ever had left its program before"
+    assert shown == expected, "the agent that never exits had written its program before"
     assert "apps_6#0: the agent left no solution.py or solution.cpp (exit 5)" in done.stderr
     assert (run / "agents" / "apps_6#0" / "agent.log").read_text() == "cannot\n"
     assert (run / "agents" / "apps_1#0" / "agent.log").stat().st_size == 300_000
@@ -493,5 +493,5 @@ def test_killed_run_does_not_ask_again_for_stored_replies(cli: CommandLine, copi
         done = cli(*words)
     assert done.returncode == 0, done.stderr
     times = Counter(map(place, server.asked))
-    assert sum(times.values()) == 5 + len(deadly), "only what was under way is asked for again"
+    assert sum(times.values()) == 5 + len(deadly), "only requests in progress are sent again"
     assert results(cli.folder / "run").keys() == {f"apps_{n}#0" for n in range(5)}

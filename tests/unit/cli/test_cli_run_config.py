@@ -87,7 +87,7 @@ def test_new_config_lists_every_key_with_valid_value(tmp_path: Path) -> None:
     read(tmp_path, uncommented())
 
 
-# --- what is refused -----------------------------------------------------------------------------------
+# --- refused files -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

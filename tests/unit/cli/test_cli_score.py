@@ -322,7 +322,7 @@ def test_unjudged_rows_are_listed_and_only_they_are_retried(cli: CommandLine) ->
     assert len((cli.folder / "run" / "failures.jsonl").read_text().splitlines()) == 1
 
 
-# Works by its own clock of CPU time, for longer than the limits of these packages.
+# Computes, measured by its CPU clock, for longer than the limits of these packages.
 SLOW = """
 #include <ctime>
 #include <cstdio>

@@ -29,7 +29,7 @@ __all__ = ["copies"]  # a fixture
 
 TOKEN, KEY, HUB = "t0ken-9b6c2f51d7", "sk-7d1c-a-model-s-key", "hf_a0b1c2d3e4f5g6h7"
 SECRETS = {"IOI_EVAL_TOKEN": TOKEN, "MODEL_KEY": KEY, "HF_TOKEN": HUB}
-# Tells all it can find, in words that become feedback.
+# Prints all secrets that it can read, in its error output, which becomes feedback.
 CURIOUS = """import glob, os, sys
 sys.stderr.write(repr(dict(os.environ)) + " ".join(sys.argv))
 for name in glob.glob("/proc/*/environ") + glob.glob("/proc/*/cmdline"):
@@ -63,7 +63,7 @@ def begun(tmp_path: Path) -> None:
 
 
 def places_of_secrets(cli: CommandLine, *said: object) -> list[str]:
-    """Return where a secret occurs, in outputs and in files that changed since the test began."""
+    """Return the outputs, and the files changed since the test started, that contain a secret."""
     found = [secret for secret in SECRETS.values() if secret in repr(said)]
     since = (cli.folder / "begun").stat().st_ctime_ns
     for path in (*cli.folder.rglob("*"), *cli.cache.rglob("*")):
@@ -136,11 +136,11 @@ def test_worker_token_is_hidden_from_programs_and_logs(
     shown, told = guarded.ended()
     assert scored.returncode == 0, scored.stderr
     assert results(tmp_path / "run").keys() == {"b"}
-    assert without.returncode != 0, "it was the token that opened the door"
+    assert without.returncode != 0, "the worker required the token"
     assert "not this worker's token. Put the token that" in without.stderr
     assert "into IOI_EVAL_TOKEN, or give --token-file FILE" in without.stderr
     assert looked.returncode == 2 and "not this worker's token" in looked.stdout
-    assert any("worker" in line for line in shown), "somebody has looked"
+    assert any("worker" in line for line in shown), "the program did look for secrets"
     assert (
         places_of_secrets(cli, shown, told, scored.stdout, scored.stderr, without.stderr, looked.stdout) == []
     )
@@ -150,10 +150,10 @@ def test_worker_token_is_hidden_from_programs_and_logs(
 def test_worker_token_is_hidden_from_compilers_and_doctor(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
-    """The worker also runs compilers."""
+    """The worker runs compilers as well."""
     looked = with_token(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "secret")
     client = replace(with_token(cli, TOKEN), alone=True)
-    # So slow to compile that it is seen, and built by nobody before.
+    # So slow to compile that it is observed, and not in the build cache.
     code = f'#include <regex>\n{RIGHT}std::regex _{os.getpid()}_{time.monotonic_ns()}("a");\n'
     dump = write_dump(tmp_path / "dump.jsonl", [row("a", code), row("b", CURIOUS, language="python")])
     scored = client("score", dump, "--problems", problems, "--engine", guarded.url, "--out", "run")
@@ -161,7 +161,7 @@ def test_worker_token_is_hidden_from_compilers_and_doctor(
     assert looked.returncode == 0, looked.stdout
     assert scored.returncode == 0, scored.stderr
     assert results(tmp_path / "run").keys() == {"a", "b"}
-    assert any("cc1plus" in line for line in shown), "somebody has looked at a compiler"
+    assert any("cc1plus" in line for line in shown), "a compiler was observed"
     said = (looked.stdout, looked.stderr, scored.stdout, scored.stderr)
     assert places_of_secrets(cli, shown, told, *said) == []
 
@@ -202,12 +202,12 @@ def test_hub_token_is_hidden_from_output(loud: CommandLine, problems: Path) -> N
         environment = {**loud.env, "HF_ENDPOINT": hub.url}
         words = ["score", "me/x", "--problems", str(problems)]
         done = warm_command().run(words, loud.folder, environment, str(loud.folder / "loud.py"))
-    assert any(HUB in str(asked.headers) for asked in hub.asked), "it was sent where it belongs"
+    assert any(HUB in str(asked.headers) for asked in hub.asked), "the hub received the token"
     assert done.returncode == 2 and "error: me/x: " in done.stderr and "DEBUG:" in done.stderr
     assert places_of_secrets(loud, done.stdout, done.stderr) == []
 
 
-# --- nobody can even give one where it would be seen -----------------------------------------------------
+# --- options contain no secrets, because users can see them ----------------------------------------------
 
 
 def options() -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Imports of commands, help texts, and narrow tables."""
+"""Imports of commands, help pages, and narrow tables."""
 
 from __future__ import annotations
 

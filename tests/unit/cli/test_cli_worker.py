@@ -1,4 +1,4 @@
-"""`ioi-eval worker` as a process: its output, its clients, its end."""
+"""`ioi-eval worker` as a process: its output, its clients, and its shutdown."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_worker_memory_for_job_output_is_bounded(cli: CommandLine) -> None:
         status, reply = run(port, "head -c 60000000 /dev/zero; head -c 60000000 /dev/zero >&2")
         taken = peak_memory(process.pid) - before
     assert (status, reply["run"]["status"]) == (200, "EL")
-    assert 100 << 20 < taken < 500 << 20, "120 MB as they came, and as text"
+    assert 100 << 20 < taken < 500 << 20, "120 MB as bytes, and again as a string"
 
 
 def peak_memory(process: int) -> int:
@@ -167,10 +167,10 @@ def test_allow_host_option_accepts_named_host_only(cli: CommandLine) -> None:
 @pytest.mark.nightly(unless="again")
 @pytest.mark.parametrize("first", [False, True], ids=["again", "for the first time"])
 def test_json_log_of_worker_contains_only_objects(cli: CommandLine, proctor: Path, first: bool) -> None:
-    """On both streams, also while something is built for the first time."""
+    """On both streams, even while something is built for the first time."""
     if first:
         cli = dataclasses.replace(cli, cache=cli.folder / "own")
-        key = proctor_key(cached_toolchains()["g++"], SOURCES)  # which takes three times as long to build
+        key = proctor_key(cached_toolchains()["g++"], SOURCES)  # whose build needs three times as long
         Store(cli.cache).put(key, proctor, executable=True)
     process = cli.start("worker", "--port", "0", "--slots", "1", "--log-format", "json")
     try:

@@ -23,7 +23,7 @@ NO_NUMPY = "Runtime error (exit code 1): ModuleNotFoundError: No module named 'n
 def row_with_outcome(
     key: str, *, said: str = "", error: str = "", code: str | None = "x", model: str = "m1", why: str = ""
 ) -> Any:
-    """Return a row. It failed to compile with `said`, or on each test with `error`; otherwise it is right."""
+    """Return a row that fails to compile with `said`, or fails each test with `error`, or else is right."""
     sent = submission(key, row={"model": model})
     sent = msgspec.structs.replace(sent, code=code, no_program=why)
     status = Verdict.RE if error else Verdict.AC
@@ -84,7 +84,7 @@ NO_FENCE, EMPTY = "the reply has no fenced block", "the reply is empty"
 
 
 def rows_without_program(number: int, *, model: str = "m1", why: str = NO_FENCE, of: int = 0) -> list[Any]:
-    """Return rows without a program, and right ones up to a total of `of` rows."""
+    """Return rows without a program, and right rows up to a total of `of` rows."""
     bad = [row_with_outcome(f"{model}-{why}-{n}", code=None, model=model, why=why) for n in range(number)]
     return [*bad, *(row_with_outcome(f"{model}-right-{n}", model=model) for n in range(of - number))]
 
@@ -221,7 +221,7 @@ def test_few_rows_without_any_program_exit_with_4(cli: CommandLine, problems: Pa
 def test_suspicious_run_in_wrong_language_exits_with_4(cli: CommandLine, problems: Path) -> None:
     """Python programs were compiled as C++.
 
-    A repeated call also exits with 4, but unjudged rows exit with 3.
+    A repeated call exits with 4 again, but unjudged rows exit with 3.
     """
     written = [row(f"p{n}", f"{PYTHON}{n}") for n in range(10)]
     dump = write_dump(cli.folder / "dump.jsonl", written)

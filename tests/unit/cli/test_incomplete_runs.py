@@ -1,4 +1,4 @@
-"""A run with missing results says so wherever its numbers are shown."""
+"""Every page and table of a run with missing results reports that the run is incomplete."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def finished_row(key: str) -> dict[str, Any]:
 
 @pytest.fixture
 def dump(cli: CommandLine) -> Path:
-    """Write slow and distinct submissions of two models, one model after the other."""
+    """Write slow and distinct submissions: first those by `m1`, then those by `m2`."""
     models = ["first"] * (NUMBER // 2) + ["second"] * (NUMBER // 2)
     rows = [row(f"row-{n}", f"own = {n}\n{SLOW}", language="python") for n in range(NUMBER)]
     return write_dump(

@@ -1,4 +1,4 @@
-"""`doctor --problems` and `run` check what problems need of an engine."""
+"""`doctor --problems` and `run` check that the engine meets the problems' requirements."""
 
 from __future__ import annotations
 

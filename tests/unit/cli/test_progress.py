@@ -1,4 +1,4 @@
-"""The progress bar of a run in a terminal, with messages on their own lines."""
+"""The progress bar of a run in a terminal, with messages on separate lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
         return True
 
     def lines(self) -> list[str]:
-        """Return the visible lines, in which characters after a carriage return replace earlier ones."""
+        """Return the visible lines: characters after a carriage return replace earlier characters."""
         seen = []
         for line in self.getvalue().split("\n"):
             cells: list[str] = []
@@ -53,7 +53,7 @@ def test_message_during_progress_bar_starts_new_line(width: int, monkeypatch: py
             assert "25%" in terminal.lines()[-1] and len(terminal.lines()[-1]) <= min(width, 100)
             progress(BUSY)
             logging.getLogger("ioi_eval.benchmarks").info("fetching apps")
-            assert "25%" in terminal.lines()[-1]  # the bar stands below
+            assert "25%" in terminal.lines()[-1]  # the bar is below the messages
 
     try:
         asyncio.run(run())

@@ -24,7 +24,7 @@ HOSTILE = "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold] \u202e <script>"
 def run(folder: Path, **models: int) -> Path:
     """Write a run of the contest of 2024.
 
-    Each model solves a number of its six problems, and all but the last subtask of the others.
+    Each model solves a number of its six problems, and all but the last subtask of the rest.
     """
     rows = []
     for model, solved in models.items():
@@ -149,7 +149,7 @@ def test_report_output_escapes_names_from_rows(cli: CommandLine) -> None:
     for folders in (["a"], ["a", "b\x1b[31m"]):
         shown = cli("report", *folders).stdout
         assert all(char.isprintable() or char == "\n" for char in shown)
-        assert "[bold]" in shown, "what looks like markup is text"
+        assert "[bold]" in shown, "markup in a name is shown as characters"
 
 
 def test_report_of_result_file_equals_report_of_run(cli: CommandLine) -> None:

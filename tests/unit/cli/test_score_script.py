@@ -68,7 +68,7 @@ def test_score_script_excludes_unjudged_rows_from_numbers(cli: CommandLine) -> N
     done = script(cli, dump, "--problems", broken.parent, "--out", "run")
     assert done.returncode == 3, done.stderr
     assert "a: add not judged: " in done.stdout
-    assert "m: 0 of 100 points; pass@1 0.0%" in done.stdout, "of the one that does not compile"
+    assert "m: 0 of 100 points; pass@1 0.0%" in done.stdout, "from the submission that does not compile"
     assert done.stdout.splitlines()[-1] == "1 scored, 1 unscored. Report: run/report.html"
 
 

@@ -31,7 +31,7 @@ def test_server_change_is_printed_once() -> None:
     clock = Clock()
     news = ServerEventLog(clock)
     lost = server_change("a", Change.LOST, reason="connection refused")
-    assert printed_messages(news, clock, lost, after=0.5) == []  # not yet: others may be lost with it
+    assert printed_messages(news, clock, lost, after=0.5) == []  # not yet: more may follow
     assert printed_messages(news, clock) == [
         "http://a:2000 is lost (connection refused); 2 servers for 8 jobs at a time now"
     ]

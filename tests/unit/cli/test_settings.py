@@ -1,4 +1,4 @@
-"""`ioi-eval.toml` sets options that the command line does not give."""
+"""`ioi-eval.toml` sets options that are absent from the command line."""
 
 from __future__ import annotations
 

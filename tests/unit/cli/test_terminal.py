@@ -1,4 +1,4 @@
-"""Golden files of score tables in terminals of several widths. No word is broken and no digit is cut."""
+"""Golden files of score tables at several terminal widths. Lines break at blanks only; no digit is cut."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ def test_validate_script_prints_table_of_packages(cli: CommandLine, package: Pat
 
 @pytest.mark.parametrize("extras", ["", "[dev]"], ids=["without extras", "with extras"])
 def test_validate_table_command_installs_missing_package(cli: CommandLine, extras: str) -> None:
-    """Nothing is installed if the package is there, even with extras."""
+    """Nothing is installed if the package exists, even with extras."""
     environment = cli.folder / "environment"
     python = environment / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -280,7 +280,7 @@ def test_validate_table_generates_missing_tests(cli: CommandLine) -> None:
         assert (done.returncode, line in done.stdout.splitlines()[2]) == (code, True), done.stderr
 
 
-@pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's own packages are not beside this checkout")
+@pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's packages are not next to this checkout")
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "only", "solutions"),
@@ -289,7 +289,7 @@ def test_validate_table_generates_missing_tests(cli: CommandLine) -> None:
 def test_official_contest_packages_validate(
     cli: CommandLine, name: str, only: tuple[str, ...], solutions: int
 ) -> None:
-    chosen = [word for solution in only for word in ("--only", solution)]  # all of them take minutes
+    chosen = [word for solution in only for word in ("--only", solution)]  # all of them need minutes
     done = cli("validate", OFFICIAL / f"{name}-CMS.zip", "--out", "run", "--json", *chosen)
     found = json.loads(done.stdout)
     assert (done.returncode, found["differences"], found["unjudged"]) == (0, 0, []), done.stderr

@@ -1,4 +1,4 @@
-"""Commands in terminals of several widths, and piped: no line is too long, and no word is broken."""
+"""Commands in terminals of several widths, and piped: no line is too long, and lines break at blanks only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.terminals import written_to_terminal
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 SOLUTION = EXAMPLES / "garland" / "solutions" / "correct"
 FRESH = ("--limit", "1", "--fresh", "--out")
-SAYS_MORE = {"doctor", "score"}  # now and then: what other engines hold, where it waited for the machine
+SAYS_MORE = {"doctor", "score"}  # optional lines: space reserved by other engines, waits for a busy machine
 COMMANDS = {
     "problems": ("problems", EXAMPLES),
     "report": ("report", "run"),
@@ -46,7 +46,7 @@ def message_of(lines: list[str]) -> set[str]:
     return {word for line in lines for word in line.split()}
 
 
-@pytest.mark.nightly(unless="problems|judge")  # a report takes longer
+@pytest.mark.nightly(unless="problems|judge")  # a report needs longer
 @pytest.mark.parametrize("name", COMMANDS)
 def test_output_lines_fit_terminal_without_broken_words(name: str, runs: CommandLine) -> None:
     command = COMMANDS[name]

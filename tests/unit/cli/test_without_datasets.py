@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.command_line import PYTHON, CommandLine
 
-# As if they were not installed, in an interpreter of its own.
+# As if they were not installed, in a separate interpreter.
 LACKING = """
 import sys
 

@@ -1,4 +1,4 @@
-"""Fixtures of the engines' tests. This file also makes `engine_helpers` importable."""
+"""Fixtures of the engines' tests. With this file `engine_helpers` can be imported."""
 
 from __future__ import annotations
 

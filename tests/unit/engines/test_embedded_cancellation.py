@@ -1,4 +1,4 @@
-"""Cancelling, closing or killing at any time leaves no process, sandbox or slot behind."""
+"""Cancelling, closing or killing at any time leaves no process, sandbox or reserved slot."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def slowly(*given: Any) -> dict[str, Toolchain]:
 async def test_engine_cancelled_while_opening_leaves_no_folder(
     store: Store, base: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[..., dict[str, Toolchain]]
 ) -> None:
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", look)  # asking takes time
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", look)  # a lookup is slow
 
     async def enter() -> None:
         async with EmbeddedEngine(store=store, slots=1, sandboxes=base):
@@ -128,7 +128,7 @@ async def test_killed_client_leaves_no_process_and_folder_is_swept(
         sys.executable, "-c", CLIENT, *arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert client.stdin is not None
-    client.stdin.write(stays(marked).encode())  # not an argument: by those the job's processes are found
+    client.stdin.write(stays(marked).encode())  # not an argument: arguments identify the job's processes
     client.stdin.close()
     try:
         await until(lambda: bool(alive(marked)) or client.returncode is not None)

@@ -1,4 +1,4 @@
-"""The embedded engine with real sandboxes: what a job sees, what it leaves, and its endings."""
+"""The embedded engine with real sandboxes: files that a job sees, files that it leaves, and its endings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def place() -> Iterator[Path]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def opened(store: Store, place: Path, layers: tuple[str, ...] | None) -> AsyncIterator[EmbeddedEngine]:
-    """Return one engine for all tests, because opening it takes as long as most tests."""
+    """Return an engine that all tests share, because opening it is as slow as a typical test."""
     async with EmbeddedEngine(
         store=store,
         slots=2,
@@ -123,7 +123,7 @@ async def test_job_gets_arguments_stdin_and_clean_environment(engine: EmbeddedEn
     stage = await run(engine, "env")
     variables = dict(line.split("=", 1) for line in stage.stdout.splitlines())
     assert variables.items() >= {"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin"}.items()
-    # Where a box cannot have a /tmp of its own, its folder is its home.
+    # If a sandbox cannot have a private /tmp, its folder is its home.
     assert variables["HOME"] in ("/tmp", variables.get("TMPDIR"))
     assert set(variables) <= {"HOME", "LANG", "PATH", "PWD", "SHLVL", "_", "TMPDIR", "PISTON_LANGUAGE"}
 
@@ -257,7 +257,7 @@ async def test_sandboxes_of_root_have_distinct_uids(engine: EmbeddedEngine) -> N
 async def test_job_cannot_see_sandboxes_or_processes_of_other_jobs(
     engine: EmbeddedEngine, place: Path
 ) -> None:
-    marked, secret = mark(), mark()  # command lines of others may have any other word
+    marked, secret = mark(), mark()  # unique, because other processes may have any common string
     task = asyncio.create_task(run(engine, f"echo {secret} > s; sleep {marked}"))
     await until(lambda: bool(alive(marked)))
     [box] = boxes(place)
@@ -349,5 +349,5 @@ async def test_low_shell_resource_limits_are_warned_of_once(
             pass
     [told] = [line for line in caplog.messages if "hard limits" in line]
     assert "ulimit -Hs" in told and "-Hv" not in told
-    assert "ulimit -Hf" in told, "what prints more would be OLE"
+    assert "ulimit -Hf" in told, "a program that prints more would be OLE"
     engine_module._warn_of_limits.cache_clear()

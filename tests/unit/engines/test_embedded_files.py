@@ -142,7 +142,7 @@ def test_large_file_of_another_disk_is_copied_once(tmp_path: Path, monkeypatch: 
     assert not (tmp_path / "a/secret/a.gch").samefile(tmp_path / "made")
     (tmp_path / "c").mkdir()
     assert fill(tmp_path / "c", [file], None, Lock(), linked(tmp_path / "full", free=1 << 20)) == ()
-    assert list((tmp_path / "c/secret").iterdir()) == [], "a header that finds no room is left out"
+    assert list((tmp_path / "c/secret").iterdir()) == [], "a header without free space is skipped"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another uid")

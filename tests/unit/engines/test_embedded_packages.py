@@ -1,4 +1,4 @@
-"""Packages in Piston's layout are found, chosen by version, and run in a sandbox."""
+"""Packages in Piston's layout are loaded, chosen by version, and run in a sandbox."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ async def test_package_compiles_and_runs_in_sandbox(base: Path, store: Store) ->
 
 
 def test_package_invisible_to_sandbox_is_copied_or_refused(base: Path, tmp_path: Path) -> None:
-    """It is in /tmp, and sandboxes have their own /tmp."""
+    """It is in /tmp, and sandboxes have a private /tmp."""
     place = package(base)
     (place / ".env").write_text(f"PATH={place}/bin:/usr/bin")
     with pytest.raises(EngineUnavailable, match=r"a /tmp of their own"):

@@ -94,7 +94,7 @@ def test_run_stage_limits_follow_job(fields: dict[str, Any], limits: tuple[int |
     [
         ({"compile_timeout": 60_000, "compile_cpu_time": 50_000}, (3000, 600_000, 50_000)),
         ({"compile_timeout": 2000, "compile_cpu_time": 50_000}, (2000, 20_000, 50_000)),
-        ({"compile_timeout": 60_000}, (60_000, 600_000, None)),  # what it computes counts as idling, then
+        ({"compile_timeout": 60_000}, (60_000, 600_000, None)),  # its computing counts as idling then
         ({"compile_cpu_time": 50_000}, (None, None, 50_000)),
     ],
 )

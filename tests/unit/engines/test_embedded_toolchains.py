@@ -99,7 +99,7 @@ def test_first_command_startable_by_all_is_found(base: Path) -> None:
 
 
 def test_command_visible_in_sandbox_is_preferred(base: Path) -> None:
-    """For example if /usr/local/bin/node leads to /opt, and /usr/bin has another one."""
+    """For example if /usr/local/bin/node leads to /opt, and /usr/bin has a second node."""
     for name in ("first", "second"):
         (base / name).mkdir()
     (base / "first" / "tool").symlink_to(program(base / "opt" / "tool"))

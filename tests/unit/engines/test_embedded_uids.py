@@ -1,4 +1,4 @@
-"""Each slot of root has a uid that nobody else uses, and other users cannot block it."""
+"""Each slot of root has an exclusive uid, and other users cannot block it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from ioi_eval.engines.embedded import sandboxes
 from ioi_eval.engines.embedded.sandboxes import Uids
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has uids to give")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can assign uids")
 
-# All that another user can do to what a uid is reserved by: take the names, open the files, lock the folders.
+# All attacks by another user on a reservation: create the names, open the files, lock the folders.
 HOSTILE = """
 import contextlib, fcntl, os, socket
 os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
@@ -66,7 +66,7 @@ def running(program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[st
 
 
 def test_uids_are_reserved_on_new_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # nobody has reserved one there before
+    monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # no uid is reserved there yet
     uids = Uids()
     assert None not in uids.reserve(2)
     uids.release()
@@ -84,7 +84,7 @@ def test_lock_held_by_another_user_does_not_block_uid_reservation_of_root() -> N
 def test_uid_is_not_reserved_twice_by_several_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # other tests reserve some, too
+    monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # other tests reserve some as well
     with running(RESERVING, str(tmp_path)) as (other, said):
         theirs = set(map(int, said.split()))
         one, two = Uids(), Uids()
@@ -93,7 +93,9 @@ def test_uid_is_not_reserved_twice_by_several_processes(
         other.kill()
         other.wait()
         three = Uids()
-        assert theirs <= set(three.reserve(2 + len(theirs))), "the kernel gives back what the dead held"
+        assert theirs <= set(three.reserve(2 + len(theirs))), (
+            "the kernel releases the locks of dead processes"
+        )
         for uids in (one, two, three):
             uids.release()
 
@@ -111,7 +113,7 @@ except EngineUnavailable as error:
 
 
 def test_root_without_setuid_or_kill_capability_is_refused() -> None:
-    """For example in a container that drops capabilities. Without KILL no program can be ended."""
+    """For example in a container that drops capabilities. Without KILL no program can be stopped."""
     program = (sys.executable, "-c", OPENING)
     cut = subprocess.run(
         ("setpriv", "--bounding-set=-kill,-setuid", *program), capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Command line, library and integrations make the same choice of engine, interpreter and workers."""
+"""Command line, library and integrations choose engine, interpreter and workers alike."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_endpoints_variable_selects_piston_unless_engine_is_named(
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:2000,http://b:2000")
     there, trusted = door(store, None)
     assert isinstance(there, PistonEngine) and isinstance(trusted, EmbeddedEngine)
-    assert local_choice(door(store, "embedded")).slots == CORES, "what is named wins"
+    assert local_choice(door(store, "embedded")).slots == CORES, "an explicit choice wins"
 
 
 def test_engine_choice_ignores_environment_variables(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -207,7 +207,7 @@ def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: 
 
 @pytest.mark.skipif(not is_in_memory(IN_MEMORY), reason="/dev/shm is no file system of memory")
 def test_sandboxes_in_other_memory_file_system_pass_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For example in a container with its own memory file system."""
+    """For example in a container with a private memory file system."""
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
     monkeypatch.setattr(doctor, "choose_base", lambda _slots: IN_MEMORY)
     [elsewhere] = doctor.check_sandbox_folder()

@@ -16,7 +16,7 @@ from ioi_eval.engines.locks import SharedExclusiveLock
 
 
 class Work:
-    """Tasks that hold a slot until the test ends them, and the names of running tasks."""
+    """Tasks that hold a slot until the test stops them, and the names of running tasks."""
 
     def __init__(self, slots: int) -> None:
         self.slots = Slots(cast(Slot, object()) for _ in range(slots))
@@ -100,7 +100,7 @@ async def test_slots_are_free_after_jobs_are_cancelled_at_random(seed: int) -> N
 
 
 class Holders:
-    """Tasks that hold a lock until the test ends them. `log` contains the tasks that got it."""
+    """Tasks that hold a lock until the test stops them. `log` contains the tasks that got it."""
 
     def __init__(self) -> None:
         self.lock, self.log = SharedExclusiveLock(), list[str]()

@@ -1,4 +1,4 @@
-"""A persistent proctor serves several submissions, which see nothing of each other."""
+"""A persistent proctor serves several submissions, which cannot see each other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PROBLEM = Problem(
 UNUSED: Any = None
 SMALL = msgspec.structs.replace(PROBLEM, tests=PROBLEM.tests[:1])
 SUM = "import sys, math\nprint(sum(map(int, sys.stdin.read().split())))\n"
-# Tells by its name that it has begun.
+# Reports its start by its process name.
 SLEEPER = """import ctypes, time, sys
 ctypes.CDLL(None).prctl(15, b"{mark}")
 time.sleep({seconds})
@@ -65,7 +65,7 @@ def python(code: str, key: str = "a") -> Submission:
 
 
 class Desk:
-    """An engine with one slot and its persistent proctor."""
+    """An engine with a single slot and its persistent proctor."""
 
     def __init__(self, scorer: Scorer, base: Path) -> None:
         self.scorer, self.base = scorer, base
@@ -88,7 +88,7 @@ async def desk(store: Store, base: Path) -> AsyncIterator[Desk]:
 
 
 def changed_source(code: str) -> str:
-    """Return the source with a comment that makes it a new program."""
+    """Return the source with a comment that changes its hash."""
     return f"{code}# {os.urandom(8).hex()}\n"
 
 
@@ -173,7 +173,7 @@ async def test_files_of_earlier_job_are_removed(desk: Desk) -> None:
 
 
 def planned_job(capabilities: Capabilities, contents: Mapping[str, str]) -> Job:
-    """Return a job with a plan of one test, and only these files of the submission and the test."""
+    """Return a job with a plan of a single test, and only these files of the submission and the test."""
     assert capabilities.proctor is not None and capabilities.waiting is not None
     argv = (capabilities.toolchains["python3"].path, "-I", "submission")
     submission, fork_server = attach_fork_server(
@@ -217,13 +217,13 @@ async def test_accepted_python_source_leaves_nothing_in_store(desk: Desk, store:
 
 
 async def test_least_recently_used_fork_server_is_replaced_for_another_module_set(desk: Desk) -> None:
-    """Each module set has its own interpreter. The ninth replaces the least recently used one."""
+    """Each module set has a separate interpreter. The ninth replaces the least recently used interpreter."""
     sets = ("abc", "ast", "bisect", "calendar", "cmath", "copy", "csv", "enum", "heapq")
     for name in (*sets, *reversed(sets)):
         used = f"import {name}\nassert {name}.__name__ in sys.modules\n"
         assert await desk.points(changed_source(f"{SUM}{used}"), SMALL) == [1], name
         (pid,) = desk.pids()
-        assert len(interpreters(pid)) <= 8, "those that wait"
+        assert len(interpreters(pid)) <= 8, "the waiting interpreters"
     assert len(interpreters(pid)) == 8
     assert await desk.points(changed_source(f"import {name}\nprint(-1)\n"), SMALL) == [0]
 
@@ -307,11 +307,11 @@ MORE = {
     "nothing": "",
     "an error in a line": "x = 1\ny = = 2\n",
     "a name that is bound": "def f():\n    x = 1\n    global x\n",
-    "an encoding that is not there": "# -*- coding: nothing -*-\nprint(1)\n",
-    "other ends of lines": "print(1)\r\nprint(2)\r\n",
+    "an unknown encoding": "# -*- coding: nothing -*-\nprint(1)\n",
+    "other line breaks": "print(1)\r\nprint(2)\r\n",
     "a return": "return 1\n",
-    "what is not its own": "import os\nprint(open(__file__).read())\n",
-    "too deep for what looks": "x = " + "-" * 2000 + "1\n",
+    "a program that reads its source": "import os\nprint(open(__file__).read())\n",
+    "too deep for the parser": "x = " + "-" * 2000 + "1\n",
 }
 
 

@@ -1,4 +1,4 @@
-"""`--engine NAME` finds engines of other packages, such as the one of docs/extending.md."""
+"""`--engine NAME` finds engines of other packages, such as the engine in docs/extending.md."""
 
 from __future__ import annotations
 

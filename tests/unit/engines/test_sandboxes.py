@@ -123,7 +123,7 @@ def test_missing_sandbox_base_is_engine_unavailable(base: Path) -> None:
         Sandboxes(base / "missing").open()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root's boxes run under another uid")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's sandboxes run under another uid")
 def test_root_needs_sandbox_base_that_others_may_enter(base: Path) -> None:
     base.chmod(0o700)
     with pytest.raises(EngineUnavailable, match="chmod o\\+x"):
@@ -194,7 +194,7 @@ def test_disk_shares_leave_space_for_other_engines(free: int, held: int, given: 
 
 
 def test_disk_space_held_by_living_engine_is_subtracted(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Not what runs on this machine beside the tests.
+    # Excludes processes that do not belong to the tests.
     monkeypatch.setattr("ioi_eval.engines.embedded.sandboxes.IN_MEMORY", base / "none")
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(base / "none"))
     (dead := base / "ioi-eval-1-1-dead").mkdir()

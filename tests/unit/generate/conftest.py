@@ -1,4 +1,4 @@
-"""Fixtures of the generation tests. This file also makes the modules of this folder importable."""
+"""Fixtures of the generation tests. With this file the modules of this folder can be imported."""
 
 from __future__ import annotations
 

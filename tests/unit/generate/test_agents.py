@@ -50,7 +50,7 @@ def wait_until_dead(number: int) -> None:
         if not is_alive(number):
             return
         time.sleep(0.01)
-    raise AssertionError(f"process {number} is left behind")
+    raise AssertionError(f"process {number} is left")
 
 
 async def test_agent_program_may_be_python_or_cpp(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ async def test_log_of_an_agent_is_bounded(tmp_path: Path, monkeypatch: pytest.Mo
 async def test_cancelled_agent_leaves_no_processes(tmp_path: Path, times: int) -> None:
     task = asyncio.create_task(agent(tmp_path, f"trap '' TERM; echo $$ > me; {FOR_EVER}").write(ask()))
     number = await asyncio.to_thread(wait_for_number, tmp_path / "p#0" / "me")
-    for _ in range(times):  # impatience does not make it leave anybody
+    for _ in range(times):  # a second interruption does not leave a process running
         task.cancel()
         await asyncio.sleep(0.01)
     with pytest.raises(asyncio.CancelledError):

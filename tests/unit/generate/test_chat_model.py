@@ -36,7 +36,7 @@ async def request_reply(server: StubServer | str, **options: Any) -> GeneratedRe
         return await author.write(ask())
 
 
-# --- what is sent and what is kept -------------------------------------------------------------------
+# --- requests and stored replies ---------------------------------------------------------------------
 
 
 async def test_chat_request_is_sent_and_reply_read() -> None:
@@ -88,7 +88,7 @@ def test_invalid_model_key_error_hides_key(key: str) -> None:
     assert "sk-" not in str(caught.value)
 
 
-# --- what is asked for again -------------------------------------------------------------------------
+# --- retried requests --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ async def test_requests_per_minute_are_limited() -> None:
             assert loop.time() - begin >= 19 * 0.0009  # it may be later, but never earlier
 
 
-# --- what no other attempt mends -----------------------------------------------------------------------
+# --- permanent errors ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ async def test_missing_usage_of_reply_is_estimated() -> None:
     assert budget.tokens == 13
     with model_server(chat_reply("x" * 30)) as server:
         text = await request_reply(server, budget=budget, system="Be brief.")
-    assert text.usage["prompt_tokens"] == 6, "the system's words are given, too"
+    assert text.usage["prompt_tokens"] == 6, "the system prompt counts as well"
 
 
 async def test_cancelled_model_request_raises_cancelled_error() -> None:

@@ -115,7 +115,7 @@ async def test_unrecoverable_error_ends_all_generations(tmp_path: Path, error: E
                 author.let_go("b")
                 async for _ in news:
                     pass
-        assert sorted(author.ended) == ["a", "b", "c"], "nobody is at work, and nobody else was asked"
+        assert sorted(author.ended) == ["a", "b", "c"], "no request is running, and none was added"
 
 
 async def test_leaving_context_cancels_running_generations(tmp_path: Path) -> None:
@@ -150,5 +150,5 @@ async def test_input_error_of_judge_stops_generation(tmp_path: Path) -> None:
         async with contextlib.aclosing(submissions(generations)) as stream:
             with pytest.raises(InputError, match="does not compile"):
                 await judge_all(Unusable(), {"p": Problem(id="p")}, stream, journal, workers=2)
-        assert sorted(author.begun) == sorted(author.ended), "nobody is at work"
+        assert sorted(author.begun) == sorted(author.ended), "no request is running"
         assert len(author.begun) < 6 and [row["uuid"] for row in generations] == ["b"]

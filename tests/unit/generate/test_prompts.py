@@ -29,7 +29,7 @@ def changed(**fields: object) -> Problem:
 @pytest.mark.parametrize("file", ["", "solution.py"])
 def test_prompt_template_has_statement_limits_and_format(benchmark: str, file: str) -> None:
     prompt = Prompts(benchmark=benchmark, language="python", file=file)(SUM)
-    assert "Add {{ them }} & <print>.\n" in prompt, "a statement is no template, and no page"
+    assert "Add {{ them }} & <print>.\n" in prompt, "a statement is neither a template nor a page"
     assert "10 s for each test" in prompt
     assert ("`solution.py`" in prompt) == bool(file)
     assert ("```python" in prompt) != bool(file)

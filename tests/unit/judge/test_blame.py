@@ -28,24 +28,24 @@ from ioi_eval.models import (
 # Both were never tried on a number below 0.
 MANAGER = """#include <cstdio>
 int main(int, char** argv) {
-  int given, said;
-  scanf("%d", &given);
+  int number, reply;
+  scanf("%d", &number);
   FILE *in = fopen(argv[1], "r"), *out = fopen(argv[2], "w");
-  fprintf(out, "%d\\n", given); fflush(out);
-  if (fscanf(in, "%d", &said) != 1) said = 0;
+  fprintf(out, "%d\\n", number); fflush(out);
+  if (fscanf(in, "%d", &reply) != 1) reply = 0;
   BREAKS
-  puts(said == 2 * given ? "1" : "0");
+  puts(reply == 2 * number ? "1" : "0");
 }
 """
 INTERACTOR = """import sys
-given = int(open(sys.argv[1]).read())
-print(given, flush=True)
-said = int(input())
-if said < 0:
-    raise ValueError(said)
-sys.exit(0 if said == 2 * given else 1)
+number = int(open(sys.argv[1]).read())
+print(number, flush=True)
+reply = int(input())
+if reply < 0:
+    raise ValueError(reply)
+sys.exit(0 if reply == 2 * number else 1)
 """
-CRASHES = "if (said < 0) __builtin_trap();"
+CRASHES = "if (reply < 0) __builtin_trap();"
 RIGHT = '#include <cstdio>\nint main() { int x; scanf("%d", &x); printf("%d\\n", 2 * x); }\n'
 NONSENSE = RIGHT.replace("2 * x", "-1")
 
@@ -65,11 +65,11 @@ def interactive(**changes: Any) -> Problem:
 # Of a problem whose answers are no outputs: they say what the best value is.
 CHECKER = """#include <cstdio>
 int main(int, char** argv) {
-  int best, brace, said;
+  int best, brace, reply;
   if (fscanf(fopen(argv[3], "r"), "%d", &best) != 1) return 4;
   FILE* output = fopen(argv[2], "r");
   if ((brace = getc(output)) != '{') return fprintf(stderr, "FAIL Expected char '{', found '%c'", brace), 3;
-  return fscanf(output, "%d", &said) == 1 && said == best ? 0 : 1;
+  return fscanf(output, "%d", &reply) == 1 && reply == best ? 0 : 1;
 }
 """
 ANSWERS = '#include <cstdio>\nint main() { int x; scanf("%d", &x); printf("{%d}\\n", 2 * x); }\n'
@@ -138,7 +138,7 @@ async def test_manager_that_fails_right_solution_is_judge_failure(scorer: Scorer
 
 
 async def test_manager_fail_report_is_wa_if_right_solution_passes(scorer: Scorer) -> None:
-    reports = 'if (said < 0) { fprintf(stderr, "FAIL no such thing\\n"); return 3; }'
+    reports = 'if (reply < 0) { fprintf(stderr, "FAIL no such thing\\n"); return 3; }'
     result = await scorer.score(communication(reports, solutions=(solution(RIGHT),)), submission(NONSENSE))
     assert [test.status for test in result.tests] == [Verdict.WA] * 2
     assert "FAIL no such thing" in result.tests[0].feedback
@@ -167,7 +167,7 @@ async def test_checker_failing_right_solution_is_judge_failure(
 
 @pytest.mark.nightly
 async def test_manager_out_of_cpu_time_is_wa_if_right_solution_passes(store: Store) -> None:
-    for_ever = communication('while (said < 0) asm("");', solutions=(solution(RIGHT),))
+    for_ever = communication('while (reply < 0) asm("");', solutions=(solution(RIGHT),))
     limits = ManagerLimits(cpu_time=0.3, more_time=0.1)
     async with Scorer(
         EmbeddedEngine(store=store, slots=1), store=store, options=JudgeOptions(manager=limits)

@@ -61,14 +61,14 @@ ADDING = """#include <csignal>
 #include <cstdio>
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
-  int given, sum = 0, n = 2;
-  scanf("%d", &given);
+  int number, sum = 0, n = 2;
+  scanf("%d", &number);
   for (int i = 0; i < n; i++) {
     FILE *in = fopen(argv[1 + 2 * i], "r"), *out = fopen(argv[2 + 2 * i], "w");
     int answer = 0;
-    fprintf(out, "%d\\n", given); fflush(out);
+    fprintf(out, "%d\\n", number); fflush(out);
     if (fscanf(in, "%d", &answer) != 1) { puts("0"); return 0; }
-    sum += answer == 2 * given;
+    sum += answer == 2 * number;
   }
   printf("%g\\n", sum / 2.0);
   fprintf(stderr, "%s\\n", argc == 6 ? argv[5] : "translate:partial");
@@ -85,8 +85,8 @@ int main(int argc, char** argv) {
 """
 HALVING = """#include <cstdio>
 int main(int argc, char** argv) {
-  double said;
-  if (fscanf(fopen(argv[3], "r"), "%lf", &said) == 1) printf("%g\\n", said / 2);
+  double printed;
+  if (fscanf(fopen(argv[3], "r"), "%lf", &printed) == 1) printf("%g\\n", printed / 2);
 }
 """
 
@@ -143,17 +143,17 @@ async def test_broken_manager_is_judge_failure(scorer: Scorer) -> None:
 
 
 ASKING = """import sys
-import telling
+import reporting
 with open(sys.argv[1]) as answers, open(sys.argv[2], "w") as questions:
     print(input(), file=questions, flush=True)
     answers.read(1)  # until there is an answer, or nobody who could give one
     for number in range(1 << 16):
         print(number, file=questions)
-telling.good()
+reporting.good()
 """
 ASKED = (
     named("graders/manager.py", ASKING),
-    named("graders/telling.py", "def good(): print(1)\n"),
+    named("graders/reporting.py", "def good(): print(1)\n"),
 )
 
 
@@ -174,16 +174,16 @@ async def test_python_manager_runs_communication(scorer: Scorer) -> None:
 # --- Interactive -------------------------------------------------------------------------------------
 
 GUESSING = """import sys
-import telling
+import reporting
 secret = int(open(sys.argv[1]).read())
 for line in sys.stdin:
     guess = int(line)
     print("more" if guess < secret else "less" if guess > secret else "right", flush=True)
     if guess == secret:
-        telling.end(42)
-telling.end(43)
+        reporting.end(42)
+reporting.end(43)
 """
-TELLING = """import sys
+REPORTING = """import sys
 def end(code):
     open(sys.argv[3] + "/judgemessage.txt", "w").write("so be it")
     sys.exit(code)
@@ -192,14 +192,14 @@ SEARCH = """low, high = 1, 100
 while True:
     middle = (low + high) // 2
     print(middle, flush=True)
-    told = input()
-    if told == "right": break
-    low, high = (middle + 1, high) if told == "more" else (low, middle - 1)
+    reply = input()
+    if reply == "right": break
+    low, high = (middle + 1, high) if reply == "more" else (low, middle - 1)
 """
 
 
 async def test_python_interactor_runs_interactive_problem(scorer: Scorer) -> None:
-    sources = (named("v/interact.py", GUESSING), named("v/telling.py", TELLING))
+    sources = (named("v/interact.py", GUESSING), named("v/reporting.py", REPORTING))
     manager = Manager(sources=sources, kind=CheckerKind.ICPC, language="python")
     guessing = task(TaskType.INTERACTIVE, ("37", ""), manager=manager)
     found = await first(scorer, guessing, SEARCH, language="python")
@@ -336,11 +336,11 @@ POINTS = """#include <cstdio>
 int main(int argc, char** argv) { fprintf(stderr, "points 0.%s because", argv[argc - 1]); return 7; }
 """
 VALIDATOR = """#include "rules.h"
-int main(int argc, char** argv) { return worth(argv[3]); }
+int main(int argc, char** argv) { return points_of(argv[3]); }
 """
 RULES = """#include "rules.h"
 #include <cstdio>
-int worth(const char* folder) {
+int points_of(const char* folder) {
   char path[4096];
   snprintf(path, sizeof path, "%s/score.txt", folder);
   fputs("30", fopen(path, "w"));
@@ -350,7 +350,7 @@ int worth(const char* folder) {
 VALIDATORS = (
     named("output_validators/main.cpp", VALIDATOR),
     named("output_validators/rules.cpp", RULES),
-    named("output_validators/rules.h", "int worth(const char* folder);\n"),
+    named("output_validators/rules.h", "int points_of(const char* folder);\n"),
 )
 SCRIPT = "import sys\nprint(100 if open(sys.argv[2]).read() == open(sys.argv[3]).read() else 0)\n"
 
@@ -378,9 +378,9 @@ async def test_checker_kind_gives_expected_score(
 
 PARTS = """#include <cstdio>
 int main(int argc, char** argv) {
-  char told[99];
-  fputs(fgets(told, 99, fopen(argv[3], "r")), stderr);
-  return *told == 'p' && told[1] == 'o' ? 7 : 50;
+  char feedback[99];
+  fputs(fgets(feedback, 99, fopen(argv[3], "r")), stderr);
+  return *feedback == 'p' && feedback[1] == 'o' ? 7 : 50;
 }
 """
 

@@ -70,19 +70,19 @@ def violations(browser: Any) -> list[tuple[str, str, int]]:
 _CONTROLS = """
     window.met = new Set();
     window.unseen = [];
-    const looks = (one) => {
-      const style = getComputedStyle(one);
+    const looks = (node) => {
+      const style = getComputedStyle(node);
       return [style.outline, style.borderColor, style.boxShadow].join();
     };
-    const said = (one) => one.outerHTML.slice(0, 200);
+    const htmlOf = (node) => node.outerHTML.slice(0, 200);
     const every = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")];
-    const controls = every.filter((one) => !one.closest("svg, .cells") && one.checkVisibility());
-    const before = new Map(controls.map((one) => [one, looks(one)]));
+    const controls = every.filter((node) => !node.closest("svg, .cells") && node.checkVisibility());
+    const before = new Map(controls.map((node) => [node, looks(node)]));
     document.addEventListener("focusin", ({ target }) => {
       window.met.add(target);
-      if (looks(target) === before.get(target)) window.unseen.push(said(target));
+      if (looks(target) === before.get(target)) window.unseen.push(htmlOf(target));
     });
-    window.missed = () => controls.filter((one) => !window.met.has(one)).map(said);
+    window.missed = () => controls.filter((node) => !window.met.has(node)).map(htmlOf);
     return controls.length;
 """
 

@@ -35,7 +35,7 @@ _CELL, _FAR = 4, 24  # pixels of a picture that are one when two are compared; o
 MOST = 0.03  # of the cells
 # Both are drawn so small that a letter is a shade: what is left are places, sizes and colours.
 _COMPARE = """
-    const [one, other, cell, far, done] = arguments;
+    const [first, second, cell, far, done] = arguments;
     const drawn = async (data) => {
       const image = new Image();
       image.src = `data:image/png;base64,${data}`;
@@ -47,12 +47,12 @@ _COMPARE = """
       context.drawImage(image, 0, 0, canvas.width, canvas.height);
       return context.getImageData(0, 0, canvas.width, canvas.height);
     };
-    Promise.all([drawn(one), drawn(other)]).then(([a, b]) => {
+    Promise.all([drawn(first), drawn(second)]).then(([a, b]) => {
       if (a.width !== b.width || a.height !== b.height) return done(1);
-      let others = 0;
+      let different = 0;
       for (let i = 0; i < a.data.length; i += 4)
-        others += [0, 1, 2].some((c) => Math.abs(a.data[i + c] - b.data[i + c]) > far);
-      done(others / (a.data.length / 4));
+        different += [0, 1, 2].some((c) => Math.abs(a.data[i + c] - b.data[i + c]) > far);
+      done(different / (a.data.length / 4));
     });
 """
 

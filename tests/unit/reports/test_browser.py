@@ -68,7 +68,9 @@ BOARD, PROBLEMS = "[data-kind=leaderboard] tbody tr", "[data-kind=problems] tr"
 
 def test_report_tabs_show_one_part_and_set_url_fragment(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
-    parts = "return [...document.querySelectorAll('.part')].filter((one) => !one.hidden).map((one) => one.id)"
+    parts = (
+        "return [...document.querySelectorAll('.part')].filter((node) => !node.hidden).map((node) => node.id)"
+    )
     assert browser.execute_script(parts) == ["overview"]
     for link in ("Problems", "Failures", "Settings"):
         browser.find_element("link text", link).click()
@@ -114,8 +116,8 @@ def test_report_filters_apply_to_whole_page_and_set_url(tmp_path: Path, browser:
     whole = values()
     assert whole["m0"].startswith("50.0 %") and whole["m1"].startswith("25.0 %")
     browser.execute_script(
-        "const list = [...document.querySelectorAll('.filters select')].find((one) =>"
-        " [...one.options].some((option) => option.value === 'python'));"
+        "const list = [...document.querySelectorAll('.filters select')].find((node) =>"
+        " [...node.options].some((option) => option.value === 'python'));"
         "list.value = 'python'; list.dispatchEvent(new Event('change'));"
     )
     assert browser.current_url.endswith("#overview;language=python")
@@ -168,7 +170,7 @@ def test_model_filter_hides_curves_in_figures(folder: Path, browser: Any) -> Non
     find(browser, ".models input").click()
     hidden = browser.execute_script(
         "return [...new Set([...document.querySelectorAll('figure [data-of]')]"
-        ".filter((one) => one.style.display === 'none').map((one) => one.dataset.of))]"
+        ".filter((node) => node.style.display === 'none').map((node) => node.dataset.of))]"
     )
     assert hidden == [data["models"][0]]
     assert [row[0] for row in visible_rows(browser, BOARD)] == data["models"][1:]
@@ -257,8 +259,8 @@ def test_long_column_names_are_shortened_distinctly(named_alike: Path, browser: 
 
 def test_printed_report_fits_the_paper_width(named_alike: Path, browser: Any) -> None:
     right = """
-        const every = [...document.querySelectorAll(arguments[0])].filter((one) => one.checkVisibility());
-        return Math.max(...every.map((one) => one.getBoundingClientRect().right));
+        const every = [...document.querySelectorAll(arguments[0])].filter((node) => node.checkVisibility());
+        return Math.max(...every.map((node) => node.getBoundingClientRect().right));
     """
     size = {"width": 718, "height": 1000, "deviceScaleFactor": 1, "mobile": False}  # A4 in Chromium
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -346,9 +348,9 @@ def test_figures_are_as_wide_as_the_page(recorded_run: Path, width: int, browser
     browser.set_window_size(width, 900)
     browser.get((recorded_run / "report.html").as_uri())
     widths = """
-        const width = (one) => one.getBoundingClientRect().width;
+        const width = (node) => node.getBoundingClientRect().width;
         const figures = [...document.querySelectorAll(".figures")];
-        const of = (number) => figures.find((one) => one.children.length === number).firstElementChild;
+        const of = (number) => figures.find((node) => node.children.length === number).firstElementChild;
         return [width(document.querySelector("main section")), width(of(arguments[0]))];
     """
     page, single = browser.execute_script(widths, 1)
@@ -404,13 +406,13 @@ def test_names_are_escaped_in_saved_tables(tmp_path: Path, browser: Any) -> None
     assert {len(row) for row in first} == {width}
     words = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", "{}": ""}
     mark = re.compile(r"\\text[a-z]+\{\}|\\.|^\{\}")
-    plain = [mark.sub(lambda one: words.get(one[0], one[0][1:]), row[0]) for row in first]
+    plain = [mark.sub(lambda match: words.get(match[0], match[0][1:]), row[0]) for row in first]
     assert sorted(plain) == sorted(NAMES)
 
 
 WIDE = """return [...document.querySelectorAll("body *")]
-    .filter(one => one.getBoundingClientRect().right > innerWidth && !one.closest(".scroll"))
-    .map(one => `${one.tagName}.${one.className}`).slice(0, 5)"""
+    .filter(node => node.getBoundingClientRect().right > innerWidth && !node.closest(".scroll"))
+    .map(node => `${node.tagName}.${node.className}`).slice(0, 5)"""
 
 
 @pytest.mark.parametrize("width", [400, 1400])
@@ -540,11 +542,11 @@ def test_leaderboard_of_many_points_fits_on_screen_and_paper(tmp_path: Path, bro
             wrong = {"3-a": Verdict.WA} if number % (3 + len(model) % 2) else {}
             rows.append(result_row(one, of, result(one, wrong, problem=of)))
     write_reports(write_run(tmp_path / "run", rows))
-    overflow, height = "scrollWidth - box.clientWidth", "querySelector('tbody tr').offsetHeight"
+    overflow, height = "scrollWidth - area.clientWidth", "querySelector('tbody tr').offsetHeight"
     for width, kind in ((1400, ""), (718, "print")):
         browser.set_window_size(width, 900)
         media(browser, kind)
         browser.get((tmp_path / "run" / "report.html").as_uri())
-        box = "const box = document.querySelector('[data-kind=leaderboard]').parentNode; return box."
-        assert browser.execute_script(box + overflow) <= 1, kind
-        assert browser.execute_script(box + height) < 75, kind
+        area = "const area = document.querySelector('[data-kind=leaderboard]').parentNode; return area."
+        assert browser.execute_script(area + overflow) <= 1, kind
+        assert browser.execute_script(area + height) < 75, kind

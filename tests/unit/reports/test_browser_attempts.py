@@ -45,7 +45,7 @@ def address(folder: Path, number: int) -> str:
 
 def property_of_all(browser: Any, selector: str, name: str) -> list[str]:
     """Return a property of all elements, in one request."""
-    texts = "return [...document.querySelectorAll(arguments[0])].map((one) => one[arguments[1]])"
+    texts = "return [...document.querySelectorAll(arguments[0])].map((node) => node[arguments[1]])"
     return browser.execute_script(texts, selector, name)
 
 

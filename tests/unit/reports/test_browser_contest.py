@@ -61,7 +61,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def board(browser: Any) -> list[list[str]]:
     return browser.execute_script(
         "return [...document.querySelector('table[data-script]').tBodies[0].rows]"
-        ".map((row) => [...row.cells].map((cell) => [...cell.childNodes].map((one) => one.textContent)"
+        ".map((row) => [...row.cells].map((cell) => [...cell.childNodes].map((node) => node.textContent)"
         ".join(' ')))"
     )
 

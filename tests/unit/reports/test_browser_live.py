@@ -169,7 +169,7 @@ def test_live_page_follows_running_score_command(tmp_path: Path, shared_cache: P
         with serving(out, browser) as address:
             browser.get(address)
             slow = (
-                "[...document.querySelectorAll('#live-now tr')].find((one) => /slow/.test(one.textContent))"
+                "[...document.querySelectorAll('#live-now tr')].find((node) => /slow/.test(node.textContent))"
             )
             wait_until(browser, f"{slow}?.cells[3].textContent.startsWith('this machine, slot')")
             assert find(browser, "#state").text == "Running."

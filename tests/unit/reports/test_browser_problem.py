@@ -51,13 +51,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_statement_formulas_are_drawn_and_images_not_loaded(browser: Any, pages: dict[str, str]) -> None:
     browser.get(pages["problem"])
     boxes = browser.execute_script(
-        "return [...document.querySelectorAll('math')].map((one) => one.getBoundingClientRect().height)"
+        "return [...document.querySelectorAll('math')].map((node) => node.getBoundingClientRect().height)"
     )
     assert len(boxes) == 4 and min(boxes) > 8
     limits = browser.execute_script(
         "const [sum, under, over] = document.querySelector('munderover').children;"
-        "return [over, sum, sum, under].map((one) => one.getBoundingClientRect())"
-        ".map((box) => (box.top + box.bottom) / 2)"
+        "return [over, sum, sum, under].map((node) => node.getBoundingClientRect())"
+        ".map((rect) => (rect.top + rect.bottom) / 2)"
     )
     assert limits == sorted(limits) and limits[3] - limits[0] > 8, "the limits are above and below the sum"
     assert max(boxes) > 2 * min(boxes), "the sum is higher than a line, whatever the font"

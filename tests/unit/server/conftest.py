@@ -1,4 +1,4 @@
-"""Fixtures of server_fixtures.py. This file also makes `server_helpers` importable."""
+"""Fixtures of server_fixtures.py. With this file `server_helpers` can be imported."""
 
 from server_fixtures import call, engine, options, server
 

@@ -157,7 +157,7 @@ async def test_artifact_too_large_for_request_with_tests_is_compile_error(tmp_pa
             found = await artifacts.build_submission(
                 artifacts.prepare_problem(plain_problem()), submitted("code")
             )
-        assert isinstance(found, kind), "one store: what another server lets through is not taken over"
+        assert isinstance(found, kind), "a size that another server accepts is not reused"
     assert isinstance(found, CompileError) and "of a request, and server has 1048576 for it" in found.log
 
 
@@ -173,7 +173,7 @@ async def test_one_stage_build_uses_run_limits_without_compile_timeout(tmp_path:
     assert (job.compile_timeout, job.run_timeout, job.run_cpu_time) == (None, 60_000, 90_000)
 
 
-# --- in a box that comes along -----------------------------------------------------------------------
+# --- builds in the proctor's sandbox -----------------------------------------------------------------
 
 PROCTOR = Blob.of(b"the proctor")
 CONFINED = {"v": 1, "uid": 60601, "landlock": 7, "missing": ["namespaces: refused"]}
@@ -289,7 +289,7 @@ async def test_checker_is_built_without_sandbox_on_unconfined_engine(tmp_path: P
 async def test_sandboxed_build_ending_is_read_from_proctor_report(
     tmp_path: Path, report: dict[str, Any], words: str, lasting: bool
 ) -> None:
-    """Lower limits of the server do not matter, because the sandbox ended the compiler."""
+    """Lower limits of the server do not matter, because the sandbox stopped the compiler."""
     server = unconfined(ended(log="x.cpp: error\n", **report), max_run_time=10_000)
     async with opened(tmp_path, server) as artifacts:
         for _ in range(2):
@@ -326,7 +326,7 @@ async def test_failed_sandbox_in_build_is_judge_failure(
     "killed",
     [
         JobResult(run=Ending(signal="SIGKILL", status=StageStatus.SG, message="killed")),  # all of the job
-        ended(signal=9),  # the compiler in its box
+        ended(signal=9),  # the compiler in its sandbox
     ],
 )
 async def test_build_killed_without_exceeding_limit_is_judge_failure(
@@ -352,7 +352,7 @@ async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_p
                 await patient.build_submission(patient.prepare_problem(plain_problem()), submitted("code")),
                 kind,
             )
-    assert len(refusing.jobs) == 1, "the second time it was known"
+    assert len(refusing.jobs) == 1, "the second build used the cache"
 
 
 @pytest.mark.parametrize(
@@ -568,7 +568,7 @@ async def test_build_is_cached_under_compiler_that_made_it_after_upgrade(tmp_pat
         built = await artifacts.build_submission(
             artifacts.prepare_problem(plain_problem()), submitted("code")
         )
-    assert built.compiler == "g++ 12" and len(other.jobs) == 1, "nothing of it was found there"
+    assert built.compiler == "g++ 12" and len(other.jobs) == 1, "the build by g++ 13 is not reused"
 
 
 async def test_cached_build_is_reused_while_its_compiler_is_offered(tmp_path: Path) -> None:

@@ -57,8 +57,8 @@ def test_one_stage_build_delivers_artifact_or_compiler_output(tmp_path: Path) ->
     ("script", "end"),
     [
         pytest.param("while :; do :; done", BuildEnding.STOPPED, marks=pytest.mark.nightly),
-        ("sleep 60", BuildEnding.STOPPED),  # at the hard stop, which is ours
-        ("kill -KILL $$", BuildEnding.KILLED),  # by somebody else
+        ("sleep 60", BuildEnding.STOPPED),  # at the hard stop, which the proctor sets
+        ("kill -KILL $$", BuildEnding.KILLED),  # by another process
     ],
 )
 def test_one_stage_build_reports_why_compiler_ended(tmp_path: Path, script: str, end: BuildEnding) -> None:

@@ -1,4 +1,4 @@
-"""Requests and replies of Piston: all recorded ones, and faulty ones of servers and clients."""
+"""Requests and replies of Piston: all recorded samples, and faulty requests and replies."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_failed_compile_stage_replaces_missing_run_stage() -> None:
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_recorded_request_survives_decoding_and_encoding(name: str) -> None:
-    """The server decodes a recorded request to the job that our client would send."""
+    """The server decodes a recorded request to the job that the package's client would send."""
     asked, told = decode_request(encoded_sample(name)), SAMPLES[name]["request"]["body"]
     again = json.loads(encode_request(asked))
     assert decode_request(encode_request(asked)) == asked

@@ -161,7 +161,7 @@ def effects_of_second_include(state: Sequence[str], names: Sequence[str]) -> dic
 
 
 USABLE = tuple(name for name in sorted(NAMES) if name not in ("expected", "print", "stacktrace", "stdfloat"))
-# What is said again, and leaves the same: a macro for the time of an include, and `assert`.
+# Repeated effects without consequence: a macro defined during an include, and `assert`.
 SAYS = {"cmath": "_GLIBCXX_INCLUDE_NEXT_C_HEADERS", "assert.h": "", "cassert": ""}
 
 
@@ -222,7 +222,7 @@ def run_build(
     brought: bool = False,
     readable: bool = False,
 ) -> bytes:
-    """Run a build. With `readable`, programs see their own command line, unlike in a sandbox."""
+    """Run a build. With `readable`, programs can read their command line, unlike in a sandbox."""
     lay_out(box, recipe)
     for name, content in ((header_file_name(find_head(recipe)), header), (OBJECT, shared)):
         if content is not None:
@@ -279,7 +279,7 @@ def test_binary_with_precompiled_header_is_identical(
 def test_library_programs_with_precompiled_header_are_identical(
     tmp_path: Path, header: Path, path: Path
 ) -> None:
-    """43 programs use most of the library: threads, exceptions, locales, regular expressions, chrono."""
+    """43 programs use large parts of the library, such as threads, exceptions and regular expressions."""
     build = recipe(path.read_text())
     assert find_head(build) == BIG
     assert run_build(tmp_path / "with", build, header) == run_build(tmp_path / "without", build)
@@ -362,7 +362,7 @@ def test_compiler_log_is_same_with_precompiled_header(tmp_path: Path, lean: Path
 
 
 def test_rebuild_without_header_cannot_read_first_artifact(tmp_path: Path, lean: Path) -> None:
-    """The first build warns and makes a program, whose file name is assembled into the second source."""
+    """The first build warns and creates a program, whose file name is assembled into the second source."""
     looks = f'{BEGINNING}#warning own words\nasm(".data\\n.incbin \\"submission\\"");\nint main() {{}}\n'
     build, told = recipe(looks), []
     for name, header in (("with", lean), ("without", None)):
@@ -431,7 +431,7 @@ def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
 
 
 def test_grader_object_is_shared_only_by_single_source_submissions() -> None:
-    """Other files of a submission may change what the grader includes."""
+    """Other files of a submission may change the grader's includes."""
     alone = submitted("int a;")
     many = msgspec.structs.replace(alone, files=(named("other.h", ""),))
     shared = [submission_recipe(graded(GRADER), one, BuildLimits()).shared for one in (alone, many)]

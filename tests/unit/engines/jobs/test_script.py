@@ -102,7 +102,7 @@ WORKS_FOR_CONTROL = "for name; do case $name in *control.*) exit 0;; esac; done"
 
 
 def test_nearly_full_disk_in_build_is_machine_fault(tmp_path: Path) -> None:
-    """There is no space for the program, but for an empty one."""
+    """The disk has space for an empty program only."""
     failing = "head -c 5000000 /dev/zero > submission || { rm submission; exit 1; }"
     tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{failing}")
     assert classify_build(build(tmp_path, recipe_of(), tool)) is BuildEnding.BUILT
@@ -113,7 +113,7 @@ def test_nearly_full_disk_in_build_is_machine_fault(tmp_path: Path) -> None:
     words = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, str(small), str(script))
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if "unshare" in done.stderr:
-        pytest.skip("this user may not make namespaces")
+        pytest.skip("this user cannot create namespaces")
     stage = Ending(stderr=done.stderr, code=done.returncode)
     assert classify_build(stage) is BuildEnding.MACHINE
     assert "No space left on device" in done.stderr

@@ -1,4 +1,4 @@
-"""A Piston server on loopback with given replies, and engines with short waits."""
+"""A Piston server on loopback with scripted replies, and engines with short waits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def always(status: int, body: bytes = b"") -> Answer:
 
 
 def in_turn(*answers: Answer) -> Answer:
-    """Give these replies in order, and then the last one for ever."""
+    """Return these replies in order, and then repeat the last reply."""
     left = list(answers)
 
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -92,7 +92,7 @@ class Loopback:
     """
 
     def __init__(self, answer: Answer = fine, *, port: int = 0, moved: str = "") -> None:
-        """Start with a reply. `moved` is where the server redirects requests for runtimes."""
+        """Start with a reply. `moved` is the address to which the server redirects requests for runtimes."""
         self.answer, self._port, self._moved = answer, port, moved
         self.executed: list[Job] = []
         self.headers: list[dict[str, str]] = []

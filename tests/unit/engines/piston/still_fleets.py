@@ -16,7 +16,7 @@ class StillFleet(Fleet[int]):
         self, waits: Waits | None = None, *, total: int | None = None, tell: OnServer = ignore
     ) -> None:
         super().__init__(waits or Waits(), attempts=3, total=total, on_event=tell)
-        self.fitting: frozenset[str] | None = None  # addresses; None: all endpoints fit
+        self.fitting: frozenset[str] | None = None  # addresses that fit; `None` means that all endpoints fit
         self.others_could = False
 
     async def find(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Discovery of servers. Scripts stand for Slurm's commands here; tests/slurm has a real cluster."""
+"""Discovery of servers. Scripts replace Slurm's commands here; tests/slurm has a real cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exclusive jobs: on our workers no other job runs meanwhile; for other servers nothing is claimed."""
+"""Exclusive jobs: on ioi-eval workers no other job runs meanwhile; other servers promise nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ioi_eval.models import Blob, Job, JobFile, JobResult
 
 @contextmanager
 def recorded() -> Iterator[list[tuple[str, bool]]]:
-    """Record the starts (+) and ends (-) of jobs in order, and which jobs are exclusive."""
+    """Record job starts (+) and exits (-) in order, and which jobs are exclusive."""
     run, events = embedded_engine.run_job, list[tuple[str, bool]]()
 
     def run_and_record(ground: Any, job: Job, *given: Any) -> Any:
@@ -52,7 +52,7 @@ def recorded() -> Iterator[list[tuple[str, bool]]]:
 
 
 async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> None:
-    """The worker has two slots and two clients, which do not know each other's jobs."""
+    """The worker has two slots and two clients, which cannot see each other's jobs."""
 
     def job(*, exclusive: bool) -> Job:
         script = JobFile(name="run", content=Blob.of("sleep 0.2"))
@@ -75,7 +75,7 @@ async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> No
             continue
         running.append(exclusive)
         most = max(most, len(running))
-        assert len(running) == 1 or not any(running), "a job ran while an exclusive one did"
+        assert len(running) == 1 or not any(running), "a job ran at the same time as an exclusive job"
     assert most == 2 and sum(exclusive for _, exclusive in events) == 2 * 4
 
 

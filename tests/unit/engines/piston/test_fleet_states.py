@@ -1,6 +1,6 @@
 """The states of a fleet's endpoints:
 
-one transition table, shown in the docs, and one log line and event each.
+one transition table, shown in the docs, and a log line and an event for each change.
 """
 
 from __future__ import annotations

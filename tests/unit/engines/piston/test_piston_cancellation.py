@@ -34,7 +34,7 @@ def cancelled_at(work: Coroutine[Any, Any, Any], step: int) -> Generator[Any, An
         waits += 1
         try:
             given, send = (yield waiting), work.send
-        except BaseException as error:  # noqa: BLE001 - what a task throws in is passed on
+        except BaseException as error:  # noqa: BLE001 - an exception thrown into the task is forwarded
             given, send = error, work.throw  # type: ignore[assignment]
 
 
@@ -102,7 +102,7 @@ def once_each(answer: Answer) -> Answer:
 async def test_job_cancelled_at_any_await_frees_slot(
     answer: Answer, text: str, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "is_loopback", lambda url: False)  # the large one is compressed, too
+    monkeypatch.setattr(sending, "is_loopback", lambda url: False)  # the large request is compressed as well
     async with Loopback(once_each(answer)) as server, engine_on(server, attempts=2) as engine:
         texts: list[str] = []
 
@@ -143,7 +143,7 @@ async def test_job_cancelled_while_waiting_for_slot_leaves_queue() -> None:
             assert len(pool._slot_requests) == 0
 
         assert await every_await(one, check) >= 3
-        await asyncio.sleep(0)  # the last slot that was held is given back
+        await asyncio.sleep(0)  # the last slot is released
         await check_slots(engine)
 
 
@@ -166,7 +166,7 @@ async def test_many_jobs_cancelled_at_random_moments_free_all_slots() -> None:
 
 
 async def test_engine_cancelled_while_opening_or_closing_cleans_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections are closed and tasks ended, so that the engine can be opened again."""
+    """Connections and tasks are closed, so that the engine can be opened again."""
     sessions = []
 
     class Seen(sending.HttpClient):

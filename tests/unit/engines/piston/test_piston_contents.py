@@ -47,7 +47,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def known_endpoint(server: Server | Loopback | str, room: int = ROOM) -> Endpoint:
-    """Return an endpoint as after a probe. `room` is its capacity for contents."""
+    """Return an endpoint as after a probe. `room` is its capacity for contents, in bytes."""
     url = server if isinstance(server, str) else server.url
     return known_server(EndpointReport(url=url, contents=room))
 
@@ -112,7 +112,7 @@ async def test_concurrent_jobs_of_two_clients_share_uploaded_content(
         )
         assert {told(result) for result in results} == {HASH}
         contents, _ = await received_contents(server)
-        assert contents <= 2  # at most once by each client
+        assert contents <= 2  # never twice by the same client
         assert told(await one.execute(known_endpoint(server), asked)) == HASH
         assert (await received_contents(server))[0] == contents  # another engine asks, and does not send
 
@@ -249,7 +249,7 @@ def packages() -> Iterator[Path]:
 async def test_package_of_worker_is_started_with_large_text_files(
     store: Store, place: Path, packages: Path, keeps_contents: bool
 ) -> None:
-    """As with files in the request: the first text file is the main one, and compilers get all of them."""
+    """As with files in the request: the first text file is the main file, and compilers get all files."""
     files = (
         JobFile(name="data", content=Blob.of(random.Random(3).randbytes(40_000))),
         JobFile(name="main", content=Blob.of("first" * 10_000)),

@@ -1,4 +1,4 @@
-"""The engine on loopback servers: what is retried, where, and what is not retried."""
+"""The engine on loopback servers: which jobs are retried, on which server, and which jobs are not."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ def test_job_timeouts_are_extended_to_limits_of_strict_server() -> None:
     given = job(compile_timeout=5000, run_timeout=30_000)
     sent = extend_limits(given, times)
     assert (sent.compile_timeout, sent.run_timeout) == (10_000, 300_000)
-    assert extend_limits(job(), times) == job()  # what is not asked for is the server's own affair
+    assert extend_limits(job(), times) == job()  # a limit that the job does not set is left to the server
     beyond = extend_limits(job(run_timeout=900_001), times)
     assert beyond.run_timeout == 900_001  # for the server to refuse
 

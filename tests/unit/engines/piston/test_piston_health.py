@@ -31,7 +31,7 @@ from ioi_eval.models import Job
 from ioi_eval.runs.engine import emit_server_events
 from ioi_eval.runs.events import Event, ServersNow
 
-USUAL = Patience(first_wait=0.001, longest_wait=0.01)  # as on clusters, but for waits between attempts
+USUAL = Patience(first_wait=0.001, longest_wait=0.01)  # as on clusters, except for waits between attempts
 
 # --- health ------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ async def test_job_fails_if_no_server_is_usable_for_the_maximum_wait() -> None:
         assert fleet_of(engine).busy == 0
 
 
-# --- an end when nothing works -----------------------------------------------------------------------
+# --- failure if no server works ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("jobs", [1, 3])

@@ -53,7 +53,7 @@ class Machine(Loopback):
         self.shells = PROFILE.runtimes
         self.limits: dict[str, int] = {}
         self.tools: Mapping[str, Toolchain] | None = None  # in the place of its compiler
-        self.heard: str | None = None  # the job to which it answers, if that is another one
+        self.heard: str | None = None  # the job to which the server replies, if it confuses jobs
         self.marks: list[str] = []
 
     async def _done(self, server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -97,7 +97,7 @@ async def open_machines(monkeypatch: pytest.MonkeyPatch) -> Any:
         ) -> tuple[PistonEngine, list[ServerChanged]]:
             """Open an engine on machines.
 
-            If a discovery `found` is given, it has found only the first machine.
+            With a discovery `found`, that discovery lists only the first machine.
             """
 
             async def probe(prober: object, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
@@ -146,7 +146,7 @@ async def test_job_answered_by_replaced_server_is_repeated(open_machines: Openin
 
 
 async def test_failed_compile_stage_also_reports_identity(open_machines: Opening) -> None:
-    """A refused build has no run stage."""
+    """The result of a refused build does not have a run stage."""
     machine = Machine()
     engine, _ = await open_machines(machine)
     building = job("run", JobFile(name="compile", content=Blob.of("make")))
@@ -196,7 +196,7 @@ async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
 ) -> None:
     """For example if a load balancer has different servers, or a package was removed.
 
-    Such a server refuses at once, and would get and fail most jobs.
+    Such a server refuses at once, and would receive and fail nearly all jobs.
     """
     lacks, has = Machine(), Machine()
     engine, heard = await open_machines(lacks, has)
@@ -238,7 +238,7 @@ def test_identity_lines_printed_by_program_are_ignored() -> None:
 
 
 def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
-    """A real server also runs the package's own `compile` for jobs without one."""
+    """For a job without `compile` a real server runs the package's `compile`."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
     known = Identity(tools=split_identity(words("12"))[0])
     script = first_script(run_alone)
@@ -297,7 +297,7 @@ async def test_gateway_refusal_is_retried_and_no_replacement(
 
 
 async def test_reply_with_id_of_another_request_is_refused(open_machines: Opening) -> None:
-    """A proxy that repeats or mixes replies would give a program another program's build."""
+    """With a proxy that repeats or mixes replies, a program would run as another program's build."""
     machine = Machine(worker="one")
     engine, _ = await open_machines(machine, attempts=2)
     mixed = True
@@ -458,7 +458,7 @@ async def test_worker_without_namespaces_keeps_identity_under_load(store: Store)
     assert heard == []
 
 
-# --- the words themselves ----------------------------------------------------------------------------
+# --- the identity lines ------------------------------------------------------------------------------
 
 
 def asked(path: str) -> str:

@@ -32,7 +32,7 @@ async def test_joining_server_gets_jobs() -> None:
             jobs = [asyncio.create_task(engine.execute(job())) for _ in range(5)]
             await until(lambda: len(first.executed) == 1, every=0.001)
             found.urls.add(second.url)
-            await until(lambda: len(second.executed) == 4, every=0.001)  # all that wait go there
+            await until(lambda: len(second.executed) == 4, every=0.001)  # all waiting jobs run there
             assert engine.slots == 2
             release.set()
             results = await asyncio.gather(*jobs)

@@ -70,7 +70,7 @@ async def test_avoided_endpoint_is_taken_only_without_alternative() -> None:
     patient = asyncio.create_task(fleet.take_slot([a]))
     await settle()
     assert not patient.done() and a.busy == 0
-    assert await fleet.take_slot() is a  # others pass who waits for b
+    assert await fleet.take_slot() is a  # jobs for other servers overtake the job that waits for b
     fleet.put(b, State.DOWN)
     assert await patient is a  # nothing else is left
 
@@ -78,8 +78,8 @@ async def test_avoided_endpoint_is_taken_only_without_alternative() -> None:
 async def test_preferred_endpoint_with_a_free_slot_is_taken() -> None:
     fleet, [a, b] = fleet_with(2, 2)
     assert await fleet.take_slot() is a
-    assert await fleet.take_slot(prefer=a) is a, "though the other one has fewer jobs"
-    assert await fleet.take_slot(prefer=a) is b, "it has no slot now: nobody waits for it"
+    assert await fleet.take_slot(prefer=a) is a, "although b has fewer jobs"
+    assert await fleet.take_slot(prefer=a) is b, "a is full, and the job does not wait for it"
 
 
 async def test_job_with_busy_preferred_endpoint_keeps_its_queue_position() -> None:
@@ -139,7 +139,7 @@ async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> No
             await task
     later = asyncio.create_task(fleet.take_slot(fits=lambda each: each is b))
     await clock.advance(0.1)
-    assert isinstance(later.exception(), EngineUnavailable), "one drought is waited for once"
+    assert isinstance(later.exception(), EngineUnavailable), "the maximum wait counts once per outage"
     assert not patient.done()
     fleet.release_slot(a)
     assert await patient is a
@@ -212,7 +212,7 @@ async def test_waiting_job_fails_if_no_endpoint_is_usable() -> None:
 
 
 async def test_jobs_waiting_without_healthy_endpoint_fail_at_the_same_time() -> None:
-    """Later jobs fail together with the first one, and new jobs fail at once, until a server recovers."""
+    """Later jobs fail together with the first job, and new jobs fail at once, until a server recovers."""
     fleet, [a] = fleet_with(1, patience=0.05)
     fleet.put(a, State.DOWN)
     first = asyncio.create_task(fleet.take_slot())
@@ -262,7 +262,7 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
 
 
 async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
-    """The wait is also reported only once."""
+    """The wait is reported only once."""
     clock, told = FastForwardClock(), list[str]()
     fleet = StillFleet(Waits(drought=300.0), tell=lambda event: told.append("drought"))
     endpoint = fleet.join("http://host", 4)
@@ -324,7 +324,7 @@ async def test_slot_granted_to_cancelled_job_is_passed_on() -> None:
     await fleet.take_slot()
     first, second = (asyncio.create_task(fleet.take_slot()) for _ in range(2))
     await settle()
-    fleet.release_slot(a)  # handed to the first, who has not woken up yet
+    fleet.release_slot(a)  # assigned to the first job, whose task has not woken up yet
     first.cancel()
     await asyncio.wait({first})
     assert first.cancelled()

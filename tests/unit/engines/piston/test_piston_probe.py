@@ -57,7 +57,7 @@ def found(report: EndpointReport) -> dict[str, tuple[bool | None, str, str]]:
 
 
 async def test_probe_of_unlimited_worker_finds_no_problem(store: Store) -> None:
-    # Where there are several an engine takes the newest.
+    # With several Pythons an engine uses the newest.
     usual = shutil.which("python3", path="/usr/bin:/bin") or ""
     async with (
         EmbeddedEngine(store=store, python=usual) as engine,
@@ -97,7 +97,7 @@ async def test_probe_of_worker_with_stock_limits_names_remedies(store: Store) ->
     assert (report.max_run_time, report.max_run_cpu_time, report.max_compile_time) == (3000, 3000, 10_000)
     assert (report.max_body, report.max_run_memory) == (100 << 10, 256 << 20)
     assert report.max_output is not None and 1000 <= report.max_output <= 1024
-    assert report.toolchains["g++"].version  # so little output is enough to tell
+    assert report.toolchains["g++"].version  # this short output is enough for the probe
     lines = found(report)
     for name, value, remedy in (
         ("run time", "3 s", "Start the worker with --run-timeout 600"),
@@ -115,7 +115,7 @@ async def test_probe_of_worker_with_stock_limits_names_remedies(store: Store) ->
 async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
     """nginx does so.
 
-    A compressed body does not test the limit, and an uncompressed one would be sent in vain.
+    A compressed body does not test the limit, and an uncompressed body would be sent in vain.
     """
     bodies = list[bytes]()
 
@@ -149,7 +149,7 @@ async def test_gateway_body_limit_is_probed_without_sending_body() -> None:
 
 
 def test_gateway_body_limit_applies_to_pistons_only() -> None:
-    """Workers get contents one by one, and jobs are split if a request is refused."""
+    """Workers get contents in separate requests, and jobs are split if a request is refused."""
     ours = {"server": "Piston v3.1.1 (ioi-eval worker)"}
     assert [lines_of(max_passed=1 << 20, **more)["gateway"][0] for more in ({}, ours)] == [False, None]
     assert "gateway" not in lines_of()
@@ -160,7 +160,7 @@ def test_gateway_body_limit_applies_to_pistons_only() -> None:
 
 
 async def test_probe_runs_proctor_to_report_confinement(store: Store) -> None:
-    """Only servers other than our workers need it."""
+    """Only servers other than ioi-eval workers need it."""
     async with HttpClient() as wire:
         prober = Prober(wire)
         async with EmbeddedEngine(store=store) as engine, Server(engine, ServerOptions(port=0)) as server:
@@ -218,11 +218,11 @@ WORDS = "machine aarch64\ntool python3 /usr/bin/python3 3.11.2 0123\n"
 TIMED_OUT = Ending(
     stdout="machine aarch64\n", code=None, signal="SIGKILL", status=StageStatus.TO, wall_time=9
 )
-KILLED = Ending(stdout="machine aarch64\n", code=137)  # as servers from before isolate say it
+KILLED = Ending(stdout="machine aarch64\n", code=137)  # as servers without isolate report it
 
 
 def busy_server(script: str, *stopped: Ending) -> Answer:
-    """Answer this script with the given endings first, and all other scripts with success."""
+    """Reply to this script with the endings in `stopped` first, and to all other scripts with success."""
     left = list(stopped)
 
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -239,7 +239,7 @@ def busy_server(script: str, *stopped: Ending) -> Answer:
 
 
 async def probed_in(seconds: float, server: Loopback) -> EndpointReport:
-    """Probe a server with a clock by which each script takes this time."""
+    """Probe a server with a clock by which each script runs for this time."""
     async with HttpClient() as wire:
         return await Prober(wire, clock=count(step=seconds).__next__).probe(server.url)
 
@@ -381,7 +381,7 @@ async def test_cancelled_probe_raises_cancelled_error() -> None:
             await task
 
 
-# --- words of a box ----------------------------------------------------------------------------------
+# --- reports of a sandbox ----------------------------------------------------------------------------
 
 
 def test_truncated_or_unknown_probe_output_is_ignored() -> None:
@@ -397,7 +397,7 @@ def test_truncated_or_unknown_probe_output_is_ignored() -> None:
 async def test_kotlin_version_is_read_from_file_without_starting_compiler(
     tmp_path: Path, has_archive: bool
 ) -> None:
-    """Starting the compiler would take half of the stock time limit."""
+    """Starting the compiler would use half of the stock time limit."""
     tools, own = tmp_path / "tools", tmp_path / "kotlin"
     for folder in (tools, own / "bin", own / "lib"):
         folder.mkdir(parents=True)
@@ -496,7 +496,7 @@ async def cut_off(server: Loopback, request: web.Request, asked: Job) -> web.Str
     ],
 )
 async def test_probe_failure_in_transit_counts_as_temporary(answer: Answer, passes: Change | None) -> None:
-    """A probe sends some twenty requests, one of which may fail on a bad network or after a restart."""
+    """A probe sends some twenty requests, and a request may fail on a bad network or after a restart."""
     async with Loopback(answer) as server:
         report = await probed(server.url)
     assert not report.reachable and report.passes is passes
@@ -577,7 +577,7 @@ def test_untested_limit_is_reported_as_unknown(runtime: str, known: set[str]) ->
 
 @pytest.mark.parametrize(("limit", "ok"), [(1 << 20, False), (3 << 20, False), (4 << 20, None)])
 def test_request_body_limit_below_static_program_size_is_a_problem(limit: int, ok: bool | None) -> None:
-    """A static C++ program takes a megabyte of a request, and would be CE."""
+    """A static C++ program needs a megabyte of a request, and would be CE."""
     assert lines_of(max_body=limit)["request body"][0] is ok
 
 

@@ -126,7 +126,7 @@ def test_profile_offers_compilers_of_current_servers() -> None:
     assert "differs from the versions that the run started with" in find_misfit(both, new, initial=begun)
     later = with_toolchains(both, [new.toolchains])
     assert later.toolchains["g++"] == new.toolchains["g++"] and later.offered("g++") == (tool("g++", "8"),)
-    assert with_toolchains(later, []) == later, "where nobody is left, what they had stays"
+    assert with_toolchains(later, []) == later, "without any server left, the last toolchains stay"
 
 
 def test_differing_compilers_are_listed_one_line_each() -> None:

@@ -1,4 +1,4 @@
-"""Programs that stay on the workers that built them: what is sent, fetched and built again."""
+"""Programs that stay on the workers that built them: transfers, downloads and rebuilds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
 
 
 class Workers:
-    """Starts workers, each with an empty room for contents."""
+    """Starts workers, each with an empty content cache."""
 
     def __init__(self, engine: EmbeddedEngine, folder: Path, stack: AsyncExitStack) -> None:
         self._engine, self._folder, self._stack, self._count = engine, folder, stack, 0
@@ -92,10 +92,10 @@ async def workers(engine: EmbeddedEngine, tmp_path: Path) -> AsyncIterator[Worke
 
 
 def submission() -> Submission:
-    """Return a submission that nobody has built before.
+    """Return a submission that is in no build cache.
 
-    It does not begin with includes. Otherwise a worker would make a header for them in the background, which
-    also counts as a content that it made.
+    It does not start with includes. Otherwise a worker would precompile them in the background, which
+    would count as a created content.
     """
     mark = f"volatile unsigned n = {secrets.randbits(32)}u;\n"
     return Submission(key="1", problem_id="add", code=mark + RIGHT)
@@ -132,7 +132,7 @@ async def scorer(store: Store, server: Server) -> AsyncIterator[Scorer]:
 async def test_built_program_stays_on_worker_for_later_run(workers: Workers, store: Store) -> None:
     server, program = await workers.start(), submission()
     async with scorer(store, server) as client:
-        await client.score(PROBLEM, submission())  # all that is sent once
+        await client.score(PROBLEM, submission())  # all contents that are sent once
         before = await read_metrics(server)
         assert (await client.score(PROBLEM, program)).points == 100
         after = await read_metrics(server)
@@ -152,7 +152,7 @@ async def test_program_lost_by_worker_is_built_again(workers: Workers, store: St
     second = await workers.start(port=first.port)
     async with scorer(store, second) as client:
         assert (await client.score(PROBLEM, program)).points == 100
-        assert (await read_metrics(second)).get(MADE, 0) == 0, "what was lost once comes to the client"
+        assert (await read_metrics(second)).get(MADE, 0) == 0, "after a loss the program goes to the client"
         assert (await client.score(PROBLEM, submission())).points == 100
         assert (await read_metrics(second))[MADE] == 1
 
@@ -175,7 +175,7 @@ async def test_compile_error_on_worker_is_reported(workers: Workers, store: Stor
     assert "was not declared" in result.compile_output
 
 
-# --- one job ---------------------------------------------------------------------------------------------
+# --- a single job ----------------------------------------------------------------------------------------
 
 
 def known(server: Server) -> Endpoint:
@@ -225,7 +225,7 @@ async def test_worker_without_cache_gets_program_with_job(workers: Workers, engi
         there = known(one)
         job = await built(client, there)
         plain = known_server(EndpointReport(url=two.url))
-        # Nobody tells such a server what is executable, but for the script.
+        # For such a server only the script marks files as executable.
         script = JobFile(name="run", content=Blob.of("chmod +x made; ./made | tail -c 3\n"))
         job = msgspec.structs.replace(job, files=(script, *job.files[1:]))
         assert (await client.execute(plain, job)).run.stdout == "07\n"
@@ -280,7 +280,7 @@ async def test_shared_build_runs_once_on_the_worker_and_later_jobs_use_it(worker
         await server.__aexit__(None, None, None)
         await workers.start(port=server.port)
         lost = [await run_and_check_due(client, there) for _ in range(2)]
-        assert lost == [("none\n", False), ("none\n", True)], "it is forgotten, and made again"
+        assert lost == [("none\n", False), ("none\n", True)], "the build was lost, and is due again"
         await client.execute_shared_build(there, SHARED, lambda body: 60.0)
         assert await run_and_check_due(client, there) == ("7\n", False)
 
@@ -335,5 +335,5 @@ async def test_precompiled_header_on_worker_leaves_artifact_identical(
 
 async def until_made(server: Server, number: int) -> None:
     async with asyncio.timeout(300):
-        while (await read_metrics(server)).get(MADE, 0) < number:  # noqa: ASYNC110 - the worker tells nobody
+        while (await read_metrics(server)).get(MADE, 0) < number:  # noqa: ASYNC110 - the worker sends no event
             await asyncio.sleep(0.05)

@@ -72,7 +72,7 @@ async def test_server_that_fails_one_job_of_many_does_not_rest() -> None:
 
 
 async def test_job_failed_by_all_servers_is_tried_once_on_each() -> None:
-    """It says nothing about the servers, whose other jobs continue. The error names them."""
+    """The failure is no evidence against the servers, whose other jobs continue. The error names them."""
     async with (
         Loopback(full_disk) as a,
         Loopback(full_disk) as b,
