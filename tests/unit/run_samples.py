@@ -80,7 +80,7 @@ def write_run(
 
 
 def in_any_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return rows by key, and check that one of each group of equal programs was judged."""
+    """Return rows by key, and check that each group of equal programs was judged once."""
     by_key = {row["key"]: row for row in rows}
     judged = {row["submission_sha256"]: row["key"] for row in by_key.values() if row["repeats"] is None}
     for row in by_key.values():
@@ -117,7 +117,7 @@ columns = st.dictionaries(
 
 @st.composite
 def judged(draw: st.DrawFn) -> tuple[Submission, Problem, SubmissionResult]:
-    """Draw a submission of one of three problems with a result."""
+    """Draw a submission, for any of three problems, with a result."""
     name, subtasks = draw(st.sampled_from([("sum", True), ("tree", True), ("plain", False)]))
     the_problem = problem(name, subtasks=subtasks)
     targets = st.none() | st.sampled_from([group.name for group in the_problem.subtasks] or [None])

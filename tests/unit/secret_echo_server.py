@@ -39,7 +39,7 @@ def _answer(how: str, asked: StubRequest, elsewhere: str) -> StubReply:
     if how in ("200", "cut"):
         whole = json_reply(_body(secret), **closed)
         return whole if how == "200" else replace(whole, body=whole.body[:-10], cut=10)
-    words = f"{'x' * 290} {secret} is wrong"  # cut off in the middle of it by who cuts off at 300
+    words = f"{'x' * 290} {secret} is wrong"  # a cut at 300 characters would split the secret
     return json_reply({"error": words, "message": words}, int(how), **closed)
 
 

@@ -15,7 +15,7 @@ def result(computed: float | None, waited: float | None) -> SubmissionResult:
 
 def test_overload_is_reported_once_with_totals() -> None:
     crowding = OverloadDetector()
-    assert crowding.add(result(1.0, 3.0)) is None  # too little to say anything of
+    assert crowding.add(result(1.0, 3.0)) is None  # too short to count
     assert crowding.add(result(3.0, 4.0)) == Overloaded(waited=7.0, computed=4.0)
     assert crowding.add(result(1.0, 30.0)) is None
 

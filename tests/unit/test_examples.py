@@ -211,7 +211,7 @@ def test_output_examples_have_files(problems: Problems) -> None:
     assert all(solution.outputs and not solution.code for solution in postman.solutions)
     assert scales.options.output_tests == ("2-01", "2-02")
     both = [solution for solution in scales.solutions if solution.code and solution.outputs]
-    assert len(both) == len(scales.solutions) - 1  # one forgets the files
+    assert len(both) == len(scales.solutions) - 1  # one solution lacks the files
 
 
 def test_examples_of_other_formats_show_intended_features(problems: Problems) -> None:

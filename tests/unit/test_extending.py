@@ -75,13 +75,13 @@ def test_installed_benchmark_entry_point_is_listed(installed: Path, tmp_path: Pa
     [problem] = json.loads(done.stdout)
     assert "two" in json.dumps(problem) and "sums" in json.dumps(problem)
     [guessed] = json.loads(listed_problems(installed, rows).stdout)
-    assert guessed["format"] == "sums", "its columns tell"
+    assert guessed["format"] == "sums", "its columns identify it"
 
 
 def test_benchmark_file_works_without_installation(
     installed: Path, tmp_path: Path, shared_cache: Path
 ) -> None:
-    """It has at most 60 lines, is listed, and judges rows of a dump."""
+    """It has up to 60 lines, is listed, and judges rows of a dump."""
     own, dump = installed / "sums_benchmark.py", tmp_path / "dump.jsonl"
     assert len(own.read_text().splitlines()) <= 60
     rows = table(tmp_path / "rows.parquet", inputs=["1 2", "3 4"], outputs=["3", "7"])
@@ -188,7 +188,7 @@ def test_broken_installed_plugin_is_input_error(installed: Path) -> None:
 async def test_documented_integration_uses_public_names_only(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a right reply, the same again, a wrong one, one without code, and one without tests."""
+    """Rows: a right reply, the same again, a wrong reply, no code, and no tests."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     section = (ROOT / "docs" / "extending.md").read_text().partition("## An integration")[2]

@@ -1,6 +1,6 @@
 """A run grows with its dump and its problems.
 
-A result is kept as long as its program and problem are unchanged.
+A result stays as long as its program and problem are unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROBLEMS = ("add", "sum")
 
 
 class Session:
-    """A dump and packages that change between calls into one run."""
+    """A dump and packages that change between calls of the same run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.rows = folder, list[dict[str, Any]]()

@@ -91,7 +91,7 @@ def block(code: str, tag: str = "") -> str:
     ("reply", "told", "code"),
     [
         (block(READS), {}, READS),
-        (block(MAIN), {}, MAIN),  # `main(` is in most programs of C++, too
+        (block(MAIN), {}, MAIN),  # `main(` occurs in C++ programs as well
         (block("class A:\n    pass\n\n\nprint(A)\n"), {"default": "java"}, None),
         (block(READS, "text"), {}, READS),
         (block(READS).replace("`", "~"), {}, READS),
@@ -174,7 +174,7 @@ BATCH = {"body": {"choices": [{"message": {"content": fenced("python")}}]}}
         ({"problem_id": "plain", "generation": block(READS)}, {}, "python reply"),
         ({"problem_id": "plain", "generation": block(READS)}, {"language": "c++"}, "c++ option"),
         ({"problem_id": "plain", "generation": "-"}, {"default_language": "java"}, "java default"),
-        # A fence within a program says nothing of the program.
+        # A fence within a program is no sign of its language.
         ({"problem_id": "plain", "code": 'char t[] = "```python";'}, {}, "c++ default"),
     ],
 )
@@ -185,7 +185,7 @@ def test_rows_record_source_of_language(
     assert f"{one.language} {one.language_from}" == told
 
 
-# --- what an engine lacks ----------------------------------------------------------------------------
+# --- languages missing on an engine ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("tools", "compiles"), [(("rustc",), True), ((), False)], ids=["there", "missing"])
@@ -215,7 +215,7 @@ def test_identity_distinguishes_language_from_row_and_from_fence() -> None:
     assert submission_identity(PLAIN, fence) != submission_identity(PLAIN, named)
 
 
-# --- what models are asked for -----------------------------------------------------------------------
+# --- prompts of models -------------------------------------------------------------------------------
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "problems"
 
@@ -233,7 +233,7 @@ def test_prompt_uses_only_admitted_language() -> None:
     assert "```python" in prompt("calm") and "```cpp" in prompt("verse")
     assert "```python" in prompt("verse", "python")
     with pytest.raises(InputError, match="calls a function of a Python submission"):
-        prompt("calm", "c++")  # nobody is asked for what can never be judged
+        prompt("calm", "c++")  # no program is requested that can never be judged
     asked = open_source(source, {})
     assert {asked.language(asked.problems.find(name)).name for name in ("calm", "verse")} == {"python", "c++"}
     texts = {label: text for label, _, text in asked.problem_prompts()}

@@ -65,7 +65,7 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LargeDump:
 async def test_first_job_of_large_dump_waits_only_for_first_rows(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The scan ends only after the first result."""
+    """The scan continues until after the first result."""
     judged, truly = threading.Event(), use_case.read_dump
 
     def read_dump(*given: Any) -> Any:
@@ -83,7 +83,7 @@ async def test_first_job_of_large_dump_waits_only_for_first_rows(
 async def test_run_of_large_dump_equals_run_after_full_scan(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    large.rows.append(large.rows[0])  # which is left out, and said
+    large.rows.append(large.rows[0])  # which is skipped and reported
     assert (await large.score()).judged == 12
     assert (await large.score()).skipped == 12
     monkeypatch.setattr(dumps, "LARGE_DUMP_BYTES", 1 << 40)

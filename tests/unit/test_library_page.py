@@ -1,4 +1,4 @@
-"""docs/library.md shows every public name, and its code blocks form one program that runs."""
+"""docs/library.md shows every public name, and its code blocks form a program that runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run on servers that cannot judge ends before its first row, with the doctor's messages."""
+"""A run on servers that cannot judge stops before its first row, with the doctor's messages."""
 
 from __future__ import annotations
 

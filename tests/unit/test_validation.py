@@ -69,7 +69,7 @@ def judged(problem: Problem, submission: Submission, statuses: Mapping[str, Verd
 
 
 def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -> Validation:
-    """Validate solutions whose tests end as in `statuses`. Solutions without statuses are unjudged."""
+    """Validate solutions with the test results in `statuses`. Solutions without statuses are unjudged."""
     submissions, cases = collect_package_solutions({"sum": problem})
     names = {case.key: case.solution for case in cases}
     results = {
@@ -80,7 +80,7 @@ def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -
     return validation(cases, {"sum": problem}, results, {"sum/correct/lost.cpp": "no memory"})
 
 
-# --- words -------------------------------------------------------------------------------------------
+# --- keywords ----------------------------------------------------------------------------------------
 
 
 def test_validation_without_differences_counts_expectations() -> None:
@@ -118,7 +118,7 @@ def test_difference_without_failed_test_shows_slowest_tests() -> None:
 @pytest.mark.parametrize(
     ("statuses", "points", "agrees"),
     [
-        ({"1-a": WA}, 0, False),  # the other tests pass, and their subtasks earn nothing
+        ({"1-a": WA}, 0, False),  # the remaining tests pass, and their subtasks earn nothing
         ({"2-a": WA}, 20, True),
         ({"2-a": PA}, 20 + 80 / 3, True),
         ({}, 100, False),
@@ -315,7 +315,7 @@ def test_malformed_validation_file_is_input_error(tmp_path: Path) -> None:
 
 
 class Timed:
-    """A judge whose submissions take the CPU time in their code on every test, in seconds."""
+    """A judge that reports the CPU time in a submission's code on every test, in seconds."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, float | None]] = []
@@ -381,7 +381,7 @@ async def test_concurrent_submissions_measure_time_limit_once() -> None:
 
 
 class Without(Timed):
-    """A judge without a compiler for programs that take 0.1 s."""
+    """A judge without a compiler for programs that need 0.1 s."""
 
     async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
         if submission.code == "0.1":
@@ -434,7 +434,7 @@ async def test_time_limit_of_edited_problem_is_measured_again() -> None:
     assert len(judge.asked) == 2 and measured.keys() == known.keys() and measured != known
     await limits.with_limits(edited)
     older = {key: msgspec.structs.replace(limit, made_of="") for key, limit in known.items()}
-    await TimeLimits(judge, older).with_limits(edited)  # of a version that did not say
+    await TimeLimits(judge, older).with_limits(edited)  # of a version without this field
     assert len(judge.asked) == 2
 
 
@@ -499,7 +499,7 @@ RUNNER = NamedBlob(name="c++/runner.cpp", content=Blob.of(b"fork();"))
 class Forking(Timed):
     """A judge whose submissions start three processes on each test.
 
-    For each second of CPU time they start one more.
+    For each second of CPU time they start a further process.
     """
 
     def __init__(self, failing: str = "") -> None:
@@ -513,7 +513,7 @@ class Forking(Timed):
         status = RE if number > granted or submission.key.endswith(self.failing or "?") else AC
         tests = {
             test.test_name: msgspec.structs.replace(
-                test, processes=number, status=status, score=float(status is AC), feedback="as it ended"
+                test, processes=number, status=status, score=float(status is AC), feedback="as at its exit"
             )
             for test in result.tests
         }

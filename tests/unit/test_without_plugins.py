@@ -70,7 +70,7 @@ def test_core_without_plugins_cannot_import_them(command: Command, core: Path, t
 
 @pytest.fixture
 def rows(tmp_path: Path) -> tuple[Path, Path]:
-    """Return a dump of one program and the package that it is for."""
+    """Return a dump of a program, and the package of its problem."""
     package = write_package(tmp_path / "problems" / "add")
     return write_dump(tmp_path / "dump.jsonl", [row("right", PYTHON, language="python")]), package
 

@@ -27,7 +27,7 @@ def subtask(name: str, points: float, indices: Sequence[int]) -> Subtask:
 
 
 def problem(number: int = 4, **changes: Any) -> Problem:
-    """Return a problem with `number` tests in one subtask of 100 points."""
+    """Return a problem with `number` tests in a single subtask of 100 points."""
     values: dict[str, Any] = {
         "id": "sum",
         "limits": Limits.contest(1.0, 256 << 20),

@@ -62,7 +62,7 @@ def interactive(**changes: Any) -> Problem:
     return _managed(manager, TaskType.INTERACTIVE, **changes)
 
 
-# Of a problem whose answers are no outputs: they say what the best value is.
+# Checker of a problem whose answer files contain the best value and no output.
 CHECKER = """#include <cstdio>
 int main(int, char** argv) {
   int best, brace, reply;

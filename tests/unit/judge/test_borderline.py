@@ -44,7 +44,7 @@ PROBLEM = Problem(
     limits=Limits.contest(LIMIT, 256 << 20),
     tests=(Test(name="1", input=Blob.of(""), answer=Blob.of("done\n")),),
 )
-# Takes a share of the limit by its own clock of CPU time, so that the machine's speed does not matter.
+# Uses a share of the limit, measured by its CPU clock, so that the machine's speed does not matter.
 WORKS = """
 #include <cstdio>
 #include <ctime>
@@ -135,13 +135,13 @@ def test_borderline_test_is_repeated_only_if_it_can_save_points(
     assert may_gain_by_rerun(runs, PROBLEM) is is_saved
 
 
-# --- by what proctors reported, in shares of the limit ---
+# --- from reports of proctors, in shares of the limit ---
 
 
 class Measured(FakeEngine):
     """An engine with recorded CPU and wait times for each test and run.
 
-    It ends programs like a proctor, by the limits in the job's plan.
+    It stops programs like a proctor, by the limits in the job's plan.
     """
 
     def __init__(self, times: Mapping[str, Sequence[tuple[float, float]]]) -> None:
@@ -201,7 +201,7 @@ QUIET, BUSY = 0.01, 6.0  # waits
         ([(0.99, BUSY)], Verdict.AC, 0),
         ([(1.153, BUSY), (0.88, QUIET)], Verdict.AC, 2),
         ([(1.59, BUSY), (0.99, BUSY)], Verdict.AC, 2),
-        ([(1.4, BUSY), (1.3, BUSY)], Verdict.TLE, 2),  # over again by a clear margin, whoever else is busy
+        ([(1.4, BUSY), (1.3, BUSY)], Verdict.TLE, 2),  # clearly over the limit twice, on a busy machine
         ([(1.4, BUSY), (1.1, QUIET), (1.1, QUIET), (0.98, QUIET)], Verdict.AC, 4),
         ([(1.4, BUSY), (1.1, QUIET), (1.1, QUIET), (1.1, QUIET)], Verdict.TLE, 4),
         ([(1.7, BUSY)], Verdict.TLE, 0),
@@ -249,7 +249,7 @@ def test_repeats_change_verdict_only_from_tle_to_ac(
 
 
 def test_server_with_short_cpu_limit_gets_no_busy_machine_limit() -> None:
-    """Otherwise the server would end the job during the test."""
+    """Otherwise the server would stop the job during the test."""
     longer = raise_cpu_limit(PROBLEM, USUAL)
     options = JudgeOptions(borderline=USUAL)
     assert crowded_cpu_limit(longer, USUAL) == pytest.approx(1.6 * LIMIT)

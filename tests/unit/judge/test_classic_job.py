@@ -129,7 +129,7 @@ def test_other_languages_have_no_classic_job() -> None:
 
 
 class Replying(FakeEngine):
-    """An engine that answers every job with one reply."""
+    """An engine that returns the same reply for every job."""
 
     def __init__(self, run: Ending, compiled: Ending | None = None) -> None:
         super().__init__()

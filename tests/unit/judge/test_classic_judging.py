@@ -285,7 +285,7 @@ async def test_classic_package_is_chosen_by_problem_and_language(
     assert cluster.jobs[0].runtime == runtime
 
 
-# --- what cannot be said -----------------------------------------------------------------------------
+# --- jobs that classic packages cannot run -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(

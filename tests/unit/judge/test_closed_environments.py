@@ -76,14 +76,14 @@ async def scorer(request: pytest.FixtureRequest, store: Store, as_the_caller: Pa
 async def test_programs_import_what_the_caller_can_import(scorer: Scorer, as_the_caller: Path) -> None:
     result = await scorer.score(COUNTED, submission(BY_NUMPY, language="python"))
     assert {test.status for test in result.tests} == {Verdict.AC}, result
-    assert result.confinement["interpreter"] == "forked", "the fork server has the environment, too"
+    assert result.confinement["interpreter"] == "forked", "the fork server has the environment as well"
     assert await verdicts(scorer, BY_NUMPY.replace("numpy", "unlisted_package")) == {Verdict.AC}
     profile = await scorer.judge.capabilities()
     assert profile.toolchains["python3"].path == str(as_the_caller)
 
 
 async def test_checker_with_own_tmp_imports_caller_packages(scorer: Scorer) -> None:
-    """It has its own /tmp, in which the environment below the machine's /tmp is shown."""
+    """It has a private /tmp, in which the environment below the machine's /tmp is visible."""
     code = (
         "import sys, tempfile, numpy\nassert tempfile.TemporaryFile()\n"
         "right = open(sys.argv[2]).read().split() == open(sys.argv[3]).read().split()\n"
@@ -142,7 +142,7 @@ async def test_programs_cannot_change_caller_environment(scorer: Scorer, as_the_
 async def test_closed_environment_without_namespaces_is_judge_failure_for_python(
     store: Store, as_the_caller: Path
 ) -> None:
-    """Without namespaces the folder cannot be shown to another user, regardless of what a program imports."""
+    """Without namespaces the folder cannot be shown to another user, regardless of the program's imports."""
     async with opened(store, "landlock") as scorer:
         for code in (BY_NUMPY, ECHO, "raise ModuleNotFoundError(\"No module named 'numpy'\")"):
             with pytest.raises(JudgeFailure, match="submissions cannot import numpy") as caught:
@@ -199,7 +199,7 @@ async def test_package_files_unreadable_to_others_are_judge_failure(
         (packages / of).chmod(before)
 
 
-# --- every door, each in a process of its own as a user's is ---------------------------------------
+# --- every entry point, each in a separate process like a user's -----------------------------------
 
 
 ENTERED = """
@@ -262,7 +262,7 @@ close_all()
 
 
 def apps(folder: Path, code: str) -> tuple[str, str]:
-    """Write a dump with one program for a problem of APPS, and that problem."""
+    """Write a dump with a program for a problem of APPS, and that problem."""
     tests = json.dumps({"inputs": ["in 1", "in 2"], "outputs": ["out 1", "out 2"]})
     row = {
         "problem_id": 0,

@@ -1,4 +1,4 @@
-"""Deduplication of equal programs: what counts as equal, and what is shared."""
+"""Deduplication of equal programs: which programs are equal, and which results they share."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_program_with_different_limits_or_tests_is_judged_separately() -> 
 
 
 async def test_judge_failure_is_not_shared_with_equal_programs() -> None:
-    """The second program is judged again, and the third one gets its result."""
+    """The second program is judged again, and the third program gets its result."""
     tried: Iterator[Outcome] = iter([Broken("the checker crashed")])
 
     def outcome(test: FakeTest) -> Outcome:
@@ -122,7 +122,7 @@ async def test_cancelled_judging_continues_with_the_next_equal_program() -> None
 
 
 class Steps:
-    """Tasks that continue one step at a time, in an order that a test chooses."""
+    """Tasks that continue step by step, in an order that a test chooses."""
 
     def __init__(self, order: list[int]) -> None:
         self._order, self._waiting = order, dict[int, asyncio.Event]()

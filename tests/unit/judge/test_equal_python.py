@@ -1,4 +1,4 @@
-"""Python programs are equal only if their texts are equal."""
+"""Python programs are equal only if their sources are equal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUM = "def add(a, b):\n    return a + b\n\n\nprint(add(*map(int, input().split()
 
 SETS = "for first in {{{}}}:\n    break\nprint(3 + first)\n"
 
-# Constants of which Python says `nan`, whatever their sign.
+# Constants that Python prints as `nan`, whatever their sign.
 NANS = "import math\nnumber = {}\nprint(3 if math.copysign(1, number) > 0 else 0)\n"
 
 LINES = """from functools import update_wrapper
@@ -39,13 +39,13 @@ except AttributeError:
 print(3 + read().count("WRO" + "NG"))
 """
 
-# The first of each is right, the second one differs in what it can see and nothing else.
+# The first of each pair is right; the second differs only in a value that a program can observe.
 PAIRS = {
     "a set in another order": (SETS.format("0, 8"), SETS.format("8, 0")),
     "a NaN of another sign": (NANS.format("-(1e400 - 1e400)"), NANS.format("1e400 - 1e400")),
     "the number of a line": (LINES, "\n" + LINES),
     "text that typing evaluates": (TYPES, TYPES + "# WRONG\n"),
-    "its own text": (
+    "its source": (
         "print(3 + open(__file__).read().count('WRO' + 'NG'))\n",
         "print(3 + open(__file__).read().count('WRO' + 'NG'))  # WRONG\n",
     ),

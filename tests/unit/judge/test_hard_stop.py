@@ -25,8 +25,8 @@ from ioi_eval.engines import Check
 from ioi_eval.models import Blob, Job, JobResult, SubmissionResult, Verdict
 from ioi_eval.testing import FakeEngine
 
-LIMITS = Limits(cpu_time=60.0, wall_time=0.2, memory=256 << 20)  # so that a test ends after two seconds
-SHORTER = msgspec.structs.replace(LIMITS, wall_time=0.1)  # after one
+LIMITS = Limits(cpu_time=60.0, wall_time=0.2, memory=256 << 20)  # so that a test stops after two seconds
+SHORTER = msgspec.structs.replace(LIMITS, wall_time=0.1)  # after a second
 WAITS = """
 #include <cstdio>
 #include <ctime>
@@ -56,9 +56,9 @@ class Counting(EmbeddedEngine):
 async def judge_delays(
     engine: Counting, store: Store, *after: float, code: str = WAITS, limits: Limits = LIMITS
 ) -> SubmissionResult:
-    """Judge a program that ends after these seconds on each test.
+    """Judge a program that exits after these seconds on each test.
 
-    The seconds are counted after a first run, because a build on a busy machine takes longer.
+    The seconds are counted after a first run, because a build on a busy machine is slower.
     """
     async with Scorer(engine, store=store, options=JudgeOptions(all_tests=True)) as scorer:
         submission = Submission(key="1", problem_id="stalling", code=code)
@@ -78,13 +78,13 @@ def stalling(limits: Limits, *until: float) -> Problem:
     return Problem(id="stalling", limits=limits, tests=tuple(tests))
 
 
-@pytest.mark.nightly  # the next test but one begins with it
+@pytest.mark.nightly  # a later test starts with the same steps
 async def test_stalled_test_that_passes_alone_is_accepted(store: Store) -> None:
     result = await judge_delays(engine := Counting(store), store, 3.5)
     assert [test.status for test in result.tests] == [Verdict.AC], (result, engine.tests)
 
 
-@pytest.mark.nightly  # `test_stalled_tests_get_verdicts_after_repeat_alone`, where nothing is computed
+@pytest.mark.nightly  # `test_stalled_tests_get_verdicts_after_repeat_alone`, which computes nothing
 async def test_second_stall_fails_all_remaining_tests(store: Store) -> None:
     never = 1e12
     result = await judge_delays(engine := Counting(store), store, 0, never, 0, never)
@@ -92,7 +92,7 @@ async def test_second_stall_fails_all_remaining_tests(store: Store) -> None:
     assert statuses == [Verdict.AC, Verdict.TLE, Verdict.TLE, Verdict.TLE]
     assert "wall time" in result.tests[1].feedback
     assert "stalls on test 1" in result.tests[2].feedback
-    assert engine.tests == [4, 1], "one of them runs again, and no other"
+    assert engine.tests == [4, 1], "only one of the stalled tests runs again"
 
 
 @pytest.mark.nightly
@@ -125,14 +125,14 @@ async def test_idle_test_run_alone_fails_only_that_test(store: Store) -> None:
     )
     statuses = [test.status for test in result.tests]
     assert statuses == [Verdict.TLE, Verdict.AC, Verdict.AC], (result, engine.tests)
-    assert engine.tests == [3, 1, 2], "it began in time to spin"
+    assert engine.tests == [3, 1, 2], "it started to spin in time"
 
 
 # --- without a program -------------------------------------------------------------------------------
 
 
 class Stalling(FakeEngine):
-    """An engine whose tests stall never, always, once, or once and then sleep, as their inputs say.
+    """An engine whose tests stall as their inputs request: never, always, once, or once and then sleep.
 
     Other inputs are killed from outside, once or always.
     """
@@ -158,7 +158,7 @@ class Stalling(FakeEngine):
         for line in map(json.loads, said.splitlines()):
             if "test" in line:
                 if stalls:
-                    continue  # the job has ended
+                    continue  # the job is finished
                 number = line["test"]
                 self._tried[number] += 1
                 if how[number] == "killed" or (how[number] == "killed-once" and self._tried[number] == 1):

@@ -29,7 +29,7 @@ ECHO = "print('out', input().split()[1])\n"
 
 
 def environment(folder: Path, package: str = "networkx") -> Path:
-    """Make a virtual environment with one package, and another file next to it."""
+    """Create a virtual environment with a package, and a second file next to it."""
     system = find_python()
     assert system is not None
     subprocess.run([system.path, "-m", "venv", "--without-pip", str(folder)], check=True)
@@ -172,7 +172,7 @@ def test_reward_runtime_checks_promised_packages_at_start(variable_runtime: Runt
         Runtime(Setup(packages=("networkx", "numpy")))
 
 
-# --- which one ---------------------------------------------------------------------------------------
+# --- the choice of an interpreter --------------------------------------------------------------------
 
 
 def test_default_interpreter_is_newest_of_system() -> None:
@@ -191,7 +191,7 @@ def test_caller_interpreter_is_found_with_its_packages(python: Path, monkeypatch
 def test_caller_interpreter_in_home_is_refused_if_packages_would_miss(
     python: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The newest system interpreter lacks one of the caller's packages, so that right programs would fail."""
+    """The newest system interpreter lacks a package of the caller, so that right programs would fail."""
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setenv("HOME", str(python.parent.parent))
     found = find_python("caller")
@@ -252,8 +252,8 @@ def test_caller_without_executable_falls_back_to_system_interpreter(
     assert len(caplog.records) == 1
 
 
-# In a process of its own, as a user's is: its interpreter is another one before anything is loaded. It judges
-# one program after the other.
+# In a separate process, like a user's: its interpreter is changed before anything is loaded. It judges
+# the programs in order.
 EVALUATED = """
 import sys
 sys.executable, *codes = sys.argv[1:]
@@ -287,7 +287,7 @@ CODES = [
 def test_replaced_evaluator_runs_programs_with_caller_packages(
     python: Path, shared_cache: Path, codes: list[str]
 ) -> None:
-    """The original packages also run programs with their own interpreter."""
+    """The original packages run programs with the caller's interpreter as well."""
     environment = {**os.environ, "IOI_EVAL_CACHE": str(shared_cache)}
     words = [sys.executable, "-c", EVALUATED, python, *codes]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
@@ -317,7 +317,7 @@ def test_interpreter_identity_changes_with_package_version(python: Path) -> None
     assert len({*found}) == 3 and "networkx-3.2" in found[1]
     (packages / "other-1.0.dist-info").mkdir()
     other = examine(python)
-    assert other is not None and other.identity == found[2], "no program is known to import it"
+    assert other is not None and other.identity == found[2], "no program imports it"
 
 
 def test_folder_of_interpreter_symlink_is_not_readable_in_sandbox(python: Path, outside: Path) -> None:

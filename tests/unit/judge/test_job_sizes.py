@@ -155,7 +155,7 @@ async def test_refused_run_timeout_is_judge_failure() -> None:
     assert len(engine.runs) == 1
 
 
-# --- what is asked for -------------------------------------------------------------------------------
+# --- requested limits --------------------------------------------------------------------------------
 
 MEMORY = 100 << 20
 TALK = problem(

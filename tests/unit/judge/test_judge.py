@@ -347,7 +347,7 @@ async def test_every_job_has_a_nonce_of_its_own() -> None:
     assert {len(nonce) for nonce in nonces} == {32}
 
 
-# --- what is not about the submission ----------------------------------------------------------------
+# --- failures that do not depend on the submission ---------------------------------------------------
 
 
 def checked(**changes: Any) -> Any:

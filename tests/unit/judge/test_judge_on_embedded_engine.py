@@ -96,7 +96,7 @@ FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
         ("int main() { return 1; }", "c++", V.RE),
         ("int main() { return x; }", "c++", V.CE),
         ("int f();\nint main() { return f(); }", "c++", V.CE),
-        pytest.param("", "c++", V.CE, marks=pytest.mark.nightly),  # as what the linker misses
+        pytest.param("", "c++", V.CE, marks=pytest.mark.nightly),  # like a function that the linker misses
         ("int main() {}\0\0", "c++", V.WA),
         pytest.param("//" + "x" * 1_100_000 + "\nint main() {}", "c++", V.WA, id="1 MB"),
         pytest.param(
@@ -214,7 +214,7 @@ async def test_cpp_grader_is_linked_with_submission(scorer: Scorer) -> None:
 
 
 async def test_c_grader_is_linked_with_c_submissions_only(scorer: Scorer) -> None:
-    """C++ submissions have no grader here, which is a judge failure."""
+    """C++ submissions lack a grader here, which is a judge failure."""
     main = '#include <stdio.h>\n#include "sum.h"\nint main(void) { int a, b;\n'
     main += 'if (scanf("%d %d", &a, &b) == 2) printf("%d\\n", add(a, b)); return 0; }\n'
     files = (

@@ -53,7 +53,7 @@ async def engine(request: pytest.FixtureRequest, store: Store) -> AsyncIterator[
 
 
 async def verdicts(scorer: Scorer, code: str, language: str) -> list[str]:
-    """Return the verdicts with and without the definition. Neither result is reused for the other."""
+    """Return the verdicts with and without the definition. The results are not reused for each other."""
     deduplication, found = Deduplication(), list[str]()
     for online in (True, False):
         submission = Submission(key=str(online), problem_id="echo", code=code, language=language)

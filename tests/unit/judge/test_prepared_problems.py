@@ -95,7 +95,7 @@ def large(number: int) -> Problem:
 
 
 async def test_few_large_prepared_problems_are_cached() -> None:
-    """A trainer's rows keep tests in memory and are rarely judged again. Small problems are cached."""
+    """A trainer's rows hold tests in memory and are rarely judged again. Small problems are cached."""
     artifacts = await opened()
     small = [problem(id=f"{number}") for number in range(200)]
     assert prepared_on(artifacts, small) == (kept := prepared_on(artifacts, small))

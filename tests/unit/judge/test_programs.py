@@ -134,7 +134,7 @@ async def test_sources_differing_in_apparent_comments_are_built_separately(
 
 
 async def test_store_smaller_than_a_program_still_builds_it(tmp_path: Path) -> None:
-    """A store limit of 10 MB must not make every C++ program CE."""
+    """With a store limit of 10 MB, C++ programs must not all be CE."""
     store = Store(tmp_path / "store", limit=10)
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
         for source in (HELLO, HELLO + ";", HELLO):
@@ -352,7 +352,7 @@ async def test_rejected_build_job_is_not_retried(tmp_path: Path) -> None:
     assert len(engine.jobs) == 1
 
 
-# --- what a problem needs ----------------------------------------------------------------------------
+# --- programs of a problem ---------------------------------------------------------------------------
 
 
 async def test_checker_that_does_not_compile_is_checker_broken(tmp_path: Path) -> None:
@@ -453,7 +453,7 @@ async def test_proctor_sources_are_read_once(tmp_path: Path, monkeypatch: pytest
     assert (len(read), len(set(made))) == (1, 1)
 
 
-# --- nothing is left behind --------------------------------------------------------------------------
+# --- no leftovers ------------------------------------------------------------------------------------
 
 
 def still_there(path: str) -> bool:
@@ -526,7 +526,7 @@ async def test_evicted_checker_is_built_again_for_same_problem(tmp_path: Path) -
 
 
 async def test_problems_of_same_name_are_distinguished_by_content() -> None:
-    """Even if they have the same memory address, one after the other."""
+    """Even if they have the same memory address at different times."""
     engine = FakeEngine({0: 1.0})
     test = Test(name="a", input=Blob.of("1"), answer=Blob.of("1"))
     async with Scorer(engine) as scorer:

@@ -35,7 +35,7 @@ def test_build_with_grader_compiles_grader_before_submission() -> None:
         "graders/sum.h",
         "graders/sum.cpp",
     }
-    assert recipe.main.name == "graders/sum.cpp", "what the build is about comes last"
+    assert recipe.main.name == "graders/sum.cpp", "the submission's source comes last"
 
 
 SEVERAL = Submission(
@@ -50,7 +50,7 @@ def test_several_sources_are_built_together() -> None:
         *("graders/grader.cpp", "graders/sum.h", "graders/sum.cpp", "graders/b.cpp", "graders/inner/b.h")
     }
     header = next(source for source in recipe.sources if source.name == "graders/sum.h")
-    assert header.content.read() != b"own", "the problem's file takes the place of its namesake"
+    assert header.content.read() != b"own", "the problem's file replaces the file of the same name"
     assert control_command(recipe)[-1] == recipe.control.name
 
 

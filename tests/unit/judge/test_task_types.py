@@ -165,7 +165,7 @@ async def test_feedback_reports_limit_exceeded_by_the_sum_of_processes() -> None
     assert test.feedback == "Time limit exceeded (CPU time of one of 2 processes more than 1.000 s)"
 
 
-# --- files that are handed in ------------------------------------------------------------------------
+# --- submitted output files --------------------------------------------------------------------------
 
 
 async def test_output_only_scores_files_and_zero_for_missing() -> None:

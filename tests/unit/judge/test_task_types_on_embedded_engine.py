@@ -146,7 +146,7 @@ ASKING = """import sys
 import reporting
 with open(sys.argv[1]) as answers, open(sys.argv[2], "w") as questions:
     print(input(), file=questions, flush=True)
-    answers.read(1)  # until there is an answer, or nobody who could give one
+    answers.read(1)  # until there is an answer, or no process that could write it
     for number in range(1 << 16):
         print(number, file=questions)
 reporting.good()
@@ -260,7 +260,7 @@ class Solution:
         print(sum(xs))
         return tuple(2 * x for x in xs)
 """
-# Each ends with the right result, whatever it did before and has left behind.
+# Each program returns the right result, whatever it changed before.
 UNHARMED = {
     "atexit": "import atexit, os\natexit.register(os._exit, 7)",
     "threads": "import threading\nthreading.Thread(target=lambda: time.sleep(99)).start()",
@@ -278,7 +278,7 @@ def double(xs):
         except OSError: pass
     return [2, 4]
 """
-# None of these gives the result in the way it is asked for.
+# None of these programs returns the result as the problem requires.
 POWERLESS = {
     "exit": ("import sys\nsys.exit(0)", V.WA),
     "os._exit": ("import os\ndef double(xs): os._exit(0)", V.WA),

@@ -1,4 +1,4 @@
-"""Problems that cannot be judged are found before anything is built or requested."""
+"""Problems that cannot be judged are refused before anything is built or requested."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ IMPOSSIBLE: dict[str, tuple[dict[str, Any], str]] = {
         {"tests": UNANSWERED, "task_type": TaskType.OUTPUT_ONLY},
         "test 't0' has no answer",
     ),
-    "two of one name": ({"tests": (*some_tests(4), *some_tests(1))}, "two tests have the name 't0'"),
+    "two tests of a name": (
+        {"tests": (*some_tests(4), *some_tests(1))},
+        "two tests have the name 't0'",
+    ),
     "no memory": ({"limits": Limits.contest(1.0, 0)}, "field 'limits.memory': 0 is not a valid limit"),
     "negative points": ({"subtasks": (subtask("all", -10, range(4)),)}, "subtask 'all' has -10 points"),
 }
@@ -148,7 +151,7 @@ def test_missing_tools_are_named_with_install_command() -> None:
     (checker,) = reasons(judged_by("int main() {}", "checker.cpp"), "python", without="g++")
     assert "no g++, which a checker needs" in checker
     both = reasons(judged_by("int main() {}", "checker.cpp"), "c++", without="g++")
-    assert len(both) == 2, "one of the submission, one of the problem's own programs"
+    assert len(both) == 2, "one for the submission, one for the problem's programs"
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ def test_java_command_has_memory_limit_as_heap_size() -> None:
     java = find_language("java")
     assert "-Xmx256m" in java.run_command("/usr/bin/java", 256 << 20)
     assert not any(word.startswith("-Xmx") or "{" in word for word in java.run_command("/usr/bin/java"))
-    assert "-Xmx16m" in java.run_command("/usr/bin/java", 1 << 20), "less than it can start with is no use"
+    assert "-Xmx16m" in java.run_command("/usr/bin/java", 1 << 20), "Java cannot start with less"
     assert CPP.run_command("", 256 << 20) == CPP.run_command()
 
 

@@ -72,7 +72,7 @@ def test_is_secret_name_recognizes_keys_tokens_and_passwords() -> None:
     assert [name for name in [*some, *none] if is_secret_name(name)] == some
 
 
-# --- and everything that sends one -----------------------------------------------------------------------
+# --- requests that send a secret -------------------------------------------------------------------------
 
 
 async def ask_a_model(url: str, folder: Path) -> object:
@@ -114,8 +114,8 @@ async def test_secret_repeated_by_a_server_is_not_logged_or_forwarded(
     with repeating(how) as (server, other):
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
         said = await outcome_text(call, server, tmp_path)
-    assert any(SECRET in str(asked.headers) for asked in server.asked), "it was sent where it belongs"
-    assert SECRET not in repr([str(asked.headers) for asked in other.asked]), "and to nobody else"
+    assert any(SECRET in str(asked.headers) for asked in server.asked), "the server received the secret"
+    assert SECRET not in repr([str(asked.headers) for asked in other.asked]), "and no other server did"
     assert SECRET not in said + logged(caplog)
     assert SECRET[:8] not in said, "no part of it"
 
@@ -150,7 +150,7 @@ def test_error_about_endpoint_url_hides_the_password(address: str) -> None:
 
 
 async def outcome_text(call: Call, server: StubServer, folder: Path) -> str:
-    """Return the result of a call, or all texts of its error."""
+    """Return the result of a call, or all messages of its error."""
     try:
         return repr(await call(server.url, folder))
     except (IoiEvalError, GenerationFailed) as error:

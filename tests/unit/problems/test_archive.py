@@ -155,7 +155,7 @@ def test_archive_with_wrong_size_is_refused(tmp_path: Path) -> None:
 
 
 def test_overlapping_members_are_refused(tmp_path: Path) -> None:
-    """Many directory entries that share one piece of data are the worst archive bombs."""
+    """Many directory entries that share the same data are the worst archive bombs."""
     archive = make(tmp_path / "a.zip", *((f"file{number}", bytes(range(256)) * 40) for number in range(3)))
     with zipfile.ZipFile(archive) as opened:
         infos = opened.infolist()
@@ -166,7 +166,7 @@ def test_overlapping_members_are_refused(tmp_path: Path) -> None:
         entry = content.rindex(info.filename.encode()) - 46
         assert struct.unpack_from("<L", content, entry + 42)[0] == offset
         struct.pack_into("<L", content, entry + 42, 0)
-        struct.pack_into("<L", content, entry + 20, 10 * packed)  # and says that it is longer than it can be
+        struct.pack_into("<L", content, entry + 20, 10 * packed)  # and declares a larger size than possible
     archive.write_bytes(bytes(content))
     with pytest.raises(InputError, match="its files overlap each other"):
         extracted(archive, tmp_path / "cache")

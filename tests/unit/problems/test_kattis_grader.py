@@ -47,7 +47,7 @@ def test_kattis_grader_of_outer_group_gets_results_of_all_groups(tmp_path: Path)
     tree = problem.subtasks[0].grading
     assert tree is not None
     results = {name: TestResult(test_name=name, score=1.0, status=Verdict.AC) for name in all_of(tree)}
-    # The default grader needs nobody for group1, and secret has to wait for group2.
+    # The default grader can decide group1 at once, and `secret` has to wait for group2.
     assert set(list_grader_questions(tree, results, {})) == {
         GraderQuestion(("odd", "all"), "AC 1.0\n"),
         GraderQuestion(("sum",), "AC 35.0\nAC 35.0\n"),

@@ -1,4 +1,4 @@
-"""Points of arbitrary groups in ICPC packages equal those of a second implementation."""
+"""Points of arbitrary groups in ICPC packages equal the points of a second implementation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def packages(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, name: str = "") -> DataGroup:
-    """Return a grading tree as the package's reader makes it from a folder."""
+    """Return a grading tree as the package's reader builds it from a folder."""
     values = {**above, **folder["settings"]}
     below = {part: f"{name}/{part}" if name else part for part in sorted(set(folder) - {"settings"})}
     tests = [Test(name=path, input=Blob.of(path)) for part, path in below.items() if folder[part] is None]
@@ -81,7 +81,7 @@ def problem_of(data: Mapping[str, Any], *, scoring: bool) -> Problem:
     faults = Faults("p")
     root = group(data, {}, faults)
     scores = read_scoring(root, faults, by_validator=False) if scoring else read_acceptance(root, faults)
-    assume(not faults.errors)  # an average of what was judged before something was wrong
+    assume(not faults.errors)  # for example an average of tests that stops at the first failure
     tests = tuple(test for one in list_groups(root) for test in one.tests)
     return Problem(id="p", tests=tests, subtasks=scores.subtasks)
 
@@ -122,7 +122,7 @@ def test_kattis_verdict_without_scoring_equals_reference_implementation(
 
 
 def _only_verdicts(folder: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the groups with one point for each test and group, so that points show acceptance."""
+    """Return the groups with a point for each test and group, so that points show acceptance."""
     settings = {**folder["settings"], "accept_score": 1, "reject_score": 1}
     inner = {
         name: _only_verdicts(part) if part else part for name, part in folder.items() if name != "settings"

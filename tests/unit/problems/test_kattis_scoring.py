@@ -11,7 +11,7 @@ from support.runs import score_submission
 
 from ioi_eval.models import Problem, Submission, TestResult, Verdict
 
-# Other settings of folders, and what the groups are worth then.
+# Other settings of folders, and the resulting points of the groups.
 
 
 TWO_SAMPLES = {
@@ -36,7 +36,7 @@ TWO_SAMPLES = {
             1,
         ),
     ],
-    ids=["instead of what it keeps from it", "worth more than all else"],
+    ids=["0 points if accepted", "1 point if accepted"],
 )
 def test_rejected_sample_group_earns_its_points(
     tmp_path: Path, everything: str, sample: str, rejected: float, accepted: float

@@ -1,4 +1,4 @@
-"""Problem sources are found, loaded and checked."""
+"""Problem sources are searched, loaded and checked."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ AXE = Path(sys.prefix) / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 ENDED = set[str]()
-"""The addresses of servers that tests have ended. A page may hear of that late, and after it was left."""
+"""Addresses of servers that tests have stopped. A page may notice it late, after the test left the page."""
 
 
 def errors(browser: Any) -> list[str]:
@@ -29,7 +29,7 @@ def media(browser: Any, kind: str = "", scheme: str = "light") -> None:
 
 
 def pages(folder: Path) -> list[Path]:
-    """Return one page of each kind."""
+    """Return a page of each kind."""
     beside = folder / "report"
     kinds = (sorted(beside.glob(f"{kind}-*.html"))[0] for kind in ("problem", "submission"))
     return [folder / "report.html", beside / ALL, *kinds]
@@ -45,7 +45,7 @@ def column(browser: Any, place: int) -> list[str]:
     )
 
 
-# Of what is well, only the names of rules: thousands of cells have a selector each.
+# Of rules that pass, only the names: thousands of cells have a selector each.
 _AXE_RUN = """
     const done = arguments[0];
     const options = { preload: false, resultTypes: ["violations"], selectors: false };
@@ -66,7 +66,7 @@ def violations(browser: Any) -> list[tuple[str, str, int]]:
 
 
 # Controls that can be seen; those inside drawings have the same links in a table below, and arrows
-# lead to those of the board.
+# lead to the links of the board.
 _CONTROLS = """
     window.met = new Set();
     window.unseen = [];

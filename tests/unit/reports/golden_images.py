@@ -30,10 +30,10 @@ PICTURES = {
     "problem": (f"report/{problem_page('tide')}", 1000, "light", ""),
     "submission": (_SUBMISSION, 1000, "dark", ""),
 }
-_SCALE, _HEIGHT = 0.25, 2000  # of what is taken; pixels of the page
-_CELL, _FAR = 4, 24  # pixels of a picture that are one when two are compared; of 255, what is another colour
+_SCALE, _HEIGHT = 0.25, 2000  # size of the picture relative to the page; pixels of the page
+_CELL, _FAR = 4, 24  # width of a compared cell, in pixels; smallest difference of colours, of 255
 MOST = 0.03  # of the cells
-# Both are drawn so small that a letter is a shade: what is left are places, sizes and colours.
+# Both are drawn so small that a letter is a shade: only positions, sizes and colours remain.
 _COMPARE = """
     const [first, second, cell, far, done] = arguments;
     const drawn = async (data) => {

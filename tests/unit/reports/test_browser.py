@@ -89,7 +89,7 @@ def test_report_tabs_show_one_part_and_set_url_fragment(folder: Path, browser: A
 def languages(folder: Path) -> Path:
     """Write a run of two models and two problems with programs in two languages.
 
-    Python solves what C++ does not.
+    Python solves the problems that C++ does not solve.
     """
     rows = []
     for place, name in enumerate(("even", "odd")):
@@ -224,7 +224,7 @@ def compared_models(browser: Any, folder: Path, solved: list[str]) -> str:
 def test_comparison_of_fewer_than_six_problems_shows_no_difference(
     tmp_path: Path, browser: Any, problems: int, words: str
 ) -> None:
-    """Five differences of one sign are not significant at 5 %."""
+    """Five differences of the same sign are not significant at 5 %."""
     answer = compared_models(browser, tmp_path / "run", [f"p{place}" for place in range(problems)])
     assert answer.startswith(words)
     assert ("fewer than 6 problems" in answer) == (problems == 5)
@@ -438,7 +438,7 @@ def check_by_axe(browser: Any, every: Iterable[Path], scheme: str, width: int) -
         assert violations(browser) == [], f"{page.name}, {scheme}, {width} pixels"
 
 
-# Colours know no width, and sizes no scheme: nothing is shown in one of the four cases alone.
+# Colours do not depend on the width, nor sizes on the scheme, so two of the four cases suffice.
 LOOKS = [("light", 1400), ("dark", 400)]
 
 
@@ -499,7 +499,7 @@ def test_pages_match_golden_images(recorded_run: Path, browser: Any, name: str) 
     """By a coarse measure, and only with the fonts and the Chromium version of the images."""
     made_with = json.loads(golden_images.MADE_WITH.read_text())
     if (here := golden_images.image_versions(browser)) != made_with:
-        pytest.skip(f"the pictures were taken with {made_with}, this is {here}")
+        pytest.skip(f"the golden images are from {made_with}, this is {here}")
     picture = golden_images.taken(browser, recorded_run, name)
     golden = (golden_images.FOLDER / f"{name}.png").read_bytes()
     share = golden_images.differing_share(browser, picture, golden)

@@ -26,9 +26,9 @@ NAV = "nav.attempts"
 
 
 def written(folder: Path, numbers: Iterable[int], *, equal: Iterable[int] = ()) -> Path:
-    """Write a run of one model's attempts at one problem.
+    """Write a run of a model's attempts at a problem.
 
-    Every second one is right, and `equal` repeat the first.
+    Every second attempt is right, and the attempts in `equal` repeat the first.
     """
     rows = []
     for number in numbers:
@@ -44,13 +44,13 @@ def address(folder: Path, number: int) -> str:
 
 
 def property_of_all(browser: Any, selector: str, name: str) -> list[str]:
-    """Return a property of all elements, in one request."""
+    """Return a property of all elements, in a single request."""
     texts = "return [...document.querySelectorAll(arguments[0])].map((node) => node[arguments[1]])"
     return browser.execute_script(texts, selector, name)
 
 
 def navigation_texts(browser: Any) -> list[str]:
-    """Return the navigation's texts, without hostile parts of keys."""
+    """Return the navigation's labels, without hostile parts of keys."""
     return [text.replace(TEXT, "") for text in property_of_all(browser, f"{NAV} > *", "textContent")]
 
 
@@ -74,7 +74,7 @@ def test_unchanged_page_links_to_later_attempts(tmp_path: Path, browser: Any) ->
     assert navigation_texts(browser) == ["Attempt 4 of 5 of this model:", "← k10 (AC)", "→ k12 (AC)"]
     browser.get(address(folder, 0))
     assert navigation_texts(browser)[1:] == ["→ k2 (AC)", "Equal programs:", "k12 (AC)"], (
-        "an original knows its repeats"
+        "an original links to its repeats"
     )
     find(browser, f"{NAV} a:last-child").click()
     assert browser.title.startswith("Submission k12") and navigation_texts(browser)[-1] == "k0 (AC)"
@@ -166,4 +166,4 @@ def test_live_server_serves_attempt_navigation(tmp_path: Path, browser: Any) -> 
     with serving(folder, browser) as server:
         browser.get(f"{server}/report/{submission_page(f'k1{TEXT}')}")
         assert navigation_texts(browser) == ["Attempt 2 of 3 of this model:", "← k0 (AC)", "→ k2 (AC)"]
-        browser.get("about:blank")  # before the server ends
+        browser.get("about:blank")  # before the server stops

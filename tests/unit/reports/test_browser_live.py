@@ -95,7 +95,7 @@ def failing(tmp_path: Path) -> Path:
 
 
 def wait_until(browser: Any, condition: str) -> None:
-    """Wait until a condition in JavaScript holds, also on a page that is loaded again meanwhile."""
+    """Wait until a condition in JavaScript holds, even if the page is loaded again meanwhile."""
     while not browser.execute_script(f"return Boolean({condition})"):
         time.sleep(0.05)
 
@@ -131,7 +131,7 @@ def test_live_page_shows_new_rows(tmp_path: Path, browser: Any) -> None:
 
 
 def test_live_page_leaves_reader_alone(tmp_path: Path, browser: Any) -> None:
-    """A reader who has sorted a table is asked before the page changes. Filters and folds stay."""
+    """If a table is sorted, the page asks before it changes. Filters and folds stay."""
     folder = run(tmp_path / "run")
     write_progress(folder, Progress(total=40, servers=1, under_way=1, at=time.time()))
     with serving(folder, browser) as address:
@@ -156,7 +156,7 @@ WAITING = "#include <unistd.h>\nint main() {{ return {} + pause(); }}\n"
 
 
 def test_live_page_follows_running_score_command(tmp_path: Path, shared_cache: Path, browser: Any) -> None:
-    """It shows new rows, running programs, and the end of the run."""
+    """It shows new rows, running programs, and that the run is over."""
     write_package(tmp_path / "problems" / "add", time_limit=1.0)
     rows = [row(f"slow {one}", WAITING.format(one)) for one in range(12)]
     dump = write_dump(tmp_path / "dump.jsonl", [row("quick", "wrong", model=HOSTILE[0]), *rows])
@@ -230,7 +230,7 @@ def test_live_page_marks_silent_run(failing: Path, browser: Any) -> None:
             assert shorten_name(HOSTILE[0]) in find(browser, "figure svg").text
             assert violations(browser) == []
             assert browser.execute_script("return document.documentElement.scrollWidth - innerWidth") <= 0
-        browser.get("about:blank")  # before the server ends
+        browser.get("about:blank")  # before the server stops
 
 
 def test_live_page_is_usable_by_keyboard(failing: Path, browser: Any) -> None:

@@ -25,7 +25,7 @@ Judged = Mapping[str, Mapping[str, Verdict]]
 def run(folder: Path, judged: Judged, made_of: Fingerprint = OLD, **fields: Any) -> Path:
     """Write a run of submissions by key, with their failed tests.
 
-    Keys `plain-...` are of the other problem.
+    Keys `plain-...` belong to the problem `plain`.
     """
     rows = []
     for key, wrong in judged.items():

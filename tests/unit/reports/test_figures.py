@@ -37,7 +37,7 @@ from ioi_eval.rules.selection import Budget
 
 
 def rows() -> list[dict[str, Any]]:
-    """Return rows of two models. `up` solves one more subtask with each attempt; `down` begins with all."""
+    """Return rows of two models. `up` solves a further subtask with each attempt; `down` starts with all."""
     made = []
     for model, fails in (
         ("up", [{"1-a", "2-a", "3-a"}, {"2-a", "3-a"}, {"3-a"}, set()]),
@@ -78,7 +78,7 @@ def test_points_curve_ends_at_limited_budget(of: list[Entry]) -> None:
 
 def test_pass_at_k_curve_covers_same_problems_for_all_k(of: list[Entry]) -> None:
     up = next(one.model for one in of if one.name == "up")
-    assert [found.k for found in up.pass_curve] == [1], "of the other problem there is one submission"
+    assert [found.k for found in up.pass_curve] == [1], "the other problem has a single submission"
     [down] = [one.model for one in of if one.name == "down"]
     assert [(found.k, found.value) for found in down.pass_curve] == [(1, 0.5), (2, 1.0)]
     assert [line[:3] for line in numbers(figures.pass_at_k_figures(of))[1:]] == [
@@ -199,7 +199,7 @@ def test_model_has_same_colour_in_all_figures(of: list[Entry]) -> None:
 
 # --- colours ------------------------------------------------------------------------------------------
 
-# Machado, Oliveira and Fernandes 2009, severity 1: what is seen of linear red, green and blue.
+# Machado, Oliveira and Fernandes 2009, severity 1: the visible shares of linear red, green and blue.
 SEEN = {
     "all cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
     "no green": (

@@ -67,7 +67,7 @@ def test_headline_sentence_describes_difference(values: list[float], expected: s
 
 
 def write_model_run(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:
-    """Write a run of models with six submissions for each of seven problems, of which so many are wrong."""
+    """Write a run: six submissions by each model for each of seven problems, of which `wrong` fail."""
     rows = []
     for place in range(7):
         of = problem(f"p{place}", subtasks=subtasks)
@@ -91,7 +91,7 @@ def test_headline_without_subtasks_is_pass_at_1(tmp_path: Path) -> None:
     assert report.split("\n")[6] == "## Leaderboard"
     assert "| otter |    1 | ██████░░░░░░ 50.0 % | –" in report  # noqa: RUF001
     page = (tmp_path / "report.html").read_text()
-    assert "<span>50.0 %</span>" in page, "each problem is solved by three of six"
+    assert "<span>50.0 %</span>" in page, "three of six submissions solve each problem"
 
 
 def test_equal_results_of_all_problems_give_no_interval_and_a_reason(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""report.html shows all external text as text only."""
+"""report.html escapes all external text."""
 
 from __future__ import annotations
 

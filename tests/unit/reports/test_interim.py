@@ -26,7 +26,7 @@ def page_of(report: InterimReport) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a run of 200 rows. The file `later` has one more."""
+    """Return a run of 200 rows. The file `later` has a further row."""
     folder = extract_recorded_rows(tmp_path / "run")
     rows = (folder / RESULTS).read_bytes().splitlines(keepends=True)
     (folder / RESULTS).write_bytes(b"".join(rows[:200]))
@@ -42,7 +42,7 @@ def test_page_of_growing_run_is_page_of_all_rows(folder: Path) -> None:
     report = InterimReport(folder)
     assert "Leaderboard" in page_of(report), "of the submission that could not be judged"
     (folder / RESULTS).touch()
-    for end in (0, 1, 30_000, 30_001, len(rows) // 2, len(rows)):  # most of them within a line
+    for end in (0, 1, 30_000, 30_001, len(rows) // 2, len(rows)):  # nearly all of them within a line
         with (folder / RESULTS).open("r+b") as stream:
             stream.write(rows[:end])
         assert page_of(report) == page_of(InterimReport(folder)), end

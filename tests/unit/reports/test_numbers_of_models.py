@@ -26,7 +26,7 @@ from ioi_eval.rules.selection import Budget
 from ioi_eval.store.tasks import Task
 
 PLAIN = problem("plain", subtasks=False)
-WRONG = {"3-a": Verdict.WA}  # loses the last subtask, which is worth 49.5
+WRONG = {"3-a": Verdict.WA}  # loses the last subtask, of 49.5 points
 NOTHING_RIGHT = {"1-a": Verdict.WA}
 
 
@@ -66,7 +66,7 @@ def test_unscored_submissions_are_in_no_estimate(tmp_path: Path) -> None:
 
 
 def test_pass_at_k_counts_target_subtask_as_passed(tmp_path: Path) -> None:
-    """Two of three submissions for the first subtask pass it. The one for the whole problem fails."""
+    """Two of three submissions for the first subtask pass it. The submission for the whole problem fails."""
     rows = [
         row("a", SUM, WRONG, target="01-small"),
         row("b", SUM, WRONG, target="01-small"),
@@ -138,7 +138,7 @@ def test_resource_use_is_rounded_up_to_next_step_of_limit(seconds: float, step: 
     ]
 
 
-# --- what a candidate is -----------------------------------------------------------------------------
+# --- candidates --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_compile_errors_do_not_count_as_handed_in(tmp_path: Path) -> None:
 
 
 def test_points_follow_scoring_mode(tmp_path: Path) -> None:
-    """Two submissions each earn half of the points, the better one first; then a tokened one and the last."""
+    """Two submissions each earn half of the points, the better first; then a tokened one and the last."""
     parts = [Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)]
     halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))
     first, second = {TESTS[0]: Verdict.WA}, {TESTS[0]: Verdict.PA, TESTS[1]: Verdict.WA}
@@ -250,7 +250,7 @@ def test_solved_problems_follow_scoring_mode(tmp_path: Path) -> None:
 
 
 def contest(year: int, problems: int = 6) -> list[dict[str, Any]]:
-    """Return a contest with five solved problems, and half of the points of the others."""
+    """Return a contest with five solved problems, and half of the points of all other problems."""
     known = known_contests()
     names = (known[year].ids if year in known else [f"{year}-{letter}" for letter in "abcdef"])[:problems]
     return [

@@ -91,7 +91,7 @@ def test_old_temporary_files_of_reports_are_removed(tmp_path: Path) -> None:
     os.utime(left[0], (0, 0))
     os.utime(left[2], (0, 0))
     write_reports(folder, ReportOptions(submissions=2))
-    assert [path.exists() for path in left] == [False, True, False], "one is being written"
+    assert [path.exists() for path in left] == [False, True, False], "a temporary file in use"
     assert (folder / "report" / ALL).is_file()
 
 
@@ -276,7 +276,7 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
     monkeypatch.setattr(pages_of_report, "SAMPLE_SIZE", 9)
     monkeypatch.setattr(pages_of_report, "_MAX_LISTED", 2)
     folder = run(tmp_path / "run").resolve()
-    for _ in range(2):  # from the pages of all, and from what the first time left
+    for _ in range(2):  # from the pages of all rows, and from the files of the first report
         (folder / "summary.json").unlink()
         write_reports(folder, ReportOptions(pages=pages))
         every = [folder / "report.html", *(folder / "report").glob("*.html")]
@@ -288,7 +288,7 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
             *(scripts if number else ()),
         }
         assert len(files(folder)) == number
-    # Nine of each problem: a page changes with the submissions of its own problems alone.
+    # Nine of each problem: a page changes only with the submissions of its problems.
     parts = [(folder / "report" / part_page(part)).read_text().count("<tr>") for part in range(4)]
     assert parts == [7 + 1, 2 + 1, 7 + 1, 2 + 1]
     assert (
@@ -419,7 +419,7 @@ def test_code_lines_are_numbered_once_each() -> None:
 
 
 def test_slow_to_highlight_program_is_not_coloured() -> None:
-    """Pygments takes 30 s for 20,000 blanks between two words."""
+    """Pygments needs 30 s for 20,000 consecutive blanks."""
     for text in (f"int {' ' * 1100}f", "\n" * 1100 + "int f;", "#if 0\n" + "x\n" * 600):
         assert "<span" not in str(numbered(Code(text=text, lexer="cpp")))
     long = f"int x[] = {{{'1, ' * 600}2}};  // {'word ' * 190}\n"

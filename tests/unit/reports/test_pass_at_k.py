@@ -74,7 +74,7 @@ def below(lines: Sequence[Sequence[str]]) -> Iterator[list[str]]:
 
 
 def columns_of_terminal(text: str) -> Iterator[list[str]]:
-    """Yield the cells under the headings of pass@k, which end at the same column."""
+    """Yield the cells under the headings of pass@k, which are aligned right at the same column."""
     ends: list[int] = []
     for line in text.splitlines():
         if heads := list(re.finditer(r"\S+(?: \S+)*", line)) if "pass@" in line and "  " in line else []:
@@ -125,7 +125,7 @@ def never_fall(columns: Iterable[Sequence[str | float]]) -> int:
     return seen
 
 
-# Each example takes long, and to make one smaller takes minutes.
+# Each example is slow, and shrinking an example lasts minutes.
 @settings(max_examples=example_count(3, 40), phases=[Phase.explicit, Phase.generate])
 @given(rows(), rows())
 def test_pass_at_k_never_falls_with_k(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> None:
@@ -156,7 +156,7 @@ def test_pass_at_k_never_falls_with_k(one: list[dict[str, Any]], two: list[dict[
 
 
 def test_every_output_format_shows_pass_at_k_values(tmp_path: Path) -> None:
-    """Each reader in this file finds values, and detects one that falls."""
+    """Each reader in this file finds values, and detects a falling value."""
     made = [
         result_row(sent, SUM, result(sent, {} if number else {"1-a": Verdict.WA}))
         for number in range(3)

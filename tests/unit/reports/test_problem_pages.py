@@ -62,14 +62,14 @@ def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> No
 def test_problem_page_counts_tests_that_decide(tmp_path: Path) -> None:
     page = (run(tmp_path) / "report" / problem_page("sum")).read_text()
     decides = dict(re.findall(r'<td>(\d-\w)</td><td class="number">\d+</td><td class="number">(\d+)<', page))
-    # 2-a: two subtasks of s1, and of s2 the one that 3-a is not in.
+    # 2-a: two subtasks of s1, and of s2 the subtask without 3-a.
     assert decides == {"1-a": "0", "2-a": "3", "2-b": "0", "3-a": "0"}
 
 
 def test_time_and_memory_use_are_shares_of_limits(tmp_path: Path) -> None:
     [model] = summary(run(tmp_path)).models
     uses = {use.what: use for use in model.uses}
-    # Every test of the samples takes 0.1 s and 1 MiB: a quarter of both. What does not compile takes none.
+    # Every test of the samples uses 0.1 s and 1 MiB: a quarter of both. Compile errors use nothing.
     assert {what: sum(use.counts) for what, use in uses.items()} == {"time": 3, "memory": 3}
     assert [uses["time"].within(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
     assert "Time and memory" in (tmp_path / "report.html").read_text()
@@ -88,13 +88,13 @@ def test_problem_page_has_histograms_of_scores_and_times(tmp_path: Path) -> None
         dict(line.split(",", 1) for line in unescape(numbers).splitlines()[1:])
         for numbers in re.findall(r'data-numbers="([^"]*)"', page)
     ]
-    # All points, those of the first subtask alone, twice, and none.
+    # All points; twice the points of the first subtask alone; and 0 points.
     assert {label: count for label, count in scores.items() if count != "0"} == {
         "100": "1",
         "to 20": "2",
         "0": "1",
     }
-    # 0.1 s of 0.4 s on every test; what does not compile takes no time.
+    # 0.1 s of 0.4 s on every test; compile errors use no time.
     assert {label: counts for label, counts in times.items() if counts != "0,0"} == {"to 0.12 s": "1,2"}
     assert len(times) == 11 and "(limit 0.4 s)" in page
 

@@ -79,7 +79,7 @@ def cells(page: str) -> list[list[list[str]]]:
     return tables
 
 
-# --- text of others ----------------------------------------------------------------------------------
+# --- external text -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", HOSTILE)

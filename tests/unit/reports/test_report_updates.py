@@ -24,7 +24,7 @@ from ioi_eval.store.tasks import Task, write_tasks
 
 MADE_OF = Fingerprint(dump="d" * 64)
 PROBLEMS = [problem("sum"), problem("tree"), problem("plain", subtasks=False)]
-OWN = {page.INDEX, page.ROWS, ".lock"}  # what the next report needs is no part of this one
+OWN = {page.INDEX, page.ROWS, ".lock"}  # files that only the next report needs
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ class History:
         path.write_bytes(rows)
 
     def torn(self) -> None:
-        """Update the report with a partial row at the end, and remove the partial row."""
+        """Update the report with a partial last row, and remove the partial row."""
         path = self.folder / "results.jsonl"
         rows = path.read_bytes()
         path.write_bytes(rows + rows[: self.dice.randrange(1, 50)])
@@ -222,7 +222,7 @@ def changed_early(folder: Path) -> None:
 
 
 def test_rows_edited_at_same_size_are_read_again(tmp_path: Path, read: list[int]) -> None:
-    """The edit is in the middle of the file, so that both ends are unchanged."""
+    """The edit is in the middle of the file, so that its first and last bytes are unchanged."""
     grown(tmp_path / "run")
     write_reports(tmp_path / "run")
     stamp = pages.Stamp.of(tmp_path / "run", ReportOptions())
@@ -254,14 +254,14 @@ DOUBTS = {
     "an early row changed": changed_early,
     "rows of lists changed": flipped(page.ROWS, 0.9),
     "rows of lists are gone": gone(page.ROWS),
-    "the index is no index": flipped(page.INDEX, 0),
+    "the index is not a valid index": flipped(page.INDEX, 0),
     "the index is gone": gone(page.INDEX),
     "the table changed": flipped("tests.parquet", 0.2),
     "the table is gone": gone("tests.parquet"),
     "a problem is described": lambda folder: write_tasks(
         folder, {"sum": Task.from_problem(PROBLEMS[0], "s")}
     ),
-    "the confinement is said": other_confinement,
+    "the confinement is shown": other_confinement,
 }
 
 

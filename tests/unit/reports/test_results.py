@@ -36,7 +36,7 @@ def some(tmp_path: Path) -> Results:
 
 def test_results_data_frame_has_a_row_for_each_submission(some: Results) -> None:
     frame = some.to_frame().set_index("key")
-    assert list(frame.index) == ["a", "b", "c"], "what was judged since is there once"
+    assert list(frame.index) == ["a", "b", "c"], "a row judged after a failure occurs once"
     assert list(frame["judged"]) == [True, True, False]
     assert list(frame["verdict"].dropna()) == ["PA", "TLE"]
     assert frame.loc["a", "points"] == pytest.approx(50.5 + 49.5 / 3)
@@ -140,7 +140,7 @@ def test_invalid_result_value_is_input_error_with_field(
 
 @pytest.mark.parametrize("points", [None, 7.0])
 def test_rows_of_two_versions_of_problem_are_input_error(some: Results, points: float | None) -> None:
-    """For example if rows of two runs are in one file: subtasks or their points differ."""
+    """For example if rows of two runs are in the same file: subtasks or their points differ."""
     path = some.folder / "results.jsonl"
     row = json.loads(path.read_text().splitlines()[0])
     row["key"], parts = "d", row["all_subtasks_results"]

@@ -88,7 +88,7 @@ def test_undefined_name_in_assertion_raises_cases_error(source: str, name: str) 
 
 
 def test_method_call_on_class_of_solution_raises_cases_error() -> None:
-    """Sets have `add` too, and names of MBPP's functions may begin with capitals."""
+    """Sets have `add` as well, and names of MBPP's functions may start with capitals."""
     for name, words in (("Bag", "Bag().add(1, 2) == 3"), ("Solution", "Solution().count([1], 2) == 3")):
         with pytest.raises(CasesError, match="that JSON loses"):
             read_assertions(f"from solution import {name}\ndef test_a():\n    assert {words}\n")
@@ -96,7 +96,7 @@ def test_method_call_on_class_of_solution_raises_cases_error() -> None:
 
 
 def test_assertion_on_assigned_result_is_read_as_call() -> None:
-    """In KodCode's rows the call has its own line, and no column names the function."""
+    """In KodCode's rows the call is on a separate line, and no column names the function."""
     source = "import solution\nfrom solution import f\ndef test_a():\n    r = f(1)\n    assert r == 2\n"
     source += "def test_b():\n    xs = [3]\n    r = f(xs)\n    assert r == [4]\n    assert f(5) == 6\n"
     read = read_assertions(source)

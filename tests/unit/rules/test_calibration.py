@@ -1,4 +1,4 @@
-"""The time factor between right solutions and solutions that are meant to be too slow."""
+"""The time factor between right solutions and solutions that should be too slow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ioi_eval.rules.calibration import ExpectedSpeed, TimeRatio, propose_time_fa
 from ioi_eval.runs import calibrate
 
 LIMIT = 0.1  # seconds
-# Works for a share of the limit by its own clock of CPU time, so that the machine's speed does not matter.
+# Computes for a share of the limit, by its CPU clock, so that the machine's speed does not matter.
 WORKS = """
 #include <cstdio>
 #include <ctime>

@@ -1,4 +1,4 @@
-"""A run with early stops gives the scores of a full run."""
+"""A run with early stops has the same scores as a full run."""
 
 from __future__ import annotations
 

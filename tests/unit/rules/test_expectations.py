@@ -36,7 +36,7 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
         ("failed", 0, {RE}, True),
         ("time_limit_and_runtime_error", 0, {TLE, RE}, True),
         ("protocol_violation", 0, {WA}, True),
-        # A manager may answer 0 where the author saw a time limit: how it fails is no condition.
+        # A manager may score 0 in place of a time limit: the kind of failure does not matter.
         ("time_limit", 0, {WA}, True),
         ("memory_limit", 0, {MLE}, True),
         ("memory_limit", 1, {AC}, False),
@@ -80,7 +80,7 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
         ("ACCEPTED, TIME_LIMIT_EXCEEDED", 0, {AC, TLE}, True),
         ("ACCEPTED, TIME_LIMIT_EXCEEDED", 0, {AC, WA}, False),
         ("", 0, {CE}, True),
-        # Nothing agrees with what nobody understands.
+        # Nothing agrees with an unknown expectation.
         ("slow", 0, {TLE}, False),
         ("slow", 1, {AC}, False),
     ],
@@ -115,7 +115,7 @@ def test_exactly_one_of_correct_partial_and_incorrect_agrees(
     ("share", "expected"), [(0.0, False), (1e-9, True), (0.5, True), (1.0, False)], ids=str
 )
 def test_partially_accepted_requires_part_of_points(share: float, expected: bool) -> None:
-    """A passed test earns nothing if its group is rejected, and samples have no points."""
+    """A passed test earns nothing if its group is rejected, and samples have 0 points."""
     assert agrees_with_keyword("partially_accepted", 0.0, {AC, WA}, share=share) is expected
     assert not agrees_with_keyword("partially_accepted", 0.0, {CE}, share=share)
 

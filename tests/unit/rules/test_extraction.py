@@ -27,7 +27,7 @@ def test_fenced_code_is_extracted_unchanged(code: str, before: str) -> None:
     assert extract(before + fenced(code) + "after\n", CPP) == code
 
 
-# Each of these makes some naive pattern run for hours: that the test ends is the assertion.
+# With each of these, a naive pattern runs for hours: the assertion is that the test finishes.
 def hostile(unit: int) -> dict[str, str]:
     return {
         "lines": "a\n" * (5 * unit),

@@ -87,7 +87,7 @@ NOTHING = Grading(parts=("b",), accept_score=0)
 @pytest.mark.parametrize(
     ("group", "right", "wrong", "worth"),
     [
-        # An average forgets what was not judged.
+        # An average ignores tests that were not judged.
         (
             Grading(parts=("a", NOTHING), points=Points.AVERAGE, reject_score=0.9, accept_score=0.9),
             0.45,
@@ -96,7 +96,7 @@ NOTHING = Grading(parts=("b",), accept_score=0)
         ),
         # So does the worst of several.
         (Grading(parts=("a", "b"), points=Points.LEAST, accept_score=0, reject_score=2), 0, 2, 2),
-        # The points of what is rejected count only where the group earns them.
+        # The points of rejected parts count only if the group earns them.
         (Grading(parts=("a", "b"), reject_score=5, rejected_earns=False), 2, 0, 2),
         (Grading(parts=("a", "b"), reject_score=5, stops=False), 2, 10, 10),
         (
@@ -156,7 +156,7 @@ RULES = {
 
 @st.composite
 def trees(draw: st.DrawFn) -> Grading:
-    """Draw trees of at most six tests, each used once."""
+    """Draw trees of up to six tests, each used once."""
     names = iter("abcdef"[: draw(st.integers(1, 6))])
 
     def group(deep: int) -> Grading | None:
@@ -226,7 +226,7 @@ def test_test_is_needed_while_it_can_change_points() -> None:
     assert set(list_needed_tests(least, judged(WA))) == set()
     assert compute_share(least, judged(WA, Verdict.SKIPPED, Verdict.SKIPPED)) == 0
     gate = Grading(parts=(Grading(parts=("a", "b")), Grading(parts=("c", "d"))))
-    assert set(list_needed_tests(gate, judged(WA))) == set(), "what is behind it is not judged"
+    assert set(list_needed_tests(gate, judged(WA))) == set(), "the tests after it are not judged"
 
 
 def test_package_grader_needs_every_test() -> None:

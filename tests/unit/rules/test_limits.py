@@ -42,7 +42,7 @@ def test_manager_limits_exceed_those_of_submission(cpu_time: float, processes: i
 
 @given(st.integers(1, 10**7), st.booleans(), st.integers(1, 10**7))
 def test_client_timeout_exceeds_stage_limits(timeout: int, strict: bool, most: int) -> None:
-    """A client waits longer than a stage may take by the server's clock."""
+    """A client waits longer than the limit of a stage on the server."""
     assert max_wait_for_stage(timeout) * 1000 > hard_stop_after(timeout)
     times = ServerTimes(run=most, strict=strict)
     sent = extend_limits(Job(files=(), run_timeout=timeout), times)
@@ -71,7 +71,7 @@ def test_test_without_limits_gets_default_idle_time() -> None:
     ("seconds", "found"), [(1.001, 1001), (2.3, 2300), (0.0015, 2), (0.0001, 1), (None, None)]
 )
 def test_milliseconds_are_rounded_up(seconds: float | None, found: int | None) -> None:
-    """1.001 * 1000 is slightly less than 1001 as a float, and a limit of 0 would end every program."""
+    """1.001 * 1000 is slightly less than 1001 as a float, and a limit of 0 would stop every program."""
     assert to_milliseconds(seconds) == found
 
 

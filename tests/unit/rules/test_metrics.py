@@ -26,7 +26,7 @@ def single_estimate(found: tuple[PassAtK, ...]) -> PassAtK:
     return one
 
 
-# --- one problem -------------------------------------------------------------------------------------
+# --- a single problem --------------------------------------------------------------------------------
 
 
 @given(COUNTS, st.integers(1, 8))
@@ -59,7 +59,7 @@ def test_pass_at_k_rises_with_passes_and_with_k(scored: int, data: st.DataObject
 
 
 def test_pass_at_k_is_unbiased() -> None:
-    """The mean over all samples of submissions is exact, unlike with the usual shortcut."""
+    """The mean over all samples of submissions is exact, unlike with the common shortcut."""
     many = [True] * 3 + [False] * 7
     truth = pass_at_k(10, 3, 2)
     seen = [sum(some) for some in itertools.combinations(many, 4)]

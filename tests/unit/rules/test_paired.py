@@ -1,4 +1,4 @@
-"""The difference of two models. Its interval is that of the sign-flip test, so that both agree."""
+"""The difference of two models. Its interval follows the sign-flip test, so that both agree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARES = st.integers(-20, 20).map(lambda twentieth: twentieth / 20)
 
 
 def chance(values: list[float], shift: float = 0.0) -> float:
-    """Return the share of all sign choices whose sum is at least as large, by brute force."""
+    """Return the share of all sign choices whose sum is as large or larger, by brute force."""
     moved = [value - shift for value in values]
     signs = itertools.product((1, -1), repeat=len(moved))
     sums = [abs(math.fsum(a * b for a, b in zip(moved, chosen, strict=True))) for chosen in signs]

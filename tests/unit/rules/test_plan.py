@@ -1,4 +1,4 @@
-"""Plans with early stops give the scores of a full run, fail early, and run all tests that matter."""
+"""Plans with early stops have the scores of a full run, fail early, and run all tests that matter."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_all_tests_and_in_order_options_keep_problem_order() -> None:
     assert names(plan.order_tests(asked, plan.distinct_tests(asked))) == "ba"
 
 
-# --- what still matters ------------------------------------------------------------------------------
+# --- tests that still matter -------------------------------------------------------------------------
 
 
 def test_live_tests_exclude_judged_and_decided_ones() -> None:

@@ -82,7 +82,7 @@ def test_add_imports_provides_names_of_python_harnesses(ahead: str) -> None:
     )
     repaired, names = repair(code, PROBLEM, PYTHON, IMPORTS)
     assert names == ("add_imports",)
-    # In a process of its own: harnesses raise the limit of recursion.
+    # In a separate process, because harnesses raise the recursion limit.
     wanted = "(2, sys.maxsize, datetime.datetime, bisect.bisect)"
     check = f"import builtins\nassert found == {wanted}\nassert open is builtins.open, 'modules have one too'"
     subprocess.run([sys.executable, "-c", f"{repaired}\n{check}"], check=True)
@@ -109,7 +109,7 @@ def test_cpp_repairs_leave_python_code_unchanged() -> None:
     assert ast.parse(SCRIPT)
 
 
-# --- as others extract -------------------------------------------------------------------------------
+# --- extraction like other tools ---------------------------------------------------------------------
 
 SEVERAL = f"<think>{fenced(DRAFT)}</think>First:\n{fenced(DRAFT)}Better:\n{fenced(ADD)}Done."
 

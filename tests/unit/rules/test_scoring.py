@@ -31,7 +31,7 @@ def submission(key: str = "k", code: str | None = "int main(){}") -> Submission:
     return Submission(key=key, problem_id="p", code=code)
 
 
-# --- one subtask: score types ------------------------------------------------------------------------
+# --- a subtask: score types --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_points_without_tests_are_refused_and_samples_without_tests_are_not() ->
     assert scoring.compute_subtask_score(subtask(tests="", points=0), []) == 0
 
 
-# --- one subtask: rounding and statuses --------------------------------------------------------------
+# --- a subtask: rounding and statuses ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_missing_test_result_without_subtasks_is_judge_failure() -> None:
         scoring.score_submission(problem(), submission(), results(a=0, b=0, c=0))
 
 
-# --- one submission ----------------------------------------------------------------------------------
+# --- a submission ------------------------------------------------------------------------------------
 
 
 def test_submission_points_are_unrounded_sum() -> None:

@@ -153,7 +153,7 @@ def test_selection_does_not_depend_on_judging_order(made: list[Attempt], dice: r
 def test_selection_does_not_use_scores_before_submission(
     made: list[Attempt], number: int, data: st.DataObject
 ) -> None:
-    """A score beyond the samples is known only after the submission."""
+    """A score beyond the samples exists only after the submission."""
     chosen = select_limited(made, number)
     others = [one for one in made if one not in chosen]
     changed = [
@@ -201,7 +201,7 @@ def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
     assert keys(select_limited(made, 100)) == expected
 
 
-# --- one ---------------------------------------------------------------------------------------------
+# --- a single submission -----------------------------------------------------------------------------
 
 
 def test_single_budget_is_first_candidate_with_highest_target() -> None:

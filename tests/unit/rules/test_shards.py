@@ -1,4 +1,4 @@
-"""Each row belongs to one shard, on every machine and in every call."""
+"""Each row belongs to the same single shard, on every machine and in every call."""
 
 from __future__ import annotations
 

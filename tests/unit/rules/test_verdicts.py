@@ -237,7 +237,7 @@ COMPILED = Ending(code=0, stdout="Compiled\n")
 @pytest.mark.parametrize(
     ("compile_stage", "run", "outcome"),
     [
-        # 1. compile present and its code is not 0, killed included; what run repeats does not matter
+        # 1. compile present and its code is not 0, killed included; the run stage does not matter
         (
             Ending(code=1, stderr="no ;"),
             Ending(code=0, stdout="1"),
@@ -255,7 +255,7 @@ COMPILED = Ending(code=0, stdout="Compiled\n")
         (COMPILED, Ending(code=0, stdout="1\n", stderr="ok\n"), ("1\n", "ok\n")),
         (COMPILED, Ending(code=None, stdout="0.5", signal="SIGKILL"), ("0.5", "")),
         (None, Ending(code=0, stdout="1"), ("1", "")),
-        # 4. killed without a word
+        # 4. killed without output
         (COMPILED, Ending(code=None, signal="SIGKILL", status=StageStatus.TO), ("0", "Time limit exceeded")),
         # 5. all the rest
         (COMPILED, Ending(code=None, signal="SIGSEGV", stderr="oh"), ("0", "Unknown error")),

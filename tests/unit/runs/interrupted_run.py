@@ -43,7 +43,7 @@ def start(folder: Path, number: int) -> subprocess.Popen[str]:
 
 
 def submissions(number: int) -> Iterator[Submission]:
-    """Return submissions. A third of them are equal to an earlier one."""
+    """Return submissions. A third of them equal an earlier submission."""
     for n in range(number):
         code, columns = f"// {n - 7 if n % 3 == 0 else n}", {"model": "m", "text": "é" * (n % 50)}
         yield submission(f"row-{n:05}", code=code, row=columns)

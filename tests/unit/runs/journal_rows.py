@@ -16,7 +16,7 @@ MADE_OF = Fingerprint(
 )
 
 
-# The columns that make a row a result.
+# The columns of a result row.
 RESULT: dict[str, Any] = {
     "code_compiles": True,
     "compile_output": "",

@@ -1,4 +1,4 @@
-"""A judge with given results, and runs that use it."""
+"""A judge with scripted results, and runs that use it."""
 
 from __future__ import annotations
 

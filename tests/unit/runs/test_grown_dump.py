@@ -1,4 +1,4 @@
-"""A run continues with a dump that has grown at its end: only its new rows are read."""
+"""A run continues with a dump to which rows were appended: only the new rows are read."""
 
 from __future__ import annotations
 
@@ -111,7 +111,10 @@ def test_interrupted_run_reads_dump_from_first_unjudged_row(
         rows[2]["code"] = [rows[2]["code"], "int main() { return 99; }"]
     rows[7] = rows[1] if shape == "a copy" else rows[7]
     write(tmp_path / "dump.jsonl", rows)
-    if shape in ("blank line", "two answers"):  # which make up for each other, by number
+    if shape in (
+        "blank line",
+        "two answers",
+    ):  # with two answers, the blank line offsets the extra submission
         text = (tmp_path / "dump.jsonl").read_text().replace("\n", "\n\n", 1)
         (tmp_path / "dump.jsonl").write_text(text)
     assert call(tmp_path).judged == 9 + (shape == "two answers") - (shape == "a copy")
@@ -126,7 +129,7 @@ def test_interrupted_run_reads_dump_from_first_unjudged_row(
 
 
 def test_duplicate_line_does_not_hide_unjudged_row(tmp_path: Path, read: list[int]) -> None:
-    """Six lines and six submissions; the fifth line repeats the first open one."""
+    """Six lines and six submissions; the fifth line repeats the first unjudged line."""
     package(tmp_path / "problems")
     rows = [row(number, code=f"int main() {{ return {number}; }}") for number in range(4)]
     for one in rows[:2]:

@@ -1,4 +1,4 @@
-"""Runs in shards: what each call judges, and that the merged report equals that of one run."""
+"""Runs in shards: each call judges its share, and the merged report equals the report of one run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = 40
 
 
 def outcome(test: FakeTest) -> float | Broken:
-    """Return a result by the row's number: every fifth fails in the judge, others fail one test or none."""
+    """Return a result by the row's number: every fifth fails in the judge, the rest fail up to one test."""
     number = int(test.source.partition("row_")[2].partition(";")[0])
     return Broken("no disk") if number % 5 == 4 else float(number % 5 != test.index)
 
@@ -143,7 +143,7 @@ def test_shards_select_same_rows_as_one_run(dump: Path, problems: Path, choice: 
 def test_large_dump_in_shards_reports_like_one_run(
     dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its first rows are judged while the others are scanned."""
+    """Its first rows are judged while the rest is scanned."""
     whole = scored(dump, problems, dump.with_name("whole"))
     monkeypatch.setattr(dumps, "LARGE_DUMP_BYTES", 0)
     monkeypatch.setattr(dumps, "SAMPLED_ROWS", 10)
@@ -264,7 +264,7 @@ def test_shard_of_a_changed_problem_is_refused(dump: Path, problems: Path, tmp_p
 
 
 def refuses(folders: list[Path], *words: str) -> None:
-    """Check that a report of the folders is refused with these words, and that nothing is written."""
+    """Check that a report of the folders is refused with these messages, and that nothing is written."""
     before = sorted(folders[0].parent.rglob("*"))
     with pytest.raises(InputError) as refused:
         report_sync(folders)

@@ -228,7 +228,7 @@ def test_full_disk_leaves_only_complete_lines(scored: Path, monkeypatch: pytest.
     assert keys(scored) == ["a1", "a2", "a3", "a4", "a6"]
 
 
-# --- one writer --------------------------------------------------------------------------------------
+# --- a single writer ---------------------------------------------------------------------------------
 
 
 def test_second_process_in_the_same_folder_is_refused(scored: Path) -> None:
@@ -244,7 +244,7 @@ def test_second_process_in_the_same_folder_is_refused(scored: Path) -> None:
 
 
 def test_lock_on_a_removed_lock_file_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process removes and unlocks the file between our open and our lock."""
+    """Another process removes and unlocks the file after this process opens and before it locks the file."""
     path = tmp_path / "lock"
     flock, calls = journal_files.fcntl.flock, []
 
@@ -261,7 +261,7 @@ def test_lock_on_a_removed_lock_file_is_retried(tmp_path: Path, monkeypatch: pyt
             journal_files.Lock(path).__enter__()
 
 
-# --- what the run was made of ------------------------------------------------------------------------
+# --- fingerprint of the run --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_changed_run_setting_is_refused_and_named(
         ResultLog.open(scored, other)
     assert expected in str(caught.value) and "fresh=True" in caught.value.remedy
     assert (scored / "run.json").read_bytes() == before and keys(scored) == ["a1", "a2", "a3"]
-    with ResultLog.open(scored, MADE_OF) as journal:  # and the lock was given back
+    with ResultLog.open(scored, MADE_OF) as journal:  # and the lock was released
         assert len(journal.done) == 3
 
 

@@ -46,7 +46,7 @@ def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
     with ResultLog.open(of_two, EDITED) as journal:
         assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.is_unchanged
         assert journal.find_result(of_problem("a1", "sum")["submission_sha256"], "sum") is None
-        assert (of_two / "results.jsonl").read_bytes() == before  # nothing has begun
+        assert (of_two / "results.jsonl").read_bytes() == before  # nothing has started
     with ResultLog.open(of_two, EDITED) as journal:
         journal.record_result(of_problem("a1", "sum"))
         assert journal.read_row("b1")["key"] == "b1" and journal.read_row("a1")["key"] == "a1"
@@ -60,7 +60,7 @@ def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
     ]
     with ResultLog.open(of_two, EDITED) as journal:
         assert journal.done == {"a1", "b1"} and journal.is_unchanged
-    with ResultLog.open(of_two, MADE_OF) as journal:  # as it was: the results of then are known
+    with ResultLog.open(of_two, MADE_OF) as journal:  # with the original problem, its results count again
         found = journal.find_result(of_problem("a2", "sum")["submission_sha256"], "sum")
         assert found is not None and found["key"] == "a2"
 
@@ -218,7 +218,7 @@ def run_to_the_end(folder: Path) -> list[Mapping[str, Any]]:
 
 
 def interruptions(tmp_path: Path) -> Iterator[Path]:
-    """Yield a run's folder after each kill at a random time. Completed runs are replaced by new ones."""
+    """Yield a run's folder after each kill at a random time. Completed runs are replaced by new runs."""
     kills, number, longest = 0, 0, 0.12
     while kills < ROUNDS:
         folder = tmp_path / f"run-{number}"

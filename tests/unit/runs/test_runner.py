@@ -27,7 +27,7 @@ from ioi_eval.runs.events import (
 )
 from ioi_eval.runs.runner import judge_all
 
-# --- what is judged ----------------------------------------------------------------------------------
+# --- judged submissions ------------------------------------------------------------------------------
 
 
 async def test_every_submission_gets_its_row(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ async def test_unavailable_engine_is_a_judge_failure(tmp_path: Path) -> None:
 
 
 async def test_equal_submissions_do_not_inherit_failure(tmp_path: Path) -> None:
-    """The first one fails, the second one does not, and the others get its result."""
+    """The first submission fails, the second does not, and the rest get its result."""
     judge = FakeJudge(lambda s: JudgeFailure("no") if s.key == "s0" else result(s), pause=lambda: 5)
     same = [submission(f"s{n}", code="same") for n in range(4)]
     summary, _ = await score(tmp_path / "run", judge, same)
@@ -313,7 +313,7 @@ async def test_run_of_streamed_submissions_starts_without_a_total(tmp_path: Path
 
 
 async def test_streamed_submissions_are_judged_as_they_arrive(tmp_path: Path) -> None:
-    """Each submission is generated while the last one is judged."""
+    """Each submission is generated while the submission before it is judged."""
     judged = asyncio.Semaphore(1)
 
     def reply(one: Submission) -> SubmissionResult:

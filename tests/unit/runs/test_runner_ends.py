@@ -1,4 +1,4 @@
-"""Early ends of a run: unusable input, cancellation, signals."""
+"""Runs that stop early: unusable input, cancellation, signals."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_input_error_in_preparation_ends_run_before_writing(tmp_path: Path
     await score(tmp_path / "run", judge, some(3), prepare=prepare)
     assert prepared == ["sum", "tree", "sum"]
     await score(tmp_path / "run", judge, some(3), prepare=prepare)
-    assert prepared == ["sum", "tree", "sum"], "what is done needs no checker"
+    assert prepared == ["sum", "tree", "sum"], "a judged submission needs no checker"
 
 
 async def test_unavailable_engine_in_preparation_does_not_end_run(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Caller:
 class HeldEngine:
     """An embedded engine that holds results until it is released.
 
-    `ran` has the kept files of each ended job.
+    `ran` has the stored files of each finished job.
     """
 
     def __init__(self, engine: PackagedEngine, slots: int = 1) -> None:

@@ -87,7 +87,7 @@ async def call(engine: EmbeddedEngine, place: Path) -> AsyncIterator[Client]:
         yield client
 
 
-# --- what it is for --------------------------------------------------------------------------------------
+# --- use -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
@@ -189,7 +189,7 @@ async def test_contents_require_token(engine: EmbeddedEngine, place: Path) -> No
         mine = {"headers": {"Authorization": "Bearer right"}}
         assert (await call.put(TEXT, NAME, **mine))[0] == 201
         for headers in ({}, {"Authorization": "Bearer wrong"}):
-            assert await call.has(NAME, headers=headers) == 401  # the same as for what is not there
+            assert await call.has(NAME, headers=headers) == 401  # the same reply as for missing content
             assert await call.has(name_of(b"nothing"), headers=headers) == 401
             assert (await call.put(b"x", name_of(b"x"), headers=headers))[0] == 401
         assert inside(place) == [NAME]
@@ -245,7 +245,7 @@ async def test_kept_file_is_moved_into_cache_or_deleted(place: Path, tmp_path: P
 async def test_list_of_kept_programs_is_cleaned_up_only_after_many_additions(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise each program after ten thousand would check all kept ones."""
+    """Otherwise each program after ten thousand would check all stored programs."""
     monkeypatch.setattr(contents_module, "_MIN_HASHES", 4)
     looks = list[str]()
 
@@ -350,7 +350,7 @@ async def test_interrupted_upload_leaves_no_content(call: Client, place: Path) -
     sending.cancel()
     await asyncio.gather(sending, return_exceptions=True)
     await until(lambda: not inside(place))
-    assert (await call.put(b"x" * ROOM, name_of(b"x" * ROOM)))[0] == 201  # all the room is there again
+    assert (await call.put(b"x" * ROOM, name_of(b"x" * ROOM)))[0] == 201  # all the space is free again
 
 
 @pytest.mark.parametrize("claimed", [True, False])

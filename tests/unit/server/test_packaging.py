@@ -66,7 +66,7 @@ def test_packaged_compiler_is_on_path_of_server(tmp_path: Path, compiler: Path) 
     assert seen == package_variables(place)
     assert seen["PATH"].startswith(f"{place}/compiler/bin:")
     again = install_package(tmp_path / "packages")
-    assert (again / "compiler" / "bin" / "our-compiler").exists(), "it stays until another one comes"
+    assert (again / "compiler" / "bin" / "our-compiler").exists(), "it stays until it is replaced"
     with pytest.raises(InputError, match="the folder has no bin/"):
         install_package(tmp_path / "packages", compiler=tmp_path)
 
@@ -92,7 +92,7 @@ def test_packaged_headers_are_made_by_packaged_compiler(
     finally:
         os.umask(before)
     modes = {path.stat().st_mode & 0o777 for path in (place / "headers").rglob("*")}
-    assert modes == {0o755, 0o644}, "jobs have users of their own"
+    assert modes == {0o755, 0o644}, "jobs run as separate users"
     headers = (place / "headers").glob("*/bits/stdc++.h.gch")
     made = {path.parents[1].name: path.read_text() for path in headers}
     assert made.keys() == {"gnu++17", "gnu++20"}
@@ -103,12 +103,14 @@ def test_packaged_headers_are_made_by_packaged_compiler(
     }
     assert seen == package_variables(place) and seen["IOI_EVAL_HEADERS"] == f"{place}/headers"
     again = install_package(tmp_path / "packages")
-    assert (again / "headers").is_dir() and kept(again)["IOI_EVAL_HEADERS"], "they stay until others come"
+    assert (again / "headers").is_dir() and kept(again)["IOI_EVAL_HEADERS"], (
+        "they stay until they are replaced"
+    )
     again = install_package(tmp_path / "packages", headers=("gnu++23",))
     [made_by_its_own] = (again / "headers").glob("*/bits/stdc++.h.gch")
     assert "-std=gnu++23" in made_by_its_own.read_text()
     again = install_package(tmp_path / "packages", compiler=precompiler)
-    assert not (again / "headers").exists(), "they were made by another compiler"
+    assert not (again / "headers").exists(), "they are from another compiler"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_header_for_unsupported_standard_is_input_error(
 
 
 def test_package_limits_equal_compose_limits() -> None:
-    """A server with stock limits then accepts our jobs."""
+    """A server with stock limits then accepts ioi-eval's jobs."""
     limits = json.loads((piston_folder() / "package" / "metadata.json").read_text())["limit_overrides"]
     lines = (piston_folder() / "limits.env").read_text().splitlines()
     given = dict(line.removeprefix("PISTON_").split("=") for line in lines if line.startswith("PISTON_"))
@@ -198,7 +200,7 @@ async def test_installed_package_runs_jobs_with_its_limits(
         assert status == 200, reply
         assert reply["run"]["stdout"] == "compiled\ncompile run\nrun compile a\nin\n"
         assert reply["compile"]["code"] == 0
-        for name in ("compile", "run"):  # one of the two is enough
+        for name in ("compile", "run"):  # either of the two is enough
             one = [{"name": name, "content": "echo alone"}]
             status, reply = await call.post(f"{API}/execute", json=job | {"files": one})
             assert reply[name]["stdout"] == "alone\n", reply

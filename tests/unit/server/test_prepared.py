@@ -153,7 +153,7 @@ async def test_scripts_in_classic_job_override_own_ones(watched: Watched, prepar
 
 async def test_cms_checker_job_scores_given_output(prepared: ClassicJobEngine) -> None:
     given = (text("user_output.txt", "4\n"),)
-    job = olympiad("nobody compiles this", "", "3", *given)
+    job = olympiad("never compiled", "", "3", *given)
     files = tuple(file for file in job.files if file.name != "graders/sum.cpp")
     result = await prepared.execute(Job(files=files, runtime="cms_ioi_checker"))
     assert (result.run.stdout, result.run.stderr, result.language) == ("0.5\n", "checked\n", "cms_checker")
@@ -255,7 +255,7 @@ async def test_build_reads_named_sources_before_it_outlives_its_request(
         await until(lambda: held.begun >= 1)
         path.unlink()
         held.go.set()
-        await asyncio.gather(asked, return_exceptions=True)  # the run needs the file, too
+        await asyncio.gather(asked, return_exceptions=True)  # the run needs the file as well
     assert [name for names in watched.builds for name in names][-1] == "built/submission"
 
 
@@ -337,7 +337,7 @@ def test_build_cache_keeps_only_repeatable_endings(tmp_path: Path, code: int | N
     ],
 )
 def test_build_killed_or_missing_header_is_not_cached(tmp_path: Path, words: str) -> None:
-    """Its exit code is that of a refused source."""
+    """Its exit code means a refused source."""
     kept = BuildCache(Store(tmp_path / "cache"))
     assert kept.add("abcd", Ending(code=1, stderr=words), {}).stage.stderr == words
     assert kept.find("abcd") is None

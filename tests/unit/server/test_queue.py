@@ -1,4 +1,4 @@
-"""The queue of a worker: the order of requests, and what each request releases at its end."""
+"""The queue of a worker: the order of requests, and the slots that each request releases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def queue(slots: int = 1, max_waiting: int = 9, max_bytes: int = 100) -> Request
 
 
 class Requests:
-    """Requests that hold their slots until the test ends them. `order` has the requests that got a slot."""
+    """Requests that hold their slots until the test stops them. `order` has the requests that got a slot."""
 
     def __init__(self, queue: RequestQueue) -> None:
         self.queue, self.order = queue, list[str]()
@@ -144,7 +144,7 @@ async def test_metrics_are_labelled_by_token_name() -> None:
 
 
 class Doors:
-    """Requests that wait to enter the queue, and those inside until the test ends them."""
+    """Requests that wait to enter the queue, or are in it until the test stops them."""
 
     def __init__(self, queue: RequestQueue) -> None:
         self.queue, self.inside = queue, list[str]()

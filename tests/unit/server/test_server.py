@@ -86,7 +86,7 @@ async def test_output_over_limit_is_killed_with_ol(call: Caller) -> None:
 
 @pytest.mark.parametrize(("stream", "status"), [("", "OL"), (">&2", "EL")])
 async def test_output_limit_counts_json_escapes(engine: EmbeddedEngine, stream: str, status: str) -> None:
-    """A line break takes two bytes of JSON, and a NUL takes six."""
+    """A line break has two bytes in JSON, and a NUL has six."""
     options = ServerOptions(port=0, max_output=9000)
     async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
@@ -107,7 +107,7 @@ async def test_large_reply_arrives_complete(store: Store) -> None:
         call = Caller(session)
         _, reply = await call.run("seq 200000; seq 5 >&2")
         numbers = "".join(f"{number}\n" for number in range(1, 200_001))
-        assert len(numbers) > 1 << 20, "more than is sent as one"
+        assert len(numbers) > 1 << 20, "larger than a single chunk"
         assert (reply["run"]["stdout"], reply["run"]["output"]) == (numbers, numbers + "1\n2\n3\n4\n5\n")
         assert (await call.counts())["ioi_eval_sent_bytes_total"] > 2 * len(numbers)
 
@@ -202,7 +202,7 @@ async def test_packages_are_listed_and_not_changed(call: Caller) -> None:
 
 
 async def test_full_queue_answers_503_with_retry_after(server: Server, call: Caller) -> None:
-    """One slot, one queue entry, and a third request."""
+    """A slot, a queue entry, and a third request."""
     running = asyncio.create_task(call.run("sleep 600"))
     await until(lambda: server.running == 1)
     waiting = asyncio.create_task(call.run("echo waited"))
@@ -266,7 +266,7 @@ async def test_draining_worker_finishes_running_jobs_and_refuses_waiting_jobs(
         status, reply = await waiting
         assert status == 503 and "this server drains" in reply["message"]
         assert (await call.run("true"))[0] == 503
-        async with session.get("/healthz") as health:  # no connection is kept that would break off later
+        async with session.get("/healthz") as health:  # no connection stays open that would fail later
             assert (health.status, health.headers["Connection"]) == (503, "close")
             assert await health.json() == {"status": "draining"}
         assert not draining.done()
@@ -276,7 +276,7 @@ async def test_draining_worker_finishes_running_jobs_and_refuses_waiting_jobs(
         await draining
 
 
-# --- what it does not say --------------------------------------------------------------------------------
+# --- hidden information ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("names", [("a", "a/b"), ("a/b", "a"), ("a/b/c", "a/b")])
@@ -415,14 +415,14 @@ async def test_connections_with_unfinished_headers_do_not_block_others(server: S
         assert status == 200
         reader, writer = slow[0]
         writer.write(b"a" * (1 << 16))
-        assert b" 400 " in await reader.readline(), "a header has an end"
+        assert b" 400 " in await reader.readline(), "the size of headers is limited"
     finally:
         for _, writer in slow:
             writer.close()
 
 
 async def test_worker_identity_changes_with_its_limits(engine: EmbeddedEngine) -> None:
-    """Clients that uploaded contents or know the limits must notice."""
+    """Clients that uploaded contents or cached the limits must notice."""
     usual = ServerOptions(port=0)
     changes: list[dict[str, int]] = [{}, {}, {"run_timeout": 1234}, {"max_body": 1 << 20}, {"max_output": 99}]
     identities = []

@@ -1,4 +1,4 @@
-"""A worker with TLS: clients that trust its certificate get replies, and others an error."""
+"""A worker with TLS: clients that trust its certificate get replies, and all other clients an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ioi-eval view`: the report get the strip above it, and who may see them. It writes nothing."""
+"""`ioi-eval view`: the report, the strip above it, and access to both. It writes nothing."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Clock:
         return self.now
 
 
-# --- what is counted ---------------------------------------------------------------------------------
+# --- counts ------------------------------------------------------------------------------------------
 
 
 def test_run_monitor_counts_new_rows(folder: Path) -> None:
@@ -420,7 +420,7 @@ def test_timeline_figure_has_known_colours_and_escaped_names(folder: Path) -> No
     assert timeline_section(None) is None and timeline_section(Timeline(0.0, 5.0, ({},))) is None
 
 
-# --- what is served ----------------------------------------------------------------------------------
+# --- served pages ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -434,7 +434,7 @@ async def receive_strip(stream: aiohttp.ClientResponse, text: str) -> str:
     async for line in stream.content:
         if line.startswith(b"data: ") and text in (strip := str(json.loads(line[6:]))):
             return strip
-    raise AssertionError("the stream has ended")
+    raise AssertionError("the stream is closed")
 
 
 async def test_viewers_get_strip_for_new_row(folder: Path, address: str) -> None:
@@ -469,7 +469,7 @@ async def test_live_page_writes_nothing_into_run_folder(folder: Path, address: s
 
 
 async def test_live_page_is_rebuilt_when_run_ends(folder: Path, address: str) -> None:
-    """Until then it may be some seconds old, and viewers are not told that there is another one."""
+    """Until then it may be some seconds old, and viewers are not notified of a newer report."""
     async with aiohttp.ClientSession() as client, client.get(f"{address}/events") as stream:
         async with client.get(address) as answer:
             assert "Scores of 3 submissions" in await answer.text()
@@ -522,7 +522,7 @@ async def test_paced_result_stays_until_its_age_is_reached(folder: Path) -> None
     state = monitor.poll()
     assert await paced.get(state) == 3
     write_progress(folder, Progress(ended=True))
-    assert await paced.get(monitor.poll()) == 4, "after the end it is final"
+    assert await paced.get(monitor.poll()) == 4, "after the run it is final"
 
 
 async def test_pages_of_long_submission_list_are_served(

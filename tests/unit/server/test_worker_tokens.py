@@ -16,7 +16,7 @@ from ioi_eval.model.secret import Secret
 from ioi_eval.server import Event, Server, ServerOptions, check_address
 from ioi_eval.server.jobs import NamedTokens, read_tokens
 
-# --- who may ---------------------------------------------------------------------------------------------
+# --- access ----------------------------------------------------------------------------------------------
 
 
 async def test_worker_with_token_refuses_requests_without_it(engine: EmbeddedEngine) -> None:
@@ -113,7 +113,7 @@ async def test_loopback_worker_answers_only_host_names_of_this_machine(
             status, reply = await call.get("/", headers={"Host": name})
             assert status == 403 and "allow_hosts=NAME" in reply["message"], name
             report = EndpointReport(url=server.url, reachable=False, reason=f"HTTP 403: {reply['message']}")
-            assert findings(report)[0].remedy == "", "the worker itself says what to do"
+            assert findings(report)[0].remedy == "", "the worker's message contains the remedy"
         for origin in ("http://evil.example", "https://10.0.0.7", "null", "file://"):
             status, reply = await call.post(f"{API}/execute", json=job("true"), headers={"Origin": origin})
             assert status == 403 and "allow_hosts=NAME" in reply["message"], origin

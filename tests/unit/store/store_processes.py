@@ -12,7 +12,7 @@ from ioi_eval.store import contents
 
 contents.BESIDE = 0  # as in the tests: bytes of contents alone
 
-PATIENCE = 120  # seconds: only a hang takes that long
+PATIENCE = 120  # seconds; only a hang exceeds them
 
 
 def write_many(root: Path, seed: int, go: Event) -> None:

@@ -63,7 +63,7 @@ def test_small_contents_count_with_their_overhead(tmp_path: Path) -> None:
 
 
 def test_full_cache_checks_only_contents_to_evict(tmp_path: Path) -> None:
-    """Otherwise each new content in a full cache would check all others."""
+    """Otherwise each new content in a full cache would check all existing contents."""
     looks = list[str]()
 
     class Looked(OrderedDict[str, int]):

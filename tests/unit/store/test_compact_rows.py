@@ -1,4 +1,4 @@
-"""results.jsonl stores each test once, and readers get the original rows, also of old runs."""
+"""results.jsonl stores each test once, and readers get the original rows, even of old runs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_compact_row_expands_to_the_original_row(case: tuple[Submission, Problem
     own = {name: value for name, value in first["confinement"].items() if name != "uid"}
     assert again == {**first, "confinement": own}
     assert len(msgspec.json.encode(short)) < len(msgspec.json.encode(first))
-    assert expand_row(dict(first), {}) == first, "one that is written out is read as it is"
+    assert expand_row(dict(first), {}) == first, "a full row is read unchanged"
     assert compact_row(again)[0] == short
     straight, same = compact_row(compact_result_row(*case))
     assert (encode_terminal_safe_json(straight), same) == (encode_terminal_safe_json(short), confinements), (
@@ -109,7 +109,7 @@ def test_confinement_is_written_before_its_row(tmp_path: Path) -> None:
         reader = read_rows(tmp_path / "run")
         assert next(reader)["confinement"] == CONFINED
         other = {**row("b"), "confinement": {"v": 2}}
-        journal.record_result(other)  # while somebody reads
+        journal.record_result(other)  # while a reader has it open
         assert next(reader)["confinement"] == {"v": 2}
         assert journal.read_row("b") == other
 

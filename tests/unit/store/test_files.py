@@ -23,7 +23,7 @@ def test_failed_replace_keeps_old_content_and_leaves_no_temporary_file(tmp_path:
 
 
 def test_write_into_a_file_instead_of_a_folder_is_refused(tmp_path: Path) -> None:
-    """Like on a disk that became read-only, where temporary files cannot be removed either."""
+    """Like on a disk that became read-only, so temporary files cannot be removed either."""
     (tmp_path / "folder").write_text("")
     with pytest.raises(InputError, match=r"folder/kept\.json: cannot be written: Not a directory"):
         replace(tmp_path / "folder" / "kept.json", [b"new"])

@@ -15,7 +15,7 @@ from ioi_eval.store.memory import LruCache, NoteFile, SharedCalls, read_cached, 
 
 
 class Work:
-    """A slow call that counts its starts and ends."""
+    """A slow call that counts its starts and returns."""
 
     def __init__(self) -> None:
         self.begun = self.ended = self.cancelled = 0
@@ -238,7 +238,7 @@ def test_truncated_note_does_not_damage_other_notes(tmp_path: Path) -> None:
 
 
 def test_replaced_note_file_is_read_again(tmp_path: Path) -> None:
-    """The new file may have the inode of the old one."""
+    """The new file may have the inode of the old file."""
     path = tmp_path / "notes"
     notes = NoteFile(path, int)
     for number in range(3):
@@ -262,7 +262,7 @@ def test_unreadable_value_of_note_file_is_none(tmp_path: Path) -> None:
 
 
 def test_note_file_does_not_store_long_values(tmp_path: Path) -> None:
-    """Tens of thousands of compiler outputs would take gigabytes."""
+    """Tens of thousands of compiler outputs would need gigabytes."""
     notes = NoteFile(tmp_path / "notes", str)
     notes.put("a", "x" * 5000)
     notes.put("b", "x" * 1000)

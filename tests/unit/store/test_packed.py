@@ -1,4 +1,4 @@
-"""Packed sets behave like dicts, also with hash collisions and after they are saved."""
+"""Packed sets behave like dicts, even with hash collisions and after they are saved."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ioi_eval.store import packed
 from ioi_eval.store.packed import Keys, NamedKeys, Packed, PackedContent
 
-texts = st.text(st.characters(), max_size=4)  # also halves of surrogate pairs, and the empty text
+texts = st.text(st.characters(), max_size=4)  # including halves of surrogate pairs, and the empty string
 
 
 @pytest.fixture(params=["as it is", "all collide"])

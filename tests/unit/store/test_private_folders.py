@@ -1,4 +1,4 @@
-"""Folders that only one user may access."""
+"""Folders that only their owner can access."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_cache_writable_by_other_users_is_refused(tmp_path: Path, bits: int) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change a folder's owner")
 def test_root_refuses_cache_of_another_user(tmp_path: Path) -> None:
     os.chown(tmp_path, 65534, 65534)
     with pytest.raises(InputError, match=r"it belongs to another user \(owner 65534, mode 0700\)"):

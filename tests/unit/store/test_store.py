@@ -105,7 +105,7 @@ def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
 
 
 class Broken(BaseException):
-    """A BaseException, because a cancellation must leave nothing behind either."""
+    """A BaseException, because a cancellation must not leave files either."""
 
 
 @pytest.mark.parametrize("kind", ["put", "folder"])
@@ -165,7 +165,7 @@ def test_folder_entries_are_stored_and_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["put", "folder"])
 def test_second_creator_uses_the_existing_entry(tmp_path: Path, kind: str) -> None:
-    """Both start to create it, and the other one finishes first."""
+    """Both start to create it, and the second process finishes first."""
     store, other = Store(tmp_path), Store(tmp_path)
 
     def make(text: str, before: Callable[[], object]) -> Callable[[Path], None]:
@@ -189,7 +189,7 @@ async def find_or_make(root: Path, made: list[Path]) -> None:
     store = Store(root)
     async with store.creation_lock("key1"):
         if store.get("key1") is None:
-            await asyncio.sleep(0)  # the others come meanwhile
+            await asyncio.sleep(0)  # the rest come meanwhile
             made.append(store.put("key1", b"x"))
 
 
@@ -429,7 +429,7 @@ def test_two_processes_can_write_concurrently(tmp_path: Path) -> None:
         two.join(PATIENCE)
         assert (one.exitcode, two.exitcode) == (0, 0)
     assert left_over(tmp_path) == []
-    # While an eviction looks around, the other process may add; what is left over goes with the next one.
+    # During an eviction the other process may add entries; the next eviction removes the rest.
     store = Store(tmp_path, limit=200_000)
     store.put("last", b"x")
     assert 0 < store.size() <= 200_000
