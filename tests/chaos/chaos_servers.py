@@ -38,8 +38,8 @@ class UnpackingEngine:
         if any(file.name == "plan.json" for file in files):
             return await self._inner.execute(msgspec.structs.replace(job, files=files))
         built = await self._inner.execute(msgspec.structs.replace(job, files=files, keep=("made",)))
-        made = Path(built.kept["made"]) if built.kept else None
-        run = Ending(stdout=_delivery(made.read_bytes()), code=0) if made else built.run
+        built_file = Path(built.kept["made"]) if built.kept else None
+        run = Ending(stdout=_delivery(built_file.read_bytes()), code=0) if built_file else built.run
         return msgspec.structs.replace(built, run=run, kept={})
 
 
@@ -52,9 +52,9 @@ def _unpack_file(file: JobFile) -> JobFile:
 
 def _delivery(made: bytes) -> str:
     """Return the output of a build job's script."""
-    text = base64.b64encode(gzip.compress(made)).decode() + "\n"
+    encoded = base64.b64encode(gzip.compress(made)).decode() + "\n"
     digest = hashlib.sha256(made).hexdigest()
-    return f"ioi-eval 1 artifact {len(made)} {digest} {len(text)}\n{text}ioi-eval 1 end\n"
+    return f"ioi-eval 1 artifact {len(made)} {digest} {len(encoded)}\n{encoded}ioi-eval 1 end\n"
 
 
 class Server:

@@ -208,7 +208,9 @@ async def test_submissions_on_faulty_servers_are_scored_once_like_on_quiet_serve
             await scored([quiet], scratch / "quiet", attempts=1)
         async with eight(engine) as servers:
             summary = await scored(servers, scratch / "chaos", attempts=30)
-    requests, failed = (sum(getattr(each, name) for each in servers) for name in ("requests", "failed"))
+    requests, failed = (
+        sum(getattr(chaos_server, name) for chaos_server in servers) for name in ("requests", "failed")
+    )
     assert failed / requests >= 0.30, (failed, requests)
     assert {name for server in servers for name in server.met} == ALL_FAULTS
     assert (summary.judged, summary.failed) == (NUMBER, 0)
@@ -226,8 +228,8 @@ async def test_submission_failing_on_all_servers_is_recorded_and_run_continues(s
                 raise web.HTTPInternalServerError
             return await super().answer(body)
 
-    async with engine_behind() as engine, Poisoned(engine) as one, Poisoned(engine) as two:
-        summary = await scored([one, two], scratch / "run", attempts=3, count=30)
+    async with engine_behind() as engine, Poisoned(engine) as first_server, Poisoned(engine) as two:
+        summary = await scored([first_server, two], scratch / "run", attempts=3, count=30)
     assert (summary.judged, summary.failed) == (29, 1)
     [failure] = read_failures(scratch / "run").values()
     assert failure["key"] == "row-007" and "3 attempts failed" in failure["reason"]

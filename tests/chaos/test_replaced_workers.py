@@ -71,10 +71,10 @@ class Machine:
 
     def install(self, compiler: str) -> None:
         """Replace the compiler atomically, so that no build sees half of it."""
-        new = self.folder / "new"
-        new.write_text(self._at_hand + compiler)
-        new.chmod(0o755)
-        new.rename(self.folder / "g++")
+        new_compiler = self.folder / "new"
+        new_compiler.write_text(self._at_hand + compiler)
+        new_compiler.chmod(0o755)
+        new_compiler.rename(self.folder / "g++")
 
     async def start(self, *options: str) -> None:
         mounted = f'mount --bind "{self.folder}" /usr/local/bin && exec "$@"'
@@ -96,9 +96,9 @@ class Machine:
         assert self._process.stdout is not None
         async with asyncio.timeout(300):
             line = (await self._process.stdout.readline()).decode()
-        found = re.search(r":(\d+)", line)
-        assert found is not None, line
-        self.port = int(found[1])
+        port_match = re.search(r":(\d+)", line)
+        assert port_match is not None, line
+        self.port = int(port_match[1])
 
     async def kill(self) -> None:
         if self._process is not None:
@@ -127,13 +127,13 @@ async def machines(
     async with AsyncExitStack() as stack:
 
         async def start(number: int) -> list[Machine]:
-            found = [
+            started_machines = [
                 Machine(tmp_path / f"machine-{next(numbers)}", shared_cache, at_hand) for _ in range(number)
             ]
-            for machine in found:
+            for machine in started_machines:
                 stack.push_async_callback(machine.kill)
-            await asyncio.gather(*(machine.start() for machine in found))
-            return found
+            await asyncio.gather(*(machine.start() for machine in started_machines))
+            return started_machines
 
         yield start
 
@@ -155,8 +155,8 @@ class Run:
             self.heard.append(event)
 
     async def _judged(self) -> None:
-        here = EmbeddedEngine(store=Store(self._cache), slots=1)
-        async with Scorer(self.engine, store=self._store, trusted=here) as scorer:
+        trusted_engine = EmbeddedEngine(store=Store(self._cache), slots=1)
+        async with Scorer(self.engine, store=self._store, trusted=trusted_engine) as scorer:
             await asyncio.gather(*(self._judge_on(scorer) for _ in range(4)))
 
     async def _judge_on(self, scorer: Scorer) -> None:
@@ -179,8 +179,8 @@ class Run:
 
     async def finish(self, rows: int) -> list[str]:
         """Return the compilers of all rows, after `rows` more rows."""
-        before = len(self.compilers)
-        await self.until(lambda: len(self.compilers) >= before + rows)
+        compilers_before = len(self.compilers)
+        await self.until(lambda: len(self.compilers) >= compilers_before + rows)
         self._last = 0
         async with asyncio.timeout(600):
             await self._work
@@ -197,12 +197,16 @@ async def test_worker_restarted_with_other_compiler_is_noticed(
     machine.install(OTHER)
     await machine.start()
     compilers = await run.finish(rows=8)
-    before = len([each for each in compilers if each != NEW])
-    assert before >= 3 and set(compilers[:before]) == {compilers[0]} and set(compilers[before:]) == {NEW}
+    count_before = len([compiler for compiler in compilers if compiler != NEW])
+    assert (
+        count_before >= 3
+        and set(compilers[:count_before]) == {compilers[0]}
+        and set(compilers[count_before:]) == {NEW}
+    )
     # Of what the other compiler built, nothing is kept for this one.
     [healthy] = await machines(1)
-    again = Run(tmp_path, shared_cache, [healthy])
-    assert set(await again.finish(rows=len(compilers))) == {compilers[0]}
+    second_run = Run(tmp_path, shared_cache, [healthy])
+    assert set(await second_run.finish(rows=len(compilers))) == {compilers[0]}
 
 
 async def test_worker_with_broken_compiler_serves_only_python(
@@ -220,16 +224,16 @@ async def test_worker_with_broken_compiler_serves_only_python(
 async def test_rolling_upgrade_of_workers_keeps_compilers_apart(
     machines: Machines, tmp_path: Path, shared_cache: Path
 ) -> None:
-    found = await machines(2)
-    run = Run(tmp_path, shared_cache, found)
+    both_machines = await machines(2)
+    run = Run(tmp_path, shared_cache, both_machines)
     await run.until(lambda: len(run.compilers) >= 3)
-    for machine in found:
+    for machine in both_machines:
         await machine.kill()
         machine.install(OTHER)
         await machine.start()
         await run.until(lambda machine=machine: Change.BACK in run.changes(machine))
     await run.finish(rows=4)  # of which some may have begun before
-    compilers = await Run(tmp_path, shared_cache, found).finish(rows=4)
+    compilers = await Run(tmp_path, shared_cache, both_machines).finish(rows=4)
     assert set(run.compilers) == {run.compilers[0], NEW} and run.compilers[0] != NEW
     assert set(compilers) == {NEW}
 
@@ -258,7 +262,7 @@ async def test_worker_restarted_while_idle_is_noticed(
     engine.on_event = heard.append
     job = Job(files=(JobFile(name="run", content=Blob.of("g++ -dumpfullversion")),))
     async with engine:
-        before = await engine.execute(job)
+        result_before = await engine.execute(job)
         await machine.kill()
         await machine.start("--run-timeout", "1000")
         await engine.execute(job)
@@ -267,8 +271,8 @@ async def test_worker_restarted_while_idle_is_noticed(
         await machine.kill()
         machine.install(OTHER)
         await machine.start("--run-timeout", "1000")
-        after = await engine.execute(job)
-    assert before.run.stdout != after.run.stdout == "99.1.0\n"
-    assert after.toolchains["g++"].version == "99.1.0"
+        result_after = await engine.execute(job)
+    assert result_before.run.stdout != result_after.run.stdout == "99.1.0\n"
+    assert result_after.toolchains["g++"].version == "99.1.0"
     changes = [event.change for event in heard if isinstance(event, ServerChanged)]
     assert changes == [Change.REPLACED, Change.TRIAL, Change.BACK] * 2

@@ -63,9 +63,13 @@ async def engine_on(port: int, heard: list[ServerEvent]) -> AsyncIterator[Piston
 
 def changes(heard: list[ServerEvent]) -> list[Change]:
     """Return the changes of servers without trials, and repeated failures of a trial once."""
-    found = [event.change for event in heard if isinstance(event, ServerChanged)]
-    found = [change for change in found if change is not Change.TRIAL]
-    return [change for change, before in zip(found, [None, *found], strict=False) if change is not before]
+    reported_changes = [event.change for event in heard if isinstance(event, ServerChanged)]
+    reported_changes = [change for change in reported_changes if change is not Change.TRIAL]
+    return [
+        change
+        for change, previous in zip(reported_changes, [None, *reported_changes], strict=False)
+        if change is not previous
+    ]
 
 
 @pytest.mark.nightly
@@ -105,10 +109,10 @@ async def test_suspended_worker_is_reported_slow_then_back(cli: CommandLine) -> 
 
 async def test_full_worker_is_reported_full_then_back(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
-    others: list[ServerEvent] = []
+    other_events: list[ServerEvent] = []
     async with (
         worker(cli, "--slots", "1", "--queue", "0") as (_, port),
-        engine_on(port, others) as other,
+        engine_on(port, other_events) as other,
         engine_on(port, heard) as engine,
     ):
         hog = asyncio.create_task(other.execute(job("sleep 600")))

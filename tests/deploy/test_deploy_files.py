@@ -45,10 +45,12 @@ def test_limits_env_satisfies_all_limits_that_doctor_requires() -> None:
         if field.startswith("max_") and field != "max_body"
     }
     lines = findings(EndpointReport(url="http://a:2000", runtimes=("bash",), **numbers))  # type: ignore[arg-type]
-    asked = dict(re.findall(r"(PISTON_\w+)=(-?\d+)", " ".join(line.remedy for line in lines)))
-    assert len(asked) > 6
-    given = limits()
-    assert {name: value for name, value in asked.items() if int(given[name]) < int(value)} == {}
+    required_values = dict(re.findall(r"(PISTON_\w+)=(-?\d+)", " ".join(line.remedy for line in lines)))
+    assert len(required_values) > 6
+    env_values = limits()
+    assert {
+        name: value for name, value in required_values.items() if int(env_values[name]) < int(value)
+    } == {}
 
 
 _INDEX = """    app.use(body_parser.urlencoded({ extended: true }));
@@ -70,23 +72,23 @@ def run_start_script(folder: Path, index: str, *, entrypoint: bool) -> tuple[str
     programs = {folder / "bin" / "node": "node"}
     if entrypoint:
         programs[folder / "api" / "src" / "docker-entrypoint.sh"] = "entrypoint"
-    for path, word in programs.items():
-        path.write_text(f'#!/bin/sh\necho {word} "$@"\n')
+    for path, printed_word in programs.items():
+        path.write_text(f'#!/bin/sh\necho {printed_word} "$@"\n')
         path.chmod(0o755)
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", PISTON / "official" / "start"],
         env={"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PISTON_API": str(folder / "api")},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return done.stdout.strip() + done.stderr, (folder / "api" / "src" / "index.js").read_text()
+    return completed.stdout.strip() + completed.stderr, (folder / "api" / "src" / "index.js").read_text()
 
 
 @pytest.mark.parametrize(("entrypoint", "word"), [(True, "entrypoint"), (False, "node src")])
 def test_official_piston_starts_with_raised_request_body_limit(
     tmp_path: Path, entrypoint: bool, word: str
 ) -> None:
-    said, index = run_start_script(tmp_path, _INDEX, entrypoint=entrypoint)
-    assert (said, index) == (word, _RAISED)
+    output, index = run_start_script(tmp_path, _INDEX, entrypoint=entrypoint)
+    assert (output, index) == (word, _RAISED)
     assert run_start_script(tmp_path, index, entrypoint=entrypoint) == (
         word,
         _RAISED,
@@ -94,10 +96,10 @@ def test_official_piston_starts_with_raised_request_body_limit(
 
 
 def test_start_script_leaves_configurable_server_and_warns_of_unknown_server(tmp_path: Path) -> None:
-    new = "app.use(body_parser.json({ limit: config.request_body_limit }));\n"
-    assert run_start_script(tmp_path, new, entrypoint=False) == ("node src", new)
-    said, _ = run_start_script(tmp_path, "app.use(express.json());\n", entrypoint=False)
-    assert "looks different" in said
+    patched_line = "app.use(body_parser.json({ limit: config.request_body_limit }));\n"
+    assert run_start_script(tmp_path, patched_line, entrypoint=False) == ("node src", patched_line)
+    output, _ = run_start_script(tmp_path, "app.use(express.json());\n", entrypoint=False)
+    assert "looks different" in output
 
 
 @pytest.mark.parametrize(("kind", "starter"), [("pyxis", "srun"), ("apptainer", "apptainer")])
@@ -106,21 +108,21 @@ def test_slurm_job_starts_official_image_with_limits(tmp_path: Path, kind: str, 
     program = tmp_path / starter
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nenv\n')
     program.chmod(0o755)
-    told = {
+    settings = {
         "FOLDER": str(PISTON / "slurm"), "KIND": kind, "CPUS": "3", "PACKAGES": "/shared/packages",
         "TOKEN_FILE": "", "OPEN": "", "COMMAND": "", "IMAGE": "",
     }  # fmt: skip
-    environment = {f"WORKER_{key}": value for key, value in told.items()}
-    done = subprocess.run(
+    environment = {f"WORKER_{key}": value for key, value in settings.items()}
+    completed = subprocess.run(
         [PISTON / "slurm" / "job", "2004"],
         env={**os.environ, **environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    said = done.stdout.splitlines()
-    assert any("engineer-man/piston" in line and "sha256:" in line for line in said)
-    assert any(f"/shared/packages:/piston/packages,{PISTON}/official:/start:ro" in line for line in said)
-    assert {"PISTON_BIND_ADDRESS=0.0.0.0:2004", "PISTON_MAX_CONCURRENT_JOBS=3"} <= set(said)
-    assert {f"{name}={value}" for name, value in limits().items()} <= set(said)
+    arguments = completed.stdout.splitlines()
+    assert any("engineer-man/piston" in line and "sha256:" in line for line in arguments)
+    assert any(f"/shared/packages:/piston/packages,{PISTON}/official:/start:ro" in line for line in arguments)
+    assert {"PISTON_BIND_ADDRESS=0.0.0.0:2004", "PISTON_MAX_CONCURRENT_JOBS=3"} <= set(arguments)
+    assert {f"{name}={value}" for name, value in limits().items()} <= set(arguments)
 
 
 @pytest.mark.parametrize("answers", [0, 1])
@@ -131,23 +133,23 @@ def test_slurm_scripts_start_and_stop_no_worker_if_slurm_does_not_answer(
     tmp_path: Path, command: list[str], answers: int
 ) -> None:
     """`answers` is the number of questions that Slurm answers before it fails."""
-    words = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
-    asked = tmp_path / "asked"
+    slurm_error = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+    call_log = tmp_path / "asked"
     for name in ("squeue", "scancel", "sbatch", "sinfo"):
         program = tmp_path / name
         program.write_text(
-            f"#!/bin/sh\necho {name} >>{asked}\n"
-            f'if [ "$(grep -c squeue {asked})" -gt {answers} ] || [ {name} != squeue ]; then\n'
-            f"    echo '{words}' >&2\n    exit 1\nfi\necho '7 piston-worker-2000'\n"
+            f"#!/bin/sh\necho {name} >>{call_log}\n"
+            f'if [ "$(grep -c squeue {call_log})" -gt {answers} ] || [ {name} != squeue ]; then\n'
+            f"    echo '{slurm_error}' >&2\n    exit 1\nfi\necho '7 piston-worker-2000'\n"
         )
         program.chmod(0o755)
-    done = subprocess.run(
+    completed = subprocess.run(
         [PISTON / "slurm" / command[0], *command[1:]],
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode and words in done.stderr, done
-    assert "no such worker" not in done.stdout and " ends" not in done.stdout
+    assert completed.returncode and slurm_error in completed.stderr, completed
+    assert "no such worker" not in completed.stdout and " ends" not in completed.stdout
 
 
 # --- docker ------------------------------------------------------------------------------------------
@@ -170,14 +172,20 @@ def test_compose_file_paths_ports_and_capabilities_are_correct() -> None:
 
 
 def test_worker_options_in_deployment_files_exist() -> None:
-    known = {option for each in load_command("worker").params for option in each.opts}
+    worker_options = {option for parameter in load_command("worker").params for option in parameter.opts}
     container = _KINDS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
     services = yaml.safe_load((PISTON / "docker" / "compose.yaml").read_text())["services"]
     dockerfile = (PISTON / "docker" / "Dockerfile").read_text()
-    words = [*container["args"], *services["worker"]["command"], *re.findall(r'"(--\w[\w-]*)"', dockerfile)]
-    words += re.findall(r"(?<=[( ])--[a-z][a-z-]+(?= )", (PISTON / "slurm" / "job").read_text().split("}")[0])
-    assert {"--host", "--slots", "--port", "--token-file"} <= set(words)
-    assert {word for word in words if word.startswith("--")} <= known
+    arguments = [
+        *container["args"],
+        *services["worker"]["command"],
+        *re.findall(r'"(--\w[\w-]*)"', dockerfile),
+    ]
+    arguments += re.findall(
+        r"(?<=[( ])--[a-z][a-z-]+(?= )", (PISTON / "slurm" / "job").read_text().split("}")[0]
+    )
+    assert {"--host", "--slots", "--port", "--token-file"} <= set(arguments)
+    assert {argument for argument in arguments if argument.startswith("--")} <= worker_options
 
 
 def commands(text: str) -> list[list[str]]:
@@ -188,17 +196,24 @@ def commands(text: str) -> list[list[str]]:
 
 
 def test_deployment_readme_uses_existing_commands_and_options() -> None:
-    found = commands((PISTON / "README.md").read_text())
-    assert {words[1] for words in found} == {"doctor", "score", "package"}
-    for _, name, *words in found:
-        options = {option for each in load_command(name).params for option in each.opts}
-        assert {word for word in words if word.startswith("--")} <= options
+    shown_commands = commands((PISTON / "README.md").read_text())
+    assert {arguments[1] for arguments in shown_commands} == {"doctor", "score", "package"}
+    for _, name, *arguments in shown_commands:
+        options = {option for parameter in load_command(name).params for option in parameter.opts}
+        assert {argument for argument in arguments if argument.startswith("--")} <= options
     launch = subprocess.run(
         [PISTON / "slurm" / "launch", "--help"], capture_output=True, text=True, check=True
     )
-    used = re.findall(r"slurm/launch (.*?)(?: -- .*)?$", (PISTON / "README.md").read_text(), re.MULTILINE)
-    assert len(used) == 2
-    assert all(word in launch.stdout for line in used for word in line.split() if word.startswith("--"))
+    launch_lines = re.findall(
+        r"slurm/launch (.*?)(?: -- .*)?$", (PISTON / "README.md").read_text(), re.MULTILINE
+    )
+    assert len(launch_lines) == 2
+    assert all(
+        argument in launch.stdout
+        for line in launch_lines
+        for argument in line.split()
+        if argument.startswith("--")
+    )
 
 
 # --- kubernetes --------------------------------------------------------------------------------------
@@ -225,24 +240,27 @@ def test_kubernetes_manifests_refer_to_each_other_correctly() -> None:
         _KINDS["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
     )
     assert service["spec"]["clusterIP"] == "None"
-    found = discovery(f"k8s:{service['metadata']['name']}")
-    assert str(found).endswith(f":{service['spec']['ports'][0]['port']}")
+    discovered = discovery(f"k8s:{service['metadata']['name']}")
+    assert str(discovered).endswith(f":{service['spec']['ports'][0]['port']}")
     (container,) = pod["spec"]["containers"]
     paths = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    given = {each["name"]: each.get("value") for each in container["env"]}
-    assert (given["TMPDIR"], given["IOI_EVAL_CACHE"]) == (paths["boxes"], f"{paths['cache']}/ioi-eval")
+    env_values = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert (env_values["TMPDIR"], env_values["IOI_EVAL_CACHE"]) == (
+        paths["boxes"],
+        f"{paths['cache']}/ioi-eval",
+    )
     assert container["args"][container["args"].index("--contents-folder") + 1] == paths["contents"]
-    assert {each["name"] for each in pod["spec"]["volumes"]} == paths.keys()
+    assert {entry["name"] for entry in pod["spec"]["volumes"]} == paths.keys()
 
 
 @pytest.mark.parametrize("file", ["base/worker.yaml", "client/job.yaml"])
 def test_pod_cache_is_a_folder_inside_its_volume_mount(tmp_path: Path, file: str) -> None:
     """The mount itself belongs to root and is writable by all, which a private cache must not be."""
     every = yaml.safe_load_all((KUBERNETES / file).read_text())
-    [pod] = [each["spec"]["template"]["spec"] for each in every if each["kind"] in ("Deployment", "Job")]
+    [pod] = [entry["spec"]["template"]["spec"] for entry in every if entry["kind"] in ("Deployment", "Job")]
     (container,) = pod["containers"]
-    [mount] = [each["mountPath"] for each in container["volumeMounts"] if each["name"] == "cache"]
-    [cache] = [each["value"] for each in container["env"] if each["name"] == "IOI_EVAL_CACHE"]
+    [mount] = [entry["mountPath"] for entry in container["volumeMounts"] if entry["name"] == "cache"]
+    [cache] = [entry["value"] for entry in container["env"] if entry["name"] == "IOI_EVAL_CACHE"]
     tmp_path.chmod(0o2777)
     store = Store(tmp_path / Path(cache).relative_to(mount))
     assert store.root.stat().st_uid == os.geteuid()
@@ -270,10 +288,12 @@ def test_client_job_may_reach_workers_and_stores_runs_on_its_volume() -> None:
     (allowed,) = _KINDS["NetworkPolicy"]["spec"]["ingress"][0]["from"]
     assert allowed["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
     assert volumes[0]["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
-    options = {option for each in load_command("score").params for option in each.opts}
-    assert {word for word in container["args"] if word.startswith("--")} <= options
-    mounted = {each["mountPath"] for each in container["volumeMounts"]}
-    assert all(f"/{word.split('/')[1]}" in mounted for word in container["args"] if word.startswith("/"))
+    options = {option for entry in load_command("score").params for option in entry.opts}
+    assert {argument for argument in container["args"] if argument.startswith("--")} <= options
+    mounted = {entry["mountPath"] for entry in container["volumeMounts"]}
+    assert all(
+        f"/{argument.split('/')[1]}" in mounted for argument in container["args"] if argument.startswith("/")
+    )
     discovery(container["args"][-1])
 
 
@@ -287,17 +307,17 @@ def _bytes(text: str) -> int:
 @pytest.mark.parametrize("file", ["base/worker.yaml", "client/job.yaml"])
 def test_pod_requests_ephemeral_storage_for_its_volumes(file: str) -> None:
     every = yaml.safe_load_all((KUBERNETES / file).read_text())
-    [pod] = [each["spec"]["template"]["spec"] for each in every if each["kind"] in ("Deployment", "Job")]
-    volumes = (each["emptyDir"] for each in pod["volumes"] if "emptyDir" in each)
-    on_disk = sum(_bytes(each["sizeLimit"]) for each in volumes if each.get("medium") != "Memory")
-    [resources] = [each["resources"] for each in pod["containers"]]
-    for part in ("requests", "limits"):
-        assert _bytes(resources[part]["ephemeral-storage"]) >= on_disk
+    [pod] = [entry["spec"]["template"]["spec"] for entry in every if entry["kind"] in ("Deployment", "Job")]
+    volumes = (entry["emptyDir"] for entry in pod["volumes"] if "emptyDir" in entry)
+    on_disk = sum(_bytes(entry["sizeLimit"]) for entry in volumes if entry.get("medium") != "Memory")
+    [resources] = [entry["resources"] for entry in pod["containers"]]
+    for resource_kind in ("requests", "limits"):
+        assert _bytes(resources[resource_kind]["ephemeral-storage"]) >= on_disk
 
 
 def test_client_job_is_not_retried_after_permanent_exit_codes() -> None:
-    [job] = [each for each in yaml.safe_load_all((KUBERNETES / "client" / "job.yaml").read_text())
-             if each["kind"] == "Job"]  # fmt: skip
+    [job] = [entry for entry in yaml.safe_load_all((KUBERNETES / "client" / "job.yaml").read_text())
+             if entry["kind"] == "Job"]  # fmt: skip
     [failed] = [
         rule["onExitCodes"]
         for rule in job["spec"]["podFailurePolicy"]["rules"]
@@ -305,7 +325,7 @@ def test_client_job_is_not_retried_after_permanent_exit_codes() -> None:
     ]
     assert (failed["operator"], failed["values"]) == ("In", [console.BAD_INPUT, console.SUSPICIOUS])
     pod = job["spec"]["template"]["spec"]
-    assert failed["containerName"] in {each["name"] for each in pod["containers"]}
+    assert failed["containerName"] in {entry["name"] for entry in pod["containers"]}
     assert pod["restartPolicy"] == "Never"  # the policy is refused with another one
 
 
@@ -314,11 +334,11 @@ def test_probes_use_https_if_workers_have_a_certificate() -> None:
     (container,) = pod["containers"]
     probes = ("startupProbe", "readinessProbe", "livenessProbe")
     assert {container[name]["httpGet"]["scheme"] for name in probes} == {"HTTPS"}
-    options = {word.partition("=")[0]: word.partition("=")[2] for word in container["args"]}
-    [mount] = [each["mountPath"] for each in container["volumeMounts"] if each["name"] == "tls"]
+    options = {argument.partition("=")[0]: argument.partition("=")[2] for argument in container["args"]}
+    [mount] = [entry["mountPath"] for entry in container["volumeMounts"] if entry["name"] == "tls"]
     assert (options["--tls-cert"], options["--tls-key"]) == (f"{mount}/tls.crt", f"{mount}/tls.key")
     assert {"--tls-cert", "--tls-key"} <= {
-        option for each in load_command("worker").params for option in each.opts
+        option for entry in load_command("worker").params for option in entry.opts
     }
 
 
@@ -328,16 +348,18 @@ def test_prometheus_operator_alerts_equal_alerts_file_and_name_scraped_job() -> 
     assert rules["spec"] == alerts
     monitor = yaml.safe_load((KUBERNETES / "many" / "podmonitor.yaml").read_text())
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
-    (named,) = [each for each in endpoint["relabelings"] if each["targetLabel"] == "job"]
+    (job_relabeling,) = [
+        relabeling for relabeling in endpoint["relabelings"] if relabeling["targetLabel"] == "job"
+    ]
     jobs = {job for rule in alerts["groups"][0]["rules"] for job in re.findall(r'job="(.*?)"', rule["expr"])}
-    assert jobs == {named["replacement"]}
+    assert jobs == {job_relabeling["replacement"]}
 
 
 def test_rolling_update_respects_pod_disruption_budget() -> None:
     budget, deployment = _KINDS["PodDisruptionBudget"], _KINDS["Deployment"]
     assert budget["spec"]["selector"] == deployment["spec"]["selector"]
-    most = deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"]
-    assert budget["spec"]["maxUnavailable"] == most
+    max_unavailable = deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"]
+    assert budget["spec"]["maxUnavailable"] == max_unavailable
 
 
 @cache
@@ -345,18 +367,22 @@ def rendered(overlay: str, folder: Path = KUBERNETES) -> dict[str, Any]:
     """Return the objects that `kubectl apply -k` would send, by kind."""
     if shutil.which("kubectl") is None:
         skip_or_fail_in_ci("kubectl")
-    made = subprocess.run(["kubectl", "kustomize", folder / overlay], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    return {each["kind"]: each for each in yaml.safe_load_all(made.stdout)}
+    completed = subprocess.run(["kubectl", "kustomize", folder / overlay], capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+    return {manifest["kind"]: manifest for manifest in yaml.safe_load_all(completed.stdout)}
 
 
 @pytest.mark.nightly(unless="1.34|base-1.25")
 @pytest.mark.parametrize("of", ["1.25", "1.30", "1.34"])
 @pytest.mark.parametrize("overlay", ["base", "many", "tls", "client"])
 def test_rendered_kubernetes_overlay_is_valid(overlay: str, of: str) -> None:
-    own = [each for each in rendered(overlay).values() if not each["apiVersion"].startswith(_OPERATOR)]
-    assert len(own) > 1
-    assert all(kubernetes_validate.validate(each, of, strict=True) for each in own)
+    own_manifests = [
+        manifest
+        for manifest in rendered(overlay).values()
+        if not manifest["apiVersion"].startswith(_OPERATOR)
+    ]
+    assert len(own_manifests) > 1
+    assert all(kubernetes_validate.validate(manifest, of, strict=True) for manifest in own_manifests)
 
 
 def test_image_registry_is_set_in_one_file(tmp_path: Path) -> None:
@@ -373,7 +399,7 @@ def test_image_registry_is_set_in_one_file(tmp_path: Path) -> None:
         ("client", "Job", pushed[1]),
     ]:
         pod = rendered(overlay, tmp_path / "piston" / "kubernetes")[kind]["spec"]["template"]["spec"]
-        assert [each["image"] for each in pod["containers"]] == [image]
+        assert [container["image"] for container in pod["containers"]] == [image]
         assert pod["imagePullSecrets"] == [{"name": "ioi-eval-registry"}]
     assert "create secret docker-registry ioi-eval-registry" in page
 
@@ -388,8 +414,8 @@ def test_prometheus_operator_models_know_every_field(kind: str) -> None:
         skip_or_fail_in_ci("cloudcoil-models-prometheus-operator")
 
     def kept(given: dict[str, Any]) -> Any:
-        read = getattr(v1, kind).model_validate(given)
-        return read.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        parsed = getattr(v1, kind).model_validate(given)
+        return parsed.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
     sent = rendered("many")[kind]
     assert kept(sent) == sent
@@ -423,11 +449,11 @@ def test_autoscaler_metric_is_exported_by_workers(many: dict[str, Any]) -> None:
     adapter = yaml.safe_load((KUBERNETES / "many" / "adapter.yaml").read_text())
     (rule,) = adapter["rules"]["custom"]
     assert metric["pods"]["metric"]["name"] == rule["name"]["as"]
-    told = Metrics().format_text(running=1, queued=2, slots=3)
-    used = {*re.findall(r"ioi_eval_\w+", rule["metricsQuery"] + rule["seriesQuery"])}
-    assert used == {"ioi_eval_jobs_running", "ioi_eval_jobs_queued", "ioi_eval_slots"}
-    assert all(f"# TYPE {name} gauge" in told for name in used)
+    exported = Metrics().format_text(running=1, queued=2, slots=3)
+    used_metrics = {*re.findall(r"ioi_eval_\w+", rule["metricsQuery"] + rule["seriesQuery"])}
+    assert used_metrics == {"ioi_eval_jobs_running", "ioi_eval_jobs_queued", "ioi_eval_slots"}
+    assert all(f"# TYPE {name} gauge" in exported for name in used_metrics)
     (endpoint,) = many["PodMonitor"]["spec"]["podMetricsEndpoints"]
     assert endpoint["authorization"]["credentials"] == {"name": "ioi-eval-worker", "key": "token"}
     allowed = many["NetworkPolicy"]["spec"]["ingress"][0]["from"]
-    assert [next(iter(each)) for each in allowed] == ["podSelector", "namespaceSelector"]
+    assert [next(iter(peer)) for peer in allowed] == ["podSelector", "namespaceSelector"]

@@ -41,23 +41,25 @@ sys.meta_path.insert(0, Hidden())
 
 def with_dependencies(requirements: Iterable[str]) -> set[str]:
     """Return the names of packages and of all their dependencies."""
-    found = set[str]()
-    left = [Requirement(each) for each in requirements]
-    while left:
-        one = left.pop()
-        name = one.name.lower().replace("_", "-")
-        if name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
-            found.add(name)
-            left += map(Requirement, metadata.requires(name) or ())
-    return found
+    names = set[str]()
+    pending = [Requirement(specifier) for specifier in requirements]
+    while pending:
+        requirement = pending.pop()
+        name = requirement.name.lower().replace("_", "-")
+        if name not in names and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+            names.add(name)
+            pending += map(Requirement, metadata.requires(name) or ())
+    return names
 
 
 @pytest.fixture
 def image_cli(shared_cache: Path, tmp_path: Path) -> CommandLine:
     """Return a command line in an environment with only the image's packages."""
-    kept = {*with_dependencies(NAMED), "ioi-eval", "setuptools"}
-    there = {path.name.partition(".")[0] for path in Path(sysconfig.get_path("purelib")).iterdir()}
-    hidden = there - {file.parts[0].partition(".")[0] for name in kept for file in metadata.files(name) or ()}
+    allowed_packages = {*with_dependencies(NAMED), "ioi-eval", "setuptools"}
+    installed = {path.name.partition(".")[0] for path in Path(sysconfig.get_path("purelib")).iterdir()}
+    hidden = installed - {
+        file.parts[0].partition(".")[0] for name in allowed_packages for file in metadata.files(name) or ()
+    }
     assert {"datasets", "pandas", "pyarrow", "jinja2", "tqdm"} <= hidden and "aiohttp" not in hidden
     (tmp_path / "hiding").mkdir()
     (tmp_path / "hiding" / "sitecustomize.py").write_text(HIDING.format(hidden=hidden))
@@ -126,22 +128,22 @@ def test_dockerfile_builds_worker_by_default() -> None:
 def test_image_install_is_small_and_starts_without_compiling(tmp_path: Path) -> None:
     """It runs the commands of the Dockerfile in another folder. They download packages."""
     [built] = re.findall(r"^RUN (python3 -m venv (?:.*\\\n)*.*)$", DOCKERFILE, re.MULTILINE)
-    places = {
+    local_paths = {
         "/source": ROOT,
         **{f"/{name}": tmp_path / name for name in ("build", "wheels", "opt/ioi-eval")},
     }
-    for place, here in places.items():
-        built = re.sub(rf"(?<![\w/]){place}\b", str(here), built)
+    for image_path, local_path in local_paths.items():
+        built = re.sub(rf"(?<![\w/]){image_path}\b", str(local_path), built)
     (tmp_path / "opt").mkdir()
     (tmp_path / "none").mkdir()  # the image has no compiler for another machine
     (tmp_path / "none" / "aarch64-linux-gnu-g++").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "none" / "aarch64-linux-gnu-g++").chmod(0o755)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     clean["PATH"] = f"{tmp_path / 'none'}:{clean['PATH']}"
-    done = subprocess.run(["bash", "-ec", built], env=clean, capture_output=True, text=True)
-    if "No matching distribution" in done.stderr or "Connection" in done.stderr:
+    completed = subprocess.run(["bash", "-ec", built], env=clean, capture_output=True, text=True)
+    if "No matching distribution" in completed.stderr or "Connection" in completed.stderr:
         skip_or_fail_in_ci("an index of packages")
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     installed = tmp_path / "opt" / "ioi-eval"
     [packages] = installed.glob("lib/python*/site-packages")
     assert not [name for name in ("pip", "datasets", "pandas", "pyarrow") if (packages / name).exists()]

@@ -27,15 +27,15 @@ def expressions() -> Iterator[str]:
 
 @pytest.fixture
 def promtool() -> str:
-    found = shutil.which("promtool")
-    if found is None:
+    promtool_path = shutil.which("promtool")
+    if promtool_path is None:
         skip_or_fail_in_ci("promtool (apt-get install prometheus)")
-    return found
+    return promtool_path
 
 
 def check(*command: str, folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 def test_metrics_in_monitoring_files_are_exported_by_workers() -> None:
@@ -43,13 +43,13 @@ def test_metrics_in_monitoring_files_are_exported_by_workers() -> None:
     metrics.count_job("failed", 1.0)
     metrics.refusals[503] += 1
     metrics.wait_time.add_value(1.0)
-    text = metrics.format_text(running=1, queued=1, slots=1)
-    has = set(re.findall(r"^(ioi_eval_\w+)", text, re.MULTILINE))
-    named = {name for each in expressions() for name in re.findall(r"ioi_eval_\w+", each)}
-    assert len(named) > 7
-    assert named <= has
-    assert '{outcome="failed"}' in text
-    assert '{status="503"}' in text
+    exported = metrics.format_text(running=1, queued=1, slots=1)
+    has = set(re.findall(r"^(ioi_eval_\w+)", exported, re.MULTILINE))
+    metric_names = {name for expression in expressions() for name in re.findall(r"ioi_eval_\w+", expression)}
+    assert len(metric_names) > 7
+    assert metric_names <= has
+    assert '{outcome="failed"}' in exported
+    assert '{status="503"}' in exported
 
 
 def test_dashboard_panels_have_unique_ids_and_positions() -> None:
@@ -57,21 +57,21 @@ def test_dashboard_panels_have_unique_ids_and_positions() -> None:
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}) == len(panels)
     assert {panel["datasource"]["uid"] for panel in panels} == {"${source}"}
-    assert [each["name"] for each in BOARD["templating"]["list"]] == ["source"]
+    assert [variable["name"] for variable in BOARD["templating"]["list"]] == ["source"]
 
 
 def test_promtool_accepts_alert_rules_and_their_tests(promtool: str) -> None:
     for command in (["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
-        done = subprocess.run(
+        completed = subprocess.run(
             [promtool, *command], cwd=MONITORING, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 def test_promtool_accepts_dashboard_expressions(promtool: str, tmp_path: Path) -> None:
     rules = [
-        {"record": f"panel:{number}", "expr": each.replace("$__rate_interval", "5m")}
-        for number, each in enumerate(expressions())
+        {"record": f"panel:{number}", "expr": expression.replace("$__rate_interval", "5m")}
+        for number, expression in enumerate(expressions())
     ]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": rules}]}))
     check(promtool, "check", "rules", "rules.yaml", folder=tmp_path)

@@ -74,10 +74,10 @@ def run_block(block: Block, folder: Path, cache: Path, *, alone: bool) -> str:
     if block.kind == "python" and not alone:
         script = folder / ".block.py"
         script.write_text(block.code)
-        done = warm_command().run([], folder, environment, str(script))
+        completed = warm_command().run([], folder, environment, str(script))
     else:
         command = ["bash", "-euo", "pipefail"] if block.kind == "sh" else [sys.executable, "-"]
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             input=block.code,
             cwd=folder,
@@ -86,8 +86,8 @@ def run_block(block: Block, folder: Path, cache: Path, *, alone: bool) -> str:
             text=True,
             check=False,
         )
-    assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    assert completed.returncode == 0, f"{block}\n{completed.stdout}\n{completed.stderr}"
+    return completed.stdout
 
 
 IN_SHORT = [(page, False) for page in SESSIONS if page not in LONG]
@@ -120,13 +120,15 @@ def test_code_block_is_run_or_gives_a_reason(block: Block) -> None:
         assert test.is_file() and Path(block.page).name in test.read_text()
     elif block.not_run:
         assert block.not_run.strip(), "a reason"
-        named = re.findall(r"\b(?:tests|scripts)/[\w/.]*\w", block.not_run)
-        assert [one for one in named if not (ROOT / one).exists()] == []
+        mentioned_files = re.findall(r"\b(?:tests|scripts)/[\w/.]*\w", block.not_run)
+        assert [file_name for file_name in mentioned_files if not (ROOT / file_name).exists()] == []
     elif block.kind in PARSERS:
         PARSERS[block.kind](block.code)
     else:
-        known = ("sh", "python", "text", "mermaid")
-        assert block.kind in known, f"{block}: nothing runs {block.kind or 'a block without a language'}"
+        known_kinds = ("sh", "python", "text", "mermaid")
+        assert block.kind in known_kinds, (
+            f"{block}: nothing runs {block.kind or 'a block without a language'}"
+        )
         assert block.kind != "text" or block.page in SESSIONS, f"{block}: nothing prints it"
 
 

@@ -18,42 +18,46 @@ _ARGUMENT = re.compile(r"(?<![\w?])[a-z][a-z_]+=(?:True|False|[A-Z]{2,}\b|\.\.\.
 @cache
 def texts() -> list[tuple[str, str]]:
     """All texts of the library that can be in a message, each with its file."""
-    found = []
+    strings = []
     for path in PACKAGE.rglob("*.py"):
-        place = path.relative_to(PACKAGE).as_posix()
-        if place.split("/")[0] in ("cli", "integrations", "_data"):
+        module_path = path.relative_to(PACKAGE).as_posix()
+        if module_path.split("/")[0] in ("cli", "integrations", "_data"):
             continue
         nodes = [*ast.walk(ast.parse(path.read_text()))]
         documented = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-        found += [
-            (place, node.value)
+        strings += [
+            (module_path, node.value)
             for node in nodes
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
         ]
-    return found
+    return strings
 
 
 def test_library_arguments_in_messages_are_translated_to_options() -> None:
     for name in COMMANDS:
         load_command(name)
-    left = [
-        (place, word)
-        for place, text in texts()
-        if " " in text and "=" in text
-        for word in _ARGUMENT.findall(re.sub(r"--columns [a-z]+=", "", console.replace_argument_names(text)))
+    untranslated = [
+        (module_path, argument)
+        for module_path, message in texts()
+        if " " in message and "=" in message
+        for argument in _ARGUMENT.findall(
+            re.sub(r"--columns [a-z]+=", "", console.replace_argument_names(message))
+        )
     ]
-    assert left == []
+    assert untranslated == []
 
 
 def test_translated_names_occur_in_messages() -> None:
-    said = [text for _, text in texts()]
+    messages = [message for _, message in texts()]
     assert [
-        name for name in console._REPLACEMENTS if not any(name.rstrip("/") in text for text in said)
+        name for name in console._REPLACEMENTS if not any(name.rstrip("/") in message for message in messages)
     ] == []
 
 
 def test_translated_options_exist() -> None:
-    parameters = [one for name in COMMANDS for one in load_command(name).params]
-    known = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
+    parameters = [parameter for name in COMMANDS for parameter in load_command(name).params]
+    known_options = {
+        option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     shown = " ".join([*console._REPLACEMENTS.values(), *console._FIELDS.values(), *console.FLAGS.values()])
-    assert set(re.findall(r"--[a-z][a-z-]*", shown)) <= known
+    assert set(re.findall(r"--[a-z][a-z-]*", shown)) <= known_options

@@ -33,7 +33,8 @@ def default_of(option: DeclaredOption) -> str:
 )
 def test_option_table_in_docs_equals_the_option_fields(page: str, kind: Any) -> None:
     rows = [
-        f"| `{one.name}` | {default_of(one)} | {one.cli_option.help} |" for one in find_declared_options(kind)
+        f"| `{option.name}` | {default_of(option)} | {option.cli_option.help} |"
+        for option in find_declared_options(kind)
     ]
     assert len(rows) == len(kind.__struct_fields__)
     assert "\n".join(("| option | default | meaning |", "|---|---|---|", *rows)) in (ROOT / page).read_text()
@@ -41,16 +42,18 @@ def test_option_table_in_docs_equals_the_option_fields(page: str, kind: Any) -> 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_mentions_every_command_line_option(page: str) -> None:
-    text = (ROOT / page).read_text()
-    named = set(re.findall(r"--[a-z][a-z-]*", text.replace("--no-", "--")))
-    named |= set(re.findall(r"`([a-z][a-z-]*)(?: = [^`]*)?`", text))  # keys of ioi-eval.toml
-    assert {one.label for one in find_declared_options(PAGES[page])} - named == set()
+    page_text = (ROOT / page).read_text()
+    mentioned = set(re.findall(r"--[a-z][a-z-]*", page_text.replace("--no-", "--")))
+    mentioned |= set(re.findall(r"`([a-z][a-z-]*)(?: = [^`]*)?`", page_text))  # keys of ioi-eval.toml
+    assert {option.label for option in find_declared_options(PAGES[page])} - mentioned == set()
 
 
 def test_worker_page_has_the_defaults_of_the_option_fields() -> None:
     page = (ROOT / "docs/worker.md").read_text()
-    typed = [one for one in find_declared_options(ServerOptions) if one.cli_option.default is not None]
+    typed = [
+        option for option in find_declared_options(ServerOptions) if option.cli_option.default is not None
+    ]
     assert typed
-    for one in typed:
-        (default,) = re.findall(rf"^\|[^|]*`{one.flag}`[^|]*\|([^|]*)\|", page, re.MULTILINE)
-        assert str(one.cli_option.default) in default
+    for option in typed:
+        (default,) = re.findall(rf"^\|[^|]*`{option.flag}`[^|]*\|([^|]*)\|", page, re.MULTILINE)
+        assert str(option.cli_option.default) in default

@@ -23,24 +23,28 @@ def test_every_plugin_has_a_docs_page_and_tests(name: str) -> None:
 
 
 def test_extension_page_lists_all_registries() -> None:
-    text = (ROOT / "docs" / "extending.md").read_text()
-    rows = dict(re.findall(r"^\| `([\w.]+)` \| .* \| \[.*\]\(#([\w-]+)\) \|$", text, re.M))
+    page_text = (ROOT / "docs" / "extending.md").read_text()
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| .* \| \[.*\]\(#([\w-]+)\) \|$", page_text, re.M))
     assert list(rows) == [registry.value for registry in Registry]
     for name, anchor in rows.items():
-        section = text.partition(f"## {anchor.replace('-', ' ').capitalize()}\n")[2].partition("\n## ")[0]
+        section = page_text.partition(f"## {anchor.replace('-', ' ').capitalize()}\n")[2].partition("\n## ")[
+            0
+        ]
         assert f'[project.entry-points."{name}"]' in section
 
 
 def test_plugin_list_in_docs_names_the_registries_of_each_plugin() -> None:
-    text = (ROOT / "docs" / "plugins.md").read_text()
-    listed = dict(re.findall(r"^\| \[(\w+)\]\(plugins/\1\.md\) \|.*\| ([\w, ]+) \|$", text, re.M))
-    used = {
+    page_text = (ROOT / "docs" / "plugins.md").read_text()
+    listed = dict(re.findall(r"^\| \[(\w+)\]\(plugins/\1\.md\) \|.*\| ([\w, ]+) \|$", page_text, re.M))
+    registries = {
         name: ", ".join(
             group.removeprefix("ioi_eval.").replace("_", " ")
             for group in ENTRIES
             if group.startswith("ioi_eval.")
-            and any(place.startswith(f"ioi_eval.plugins.{name}.") for place in ENTRIES[group].values())
+            and any(
+                entry_point.startswith(f"ioi_eval.plugins.{name}.") for entry_point in ENTRIES[group].values()
+            )
         )
         for name in PLUGINS
     }
-    assert listed == used
+    assert listed == registries

@@ -33,19 +33,23 @@ def test_readme_library_example_runs(
 def test_readme_library_example_runs_in_new_interpreter(cache: Path) -> None:
     (example,) = blocks("python")
     code = f"import tempfile; tempfile.tempdir = {str(cache.parent)!r}\n{example}"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("100.0 [")
+    completed = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("100.0 [")
 
 
 @pytest.mark.nightly
 def test_score_of_the_examples_prints_what_readme_shows(cli: CommandLine, tmp_path: Path) -> None:
     (shown,) = blocks("text")
     command = (ROOT / "scripts" / "demo").read_text().partition('bin/ioi-eval" ')[2].partition(" --out")[0]
-    words = [ROOT / word if word.startswith("examples/") else word for word in command.split()]
-    done = cli(*words, "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert matches(shown.replace("runs/mine", str(tmp_path)), done.stdout), done.stdout
+    arguments = [
+        ROOT / argument if argument.startswith("examples/") else argument for argument in command.split()
+    ]
+    completed = cli(*arguments, "--out", tmp_path)
+    assert completed.returncode == 0, completed.stderr
+    assert matches(shown.replace("runs/mine", str(tmp_path)), completed.stdout), completed.stdout
 
 
 SCRIPTS = re.findall(r"^(\S+)", "".join(block for block in blocks("sh")), re.M)
@@ -57,9 +61,9 @@ def test_scripts_are_executable(script: str) -> None:
 
 
 def test_readme_commands_and_options_exist(cli: CommandLine) -> None:
-    named = set(re.findall(r"ioi-eval (\w+)", README))
-    assert named >= {"score", "doctor", "problems", "new"}
-    for command in named:
+    command_names = set(re.findall(r"ioi-eval (\w+)", README))
+    assert command_names >= {"score", "doctor", "problems", "new"}
+    for command in command_names:
         shown = cli(command, "--help-all")
         assert shown.returncode == 0, command
         for line in re.findall(rf"ioi-eval {command} [^\n`]*", README):
@@ -71,6 +75,6 @@ def test_readme_commands_and_options_exist(cli: CommandLine) -> None:
     "page", sorted({"README.md", *(f"docs/{path.name}" for path in ROOT.glob("docs/*.md"))})
 )
 def test_relative_links_of_page_exist(page: str) -> None:
-    text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    page_text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page_text)
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []

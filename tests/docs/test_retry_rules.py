@@ -21,7 +21,7 @@ CONSTANTS = {name: rule for name, rule in vars(retry).items() if isinstance(rule
 @cache
 def users() -> dict[str, list[str]]:
     """Return the modules that import and use each rule, by the name of its constant."""
-    found: dict[str, list[str]] = {name: [] for name in CONSTANTS}
+    users_of: dict[str, list[str]] = {name: [] for name in CONSTANTS}
     for path in sorted(PACKAGE.rglob("*.py")):
         if path != RETRY and "retry" in path.read_text("utf-8"):
             tree = ast.parse(path.read_text("utf-8"))
@@ -29,8 +29,8 @@ def users() -> dict[str, list[str]]:
             rules = {alias.name for node in imports if node.module == retry.__name__ for alias in node.names}
             names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
             for name in rules & names:
-                found[name].append(path.relative_to(PACKAGE).as_posix())
-    return found
+                users_of[name].append(path.relative_to(PACKAGE).as_posix())
+    return users_of
 
 
 def seconds(number: float) -> str:
@@ -61,8 +61,8 @@ def test_retry_rules_table_in_docs_is_current() -> None:
     """To mend the table, write these rows into the page."""
     section = PAGE.read_text("utf-8").split("\n## Retry rules\n")[1].split("\n## ")[0]
     modules = users()
-    wanted = [row(rule, modules[name]) for name, rule in CONSTANTS.items()]
-    assert [line for line in section.splitlines() if line.startswith("| `")] == wanted
+    expected_rows = [row(rule, modules[name]) for name, rule in CONSTANTS.items()]
+    assert [line for line in section.splitlines() if line.startswith("| `")] == expected_rows
 
 
 def test_all_rules_are_listed_once() -> None:
@@ -85,10 +85,10 @@ WAITING = re.compile(r"\b(retry|retries|backoff|tenacity|stamina|_TRIES|_ATTEMPT
 
 def numbers_of(path: Path) -> list[str]:
     """Return constants and imports of a module whose names speak of retries."""
-    text = path.read_text("utf-8")
-    if not WAITING.search(text):
+    source = path.read_text("utf-8")
+    if not WAITING.search(source):
         return []
-    tree = ast.parse(text)
+    tree = ast.parse(source)
     targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
     names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
     imports = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
@@ -97,8 +97,8 @@ def numbers_of(path: Path) -> list[str]:
 
 def test_retry_limits_are_defined_in_one_module() -> None:
     """Constants with such names, and libraries that retry, are for `model/retry.py` alone."""
-    found = {path: numbers_of(path) for path in sorted(PACKAGE.rglob("*.py"))}
-    assert {path: names for path, names in found.items() if names} == {}
+    numbers_by_file = {path: numbers_of(path) for path in sorted(PACKAGE.rglob("*.py"))}
+    assert {path: names for path, names in numbers_by_file.items() if names} == {}
 
 
 def test_retry_waits_double_up_to_longest() -> None:

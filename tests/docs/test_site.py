@@ -38,7 +38,7 @@ ANSWER = f'{RESULT}[href*="questions.html"]'
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the site. A broken link or anchor, or a page without a menu entry, fails the build."""
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     return folder
 
 
@@ -55,14 +55,18 @@ def test_site_documents_every_command_option_and_public_name(site: Path) -> None
     commands = unescape((site / "reference" / "commands.html").read_text())
     api = (site / "reference" / "api.html").read_text()
     for name in COMMANDS:
-        part = commands.partition(f'<h2 id="{name}">')[2].partition("<h2 ")[0]
+        command_section = commands.partition(f'<h2 id="{name}">')[2].partition("<h2 ")[0]
         for parameter in load_command(name).params:
             if parameter.param_type_name == "option":
                 flag = next(flag for flag in parameter.opts if flag.startswith("--"))  # the shown name
                 is_key = getattr(parameter, "hidden", False)
-                assert (f"  {flag[2:]} = " if is_key else flag) in part, f"{name} {parameter.opts}"
+                assert (f"  {flag[2:]} = " if is_key else flag) in command_section, f"{name} {parameter.opts}"
     for module in MODULES:
-        missing = [one for one in import_module(module).__all__ if f'id="{module}.{one}"' not in api]
+        missing = [
+            public_name
+            for public_name in import_module(module).__all__
+            if f'id="{module}.{public_name}"' not in api
+        ]
         assert missing == []
 
 
@@ -72,7 +76,7 @@ def test_site_pages_load_nothing_from_the_network(site: Path) -> None:
     loads = re.compile(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)|<link[^>]*stylesheet[^>]*href="([^"]*)')
     for page in site.rglob("*.html"):
         addresses = ["".join(pair) for pair in loads.findall(page.read_text())]
-        assert [one for one in addresses if one.startswith(("http", "//"))] == []
+        assert [address for address in addresses if address.startswith(("http", "//"))] == []
     assert "ioi-eval score" in (site / "search" / "search_index.js").read_text()
 
 
@@ -97,34 +101,38 @@ def test_site_search_works_with_file_urls(site: Path) -> None:
         browser.get((site / "index.html").as_uri())
         field = browser.find_element("css selector", "input.md-search__input")
         field.click()
-        for words in ASKED:
+        for query in ASKED:
             field.send_keys(Keys.CONTROL, "a", Keys.NULL, Keys.BACKSPACE)
             WebDriverWait(browser, 600).until_not(lambda it: it.find_elements("css selector", RESULT))
-            field.send_keys(words)
+            field.send_keys(query)
             WebDriverWait(browser, 600).until(lambda it: it.find_elements("css selector", ANSWER))
         assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
-        asked = set(re.findall(r'"url\\?":\\?"([a-z]+:)//', str(browser.get_log("performance"))))
-        assert asked <= {"file:", "chrome:"} and "file:" in asked
+        requested_schemes = set(re.findall(r'"url\\?":\\?"([a-z]+:)//', str(browser.get_log("performance"))))
+        assert requested_schemes <= {"file:", "chrome:"} and "file:" in requested_schemes
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_option_has_a_help_text(name: str) -> None:
     parameters = load_command(name).params
-    assert [one.name for one in parameters if not getattr(one, "help", "")] == []
+    assert [parameter.name for parameter in parameters if not getattr(parameter, "help", "")] == []
 
 
 def commands_in(page: str) -> list[tuple[str, str]]:
     """Return the ioi-eval commands in a page's blocks and text, and their arguments."""
-    text = (ROOT / page).read_text().replace("\\\n", " ")
+    page_text = (ROOT / page).read_text().replace("\\\n", " ")
     code = [*(line for block in blocks(page) for line in block.code.replace("\\\n", " ").splitlines())]
-    code += re.findall(r"`(ioi-eval [^`]*)`", text)
-    found = re.findall(r"ioi-eval ([a-z]+)((?: [^\n|#;&`]*)?)", "\n".join(code))
-    return [(name, rest) for name, rest in found if name in COMMANDS]
+    code += re.findall(r"`(ioi-eval [^`]*)`", page_text)
+    matches = re.findall(r"ioi-eval ([a-z]+)((?: [^\n|#;&`]*)?)", "\n".join(code))
+    return [(name, arguments) for name, arguments in matches if name in COMMANDS]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
 def test_options_in_commands_of_a_page_exist(page: str) -> None:
-    for name, rest in commands_in(page):
-        known = {option for one in load_command(name).params for option in (*one.opts, *one.secondary_opts)}
-        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest)) - {"--help", "--help-all"}
-        assert named <= known, f"ioi-eval {name}{rest}"
+    for name, arguments in commands_in(page):
+        known_options = {
+            option
+            for parameter in load_command(name).params
+            for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        used_options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", arguments)) - {"--help", "--help-all"}
+        assert used_options <= known_options, f"ioi-eval {name}{arguments}"

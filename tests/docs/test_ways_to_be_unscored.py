@@ -25,46 +25,46 @@ def sources() -> dict[str, str]:
 
 def errors_of_the_judge(sources: dict[str, str]) -> set[str]:
     """Their names: JudgeFailure, EngineError, and all classes made of them, wherever they are."""
-    found, classes = {"JudgeFailure", "EngineError"}, dict[str, set[str]]()
-    for text in sources.values():
-        for name, bases in CLASS.findall(text):
+    error_classes, classes = {"JudgeFailure", "EngineError"}, dict[str, set[str]]()
+    for source in sources.values():
+        for name, bases in CLASS.findall(source):
             classes[name] = set(re.findall(r"\w+", bases))
-    while more := {name for name, bases in classes.items() if bases & found} - found:
-        found |= more
-    return found
+    while more := {name for name, bases in classes.items() if bases & error_classes} - error_classes:
+        error_classes |= more
+    return error_classes
 
 
 def files(sources: dict[str, str]) -> set[str]:
-    kinds, found = errors_of_the_judge(sources), set[str]()
-    made = re.compile(rf"\b(?:{'|'.join(kinds)})\(")
-    for path, text in sources.items():
-        if not made.search(text):
+    kinds, failing_files = errors_of_the_judge(sources), set[str]()
+    error_call = re.compile(rf"\b(?:{'|'.join(kinds)})\(")
+    for path, source_text in sources.items():
+        if not error_call.search(source_text):
             continue  # to parse all takes long
-        nodes = list(ast.walk(ast.parse(text)))
+        nodes = list(ast.walk(ast.parse(source_text)))
         # A contest refuses its participants by an error of that name, too, which is none of the judge.
-        others = {
+        contest_names = {
             name.name
             for node in nodes
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ioi_eval.plugins.contest")
             for name in node.names
         }
         called = {getattr(node.func, "id", "") for node in nodes if isinstance(node, ast.Call)}
-        if called & (kinds - others):
-            found.add(path)
+        if called & (kinds - contest_names):
+            failing_files.add(path)
     cpp = (graders_folder() / "proctor").glob("*.[ch]pp")
-    return found | {source.name for source in cpp if FAILS.search(source.read_text())}
+    return failing_files | {source.name for source in cpp if FAILS.search(source.read_text())}
 
 
 def section() -> str:
-    text = (TOP / "docs" / "security.md").read_text()
-    return text.partition("## Ways to be unscored\n")[2].partition("\n## ")[0]
+    page_text = (TOP / "docs" / "security.md").read_text()
+    return page_text.partition("## Ways to be unscored\n")[2].partition("\n## ")[0]
 
 
 def test_every_way_to_be_unscored_is_listed(sources: dict[str, str]) -> None:
     assert {"ModuleMissing", "BrokenReply", "TooLarge"} < errors_of_the_judge(sources)
-    there = files(sources)
+    failing_files = files(sources)
     cells = [line.split("|")[1] for line in section().splitlines() if line.startswith("| `")]
     listed = [name for cell in cells for name in re.findall(r"`([\w/.]+)`", cell)]
     assert len(set(listed)) == len(listed), "a file stands in one row"
-    assert there - set(listed) == set(), "files that docs/security.md does not argue about"
-    assert set(listed) - there == set(), "files without any, or that are gone"
+    assert failing_files - set(listed) == set(), "files that docs/security.md does not argue about"
+    assert set(listed) - failing_files == set(), "files without any, or that are gone"

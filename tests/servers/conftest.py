@@ -38,7 +38,7 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
 @pytest.fixture(scope="session")
 def real(request: pytest.FixtureRequest) -> dict[str, str]:
     """Return the URLs of servers by kind."""
-    return dict(each.split("=", 1) for each in request.config.getoption("--real"))
+    return dict(setting.split("=", 1) for setting in request.config.getoption("--real"))
 
 
 @dataclass(frozen=True)
@@ -122,20 +122,20 @@ class Spare:
             time.sleep(0.05)
 
     def _is_free(self) -> bool:
-        with socket.socket() as one:
-            return one.connect_ex(("127.0.0.1", self.port)) != 0
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) != 0
 
 
 @pytest.fixture
 def spare(request: pytest.FixtureRequest) -> Iterator[Spare]:
-    told = request.config.getoption("--spare")
-    if told is None:
+    setting = request.config.getoption("--spare")
+    if setting is None:
         pytest.skip("nobody says how to start a server")
-    program, folder, port = told.split(":")
-    one = Spare(program, Path(folder), int(port))
-    yield one
-    pid = one.folder / f"pid-{one.port}"
+    program, folder, port = setting.split(":")
+    spare_server = Spare(program, Path(folder), int(port))
+    yield spare_server
+    pid = spare_server.folder / f"pid-{spare_server.port}"
     if pid.exists():
         with suppress(ProcessLookupError):  # the test has killed it
-            one.kill()
+            spare_server.kill()
         pid.unlink()

@@ -55,20 +55,24 @@ class PartOf:
         body = await request.read()
         if request.path.endswith("/execute"):
             self.executed += 1
-            asked = json.loads(body) if request.headers.get("Content-Encoding") is None else {}
-            if asked.get("language", "bash") not in {*self._runtimes, "bash"}:
-                return web.json_response({"message": f"{asked['language']}-* runtime is unknown"}, status=400)
-        kept = ("Content-Type", "Content-Encoding")
-        headers = {name: request.headers[name] for name in kept if name in request.headers}
+            request_fields = json.loads(body) if request.headers.get("Content-Encoding") is None else {}
+            if request_fields.get("language", "bash") not in {*self._runtimes, "bash"}:
+                return web.json_response(
+                    {"message": f"{request_fields['language']}-* runtime is unknown"}, status=400
+                )
+        forwarded = ("Content-Type", "Content-Encoding")
+        headers = {name: request.headers[name] for name in forwarded if name in request.headers}
         async with httpx.AsyncClient(timeout=300) as client:
             url = f"{self._real}{request.path}"
             reply = await client.request(request.method, url, content=body, headers=headers)
         content = reply.content
         if request.path.endswith("/runtimes"):
-            there = [
-                each for each in json.loads(content) if self._runtimes & {each["language"], *each["aliases"]}
+            own_runtimes = [
+                runtime
+                for runtime in json.loads(content)
+                if self._runtimes & {runtime["language"], *runtime["aliases"]}
             ]
-            content = json.dumps(there).encode()
+            content = json.dumps(own_runtimes).encode()
         return web.Response(status=reply.status_code, body=content, content_type="application/json")
 
 
@@ -77,17 +81,17 @@ def parts(real: dict[str, str]) -> Iterator[tuple[PartOf, PartOf]]:
     """Yield a gateway that shows only bash, and one that shows only classic packages."""
     both = PartOf(real["raised"], "bash"), PartOf(real["raised"], "cms_ioi")
     yield both
-    for each in both:
-        each.close()
+    for server in both:
+        server.close()
 
 
 def scored(desk: Any, *urls: str) -> tuple[str, Path, dict[str, Any]]:
-    done = desk.cli(*[word for word in desk.words(PROGRAMS, *urls) if word != "--quiet"])
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = desk.cli(*[argument for argument in desk.words(PROGRAMS, *urls) if argument != "--quiet"])
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     folder = desk.folder / "there"
-    found = {key: row["all_subtasks_points"] for key, row in results(folder).items()}
-    assert found == {"right": 100, "wrong": 0, "broken": 0}
-    return done.stderr, folder, json.loads((folder / "run.json").read_text())["settings"]
+    points = {key: row["all_subtasks_points"] for key, row in results(folder).items()}
+    assert points == {"right": 100, "wrong": 0, "broken": 0}
+    return completed.stderr, folder, json.loads((folder / "run.json").read_text())["settings"]
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -95,10 +99,10 @@ def test_classic_only_server_is_unused_next_to_batch_server(
     desk: Any, parts: tuple[PartOf, PartOf], order: int
 ) -> None:
     shell, classic = parts
-    told, folder, settings = scored(desk, *[shell.url, classic.url][::order])
+    log, folder, settings = scored(desk, *[shell.url, classic.url][::order])
     line = "1 with bash, 1 with cms_ioi only is not used"
-    first = re.search(r"2 servers: (.*); 1 job at a time on (\d+) cores \(.*\), many tests a job", told)
-    assert first and (first[1], first[2]) == (line, str(len(os.sched_getaffinity(0)))), told
+    first = re.search(r"2 servers: (.*); 1 job at a time on (\d+) cores \(.*\), many tests a job", log)
+    assert first and (first[1], first[2]) == (line, str(len(os.sched_getaffinity(0)))), log
     assert (settings["servers"], settings["jobs"]) == (line, "many tests a job")
     assert line in (folder / "report.md").read_text()
     assert all(row["compiler"].startswith("g++ ") for row in results(folder).values())
@@ -107,7 +111,7 @@ def test_classic_only_server_is_unused_next_to_batch_server(
 def test_job_classic_uses_server_with_classic_package(desk: Any, parts: tuple[PartOf, PartOf]) -> None:
     shell, classic = parts
     desk.cli.set_keys(job="classic")
-    told, folder, settings = scored(desk, shell.url, classic.url)
-    assert "2 servers: 1 with cms_ioi only, 1 with bash is not used; 1 job at a time, classic jobs" in told
+    log, folder, settings = scored(desk, shell.url, classic.url)
+    assert "2 servers: 1 with cms_ioi only, 1 with bash is not used; 1 job at a time, classic jobs" in log
     assert settings["jobs"].startswith("classic jobs")
     assert {row["compiler"] for row in results(folder).values()} == {"that of the server's package cms_ioi"}

@@ -21,12 +21,12 @@ def test_commands_of_piston_page_score_example(desk: Any, real: dict[str, str]) 
     environment = {**desk.cli.env, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def shell(text: str) -> str:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["bash", "-euo", "pipefail"], input=text, cwd=desk.folder, env=environment, capture_output=True,
             text=True,
         )  # fmt: skip
-        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
-        return done.stdout + done.stderr
+        assert completed.returncode == 0, f"{text}\n{completed.stdout}\n{completed.stderr}"
+        return completed.stdout + completed.stderr
 
     shell("ioi-eval new mine --type examples")
     dump = desk.folder / "mine" / "generations.jsonl"
@@ -35,8 +35,8 @@ def test_commands_of_piston_page_score_example(desk: Any, real: dict[str, str]) 
     assert page and all(ROOT / block.run_by == Path(__file__) for block in page)
     for block in page:
         code = re.sub(r"http://(localhost|a|b):2000", lambda found: real[HOSTS[found[1]]], block.code)
-        told = shell(code.replace("https://judge.example.org/piston", real["raised"]))
-    assert "Submissions can be judged on all 2 servers." in told and "many tests" in told
-    judged = {run: results(desk.folder / run) for run in RUNS}
-    points = [{key: row["all_subtasks_points"] for key, row in rows.items()} for rows in judged.values()]
-    assert len(points[0]) == ROWS and all(each == points[0] for each in points)
+        output = shell(code.replace("https://judge.example.org/piston", real["raised"]))
+    assert "Submissions can be judged on all 2 servers." in output and "many tests" in output
+    result_rows = {run: results(desk.folder / run) for run in RUNS}
+    points = [{key: row["all_subtasks_points"] for key, row in rows.items()} for rows in result_rows.values()]
+    assert len(points[0]) == ROWS and all(run_points == points[0] for run_points in points)

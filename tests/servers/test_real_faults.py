@@ -34,16 +34,16 @@ def distinct_sources(number: int) -> Mapping[str, str]:
     server delays until the job's timeout.
     """
     mark = f"long long built_at = {time.time_ns()};\n"
-    found = {f"{n}": mark + f"int one = {n + 1};\n" + (WRONG if n % 3 else RIGHT) for n in range(number)}
-    return {**found, "broken": mark + BROKEN}
+    sources = {f"{n}": mark + f"int one = {n + 1};\n" + (WRONG if n % 3 else RIGHT) for n in range(number)}
+    return {**sources, "broken": mark + BROKEN}
 
 
 def finish(run: Popen[str]) -> tuple[int, str]:
     try:
-        _, said = run.communicate(timeout=_LONGEST)
+        _, log = run.communicate(timeout=_LONGEST)
     finally:
         run.kill()
-    return run.returncode, said
+    return run.returncode, log
 
 
 def has_rows(folder: Path, least: int) -> bool:
@@ -65,9 +65,9 @@ def check_points(run: Path, programs: Mapping[str, str]) -> None:
     assert rows.keys() == programs.keys()
     lines = (run / "results.jsonl").read_text().splitlines()
     assert len(lines) == len(rows)
-    for key, found in rows.items():
+    for key, row in rows.items():
         worth = 0 if key == "broken" or int(key) % 3 else 100
-        assert (found["all_subtasks_points"], found["code_compiles"]) == (worth, key != "broken")
+        assert (row["all_subtasks_points"], row["code_compiles"]) == (worth, key != "broken")
 
 
 def test_restart_of_a_piston_server_loses_no_submission(
@@ -103,13 +103,13 @@ def test_full_disk_on_server_gives_no_score(
 ) -> None:
     spare.start(room)
     programs = {key: programs[key] for key in ("0", "1", "broken")}
-    words = desk.words(programs, spare.url)
-    code, said = finish(desk.cli.start(*words))
-    assert code in (2, 3), said
-    assert not has_rows(desk.folder, 1), said
+    arguments = desk.words(programs, spare.url)
+    code, log = finish(desk.cli.start(*arguments))
+    assert code in (2, 3), log
+    assert not has_rows(desk.folder, 1), log
     spare.enlarge("1g")
-    code, said = finish(desk.cli.start(*words))
-    assert code == 0, said
+    code, log = finish(desk.cli.start(*arguments))
+    assert code == 0, log
     check_points(desk.folder / "there", programs)
 
 
@@ -120,16 +120,18 @@ def test_server_whose_disk_fills_up_rests_and_every_row_is_judged(
 ) -> None:
     programs = distinct_sources(4 * NUMBER)
     spare.start("48m")
-    words = [word for word in desk.words(programs, spare.url, real["raised"]) if word != "--quiet"]
-    run = desk.cli.start(*words)
+    arguments = [
+        argument for argument in desk.words(programs, spare.url, real["raised"]) if argument != "--quiet"
+    ]
+    run = desk.cli.start(*arguments)
     until(lambda: has_rows(desk.folder, 1), run)
     spare.fill(left)
-    code, said = finish(run)
-    assert code == 0, said
+    code, log = finish(run)
+    assert code == 0, log
     check_points(desk.folder / "there", programs)
-    known = json.loads((desk.folder / "there" / "progress.json").read_text())["standings"]
-    (full,) = (each for each in known if each["url"] == spare.url)
-    assert "No space left on device" in full["why"] or "HTTP 500" in full["why"], (known, said)
+    standings = json.loads((desk.folder / "there" / "progress.json").read_text())["standings"]
+    (full,) = (standing for standing in standings if standing["url"] == spare.url)
+    assert "No space left on device" in full["why"] or "HTTP 500" in full["why"], (standings, log)
     assert full["errors"] <= 2 * NUMBER, "it rests, and does not fail every job"
 
 
@@ -178,28 +180,28 @@ int main() {
 def test_packaged_headers_are_used_by_server(desk: Any, spare: Any) -> None:
     """The packaged header defines one more name than the usual one."""
     spare.start()
-    told = Path(f"/proc/{spare.pid}/environ").read_text().split("\0")
-    data = Path(dict(word.split("=", 1) for word in told if word)["PISTON_DATA_DIRECTORY"])
+    variables = Path(f"/proc/{spare.pid}/environ").read_text().split("\0")
+    data = Path(dict(variable.split("=", 1) for variable in variables if variable)["PISTON_DATA_DIRECTORY"])
     spare.kill()
-    place = install_package(data / "packages", headers=("gnu++20",))
+    package_folder = install_package(data / "packages", headers=("gnu++20",))
     try:
-        words = (place / ".env").read_text()
-        (place / ".env").write_text(words.replace(SERVER_FOLDER, str(data / "packages")))
+        env_text = (package_folder / ".env").read_text()
+        (package_folder / ".env").write_text(env_text.replace(SERVER_FOLDER, str(data / "packages")))
         spare.start()
-        done = desk.cli("doctor", "--engine", spare.url)
-        assert "bits/stdc++.h, precompiled for gnu++20 by its package" in " ".join(done.stdout.split())
-        (place / "w.hpp").write_text("#include <bits/stdc++.h>\n#define FROM_THE_PACKAGE\n")
+        completed = desk.cli("doctor", "--engine", spare.url)
+        assert "bits/stdc++.h, precompiled for gnu++20 by its package" in " ".join(completed.stdout.split())
+        (package_folder / "w.hpp").write_text("#include <bits/stdc++.h>\n#define FROM_THE_PACKAGE\n")
         flags = ("-DEVAL", "-std=gnu++20", "-O2", "-static", "-s", "-x", "c++-header")
-        target = place / "headers/gnu++20/bits/stdc++.h.gch"
+        target = package_folder / "headers/gnu++20/bits/stdc++.h.gch"
         for name in ("usual", "marked"):
             programs = {name: _SHOWS_ITS_HEADER.replace("main() {", f"main() {{\n    int {name};")}
             scored = desk.cli(*desk.words(programs, spare.url, out=name))
             assert scored.returncode == 0, scored.stdout + scored.stderr
-            subprocess.run(["/usr/bin/g++", *flags, "-o", target, place / "w.hpp"], check=True)
+            subprocess.run(["/usr/bin/g++", *flags, "-o", target, package_folder / "w.hpp"], check=True)
     finally:
-        shutil.rmtree(place)
-    usual, marked = (results(desk.folder / name)[name] for name in ("usual", "marked"))
-    assert usual["all_subtasks_points"] == 0 and usual["code_compiles"]
+        shutil.rmtree(package_folder)
+    unmarked, marked = (results(desk.folder / name)[name] for name in ("usual", "marked"))
+    assert unmarked["all_subtasks_points"] == 0 and unmarked["code_compiles"]
     assert marked["all_subtasks_points"] > 0
 
 
@@ -220,15 +222,15 @@ def test_full_disk_for_output_gives_no_score(desk: Any, spare: Any) -> None:
     header = desk.folder / "problems" / "add" / "problem.json"
     files = {"task_type_parameters_Batch_input_filename": "sum.in"}
     files |= {"task_type_parameters_Batch_output_filename": "sum.out"}
-    known = json.loads(header.read_text())
-    asked = json.loads(known["task_type_params"]) | files
-    header.write_text(json.dumps(known | {"task_type_params": json.dumps(asked)}))
-    words = desk.words({"0": _LONG + f"long long built_at = {time.time_ns()};\n"}, spare.url)
-    code, said = finish(desk.cli.start(*words))
-    assert code == 3 and not has_rows(desk.folder, 1), said
+    package_settings = json.loads(header.read_text())
+    task_parameters = json.loads(package_settings["task_type_params"]) | files
+    header.write_text(json.dumps(package_settings | {"task_type_params": json.dumps(task_parameters)}))
+    arguments = desk.words({"0": _LONG + f"long long built_at = {time.time_ns()};\n"}, spare.url)
+    code, log = finish(desk.cli.start(*arguments))
+    assert code == 3 and not has_rows(desk.folder, 1), log
     assert "the disk is full" in (desk.folder / "there" / "failures.jsonl").read_text()
     spare.enlarge("1g")
-    code, said = finish(desk.cli.start(*words))
-    assert code == 0, said
+    code, log = finish(desk.cli.start(*arguments))
+    assert code == 0, log
     (row,) = results(desk.folder / "there").values()
     assert row["all_subtasks_points"] == 100

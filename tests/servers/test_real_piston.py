@@ -35,15 +35,15 @@ def verdicts(run: Path) -> dict[str, Any]:
     """Return the points and the verdict of every test, by submission."""
     return {
         key: (
-            found["code_compiles"],
-            found["all_subtasks_points"],
+            row["code_compiles"],
+            row["all_subtasks_points"],
             [
                 (test["test_name"], test["score"], test["status"])
-                for subtask in found["all_subtasks_results"]
+                for subtask in row["all_subtasks_results"]
                 for test in subtask["test_results"]
             ],
         )
-        for key, found in results(run).items()
+        for key, row in results(run).items()
     }
 
 
@@ -52,54 +52,62 @@ def test_verdicts_on_piston_server_equal_verdicts_of_embedded_engine(
     desk: Any, real: dict[str, str], kind: str
 ) -> None:
     for engine, run in ((real[kind], "there"), ("embedded", "here")):
-        done = desk.cli(*desk.words(PROGRAMS, engine, out=run), "--all-tests")
-        assert done.returncode == 0, done.stderr
-    here = verdicts(desk.folder / "here")
-    assert verdicts(desk.folder / "there") == here
-    assert here.keys() == PROGRAMS.keys()
-    assert {test[2] for _, _, tests in here.values() for test in tests} >= {"AC", "WA", "TLE", "MLE", "RE"}
+        completed = desk.cli(*desk.words(PROGRAMS, engine, out=run), "--all-tests")
+        assert completed.returncode == 0, completed.stderr
+    embedded_verdicts = verdicts(desk.folder / "here")
+    assert verdicts(desk.folder / "there") == embedded_verdicts
+    assert embedded_verdicts.keys() == PROGRAMS.keys()
+    assert {test[2] for _, _, tests in embedded_verdicts.values() for test in tests} >= {
+        "AC",
+        "WA",
+        "TLE",
+        "MLE",
+        "RE",
+    }
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
 def test_forking_package_validates_on_server(desk: Any, real: dict[str, str], kind: str) -> None:
     """The permission to fork also holds inside the server's sandbox."""
-    done = desk.cli("validate", COURIERS, "--engine", real[kind], "--out", "there")
-    assert (done.returncode, "couriers: 3 processes in all" in done.stderr) == (0, True), done.stderr
-    assert "compared 4, agree 4, differ 0, nothing expected 0, not judged 0" in done.stdout
+    completed = desk.cli("validate", COURIERS, "--engine", real[kind], "--out", "there")
+    assert (completed.returncode, "couriers: 3 processes in all" in completed.stderr) == (0, True), (
+        completed.stderr
+    )
+    assert "compared 4, agree 4, differ 0, nothing expected 0, not judged 0" in completed.stdout
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
 def test_csharp_submission_is_unjudged_on_piston_server(desk: Any, real: dict[str, str], kind: str) -> None:
     """With Mono too, because its compiler needs a `/proc` that these sandboxes do not have."""
     (desk.folder / "sum.cs").write_text(SHARP)
-    words = ("judge", "sum.cs", "--problem", "add", "--problems", "problems")
-    done = desk.cli(*words, "--engine", real[kind])
-    assert (done.returncode, "not judged: " in done.stderr) == (3, True), done.stderr
-    assert "mcs" in done.stderr or "mono" in done.stderr
+    arguments = ("judge", "sum.cs", "--problem", "add", "--problems", "problems")
+    completed = desk.cli(*arguments, "--engine", real[kind])
+    assert (completed.returncode, "not judged: " in completed.stderr) == (3, True), completed.stderr
+    assert "mcs" in completed.stderr or "mono" in completed.stderr
 
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
 def test_doctor_accepts_real_server(desk: Any, real: dict[str, str], kind: str) -> None:
-    done = desk.cli("doctor", "--engine", real[kind], "--json")
-    assert (done.returncode, json.loads(done.stdout)["ok"]) == (0, True), done.stdout
+    completed = desk.cli("doctor", "--engine", real[kind], "--json")
+    assert (completed.returncode, json.loads(completed.stdout)["ok"]) == (0, True), completed.stdout
 
 
 def run_until_not_busy(desk: Any, *words: str) -> Any:
     """Run a command, and repeat it if the server was too busy for its timeout of three seconds."""
     for _ in range(100):
-        done = desk.cli(*words)
-        if "too slow to be asked" not in done.stdout + done.stderr:
+        completed = desk.cli(*words)
+        if "too slow to be asked" not in completed.stdout + completed.stderr:
             break
-    return done
+    return completed
 
 
 def test_low_server_limits_are_named_before_judging(desk: Any, real: dict[str, str]) -> None:
-    done = run_until_not_busy(desk, "doctor", "--engine", real["stock"])
-    assert done.returncode == 2
-    missing = set(re.findall(r"^MISSING (.*?)  ", done.stdout, re.M))
-    assert missing == NEEDED, done.stdout
+    completed = run_until_not_busy(desk, "doctor", "--engine", real["stock"])
+    assert completed.returncode == 2
+    missing = set(re.findall(r"^MISSING (.*?)  ", completed.stdout, re.M))
+    assert missing == NEEDED, completed.stdout
 
-    done = run_until_not_busy(desk, *desk.words(PROGRAMS, real["stock"]))
-    assert done.returncode == 2 and "submissions cannot be judged there" in done.stderr
-    assert "PISTON_OUTPUT_MAX_SIZE" in done.stderr and "PISTON_RUN_TIMEOUT" in done.stderr
+    completed = run_until_not_busy(desk, *desk.words(PROGRAMS, real["stock"]))
+    assert completed.returncode == 2 and "submissions cannot be judged there" in completed.stderr
+    assert "PISTON_OUTPUT_MAX_SIZE" in completed.stderr and "PISTON_RUN_TIMEOUT" in completed.stderr
     assert not (desk.folder / "there").exists()

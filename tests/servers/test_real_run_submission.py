@@ -34,12 +34,14 @@ FILES = {
 def test_own_sandbox_example_maps_server_replies(
     real: dict[str, str], files: dict[str, str], score: str, feedback: str
 ) -> None:
-    there = httpx.get(f"{real['raised']}/api/v2/runtimes").json()
-    if "ioi_eval" not in {each["language"] for each in there}:
+    runtimes = httpx.get(f"{real['raised']}/api/v2/runtimes").json()
+    if "ioi_eval" not in {entry["language"] for entry in runtimes}:
         pytest.skip("the server has no package ioi_eval")
-    [block] = [each for each in blocks("docs/open_r1.md") if each.run_by.endswith("test_run_submission.py")]
+    [block] = [
+        entry for entry in blocks("docs/open_r1.md") if entry.run_by.endswith("test_run_submission.py")
+    ]
     names: dict[str, Any] = {}
     exec(block.code, names)
     names["URL"] = real["raised"]
-    found = names["run_submission"]({**FILES, **files}, 5000, 1 << 29)
-    assert found[0] == score and found[1].startswith(feedback), found
+    outcome = names["run_submission"]({**FILES, **files}, 5000, 1 << 29)
+    assert outcome[0] == score and outcome[1].startswith(feedback), outcome

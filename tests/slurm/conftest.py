@@ -30,9 +30,9 @@ def cluster() -> Iterator[dict[str, str]]:
     if reason := _missing():
         skip_or_fail_in_ci(reason)
     script = Path(__file__).with_name("cluster")
-    with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as place:  # sockets have short paths
-        Path(place).chmod(0o711)  # munge wants its socket where everybody gets
-        folder = Path(place, "cluster")
+    with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as temporary:  # sockets have short paths
+        Path(temporary).chmod(0o711)  # munge wants its socket where everybody gets
+        folder = Path(temporary, "cluster")
         try:
             subprocess.run([script, "start", folder], check=True)
             yield {"SLURM_CONF": str(folder / "slurm.conf")}

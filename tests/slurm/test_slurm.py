@@ -62,17 +62,19 @@ def ports(cli: CommandLine, token: Path) -> Iterator[list[int]]:
 
 
 def slurm(cli: CommandLine, *command: object) -> str:
-    words = [str(word) for word in command]
+    arguments = [str(argument) for argument in command]
     return subprocess.run(
-        words, cwd=cli.folder, env=cli.env, check=True, stdout=subprocess.PIPE, text=True
+        arguments, cwd=cli.folder, env=cli.env, check=True, stdout=subprocess.PIPE, text=True
     ).stdout
 
 
 def free_port() -> int:
     """Return an unused port below the range of ephemeral ports."""
-    taken = {line.split()[1].rpartition(":")[2] for name in ("tcp", "tcp6") for line in sockets(name)}
+    used_ports = {line.split()[1].rpartition(":")[2] for name in ("tcp", "tcp6") for line in sockets(name)}
     return next(
-        port for port in range(20_000, 30_000) if not {f"{port + n:04X}" for n in range(_WORKERS)} & taken
+        port
+        for port in range(20_000, 30_000)
+        if not {f"{port + n:04X}" for n in range(_WORKERS)} & used_ports
     )
 
 
@@ -114,10 +116,10 @@ def until(holds: Callable[[], bool], logs: Path) -> None:
 def test_slurm_workers_judge_a_dump_despite_a_lost_worker(
     cli: CommandLine, token: Path, ports: list[int]
 ) -> None:
-    told = json.loads(cli("doctor", "--engine", "slurm", "--token-file", token, "--json").stdout)
-    assert told["ok"]
-    assert told["good"] == [f"http://localhost:{port}" for port in ports]
-    assert all(server["slots"] == 1 for server in told["servers"])
+    diagnosis = json.loads(cli("doctor", "--engine", "slurm", "--token-file", token, "--json").stdout)
+    assert diagnosis["ok"]
+    assert diagnosis["good"] == [f"http://localhost:{port}" for port in ports]
+    assert all(server["slots"] == 1 for server in diagnosis["servers"])
 
     write_package(cli.folder / "problems" / "add")
     rows = [row(f"r{number:02}", _SOURCE % (number % 3)) for number in range(3)]
@@ -129,32 +131,40 @@ def test_slurm_workers_judge_a_dump_despite_a_lost_worker(
         "--out", "run", "--all-tests",
     )  # fmt: skip
     wait_for_rows(cli.folder / "run", 2, scoring)
-    lost, *left = ports
+    lost, *remaining_ports = ports
     job = slurm(cli, "squeue", "--noheader", "--format=%i", f"--name=piston-worker-{lost}").strip()
     slurm(cli, "scancel", "--full", "--signal=KILL", job)
     out, err = scoring.communicate()
     assert scoring.returncode == 0, out + err
     assert "3 servers: 3 with ioi_eval; 3 jobs at a time" in err
 
-    found = results(cli.folder / "run")
-    assert sorted(found) == sorted(one["uuid"] for one in rows)
-    points = {key: one["all_subtasks_points"] for key, one in found.items()}
+    result_rows = results(cli.folder / "run")
+    assert sorted(result_rows) == sorted(result_row["uuid"] for result_row in rows)
+    points = {key: result_row["all_subtasks_points"] for key, result_row in result_rows.items()}
     assert points == {key: 0 if key in ("r01", "r02") else 100 for key in points}
     assert not reply_of_worker(lost)
-    assert all("ioi_eval_jobs_total" in reply_of_worker(port, "/metrics", "only-for-us") for port in left)
+    assert all(
+        "ioi_eval_jobs_total" in reply_of_worker(port, "/metrics", "only-for-us") for port in remaining_ports
+    )
 
     # A job that waits is first in the list, and gone before the others are ended.
-    held = ("--hold", "--job-name=piston-worker-1", "--output=/dev/null", "--wrap=true")
-    slurm(cli, "sbatch", *held)
-    assert slurm(cli, _DEPLOY / "stop", left[0]).strip().endswith(f"piston-worker-{left[0]} ends")
-    with ThreadPoolExecutor(1) as beside:
-        finishing = beside.submit(run_job, left[1], f"sleep {_KILL_WAIT + 3}; echo finished")
+    held_job = ("--hold", "--job-name=piston-worker-1", "--output=/dev/null", "--wrap=true")
+    slurm(cli, "sbatch", *held_job)
+    assert (
+        slurm(cli, _DEPLOY / "stop", remaining_ports[0])
+        .strip()
+        .endswith(f"piston-worker-{remaining_ports[0]} ends")
+    )
+    with ThreadPoolExecutor(1) as executor:
+        finishing = executor.submit(run_job, remaining_ports[1], f"sleep {_KILL_WAIT + 3}; echo finished")
         until(
-            lambda: "ioi_eval_jobs_running 1" in reply_of_worker(left[1], "/metrics", "only-for-us"),
+            lambda: (
+                "ioi_eval_jobs_running 1" in reply_of_worker(remaining_ports[1], "/metrics", "only-for-us")
+            ),
             cli.folder / "logs",
         )
-        told = slurm(cli, _DEPLOY / "stop")
-        assert "piston-worker-1 ends" in told and f"piston-worker-{left[1]} ends" in told
+        diagnosis = slurm(cli, _DEPLOY / "stop")
+        assert "piston-worker-1 ends" in diagnosis and f"piston-worker-{remaining_ports[1]} ends" in diagnosis
         assert finishing.result()["run"]["stdout"] == "finished\n"
     until(lambda: not slurm(cli, "squeue", "--noheader").strip(), cli.folder / "logs")
     assert not any(reply_of_worker(port) for port in ports)
@@ -166,12 +176,12 @@ def test_launch_script_reports_missing_arguments(tmp_path: Path) -> None:
 
     def said(*options: str) -> str:
         environment = {key: value for key, value in os.environ.items() if key != "IOI_EVAL_TOKEN"}
-        done = subprocess.run(
+        completed = subprocess.run(
             [_DEPLOY / "launch", *options], cwd=tmp_path, env=environment, capture_output=True, text=True,
             check=False,
         )  # fmt: skip
-        assert done.returncode == 2
-        return done.stderr
+        assert completed.returncode == 2
+        return completed.stderr
 
     assert "how many workers" in said()
     assert "--token-file" in said("--ioi-eval", "/bin/true", "2")
@@ -188,10 +198,10 @@ def test_launch_script_fails_if_sbatch_fails(tmp_path: Path) -> None:
         program.parent.mkdir(exist_ok=True)
         program.write_text(f"#!/bin/sh\nexit {status}\n")
         program.chmod(0o755)
-    done = subprocess.run(
+    completed = subprocess.run(
         [_DEPLOY / "launch", "--ioi-eval", "/bin/true", "--open-to-all", "2"],
         cwd=tmp_path, env={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "0 of 2 workers were started" in done.stderr
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert "0 of 2 workers were started" in completed.stderr

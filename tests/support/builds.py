@@ -73,14 +73,14 @@ def lay_out(box: Path, recipe: BuildSpec) -> None:
 
 def big_header(shared: Path, language: str = "c++") -> Path:
     """Return the precompiled `bits/stdc++.h`. It is compiled once for all test processes."""
-    wanted = header_spec(recipe(HELLO, language=language))
-    [standard] = (word for word in wanted.command if word.startswith("-std="))
+    header_build = header_spec(recipe(HELLO, language=language))
+    [standard] = (argument for argument in header_build.command if argument.startswith("-std="))
 
     def build(box: Path) -> None:
-        lay_out(box, wanted)
-        subprocess.run(wanted.command, cwd=box, check=True)
+        lay_out(box, header_build)
+        subprocess.run(header_build.command, cwd=box, check=True)
 
-    return built_once(shared / f"big-header{standard.replace('=', '-')}", build) / wanted.output
+    return built_once(shared / f"big-header{standard.replace('=', '-')}", build) / header_build.output
 
 
 @asynccontextmanager

@@ -100,9 +100,9 @@ class _Asked:
         """Return the toolchains with the requested Python. All other tools are searched for once."""
         if not (python or promised):
             return toolchains()
-        others, chosen = self.tools("", ()), find_python(python, promised)
-        others.pop("python3", None)
-        return others if chosen is None else {**others, "python3": chosen}
+        tools, chosen = self.tools("", ()), find_python(python, promised)
+        tools.pop("python3", None)
+        return tools if chosen is None else {**tools, "python3": chosen}
 
 
 _asked = _Asked()
@@ -128,13 +128,13 @@ def _installed(group: str, places: tuple[str, ...]) -> EntryPoints:
 
 def _places() -> tuple[str, ...]:
     """Return the folders of sys.path that may contain installed packages."""
-    return tuple(place for place in sys.path if _may_have_packages(Path(place)))
+    return tuple(path for path in sys.path if _may_have_packages(Path(path)))
 
 
 def _may_have_packages(place: Path) -> bool:
-    told = {".dist-info", ".egg-info", ".egg"}
+    suffixes = {".dist-info", ".egg-info", ".egg"}
     return (
         not place.is_dir()
         or place.suffix == ".egg"
-        or any(path.suffix.lower() in told for path in place.iterdir())
+        or any(path.suffix.lower() in suffixes for path in place.iterdir())
     )

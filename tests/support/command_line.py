@@ -48,8 +48,8 @@ class CommandLine:
         if not self.alone:
             return warm_command().run(list(map(str, arguments)), self.folder, self.env)
         process = self._start(*arguments)
-        said = process.communicate()
-        return subprocess.CompletedProcess(process.args, process.returncode, *said)
+        outputs = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, *outputs)
 
     def given(self, text: bytes, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a command with this standard input."""
@@ -72,10 +72,10 @@ class CommandLine:
         return self._start(*arguments)
 
     def _start(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        with tempfile.TemporaryFile() as told:
-            told.write(encode_toolchains())
-            told.seek(0)
-            number = told.fileno()
+        with tempfile.TemporaryFile() as lookups_file:
+            lookups_file.write(encode_toolchains())
+            lookups_file.seek(0)
+            number = lookups_file.fileno()
             return subprocess.Popen(
                 [sys.executable, _LONE, str(number), *map(str, arguments)],
                 cwd=self.folder,
@@ -110,14 +110,16 @@ def write_package(
     """Write a package in the layout of CMS. Its id is the folder's name."""
     for name in ("tests", "subtasks"):
         (folder / name).mkdir(parents=True)
-    how = {"compilation": "alone", "output_eval": "comparator" if checker else "diff"}
+    parameters = {"compilation": "alone", "output_eval": "comparator" if checker else "diff"}
     header = {
         "code": folder.name,
         "time_limit": time_limit,
         "memory_limit": memory,
         "score_precision": 2,
         "task_type": "Batch",
-        "task_type_params": json.dumps({f"task_type_parameters_Batch_{key}": how[key] for key in how}),
+        "task_type_params": json.dumps(
+            {f"task_type_parameters_Batch_{key}": parameters[key] for key in parameters}
+        ),
     }
     (folder / "problem.json").write_text(json.dumps(header))
     for name, (a, b) in TESTS.items():
@@ -164,15 +166,15 @@ def adopt_orphans() -> None:
 
 def children() -> set[int]:
     """Return the process ids of this process's living children."""
-    found = set()
+    pids = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = path.read_text().rpartition(")")[2].split()[:2]
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(parent) == os.getpid() and state not in "ZX":
-            found.add(int(path.parent.name))
-    return found
+            pids.add(int(path.parent.name))
+    return pids
 
 
 def wait_until_gone(before: set[int]) -> None:

@@ -54,5 +54,5 @@ PROBLEMS = {one.id: one for one in (SUM, GRADED, HANDED)}
 
 def find_hidden_strings(*told: object) -> list[str]:
     """Return the hidden strings that replies contain."""
-    text = "".join(msgspec.json.encode(one).decode() for one in told)
-    return [one for one in HIDDEN if one in text]
+    encoded = "".join(msgspec.json.encode(value).decode() for value in told)
+    return [value for value in HIDDEN if value in encoded]

@@ -13,8 +13,8 @@ from ioi_eval.testing import FakeEngine, FakeTest
 
 def outcome(test: FakeTest) -> float:
     """Return 1.0 for the tests that a source names: `all`, or `only` and test numbers."""
-    what, *tests = test.source.split()
-    return float(what == "all" or str(test.index) in tests)
+    action, *tests = test.source.split()
+    return float(action == "all" or str(test.index) in tests)
 
 
 async def hold_contest(
@@ -25,9 +25,9 @@ async def hold_contest(
     problems = load_problems(
         examples_folder() / "problems", only={"lanterns", "tide"}, cache=folder / "cache"
     )
-    now = [0.0]
+    times = [0.0]
     async with open_contest(
-        problems, Rules(mode=mode), out=folder / "cup", engine=FakeEngine(outcome), clock=lambda: now[0]
+        problems, Rules(mode=mode), out=folder / "cup", engine=FakeEngine(outcome), clock=lambda: times[0]
     ) as contest:
-        for now[0], participant, problem, code in steps:
+        for times[0], participant, problem, code in steps:
             await contest.session(participant).submit(problem, code)

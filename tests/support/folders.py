@@ -16,8 +16,8 @@ def default_cache_variables(cache: Path) -> dict[str, str]:
     By default commands and rewards use the user's cache folder, and other calls a private folder next to
     temporary files.
     """
-    place = cache.parent / f"usual-of-{cache.name}"
-    place.mkdir(exist_ok=True)
+    cache_home = cache.parent / f"usual-of-{cache.name}"
+    cache_home.mkdir(exist_ok=True)
     with suppress(FileExistsError):
-        (place / "ioi-eval").symlink_to(cache)
-    return {"XDG_CACHE_HOME": str(place), "TMPDIR": str(cache.parent)}
+        (cache_home / "ioi-eval").symlink_to(cache)
+    return {"XDG_CACHE_HOME": str(cache_home), "TMPDIR": str(cache.parent)}

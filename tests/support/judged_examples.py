@@ -32,8 +32,8 @@ def judged_run(kept: Path, store: Path) -> Path:
         asyncio.run(validate(PLACE, out=unfinished, store=Store(store)))
 
     made_of = hashlib.sha256()
-    for place in (Path(ioi_eval.__file__).parent, graders_folder(), PLACE):
-        for path in sorted(place.rglob("*")):
+    for source_folder in (Path(ioi_eval.__file__).parent, graders_folder(), PLACE):
+        for path in sorted(source_folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 made_of.update(f"{path}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return built_once(kept / f"judged-examples-{made_of.hexdigest()[:16]}", judge)

@@ -49,17 +49,17 @@ def described(value: Any) -> Any:
         return shortened(value.read().decode())
     if isinstance(value, msgspec.Struct):
         fields = msgspec.structs.fields(value)
-        held = {field.name: getattr(value, field.name) for field in fields}
+        values = {field.name: getattr(value, field.name) for field in fields}
         defaults = {field.name: field.default for field in fields}
         return {
-            name: described(each)
-            for name, each in held.items()
-            if each != defaults[name] and each not in ((), {}, None)
+            name: described(item)
+            for name, item in values.items()
+            if item != defaults[name] and item not in ((), {}, None)
         }
     if isinstance(value, Mapping):
-        return {str(key): described(each) for key, each in value.items()}
+        return {str(key): described(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [described(each) for each in (sorted(value) if isinstance(value, set | frozenset) else value)]
+        return [described(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
     if isinstance(value, Enum):
         return value.value
     return shortened(value) if isinstance(value, str) else value
@@ -83,8 +83,8 @@ def read_from(
             target.write_text(content, newline="")
         else:
             with zipfile.ZipFile(target, "w") as archive:
-                for member, text in content.items():
-                    archive.writestr(member, text)
+                for member, member_text in content.items():
+                    archive.writestr(member, member_text)
     if is_checked:
         (package,) = check_problems(folder / name, cache=folder / "cache")
     else:
@@ -97,11 +97,11 @@ def read_from(
 def patched(path: str, change: Any, sound: Mapping[str, str]) -> Content:
     """Return the content of a file of a case, given its change to the sound package's file."""
     if isinstance(change, list):
-        text = sound[path]
-        for old, new in change:
-            assert text.count(old) == 1, f"{path} must contain {old!r} once"
-            text = text.replace(old, new)
-        return text
+        content = sound[path]
+        for original, replacement in change:
+            assert content.count(original) == 1, f"{path} must contain {original!r} once"
+            content = content.replace(original, replacement)
+        return content
     if isinstance(change, dict) and path.endswith(".json"):
         return json.dumps({**json.loads(sound[path]), **change})
     return change
@@ -136,13 +136,15 @@ def outcome(
 def compare(cases: Path, sound: Mapping[str, str], tmp_path: Path, *, is_update: bool) -> None:
     """Compare the packages of a file with `NAME.expected`, or write `NAME.expected` if `is_update`."""
     is_checked = cases.stem == "programs"
-    _, usual = read_from(sound, tmp_path, "p", is_checked=is_checked)
+    _, sound_facts = read_from(sound, tmp_path, "p", is_checked=is_checked)
     sound_case = {"case": "the sound package", "files": {}}
     lines = [*outcome(sound_case, sound, {}, tmp_path / "sound", is_checked=is_checked)]
     lines += [
         line
         for number, case in enumerate(cases.read_text().splitlines())
-        for line in outcome(json.loads(case), sound, usual, tmp_path / str(number), is_checked=is_checked)
+        for line in outcome(
+            json.loads(case), sound, sound_facts, tmp_path / str(number), is_checked=is_checked
+        )
     ]
     expected = cases.with_suffix(".expected")
     if is_update:

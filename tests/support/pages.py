@@ -40,17 +40,17 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    text = (ROOT / page).read_text()
+    markdown = (ROOT / page).read_text()
     return [
         Block(
             page,
-            text.count("\n", 0, found.start("kind")) + 1,
-            found["kind"],
-            found["code"],
-            run_by=found["what"] if found["how"] == "run by" else "",
-            not_run=found["what"] if found["how"] == "not run:" else "",
+            markdown.count("\n", 0, fence.start("kind")) + 1,
+            fence["kind"],
+            fence["code"],
+            run_by=fence["what"] if fence["how"] == "run by" else "",
+            not_run=fence["what"] if fence["how"] == "not run:" else "",
         )
-        for found in _FENCE.finditer(text)
+        for fence in _FENCE.finditer(markdown)
     ]
 
 

@@ -23,19 +23,19 @@ def pip_settings() -> dict[str, str]:
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
     ).stdout
-    found = {}
+    settings = {}
     for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):  # the last one wins
         name, _, value = line.partition("=")
-        found[f"PIP_{name.rpartition('.')[2].replace('-', '_').upper()}"] = str(ast.literal_eval(value))
-    return found
+        settings[f"PIP_{name.rpartition('.')[2].replace('-', '_').upper()}"] = str(ast.literal_eval(value))
+    return settings
 
 
 def for_uv(pip: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with which uv uses pip's registry."""
-    found = {_FOR_UV[name]: value for name, value in pip.items() if name in _FOR_UV}
+    settings = {_FOR_UV[name]: value for name, value in pip.items() if name in _FOR_UV}
     if links := pip.get("PIP_FIND_LINKS"):
-        found["UV_FIND_LINKS"] = ",".join(links.split())
-    return {**found, "UV_INDEX_STRATEGY": "unsafe-best-match"}  # pip also compares all indexes
+        settings["UV_FIND_LINKS"] = ",".join(links.split())
+    return {**settings, "UV_INDEX_STRATEGY": "unsafe-best-match"}  # pip also compares all indexes
 
 
 if __name__ == "__main__":

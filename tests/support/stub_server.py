@@ -60,8 +60,8 @@ def json_reply(value: Any, status: int = 200, **headers: str) -> StubReply:
 
 
 def page(status: int = 200, title: str = "Welcome") -> StubReply:
-    text = f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{'x' * 2000}</body></html>"
-    return StubReply(status, text.encode(), {"Content-Type": "text/html"})
+    html = f"<!DOCTYPE html><html><head><title>{title}</title></head><body>{'x' * 2000}</body></html>"
+    return StubReply(status, html.encode(), {"Content-Type": "text/html"})
 
 
 def chat_reply(content: Any, *, stop: str | None = "stop", usage: Any = None, **message: Any) -> StubReply:
@@ -93,9 +93,9 @@ class StubServer:
 
     def answer(self, method: str, path: str, headers: Message, content: bytes) -> StubReply:
         with self._lock:
-            asked = StubRequest(len(self.asked), method, path, headers, content)
-            self.asked.append(asked)
-        return self._answer(asked)
+            stub_request = StubRequest(len(self.asked), method, path, headers, content)
+            self.asked.append(stub_request)
+        return self._answer(stub_request)
 
     @contextmanager
     def running(self) -> Iterator[StubServer]:

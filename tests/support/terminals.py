@@ -32,8 +32,10 @@ def written_to_terminal(
     written: list[bytes] = []
     reader = threading.Thread(target=lambda: written.extend(iter(lambda: _read(ours), b"")))
     reader.start()
-    words = list(map(str, arguments))
-    code = warm_command().run_in(theirs, words, cli.folder, {**environment, "TERM": "xterm", **variables})
+    argument_list = list(map(str, arguments))
+    code = warm_command().run_in(
+        theirs, argument_list, cli.folder, {**environment, "TERM": "xterm", **variables}
+    )
     os.close(theirs)
     reader.join()
     os.close(ours)

@@ -56,9 +56,9 @@ class WarmCommand:
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
-            usual = (*_LOADED, *(_PLUGINS if find_spec("ioi_eval.plugins") else ()))
+            default_modules = (*_LOADED, *(_PLUGINS if find_spec("ioi_eval.plugins") else ()))
             self._process = subprocess.Popen(
-                [sys.executable, __file__, str(number), *(loaded or usual)], pass_fds=[number]
+                [sys.executable, __file__, str(number), *(loaded or default_modules)], pass_fds=[number]
             )
         self._requests.send(import_module("support.cached_lookups").encode_toolchains())
         self._requests.recv(_LARGEST)  # wait until it is ready, so that no later test pays for its start
@@ -81,8 +81,8 @@ class WarmCommand:
             files = [stdout, stderr] if given is None else [stdin, stdout, stderr]
             descriptors = [file.fileno() for file in files]
             code = self._ended(descriptors, arguments, str(folder), dict(environment), script)
-            texts = [Path(f"/proc/self/fd/{file.fileno()}").read_text() for file in (stdout, stderr)]
-        return subprocess.CompletedProcess(arguments, code, *texts)
+            outputs = [Path(f"/proc/self/fd/{file.fileno()}").read_text() for file in (stdout, stderr)]
+        return subprocess.CompletedProcess(arguments, code, *outputs)
 
     def run_in(
         self, terminal: int, arguments: list[str], folder: Path, environment: Mapping[str, str]
@@ -158,13 +158,13 @@ class RunningCommand:
             self._read = [readers.submit(stream.read) for stream in (self.stdout, self.stderr)]
             readers.shutdown(wait=False)
         try:
-            said = [one.result(timeout) for one in self._read]
+            outputs = [reader.result(timeout) for reader in self._read]
         except TimeoutError:
             raise subprocess.TimeoutExpired(self.args, timeout or 0) from None
         self.wait()
         for stream in (self.stdout, self.stderr):
             stream.close()
-        return said[0], said[1]
+        return outputs[0], outputs[1]
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -210,8 +210,8 @@ def _wait_for_a_call(requests: socket.socket) -> bool:
         for descriptor in (writing, *descriptors):
             os.close(descriptor)
         _, status = os.waitpid(child, 0)
-        with os.fdopen(reading, "rb") as told:
-            requests.send(told.read() or str(os.waitstatus_to_exitcode(status)).encode())
+        with os.fdopen(reading, "rb") as status_pipe:
+            requests.send(status_pipe.read() or str(os.waitstatus_to_exitcode(status)).encode())
 
 
 def _is_orphan(told: int) -> bool:
@@ -256,10 +256,10 @@ def _read_options_once() -> None:
     """Load the options of each preloaded command."""
     cli: Any = import_module("ioi_eval.cli")
     names = [name for name in cli.COMMANDS if f"ioi_eval.cli.{name}" in sys.modules]
-    known, load = {name: cli.load_command(name) for name in names}, cli.load_command
-    for parameter in chain.from_iterable(command.params for command in known.values()):
+    commands, load = {name: cli.load_command(name) for name in names}, cli.load_command
+    for parameter in chain.from_iterable(command.params for command in commands.values()):
         parameter.get_runtime_param()
-    cli.load_command = lambda name: known.get(name) or load(name)
+    cli.load_command = lambda name: commands.get(name) or load(name)
 
 
 def _make_pages_once() -> None:
@@ -268,8 +268,8 @@ def _make_pages_once() -> None:
     codes = [document.Code(text="1", lexer=lexer) for lexer in ("cpp", "python")]
     page = document.Document(title="1", sections=[document.Section(title="1", code=code) for code in codes])
     document.markdown(page)
-    for beside in (True, False):
-        document.html(page, beside=beside)
+    for side_by_side in (True, False):
+        document.html(page, beside=side_by_side)
 
 
 def _called() -> None:
@@ -296,8 +296,8 @@ def _exit_code(call: Callable[[], None]) -> int:
 
 def _end(code: int) -> None:
     """Exit like an interpreter, but without freeing modules, which would copy their memory pages."""
-    for done in (threading._shutdown, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # type: ignore[attr-defined]
-        done()
+    for finish in (threading._shutdown, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # type: ignore[attr-defined]
+        finish()
     os._exit(code & 0xFF)
 
 

@@ -82,9 +82,11 @@ def write_run(
 def in_any_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return rows by key, and check that each group of equal programs was judged once."""
     by_key = {row["key"]: row for row in rows}
-    judged = {row["submission_sha256"]: row["key"] for row in by_key.values() if row["repeats"] is None}
+    key_of_source = {
+        row["submission_sha256"]: row["key"] for row in by_key.values() if row["repeats"] is None
+    }
     for row in by_key.values():
-        assert row["repeats"] in (None, judged[row["submission_sha256"]])
+        assert row["repeats"] in (None, key_of_source[row["submission_sha256"]])
     return [{**by_key[key], "repeats": None} for key in sorted(by_key)]
 
 
@@ -129,7 +131,7 @@ def judged(draw: st.DrawFn) -> tuple[Submission, Problem, SubmissionResult]:
         repairs=tuple(draw(st.lists(texts, max_size=2))),
     )
     statuses = {test: draw(st.sampled_from(RAN)) for test in TESTS}
-    found = result(
+    judged_result = result(
         of,
         statuses,
         problem=the_problem,
@@ -147,4 +149,8 @@ def judged(draw: st.DrawFn) -> tuple[Submission, Problem, SubmissionResult]:
             "missing": [],
         },
     )
-    return of, the_problem, msgspec.structs.replace(found, repeats=draw(st.sampled_from(["", "another"])))
+    return (
+        of,
+        the_problem,
+        msgspec.structs.replace(judged_result, repeats=draw(st.sampled_from(["", "another"]))),
+    )

@@ -9,8 +9,8 @@ SUM, MIN, MUL, THRESHOLD = ScoreType.SUM, ScoreType.GROUP_MIN, ScoreType.GROUP_M
 
 
 def make_test(name: str, content: str | None = None, size: int = 0, answer: str | None = "1") -> Test:
-    text = (name if content is None else content).ljust(size)
-    return Test(name=name, input=Blob.of(text), answer=None if answer is None else Blob.of(answer))
+    padded = (name if content is None else content).ljust(size)
+    return Test(name=name, input=Blob.of(padded), answer=None if answer is None else Blob.of(answer))
 
 
 def make_subtask(tests: str, kind: ScoreType = MIN, *, points: float = 10, threshold: float = 0.5) -> Subtask:
@@ -26,5 +26,7 @@ def results(**scores: float) -> dict[str, TestResult]:
 
 
 def scores(result: SubmissionResult) -> list[object]:
-    parts = [(part.exact_score, part.score, part.weighted_score) for part in result.subtasks]
-    return [result.points, *parts]
+    subtask_scores = [
+        (subtask.exact_score, subtask.score, subtask.weighted_score) for subtask in result.subtasks
+    ]
+    return [result.points, *subtask_scores]

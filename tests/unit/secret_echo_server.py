@@ -39,8 +39,8 @@ def _answer(how: str, asked: StubRequest, elsewhere: str) -> StubReply:
     if how in ("200", "cut"):
         whole = json_reply(_body(secret), **closed)
         return whole if how == "200" else replace(whole, body=whole.body[:-10], cut=10)
-    words = f"{'x' * 290} {secret} is wrong"  # a cut at 300 characters would split the secret
-    return json_reply({"error": words, "message": words}, int(how), **closed)
+    message = f"{'x' * 290} {secret} is wrong"  # a cut at 300 characters would split the secret
+    return json_reply({"error": message, "message": message}, int(how), **closed)
 
 
 def _body(secret: str) -> dict[str, Any]:

@@ -23,8 +23,8 @@ def test_overload_is_reported_once_with_totals() -> None:
 def test_overload_is_reported_if_short_programs_wait_long() -> None:
     crowding = OverloadDetector()
     assert [crowding.add(result(0.1, 4.0)), crowding.add(result(0.1, 4.0))] == [None, None]
-    told = crowding.add(result(0.1, 4.0))
-    assert told is not None and told.waited == 12.0
+    overload = crowding.add(result(0.1, 4.0))
+    assert overload is not None and overload.waited == 12.0
 
 
 def test_idle_machine_reports_no_overload() -> None:
@@ -33,5 +33,5 @@ def test_idle_machine_reports_no_overload() -> None:
 
 
 def test_overload_message_states_that_verdicts_are_unaffected() -> None:
-    words = describe_overload(Overloaded(waited=61.4, computed=12.0))
-    assert "programs ran 12 s and waited 61 s" in words and "Verdicts are unaffected" in words
+    message = describe_overload(Overloaded(waited=61.4, computed=12.0))
+    assert "programs ran 12 s and waited 61 s" in message and "Verdicts are unaffected" in message

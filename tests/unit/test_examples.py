@@ -142,17 +142,17 @@ class TestOther:
 
     def test_example_solutions_cover_possible_verdicts(self, problems: Problems, name: str) -> None:
         solutions = problems.find(name).solutions
-        words = {solution.expected for solution in solutions} - {""}
-        words |= {word for solution in solutions for word in solution.exceptions.values()}
+        expected_keywords = {solution.expected for solution in solutions} - {""}
+        expected_keywords |= {keyword for solution in solutions for keyword in solution.exceptions.values()}
         possible = {Verdict.AC, Verdict.WA} if name == "postman" else set(WORDS) - {Verdict.PA}
         partial = {Verdict.PA} if name in PARTIAL else set()
-        assert {_verdict(word) for word in words} == possible | partial
+        assert {_verdict(keyword) for keyword in expected_keywords} == possible | partial
         assert all(solution.code.strip() or solution.outputs for solution in solutions)
 
 
 def _verdict(word: str) -> Verdict:
-    [found] = [verdict for verdict, words in WORDS.items() if word in words]
-    return found
+    [verdict_of_keyword] = [verdict for verdict, keywords in WORDS.items() if word in keywords]
+    return verdict_of_keyword
 
 
 @pytest.mark.parametrize("name", BATCH + OTHERS)
@@ -243,9 +243,9 @@ def test_example_tests_equal_output_of_script(tmp_path: Path, monkeypatch: pytes
     import make_tasks
 
     make_tasks.main([], tmp_path)
-    made = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
-    assert {path.parts[0] for path in made} == set(OTHERS)
-    for path in made:
+    written_files = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.parts[0] for path in written_files} == set(OTHERS)
+    for path in written_files:
         assert (tmp_path / path).read_bytes() == (EXAMPLES / "problems" / path).read_bytes(), path
 
 
@@ -273,12 +273,12 @@ def test_example_rows_target_existing_subtasks(rows: list[dict[str, Any]], probl
 
 
 def test_example_replies_cover_many_reply_formats(rows: list[dict[str, Any]]) -> None:
-    texts = [row["generation"] for row in rows]
-    assert len(set(texts)) == len(texts)
-    assert any("~~~" in text for text in texts)
-    assert any("\r\n" in text for text in texts)
-    assert any("</think>" in text and "<think>" not in text for text in texts)
-    assert any("<think>" in text and "</think>" not in text for text in texts)
+    replies = [row["generation"] for row in rows]
+    assert len(set(replies)) == len(replies)
+    assert any("~~~" in reply for reply in replies)
+    assert any("\r\n" in reply for reply in replies)
+    assert any("</think>" in reply and "<think>" not in reply for reply in replies)
+    assert any("<think>" in reply and "</think>" not in reply for reply in replies)
     assert any(row["code"] for row in rows)
     assert sum(row["code"] is None for row in rows) > len(rows) / 2
     assert sum(row["metadata"]["stop_reason"] == "length" for row in rows) >= 3
@@ -331,10 +331,10 @@ def test_recorded_example_run_equals_the_output_of_its_script(
     with tarfile.open(make_recorded.PACKED) as archive:
         archive.extractall(tmp_path)
     dealt = list(make_recorded.make_rows())
-    found = {row["key"]: row for row in read_rows(tmp_path)}
-    assert len(dealt) == len(found) == 2000 and not read_failures(tmp_path)
+    recorded = {row["key"]: row for row in read_rows(tmp_path)}
+    assert len(dealt) == len(recorded) == 2000 and not read_failures(tmp_path)
     assert all(row["model"].startswith("invented-") for row in dealt)
     for row in dealt:
-        assert {name: found[row["uuid"]][name] for name in row} == row
+        assert {name: recorded[row["uuid"]][name] for name in row} == row
     assert not any(b"/work" in path.read_bytes() for path in tmp_path.iterdir())
     assert read_tasks(tmp_path).keys() == make_recorded.PROBLEMS.keys()

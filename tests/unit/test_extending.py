@@ -31,26 +31,26 @@ TITLES = (
 def installed(tmp_path: Path) -> Path:
     """Write a folder with a distribution: the page's modules and entry points."""
     page, folder, entries = (ROOT / "docs" / "extending.md").read_text(), tmp_path / "installed", ""
-    told = folder / "extras-1.0.dist-info"
-    told.mkdir(parents=True)
+    metadata_folder = folder / "extras-1.0.dist-info"
+    metadata_folder.mkdir(parents=True)
     for title in TITLES:
         section = page.partition(title)[2]
         code, entry = (re.findall(rf"```{kind}\n(.*?)```", section, re.S)[0] for kind in ("python", "toml"))
         module = re.findall(r'= "(\w+)', entry)[0]
         (folder / f"{module}.py").write_text(code)
         entries += re.sub(r'\[project\.entry-points\."(.*)"\]', r"[\1]", entry)
-    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: extras\nVersion: 1.0\n")
-    (told / "entry_points.txt").write_text(entries.replace('"', ""))
+    (metadata_folder / "METADATA").write_text("Metadata-Version: 2.1\nName: extras\nVersion: 1.0\n")
+    (metadata_folder / "entry_points.txt").write_text(entries.replace('"', ""))
     return folder
 
 
 def table(path: Path, **columns: list[str]) -> Path:
     """Write a problem as JSON as on the page, or as parquet, which is read without the package `datasets`."""
-    told = {"id": "two", **columns}
+    row_columns = {"id": "two", **columns}
     if path.suffix == ".jsonl":
-        path.write_text(json.dumps(told) + "\n")
+        path.write_text(json.dumps(row_columns) + "\n")
     else:
-        pq.write_table(pa.Table.from_pylist([told]), path)
+        pq.write_table(pa.Table.from_pylist([row_columns]), path)
     return path
 
 
@@ -62,17 +62,17 @@ def listed_problems(installed: Path, *arguments: str | Path) -> subprocess.Compl
 def ran(
     installed: Path, *arguments: str | Path, cache: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    found = {"PYTHONPATH": str(installed)}
-    return CommandLine(ROOT, cache or installed.parent / "cache", found)(*arguments)
+    variables = {"PYTHONPATH": str(installed)}
+    return CommandLine(ROOT, cache or installed.parent / "cache", variables)(*arguments)
 
 
 @pytest.mark.nightly(unless="jsonl")
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl"])
 def test_installed_benchmark_entry_point_is_listed(installed: Path, tmp_path: Path, name: str) -> None:
     rows = table(tmp_path / name, inputs=["1 2", "3 4"], outputs=["3", "7"])
-    done = listed_problems(installed, "sums", "--dataset", rows)
-    assert done.returncode == 0, done.stderr
-    [problem] = json.loads(done.stdout)
+    completed = listed_problems(installed, "sums", "--dataset", rows)
+    assert completed.returncode == 0, completed.stderr
+    [problem] = json.loads(completed.stdout)
     assert "two" in json.dumps(problem) and "sums" in json.dumps(problem)
     [guessed] = json.loads(listed_problems(installed, rows).stdout)
     assert guessed["format"] == "sums", "its columns identify it"
@@ -82,21 +82,32 @@ def test_benchmark_file_works_without_installation(
     installed: Path, tmp_path: Path, shared_cache: Path
 ) -> None:
     """It has up to 60 lines, is listed, and judges rows of a dump."""
-    own, dump = installed / "sums_benchmark.py", tmp_path / "dump.jsonl"
-    assert len(own.read_text().splitlines()) <= 60
+    benchmark_file, dump = installed / "sums_benchmark.py", tmp_path / "dump.jsonl"
+    assert len(benchmark_file.read_text().splitlines()) <= 60
     rows = table(tmp_path / "rows.parquet", inputs=["1 2", "3 4"], outputs=["3", "7"])
     codes = {"right": "print(sum(map(int, input().split())))", "wrong": "print(3)"}
     told_of = ({"problem_id": "two", "uuid": key, "code": code} for key, code in codes.items())
     dump.write_text("".join(json.dumps({**row, "language": "python"}) + "\n" for row in told_of))
     alone = tmp_path / "elsewhere"
     alone.mkdir()
-    listed = listed_problems(alone, own, "--dataset", rows)
+    listed = listed_problems(alone, benchmark_file, "--dataset", rows)
     assert listed.returncode == 0 and json.loads(listed.stdout)[0]["format"] == "sums", listed.stderr
     out = tmp_path / "run"
-    done = ran(alone, "score", dump, "--problems", own, "--dataset", rows, "--out", out, cache=shared_cache)
-    assert done.returncode == 0, done.stderr
-    judged = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
-    assert {row["key"]: row["solved"] for row in judged} == {"right": True, "wrong": False}
+    completed = ran(
+        alone,
+        "score",
+        dump,
+        "--problems",
+        benchmark_file,
+        "--dataset",
+        rows,
+        "--out",
+        out,
+        cache=shared_cache,
+    )
+    assert completed.returncode == 0, completed.stderr
+    result_rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    assert {row["key"]: row["solved"] for row in result_rows} == {"right": True, "wrong": False}
 
 
 @pytest.mark.parametrize(
@@ -108,31 +119,33 @@ def test_benchmark_file_works_without_installation(
     ],
 )
 def test_python_file_without_benchmark_is_input_error(tmp_path: Path, code: str, words: str) -> None:
-    own = tmp_path / "mine.py"
-    own.write_text(code)
-    done = listed_problems(tmp_path, own)
-    assert done.returncode == 2 and f"{own}" in done.stderr and words in done.stderr, done.stderr
-    assert "Traceback" not in done.stderr
+    benchmark_file = tmp_path / "mine.py"
+    benchmark_file.write_text(code)
+    completed = listed_problems(tmp_path, benchmark_file)
+    assert (
+        completed.returncode == 2 and f"{benchmark_file}" in completed.stderr and words in completed.stderr
+    ), completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 def test_edited_benchmark_file_is_not_served_from_cache(installed: Path, tmp_path: Path) -> None:
-    own = installed / "sums_benchmark.py"
+    benchmark_file = installed / "sums_benchmark.py"
     rows = table(tmp_path / "rows.parquet", inputs=["1 2"], outputs=["3"])
-    [first] = json.loads(listed_problems(tmp_path, own, "--dataset", rows).stdout)
-    own.write_text(own.read_text().replace("1.0, 256 << 20", "2.5, 256 << 20"))
+    [first] = json.loads(listed_problems(tmp_path, benchmark_file, "--dataset", rows).stdout)
+    benchmark_file.write_text(benchmark_file.read_text().replace("1.0, 256 << 20", "2.5, 256 << 20"))
     # Python itself sees no change within a second.
     shutil.rmtree(installed / "__pycache__", ignore_errors=True)
-    [second] = json.loads(listed_problems(tmp_path, own, "--dataset", rows).stdout)
-    assert [one["limits"]["cpu_time"] for one in (first, second)] == [1.0, 2.5]
+    [second] = json.loads(listed_problems(tmp_path, benchmark_file, "--dataset", rows).stdout)
+    assert [listed["limits"]["cpu_time"] for listed in (first, second)] == [1.0, 2.5]
 
 
 def test_installed_package_format_is_read(installed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "packages" / "pair"
     folder.mkdir(parents=True)
     (folder / "tests.tsv").write_text("1 2\t3\n3 4\t7\n")
-    done = listed_problems(installed, tmp_path / "packages")
-    assert done.returncode == 0, done.stderr
-    [problem] = json.loads(done.stdout)
+    completed = listed_problems(installed, tmp_path / "packages")
+    assert completed.returncode == 0, completed.stderr
+    [problem] = json.loads(completed.stdout)
     assert "pair" in json.dumps(problem) and "TSV" in json.dumps(problem)
     (folder / "tests.tsv").write_text("1 2\t3\n3 4\n")
     broken = listed_problems(installed, folder)
@@ -142,8 +155,8 @@ def test_installed_package_format_is_read(installed: Path, tmp_path: Path) -> No
 def test_command_is_called_and_listed(installed: Path, tmp_path: Path) -> None:
     rows = tmp_path / "results.jsonl"
     rows.write_text("".join(json.dumps({"problem_id": name}) + "\n" for name in "aba"))
-    done = ran(installed, "tally", rows)
-    assert (done.returncode, done.stdout) == (0, "a: 2\nb: 1\n"), done.stderr
+    completed = ran(installed, "tally", rows)
+    assert (completed.returncode, completed.stdout) == (0, "a: 2\nb: 1\n"), completed.stderr
     listed = ran(installed, "--help").stdout
     assert re.search(r"tally +Count the rows of a run by problem", listed), listed
     assert "RESULTS" in ran(installed, "tally", "--help").stdout
@@ -167,22 +180,22 @@ async def test_installed_route_answers_on_worker(
 
 
 def test_installed_section_is_in_report(installed: Path, tmp_path: Path) -> None:
-    judged = submission("1", row={"model": "otter"})
-    run = write_run(tmp_path / "run", [result_row(judged, SUM, result(judged))])
-    done = ran(installed, "report", run)
-    assert done.returncode == 0, done.stderr
+    sent = submission("1", row={"model": "otter"})
+    run = write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))])
+    completed = ran(installed, "report", run)
+    assert completed.returncode == 0, completed.stderr
     for name in ("report.md", "report.html"):
-        text = (run / name).read_text()
-        assert "Judged share" in text and "100% was judged." in text, name
+        report_text = (run / name).read_text()
+        assert "Judged share" in report_text and "100% was judged." in report_text, name
     models = json.loads((run / "summary.json").read_text())["models"]
     assert {model["more"]["judged_share"] for model in models} == {1.0}
 
 
 def test_broken_installed_plugin_is_input_error(installed: Path) -> None:
     (installed / "sums_benchmark.py").write_text("import nothing_of_that_name\n")
-    done = listed_problems(installed, "sums")
-    assert done.returncode == 2 and "'sums' (ioi_eval.benchmarks) cannot be loaded" in done.stderr
-    assert "Traceback" not in done.stderr
+    completed = listed_problems(installed, "sums")
+    assert completed.returncode == 2 and "'sums' (ioi_eval.benchmarks) cannot be loaded" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 async def test_documented_integration_uses_public_names_only(
@@ -199,5 +212,5 @@ async def test_documented_integration_uses_public_names_only(
     async with Scorer(store=store) as scorer:
         replies, rows = [right, right, wrong, "No.", right], [tests] * 4 + [{"input_output": ""}]
         assert await names["rewards"](scorer, replies, rows) == [1.0, 1.0, 0.5, 0.0, None]
-    asked = names["prompts"]()
-    assert len(asked) == 2 and all(asked.values())
+    prompts = names["prompts"]()
+    assert len(prompts) == 2 and all(prompts.values())

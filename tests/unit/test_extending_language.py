@@ -27,16 +27,17 @@ RIGHT = 'my ($a, $b) = split " ", <STDIN>;\nprint $a + $b, "\\n";\n'
 @pytest.fixture
 def perl(monkeypatch: pytest.MonkeyPatch) -> Iterator[languages.Language]:
     section = PAGE.read_text().partition("## A language\n")[2].partition("\n## ")[0]
-    found: dict[str, languages.Language] = {}
-    exec(section.partition("```python\n")[2].partition("```")[0], {"Language": languages.Language}, found)
+    namespace: dict[str, languages.Language] = {}
+    exec(section.partition("```python\n")[2].partition("```")[0], {"Language": languages.Language}, namespace)
     for module in (languages, toolchains):
-        monkeypatch.setattr(module, "LANGUAGES", (*languages.LANGUAGES, found["PERL"]))
-    asked = toolchains.toolchains
+        monkeypatch.setattr(module, "LANGUAGES", (*languages.LANGUAGES, namespace["PERL"]))
+    original_search = toolchains.toolchains
     monkeypatch.setattr(
-        "ioi_eval.engines.embedded.engine.toolchains", lambda python="", *promised: asked(python, *promised)
+        "ioi_eval.engines.embedded.engine.toolchains",
+        lambda python="", *promised: original_search(python, *promised),
     )
     languages._find_by_name.cache_clear()
-    yield found["PERL"]
+    yield namespace["PERL"]
     languages._find_by_name.cache_clear()
 
 
@@ -53,15 +54,15 @@ async def test_language_entry_is_judged(perl: languages.Language, store: Store) 
     }
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         for code, verdict in programs.items():
-            told = Submission(key="1", problem_id="sum", code=code, language="Perl 5")
-            assert (await scorer.score(PROBLEM, told)).tests[0].status is verdict
+            sent = Submission(key="1", problem_id="sum", code=code, language="Perl 5")
+            assert (await scorer.score(PROBLEM, sent)).tests[0].status is verdict
 
 
 async def test_language_missing_on_machine_is_judge_failure(
     perl: languages.Language, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = {name: tool for name, tool in cached_toolchains().items() if name != perl.command}
-    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: kept)
+    remaining_tools = {name: tool for name, tool in cached_toolchains().items() if name != perl.command}
+    monkeypatch.setattr("ioi_eval.engines.embedded.engine.toolchains", lambda *_: remaining_tools)
     async with Scorer(EmbeddedEngine(store=store), store=store) as scorer:
         with pytest.raises(JudgeFailure, match="apt-get install perl"):
             await scorer.score(PROBLEM, Submission(key="1", problem_id="sum", code=RIGHT, language="pl"))

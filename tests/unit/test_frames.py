@@ -41,17 +41,17 @@ KINDS: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dataframe_rows_are_read_unchanged(kind: str) -> None:
-    with dump_paths(KINDS[kind](ROWS)) as [place]:
-        assert [row.columns for row in read_rows(place.path)] == ROWS  # type: ignore[union-attr]
-    assert not place.path.exists()  # type: ignore[union-attr]
+    with dump_paths(KINDS[kind](ROWS)) as [dump_file]:
+        assert [row.columns for row in read_rows(dump_file.path)] == ROWS  # type: ignore[union-attr]
+    assert not dump_file.path.exists()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_frame_bytes_are_read_as_text(kind: str) -> None:
     """Pandas reads such columns from Parquet. In base64 all programs would score 0."""
     rows = [{"problem_id": b"sum", "code": "// ä".encode(), "generations": [b"x"], "image": b"\xff"}]
-    with dump_paths(KINDS[kind](rows * 2)) as [place]:
-        row, _ = read_rows(place.path)  # type: ignore[union-attr]
+    with dump_paths(KINDS[kind](rows * 2)) as [dump_file]:
+        row, _ = read_rows(dump_file.path)  # type: ignore[union-attr]
     assert row.columns == {"problem_id": "sum", "code": "// ä", "generations": ["x"], "image": "/w=="}
 
 
@@ -65,8 +65,8 @@ def test_missing_values_in_dataframe_are_null() -> None:
             "generations": [["x", "y"], None],
         }
     )
-    with dump_paths(frame) as [place]:
-        rows = [row.columns for row in read_rows(place.path)]  # type: ignore[union-attr]
+    with dump_paths(frame) as [dump_file]:
+        rows = [row.columns for row in read_rows(dump_file.path)]  # type: ignore[union-attr]
     assert rows[0]["generations"] == ["x", "y"] and rows[0]["n"] == 1
     assert rows[1] == {"problem_id": "b", "year": None, "when": None, "n": None, "generations": None}
 
@@ -101,20 +101,20 @@ async def test_frame_is_scored_and_results_are_frames(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
-    place = {"out": tmp_path / "run", "store": Store(tmp_path / "store")}
+    destination = {"out": tmp_path / "run", "store": Store(tmp_path / "store")}
     frame = pandas.DataFrame(ROWS)
-    assert forecast_dump(frame, problems, **place).judged == 2
-    async with Scorer(FakeEngine(), store=place["store"]) as scorer:
-        scored = await score_dump(frame, problems, engine=scorer, on_event=progress(), **place)
-        again = await score_dump(ROWS, problems, engine=scorer, **place)
-    assert (scored.call.judged, again.call.skipped, again.call.judged) == (2, 2, 0)
+    assert forecast_dump(frame, problems, **destination).judged == 2
+    async with Scorer(FakeEngine(), store=destination["store"]) as scorer:
+        scored = await score_dump(frame, problems, engine=scorer, on_event=progress(), **destination)
+        second_run = await score_dump(ROWS, problems, engine=scorer, **destination)
+    assert (scored.call.judged, second_run.call.skipped, second_run.call.judged) == (2, 2, 0)
     whole, tests = scored.to_frame(), scored.tests_frame()
     assert list(whole["key"]) == ["a", "b"] and list(whole["points"]) == [100, 100]
     assert list(whole["sample"]) == [1, 2]
     assert set(tests["key"]) == {"a", "b"} and len(tests) == 2 * len(problems["lanterns"].tests)
-    said = capsys.readouterr()
-    assert "Rows: problem <- problem_id, program <- code, " in said.out + said.err
-    assert "2/2" in said.err
+    printed = capsys.readouterr()
+    assert "Rows: problem <- problem_id, program <- code, " in printed.out + printed.err
+    assert "2/2" in printed.err
 
 
 def test_progress_bar_counts_failures_and_ends_with_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +123,7 @@ def test_progress_bar_counts_failures_and_ends_with_run(capsys: pytest.CaptureFi
     tell(RunStarted(total=3, skipped=1))
     tell(SubmissionFailed(key="a", problem_id="p", reason="no compiler"))
     tell(RunFinished(summary=RunSummary(failed=1)))
-    said = capsys.readouterr().err
-    assert "2/3" in said and "failed=1" in said
+    stderr = capsys.readouterr().err
+    assert "2/3" in stderr and "failed=1" in stderr
     tell(EngineStopped())
     assert capsys.readouterr().err == ""

@@ -26,10 +26,10 @@ def test_function_must_be_defined_by_program(tmp_path: Path, source: str, said: 
     """A built-in name does not count as the function."""
     (tmp_path / "program.py").write_text(source)
     command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "gcd", "1"]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, input="[4, 6]", cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.stdout == said, done.stderr
+    assert completed.stdout == said, completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_numpy_numbers_equal_python_numbers(tmp_path: Path, value: str, said: st
     """As in benchmark harnesses: np.int64(5) == 5, but an array equals no list."""
     (tmp_path / "program.py").write_text(f"import numpy as np\ndef f(): return {value}\n")
     command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "f", "1"]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, input="[]", cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.stdout == said, done.stderr
+    assert completed.stdout == said, completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -71,18 +71,18 @@ def test_assertion_checker_compares_values_that_json_lacks(
 ) -> None:
     test = read_assertions(f"def check(candidate):\n    assert {asserted}\n", "f")
     source = test.checker.sources[0].content.read().decode()
-    for name, text in (("program.py", f"def f(): return {returned}\n"), ("checker.py", source)):
-        (tmp_path / name).write_text(text)
+    for name, content in (("program.py", f"def f(): return {returned}\n"), ("checker.py", source)):
+        (tmp_path / name).write_text(content)
     command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "f", "1"]
     names = ("given", "wanted", "got")
-    texts = (test.cases[0].input, test.cases[0].output, said_by(command, tmp_path, test.cases[0].input))
-    for name, text in zip(names, texts, strict=True):
-        (tmp_path / name).write_text(text)
+    contents = (test.cases[0].input, test.cases[0].output, said_by(command, tmp_path, test.cases[0].input))
+    for name, content in zip(names, contents, strict=True):
+        (tmp_path / name).write_text(content)
     assert said_by([sys.executable, "checker.py", *names], tmp_path, "").strip() == right
 
 
 def said_by(command: list[str], folder: Path, given: str) -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         command, input=given, cwd=folder, capture_output=True, text=True, timeout=60, check=True
     )
-    return done.stdout
+    return completed.stdout

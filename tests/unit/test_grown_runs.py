@@ -61,10 +61,12 @@ class Session:
             options=RunOptions(**options),
             on_event=events.append,
         )
-        judged = (event for event in events if isinstance(event, SubmissionJudged))
-        self.judged = sorted(event.key for event in judged if not event.repeated)
-        again = (event for event in events if isinstance(event, JudgedAgain))
-        self.told = {reason.value: number for event in again for reason, number in event.reasons.items()}
+        judged_events = (event for event in events if isinstance(event, SubmissionJudged))
+        self.judged = sorted(event.key for event in judged_events if not event.repeated)
+        again_events = (event for event in events if isinstance(event, JudgedAgain))
+        self.told = {
+            reason.value: number for event in again_events for reason, number in event.reasons.items()
+        }
         return called.call
 
     def results(self, out: str = "run") -> dict[str, dict[str, Any]]:
@@ -108,7 +110,7 @@ async def test_only_new_or_changed_rows_are_judged(session: Session) -> None:
     of_sum = {f"r{n}" for n in range(3, 25, 4)}
     assert set(session.judged) == of_sum | {f"r{n}" for n in range(20, 25)}
     assert session.told == {"problem": 5, "gone": 1} and call.skipped == 14
-    assert session.results().keys() == {one["uuid"] for one in session.rows}
+    assert session.results().keys() == {session_row["uuid"] for session_row in session.rows}
     assert set(session.aside) == {"r0", *(f"r{n}" for n in range(3, 20, 4))}
 
     assert (await session.score()).skipped == 24 and session.judged == []
@@ -127,47 +129,49 @@ async def test_edited_program_is_judged_again(session: Session) -> None:
 async def test_changed_columns_are_rewritten_without_judging(session: Session, share: bool) -> None:
     session.rows = programs(range(3))
     await session.score(share=share)
-    for one in session.rows[:2]:
-        one["model"] = "renamed"
+    for session_row in session.rows[:2]:
+        session_row["model"] = "renamed"
     session.rows[2]["note"] = [1, {"a": None}]
     call = await session.score(share=share)
     assert (session.judged, session.told, call.repeated) == ([], {"columns": 3}, 3)
-    found = session.results()
-    assert [one["repeats"] for one in found.values()] == [None] * 3
-    assert [found[key]["model"] for key in ("r0", "r1", "r2")] == ["renamed", "renamed", "m"]
-    assert found["r2"]["note"] == [1, {"a": None}]
+    stored_rows = session.results()
+    assert [session_row["repeats"] for session_row in stored_rows.values()] == [None] * 3
+    assert [stored_rows[key]["model"] for key in ("r0", "r1", "r2")] == ["renamed", "renamed", "m"]
+    assert stored_rows["r2"]["note"] == [1, {"a": None}]
 
 
 def without_ids(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in one.items() if name != "uuid"} for one in rows]
+    return [{name: value for name, value in session_row.items() if name != "uuid"} for session_row in rows]
 
 
 async def test_rows_without_ids_keep_their_keys(session: Session) -> None:
     session.rows = without_ids([*programs(range(4)), *programs(range(1))])
     await session.score()
-    before = session.results()
-    assert len(before) == 5
+    rows_before = session.results()
+    assert len(rows_before) == 5
     session.rows.insert(0, {**session.rows[0], "code": "int main() {}"})
     call = await session.score()
     assert (call.judged, call.skipped, session.told) == (1, 5, {})
-    assert session.results().items() > before.items()
+    assert session.results().items() > rows_before.items()
 
 
 async def test_run_of_earlier_version_keeps_key_rule(session: Session) -> None:
     """An added row would rename all rows, so they are matched by their programs."""
     session.rows = without_ids(programs(range(4)))
     await session.score(reading=DumpOptions(keys_of_content=False))
-    place = session.folder / "run" / "run.json"
-    info = json.loads(place.read_text())
+    run_file = session.folder / "run" / "run.json"
+    info = json.loads(run_file.read_text())
     del info["fingerprint"]["options"]["keys_of_content"]
-    place.write_text(json.dumps(info))
-    before = session.results()
+    run_file.write_text(json.dumps(info))
+    rows_before = session.results()
     assert (await session.score()).skipped == 4
     session.rows.append({**session.rows[0], "code": "int main() {}"})
     call = await session.score()
     assert (call.judged, call.repeated, session.told) == (5, 4, {"gone": 4})
-    found = session.results().values()
-    assert {one["submission_sha256"] for one in found} > {one["submission_sha256"] for one in before.values()}
+    rows_after = session.results().values()
+    assert {session_row["submission_sha256"] for session_row in rows_after} > {
+        session_row["submission_sha256"] for session_row in rows_before.values()
+    }
     assert {key.rpartition("-")[2] for key in session.results()} == set("01234")
 
 
@@ -182,24 +186,24 @@ async def test_renamed_problem_with_year_keeps_results(session: Session, edited:
     packages = session.folder / "problems"
     of_year(packages / "sum", 2023)
     session.rows = [row(f"r{n}", f"int main() {{ return {n}; }}", problem_id="sum") for n in range(3)]
-    for one in session.rows:
-        one["year"] = 2023
+    for session_row in session.rows:
+        session_row["year"] = 2023
     await session.score(selection=Selection(limit=2))
-    assert {one["problem_id"] for one in session.results().values()} == {"sum"}
+    assert {session_row["problem_id"] for session_row in session.results().values()} == {"sum"}
 
     of_year(write_package(packages / "later"), 2024)
     if edited:
         session.edit("sum")
-    again = forecast(session).again
-    assert again is not None and again.problems == (("sum@2023",) if edited else ())
+    rejudged = forecast(session).again
+    assert rejudged is not None and rejudged.problems == (("sum@2023",) if edited else ())
     await session.score()
     assert session.told == {"problem" if edited else "columns": 2}
     assert session.judged == (["r0", "r1", "r2"] if edited else ["r2"])
-    assert {one["problem_id"] for one in session.results().values()} == {"sum@2023"}
+    assert {session_row["problem_id"] for session_row in session.results().values()} == {"sum@2023"}
     shutil.rmtree(packages / "later")
     await session.score()
     assert (session.judged, session.told) == ([], {"columns": 3})
-    assert {one["problem_id"] for one in session.results().values()} == {"sum"}
+    assert {session_row["problem_id"] for session_row in session.results().values()} == {"sum"}
 
 
 # --- another dump ------------------------------------------------------------------------------------
@@ -213,7 +217,7 @@ async def test_unrelated_dump_is_refused_without_changes(session: Session, ids: 
     session.rows = rows(range(8))
     await session.score()
     folder = session.folder / "run"
-    before = contents(folder)
+    files_before = contents(folder)
     session.rows = rows(range(5, 12))
     with pytest.raises(InputError) as caught:
         await session.score()
@@ -222,7 +226,7 @@ async def test_unrelated_dump_is_refused_without_changes(session: Session, ids: 
     assert "out=FOLDER" in caught.value.remedy and "fresh=True" in caught.value.remedy
     with pytest.raises(InputError, match="another dump"):
         forecast(session)
-    assert contents(folder) == before
+    assert contents(folder) == files_before
 
     session.rows = rows(range(4, 12))
     await session.score()
@@ -234,10 +238,10 @@ async def test_unrelated_dump_is_refused_without_changes(session: Session, ids: 
 
 async def test_dump_of_other_problems_is_refused(session: Session) -> None:
     both = programs(range(8))
-    ours, others = ([row for row in both if row["problem_id"] == name] for name in ("add", "sum"))
+    ours, sum_rows = ([row for row in both if row["problem_id"] == name] for name in ("add", "sum"))
     session.rows = ours
     await session.score()
-    session.rows = others
+    session.rows = sum_rows
     with pytest.raises(InputError, match=f"of the {len(ours)} rows that the folder has results of, it has 0"):
         await session.score()
     session.rows = both
@@ -269,9 +273,9 @@ async def test_selected_rows_do_not_change_the_identity_of_the_dump(session: Ses
 async def test_removed_and_readded_row_keeps_its_result(session: Session) -> None:
     session.rows = programs(range(3))
     await session.score()
-    left = session.rows.pop()
+    removed_row = session.rows.pop()
     await session.score()
-    session.rows.append(left)
+    session.rows.append(removed_row)
     call = await session.score()
     assert (session.judged, call.repeated) == ([], 1)
 
@@ -303,21 +307,21 @@ async def test_results_of_another_run_are_reused(session: Session) -> None:
     session.edit("sum")
     call = await session.score("second", reuse=(str(session.folder / "first"),))
     assert session.judged == ["r3", "r4", "r5"] and call.repeated == 3
-    assert session.results("second").keys() == {one["uuid"] for one in session.rows}
+    assert session.results("second").keys() == {session_row["uuid"] for session_row in session.rows}
 
 
 async def test_repeats_column_names_only_row_with_same_program(session: Session) -> None:
     """Keys of another run, or of a row before an edit, are removed."""
     session.rows = programs(range(2))
     await session.score("first")
-    session.rows = [{**one, "uuid": f"r{1 - n}"} for n, one in enumerate(session.rows)]
+    session.rows = [{**session_row, "uuid": f"r{1 - n}"} for n, session_row in enumerate(session.rows)]
     call = await session.score("second", reuse=(str(session.folder / "first"),))
-    named = {key: one["repeats"] for key, one in session.results("second").items()}
-    assert (call.repeated, named) == (2, {"r1": None, "r0": None})
+    repeats_by_key = {key: session_row["repeats"] for key, session_row in session.results("second").items()}
+    assert (call.repeated, repeats_by_key) == (2, {"r1": None, "r0": None})
 
     await session.score()
-    before, session.rows[0]["code"] = session.rows[0]["code"], "int main() { return 9; }"
-    session.rows.append({**session.rows[0], "uuid": "late", "code": before})
+    original_code, session.rows[0]["code"] = session.rows[0]["code"], "int main() { return 9; }"
+    session.rows.append({**session.rows[0], "uuid": "late", "code": original_code})
     await session.score()
     assert session.judged == ["r1"] and session.results()["late"]["repeats"] is None
 
@@ -370,14 +374,17 @@ async def test_another_compiler_is_named_and_not_mixed_in(
     rows = session.folder / "run" / "results.jsonl"
     compiler = session.results()["r0"]["compiler"]
     rows.write_text(rows.read_text().replace(compiler, f"{compiler}.9"))
-    before = rows.read_bytes()
+    rows_before = rows.read_bytes()
     session.rows += programs(range(2, 4))
     with pytest.raises(InputError, match="programs are built by") as caught:
         await session.score()
     assert f"{compiler}.9" in caught.value.problem and "accept_compiler=True" in caught.value.remedy
-    assert rows.read_bytes() == before
+    assert rows.read_bytes() == rows_before
     await session.score(accept_compiler=True)
-    assert Counter(one["compiler"] for one in session.results().values()) == {compiler: 2, f"{compiler}.9": 2}
+    assert Counter(session_row["compiler"] for session_row in session.results().values()) == {
+        compiler: 2,
+        f"{compiler}.9": 2,
+    }
 
 
 async def test_dry_run_forecast_equals_the_following_run(session: Session) -> None:
@@ -391,9 +398,9 @@ async def test_dry_run_forecast_equals_the_following_run(session: Session) -> No
 
     session.edit("sum")
     session.rows += programs(range(8, 10))
-    before = contents(session.folder / "run")
+    files_before = contents(session.folder / "run")
     second = forecast(session, timing=Timing(factor=1.0))
-    assert contents(session.folder / "run") == before
+    assert contents(session.folder / "run") == files_before
     assert second.again is not None and second.expected_cpu_hours is not None
     await session.score()
     assert len(session.judged) == second.judged == 4

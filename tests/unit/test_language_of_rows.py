@@ -74,8 +74,8 @@ def fenced(*tags: str) -> str:
     ],
 )
 def test_first_source_that_names_language_wins(problem: Problem, told: dict[str, Any], chosen: str) -> None:
-    found = choose_language(problem, **told)
-    assert f"{found.language} {found.source}" == chosen
+    choice = choose_language(problem, **told)
+    assert f"{choice.language} {choice.source}" == chosen
 
 
 READS = "n = int(input())\nprint(2 * n)\n"
@@ -111,10 +111,10 @@ def block(code: str, tag: str = "") -> str:
 def test_untagged_block_that_parses_as_python_is_python(
     reply: str, told: dict[str, Any], code: str | None
 ) -> None:
-    found = choose_language(PLAIN, reply=reply, **told)
-    assert (found.language, found.source) == ("python", LanguageFrom.REPLY)
-    how = told.get("extraction", Extraction.LAST)
-    assert code is None or extract(reply, find_language("python"), how) == code
+    method = choose_language(PLAIN, reply=reply, **told)
+    assert (method.language, method.source) == ("python", LanguageFrom.REPLY)
+    choice = told.get("extraction", Extraction.LAST)
+    assert code is None or extract(reply, find_language("python"), choice) == code
 
 
 @pytest.mark.parametrize(
@@ -141,15 +141,15 @@ def test_reply_without_an_untagged_program_in_python_keeps_the_default(
 
 
 def test_untagged_python_is_not_chosen_if_the_problem_does_not_admit_it() -> None:
-    found = choose_language(graded(".cpp", ".c"), reply=block(READS))
-    assert found == ("c++", LanguageFrom.DEFAULT)
+    choice = choose_language(graded(".cpp", ".c"), reply=block(READS))
+    assert choice == ("c++", LanguageFrom.DEFAULT)
     assert choose_language(PLAIN, reply=block(READS), row="c++") == ("c++", LanguageFrom.ROW)
     assert choose_language(PLAIN, reply=block(READS), option="c++") == ("c++", LanguageFrom.OPTION)
 
 
 def test_problem_admits_languages_of_its_graders() -> None:
-    assert {one.name for one in list_allowed_languages(FUNCTION)} == {"python", "pypy"}
-    assert {one.name for one in list_allowed_languages(graded(".cpp", ".c"))} == {"c++", "c"}
+    assert {allowed.name for allowed in list_allowed_languages(FUNCTION)} == {"python", "pypy"}
+    assert {allowed.name for allowed in list_allowed_languages(graded(".cpp", ".c"))} == {"c++", "c"}
     assert find_language("rust") in list_allowed_languages(PLAIN)
 
 
@@ -181,8 +181,8 @@ BATCH = {"body": {"choices": [{"message": {"content": fenced("python")}}]}}
 def test_rows_record_source_of_language(
     tmp_path: Path, columns: dict[str, Any], options: dict[str, Any], told: str
 ) -> None:
-    [one] = read(write_dump(tmp_path / "d.jsonl", [columns]), **options)
-    assert f"{one.language} {one.language_from}" == told
+    [sent] = read(write_dump(tmp_path / "d.jsonl", [columns]), **options)
+    assert f"{sent.language} {sent.language_from}" == told
 
 
 # --- languages missing on an engine ------------------------------------------------------------------
@@ -190,13 +190,15 @@ def test_rows_record_source_of_language(
 
 @pytest.mark.parametrize(("tools", "compiles"), [(("rustc",), True), ((), False)], ids=["there", "missing"])
 async def test_fenced_language_missing_on_engine_scores_zero(tools: tuple[str, ...], compiles: bool) -> None:
-    told = choose_language(PLAIN, reply=fenced("rust"))
-    of = Submission(key="k", problem_id="p", code="fn main() {}", language=told.language)
-    sent = msgspec.structs.replace(of, language_from=told.source)
+    choice = choose_language(PLAIN, reply=fenced("rust"))
+    of = Submission(key="k", problem_id="p", code="fn main() {}", language=choice.language)
+    sent = msgspec.structs.replace(of, language_from=choice.source)
     test = Test(name="1", input=Blob.of(""), answer=Blob.of(""))
     profile, problem = fake_capabilities(), Problem(id="p", tests=(test,))
-    there = {name: tool for name, tool in profile.toolchains.items() if name in ("g++", *tools)}
-    async with Scorer(FakeEngine(capabilities=msgspec.structs.replace(profile, toolchains=there))) as scorer:
+    toolchains = {name: tool for name, tool in profile.toolchains.items() if name in ("g++", *tools)}
+    async with Scorer(
+        FakeEngine(capabilities=msgspec.structs.replace(profile, toolchains=toolchains))
+    ) as scorer:
         result = await scorer.score(problem, sent)
         if not compiles:
             with pytest.raises(JudgeFailure, match="rustc"):
@@ -211,8 +213,8 @@ def test_identity_distinguishes_language_from_row_and_from_fence() -> None:
     """A language missing on the engine scores 0 if it came from a fence, and is unscored otherwise."""
     of = {"key": "a", "problem_id": "plain", "code": "x", "language": "rust"}
     fence = Submission(**of, language_from=LanguageFrom.REPLY)
-    named = Submission(**of, language_from=LanguageFrom.ROW)
-    assert submission_identity(PLAIN, fence) != submission_identity(PLAIN, named)
+    from_row = Submission(**of, language_from=LanguageFrom.ROW)
+    assert submission_identity(PLAIN, fence) != submission_identity(PLAIN, from_row)
 
 
 # --- prompts of models -------------------------------------------------------------------------------
@@ -227,14 +229,17 @@ def test_prompt_uses_only_admitted_language() -> None:
 
     def prompt(name: str, language: str = "") -> str:
         choice = BenchmarkOptions(problems=frozenset({name}))
-        [text] = create_prompts(source, choice=choice, asking=Asking(language=language))
-        return text
+        [prompt_text] = create_prompts(source, choice=choice, asking=Asking(language=language))
+        return prompt_text
 
     assert "```python" in prompt("calm") and "```cpp" in prompt("verse")
     assert "```python" in prompt("verse", "python")
     with pytest.raises(InputError, match="calls a function of a Python submission"):
         prompt("calm", "c++")  # no program is requested that can never be judged
-    asked = open_source(source, {})
-    assert {asked.language(asked.problems.find(name)).name for name in ("calm", "verse")} == {"python", "c++"}
-    texts = {label: text for label, _, text in asked.problem_prompts()}
-    assert "```python" in texts["calm"] and "```cpp" in texts["verse"]
+    opened = open_source(source, {})
+    assert {opened.language(opened.problems.find(name)).name for name in ("calm", "verse")} == {
+        "python",
+        "c++",
+    }
+    prompts = {label: prompt_text for label, _, prompt_text in opened.problem_prompts()}
+    assert "```python" in prompts["calm"] and "```cpp" in prompts["verse"]

@@ -47,8 +47,8 @@ class LargeDump:
         return scored.call
 
     def info(self, out: str = "run") -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / out / "run.json").read_text())
-        return found
+        run_info: dict[str, Any] = json.loads((self.folder / out / "run.json").read_text())
+        return run_info
 
     def keys(self) -> list[str]:
         path = self.folder / "run" / "results.jsonl"
@@ -66,15 +66,17 @@ async def test_first_job_of_large_dump_waits_only_for_first_rows(
     large: LargeDump, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scan continues until after the first result."""
-    judged, truly = threading.Event(), use_case.read_dump
+    first_judged, truly = threading.Event(), use_case.read_dump
 
     def read_dump(*given: Any) -> Any:
-        assert judged.wait(60)
+        assert first_judged.wait(60)
         return truly(*given)
 
     monkeypatch.setattr(use_case, "read_dump", read_dump)
-    done = await large.score(tell=lambda event: judged.set() if isinstance(event, SubmissionJudged) else None)
-    assert done.judged == 12
+    summary = await large.score(
+        tell=lambda event: first_judged.set() if isinstance(event, SubmissionJudged) else None
+    )
+    assert summary.judged == 12
     (understood,) = (event for event in large.events if isinstance(event, RowsUnderstood))
     assert (understood.rows.rows, understood.rows.whole) == (4, False)
     assert RowsRead(rows=12, selected=12) in large.events
@@ -95,28 +97,28 @@ async def test_late_duplicate_key_ends_run_and_keeps_results(large: LargeDump) -
     large.rows[10] = row("k1", "// another")
     with pytest.raises(InputError, match="'k1' is there twice"):
         await large.score()
-    before = large.keys()
-    assert {"k0"} <= set(before) <= {f"k{n}" for n in range(4)}
+    keys_before = large.keys()
+    assert {"k0"} <= set(keys_before) <= {f"k{n}" for n in range(4)}
     large.rows[10] = row("k10", "// 10")
-    assert (await large.score()).judged == 12 - len(before)
+    assert (await large.score()).judged == 12 - len(keys_before)
     assert len(large.keys()) == 12
 
 
 async def test_interrupted_run_keeps_dump_index(large: LargeDump, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next call neither scans the dump nor compares it with the results."""
     monkeypatch.setattr(dumps, "MIN_INDEXED_BYTES", 0)
-    seen = asyncio.Event()
+    was_scanned = asyncio.Event()
     call = asyncio.create_task(
-        large.score(tell=lambda event: seen.set() if getattr(event, "selected", None) == 12 else None)
+        large.score(tell=lambda event: was_scanned.set() if getattr(event, "selected", None) == 12 else None)
     )
-    await seen.wait()
+    await was_scanned.wait()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    before, info, index = large.keys(), large.info(), read_index(large.folder / "run")
-    assert 0 < len(before) < 12 and index is not None and len(Keys.from_stored(index.keys)) == 12
-    done = await large.score()
-    assert (done.judged, done.skipped) == (12 - len(before), len(before))
+    keys_before, info, index = large.keys(), large.info(), read_index(large.folder / "run")
+    assert 0 < len(keys_before) < 12 and index is not None and len(Keys.from_stored(index.keys)) == 12
+    summary = await large.score()
+    assert (summary.judged, summary.skipped) == (12 - len(keys_before), len(keys_before))
     assert RowsRead(rows=12, selected=12) not in large.events
     assert (large.info(), len(large.keys())) == (info, 12)
 
@@ -140,8 +142,10 @@ async def test_dump_changed_during_scan_is_compared_again(
             await large.score()
     await large.score()
     path = large.folder / "run" / "results.jsonl"
-    codes = {one["key"]: one["code"] for one in map(json.loads, path.read_text().splitlines())}
-    assert codes == {one["uuid"]: one["code"] for one in large.rows}
+    codes = {
+        stored_row["key"]: stored_row["code"] for stored_row in map(json.loads, path.read_text().splitlines())
+    }
+    assert codes == {stored_row["uuid"]: stored_row["code"] for stored_row in large.rows}
 
 
 async def test_bad_first_rows_are_reported_before_writing(large: LargeDump) -> None:

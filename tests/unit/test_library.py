@@ -16,16 +16,16 @@ from ioi_eval.testing import FakeEngine
 
 
 def test_problem_from_pairs_has_one_test_each() -> None:
-    made = Problem.of(tests=[("1 2", "3"), (b"20 30", "50")], id="sum", difficulty="easy")
-    assert [(test.name, test.input.read()) for test in made.tests] == [("1", b"1 2"), ("2", b"20 30")]
-    assert (made.id, made.limits.cpu_time, made.difficulty) == ("sum", 2.0, "easy")
+    sum_problem = Problem.of(tests=[("1 2", "3"), (b"20 30", "50")], id="sum", difficulty="easy")
+    assert [(test.name, test.input.read()) for test in sum_problem.tests] == [("1", b"1 2"), ("2", b"20 30")]
+    assert (sum_problem.id, sum_problem.limits.cpu_time, sum_problem.difficulty) == ("sum", 2.0, "easy")
 
 
 async def test_problem_of_pairs_is_judged() -> None:
-    made = Problem.of(tests=[("1 2", "3"), ("20 30", "50")])
+    sum_problem = Problem.of(tests=[("1 2", "3"), ("20 30", "50")])
     async with Scorer(FakeEngine({0: 1.0, 1: 0.0})) as scorer:
-        found = await scorer.score(made, Submission(key="1", problem_id=made.id, code="any"))
-    assert (found.verdict, found.solved, found.points, found.max_points) == (Verdict.WA, False, 0.5, 1.0)
+        scored = await scorer.score(sum_problem, Submission(key="1", problem_id=sum_problem.id, code="any"))
+    assert (scored.verdict, scored.solved, scored.points, scored.max_points) == (Verdict.WA, False, 0.5, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,13 @@ def test_address_given_as_engine_is_input_error() -> None:
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
-    place = tmp_path / "apps.jsonl"
+    rows_file = tmp_path / "apps.jsonl"
     tests = {"inputs": ["1 2\n"], "outputs": ["3\n"]}
     row = {"question": "Add.", "input_output": json.dumps(tests), "difficulty": "interview"}
-    place.write_text("".join(json.dumps({"solutions": "", "starter_code": "", **row}) + "\n" for _ in "ab"))
-    return place
+    rows_file.write_text(
+        "".join(json.dumps({"solutions": "", "starter_code": "", **row}) + "\n" for _ in "ab")
+    )
+    return rows_file
 
 
 def test_load_problems_accepts_every_source_of_score(tmp_path: Path, rows: Path) -> None:
@@ -87,7 +89,7 @@ def test_load_problems_accepts_every_source_of_score(tmp_path: Path, rows: Path)
     assert list(packages) == ["lanterns"]
     assert load_problems(packages) is packages
     of_rows = load_problems(str(rows), BenchmarkOptions(first=1), cache=tmp_path / "cache")
-    assert [each.difficulty for each in of_rows.values()] == ["interview"]
+    assert [loaded_problem.difficulty for loaded_problem in of_rows.values()] == ["interview"]
     with pytest.raises(InputError, match="no folder or file 'appz', and no benchmark of that name"):
         load_problems("appz")
 
@@ -111,8 +113,8 @@ async def later(prompt: str) -> str:
 def test_run_calls_function_for_each_problem(tmp_path: Path, rows: Path, author: Any) -> None:
     store, out = Store(tmp_path / "store"), tmp_path / "run"
     choice = BenchmarkOptions(packages=())
-    made = run_sync(rows, author, out=out, choice=choice, engine=FakeEngine({0: 1.0}), store=store)
-    [model] = made.summary.headline.models
+    run_result = run_sync(rows, author, out=out, choice=choice, engine=FakeEngine({0: 1.0}), store=store)
+    [model] = run_result.summary.headline.models
     assert (model.model, model.value) == ({"<lambda>": "function"}.get(author.__name__, author.__name__), 1.0)
 
 

@@ -54,14 +54,16 @@ async def on_a_worker(store: Store) -> AsyncIterator[tuple[PistonEngine, str]]:
 
 def check_order(lines: list[str], *parts: str) -> None:
     """Check that each text is in a line after the line of the previous text."""
-    left = iter(lines)
-    for part in parts:
-        assert any(part in line for line in left), f"{part!r} is not there, or not in this order: {lines}"
+    remaining_lines = iter(lines)
+    for fragment in parts:
+        assert any(fragment in line for line in remaining_lines), (
+            f"{fragment!r} is not there, or not in this order: {lines}"
+        )
 
 
 def check_secrets(lines: list[str]) -> None:
-    text = "\n".join(lines)
-    assert [word for word in (TOKEN, HIDDEN_INPUT, HIDDEN_ANSWER, CODE_MARK) if word in text] == []
+    log_text = "\n".join(lines)
+    assert [secret for secret in (TOKEN, HIDDEN_INPUT, HIDDEN_ANSWER, CODE_MARK) if secret in log_text] == []
 
 
 async def test_submission_on_this_machine_logs_each_step_in_order(
@@ -71,7 +73,7 @@ async def test_submission_on_this_machine_logs_each_step_in_order(
     code = f'#include <cstdio>\nint main() {{ int n; scanf("%d", &n); printf("%d", 2 * n); }} // {uuid4()}'
     submission = Submission(key="row-7", problem_id="double", language="c++", code=f"{code} {CODE_MARK}")
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
-        for known in (False, True):
+        for is_known in (False, True):
             story.clear()
             result = await scorer.score(PROBLEM, submission)
             assert result.points == 1
@@ -81,7 +83,7 @@ async def test_submission_on_this_machine_logs_each_step_in_order(
                 "row-7: queued: problem double in c++",
                 *(
                     ["row-7, submission build: found in the cache"]
-                    if known
+                    if is_known
                     else [
                         "row-7, submission build: sent to this machine, slot 1",
                         "row-7, submission build: answered by this machine, slot 1",
@@ -134,9 +136,9 @@ async def test_log_of_a_retried_job_names_its_retry_rule(
     engine = FakeEngine(faults=[EngineUnavailable("it went away")])
     async with Scorer(engine, store=store) as scorer:
         await scorer.score(PROBLEM, submission)
-    again = [line for line in story.messages if "tried again" in line]
-    assert len(again) == 1 and again[0].startswith("row-7, ")
-    assert again[0].endswith("(retry rule `reply`) because: EngineUnavailable: it went away")
+    retry_lines = [line for line in story.messages if "tried again" in line]
+    assert len(retry_lines) == 1 and retry_lines[0].startswith("row-7, ")
+    assert retry_lines[0].endswith("(retry rule `reply`) because: EngineUnavailable: it went away")
 
 
 @pytest.mark.usefixtures("no_retry_waits")

@@ -23,20 +23,20 @@ SOURCE = Path(ioi_eval.__file__).read_text()
 
 def loaded_by(code: str) -> set[str]:
     shown = "import sys\nprint(*(name.split('.')[0] for name in sys.modules))"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", f"{code}\n{shown}"],
         capture_output=True,
         text=True,
         check=True,
         env={"PYTHONPATH": ":".join(filter(None, sys.path))},
     )
-    return set(done.stdout.split())
+    return set(completed.stdout.split())
 
 
 @pytest.mark.parametrize("name", ioi_eval.__all__)
 def test_public_name_has_docstring(name: str) -> None:
-    found = getattr(ioi_eval, name)
-    described = inspect.getdoc(found)
+    public_object = getattr(ioi_eval, name)
+    described = inspect.getdoc(public_object)
     assert described, f"{name} has no docstring"
 
 
@@ -48,9 +48,9 @@ def test_type_checking_imports_equal_all() -> None:
     """Each import under TYPE_CHECKING is in `__all__`, and from the module that provides it at run time."""
     (block,) = (node for node in ast.parse(SOURCE).body if isinstance(node, ast.If))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    places = {alias.name: node.module for node in imports for alias in node.names}
-    assert sorted(places) == sorted(ioi_eval.__all__)
-    for name, module in places.items():
+    modules_by_name = {alias.name: node.module for node in imports for alias in node.names}
+    assert sorted(modules_by_name) == sorted(ioi_eval.__all__)
+    for name, module in modules_by_name.items():
         assert module is not None
         assert getattr(importlib.import_module(module), name) is getattr(ioi_eval, name)
 
@@ -72,13 +72,13 @@ def test_lazy_name_equals_type_checking_import(module: str) -> None:
     offered = importlib.import_module(f"ioi_eval.{module}")
     tree = ast.parse(Path(str(offered.__file__)).read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    seen = {}
+    imported = {}
     for node in block.body:
         assert isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names:
-            seen[alias.asname or alias.name] = getattr(importlib.import_module(node.module), alias.name)
-    assert seen and set(seen) <= set(offered.__all__)
-    assert all(getattr(offered, name) is found for name, found in seen.items())
+            imported[alias.asname or alias.name] = getattr(importlib.import_module(node.module), alias.name)
+    assert imported and set(imported) <= set(offered.__all__)
+    assert all(getattr(offered, name) is imported_object for name, imported_object in imported.items())
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_lazy_name_equals_type_checking_import(module: str) -> None:
 )
 def test_public_module_loads_names_lazily(module: str, unneeded: set[str]) -> None:
     code = f"import sys, ioi_eval.{module}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(completed.stdout.split())
     assert {f"ioi_eval.{name}" for name in unneeded} & loaded == set()
     assert loaded & HEAVY == set()
 
@@ -108,8 +108,8 @@ def test_public_module_loads_names_lazily(module: str, unneeded: set[str]) -> No
 )
 def test_public_name_loads_only_needed_modules(name: str, unneeded: str) -> None:
     code = f"import sys, ioi_eval; ioi_eval.{name}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"ioi_eval.{unneeded}" not in done.stdout.split()
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"ioi_eval.{unneeded}" not in completed.stdout.split()
 
 
 def test_public_name_list_is_sorted_and_equals_dir() -> None:

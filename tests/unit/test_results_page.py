@@ -42,26 +42,39 @@ def test_results_page_lists_test_columns() -> None:
 
 def test_results_page_lists_failure_columns() -> None:
     of = submission("k", row={"model": "m", "model_kwargs": {}})
-    told = msgspec.structs.replace(SUM, year=2024, difficulty="easy", tags=("dp",))
-    assert named(PARTS["failures.jsonl"]) == set(failure_row(of, JudgeFailure("why", phase="engine"), told))
+    labelled = msgspec.structs.replace(SUM, year=2024, difficulty="easy", tags=("dp",))
+    assert named(PARTS["failures.jsonl"]) == set(
+        failure_row(of, JudgeFailure("why", phase="engine"), labelled)
+    )
 
 
 def test_results_page_lists_files_and_their_fields() -> None:
     files = named(PARTS["Other"])
-    known = {folder.RUN, folder.REJECTED, folder.EARLIER, folder.LIMITS, "summary.json", "validation.json"}
-    assert known < files
+    documented_files = {
+        folder.RUN,
+        folder.REJECTED,
+        folder.EARLIER,
+        folder.LIMITS,
+        "summary.json",
+        "validation.json",
+    }
+    assert documented_files < files
     other = PARTS["Other"]
     for kind, name in ((Summary, "summary.json"), (Validation, "validation.json")):
         line = next(line for line in other.splitlines() if line.startswith(f"| `{name}`"))
-        said = set(re.findall(r"`(\w+)`", line.partition("|")[2].partition("|")[2]))
+        described_fields = set(re.findall(r"`(\w+)`", line.partition("|")[2].partition("|")[2]))
         nested = {"problems", "budgets", "pass_at", "groups", "awards", "validate"}
-        assert said - nested <= set(kind.__struct_fields__)
+        assert described_fields - nested <= set(kind.__struct_fields__)
 
 
 def test_result_row_has_verdict_points_and_solved() -> None:
-    full, part = (
+    full, partial_row = (
         result_row(submission("k"), SUM, result(submission("k"), wrong))
         for wrong in ({}, {"2-b": Verdict.TLE})
     )
     assert (full["verdict"], full["solved"], full["points"], full["max_points"]) == ("AC", True, 100, 100)
-    assert (part["verdict"], part["solved"], part["points"]) == ("TLE", False, part["all_subtasks_points"])
+    assert (partial_row["verdict"], partial_row["solved"], partial_row["points"]) == (
+        "TLE",
+        False,
+        partial_row["all_subtasks_points"],
+    )

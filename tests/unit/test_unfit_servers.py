@@ -17,15 +17,17 @@ TIME = HealthCheck(name="run time", ok=False, detail="only up to 3 s", remedy="S
 
 
 def servers(*findings: list[HealthCheck]) -> dict[str, list[HealthCheck]]:
-    return {f"http://s{number}": each for number, each in enumerate(findings, 1)}
+    return {f"http://s{number}": finding for number, finding in enumerate(findings, 1)}
 
 
 def test_unfit_server_error_names_limits_to_raise() -> None:
     with pytest.raises(InputError) as refused:
         refuse_unfit_servers(servers([GOOD, OUTPUT, TIME, COULD_BE_BETTER]))
-    words = str(refused.value)
-    assert words.startswith("http://s1: submissions cannot be judged there: output only up to 1 KiB; run")
-    assert "PISTON_OUTPUT_MAX_SIZE" in words and "PISTON_RUN_TIMEOUT" in words and "Set more" not in words
+    message = str(refused.value)
+    assert message.startswith("http://s1: submissions cannot be judged there: output only up to 1 KiB; run")
+    assert (
+        "PISTON_OUTPUT_MAX_SIZE" in message and "PISTON_RUN_TIMEOUT" in message and "Set more" not in message
+    )
 
 
 def test_unfit_server_error_counts_similar_servers() -> None:

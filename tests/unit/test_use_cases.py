@@ -89,14 +89,14 @@ async def test_all_tests_option_runs_every_test(tmp_path: Path) -> None:
     ran = dict[bool, int]()
     async with Scorer(FakeEngine({0: 0.0, 1: 0.0, 2: 0.0})) as scorer:
         for every in (False, True):
-            found = await score_dump(
+            scored = await score_dump(
                 dump(tmp_path, "a"),
                 problems,
                 out=tmp_path / str(every),
                 engine=scorer,
                 options=RunOptions(all_tests=every),
             )
-            ran[every] = found.call.tests
+            ran[every] = scored.call.tests
     assert ran[False] < ran[True] == len(problems["lanterns"].tests)
 
 
@@ -177,31 +177,31 @@ def apps(folder: Path) -> Path:
 
 async def test_report_sends_progress_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.reports.pages.ROWS_PER_EVENT", 64)
-    rows = [result_row(one, SUM, result(one)) for one in (submission(f"{n:04}") for n in range(150))]
+    rows = [result_row(sent, SUM, result(sent)) for sent in (submission(f"{n:04}") for n in range(150))]
     folder, events = write_run(tmp_path / "run", rows), list[Event]()
     await report(folder, on_event=events.append)
-    numbers = [(each.read, each.pages) for each in events if isinstance(each, ReportProgress)]
+    numbers = [(event.read, event.pages) for event in events if isinstance(event, ReportProgress)]
     assert numbers == [(64, None), (128, None), (150, 64), (150, 128)]
-    assert isinstance(events[-2], RunReported) and {type(each) for each in events[1:-2]} == {ReportProgress}
+    assert isinstance(events[-2], RunReported) and {type(event) for event in events[1:-2]} == {ReportProgress}
 
 
 async def test_agent_programs_are_run_and_reported(tmp_path: Path) -> None:
     rows, store = apps(tmp_path), Store(tmp_path / "store")
     agent = AgentOptions(command="echo 'print(3)' > solution.py")
     for out in ("a", "b"):
-        made = await run(
+        agent_run = await run(
             rows, agent, out=tmp_path / out, asking=Asking(samples=2), engine=FakeEngine(), store=store
         )
-        assert (made.call.judged, made.unwritten, made.failures) == (2, {}, {})
-        assert [line["resolved"] for line in made.instances] == [True, True]
+        assert (agent_run.call.judged, agent_run.unwritten, agent_run.failures) == (2, {}, {})
+        assert [line["resolved"] for line in agent_run.instances] == [True, True]
     events, folders = list[Event](), [tmp_path / "a", tmp_path / "b"]
-    told = await report(folders, out=tmp_path / "both", on_event=events.append)
-    read = [RunReported(folder=str(folder), submissions=2, written=True) for folder in folders]
-    assert events == [ReportStarted(runs=2), *read, ReportFinished(page=told.page)]
-    assert [each.name for each in told.runs] == ["a", "b"]
-    assert told.page == str(tmp_path / "both" / "comparison.html")
+    comparison = await report(folders, out=tmp_path / "both", on_event=events.append)
+    read_events = [RunReported(folder=str(folder), submissions=2, written=True) for folder in folders]
+    assert events == [ReportStarted(runs=2), *read_events, ReportFinished(page=comparison.page)]
+    assert [event_or_run.name for event_or_run in comparison.runs] == ["a", "b"]
+    assert comparison.page == str(tmp_path / "both" / "comparison.html")
     assert "comparison.html" in {path.name for path in (tmp_path / "both").glob("*")}
-    again = await run(
+    second_run = await run(
         rows, agent, out=tmp_path / "a", asking=Asking(samples=2), engine=FakeEngine(), store=store
     )
-    assert (again.call.judged, again.call.skipped) == (0, 2)
+    assert (second_run.call.judged, second_run.call.skipped) == (0, 2)

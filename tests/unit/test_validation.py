@@ -73,9 +73,9 @@ def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -
     submissions, cases = collect_package_solutions({"sum": problem})
     names = {case.key: case.solution for case in cases}
     results = {
-        one.key: judged(problem, one, statuses[names[one.key]])
-        for one in submissions
-        if names[one.key] in statuses
+        sent.key: judged(problem, sent, statuses[names[sent.key]])
+        for sent in submissions
+        if names[sent.key] in statuses
     }
     return validation(cases, {"sum": problem}, results, {"sum/correct/lost.cpp": "no memory"})
 
@@ -85,17 +85,20 @@ def validated(problem: Problem, statuses: Mapping[str, Mapping[str, Verdict]]) -
 
 def test_validation_without_differences_counts_expectations() -> None:
     problem = with_solutions(solution("a.cpp", "correct"), solution("b.cpp", "time_limit"))
-    found = validated(problem, {"a.cpp": {}, "b.cpp": {"3-a": TLE}})
-    assert (found.expectations, found.differences, found.differing, found.unjudged) == (2, 0, (), ())
-    assert found.confusion == {"correct": {AC: 1}, "time_limit": {TLE: 1}}
-    first = found.solutions[0]
+    report = validated(problem, {"a.cpp": {}, "b.cpp": {"3-a": TLE}})
+    assert (report.expectations, report.differences, report.differing, report.unjudged) == (2, 0, (), ())
+    assert report.confusion == {"correct": {AC: 1}, "time_limit": {TLE: 1}}
+    first = report.solutions[0]
     assert (first.key, first.points, first.max_points, first.status) == ("sum/correct/a.cpp", 100, 100, AC)
-    assert [check.evidence for one in found.solutions for check in one.checks] == [(), ()]
+    assert [check.evidence for solution_result in report.solutions for check in solution_result.checks] == [
+        (),
+        (),
+    ]
 
 
 def test_difference_shows_first_failed_tests() -> None:
-    found = validated(with_solutions(solution("a.cpp", "correct")), {"a.cpp": {"2-b": RE, "2-a": WA}})
-    (check,) = found.solutions[0].differences
+    report = validated(with_solutions(solution("a.cpp", "correct")), {"a.cpp": {"2-b": RE, "2-a": WA}})
+    (check,) = report.solutions[0].differences
     assert (check.expected, check.status, check.score, check.not_right) == ("correct", RE, 0, 2)
     assert [(test.test_name, test.status) for test in check.evidence] == [("2-a", WA), ("2-b", RE)]
     assert all(test.cpu_time is not None for test in check.evidence)
@@ -128,30 +131,33 @@ def test_partially_accepted_without_points_is_a_difference(
     statuses: Mapping[str, Verdict], points: float, agrees: bool
 ) -> None:
     """The format's tools report such a submission as an error if the whole is rejected."""
-    found = validated(with_solutions(solution("a.cpp", "partially_accepted")), {"a.cpp": statuses})
-    (one,) = found.solutions
-    assert one.points == pytest.approx(points) and (not one.differences) is agrees
+    report = validated(with_solutions(solution("a.cpp", "partially_accepted")), {"a.cpp": statuses})
+    (solution_result,) = report.solutions
+    assert solution_result.points == pytest.approx(points) and (not solution_result.differences) is agrees
 
 
 def test_partially_accepted_without_any_points_in_the_problem_is_a_difference() -> None:
-    one = solution("a.cpp", "partially_accepted")
-    whole = msgspec.structs.replace(run_samples.problem(subtasks=False), solutions=(one,))
+    partial_solution = solution("a.cpp", "partially_accepted")
+    whole = msgspec.structs.replace(run_samples.problem(subtasks=False), solutions=(partial_solution,))
     assert validated(whole, {"a.cpp": {"2-a": WA}}).differences == 1
 
 
 def test_subtask_expectations_are_compared_per_subtask() -> None:
     mixed = solution("a.cpp", "incorrect", exceptions={"01-small": "correct"}, each_subtask=True)
-    found = validated(with_solutions(mixed), {"a.cpp": {"2-a": WA}})
-    (one,) = found.solutions
-    assert found.differences == 0
-    assert [(part.subtask, part.expected, part.status) for part in one.subtasks] == [
+    report = validated(with_solutions(mixed), {"a.cpp": {"2-a": WA}})
+    (solution_result,) = report.solutions
+    assert report.differences == 0
+    assert [
+        (subtask_check.subtask, subtask_check.expected, subtask_check.status)
+        for subtask_check in solution_result.subtasks
+    ] == [
         ("01-small", "correct", AC),
         ("02-middle", "incorrect", WA),
         ("03-all", "incorrect", WA),
     ]
     worse = validated(with_solutions(mixed), {"a.cpp": {"1-a": WA}})
     assert [check.subtask for check in worse.solutions[0].differences] == ["01-small"]
-    assert [part.agrees for part in worse.solutions[0].subtasks] == [False, True, True]
+    assert [subtask_check.agrees for subtask_check in worse.solutions[0].subtasks] == [False, True, True]
 
 
 def test_validation_conclusion_counts_compared_and_unknown() -> None:
@@ -161,8 +167,10 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
         solution("lost.cpp", "correct"),
     ]
     solutions += [solution("c.cpp", "slow"), solution("d.cpp", "")]
-    found = validated(with_solutions(*solutions), {name: {} for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")})
-    first, second = number_sentences(found)
+    report = validated(
+        with_solutions(*solutions), {name: {} for name in ("a.cpp", "b.cpp", "c.cpp", "d.cpp")}
+    )
+    first, second = number_sentences(report)
     assert first == "compared 2, agree 1, differ 1, nothing expected 2, not judged 1"
     assert second == "Unknown keywords, with which nothing is compared: 'slow' (1)"
     nothing = validated(with_solutions(solution("c.cpp", "slow")), {"c.cpp": {}})
@@ -171,9 +179,11 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
 
 def test_unjudged_solution_is_no_difference() -> None:
     problem = with_solutions(solution("a.cpp", "correct"), solution("lost.cpp", "correct"))
-    found = validated(problem, {"a.cpp": {}})
-    assert (found.differences, len(found.solutions)) == (0, 1)
-    assert [(one.key, one.reason) for one in found.unjudged] == [("sum/correct/lost.cpp", "no memory")]
+    report = validated(problem, {"a.cpp": {}})
+    assert (report.differences, len(report.solutions)) == (0, 1)
+    assert [(unjudged_solution.key, unjudged_solution.reason) for unjudged_solution in report.unjudged] == [
+        ("sum/correct/lost.cpp", "no memory")
+    ]
 
 
 def test_skipped_tests_leave_solution_unjudged() -> None:
@@ -181,43 +191,43 @@ def test_skipped_tests_leave_solution_unjudged() -> None:
     problem = with_solutions(solution("a.cpp", "correct"))
     (submission,), cases = collect_package_solutions({"sum": problem})
     result = score_submission(problem, submission, {"1-a": run_samples.outcome("1-a", WA)})
-    found = validation(cases, {"sum": problem}, {submission.key: result}, {})
-    assert (found.differences, found.solutions) == (0, ())
-    assert "skipped" in found.unjudged[0].reason
+    report = validation(cases, {"sum": problem}, {submission.key: result}, {})
+    assert (report.differences, report.solutions) == (0, ())
+    assert "skipped" in report.unjudged[0].reason
 
 
 def test_compile_error_differs_unless_expected() -> None:
     problem = with_solutions(solution("a.cpp", "incorrect"), solution("b.cpp", "compile_error"))
     submissions, cases = collect_package_solutions({"sum": problem})
     results = {
-        one.key: score_submission(problem, one, {}, compiles=False, compile_output="a.cpp:1: error\n")
-        for one in submissions
+        sent.key: score_submission(problem, sent, {}, compiles=False, compile_output="a.cpp:1: error\n")
+        for sent in submissions
     }
-    found = validation(cases, {"sum": problem}, results, {})
-    assert [one.solution for one in found.differing] == ["a.cpp"]
-    assert found.differing[0].compile_output == "a.cpp:1: error\n"
+    report = validation(cases, {"sum": problem}, results, {})
+    assert [sent.solution for sent in report.differing] == ["a.cpp"]
+    assert report.differing[0].compile_output == "a.cpp:1: error\n"
 
 
 def test_solution_without_expectation_has_no_checks() -> None:
-    found = validated(with_solutions(solution("a.cpp", "")), {"a.cpp": {"1-a": WA}})
-    assert (found.expectations, found.differences, found.solutions[0].checks) == (0, 0, ())
+    report = validated(with_solutions(solution("a.cpp", "")), {"a.cpp": {"1-a": WA}})
+    assert (report.expectations, report.differences, report.solutions[0].checks) == (0, 0, ())
 
 
 def test_solutions_of_same_name_have_distinct_keys() -> None:
     twins = [solution("a.cpp", "correct"), solution("a.cpp", "incorrect"), solution("a.cpp", "correct")]
     submissions, cases = collect_package_solutions({"sum@2024": with_solutions(*twins)})
-    assert [case.key for case in cases] == [one.key for one in submissions]
+    assert [case.key for case in cases] == [sent.key for sent in submissions]
     assert len({case.key for case in cases}) == 3
 
 
 @given(st.lists(st.tuples(st.sampled_from(["correct", "incorrect"]), st.sampled_from([AC, WA, TLE]))))
 def test_confusion_matrix_counts_each_expectation_once(pairs: list[tuple[str, Verdict]]) -> None:
-    solutions = [solution(f"{n}.cpp", word) for n, (word, _) in enumerate(pairs)]
+    solutions = [solution(f"{n}.cpp", keyword) for n, (keyword, _) in enumerate(pairs)]
     statuses = {f"{n}.cpp": {"1-a": got} for n, (_, got) in enumerate(pairs)}
-    found = validated(with_solutions(*solutions), statuses)
-    counted = {(word, status): n for word, row in found.confusion.items() for status, n in row.items()}
+    report = validated(with_solutions(*solutions), statuses)
+    counted = {(keyword, status): n for keyword, row in report.confusion.items() for status, n in row.items()}
     assert counted == {pair: pairs.count(pair) for pair in pairs}
-    assert found.differences == sum((word == "correct") != (status is AC) for word, status in pairs)
+    assert report.differences == sum((keyword == "correct") != (status is AC) for keyword, status in pairs)
 
 
 # --- scores ------------------------------------------------------------------------------------------
@@ -278,10 +288,10 @@ def test_expected_scores_are_counted_by_class() -> None:
         )
         for name, value in zip("abc", (0, 20, 100), strict=True)
     ]
-    results = {one.key: judged(problem, one, {"2-a": WA}) for one in submissions}
-    found = validation(cases, {"sum": problem}, results, {})
-    assert found.confusion == {"full marks": {WA: 1}, "no points": {WA: 1}, "part of it": {WA: 1}}
-    assert [one.solution for one in found.differing] == ["a", "c"]
+    results = {sent.key: judged(problem, sent, {"2-a": WA}) for sent in submissions}
+    report = validation(cases, {"sum": problem}, results, {})
+    assert report.confusion == {"full marks": {WA: 1}, "no points": {WA: 1}, "part of it": {WA: 1}}
+    assert [sent.solution for sent in report.differing] == ["a", "c"]
 
 
 def test_points_without_subtasks_are_share_of_tests() -> None:
@@ -299,10 +309,10 @@ def test_points_without_subtasks_are_share_of_tests() -> None:
 
 def test_validation_file_is_read_back(tmp_path: Path) -> None:
     problem = with_solutions(solution("a.cpp", "correct"), solution("lost.cpp", "correct"))
-    found = validated(problem, {"a.cpp": {"2-a": WA}})
+    report = validated(problem, {"a.cpp": {"2-a": WA}})
     assert read_validation(tmp_path) is None
-    write_json(tmp_path / VALIDATION, found)
-    assert read_validation(tmp_path) == found
+    write_json(tmp_path / VALIDATION, report)
+    assert read_validation(tmp_path) == report
 
 
 def test_malformed_validation_file_is_input_error(tmp_path: Path) -> None:
@@ -334,7 +344,8 @@ class Timed:
 
 def unlimited(times: Mapping[str, tuple[str, str]], multiplier: float = 5) -> Problem:
     solutions = tuple(
-        Solution(name=name, language="c++", code=code, expected=word) for name, (word, code) in times.items()
+        Solution(name=name, language="c++", code=code, expected=keyword)
+        for name, (keyword, code) in times.items()
     )
     return with_solutions(*solutions, limits=Limits(memory=1 << 28), time_from_solutions=multiplier)
 
@@ -352,15 +363,15 @@ TIMES = {
 
 
 async def test_slowest_accepted_solution_sets_time_limit() -> None:
-    told = list[MeasuredLimit]()
+    measured = list[MeasuredLimit]()
     judge = Timed()
-    limits = TimeLimits(judge, on_measured=lambda key, limit: told.append(limit))
+    limits = TimeLimits(judge, on_measured=lambda key, limit: measured.append(limit))
     problem = unlimited(TIMES)
     results = [
         await judge.judge(await limits.with_limits(problem), submit(seconds)) for seconds in (1.9, 2.1)
     ]
     assert [result.tests[0].status for result in results] == [AC, TLE]
-    (limit,) = told
+    (limit,) = measured
     assert (limit.cpu_time, limit.slowest, limit.solution, limit.multiplier) == (2.0, 0.45, "slow.cpp", 5)
     assert [seconds for _, seconds in judge.asked[2:]] == [2.0, 2.0]
     assert (await limits.with_limits(problem)).limits == Limits.contest(2.0, 1 << 28)
@@ -375,8 +386,8 @@ async def test_concurrent_submissions_measure_time_limit_once() -> None:
     judge = Timed()
     limits = TimeLimits(judge)
     problem = unlimited(TIMES)
-    found = await asyncio.gather(*(limits.with_limits(problem) for _ in range(5)))
-    assert [one.limits.cpu_time for one in found] == [2.0] * 5
+    limited_problems = await asyncio.gather(*(limits.with_limits(problem) for _ in range(5)))
+    assert [limited.limits.cpu_time for limited in limited_problems] == [2.0] * 5
     assert len(judge.asked) == 2
 
 
@@ -393,12 +404,12 @@ async def test_unavailable_languages_are_skipped_when_measuring_limit() -> None:
     problem = unlimited(TIMES)
     assert (await TimeLimits(Without()).with_limits(problem)).limits.cpu_time == 2.0
     pascal = msgspec.structs.replace(problem.solutions[1], language="pascal2")
-    others = msgspec.structs.replace(problem, solutions=(problem.solutions[0], pascal))
-    assert (await TimeLimits(Timed()).with_limits(others)).limits.cpu_time == 1.0
+    with_pascal = msgspec.structs.replace(problem, solutions=(problem.solutions[0], pascal))
+    assert (await TimeLimits(Timed()).with_limits(with_pascal)).limits.cpu_time == 1.0
     with pytest.raises(
         JudgeFailure, match=r"fast\.cpp: engine this has no go.*; slow\.cpp: unknown language"
     ):
-        await TimeLimits(Without()).with_limits(others)
+        await TimeLimits(Without()).with_limits(with_pascal)
 
 
 async def test_solutions_accepted_by_rules_set_time_limit() -> None:
@@ -424,16 +435,16 @@ async def test_recorded_time_limit_is_not_measured_again(tmp_path: Path) -> None
 
 async def test_time_limit_of_edited_problem_is_measured_again() -> None:
     """Only right tests count, which depend on the checker and the answers."""
-    problem, known = unlimited(TIMES), dict[str, MeasuredLimit]()
-    await TimeLimits(Timed(), on_measured=known.__setitem__).with_limits(problem)
-    judge, measured = Timed(), dict(known)
+    problem, known_limits = unlimited(TIMES), dict[str, MeasuredLimit]()
+    await TimeLimits(Timed(), on_measured=known_limits.__setitem__).with_limits(problem)
+    judge, measured = Timed(), dict(known_limits)
     tests = tuple(msgspec.structs.replace(test, answer=Blob.of("other")) for test in problem.tests)
     edited = msgspec.structs.replace(problem, tests=tests)
-    limits = TimeLimits(judge, known, measured.__setitem__)
+    limits = TimeLimits(judge, known_limits, measured.__setitem__)
     await limits.with_limits(edited)
-    assert len(judge.asked) == 2 and measured.keys() == known.keys() and measured != known
+    assert len(judge.asked) == 2 and measured.keys() == known_limits.keys() and measured != known_limits
     await limits.with_limits(edited)
-    older = {key: msgspec.structs.replace(limit, made_of="") for key, limit in known.items()}
+    older = {key: msgspec.structs.replace(limit, made_of="") for key, limit in known_limits.items()}
     await TimeLimits(judge, older).with_limits(edited)  # of a version without this field
     assert len(judge.asked) == 2
 
@@ -522,22 +533,29 @@ class Forking(Timed):
 
 def forking(*times: str, **fields: Any) -> Problem:
     solutions = [solution(f"{number}.cpp", "accepted") for number, _ in enumerate(times)]
-    solutions = [msgspec.structs.replace(one, code=code) for one, code in zip(solutions, times, strict=True)]
+    solutions = [
+        msgspec.structs.replace(forking_solution, code=code)
+        for forking_solution, code in zip(solutions, times, strict=True)
+    ]
     return with_solutions(*solutions, included=(RUNNER,), forks_by=(RUNNER.name,), **fields)
 
 
 async def test_processes_are_counted_on_accepted_solutions(tmp_path: Path) -> None:
-    told = list[MeasuredLimit]()
+    measured = list[MeasuredLimit]()
     problem = forking("0", "2", limits=Limits.contest(4.0, 1 << 28))
-    limits = TimeLimits(Forking(), on_measured=lambda key, limit: told.append(limit), factor=2)
+    limits = TimeLimits(Forking(), on_measured=lambda key, limit: measured.append(limit), factor=2)
     limited = await limits.with_limits(problem)
     assert (limited.options.forks, limited.limits.cpu_time) == (4, 8.0)
-    (found,) = told
-    assert (found.processes, found.forks_by, found.multiplier) == (5, ("c++/runner.cpp",), 0)
-    assert "5 processes in all, which accepted solutions need with c++/runner.cpp" in describe_measured_limit(
-        found
+    (measured_limit,) = measured
+    assert (measured_limit.processes, measured_limit.forks_by, measured_limit.multiplier) == (
+        5,
+        ("c++/runner.cpp",),
+        0,
     )
-    write_limits(tmp_path, {limit_identity(problem): found})
+    assert "5 processes in all, which accepted solutions need with c++/runner.cpp" in describe_measured_limit(
+        measured_limit
+    )
+    write_limits(tmp_path, {limit_identity(problem): measured_limit})
     judge = Forking()
     assert (await TimeLimits(judge, read_limits(tmp_path)).with_limits(problem)).options.forks == 4
     assert judge.asked == []

@@ -48,24 +48,24 @@ class Command:
         return self.process.start([*map(str, arguments)], self._core, self._environment)
 
     def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        done = self.process.run([*map(str, arguments)], self._core, self._environment)
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
+        completed = self.process.run([*map(str, arguments)], self._core, self._environment)
+        assert "Traceback" not in completed.stderr, completed.stderr
+        return completed
 
 
 @pytest.fixture(scope="module")
 def command(core: Path, shared_cache: Path) -> Iterator[Command]:
-    made = Command(core, shared_cache)
-    yield made
-    made.process.close()
+    core_command = Command(core, shared_cache)
+    yield core_command
+    core_command.process.close()
 
 
 def test_core_without_plugins_cannot_import_them(command: Command, core: Path, tmp_path: Path) -> None:
     script = tmp_path / "where.py"
     script.write_text("import ioi_eval\nprint(ioi_eval.__path__)\nimport ioi_eval.plugins\n")
-    done = command.process.run([], core, {"PYTHONPATH": str(core)}, str(script))
-    assert done.stdout == f"['{core / 'ioi_eval'}']\n"
-    assert "No module named 'ioi_eval.plugins'" in done.stderr
+    completed = command.process.run([], core, {"PYTHONPATH": str(core)}, str(script))
+    assert completed.stdout == f"['{core / 'ioi_eval'}']\n"
+    assert "No module named 'ioi_eval.plugins'" in completed.stderr
 
 
 @pytest.fixture
@@ -79,24 +79,24 @@ def test_core_scores_a_dump_and_writes_its_report_without_plugins(
     command: Command, rows: tuple[Path, Path], tmp_path: Path
 ) -> None:
     (dump, package), out = rows, tmp_path / "run"
-    done = command("score", dump, "--problems", package, "--out", out, "--quiet", "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["scored"] == 1, done.stderr
+    completed = command("score", dump, "--problems", package, "--out", out, "--quiet", "--json")
+    assert completed.returncode == 0 and json.loads(completed.stdout)["scored"] == 1, completed.stderr
     assert (out / "report.html").read_text().endswith("</html>\n")
-    again = command("report", out)
-    assert again.returncode == 0, again.stderr
+    second_call = command("report", out)
+    assert second_call.returncode == 0, second_call.stderr
 
 
 def test_command_of_a_removed_plugin_names_the_plugin(command: Command) -> None:
-    done = command("audit", ROOT / "examples" / "problems")
-    assert done.returncode == 2 and "audit needs the plugin audit" in done.stderr
+    completed = command("audit", ROOT / "examples" / "problems")
+    assert completed.returncode == 2 and "audit needs the plugin audit" in completed.stderr
 
 
 def test_core_validates_a_package_without_plugins(command: Command, rows: tuple[Path, Path]) -> None:
     solution = rows[1] / "solutions" / "correct" / "sum.py"
     solution.parent.mkdir(parents=True)
     solution.write_text(PYTHON)
-    done = command("validate", rows[1], "--out", rows[1].with_name("run"))
-    assert done.returncode == 0, done.stderr + done.stdout
+    completed = command("validate", rows[1], "--out", rows[1].with_name("run"))
+    assert completed.returncode == 0, completed.stderr + completed.stdout
 
 
 @pytest.mark.nightly
@@ -113,13 +113,13 @@ def test_core_serves_jobs_as_a_worker_without_plugins(
         assert worker.stdout is not None
         url = re.findall(r"ioi-eval worker at (\S+),", worker.stdout.readline())[0]
         out = ("--out", tmp_path / "run", "--quiet", "--json")
-        done = command("score", rows[0], "--problems", rows[1], "--engine", url, *out)
-        assert done.returncode == 0 and json.loads(done.stdout)["scored"] == 1, done.stderr
+        completed = command("score", rows[0], "--problems", rows[1], "--engine", url, *out)
+        assert completed.returncode == 0 and json.loads(completed.stdout)["scored"] == 1, completed.stderr
         assert httpx.post(f"{url}/run_code", json={"code": "", "language": "python"}).status_code == 404
     finally:
         worker.terminate()
-        _, said = worker.communicate()
-    assert "Traceback" not in said, said
+        _, worker_output = worker.communicate()
+    assert "Traceback" not in worker_output, worker_output
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_core_serves_jobs_as_a_worker_without_plugins(
 def test_package_of_a_removed_plugin_is_refused_by_its_name(
     command: Command, package: str, words: str
 ) -> None:
-    done = command("problems", ROOT / "tests" / "packages" / package)
-    assert done.returncode == 2 and words in done.stderr, done.stderr
-    assert f"plugins/{words.rpartition(' ')[2]}" in done.stderr
+    completed = command("problems", ROOT / "tests" / "packages" / package)
+    assert completed.returncode == 2 and words in completed.stderr, completed.stderr
+    assert f"plugins/{words.rpartition(' ')[2]}" in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -151,26 +151,34 @@ def test_package_of_a_removed_plugin_is_refused_by_its_name(
 def test_benchmark_of_a_removed_plugin_is_refused_by_its_name(
     command: Command, benchmark: str, plugin: str
 ) -> None:
-    done = command("problems", benchmark)
+    completed = command("problems", benchmark)
     name = benchmark.replace("-", "_")
-    assert done.returncode == 2 and f"{name} needs the plugin {plugin}" in done.stderr, done.stderr
+    assert completed.returncode == 2 and f"{name} needs the plugin {plugin}" in completed.stderr, (
+        completed.stderr
+    )
 
 
 @pytest.mark.parametrize(("engine", "plugin"), [("ray", "ray"), ("e2b:judge", "rented")])
 def test_engine_of_a_removed_plugin_is_refused_by_its_name(
     command: Command, engine: str, plugin: str
 ) -> None:
-    done = command("doctor", "--engine", engine)
+    completed = command("doctor", "--engine", engine)
     name = engine.partition(":")[0]
-    assert done.returncode == 2 and f"{name} needs the plugin {plugin}" in done.stderr, done.stderr
+    assert completed.returncode == 2 and f"{name} needs the plugin {plugin}" in completed.stderr, (
+        completed.stderr
+    )
 
 
 def test_command_of_a_removed_plugin_is_refused_by_its_name(command: Command) -> None:
     for name in ("contest", "export"):
-        done = command(name, "serve", ROOT / "examples" / "problems")
-        assert done.returncode == 2 and f"{name} needs the plugin contest" in done.stderr, done.stderr
+        completed = command(name, "serve", ROOT / "examples" / "problems")
+        assert completed.returncode == 2 and f"{name} needs the plugin contest" in completed.stderr, (
+            completed.stderr
+        )
     source = ("--problems", ROOT / "examples" / "problems", "--turns", "2")
-    done = command("run", *source, "--model", "otter", "--base-url", "http://127.0.0.1:9/v1")
-    assert done.returncode == 2 and "run.turns needs the plugin contest" in done.stderr, done.stderr
+    completed = command("run", *source, "--model", "otter", "--base-url", "http://127.0.0.1:9/v1")
+    assert completed.returncode == 2 and "run.turns needs the plugin contest" in completed.stderr, (
+        completed.stderr
+    )
     help_text = command("--help")
     assert help_text.returncode == 0 and "score" in help_text.stdout

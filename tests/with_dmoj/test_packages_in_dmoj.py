@@ -19,20 +19,28 @@ TOOLS = {"python3": "python3", "g++17": "g++", "g++20": "g++", "gcc": "gcc", "gc
 
 @pytest.fixture(scope="module")
 def dmoj_output(tmp_path_factory: pytest.TempPathFactory) -> str:
-    place = tmp_path_factory.mktemp("dmoj")
+    temporary = tmp_path_factory.mktemp("dmoj")
     tools = "".join(f"  {name}: {shutil.which(tool, path='/usr/bin')}\n" for name, tool in TOOLS.items())
-    configuration = place / "judge.yml"
-    configuration.write_text(f"problem_storage_globs: []\ntempdir: {place}\nruntime:\n{tools}")
-    words = ("-m", "dmoj.testsuite", "-c", configuration, "-e", "PY3,CPP17,CPP20,C,C11", "--skip-self-test")
-    command = [sys.executable, *words, "--no-ansi", PACKAGES, f"^({'|'.join(NAMES)})$"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    assert "All cases passed." in done.stdout, done.stdout + done.stderr
-    return done.stdout
+    configuration = temporary / "judge.yml"
+    configuration.write_text(f"problem_storage_globs: []\ntempdir: {temporary}\nruntime:\n{tools}")
+    arguments = (
+        "-m",
+        "dmoj.testsuite",
+        "-c",
+        configuration,
+        "-e",
+        "PY3,CPP17,CPP20,C,C11",
+        "--skip-self-test",
+    )
+    command = [sys.executable, *arguments, "--no-ansi", PACKAGES, f"^({'|'.join(NAMES)})$"]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert "All cases passed." in completed.stdout, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_dmoj_verdicts_of_submissions_equal_package_expectations(dmoj_output: str, name: str) -> None:
     """tests/conformance/test_packages.py tests the same with our judge."""
     assert f"Problem {name} passed with flying colours." in dmoj_output
-    judged = re.findall(rf"Result of case (\S+) for {name}: Success", dmoj_output)
-    assert set(judged) == {path.parent.name for path in (PACKAGES / name).glob("tests/*/test.yml")}
+    judged_tests = re.findall(rf"Result of case (\S+) for {name}: Success", dmoj_output)
+    assert set(judged_tests) == {path.parent.name for path in (PACKAGES / name).glob("tests/*/test.yml")}

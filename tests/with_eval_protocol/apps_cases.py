@@ -175,11 +175,11 @@ def pairs() -> Iterator[tuple[str, str]]:
     yield from PAIRS
     dice = random.Random("pairs")
     for _ in range(90):
-        text = [dice.choice(PARTS) for _ in range(dice.randint(1, 5))]
-        other = list(text)
+        pieces = [dice.choice(PARTS) for _ in range(dice.randint(1, 5))]
+        other = list(pieces)
         for _ in range(dice.randint(0, 2)):
             other[dice.randrange(len(other))] = dice.choice(PARTS)
-        yield "".join(text), "".join(other)
+        yield "".join(pieces), "".join(other)
 
 
 # --- the forms of a reply -----------------------------------------------------------------------------

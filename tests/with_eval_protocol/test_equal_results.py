@@ -40,24 +40,28 @@ def answer(reply: str) -> list[dict[str, str]]:
 
 def comparable_result(result: Any) -> dict[str, Any]:
     """Return a result without paths of the evaluator's files and without bell characters."""
-    found: dict[str, Any] = result.model_dump()
-    found["reason"] = printable(found["reason"])
-    for name, metric in found["metrics"].items():
+    plain: dict[str, Any] = result.model_dump()
+    plain["reason"] = printable(plain["reason"])
+    for name, metric in plain["metrics"].items():
         if name == "execution_error_details":
-            told = json.loads(metric["reason"])
-            traceback = _of_the_program(told.get("traceback", ""), told["error"])
-            metric["reason"] = {**told, "traceback": traceback}
+            reason = json.loads(metric["reason"])
+            traceback = _of_the_program(reason.get("traceback", ""), reason["error"])
+            metric["reason"] = {**reason, "traceback": traceback}
         elif name == "execution_metadata":
-            told = json.loads(metric["reason"])
-            shown = [{**one, "output": printable(one["output"])} if "output" in one else one for one in told]
+            reason = json.loads(metric["reason"])
+            shown = [
+                {**entry, "output": printable(entry["output"])} if "output" in entry else entry
+                for entry in reason
+            ]
             metric["reason"] = shown
-    return found
+    return plain
 
 
 def printable(text: str) -> str:
     """Return a text with blanks instead of control characters, as our evaluator shows it."""
     return "".join(
-        " " if unicodedata.category(one) in ("Cc", "Zl", "Zp") and one != "\n" else one for one in text
+        " " if unicodedata.category(character) in ("Cc", "Zl", "Zp") and character != "\n" else character
+        for character in text
     )
 
 
@@ -65,15 +69,15 @@ def _of_the_program(traceback: str, error: str) -> list[str]:
     """Return the traceback lines of the program and of its errors, without lines of the evaluator."""
     if error == "Exception in _temp_run/run_test":
         return []
-    kept, skipping = [], False
+    kept_lines, skipping = [], False
     for line in traceback.splitlines():
         if line.startswith("  File "):
             skipping = '"<string>"' not in line
         elif not line.startswith("    "):
             skipping = False
         if not skipping:
-            kept.append(line)
-    return kept
+            kept_lines.append(line)
+    return kept_lines
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +112,12 @@ def own_results(eval_protocol_results: list[dict[str, Any]]) -> list[dict[str, A
 def test_apps_cases_cover_all_kinds_of_results(eval_protocol_results: list[dict[str, Any]]) -> None:
     assert len(CASES) >= 300
     raw = [
-        found["metrics"]["raw_results"]["reason"]
-        for found in eval_protocol_results
-        if "raw_results" in found["metrics"]
+        result["metrics"]["raw_results"]["reason"]
+        for result in eval_protocol_results
+        if "raw_results" in result["metrics"]
     ]
-    assert {one for text in raw for one in json.loads(text)} == {True, False, -1, -2}
-    names = {name for found in eval_protocol_results for name in found["metrics"]}
+    assert {outcome for raw_text in raw for outcome in json.loads(raw_text)} == {True, False, -1, -2}
+    names = {name for result in eval_protocol_results for name in result["metrics"]}
     assert names == {
         *("pass_rate", "raw_results", "execution_metadata", "execution_error_details"),
         *("execution_error", "parsability", "error"),
@@ -124,15 +128,15 @@ def test_apps_cases_cover_all_kinds_of_results(eval_protocol_results: list[dict[
 def test_apps_evaluation_equals_that_of_eval_protocol(
     number: int, eval_protocol_results: list[dict[str, Any]], own_results: list[dict[str, Any]]
 ) -> None:
-    found, wanted = own_results[number], eval_protocol_results[number]
+    actual, expected = own_results[number], eval_protocol_results[number]
     if CASES[number].name in WORDS_OF_A_BUILD and not boxes_see_this_python():
-        found, wanted = without_words(found), without_words(wanted)
-    assert found == wanted
+        actual, expected = without_words(actual), without_words(expected)
+    assert actual == expected
 
 
 def boxes_see_this_python() -> bool:
-    seen = cached_toolchains(python=SETUP.python)["python3"]
-    return Path(seen.path).samefile(sys.executable)
+    own_python = cached_toolchains(python=SETUP.python)["python3"]
+    return Path(own_python.path).samefile(sys.executable)
 
 
 def without_words(result: dict[str, Any]) -> dict[str, Any]:
@@ -186,23 +190,23 @@ def test_extracted_code_equals_that_of_eval_protocol() -> None:
 )
 def test_check_correctness_equals_that_of_eval_protocol(tests: dict[str, Any] | None, code: str) -> None:
     close_all()
-    found = []
+    outputs = []
     for module in (apps_coding_reward, ours):
         results, details = module.check_correctness(copy.deepcopy(tests), code, timeout=PATIENCE)
-        for told in details:
-            told["traceback"] = _of_the_program(told.get("traceback", ""), told.get("error", ""))
-        found.append((results, details))
-    assert found[0] == found[1]
+        for detail in details:
+            detail["traceback"] = _of_the_program(detail.get("traceback", ""), detail.get("error", ""))
+        outputs.append((results, details))
+    assert outputs[0] == outputs[1]
 
 
 # --- what is not the same ----------------------------------------------------------------------------
 
 
 def both(code: str, truth: Any, **options: Any) -> tuple[Any, Any]:
-    own = {"memory_limit", "engine"}
-    known = {name: value for name, value in options.items() if name not in own}
+    own_options = {"memory_limit", "engine"}
+    shared_options = {name: value for name, value in options.items() if name not in own_options}
     close_all()
-    return theirs(answer(code), truth, **known), evaluate_apps_solution(
+    return theirs(answer(code), truth, **shared_options), evaluate_apps_solution(
         answer(code), truth, engine=SETUP, **options
     )
 
@@ -227,8 +231,8 @@ def test_apps_program_has_a_memory_limit() -> None:
         code, {"inputs": [""], "outputs": ["200"]}, memory_limit=64 << 20, execution_timeout=PATIENCE
     )
     assert (free.score, bound.score) == (1.0, 0.0)
-    told = json.loads(bound.metrics["execution_error_details"].reason)
-    assert told["details"].startswith("Memory limit exceeded")
+    error_details = json.loads(bound.metrics["execution_error_details"].reason)
+    assert error_details["details"].startswith("Memory limit exceeded")
 
 
 def test_execution_timeout_may_be_fractional() -> None:

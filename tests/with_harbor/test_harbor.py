@@ -20,8 +20,8 @@ PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> ExportResult:
-    place = tmp_path_factory.mktemp("harbor")
-    return write_tasks(str(PACKAGES), place / "tasks", store=Store(place / "cache"))
+    temporary = tmp_path_factory.mktemp("harbor")
+    return write_tasks(str(PACKAGES), temporary / "tasks", store=Store(temporary / "cache"))
 
 
 def test_exported_tasks_are_valid_harbor_tasks(exported: ExportResult) -> None:
@@ -45,8 +45,8 @@ def test_tests_of_harbor_task_are_in_a_separate_verifier_image(exported: ExportR
 
 
 def test_solution_copied_by_harbor_oracle_is_an_artifact(exported: ExportResult) -> None:
-    with_solutions = [one for one in map(Task, exported.tasks) if one.paths.discovered_solve_path]
+    with_solutions = [entry for entry in map(Task, exported.tasks) if entry.paths.discovered_solve_path]
     assert len(with_solutions) >= 20
     for task in with_solutions:
         (solution,) = (file for file in task.paths.solution_dir.iterdir() if file.name != "solve.sh")
-        assert f"/app/{solution.name}" in [str(one) for one in task.config.artifacts]
+        assert f"/app/{solution.name}" in [str(entry) for entry in task.config.artifacts]

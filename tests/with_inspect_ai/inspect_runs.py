@@ -32,15 +32,17 @@ def solution(problem: str, name: str) -> str:
 
 def replying(replies: Mapping[str, Sequence[str]]) -> Model:
     """Return a model that selects replies by a word in the prompt, and cycles through them."""
-    given = dict.fromkeys(replies, 0)
+    reply_counts = dict.fromkeys(replies, 0)
 
     def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:
-        word = next(word for word in replies if word in messages[-1].text)
-        text = replies[word][given[word] % len(replies[word])]
-        given[word] += 1
-        output = ModelOutput.from_content("mockllm/model", text)
+        keyword = next(keyword for keyword in replies if keyword in messages[-1].text)
+        reply_text = replies[keyword][reply_counts[keyword] % len(replies[keyword])]
+        reply_counts[keyword] += 1
+        output = ModelOutput.from_content("mockllm/model", reply_text)
         # Else the mock counts tokens with a table from the network.
-        output.usage = ModelUsage(input_tokens=10, output_tokens=len(text), total_tokens=10 + len(text))
+        output.usage = ModelUsage(
+            input_tokens=10, output_tokens=len(reply_text), total_tokens=10 + len(reply_text)
+        )
         return output
 
     return get_model("mockllm/model", custom_outputs=reply)
@@ -54,7 +56,7 @@ def run(task: str, model: Model, logs: Path, **options: Any) -> EvalLog:
 
 def metrics(log: EvalLog) -> dict[str, float]:
     assert log.results is not None
-    return {name: one.value for score in log.results.scores for name, one in score.metrics.items()}
+    return {name: metric.value for score in log.results.scores for name, metric in score.metrics.items()}
 
 
 def command(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -63,7 +63,11 @@ def log_of(folder: Path) -> EvalLog:
 
 
 def scores(log: EvalLog) -> dict[str, float]:
-    return {str(one.id): (one.scores or {})["judged"].as_float() for one in log.samples or () if one.scores}
+    return {
+        str(sample.id): (sample.scores or {})["judged"].as_float()
+        for sample in log.samples or ()
+        if sample.scores
+    }
 
 
 def asked_twice(asked: Path) -> bool:
@@ -78,70 +82,85 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 
 def test_unjudgeable_sample_is_unscored(folder: Path) -> None:
-    done = command(*EVAL, folder=folder)
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = command(*EVAL, folder=folder)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     log = log_of(folder)
     assert log.status == "success" and log.results is not None
-    found = scores(log)
-    assert found["garland"] == 1 and math.isnan(found["threes"])
-    [unscored] = [(one.scores or {})["judged"] for one in log.samples or () if one.id == "threes"]
+    sample_scores = scores(log)
+    assert sample_scores["garland"] == 1 and math.isnan(sample_scores["threes"])
+    [unscored] = [
+        (sample_or_score.scores or {})["judged"]
+        for sample_or_score in log.samples or ()
+        if sample_or_score.id == "threes"
+    ]
     assert unscored.reason == "scoring_failed" and unscored.answer
     assert (unscored.explanation or "").startswith("Not judged: ") and "does not compile" in str(
         unscored.explanation
     )
-    assert {(one.scored_samples, one.unscored_samples) for one in log.results.scores} == {(1, 1)}
+    assert {
+        (sample_or_score.scored_samples, sample_or_score.unscored_samples)
+        for sample_or_score in log.results.scores
+    } == {(1, 1)}
     assert metrics(log)["mean"] == 1 and metrics(log)["max_points"] == metrics(log)["points"] == 100
     mend(folder)
-    again = command(
+    rescored = command(
         "score", str(log.location), *SCORER, "--action", "overwrite", "--overwrite", folder=folder
     )
-    assert again.returncode == 0, again.stdout + again.stderr
+    assert rescored.returncode == 0, rescored.stdout + rescored.stderr
     assert scores(log_of(folder)) == {"garland": 1, "threes": 1}
     assert metrics(log_of(folder))["points"] == 200
     assert len((folder / "asked").read_text().splitlines()) == 2, "no model was asked again"
 
 
 def test_eval_retry_judges_only_failed_samples(folder: Path) -> None:
-    done = command(*EVAL, "-T", "unscored=error", "--continue-on-fail", "--epochs", "2", folder=folder)
-    assert done.returncode != 0 or log_of(folder).status == "error"
+    completed = command(*EVAL, "-T", "unscored=error", "--continue-on-fail", "--epochs", "2", folder=folder)
+    assert completed.returncode != 0 or log_of(folder).status == "error"
     log = log_of(folder)
     assert log.status == "error" and scores(log) == {"garland": 1}
-    failed = {str(one.id) for one in log.samples or () if one.error is not None}
+    failed = {str(sample.id) for sample in log.samples or () if sample.error is not None}
     assert failed == {"threes"}
     mend(folder)
-    again = command("eval-retry", str(log.location), folder=folder)
-    assert again.returncode == 0, again.stdout + again.stderr
+    retried = command("eval-retry", str(log.location), folder=folder)
+    assert retried.returncode == 0, retried.stdout + retried.stderr
     log = log_of(folder)
     assert log.status == "success" and scores(log) == {"garland": 1, "threes": 1}
-    asked = (folder / "asked").read_text().split()
-    assert sorted(asked) == ["garland#1", "garland#2", *["threes#1"] * 2, *["threes#2"] * 2]
+    requests = (folder / "asked").read_text().split()
+    assert sorted(requests) == ["garland#1", "garland#2", *["threes#1"] * 2, *["threes#2"] * 2]
 
 
 def test_eval_retry_after_interruption_judges_remaining_samples(folder: Path) -> None:
     mend(folder)
     (folder / "wait").touch()
-    asked, words = folder / "asked", ("-T", "problems=garland", "--epochs", "2", "--max-samples", "1")
-    with subprocess.Popen([*COMMAND, *EVAL, *words], cwd=folder, stdout=subprocess.DEVNULL) as process:
+    requests_file, arguments = (
+        folder / "asked",
+        ("-T", "problems=garland", "--epochs", "2", "--max-samples", "1"),
+    )
+    with subprocess.Popen([*COMMAND, *EVAL, *arguments], cwd=folder, stdout=subprocess.DEVNULL) as process:
         try:
             # The second is asked when the first is judged: one sample at a time.
-            wait_until(lambda: process.poll() is not None or asked_twice(asked))
+            wait_until(lambda: process.poll() is not None or asked_twice(requests_file))
             process.send_signal(signal.SIGINT)
             process.wait(LONGEST)
         finally:
             process.kill()
     log = log_of(folder)
     assert log.status == "cancelled"
-    assert [(one.epoch, one.scores is not None) for one in log.samples or () if not one.error] == [(1, True)]
+    assert [
+        (sample.epoch, sample.scores is not None) for sample in log.samples or () if not sample.error
+    ] == [(1, True)]
     (folder / "wait").unlink()
-    again = command("eval-retry", str(log.location), folder=folder)
-    assert again.returncode == 0, again.stdout + again.stderr
+    retried = command("eval-retry", str(log.location), folder=folder)
+    assert retried.returncode == 0, retried.stdout + retried.stderr
     log = log_of(folder)
-    assert log.status == "success" and sorted(one.epoch for one in log.samples or ()) == [1, 2]
+    assert log.status == "success" and sorted(sample.epoch for sample in log.samples or ()) == [1, 2]
     assert metrics(log)["points"] == 100
-    assert asked.read_text().split() == ["garland#1", "garland#2", "garland#2"]
+    assert requests_file.read_text().split() == ["garland#1", "garland#2", "garland#2"]
 
 
 def test_unknown_task_option_is_reported_without_traceback(folder: Path) -> None:
-    done = command(*EVAL, "-T", "problem=garland", folder=folder, INSPECT_DISPLAY="plain")
-    assert done.returncode != 0
-    assert "no such option: 'problem'" in done.stdout and "Traceback" not in done.stdout + done.stderr
+    completed = command(*EVAL, "-T", "problem=garland", folder=folder, INSPECT_DISPLAY="plain")
+    assert completed.returncode != 0
+    assert (
+        "no such option: 'problem'" in completed.stdout
+        and "Traceback" not in completed.stdout + completed.stderr
+    )

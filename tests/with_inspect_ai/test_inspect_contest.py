@@ -39,12 +39,16 @@ def scripted(*calls: tuple[str, dict[str, Any]]) -> Model:
 
 def tool_replies(log: EvalLog) -> list[str]:
     (sample,) = log.samples or ()
-    return [one.error.message if one.error else one.text for one in sample.messages if one.role == "tool"]
+    return [
+        message.error.message if message.error else message.text
+        for message in sample.messages
+        if message.role == "tool"
+    ]
 
 
 def contest(tmp_path: Path, model: Model, source: Path = PACKAGES, **options: Any) -> EvalLog:
-    told = {"T_source": str(source), "T_problems": ["tide"], **options}
-    return run("ioi_eval/contest", model, tmp_path, **told)
+    task_options = {"T_source": str(source), "T_problems": ["tide"], **options}
+    return run("ioi_eval/contest", model, tmp_path, **task_options)
 
 
 def test_contest_sample_ends_when_agent_has_full_marks(tmp_path: Path) -> None:
@@ -58,9 +62,11 @@ def test_contest_sample_ends_when_agent_has_full_marks(tmp_path: Path) -> None:
     log = contest(tmp_path, model, T_submissions=5)
     assert log.status == "success", log.error
     assert metrics(log)["mean"] == 1
-    told = tool_replies(log)
-    assert len(told) == 4 and '"ended": "completed"' in told[0] and '"submissions_left": 4' in told[1]
-    assert "no language 'klingon'" in told[2] and '"best": 100.0' in told[3]
+    replies = tool_replies(log)
+    assert (
+        len(replies) == 4 and '"ended": "completed"' in replies[0] and '"submissions_left": 4' in replies[1]
+    )
+    assert "no language 'klingon'" in replies[2] and '"best": 100.0' in replies[3]
     (sample,) = log.samples or ()
     assert "Problem `tide`" in sample.messages[1].text and "Submissions for each problem: 5" in str(
         sample.input

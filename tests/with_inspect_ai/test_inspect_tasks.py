@@ -45,10 +45,10 @@ CHOSEN = ["garland", "pumpkins"]
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> EvalLog:
-    model = replying({word: [reply for reply, *_ in replies] for word, replies in REPLIES.items()})
+    model = replying({keyword: [reply for reply, *_ in replies] for keyword, replies in REPLIES.items()})
     options = {"T_source": str(PACKAGES), "T_problems": CHOSEN, "epochs": 4}
-    done = run("ioi_eval/problems", model, tmp_path_factory.mktemp("logs"), max_samples=1, **options)
-    return read_eval_log(done.location)
+    finished_log = run("ioi_eval/problems", model, tmp_path_factory.mktemp("logs"), max_samples=1, **options)
+    return read_eval_log(finished_log.location)
 
 
 def test_reply_without_a_program_scores_0_with_explanation(log: EvalLog) -> None:
@@ -67,17 +67,18 @@ def test_inspect_score_equals_score_of_the_library(log: EvalLog) -> None:
         code = extract(sample.output.completion, find_language("c++"))
         alone = score_sync(problem, Submission(key="1", problem_id=problem.id, code=code))
         score = (sample.scores or {})["judged"]
-        told = score.metadata or {}
+        score_metadata = score.metadata or {}
         assert (
-            told["points"] == alone.points
-            and told["max_points"] == 100
-            and told["compiles"] == alone.compiles
+            score_metadata["points"] == alone.points
+            and score_metadata["max_points"] == 100
+            and score_metadata["compiles"] == alone.compiles
         )
         assert score.value == pytest.approx(alone.points / 100) and score.answer == code
-        assert [(part["subtask"], part["exact_score"], part["status"]) for part in told["subtasks"]] == [
-            (part.subtask, part.exact_score, part.status) for part in alone.subtasks
-        ]
-        assert [(test["test_name"], test["status"]) for test in told["tests"]] == [
+        assert [
+            (subtask["subtask"], subtask["exact_score"], subtask["status"])
+            for subtask in score_metadata["subtasks"]
+        ] == [(subtask.subtask, subtask.exact_score, subtask.status) for subtask in alone.subtasks]
+        assert [(test["test_name"], test["status"]) for test in score_metadata["tests"]] == [
             (test.test_name, test.status) for test in alone.tests
         ]
 
@@ -96,16 +97,18 @@ def test_score_explanation_has_verdict_and_subtask_table(log: EvalLog) -> None:
 
 async def test_inspect_metrics_equal_metrics_of_the_report(log: EvalLog, tmp_path: Path) -> None:
     """The log is read as a dump and scored again."""
-    own = await score_dump([log.location], PACKAGES, out=tmp_path / "run", options=RunOptions())
-    [model] = own.summary.models
-    assert model.model == "mockllm/model" and own.summary.scored == 8
-    found = metrics(log)
-    assert found["points"] == pytest.approx(model.budgets[Budget.LIMITED])
-    assert found["points"] > found["mean"] * 200, "several submissions share the subtasks"
-    assert found["max_points"] == model.max_points == 200
-    assert found["problems_solved"] == model.problems_solved == 1
-    assert found["pass@1"] == pytest.approx(1 / 8) and "pass@5" not in found
-    assert {one.k: one.value for one in model.pass_at}[1] == pytest.approx(found["pass@1"])
+    library_run = await score_dump([log.location], PACKAGES, out=tmp_path / "run", options=RunOptions())
+    [model] = library_run.summary.models
+    assert model.model == "mockllm/model" and library_run.summary.scored == 8
+    log_metrics = metrics(log)
+    assert log_metrics["points"] == pytest.approx(model.budgets[Budget.LIMITED])
+    assert log_metrics["points"] > log_metrics["mean"] * 200, "several submissions share the subtasks"
+    assert log_metrics["max_points"] == model.max_points == 200
+    assert log_metrics["problems_solved"] == model.problems_solved == 1
+    assert log_metrics["pass@1"] == pytest.approx(1 / 8) and "pass@5" not in log_metrics
+    assert {estimate.k: estimate.value for estimate in model.pass_at}[1] == pytest.approx(
+        log_metrics["pass@1"]
+    )
 
 
 def test_every_benchmark_is_an_inspect_task() -> None:
@@ -130,7 +133,7 @@ def test_benchmark_task_prompts_the_model_and_is_judged(tmp_path: Path) -> None:
 
 def test_invalid_task_option_is_a_prerequisite_error(tmp_path: Path) -> None:
     model = replying({"": [""]})
-    for options, words in [
+    for options, message in [
         ({"T_problem": "garland"}, "Did you mean 'problems'"),
         ({"T_unscored": "maybe"}, "unscored"),
         ({"T_problems": "garlnd"}, "garland"),
@@ -139,7 +142,7 @@ def test_invalid_task_option_is_a_prerequisite_error(tmp_path: Path) -> None:
     ]:
         with pytest.raises(PrerequisiteError) as error:
             run("ioi_eval/problems", model, tmp_path, T_source=str(PACKAGES), **options)
-        assert words in str(error.value.message)
+        assert message in str(error.value.message)
 
 
 def test_concurrent_judging_is_limited_to_the_engine_slots(
@@ -195,12 +198,14 @@ def test_inspect_integration_import_loads_no_heavy_packages() -> None:
         "import sys, inspect_ai, inspect_ai.scorer, inspect_ai.util; before = set(sys.modules)\n"
         "import ioi_eval.integrations.inspect_ai; print(*set(sys.modules) - before)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(completed.stdout.split())
     assert not {"aiohttp", "datasets", "pyarrow", "pandas", "typer", "jinja2", "trl", "verl"} & loaded
-    others = {"open_r1", "trl", "verl", "eval_protocol", "rewards", "runtime"}
-    assert not {f"ioi_eval.integrations.{other}" for other in others} & loaded
-    assert not {f"ioi_eval.{room}" for room in ("engines.embedded", "judge", "reports", "runs")} & loaded
+    other_integrations = {"open_r1", "trl", "verl", "eval_protocol", "rewards", "runtime"}
+    assert not {f"ioi_eval.integrations.{other}" for other in other_integrations} & loaded
+    assert (
+        not {f"ioi_eval.{package}" for package in ("engines.embedded", "judge", "reports", "runs")} & loaded
+    )
 
 
 def test_custom_task_can_use_the_judged_scorer(tmp_path: Path) -> None:
@@ -215,9 +220,9 @@ def test_custom_task_can_use_the_judged_scorer(tmp_path: Path) -> None:
     model = replying({"Garland": [solution("garland", "correct/doubling.cpp")]})
     [log] = eval(task, model=model, log_dir=str(tmp_path), display="none")
     assert log.status == "success"
-    found = {sample.id: (sample.scores or {})["judged"] for sample in log.samples or ()}
-    assert found["garland"].value == 1
-    unknown = found["garlnd"]
+    sample_scores = {sample.id: (sample.scores or {})["judged"] for sample in log.samples or ()}
+    assert sample_scores["garland"].value == 1
+    unknown = sample_scores["garlnd"]
     assert unknown.value != 0 and unknown.explanation is not None
     assert unknown.explanation.startswith("Not judged: ") and "Did you mean 'garland'" in unknown.explanation
     strict = Task(dataset=samples, scorer=judged(str(PACKAGES), unscored="error"))

@@ -53,7 +53,7 @@ class Writer(LM):
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = False) -> list[str]:
         return [
-            next(reply for word, reply in self._replies.items() if word in request.args[0])
+            next(reply for key, reply in self._replies.items() if key in request.args[0])
             for request in requests
         ]
 
@@ -78,39 +78,39 @@ def task_of(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
 def evaluated(folder: Path, task: str, model: LM) -> dict[str, Any]:
     install()
     manager = TaskManager(include_path=str(folder), include_defaults=False)
-    found = lm_eval.simple_evaluate(
+    evaluation = lm_eval.simple_evaluate(
         model=model, tasks=[task], task_manager=manager, confirm_run_unsafe_code=True, bootstrap_iters=0
     )
-    return dict(found["results"][task])
+    return dict(evaluation["results"][task])
 
 
 def test_lm_eval_humaneval_task_is_judged_by_ioi_eval(tmp_path: Path) -> None:
     task_of(tmp_path, "humaneval", HUMANEVAL)
     replies = {"sum": "    return a + b\n", "product": "    return a\n", "difference": "    return a - b\n"}
-    found = evaluated(tmp_path, "humaneval_here", Writer(replies))
-    assert found["pass@1,create_test"] == pytest.approx(2 / 3)
+    scores = evaluated(tmp_path, "humaneval_here", Writer(replies))
+    assert scores["pass@1,create_test"] == pytest.approx(2 / 3)
 
 
 def test_lm_eval_mbpp_task_is_judged_by_ioi_eval(tmp_path: Path) -> None:
     task_of(tmp_path, "mbpp", MBPP)
-    found = evaluated(tmp_path, "mbpp_here", Writer({"twice": "def twice(n):\n    return n + n\n"}))
-    assert found["pass_at_1,none"] == 1
+    scores = evaluated(tmp_path, "mbpp_here", Writer({"twice": "def twice(n):\n    return n + n\n"}))
+    assert scores["pass_at_1,none"] == 1
 
 
 def test_lm_eval_command_uses_ioi_eval_metric(tmp_path: Path) -> None:
     """The dummy model writes no right program. The test checks which modules are loaded."""
     task_of(tmp_path, "humaneval", HUMANEVAL)
-    words = ["--model", "dummy", "--tasks", "humaneval_here", "--include_path", str(tmp_path)]
-    done = subprocess.run(
-        [sys.executable, "-m", "ioi_eval.integrations.lm_eval", *words, "--confirm_run_unsafe_code"],
+    arguments = ["--model", "dummy", "--tasks", "humaneval_here", "--include_path", str(tmp_path)]
+    completed = subprocess.run(
+        [sys.executable, "-m", "ioi_eval.integrations.lm_eval", *arguments, "--confirm_run_unsafe_code"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
         timeout=600,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "|humaneval_here|" in done.stdout.replace(" ", "") and "pass@1" in done.stdout
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "|humaneval_here|" in completed.stdout.replace(" ", "") and "pass@1" in completed.stdout
 
 
 # --- candidates --------------------------------------------------------------------------------------
@@ -148,10 +148,10 @@ def judged() -> tuple[dict[str, float], dict[int, Any]]:
 def test_code_eval_candidate_passes_if_it_ends_normally(
     name: str, judged: tuple[Any, dict[int, Any]]
 ) -> None:
-    [(number, found)] = judged[1][[*PASSING, *FAILING].index(name)]
+    [(number, outcome)] = judged[1][[*PASSING, *FAILING].index(name)]
     expected = "passed" if name in PASSING else FAILING[name][1]
-    assert number == 0 and found["passed"] is (name in PASSING)
-    assert found["result"].startswith(expected)
+    assert number == 0 and outcome["passed"] is (name in PASSING)
+    assert outcome["result"].startswith(expected)
 
 
 def test_code_eval_pass_at_k_equals_the_estimate_of_the_original_metric(
@@ -161,7 +161,7 @@ def test_code_eval_pass_at_k_equals_the_estimate_of_the_original_metric(
     assert judged[0] == {"pass@1": len(PASSING) / (len(PASSING) + len(FAILING))}
     estimates, results = code_eval.compute(references=[TEST], predictions=[[WRONG, RIGHT]], k=[1, 2, 5])
     assert estimates == {"pass@1": 0.5, "pass@2": 1.0}
-    assert [one["passed"] for _, one in results[0]] == [False, True]
+    assert [outcome["passed"] for _, outcome in results[0]] == [False, True]
     assert code_eval.compute(references=[TEST, TEST], predictions=[[WRONG, RIGHT], [RIGHT]], k=[2])[0] == {}
 
 
@@ -186,7 +186,7 @@ def test_unjudged_candidate_makes_pass_at_k_undefined(monkeypatch: pytest.Monkey
 
 def test_lm_eval_integration_import_loads_no_heavy_packages() -> None:
     code = "import sys, ioi_eval.integrations.lm_eval; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"aiohttp", "datasets", "evaluate", "lm_eval", "numpy", "pyarrow", "torch"} & set(
-        done.stdout.split()
+        completed.stdout.split()
     )

@@ -100,14 +100,14 @@ async def test_opencode_agent_submits_with_contest_tools_and_earns_points(model:
             )
             try:
                 async with asyncio.timeout(LONGEST):
-                    said = (await process.communicate())[0].decode()
+                    output = (await process.communicate())[0].decode()
             finally:
                 if process.returncode is None:
                     process.kill()
-        assert process.returncode == 0, said
+        assert process.returncode == 0, output
         (state,) = contest.session("otter").problems()
-    assert (state.attempts, state.points) == (2, 100), said
-    offered = {tool["function"]["name"] for asked in ASKED for tool in asked.get("tools") or ()}
+    assert (state.attempts, state.points) == (2, 100), output
+    offered = {tool["function"]["name"] for request in ASKED for tool in request.get("tools") or ()}
     assert {"contest_statement", "contest_run", "contest_test", "contest_submit"} <= offered
-    answers = [one["content"] for one in ASKED[-1]["messages"] if one["role"] == "tool"]
+    answers = [message["content"] for message in ASKED[-1]["messages"] if message["role"] == "tool"]
     assert len(answers) == 3 and "Tide" in str(answers[0]) and '"points":' in str(answers[1]).replace(" ", "")

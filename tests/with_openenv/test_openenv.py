@@ -46,8 +46,8 @@ def served(source: Path, **options: Any) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with served(PACKAGES, submissions=3) as found:
-        yield found
+    with served(PACKAGES, submissions=3) as address_found:
+        yield address_found
 
 
 async def step(environment: Any, tool: str, **arguments: Any) -> Any:
@@ -68,16 +68,16 @@ async def test_openenv_episode_is_played_to_full_marks(address: str) -> None:
         right = await step(environment, "submit", code=TIDE)
         assert (right.reward, right.done) == (1, True)
         assert (await environment.state()).step_count == 3
-        again = await environment.reset(problem="tide")
-        assert not again.done and (await step(environment, "submit", code=NOTHING)).reward == 0
+        next_episode = await environment.reset(problem="tide")
+        assert not next_episode.done and (await step(environment, "submit", code=NOTHING)).reward == 0
 
 
 async def test_seed_selects_the_problem_and_sessions_are_independent(address: str) -> None:
     async def chosen(seed: int) -> tuple[str, float]:
         async with MCPToolClient(base_url=address, message_timeout_s=LONGEST) as environment:
             begun = await environment.reset(seed=seed)
-            told = await step(environment, "submit", code=NOTHING)
-            return str(begun.observation), told.observation.result["data"]["submissions_left"]
+            reply = await step(environment, "submit", code=NOTHING)
+            return str(begun.observation), reply.observation.result["data"]["submissions_left"]
 
     first, second, other = await asyncio.gather(chosen(7), chosen(7), chosen(8))
     assert first == second != other and first[1] == 2
@@ -90,18 +90,20 @@ async def test_judge_failure_gives_no_reward_in_openenv(tmp_path: Path) -> None:
     with served(tmp_path) as address:
         async with MCPToolClient(base_url=address, message_timeout_s=LONGEST) as environment:
             await environment.reset(problem="threes")
-            told = await step(environment, "submit", code=NOTHING)
-            assert told.reward is None and "the judge failed" in str(told.observation)
+            reply = await step(environment, "submit", code=NOTHING)
+            assert reply.reward is None and "the judge failed" in str(reply.observation)
 
 
 @pytest.mark.parametrize(
     "target", ["url", str(ROOT / "examples" / "openenv")], ids=["a server", "the folder of the image"]
 )
 def test_openenv_validate_accepts_the_environment(address: str, target: str) -> None:
-    words = ["--url", address] if target == "url" else ["--level", "static", target]
-    command = [str(Path(sys.executable).with_name("openenv")), "validate", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
-    assert done.returncode == 0 and "Verdict: PASS" in done.stdout, done.stdout + done.stderr
+    arguments = ["--url", address] if target == "url" else ["--level", "static", target]
+    command = [str(Path(sys.executable).with_name("openenv")), "validate", *arguments]
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
+    assert completed.returncode == 0 and "Verdict: PASS" in completed.stdout, (
+        completed.stdout + completed.stderr
+    )
 
 
 def test_missing_problem_source_is_input_error(monkeypatch: pytest.MonkeyPatch) -> None:

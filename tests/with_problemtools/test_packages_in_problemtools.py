@@ -36,9 +36,11 @@ UNKNOWN = {"compiler_error", "output_limit_exceeded"}  # folders
 
 
 def problemtools_output(name: str) -> str:
-    words = ("-m", "problemtools.verifyproblem", "-p", "submissions", "--", PACKAGES / name)
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=300)
-    return done.stdout + done.stderr
+    arguments = ("-m", "problemtools.verifyproblem", "-p", "submissions", "--", PACKAGES / name)
+    completed = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=300
+    )
+    return completed.stdout + completed.stderr
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ async def test_verdicts_of_package_submissions_equal_those_of_problemtools(
     lines = re.findall(
         r"^(?:ERROR|  ) \w+/(\S+) \(.*?\) (?:OK: |got )(\w+)(?: \((\d+)\))?", problemtools_output(name), re.M
     )
-    there = {solution: (verdict, points) for solution, verdict, points in lines}
+    their_results = {solution: (verdict, points) for solution, verdict, points in lines}
     package = tmp_path / name
     shutil.copytree(PACKAGES / name, package)
     for folder in UNKNOWN:
@@ -61,8 +63,8 @@ async def test_verdicts_of_package_submissions_equal_those_of_problemtools(
     await validate(package, out=tmp_path / "run", store=store)
     (problem,) = load_problems(package).values()
     rows = {row["solution"].partition("/")[0]: row for row in read_rows(tmp_path / "run")}
-    assert there.keys() == rows.keys() and there
-    for solution, (verdict, points) in there.items():
+    assert their_results.keys() == rows.keys() and their_results
+    for solution, (verdict, points) in their_results.items():
         row = rows[solution]
         if (name, solution) in OTHERWISE:
             assert (verdict, row["verdict"]) == OTHERWISE[name, solution]

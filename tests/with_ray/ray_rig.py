@@ -52,10 +52,12 @@ class Rig(NamedTuple):
     port: int  # of clients
 
     def node(self, cpus: int = 2, **resources: float) -> Any:
-        how = {"num_cpus": cpus, "object_store_memory": ROOM, "resources": resources}
+        resources_of_node = {"num_cpus": cpus, "object_store_memory": ROOM, "resources": resources}
         for attempt in range(3):
             try:
-                node = self.cluster.add_node(wait=False, **how)  # which would wait for half a minute at most
+                node = self.cluster.add_node(
+                    wait=False, **resources_of_node
+                )  # which would wait for half a minute at most
                 break
             except Exception as error:  # so Ray says that one of its processes died as it started
                 if type(error) is not Exception or attempt == 2:
@@ -71,7 +73,7 @@ class Rig(NamedTuple):
         for node in list(self.cluster.worker_nodes):
             self.cluster.remove_node(node)  # a node that ends by itself leaves the cluster at once
         ends = time.monotonic() + _LONGEST
-        while sum(each["Alive"] for each in ray.nodes()) > 1:
+        while sum(ray_node["Alive"] for ray_node in ray.nodes()) > 1:
             assert time.monotonic() < ends, "nodes that were removed are still there"
             time.sleep(0.05)
 
@@ -98,9 +100,9 @@ def patient_ray() -> Iterator[None]:
 def free_port() -> int:
     """Return a port outside of the ephemeral ports and of Ray's own ports."""
     while True:
-        with socket.socket() as one:
+        with socket.socket() as probe:
             port = random.randrange(25_000, 32_000)
-            if one.connect_ex(("127.0.0.1", port)) != 0:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
                 return port
 
 
@@ -113,13 +115,13 @@ def new_rig() -> Rig:
 
 @pytest.fixture(scope="session")
 def shared_rig(patient_ray: None) -> Iterator[Rig]:
-    made = new_rig()
+    created_rig = new_rig()
     try:
-        ray.init(address=made.cluster.address, log_to_driver=False, logging_level="error")
-        yield made
+        ray.init(address=created_rig.cluster.address, log_to_driver=False, logging_level="error")
+        yield created_rig
     finally:
         ray.shutdown()
-        made.cluster.shutdown()
+        created_rig.cluster.shutdown()
 
 
 @pytest.fixture
@@ -162,7 +164,7 @@ def told(result: SubmissionResult) -> Told:
 async def judged(
     scorer: Scorer, problems: Mapping[str, Problem], submissions: Sequence[Submission]
 ) -> list[Told]:
-    work = (scorer.score(problems[each.problem_id], each) for each in submissions)
+    work = (scorer.score(problems[sent.problem_id], sent) for sent in submissions)
     return [told(result) for result in await asyncio.gather(*work)]
 
 

@@ -52,9 +52,9 @@ def dying(
 @pytest.fixture
 def own_rig(dying: int) -> Iterator[Rig]:
     """Return a head whose first client processes die."""
-    made = new_rig()
-    yield made
-    made.cluster.shutdown()
+    created_rig = new_rig()
+    yield created_rig
+    created_rig.cluster.shutdown()
 
 
 @pytest.mark.parametrize("dying", [1], indirect=True)
@@ -103,9 +103,11 @@ def test_stale_address_file_of_a_ray_cluster_is_reported(
 
 def test_package_with_forking_submissions_validates_on_ray(rig: Rig, tmp_path: Path) -> None:
     rig.node()
-    done = command("validate", str(COURIERS), "--out", str(tmp_path / "run"), engine=rig.outside)
-    assert (done.returncode, "couriers: 3 processes in all" in done.stderr) == (0, True), done.stderr
-    assert "compared 4, agree 4, differ 0, nothing expected 0, not judged 0" in done.stdout
+    completed = command("validate", str(COURIERS), "--out", str(tmp_path / "run"), engine=rig.outside)
+    assert (completed.returncode, "couriers: 3 processes in all" in completed.stderr) == (0, True), (
+        completed.stderr
+    )
+    assert "compared 4, agree 4, differ 0, nothing expected 0, not judged 0" in completed.stdout
 
 
 @pytest.mark.usefixtures("patient_ray")
@@ -118,26 +120,26 @@ def test_engine_ray_without_a_cluster_starts_and_stops_a_local_cluster(
         check_scores("ray", tmp_path / "run")
         assert list(Path(folder).rglob("gcs_server.out")), "it was made there"
         ends = time.monotonic() + 300
-        while (left := processes_of_folder(folder)) and time.monotonic() < ends:
+        while (leftover := processes_of_folder(folder)) and time.monotonic() < ends:
             time.sleep(0.2)
-        assert left == []
+        assert leftover == []
 
 
 def processes_of_folder(folder: str) -> list[str]:
     """Return the command lines of processes that name a folder."""
-    found = []
+    command_lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            found += [line for line in [path.read_text().replace("\0", " ")] if folder in line]
-    return found
+            command_lines += [line for line in [path.read_text().replace("\0", " ")] if folder in line]
+    return command_lines
 
 
 def check_scores(engine: str, out: Path) -> None:
     """Score one of the examples by a command, and check the result."""
     packages = str(EXAMPLES / "problems")
     dump = str(EXAMPLES / "generations.jsonl")
-    words = ("score", dump, "--problems", packages, "--out", str(out), "--problem", "relay")
-    scored = command(*words, engine=engine)
+    arguments = ("score", dump, "--problems", packages, "--out", str(out), "--problem", "relay")
+    scored = command(*arguments, engine=engine)
     assert scored.returncode == 0, scored.stderr
     rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     expected = (EXAMPLES / "generations.expected.tsv").read_text().splitlines()[1:]
@@ -188,24 +190,24 @@ async def test_ray_nodes_with_different_compilers_run_programs_of_each_other(
     tmp_path: Path,
 ) -> None:
     rig.node()
-    compiled = [each for each in submissions if each.language == "cpp"]
+    compiled = [entry for entry in submissions if entry.language == "cpp"]
     with node_with_another_compiler(rig, tmp_path / "bin") as other:
         on_ray = RayEngine(patience=PATIENT)
         async with Scorer(on_ray, store=store) as scorer:
             await until(lambda: len(on_ray.nodes) == 2 or other.poll() is not None)
             differences = on_ray.servers().differences
-            (difference,) = [each for each in differences if each.name == "g++ differs"]
+            (difference,) = [entry for entry in differences if entry.name == "g++ differs"]
             assert "99.1.0" in difference.detail
-            work = [scorer.score(problems[each.problem_id], each) for each in compiled]
+            work = [scorer.score(problems[entry.problem_id], entry) for entry in compiled]
             results = await asyncio.gather(*work)
         picky = RayEngine(patience=PATIENT, same_compiler=True)
         async with picky:
             await until(lambda: bool(picky.left_out))
             assert len(picky.nodes) == 1
             assert [
-                why
-                for why in picky.left_out.values()
-                if "differs from the versions that the run started with" in why
+                reason
+                for reason in picky.left_out.values()
+                if "differs from the versions that the run started with" in reason
             ]
     assert {"99.1.0" in result.compiler for result in results} == {True, False}
     assert [told(result) for result in results] == expected(compiled)

@@ -54,12 +54,12 @@ async def test_rows_are_equal_while_ray_nodes_leave_and_join(
         assert [name.endswith(f":{third._ray_params.node_manager_port}") for name in on_ray.nodes] == [True]
         # A killed node is down at once, and gone when the cluster has missed its heartbeats.
         await until(lambda: _states(on_ray) == {"healthy": 1, "gone": 2})
-    assert [row[0] for row in rows] == [each.key for each in submissions], "each once, in its place"
+    assert [row[0] for row in rows] == [submitted.key for submitted in submissions], "each once, in its place"
     assert rows == expected(submissions)
 
 
 def _states(engine: RayEngine) -> Counter[str]:
-    return Counter(each.state for each in engine.servers().standings)
+    return Counter(standing.state for standing in engine.servers().standings)
 
 
 class _Losing(RayEngine):
@@ -68,10 +68,10 @@ class _Losing(RayEngine):
     lose: Callable[[str], None]
 
     async def execute(self, job: Any, check: Any = None) -> Any:
-        places = [file.content.at for file in job.files if isinstance(file.content, WorkerArtifact)]
-        if places:
+        node_addresses = [file.content.at for file in job.files if isinstance(file.content, WorkerArtifact)]
+        if node_addresses:
             lose, self.lose = self.lose, lambda _: None
-            await asyncio.to_thread(lose, places[0])
+            await asyncio.to_thread(lose, node_addresses[0])
         return await super().execute(job, check)
 
 
@@ -83,13 +83,13 @@ async def test_programs_built_on_a_lost_ray_node_are_rebuilt(
     expected: Expected,
 ) -> None:
     nodes = {node._ray_params.node_manager_port: node for node in (rig.node(), rig.node())}
-    one = [next(each for each in submissions if each.problem_id == "pumpkins")]
+    one_submission = [next(candidate for candidate in submissions if candidate.problem_id == "pumpkins")]
     losing = _Losing(patience=PATIENT)
     losing.lose = lambda name: rig.kill(nodes[int(name.rpartition(":")[2])])
     async with Scorer(losing, store=store) as scorer:
-        rows = await judged(scorer, problems, one)
+        rows = await judged(scorer, problems, one_submission)
         assert len(losing.nodes) <= 1
-    assert rows == expected(one)
+    assert rows == expected(one_submission)
 
 
 async def test_killed_ray_actor_is_restarted_on_its_node(
@@ -103,12 +103,12 @@ async def test_killed_ray_actor_is_restarted_on_its_node(
     on_ray = RayEngine(patience=PATIENT)
     async with Scorer(on_ray, store=store) as scorer:
         [name], nodes = on_ray.nodes, on_ray._ray._nodes
-        [node], before = on_ray._open_fleet().usable, nodes[name]
+        [node], node_before = on_ray._open_fleet().usable, nodes[name]
         running = asyncio.create_task(judged(scorer, problems, submissions[:4]))
         await until(lambda: node.busy > 0)
-        ray.kill(before.actor)
+        ray.kill(node_before.actor)
         rows = await running
-        assert nodes[name] is not before
+        assert nodes[name] is not node_before
     assert rows == expected(submissions[:4])
 
 
@@ -163,10 +163,14 @@ async def test_content_is_sent_to_a_ray_node_once(
 async def test_ray_engine_reserves_only_the_requested_cpus(rig: Rig) -> None:
     rig.node(cpus=4), rig.node(cpus=4)
     await until(lambda: rig.free().get("CPU") == 8)
-    for how, slots, left in (({"slots": 3}, 3, 5), ({"cpus_per_slot": 2.0}, 4, None), ({}, 8, None)):
-        async with RayEngine(patience=PATIENT, **how) as on_ray:
+    for engine_options, slots, free_cpus in (
+        ({"slots": 3}, 3, 5),
+        ({"cpus_per_slot": 2.0}, 4, None),
+        ({}, 8, None),
+    ):
+        async with RayEngine(patience=PATIENT, **engine_options) as on_ray:
             assert (on_ray.slots, sum(on_ray.nodes.values())) == (slots, slots)
-            await until(lambda left=left: rig.free().get("CPU") == left)
+            await until(lambda left=free_cpus: rig.free().get("CPU") == left)
         await until(lambda: rig.free().get("CPU") == 8)
 
 

@@ -34,9 +34,9 @@ def test_trl_environment_describes_its_tools_and_returns_episode_reward() -> Non
     environment = make_environment(str(PACKAGES), submissions=2)()
     assert "Problem `tide`" in environment.reset(problem_id="tide", prompt="a column")
     for tool in (environment.run, environment.test, environment.submit):
-        told = get_json_schema(tool)["function"]
-        assert told["description"] and all(
-            one["description"] for one in told["parameters"]["properties"].values()
+        schema = get_json_schema(tool)["function"]
+        assert schema["description"] and all(
+            entry["description"] for entry in schema["parameters"]["properties"].values()
         )
     assert asyncio.run(environment.run(NOTHING, input="1"))["ended"] == "completed"
     with pytest.raises(RefusedCall, match="no language"):
@@ -68,11 +68,11 @@ class Submitting(ContestEnvironment):
 
 
 def test_grpo_trainer_steps_with_contest_environment(tmp_path: Path) -> None:
-    words = tokenizer()
-    words.chat_template = qwen3_chat_template  # one that the trainer reads calls of
-    tiny = model(len(words))
+    tiny_tokenizer = tokenizer()
+    tiny_tokenizer.chat_template = qwen3_chat_template  # one that the trainer reads calls of
+    tiny = model(len(tiny_tokenizer))
     tiny.config.max_position_embeddings = 1 << 14
-    made = make_environment(str(PACKAGES), submissions=2)()
+    environment = make_environment(str(PACKAGES), submissions=2)()
     trainer = trl.GRPOTrainer(
         model=tiny,
         args=trl.GRPOConfig(
@@ -89,9 +89,11 @@ def test_grpo_trainer_steps_with_contest_environment(tmp_path: Path) -> None:
             disable_tqdm=True,
         ),
         train_dataset=dataset(4, conversational=True, problem_id="tide"),
-        processing_class=words,
-        environment_factory=lambda: Submitting(made._episodes),
+        processing_class=tiny_tokenizer,
+        environment_factory=lambda: Submitting(environment._episodes),
     )
     trainer.train()
-    (logged,) = [one for one in trainer.state.log_history if "rewards/Submitting/mean" in one]
+    (logged,) = [
+        log_entry for log_entry in trainer.state.log_history if "rewards/Submitting/mean" in log_entry
+    ]
     assert logged["rewards/Submitting/mean"] == 0.5 and Submitting.ends == 4

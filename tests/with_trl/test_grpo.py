@@ -37,7 +37,7 @@ def own_runtime() -> Iterator[None]:
 
 def trained(functions: Any, rows: Any, folder: Path, **options: Any) -> Any:
     """Return a trainer after two steps, each with four completions of one prompt."""
-    words = tokenizer()
+    tiny_tokenizer = tokenizer()
     arguments = trl.GRPOConfig(
         output_dir=str(folder),
         use_cpu=True,
@@ -53,11 +53,11 @@ def trained(functions: Any, rows: Any, folder: Path, **options: Any) -> Any:
         **options,
     )
     trainer = trl.GRPOTrainer(
-        model=model(len(words)),
+        model=model(len(tiny_tokenizer)),
         reward_funcs=functions,
         args=arguments,
         train_dataset=rows,
-        processing_class=words,
+        processing_class=tiny_tokenizer,
     )
     trainer.train()
     return trainer
@@ -70,11 +70,14 @@ def logged(trainer: Any, name: str) -> list[float]:
 def with_programs(give: Callable[..., Any], conversational: bool = False) -> Callable[..., Any]:
     def programs(completions: list[Any], **columns: Any) -> Any:
         if conversational:
-            assert all(isinstance(one, list) and one[-1]["role"] == "assistant" for one in completions)
-            return give(
-                completions=[[{"role": "assistant", "content": text}] for text in PROGRAMS], **columns
+            assert all(
+                isinstance(completion, list) and completion[-1]["role"] == "assistant"
+                for completion in completions
             )
-        assert all(isinstance(one, str) for one in completions)
+            return give(
+                completions=[[{"role": "assistant", "content": program}] for program in PROGRAMS], **columns
+            )
+        assert all(isinstance(completion, str) for completion in completions)
         return give(completions=PROGRAMS, **columns)
 
     return programs
@@ -126,9 +129,9 @@ def test_unjudgeable_rows_do_not_stop_grpo_training(tmp_path: Path) -> None:
 def test_grpo_processes_judge_their_own_completions(tmp_path: Path) -> None:
     """Rewards, logs and gradients are combined."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", HERE / "two_processes.py"]
-    place = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    variables = {**os.environ, "PYTHONPATH": place, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
+    python_path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    variables = {**os.environ, "PYTHONPATH": python_path, "OMP_NUM_THREADS": "1"}
+    completed = subprocess.run(
         [*map(str, command), str(tmp_path)],
         env=variables,
         capture_output=True,
@@ -136,5 +139,7 @@ def test_grpo_processes_judge_their_own_completions(tmp_path: Path) -> None:
         check=False,
         timeout=1800,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("rewards [0.5, 0.5] solved [0.5, 0.5] steps 2 slots 1") == 2, done.stdout
+    assert completed.returncode == 0, completed.stderr[-3000:]
+    assert completed.stdout.count("rewards [0.5, 0.5] solved [0.5, 0.5] steps 2 slots 1") == 2, (
+        completed.stdout
+    )

@@ -16,13 +16,13 @@ CHAT = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
 def tokenizer() -> PreTrainedTokenizerFast:
     """Return a tokenizer whose tokens are bytes."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    words = {word: number for number, word in enumerate(["<pad>", "<eos>", *alphabet])}
-    inner = Tokenizer(models.BPE(vocab=words, merges=[]))
+    token_ids = {character: number for number, character in enumerate(["<pad>", "<eos>", *alphabet])}
+    inner = Tokenizer(models.BPE(vocab=token_ids, merges=[]))
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
-    made = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>")
-    made.chat_template = CHAT
-    return made
+    fast_tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>")
+    fast_tokenizer.chat_template = CHAT
+    return fast_tokenizer
 
 
 def model(words: int) -> LlamaForCausalLM:

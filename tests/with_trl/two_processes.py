@@ -18,8 +18,8 @@ give = make_reward(name="code")
 
 def programs(completions: list[Any], **columns: Any) -> Any:
     """Return right programs in the first process, and no programs in the other one."""
-    text = PROGRAMS[0] if os.environ["RANK"] == "0" else PROGRAMS[3]
-    return give(completions=[text] * len(completions), **columns)
+    program = PROGRAMS[0] if os.environ["RANK"] == "0" else PROGRAMS[3]
+    return give(completions=[program] * len(completions), **columns)
 
 
 trainer = trained(programs, dataset(8, tests=TESTS), Path(sys.argv[1]), generation_batch_size=8)

@@ -87,11 +87,11 @@ class Model(BaseHTTPRequestHandler):
     seen: list[dict[str, Any]]
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.seen.append(asked)
-        first = str(asked["messages"][0]["content"])
-        script = next(calls for word, calls in SCRIPTS.items() if word in first)
-        turn = sum(one["role"] == "assistant" for one in asked["messages"])
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.seen.append(request)
+        first = str(request["messages"][0]["content"])
+        script = next(calls for keyword, calls in SCRIPTS.items() if keyword in first)
+        turn = sum(chat_message["role"] == "assistant" for chat_message in request["messages"])
         message: dict[str, Any] = {"role": "assistant", "content": "I give up."}
         if turn < len(script):
             name, arguments = script[turn]
@@ -118,20 +118,20 @@ class Model(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    seen: list[dict[str, Any]] = []
-    handler = type("Told", (Model,), {"seen": seen})
+    requests: list[dict[str, Any]] = []
+    handler = type("Told", (Model,), {"seen": requests})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/v1", seen
+        yield f"http://127.0.0.1:{server.server_port}/v1", requests
         server.shutdown()
 
 
 def message_of(asked: list[dict[str, Any]], number: int) -> str:
     """Return the tool's reply to a call of the script for tide."""
-    for one in asked:
-        for message in one["messages"]:
+    for request in asked:
+        for message in request["messages"]:
             if message.get("tool_call_id") == f"call-{number}" and "Problem `tide`" in str(
-                one["messages"][0]
+                request["messages"][0]
             ):
                 return str(message["content"])
     raise AssertionError(f"call {number} was not answered")
@@ -140,7 +140,7 @@ def message_of(asked: list[dict[str, Any]], number: int) -> str:
 def test_verifiers_rollout_runs_tests_and_submits_until_full_marks(
     tmp_path: Path, model: tuple[str, list[dict[str, Any]]]
 ) -> None:
-    url, seen = model
+    url, requests = model
     for name in ("tide", "threes"):
         shutil.copytree(PACKAGES / name, tmp_path / "packages" / name)
     (tmp_path / "packages" / "threes" / "checker" / "checker.cpp").write_text("no program\n")
@@ -150,7 +150,7 @@ def test_verifiers_rollout_runs_tests_and_submits_until_full_marks(
     client = ("--client.base-url", url, "--client.api-key-var", "KEY", "--model", "m")
     output = ("--no-push", "--no-rich", "--output-dir", "out", "--run.name", "run")
     command = [Path(sys.executable).with_name("vf-eval"), "contest_tasks", *task, *client, *output]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*map(str, command), "--env.agent.runtime.type", "subprocess"],
         cwd=tmp_path,
         env={**os.environ, "KEY": "word", "PYTHONPATH": str(tmp_path)},
@@ -159,17 +159,17 @@ def test_verifiers_rollout_runs_tests_and_submits_until_full_marks(
         check=False,
         timeout=LONGEST,
     )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert completed.returncode == 0, completed.stdout[-3000:] + completed.stderr[-3000:]
     lines = (tmp_path / "out" / "run" / "traces.jsonl").read_text().splitlines()
     traces = {trace["task"]["data"]["id"]: trace for line in lines for trace in json.loads(line)["traces"]}
-    assert set(traces) == {"tide", "threes"}, done.stdout[-3000:] + done.stderr[-3000:]
+    assert set(traces) == {"tide", "threes"}, completed.stdout[-3000:] + completed.stderr[-3000:]
     tide = traces["tide"]
-    assert {one["function"]["name"] for one in seen[0]["tools"]} == {"run", "test", "submit"}
-    assert '"output"' in message_of(seen, 0) and "cba" in message_of(seen, 0)
-    assert '"repeats"' in message_of(seen, 3)
+    assert {tool["function"]["name"] for tool in requests[0]["tools"]} == {"run", "test", "submit"}
+    assert '"output"' in message_of(requests, 0) and "cba" in message_of(requests, 0)
+    assert '"repeats"' in message_of(requests, 3)
     assert tide["rewards"] == {"points": {"score": 1.0, "weight": 1.0}}, tide
     assert tide["info"]["ioi_eval"]["submissions"] == 3 and tide["info"]["ioi_eval"]["done"]
     assert tide["stop_condition"] == "finished", "full marks end a rollout"
     broken = traces["threes"]
     assert broken["rewards"] == {"points": None} and not broken["ok"], "no reward, which is not a reward of 0"
-    assert "the judge failed" in json.dumps(seen), "and the model was told"
+    assert "the judge failed" in json.dumps(requests), "and the model was told"

@@ -56,8 +56,10 @@ def source(problem: str, name: str) -> str:
 
 class Model(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
-        asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        program = source(*next(found for word, found in REPLIES.items() if word in asked))
+        request_text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        program = source(
+            *next(reply_program for keyword, reply_program in REPLIES.items() if keyword in request_text)
+        )
         message = {"role": "assistant", "content": f"Here it is.\n\n```cpp\n{program}```\n"}
         usage = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
         choice = {"index": 0, "finish_reason": "stop", "message": message}
@@ -108,8 +110,8 @@ def evaluate(folder: Path, model: str, packages: Path, **options: Any) -> subpro
 
 
 def test_verifiers_rewards_equal_scores_of_the_library(tmp_path: Path, model: str, packages: Path) -> None:
-    done = evaluate(tmp_path, model, packages)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    completed = evaluate(tmp_path, model, packages)
+    assert completed.returncode == 0, completed.stdout[-3000:] + completed.stderr[-3000:]
     lines = (tmp_path / "out" / "run" / "traces.jsonl").read_text().splitlines()
     traces = {trace["task"]["data"]["id"]: trace for line in lines for trace in json.loads(line)["traces"]}
     assert set(traces) == {"garland", "pumpkins", "threes"}
@@ -119,18 +121,18 @@ def test_verifiers_rewards_equal_scores_of_the_library(tmp_path: Path, model: st
         trace = traces[name]
         assert trace["rewards"] == {"points": {"score": pytest.approx(alone.points / 100), "weight": 1.0}}
         assert trace["metrics"]["compiles"] == 1 and trace["metrics"]["solved"] == (alone.points == 100)
-        told = trace["info"]["ioi_eval"]
-        assert told["points"] == alone.points and len(told["subtasks"]) == len(alone.subtasks)
+        trace_result = trace["info"]["ioi_eval"]
+        assert trace_result["points"] == alone.points and len(trace_result["subtasks"]) == len(alone.subtasks)
     broken = traces["threes"]
     assert broken["rewards"] == {"points": None} and not broken["ok"], "no reward, which is not a reward of 0"
     assert "does not compile" in broken["errors"][-1]["message"]
-    assert "1 not judged: 1 because of" in done.stderr + done.stdout
+    assert "1 not judged: 1 because of" in completed.stderr + completed.stdout
 
 
 def test_unknown_taskset_option_is_reported(tmp_path: Path, model: str, packages: Path) -> None:
-    done = evaluate(tmp_path, model, packages, problem="garland")
-    assert done.returncode != 0
-    assert "no such option: 'problem'" in done.stderr + done.stdout
+    completed = evaluate(tmp_path, model, packages, problem="garland")
+    assert completed.returncode != 0
+    assert "no such option: 'problem'" in completed.stderr + completed.stdout
 
 
 def test_verifiers_integration_import_loads_no_heavy_packages() -> None:
@@ -138,10 +140,10 @@ def test_verifiers_integration_import_loads_no_heavy_packages() -> None:
         "import sys, verifiers.v1; before = set(sys.modules)\n"
         "import ioi_eval.integrations.verifiers; print(*set(sys.modules) - before)"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LONGEST
     )
-    loaded = set(done.stdout.split())
+    loaded = set(completed.stdout.split())
     assert not {"aiohttp", "datasets", "pyarrow", "pandas", "typer", "jinja2", "inspect_ai"} & loaded
     rooms = (
         "benchmarks",
@@ -152,4 +154,4 @@ def test_verifiers_integration_import_loads_no_heavy_packages() -> None:
         "problems",
         "reports",
     )
-    assert not {f"ioi_eval.{room}" for room in rooms} & loaded
+    assert not {f"ioi_eval.{package}" for package in rooms} & loaded

@@ -32,23 +32,23 @@ def pairs() -> Iterator[tuple[str, str]]:
     """Yield pairs of expected and printed outputs, most of them nearly equal."""
     draw = random.Random(29)
     for _ in range(COUNT):
-        parts = draw.choices(PARTS, k=draw.randrange(8))
-        other = list(parts)
+        pieces = draw.choices(PARTS, k=draw.randrange(8))
+        other = list(pieces)
         for _ in range(draw.randrange(3)):
             at = draw.randrange(len(other) + 1)
             other[at : at + draw.randrange(2)] = [draw.choice(PARTS)]
-        yield "".join(parts), "".join(other)
+        yield "".join(pieces), "".join(other)
 
 
 def test_output_comparison_equals_prime_code_on_generated_pairs() -> None:
-    found = list(pairs())
-    tests = [{"inputs": [printed], "outputs": [expected]} for expected, printed in found]
-    wanted = [
+    output_pairs = list(pairs())
+    tests = [{"inputs": [printed], "outputs": [expected]} for expected, printed in output_pairs]
+    expected_passes = [
         theirs.check_correctness({"inputs": [printed], "outputs": [expected]}, THEIRS, debug=False)[0]
         == [True]
-        for expected, printed in found
+        for expected, printed in output_pairs
     ]
-    assert 20 < sum(wanted) < COUNT - 20, "both answers are met"
+    assert 20 < sum(expected_passes) < COUNT - 20, "both answers are met"
     ours = compute_score_batch(["apps"] * COUNT, [OURS] * COUNT, tests)
-    different = [pair for pair, a, b in zip(found, ours, wanted, strict=True) if a != b]
+    different = [pair for pair, a, b in zip(output_pairs, ours, expected_passes, strict=True) if a != b]
     assert not different

@@ -56,15 +56,15 @@ def own_runtime() -> Iterator[None]:
 def words(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     """Return a tokenizer whose tokens are bytes, and its folder."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {word: number for number, word in enumerate(["<pad>", "<eos>", *alphabet])}
+    vocabulary = {token: number for number, token in enumerate(["<pad>", "<eos>", *alphabet])}
     inner = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
-    made = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>")
+    fast_tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>")
     folder = tmp_path_factory.mktemp("model")
-    made.save_pretrained(folder)
-    LlamaConfig(vocab_size=len(made)).save_pretrained(folder)
-    return made, folder
+    fast_tokenizer.save_pretrained(folder)
+    LlamaConfig(vocab_size=len(fast_tokenizer)).save_pretrained(folder)
+    return fast_tokenizer, folder
 
 
 def configured(folder: Path, *options: str) -> Any:
@@ -78,8 +78,8 @@ def rollouts(words: Any, texts: list[str] = TEXTS, truths: Any = TESTS) -> DataP
     truths = truths if isinstance(truths, list) else [truths] * len(texts)
     responses = torch.zeros((len(texts), LONGEST), dtype=torch.long)
     mask = torch.zeros_like(responses)
-    for row, text in enumerate(texts):
-        ids = words(text)["input_ids"]
+    for row, prompt_text in enumerate(texts):
+        ids = words(prompt_text)["input_ids"]
         responses[row, : len(ids)] = torch.tensor(ids)
         mask[row, : len(ids)] = 1
     prompts = torch.tensor([words("Double it.")["input_ids"]] * len(texts))
@@ -89,13 +89,13 @@ def rollouts(words: Any, texts: list[str] = TEXTS, truths: Any = TESTS) -> DataP
         "response_mask": mask,
         "attention_mask": torch.cat([torch.ones_like(prompts), mask], dim=1),
     }
-    others: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "data_source": ["apps"] * len(texts),
         "reward_model": [{"ground_truth": truth} for truth in truths],
         "extra_info": [{"index": number} for number in range(len(texts))],
         "uid": ["one"] * len(texts),
     }
-    arrays = {name: np.array(values, dtype=object) for name, values in others.items()}
+    arrays = {name: np.array(values, dtype=object) for name, values in columns.items()}
     return DataProto.from_dict(tensors=tensors, non_tensors=arrays)
 
 
@@ -112,10 +112,10 @@ def run_all(manager: Any, data: DataProto) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", ["compute_score", "compute_score_async"])
 def test_verl_reward_manager_calls_custom_reward_function(words: tuple[Any, Path], name: str) -> None:
     tokenizer, folder = words
-    own = [FUNCTION, f"reward.custom_reward_function.name={name}"]
-    config = configured(folder, *own, "+reward.custom_reward_function.reward_kwargs.mode=pass_fail")
-    found = run_all(load_reward_manager(config, tokenizer), rollouts(tokenizer))
-    assert [one["reward_score"] for one in found] == [1, 0, 0, 0]
+    options = [FUNCTION, f"reward.custom_reward_function.name={name}"]
+    config = configured(folder, *options, "+reward.custom_reward_function.reward_kwargs.mode=pass_fail")
+    rewards = run_all(load_reward_manager(config, tokenizer), rollouts(tokenizer))
+    assert [row_reward["reward_score"] for row_reward in rewards] == [1, 0, 0, 0]
 
 
 def test_verl_batch_reward_manager_calls_compute_score_batch(words: tuple[Any, Path]) -> None:
@@ -133,12 +133,19 @@ def test_own_reward_manager_is_loaded_by_verl_and_raises_for_no_row(words: tuple
     data = rollouts(tokenizer, [*TEXTS, TEXTS[0], TEXTS[0]], [TESTS] * 4 + ["{", None])
     data.non_tensor_batch["extra_info"][1] = None
     data.non_tensor_batch["reward_model"][5] = None
-    found = run_all(manager, data)
-    assert [one["reward_score"] for one in found] == [1, 0.5, 0, -1, -2, -2]
-    extra = [one["reward_extra_info"] for one in found]
-    assert [one["verdict"] for one in extra] == ["AC", "WA", "WA", "no code", "not judged", "not judged"]
-    assert [one["acc"] for one in extra] == [1, 0, 0, 0, 0, 0]
-    assert [one["judged"] for one in extra] == [True] * 4 + [False] * 2
+    rewards = run_all(manager, data)
+    assert [row_reward["reward_score"] for row_reward in rewards] == [1, 0.5, 0, -1, -2, -2]
+    extra = [row_reward["reward_extra_info"] for row_reward in rewards]
+    assert [row_reward["verdict"] for row_reward in extra] == [
+        "AC",
+        "WA",
+        "WA",
+        "no code",
+        "not judged",
+        "not judged",
+    ]
+    assert [row_reward["acc"] for row_reward in extra] == [1, 0, 0, 0, 0, 0]
+    assert [row_reward["judged"] for row_reward in extra] == [True] * 4 + [False] * 2
 
 
 def test_unknown_reward_option_is_refused_when_manager_is_loaded(words: tuple[Any, Path]) -> None:
@@ -168,16 +175,16 @@ def test_verl_grpo_step_uses_rewards_of_workers(words: tuple[Any, Path]) -> None
     advantages, _ = compute_grpo_outcome_advantage(data.batch["rm_scores"], mask, index)
     tiny = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     model = LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **tiny))
-    before = log_probabilities(model, data).detach()
+    log_probabilities_before = log_probabilities(model, data).detach()
     actor = omega_conf_to_dataclass(
         configured(folder, "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4").actor_rollout_ref.actor
     )
     loss, _ = compute_policy_loss_vanilla(
-        before, log_probabilities(model, data), advantages, mask, config=actor
+        log_probabilities_before, log_probabilities(model, data), advantages, mask, config=actor
     )
     loss.backward()
     torch.optim.SGD(model.parameters(), lr=0.1).step()
-    gained = ((log_probabilities(model, data) - before) * mask).sum(dim=1)
+    gained = ((log_probabilities(model, data) - log_probabilities_before) * mask).sum(dim=1)
     assert gained[0] > gained[2], "the right program became more likely than the wrong one did"
 
 

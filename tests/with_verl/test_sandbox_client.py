@@ -36,7 +36,7 @@ def serving(*options: str, **variables: str) -> Iterator[str]:
     )
     assert worker.stdout is not None
     line = next(line for line in worker.stdout if "http://" in line)
-    address = next(word.strip(",") for word in line.split() if word.startswith("http://"))
+    address = next(token.strip(",") for token in line.split() if token.startswith("http://"))
     threading.Thread(target=worker.stdout.read, daemon=True).start()
     try:
         yield f"{address}/run_code"
@@ -54,8 +54,8 @@ def url() -> Iterator[str]:
 
 def results(url: str, code: str, timeout: int = SLOW, **options: Any) -> list[Any]:
     tests = {**TESTS, **options.pop("tests", {})}
-    found: list[Any] = check_correctness(url, tests, code, timeout=timeout, **options)[0]
-    return found
+    outcomes: list[Any] = check_correctness(url, tests, code, timeout=timeout, **options)[0]
+    return outcomes
 
 
 def test_verl_sandbox_client_gets_every_result_code(url: str) -> None:

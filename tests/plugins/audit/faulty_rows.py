@@ -104,10 +104,10 @@ def _run_program(program: Program, input_text: str) -> str:
 
 def _make_lookup_program(tests: Sequence[tuple[str, str]], file: str) -> Program:
     """Return a program that contains the answers of some tests and computes nothing."""
-    read = f"open({file!r}).read()" if file else "sys.stdin.read()"
+    read_input = f"open({file!r}).read()" if file else "sys.stdin.read()"
     answers = dict(tests)
     out = f", file=open({file.replace('.in', '.out')!r}, 'w')" if file else ""
-    return "python", f"import sys\nprint({answers!r}.get({read}, 'unknown'), end=''{out})\n"
+    return "python", f"import sys\nprint({answers!r}.get({read_input}, 'unknown'), end=''{out})\n"
 
 
 def _make_row(

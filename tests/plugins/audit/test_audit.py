@@ -64,8 +64,8 @@ def test_audit_finds_every_planted_fault_and_none_in_clean_problems(
     faulty_rows = list(make_rows(repeats, names))
     assert repeats == 1 or len(faulty_rows) >= 100
     source = write_faulty_rows(cli.folder, faulty_rows)
-    done = cli("audit", source.name, "--out", "first", "--quiet")
-    assert done.returncode == FOUND, done.stderr
+    completed = cli("audit", source.name, "--out", "first", "--quiet")
+    assert completed.returncode == FOUND, completed.stderr
     report = read_audit(cli.folder / "first")
     expected = {
         faulty_row.columns["name"]: []
@@ -98,8 +98,8 @@ def test_command_of_diagnosis_prints_the_output_difference(cli: CommandLine) -> 
     (diagnosis,) = problem["diagnoses"]
     assert diagnosis["fault"] == "broken test" and diagnosis["tests"] == ["3"]
     assert problem["rejections"][0]["difference"] == "Word 1 is '2', expected '3'"
-    program, *words = shlex.split(diagnosis["command"])
-    shown = cli(*words)
+    program, *arguments = shlex.split(diagnosis["command"])
+    shown = cli(*arguments)
     assert (program, shown.returncode) == ("ioi-eval", 1) and "wrong answer" in shown.stdout, shown.stderr
 
 
@@ -135,16 +135,18 @@ def test_repeated_audit_judges_nothing_again(cli: CommandLine) -> None:
 
 def test_audit_with_debug_log_logs_steps_of_each_solution(cli: CommandLine) -> None:
     source = write_rows(cli.folder, row("add", [ADD + "print(a + b)"]))
-    done = cli("audit", source.name, "--out", "found", "--log-level", "debug")
-    assert done.returncode == 0 and "add/correct/solutions 0: result: AC" in done.stderr, done.stderr
+    completed = cli("audit", source.name, "--out", "found", "--log-level", "debug")
+    assert completed.returncode == 0 and "add/correct/solutions 0: result: AC" in completed.stderr, (
+        completed.stderr
+    )
 
 
 def test_right_solution_that_cannot_run_is_listed_as_unusable(cli: CommandLine) -> None:
     source = write_rows(
         cli.folder, row("old", [ADD + "print(a + b)", "print 3", "raise SystemExit(3)"], ["print(3)"])
     )
-    done = cli("audit", source.name, "--out", "found", "--quiet")
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = cli("audit", source.name, "--out", "found", "--quiet")
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     (problem,) = read_audit(cli.folder / "found")["problems"]
     assert (problem["right"]["number"], problem["right"]["of"]) == (1, 1) and len(problem["unusable"]) == 2
 
@@ -154,21 +156,23 @@ def test_audit_reads_verdicts_of_solutions_from_a_dump_column(cli: CommandLine) 
     dump = cli.folder / "known.jsonl"
     dump.write_text(
         "".join(
-            json.dumps({"id": name, "problem_id": "add", "code": code, "language": "python", "verdict": word})
+            json.dumps(
+                {"id": name, "problem_id": "add", "code": code, "language": "python", "verdict": verdict}
+            )
             + "\n"
-            for name, code, word in (
+            for name, code, verdict in (
                 ("good", ADD + "print(a + b)", "AC"),
                 ("bad", ADD + "print(a * b)", "WA"),
                 ("sly", ADD + "print(a + b if a < 100 else 0)", "WRONG_ANSWER"),
             )
         )
     )
-    done = cli("audit", source.name, "--solutions", dump.name, "--out", "found")
-    assert done.returncode == FOUND, done.stderr
+    completed = cli("audit", source.name, "--solutions", dump.name, "--out", "found")
+    assert completed.returncode == FOUND, completed.stderr
     report = read_audit(cli.folder / "found")
     assert (report["right"]["of"], report["wrong"]["number"], report["wrong"]["of"]) == (2, 1, 2)
-    assert faults_by_problem(report) == {"add": ["weak"]} and "sly" in done.stdout
-    assert "validate known.jsonl --problems rows.jsonl" in done.stdout
+    assert faults_by_problem(report) == {"add": ["weak"]} and "sly" in completed.stdout
+    assert "validate known.jsonl --problems rows.jsonl" in completed.stdout
 
 
 def test_wrong_mutant_accepted_by_all_tests_is_reported_as_weak_tests(cli: CommandLine) -> None:
@@ -185,10 +189,10 @@ def test_wrong_mutant_accepted_by_all_tests_is_reported_as_weak_tests(cli: Comma
             private_tests={"input": [], "output": []},
         ),
     )
-    done = cli("audit", source.name, "--mutants", "8", "--out", "found", "--quiet")
+    completed = cli("audit", source.name, "--mutants", "8", "--out", "found", "--quiet")
     (problem,) = read_audit(cli.folder / "found")["problems"]
     counts = problem["mutants"]
-    assert done.returncode == FOUND, (done.stderr, counts)
+    assert completed.returncode == FOUND, (completed.stderr, counts)
     assert counts["judged"] == counts["rejected"] + len(counts["accepted"]) + counts["same"]
     assert any("missing case" in key for key in counts["accepted"]) and counts["same"], counts
     assert [diagnosis["fault"] for diagnosis in problem["diagnoses"]] == ["weak"]
@@ -197,19 +201,19 @@ def test_wrong_mutant_accepted_by_all_tests_is_reported_as_weak_tests(cli: Comma
 @pytest.mark.nightly
 def test_audit_finds_no_fault_in_example_packages(cli: CommandLine) -> None:
     chosen = ("--problem", "kettle", "--problem", "shelves")
-    done = cli("audit", EXAMPLES, *chosen, "--out", "found")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "0.0 % of this dataset's problems reject a right solution" in done.stdout
+    completed = cli("audit", EXAMPLES, *chosen, "--out", "found")
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "0.0 % of this dataset's problems reject a right solution" in completed.stdout
 
 
 def test_expected_column_without_dump_is_refused(cli: CommandLine) -> None:
     source = write_rows(cli.folder, row("add", [ADD + "print(a + b)"]))
-    done = cli("audit", source.name, "--expected-column", "verdict")
-    assert done.returncode == 2 and "Name the dump with --solutions FILE" in done.stderr
+    completed = cli("audit", source.name, "--expected-column", "verdict")
+    assert completed.returncode == 2 and "Name the dump with --solutions FILE" in completed.stderr
     dump = cli.folder / "known.jsonl"
     dump.write_text(json.dumps({"id": "a", "problem_id": "add", "code": "", "score": 1, "verdict": "AC"}))
-    done = cli("audit", source.name, "--solutions", dump.name)
-    assert done.returncode == 2 and "Name it with --expected-column NAME" in done.stderr
+    completed = cli("audit", source.name, "--solutions", dump.name)
+    assert completed.returncode == 2 and "Name it with --expected-column NAME" in completed.stderr
 
 
 def test_problem_that_cannot_be_built_is_named_with_the_reason(cli: CommandLine) -> None:
@@ -218,14 +222,14 @@ def test_problem_that_cannot_be_built_is_named_with_the_reason(cli: CommandLine)
         package = write_package(cli.folder / "packages" / name, checker=checker)
         (package / "solutions" / "correct").mkdir(parents=True)
         (package / "solutions" / "correct" / "add.py").write_text(ADD + "print(a + b)")
-    done = cli("audit", "packages", "--out", "found")
-    assert done.returncode == 3, done.stderr
-    assert "broken: 1 solution could not be judged, such as broken/correct/add.py: " in done.stdout
-    assert "Nothing is known of 1 problem: no right or wrong solution could be used." in done.stdout
+    completed = cli("audit", "packages", "--out", "found")
+    assert completed.returncode == 3, completed.stderr
+    assert "broken: 1 solution could not be judged, such as broken/correct/add.py: " in completed.stdout
+    assert "Nothing is known of 1 problem: no right or wrong solution could be used." in completed.stdout
     assert "does not compile" in (cli.folder / "found" / "audit.html").read_text()
 
 
 def test_audit_of_dataset_without_solutions_is_refused(cli: CommandLine) -> None:
-    done = cli("audit", write_rows(cli.folder, row("none", [])).name)
-    assert done.returncode == 2 and "no solutions of its own" in done.stderr
+    completed = cli("audit", write_rows(cli.folder, row("none", [])).name)
+    assert completed.returncode == 2 and "no solutions of its own" in completed.stderr
     assert not (cli.folder / "audits").exists()

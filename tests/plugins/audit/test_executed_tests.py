@@ -97,13 +97,15 @@ def test_solution_that_may_be_right_or_wrong_is_not_judged() -> None:
         for name, expected in (("right", "correct"), ("unknown", ""), ("wrong", "incorrect"))
     )
     problem = Problem.of([("1", "1")], id="one", solutions=solutions)
-    (judged,) = with_solutions(Problems([problem]), []).values()
-    assert [solution.name for solution in judged.solutions] == ["right", "wrong"]
+    (problem_judged,) = with_solutions(Problems([problem]), []).values()
+    assert [solution.name for solution in problem_judged.solutions] == ["right", "wrong"]
 
 
 def test_problem_with_subtasks_keeps_its_own_rules() -> None:
     plain = Problem.of([("1", "1"), ("2", "2")], id="one")
     (group,) = stop_at_failure(plain).subtasks
     assert group.tests == ("1", "2")
-    own = Problem.of([("1", "1")], id="one", subtasks=(Subtask(name="sum", points=5.0, tests=("1",)),))
-    assert stop_at_failure(own) is own
+    subtask_problem = Problem.of(
+        [("1", "1")], id="one", subtasks=(Subtask(name="sum", points=5.0, tests=("1",)),)
+    )
+    assert stop_at_failure(subtask_problem) is subtask_problem

@@ -24,27 +24,27 @@ int main() { // if (a < 1)
 
 
 def mutant_sources(code: str, language: str) -> set[str]:
-    return {text for _, text in generate_mutants(code, language, 0)}
+    return {mutant for _, mutant in generate_mutants(code, language, 0)}
 
 
 def test_python_mutants_change_comparisons_constants_and_conditions() -> None:
-    texts = mutant_sources(PYTHON, "python")
-    assert any("n <= 3" in text for text in texts)
-    assert any("n < 4" in text for text in texts)
-    assert any("n + 2" in text for text in texts)
-    assert any("range(n - 1)" in text for text in texts)
-    assert any("if False:" in text for text in texts)
-    assert len(texts) == 5
+    mutants = mutant_sources(PYTHON, "python")
+    assert any("n <= 3" in mutant for mutant in mutants)
+    assert any("n < 4" in mutant for mutant in mutants)
+    assert any("n + 2" in mutant for mutant in mutants)
+    assert any("range(n - 1)" in mutant for mutant in mutants)
+    assert any("if False:" in mutant for mutant in mutants)
+    assert len(mutants) == 5
 
 
 def test_cpp_mutants_leave_comments_and_literals_unchanged() -> None:
-    texts = mutant_sources(CPP, "c++")
-    assert any("i <= n" in text for text in texts)
-    assert any("i > 2" in text for text in texts)
-    assert any("i >= 3" in text for text in texts)
-    assert any("  int n = 3" in text for text in texts)
-    assert any("if (false && i >= 2)" in text for text in texts)
-    assert all("// if (a < 1)" in text and '"if (n < 5)"' in text for text in texts)
+    mutants = mutant_sources(CPP, "c++")
+    assert any("i <= n" in mutant for mutant in mutants)
+    assert any("i > 2" in mutant for mutant in mutants)
+    assert any("i >= 3" in mutant for mutant in mutants)
+    assert any("  int n = 3" in mutant for mutant in mutants)
+    assert any("if (false && i >= 2)" in mutant for mutant in mutants)
+    assert all("// if (a < 1)" in mutant and '"if (n < 5)"' in mutant for mutant in mutants)
 
 
 def test_order_of_mutants_depends_on_the_seed_alone() -> None:

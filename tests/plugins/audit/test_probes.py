@@ -89,8 +89,8 @@ async def test_slow_solution_that_is_also_wrong_is_diagnosed_separately(tmp_path
     scorer = FakeScorer(failed(Verdict.RE), TestResult(test_name="1", score=1.0, status=Verdict.AC, memory=1))
     runner: Any = scorer
     probes = ProbeRunner(runner, tmp_path / "probes.jsonl", fresh=False)
-    found = await Diagnoser(judged_problem(*[failed(Verdict.TLE)] * 2), probes).audit(MutantCounts(), ())
-    assert [(each.fault, each.rows) for each in found.diagnoses] == [
+    audited = await Diagnoser(judged_problem(*[failed(Verdict.TLE)] * 2), probes).audit(MutantCounts(), ())
+    assert [(diagnosis.fault, diagnosis.rows) for diagnosis in audited.diagnoses] == [
         (Flaw.LIMITS, ("one/correct/1.py",)),
         (Flaw.UNCLEAR, ("one/correct/0.py",)),
     ]
@@ -113,9 +113,9 @@ async def test_slow_solution_does_not_count_as_other_output_of_the_same_test(tmp
 
 
 async def test_difference_of_truncated_output_is_not_a_missing_word(tmp_path: Path) -> None:
-    words = [str(number) for number in range(1000, 1400)]
-    answer = " ".join(words)
-    failures = failed(Verdict.WA, answer[:400]), failed(Verdict.WA, " ".join(["7", *words[1:60]]))
+    numbers = [str(number) for number in range(1000, 1400)]
+    answer = " ".join(numbers)
+    failures = failed(Verdict.WA, answer[:400]), failed(Verdict.WA, " ".join(["7", *numbers[1:60]]))
     problem = judged_problem(*failures)
     test = replace(problem.problem.tests[0], answer=Blob.of(answer))
     problem = dataclasses.replace(problem, problem=replace(problem.problem, tests=(test,)))
@@ -129,8 +129,8 @@ async def test_difference_of_truncated_output_is_not_a_missing_word(tmp_path: Pa
 
 
 async def test_command_for_exceeded_memory_raises_no_time_limit(tmp_path: Path) -> None:
-    used = TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=0.1, memory=300 << 20)
-    diagnosis = await diagnosed(tmp_path, judged_problem(failed(Verdict.MLE)), FakeScorer(used))
+    result = TestResult(test_name="1", score=1.0, status=Verdict.AC, cpu_time=0.1, memory=300 << 20)
+    diagnosis = await diagnosed(tmp_path, judged_problem(failed(Verdict.MLE)), FakeScorer(result))
     assert "needs up to 2 times the memory" in diagnosis.sentence
     assert "--time-factor" not in diagnosis.command
 
@@ -200,9 +200,12 @@ def test_command_for_solutions_of_dump_and_source_names_only_the_source_ones() -
 
 
 def test_looser_checkers_keep_tolerances_of_the_original_checker() -> None:
-    own = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=1e-5)
-    assert [name for name, _ in looser_checkers(own)] == ["tokens with tolerance 0.0001"]
-    assert loosest_checker(own).absolute == 1e-4 and not loosest_checker(own).case_sensitive
+    strict_checker = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=1e-5)
+    assert [name for name, _ in looser_checkers(strict_checker)] == ["tokens with tolerance 0.0001"]
+    assert (
+        loosest_checker(strict_checker).absolute == 1e-4
+        and not loosest_checker(strict_checker).case_sensitive
+    )
     assert list(looser_checkers(Checker(kind=CheckerKind.APPS))) == []
 
 

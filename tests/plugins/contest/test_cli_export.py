@@ -17,8 +17,8 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 @pytest.fixture
 def task(cli: CommandLine, problems: Path) -> Path:
     (problems / "add" / "statement.md").write_text("Print the sum of two numbers.\n")
-    done = cli("export", "harbor", problems, "tasks")
-    assert (done.returncode, done.stdout) == (0, "1 task in tasks\n"), done.stderr
+    completed = cli("export", "harbor", problems, "tasks")
+    assert (completed.returncode, completed.stdout) == (0, "1 task in tasks\n"), completed.stderr
     return cli.folder / "tasks" / "add"
 
 
@@ -30,26 +30,26 @@ def rewarded(cli: CommandLine, task: Path, **files: str | bytes) -> float | None
     app, logs, programs = cli.folder / "app", cli.folder / "logs", cli.folder / "bin"
     for folder in (app, logs, programs):
         folder.mkdir(exist_ok=True)
-    asked, command = programs / "asked", programs / "ioi-eval"
+    noted, command = programs / "asked", programs / "ioi-eval"
     command.write_text(
-        f"#!/bin/sh\nprintf '%s\\n' \"$@\" >'{asked}'\ncat '{asked}.said'\nexit $(cat '{asked}.code')\n"
+        f"#!/bin/sh\nprintf '%s\\n' \"$@\" >'{noted}'\ncat '{noted}.said'\nexit $(cat '{noted}.code')\n"
     )
     command.chmod(0o755)
-    asked.with_suffix(".said").write_text("")
-    asked.with_suffix(".code").write_text("3")
+    noted.with_suffix(".said").write_text("")
+    noted.with_suffix(".code").write_text("3")
     for name, code in files.items():
         content = code.encode() if isinstance(code, str) else code
         (app / f"solution.{name}").write_bytes(content)
     environment = {**cli.env, "PATH": f"{programs}:/usr/bin:{os.environ['PATH']}"}
     written, tests = logs / "reward.json", [task / "tests" / "test.sh", app, logs]
-    for left in (asked, written):
-        left.unlink(missing_ok=True)
+    for leftover in (noted, written):
+        leftover.unlink(missing_ok=True)
     subprocess.run(tests, env=environment, check=False)
-    if asked.exists():
+    if noted.exists():
         assert not written.exists()
-        done = cli(*asked.read_text().splitlines())
-        asked.with_suffix(".said").write_text(done.stdout)
-        asked.with_suffix(".code").write_text(str(done.returncode))
+        completed = cli(*noted.read_text().splitlines())
+        noted.with_suffix(".said").write_text(completed.stdout)
+        noted.with_suffix(".code").write_text(str(completed.returncode))
         subprocess.run(tests, env=environment, check=False)
     return float(json.loads(written.read_text())["reward"]) if written.exists() else None
 
@@ -59,9 +59,9 @@ def test_exported_harbor_task_has_expected_files(task: Path) -> None:
     assert config["task"]["name"] == "ioi-eval/add"
     assert config["artifacts"] == ["/app/solution.py", "/app/solution.cpp"]
     assert config["verifier"]["environment_mode"] == "separate"
-    asked = (task / "instruction.md").read_text()
-    assert "Print the sum of two numbers." in asked and "`/app/solution.cpp`" in asked
-    assert "of both, `solution.py` counts" in asked
+    instruction = (task / "instruction.md").read_text()
+    assert "Print the sum of two numbers." in instruction and "`/app/solution.cpp`" in instruction
+    assert "of both, `solution.py` counts" in instruction
     handed = {path.name for path in (task / "environment").rglob("*") if path.is_file()}
     assert handed == {"Dockerfile", "problem.md"}  # nothing of the tests
     assert (task / "tests" / "package" / "add" / "tests" / "1-1.in").exists()
@@ -73,8 +73,8 @@ def test_harbor_reward_is_share_of_points(cli: CommandLine, task: Path) -> None:
 
 
 def test_unwritable_export_folder_is_named(cli: CommandLine, task: Path, problems: Path) -> None:
-    done = cli("export", "harbor", problems, task / "task.toml" / "tasks")
-    assert (done.returncode, done.stderr) == (
+    completed = cli("export", "harbor", problems, task / "task.toml" / "tasks")
+    assert (completed.returncode, completed.stderr) == (
         2,
         f"error: {task / 'task.toml' / 'tasks' / 'add'}: cannot be written: Not a directory."
         " Name another folder\n",
@@ -109,7 +109,7 @@ def test_harbor_judge_failure_writes_no_reward(cli: CommandLine) -> None:
 def test_unexportable_problem_exits_with_2(cli: CommandLine, problems: Path, task: Path) -> None:
     write_package(problems / "mute")
     written = contents(task)
-    for arguments, words in (
+    for arguments, message in (
         ((problems, "tasks"), "exists already. Remove it, or name another folder"),
         ((problems, "others", "--problem", "mute"), "mute: it has no statement in text"),
         ((EXAMPLES / "postman", "others"), "postman: it asks for files"),
@@ -117,6 +117,8 @@ def test_unexportable_problem_exits_with_2(cli: CommandLine, problems: Path, tas
         (("apps", "others"), "only packages can be exported"),
         ((problems / "none", "others"), "no such file or folder"),
     ):
-        done = cli("export", "harbor", *arguments)
-        assert (done.returncode, done.stdout) == (2, "") and words in done.stderr, done.stderr
+        completed = cli("export", "harbor", *arguments)
+        assert (completed.returncode, completed.stdout) == (2, "") and message in completed.stderr, (
+            completed.stderr
+        )
     assert contents(task) == written and not (cli.folder / "others").exists()

@@ -100,11 +100,11 @@ class Kept:
 
 def outcome(test: FakeTest) -> float | str | Broken:
     """Fail the tests in `wrong:2,3`, crash on `crash:1`, and raise a judge failure for `break`."""
-    what, _, which = test.source.split("//")[0].strip().partition(":")
-    if what == "break" or (what == "break-at" and test.index == int(which)):
+    action, _, which = test.source.split("//")[0].strip().partition(":")
+    if action == "break" or (action == "break-at" and test.index == int(which)):
         return Broken(f"{SECRET}: the checker said nonsense")
     hit = str(test.index) in which.split(",")
-    return 1.0 if not hit else "signal" if what == "crash" else 0.0
+    return 1.0 if not hit else "signal" if action == "crash" else 0.0
 
 
 @asynccontextmanager
@@ -123,14 +123,14 @@ async def contest(
 
 @pytest.fixture
 async def session() -> AsyncIterator[Session]:
-    async with contest() as held:
-        yield held.session("otter")
+    async with contest() as running_contest:
+        yield running_contest.session("otter")
 
 
 async def test_best_points_of_each_subtask_count(session: Session) -> None:
     first = await session.submit("sum", "wrong:3")
     assert (first.points, first.best, first.submissions_left) == (40, 40, 49)
-    assert [(part.subtask, part.points, part.verdict) for part in first.subtasks] == [
+    assert [(subtask.subtask, subtask.points, subtask.verdict) for subtask in first.subtasks] == [
         ("samples", 0, Verdict.AC),
         ("small", 40, Verdict.AC),
         ("large", 0, Verdict.WA),
@@ -139,7 +139,7 @@ async def test_best_points_of_each_subtask_count(session: Session) -> None:
     assert (second.number, second.points, second.best) == (2, 60, 100)
     standing = session.standing()
     assert (standing.points, standing.points_max) == (100, 200)
-    assert [(one.points, one.attempts) for one in standing.problems] == [(100, 2), (0, 0)]
+    assert [(problem.points, problem.attempts) for problem in standing.problems] == [(100, 2), (0, 0)]
 
 
 @pytest.mark.parametrize(
@@ -153,27 +153,27 @@ async def test_best_points_of_each_subtask_count(session: Session) -> None:
 @pytest.mark.parametrize("kind", [ScoreMode, str])
 async def test_problem_is_solved_according_to_score_mode(mode: str, solved: list[bool], kind: Any) -> None:
     """The mode may be given as a string or as an enum member."""
-    async with contest(Rules(mode=kind(mode))) as held:
-        session, found = held.session("otter"), []
+    async with contest(Rules(mode=kind(mode))) as running_contest:
+        session, solved_after = running_contest.session("otter"), []
         for code in ("wrong:3", "wrong:1", "right", "wrong:3,4"):
             await session.submit("sum", code)
-            found.append(held.has_solved("otter", "sum"))
-    assert found == solved and f"a problem: {mode} over" in held.rules.rules_text()
+            solved_after.append(running_contest.has_solved("otter", "sum"))
+    assert solved_after == solved and f"a problem: {mode} over" in running_contest.rules.rules_text()
 
 
 async def test_subtask_feedback_has_verdict_of_first_failing_test(session: Session) -> None:
-    told = await session.submit("sum", "crash:1 // 2 would be wrong")
-    assert told.subtasks[1].verdict is Verdict.RE and told.subtasks[2].verdict is Verdict.AC
+    reply = await session.submit("sum", "crash:1 // 2 would be wrong")
+    assert reply.subtasks[1].verdict is Verdict.RE and reply.subtasks[2].verdict is Verdict.AC
 
 
 async def test_resubmitted_code_uses_no_submission() -> None:
     record = Kept()
-    async with contest(Rules(submissions=2, pause=0), record=record) as held:
-        otter, heron = held.session("otter"), held.session("heron")
+    async with contest(Rules(submissions=2, pause=0), record=record) as running_contest:
+        otter, heron = running_contest.session("otter"), running_contest.session("heron")
         first = await otter.submit("sum", "wrong:3", "c++")
-        again = await otter.submit("sum", "wrong:3", "cpp")
-        assert again.repeats and not first.repeats and again.submissions_left == 1
-        assert (again.number, again.points) == (1, 40)
+        repeated_reply = await otter.submit("sum", "wrong:3", "cpp")
+        assert repeated_reply.repeats and not first.repeats and repeated_reply.submissions_left == 1
+        assert (repeated_reply.number, repeated_reply.points) == (1, 40)
         assert not (await heron.submit("sum", "wrong:3")).repeats
         await otter.submit("sum", "wrong:1")
         with pytest.raises(RefusedCall, match="all 2 submissions for sum are used up"):
@@ -184,21 +184,24 @@ async def test_resubmitted_code_uses_no_submission() -> None:
 
 async def test_resubmitted_earlier_code_counts_as_last_submission_if_last_one_counts() -> None:
     record, rules = Kept(), Rules(submissions=3, mode=ScoreMode.MAX_TOKENED_LAST)
-    async with contest(rules, record=record) as held:
-        session = held.session("otter")
+    async with contest(rules, record=record) as running_contest:
+        session = running_contest.session("otter")
         for code in ("right", "wrong:1", "wrong:1"):
-            told = await session.submit("sum", code)
-        assert told.repeats and (told.number, told.best, told.submissions_left) == (2, 60, 1)
-        told = await session.submit("sum", "right")
-        assert not told.repeats and (told.number, told.best, told.submissions_left) == (3, 100, 0)
-        assert held.has_solved("otter", "sum") and "The last code again" in held.rules.rules_text()
+            reply = await session.submit("sum", code)
+        assert reply.repeats and (reply.number, reply.best, reply.submissions_left) == (2, 60, 1)
+        reply = await session.submit("sum", "right")
+        assert not reply.repeats and (reply.number, reply.best, reply.submissions_left) == (3, 100, 0)
+        assert (
+            running_contest.has_solved("otter", "sum")
+            and "The last code again" in running_contest.rules.rules_text()
+        )
     assert [row["code"] for row in record.rows] == ["right", "wrong:1", "right"]
 
 
 async def test_concurrent_submissions_do_not_exceed_the_submission_limit() -> None:
     record = Kept()
-    async with contest(Rules(submissions=1), record=record) as held:
-        session = held.session("otter")
+    async with contest(Rules(submissions=1), record=record) as running_contest:
+        session = running_contest.session("otter")
         calls = (session.submit("sum", code) for code in ("wrong:1", "wrong:2"))
         first, second = await asyncio.gather(*calls, return_exceptions=True)
     assert isinstance(first, SubmissionReply) and isinstance(second, RefusedCall)
@@ -208,8 +211,8 @@ async def test_concurrent_submissions_do_not_exceed_the_submission_limit() -> No
 async def test_judge_failure_uses_no_submission_and_can_be_retried() -> None:
     faults: list[Any] = [None, None, EngineUnavailable("down")]
     record, engine = Kept(), FakeEngine(outcome, faults=faults)
-    async with contest(Rules(submissions=1), record=record, engine=engine) as held:
-        session = held.session("otter")
+    async with contest(Rules(submissions=1), record=record, engine=engine) as running_contest:
+        session = running_contest.session("otter")
         for _ in range(2):
             with pytest.raises(UnjudgedCall) as failed:
                 await session.submit("sum", "break")
@@ -223,8 +226,8 @@ async def test_judge_failure_uses_no_submission_and_can_be_retried() -> None:
 async def test_submission_that_cannot_be_recorded_is_unjudged_and_not_counted() -> None:
     record = Kept()
     record.full = True
-    async with contest(record=record) as held:
-        session = held.session("otter")
+    async with contest(record=record) as running_contest:
+        session = running_contest.session("otter")
         with pytest.raises(UnjudgedCall):
             await session.submit("sum", "right")
         assert session.problems()[0].attempts == 0
@@ -237,13 +240,13 @@ async def test_write_error_of_record_is_logged_once_and_hidden_from_participants
 ) -> None:
     record = Kept()
     record.full = True
-    async with contest(record=record) as held:
+    async with contest(record=record) as running_contest:
         for name, code in (("otter", "right"), ("heron", "right"), ("otter", "break")):
             with pytest.raises(UnjudgedCall) as failed:
-                await held.session(name).submit("sum", code)
+                await running_contest.session(name).submit("sum", code)
             assert "space" not in str(failed.value)
-    told = [line.getMessage() for line in caplog.records if line.name.startswith("ioi_eval")]
-    assert [words.partition(": ")[2] for words in told] == [
+    log_lines = [line.getMessage() for line in caplog.records if line.name.startswith("ioi_eval")]
+    assert [log_line.partition(": ")[2] for log_line in log_lines] == [
         "results.jsonl: cannot be written: no space left. Make room (logged once)",
         "failures.jsonl: cannot be written: no space left. Make room (logged once)",
     ]
@@ -251,8 +254,8 @@ async def test_write_error_of_record_is_logged_once_and_hidden_from_participants
 
 async def test_submission_before_the_pause_or_after_the_end_is_refused() -> None:
     clock = Clock()
-    async with contest(Rules(pause=60, seconds=600), clock=clock) as held:
-        session = held.session("otter")
+    async with contest(Rules(pause=60, seconds=600), clock=clock) as running_contest:
+        session = running_contest.session("otter")
         clock.now += 5
         await session.submit("sum", "wrong:3")
         clock.now += 20
@@ -274,16 +277,16 @@ async def test_submission_before_the_pause_or_after_the_end_is_refused() -> None
 async def test_contest_time_does_not_run_backwards_if_clock_is_set_back() -> None:
     """No participant has to wait for the clock, and the last attempt stays the last one."""
     clock, record, rules = Clock(), Kept(), Rules(mode=ScoreMode.MAX_TOKENED_LAST)
-    async with contest(rules, clock=clock, record=record) as held:
+    async with contest(rules, clock=clock, record=record) as running_contest:
         clock.now += 100
-        await held.session("otter").submit("sum", "right")
+        await running_contest.session("otter").submit("sum", "right")
         clock.now -= 60
-        await held.session("otter").submit("sum", "wrong:1")
+        await running_contest.session("otter").submit("sum", "wrong:1")
     assert [row["contest_seconds"] for row in record.rows] == [100, 100]
-    async with contest(rules, clock=clock, record=record, started=clock.now - 40) as held:
+    async with contest(rules, clock=clock, record=record, started=clock.now - 40) as running_contest:
         for row in record.rows:
-            held.restore(row)
-        assert held.elapsed_s == 100 and held.scoreboard()[0].points == 60
+            running_contest.restore(row)
+        assert running_contest.elapsed_s == 100 and running_contest.scoreboard()[0].points == 60
 
 
 async def test_submission_waiting_until_the_contest_is_over_is_refused() -> None:
@@ -294,8 +297,10 @@ async def test_submission_waiting_until_the_contest_is_over_is_refused() -> None
         clock.now += 600
         return 1.0
 
-    async with contest(Rules(seconds=600), record=record, clock=clock, engine=FakeEngine(slow)) as held:
-        session = held.session("otter")
+    async with contest(
+        Rules(seconds=600), record=record, clock=clock, engine=FakeEngine(slow)
+    ) as running_contest:
+        session = running_contest.session("otter")
         calls = (session.submit("sum", code) for code in ("first", "second"))
         first, second = await asyncio.gather(*calls, return_exceptions=True)
     assert isinstance(first, SubmissionReply) and isinstance(second, RefusedCall) and "is over" in str(second)
@@ -305,14 +310,14 @@ async def test_submission_waiting_until_the_contest_is_over_is_refused() -> None
 async def test_time_of_last_gain_ignores_submissions_without_new_points() -> None:
     """Later submissions without new points do not worsen a rank."""
     clock = Clock()
-    async with contest(clock=clock) as held:
-        session = held.session("otter")
+    async with contest(clock=clock) as running_contest:
+        session = running_contest.session("otter")
         submitted = ("sum", "wrong:3"), ("sum", "wrong:3,4"), ("graded", "right"), ("sum", "wrong:4")
         for problem, code in submitted:
             clock.now += 10
             await session.submit(problem, code)
         assert [state.gained for state in session.problems()] == [10, 30]
-        assert [(place.points, place.gained) for place in held.scoreboard()] == [(140, 30)]
+        assert [(entry.points, entry.gained) for entry in running_contest.scoreboard()] == [(140, 30)]
 
 
 @pytest.mark.parametrize(
@@ -329,11 +334,11 @@ async def test_feedback_rule_limits_the_fields_of_a_reply(
 ) -> None:
     clock = Clock()
     rules = Rules(feedback=feedback, seconds=100, scoreboard=True)
-    async with contest(rules, clock=clock) as held:
-        session = held.session("otter")
-        found = await session.submit("sum", "wrong:3")
-        assert {name: getattr(found, name) for name in told} == told
-        assert found.compiles and found.slowest_seconds is None
+    async with contest(rules, clock=clock) as running_contest:
+        session = running_contest.session("otter")
+        reply = await session.submit("sum", "wrong:3")
+        assert {name: getattr(reply, name) for name in told} == told
+        assert reply.compiles and reply.slowest_seconds is None
         shown = feedback in (Feedback.FULL, Feedback.POINTS)
         assert (session.standing().points is not None) is shown
         assert bool(session.standing().scoreboard) is shown
@@ -345,16 +350,16 @@ async def test_compile_error_is_reported_under_every_feedback_rule() -> None:
     engine = FakeEngine(
         outcome, compile_errors=lambda source: "sum.cpp:1:1: error: no" if source == "bad" else None
     )
-    async with contest(Rules(feedback=Feedback.NONE), engine=engine) as held:
-        found = await held.session("otter").submit("sum", "bad")
-        assert (found.compiles, found.verdict, found.compiler) == (
+    async with contest(Rules(feedback=Feedback.NONE), engine=engine) as running_contest:
+        reply = await running_contest.session("otter").submit("sum", "bad")
+        assert (reply.compiles, reply.verdict, reply.compiler) == (
             False,
             Verdict.CE,
             "sum.cpp:1:1: error: no",
         )
-    async with contest(engine=engine) as held:
-        found = await held.session("otter").submit("sum", "bad")
-        assert (found.compiles, found.subtasks, found.points, found.points_max) == (False, (), 0, 100)
+    async with contest(engine=engine) as running_contest:
+        reply = await running_contest.session("otter").submit("sum", "bad")
+        assert (reply.compiles, reply.subtasks, reply.points, reply.points_max) == (False, (), 0, 100)
 
 
 @pytest.mark.parametrize(
@@ -369,8 +374,8 @@ async def test_compile_error_is_reported_under_every_feedback_rule() -> None:
 )
 async def test_markdown_fence_around_submitted_program_is_removed(code: str) -> None:
     record = Kept()
-    async with contest(record=record) as held:
-        assert (await held.session("otter").submit("sum", code)).points == 40
+    async with contest(record=record) as running_contest:
+        assert (await running_contest.session("otter").submit("sum", code)).points == 40
     assert record.rows[0]["code"].strip() == "wrong:3"
 
 
@@ -383,21 +388,25 @@ async def test_submission_without_language_uses_default_language_of_the_problem(
     function = TaskOptions(function="add")
     called = msgspec.structs.replace(SUM, id="called", task_type=TaskType.FUNCTION, options=function)
     problems, record = {"called": called, "sum": SUM}, Kept()
-    async with contest(Rules(languages=("python", "java")), problems=problems, record=record) as held:
-        session = held.session("otter")
+    async with contest(
+        Rules(languages=("python", "java")), problems=problems, record=record
+    ) as running_contest:
+        session = running_contest.session("otter")
         for problem in problems:
             await session.submit(problem, "right")
         languages = [row["language"] for row in record.rows]
         assert languages == [session.statement(problem).language for problem in problems]
         assert languages[0] == "python" and languages[1] in {"python", "java"}
-    async with contest(problems=problems, language="python", record=record) as held:
-        assert held.session("otter").statement("sum").language == "python"
+    async with contest(problems=problems, language="python", record=record) as running_contest:
+        assert running_contest.session("otter").statement("sum").language == "python"
 
 
 async def test_statement_contains_samples_and_attachments(session: Session) -> None:
     statement = session.statement("graded")
     assert statement.text == "Add two numbers." and statement.points_max == 100
-    assert [(one.name, one.input, one.output) for one in statement.samples] == [("0-a", "1 2", "3")]
+    assert [(sample.name, sample.input, sample.output) for sample in statement.samples] == [
+        ("0-a", "1 2", "3")
+    ]
     assert dict(statement.attachments) == {"graded.h": "int add(int, int);"} and not statement.own_inputs
     assert "write no `main`" in as_markdown(statement) and "standard input" not in as_markdown(statement)
     assert session.statement("sum").own_inputs
@@ -407,25 +416,25 @@ async def test_statement_contains_samples_and_attachments(session: Session) -> N
 async def test_statement_of_function_problem_describes_input_as_json_arguments() -> None:
     function = TaskOptions(function="add")
     called = msgspec.structs.replace(SUM, id="called", task_type=TaskType.FUNCTION, options=function)
-    async with contest(problems={"called": called}) as held:
-        text = as_markdown(held.session("otter").statement("called"))
-        assert "`add` is called and" in text and "a JSON list of its arguments" in text
+    async with contest(problems={"called": called}) as running_contest:
+        markdown = as_markdown(running_contest.session("otter").statement("called"))
+        assert "`add` is called and" in markdown and "a JSON list of its arguments" in markdown
 
 
 async def test_statement_of_output_only_problem_lists_no_languages() -> None:
-    async with contest(problems={"files": FILES, "sum": SUM}) as held:
-        session = held.session("otter")
-        text = as_markdown(session.statement("files"))
-        assert session.statement("files").languages == () and "Answered with files" in text
-        assert "Languages" not in text and "standard input" not in text
+    async with contest(problems={"files": FILES, "sum": SUM}) as running_contest:
+        session = running_contest.session("otter")
+        markdown = as_markdown(session.statement("files"))
+        assert session.statement("files").languages == () and "Answered with files" in markdown
+        assert "Languages" not in markdown and "standard input" not in markdown
         other = as_markdown(session.statement("sum"))
         assert "Languages: c, c++" in other and "standard input" in other
 
 
 async def test_runs_on_own_inputs_are_limited_per_problem() -> None:
     record = Kept()
-    async with contest(Rules(runs=2, submissions=1), record=record) as held:
-        session = held.session("otter")
+    async with contest(Rules(runs=2, submissions=1), record=record) as running_contest:
+        session = running_contest.session("otter")
         assert [(await session.run("sum", code, input="3 4")).runs_left for code in ("a", "b")] == [1, 0]
         with pytest.raises(RefusedCall, match="all 2 runs for sum are used up"):
             await session.run("sum", "c")
@@ -438,8 +447,8 @@ async def test_runs_on_own_inputs_are_limited_per_problem() -> None:
 async def test_control_characters_in_attachment_names_are_replaced() -> None:
     files = (NamedBlob(name="notes\x1b[31m.txt", content=Blob.of("read me")),)
     handed = msgspec.structs.replace(SUM, attachments=files)
-    async with contest(problems={"sum": handed}) as held:
-        (name,) = held.session("otter").statement("sum").attachments
+    async with contest(problems={"sum": handed}) as running_contest:
+        (name,) = running_contest.session("otter").statement("sum").attachments
     assert name == "notes\ufffd[31m.txt"
 
 
@@ -448,15 +457,15 @@ async def test_run_on_own_input_uses_no_checker() -> None:
     sources = (NamedBlob(name="checker.cpp", content=Blob.of(f"// {SECRET}")),)
     checked = msgspec.structs.replace(SUM, checker=Checker(kind=CheckerKind.CMS, sources=sources))
     engine = FakeEngine(outcome)
-    async with contest(engine=engine, problems={"sum": checked}) as held:
-        assert (await held.session("otter").run("sum", "a", input="3 4")).ended == "completed"
+    async with contest(engine=engine, problems={"sum": checked}) as running_contest:
+        assert (await running_contest.session("otter").run("sum", "a", input="3 4")).ended == "completed"
     (plan,) = (file.content.read() for file in engine.runs[0].files if file.name == "plan.json")
     assert msgspec.json.decode(plan)["checker"]["kind"] == "white-diff"
 
 
 async def test_failed_run_on_own_input_is_not_counted() -> None:
-    async with contest(Rules(runs=1)) as held:
-        session = held.session("otter")
+    async with contest(Rules(runs=1)) as running_contest:
+        session = running_contest.session("otter")
         with pytest.raises(UnjudgedCall):
             await session.run("sum", "break")
         assert (await session.run("sum", "right")).runs_left == 0
@@ -464,7 +473,7 @@ async def test_failed_run_on_own_input_is_not_counted() -> None:
 
 async def test_test_call_judges_only_the_samples(session: Session) -> None:
     tested = await session.test("sum", "wrong:0")
-    assert [(one.name, one.verdict) for one in tested.samples] == [("0-a", Verdict.WA)]
+    assert [(sample.name, sample.verdict) for sample in tested.samples] == [("0-a", Verdict.WA)]
     assert session.problems()[0].attempts == 0
 
 
@@ -513,30 +522,37 @@ async def test_test_call_judges_only_the_samples(session: Session) -> None:
     ],
 )
 async def test_refused_call_is_not_counted_as_attempt(call: Callable[[Any], Any], words: str) -> None:
-    async with contest(problems={**PROBLEMS, "files": FILES}) as held:
-        session = held.session("otter")
+    async with contest(problems={**PROBLEMS, "files": FILES}) as running_contest:
+        session = running_contest.session("otter")
         with pytest.raises(RefusedCall, match=words) as refused:
             await call(session)
-        assert all(one.attempts == 0 for one in session.problems())
-    told = str(refused.value)
-    assert SECRET not in told and len(told) < 1000 and told.isprintable()
+        assert all(problem.attempts == 0 for problem in session.problems())
+    message = str(refused.value)
+    assert SECRET not in message and len(message) < 1000 and message.isprintable()
 
 
 async def test_participant_does_not_see_submissions_of_other_participants() -> None:
-    async with contest(Rules(submissions=3)) as held:
-        await held.session("otter").submit("sum", "wrong:3")
-        heron = held.session("heron")
-        before = heron.standing()
-        told = await heron.submit("sum", "wrong:3")
-        assert (before.points, before.scoreboard, told.repeats, told.submissions_left) == (0, (), False, 2)
+    async with contest(Rules(submissions=3)) as running_contest:
+        await running_contest.session("otter").submit("sum", "wrong:3")
+        heron = running_contest.session("heron")
+        standing_before = heron.standing()
+        reply = await heron.submit("sum", "wrong:3")
+        assert (
+            standing_before.points,
+            standing_before.scoreboard,
+            reply.repeats,
+            reply.submissions_left,
+        ) == (0, (), False, 2)
 
 
 async def test_markup_in_statement_is_kept_as_text() -> None:
-    text = "[link](file:///etc/passwd) ![](http://127.0.0.1/x) {{ 7 * 7 }} <script>x</script> ```\nIgnore it"
-    linked = msgspec.structs.replace(SUM, statement=Blob.of(text))
+    markup = (
+        "[link](file:///etc/passwd) ![](http://127.0.0.1/x) {{ 7 * 7 }} <script>x</script> ```\nIgnore it"
+    )
+    linked = msgspec.structs.replace(SUM, statement=Blob.of(markup))
     async with Scorer(FakeEngine(outcome)) as scorer:
         statement = Contest({"sum": linked}, judge=scorer.judge).session("otter").statement("sum")
-    assert statement.text == text and SECRET not in as_markdown(statement)
+    assert statement.text == markup and SECRET not in as_markdown(statement)
 
 
 @pytest.mark.parametrize(
@@ -566,9 +582,9 @@ async def test_markup_in_statement_is_kept_as_text() -> None:
     ],
 )
 async def test_unprintable_participant_name_is_input_error(name: str) -> None:
-    async with contest() as held:
+    async with contest() as running_contest:
         with pytest.raises(InputError, match="cannot be a participant's name"):
-            held.session(name)
+            running_contest.session(name)
 
 
 @pytest.mark.parametrize(
@@ -589,8 +605,8 @@ async def test_unprintable_participant_name_is_input_error(name: str) -> None:
     ],
 )
 async def test_participant_name_in_any_script_is_accepted(name: str) -> None:
-    async with contest(participants=[name]) as held:
-        assert held.session(name).participant == name
+    async with contest(participants=[name]) as running_contest:
+        assert running_contest.session(name).participant == name
 
 
 @pytest.mark.parametrize(
@@ -608,34 +624,34 @@ async def test_participant_name_confusable_with_another_name_is_refused(first: s
     with pytest.raises(InputError, match="look alike"):
         async with contest(participants=[first, second]):
             pass
-    async with contest() as held:
-        held.session(first)
-        held.session(first)
+    async with contest() as running_contest:
+        running_contest.session(first)
+        running_contest.session(first)
         with pytest.raises(InputError, match="look alike"):
-            held.session(second)
+            running_contest.session(second)
 
 
 async def test_participant_not_in_the_list_is_refused() -> None:
-    async with contest(participants=["otter"]) as held:
-        assert [one.participant for one in held.scoreboard()] == ["otter"]
+    async with contest(participants=["otter"]) as running_contest:
+        assert [entry.participant for entry in running_contest.scoreboard()] == ["otter"]
         with pytest.raises(InputError, match="no participant 'heron'"):
-            held.session("heron")
+            running_contest.session("heron")
 
 
 async def test_flood_of_submissions_does_not_delay_other_participants() -> None:
     engine = FakeEngine(outcome, slots=2, delay=0.005)
-    async with contest(Rules(at_once=1, waiting=3, submissions=None), engine=engine) as held:
+    async with contest(Rules(at_once=1, waiting=3, submissions=None), engine=engine) as running_contest:
         flood = [
-            asyncio.create_task(held.session("flood").submit("sum", f"right // {number}"))
+            asyncio.create_task(running_contest.session("flood").submit("sum", f"right // {number}"))
             for number in range(200)
         ]
         await asyncio.sleep(0)
-        assert (await held.session("otter").submit("sum", "right")).points == 100
-        assert sum(one.done() and one.exception() is None for one in flood) <= 3
-        done = await asyncio.gather(*flood, return_exceptions=True)
-    refused = [one for one in done if isinstance(one, RefusedCall)]
+        assert (await running_contest.session("otter").submit("sum", "right")).points == 100
+        assert sum(call.done() and call.exception() is None for call in flood) <= 3
+        outcomes = await asyncio.gather(*flood, return_exceptions=True)
+    refused = [call for call in outcomes if isinstance(call, RefusedCall)]
     assert len(refused) == 196 and "too many calls" in str(refused[0])
-    assert [one.number for one in done if isinstance(one, SubmissionReply)] == [1, 2, 3, 4]
+    assert [call.number for call in outcomes if isinstance(call, SubmissionReply)] == [1, 2, 3, 4]
 
 
 class HeldEngine(FakeEngine):
@@ -663,19 +679,19 @@ async def disconnect(call: asyncio.Task[Any]) -> None:
 async def test_submission_of_disconnected_caller_counts(phase: str) -> None:
     record, clock, engine = Kept(), Clock(), HeldEngine(phase)
     rules = Rules(submissions=2, pause=60)
-    async with contest(rules, record=record, engine=engine, clock=clock) as held:
-        session = held.session("otter")
+    async with contest(rules, record=record, engine=engine, clock=clock) as running_contest:
+        session = running_contest.session("otter")
         await disconnect(await start_call(session.submit("sum", "wrong:3"), engine.reached))
         (current,) = session.standing().in_progress
         assert (current.call, current.problem, current.number) == ("submit", "sum", 1)
-        assert not held.session("heron").standing().in_progress
+        assert not running_contest.session("heron").standing().in_progress
         engine.go.set()
         await session.settle()
         (state, _), standing = session.problems(), session.standing()
         assert (state.attempts, state.submissions_left, state.points) == (1, 1, 40)
-        assert not standing.in_progress and held.scoreboard()[0].points == 40
-        again = await session.submit("sum", "wrong:3")
-        assert again.repeats and again.points == 40
+        assert not standing.in_progress and running_contest.scoreboard()[0].points == 40
+        repeated_reply = await session.submit("sum", "wrong:3")
+        assert repeated_reply.repeats and repeated_reply.points == 40
         with pytest.raises(RefusedCall, match=r"may come in 60\.0 seconds"):
             await session.submit("sum", "right")
     assert [row["key"] for row in record.rows] == ["otter/sum#1"]
@@ -691,13 +707,15 @@ async def start_call(call: Any, reached: asyncio.Event) -> asyncio.Task[Any]:
 async def test_submission_waiting_for_a_slot_counts_after_its_caller_disconnects() -> None:
     """All slots of the engine are taken, but the submission has begun."""
     record, engine = Kept(), HeldEngine("none", slots=1, delay=3600)
-    async with contest(record=record, engine=engine) as held:
-        otter, heron = held.session("otter"), held.session("heron")
+    async with contest(record=record, engine=engine) as running_contest:
+        otter, heron = running_contest.session("otter"), running_contest.session("heron")
         other = await start_call(heron.submit("sum", "right // 1"), engine.started)
         waiting = asyncio.create_task(otter.submit("sum", "right // 2"))
         await settle()
         await disconnect(waiting)
-        assert [one.number for one in otter.standing().in_progress] == [1] and engine.running == 1
+        assert [submission.number for submission in otter.standing().in_progress] == [
+            1
+        ] and engine.running == 1
         engine.delay = 0
         await FastForwardClock().advance(3600)
         assert (await other).number == 1
@@ -708,8 +726,8 @@ async def test_submission_waiting_for_a_slot_counts_after_its_caller_disconnects
 async def test_queued_call_is_dropped_when_its_caller_disconnects() -> None:
     """It was not judged, so its caller learned nothing from it."""
     record, engine = Kept(), HeldEngine("build")
-    async with contest(Rules(submissions=2), record=record, engine=engine) as held:
-        session = held.session("otter")
+    async with contest(Rules(submissions=2), record=record, engine=engine) as running_contest:
+        session = running_contest.session("otter")
         first = await start_call(session.submit("sum", "wrong:1"), engine.reached)
         second = asyncio.create_task(session.submit("sum", "right"))
         await settle()
@@ -723,13 +741,13 @@ async def test_queued_call_is_dropped_when_its_caller_disconnects() -> None:
 
 async def test_runs_of_disconnected_callers_count() -> None:
     record, engine = Kept(), HeldEngine("run")
-    async with contest(Rules(runs=1), record=record, engine=engine) as held:
-        session = held.session("otter")
+    async with contest(Rules(runs=1), record=record, engine=engine) as running_contest:
+        session = running_contest.session("otter")
         await disconnect(await start_call(session.run("sum", "right"), engine.reached))
-        assert [one.call for one in session.standing().in_progress] == ["run"]
+        assert [call.call for call in session.standing().in_progress] == ["run"]
         engine.reached.clear()
         await disconnect(await start_call(session.test("sum", "right // 2"), engine.reached))
-        assert [one.call for one in session.standing().in_progress] == ["run", "test"]
+        assert [call.call for call in session.standing().in_progress] == ["run", "test"]
         engine.go.set()
         await session.settle()
         with pytest.raises(RefusedCall, match="all 1 runs for sum are used up"):
@@ -739,8 +757,8 @@ async def test_runs_of_disconnected_callers_count() -> None:
 
 async def test_calls_of_disconnected_callers_count_against_concurrency_limit() -> None:
     engine = HeldEngine("run", slots=9)
-    async with contest(Rules(at_once=2, waiting=1), engine=engine) as held:
-        session = held.session("otter")
+    async with contest(Rules(at_once=2, waiting=1), engine=engine) as running_contest:
+        session = running_contest.session("otter")
         for number in range(2):
             engine.reached.clear()
             await disconnect(await start_call(session.run("sum", f"right // {number}"), engine.reached))
@@ -755,8 +773,8 @@ async def test_calls_of_disconnected_callers_count_against_concurrency_limit() -
 
 async def test_judge_failure_after_disconnect_uses_no_submission(caplog: pytest.LogCaptureFixture) -> None:
     record, engine = Kept(), HeldEngine("run")
-    async with contest(Rules(submissions=1), record=record, engine=engine) as held:
-        session = held.session("otter")
+    async with contest(Rules(submissions=1), record=record, engine=engine) as running_contest:
+        session = running_contest.session("otter")
         await disconnect(await start_call(session.submit("sum", "break"), engine.reached))
         engine.go.set()
         await session.settle()
@@ -766,8 +784,8 @@ async def test_judge_failure_after_disconnect_uses_no_submission(caplog: pytest.
 
 async def test_end_call_waits_for_submission_of_disconnected_caller() -> None:
     record, engine = Kept(), HeldEngine("run")
-    async with contest(record=record, engine=engine) as held:
-        session = held.session("otter")
+    async with contest(record=record, engine=engine) as running_contest:
+        session = running_contest.session("otter")
         await disconnect(await start_call(session.submit("sum", "right"), engine.reached))
         ending = asyncio.create_task(session.end("sum"))
         engine.go.set()
@@ -777,14 +795,14 @@ async def test_end_call_waits_for_submission_of_disconnected_caller() -> None:
 
 async def test_closing_a_contest_ends_all_calls() -> None:
     record, engine = Kept(), HeldEngine("run")
-    async with contest(record=record, engine=engine) as held:
-        session = held.session("otter")
+    async with contest(record=record, engine=engine) as running_contest:
+        session = running_contest.session("otter")
         waiting = await start_call(session.submit("sum", "right"), engine.reached)
         engine.reached.clear()
         await disconnect(await start_call(session.submit("graded", "right"), engine.reached))
-        before = asyncio.all_tasks()
-        await held.close()
-        assert {task for task in before if not task.done()} <= {asyncio.current_task(), waiting}
+        tasks_before = asyncio.all_tasks()
+        await running_contest.close()
+        assert {task for task in tasks_before if not task.done()} <= {asyncio.current_task(), waiting}
         with pytest.raises(UnjudgedCall, match="the contest was stopped"):
             await waiting
         with pytest.raises(RefusedCall, match="the contest is over"):
@@ -807,12 +825,12 @@ class StartObservation:
 
 async def test_interrupted_submission_is_judged_when_the_contest_restarts() -> None:
     """It is also judged if the contest is over by then, because it began in time."""
-    record, left, clock, engine = Kept(), StartObservation(), Clock(), HeldEngine("run")
+    record, observation, clock, engine = Kept(), StartObservation(), Clock(), HeldEngine("run")
     rules = Rules(submissions=1, seconds=100)
     problems = {**PROBLEMS, "files": FILES}
-    common: dict[str, Any] = {"record": record, "begun": left, "clock": clock, "problems": problems}
-    async with contest(rules, engine=engine, **common) as held:
-        session = held.session("otter")
+    common: dict[str, Any] = {"record": record, "begun": observation, "clock": clock, "problems": problems}
+    async with contest(rules, engine=engine, **common) as running_contest:
+        session = running_contest.session("otter")
         clock.now += 10
         await disconnect(
             await start_call(session.submit("sum", "wrong:3", "c++17", cost=0.5), engine.reached)
@@ -821,51 +839,51 @@ async def test_interrupted_submission_is_judged_when_the_contest_restarts() -> N
         await disconnect(
             await start_call(session.submit("files", None, outputs={"1-a": "x"}), engine.reached)
         )
-        await held.close()
-    assert record.rows == [] and len(left.rows) == 2
-    kept = [msgspec.json.decode(msgspec.json.encode(row)) for row in left.rows.values()]
+        await running_contest.close()
+    assert record.rows == [] and len(observation.rows) == 2
+    started_rows = [msgspec.json.decode(msgspec.json.encode(row)) for row in observation.rows.values()]
     clock.now += 200
-    async with contest(rules, started=1000.0, **common) as held:
-        for row in kept:
-            held.resume(row)
-        session = held.session("otter")
+    async with contest(rules, started=1000.0, **common) as running_contest:
+        for row in started_rows:
+            running_contest.resume(row)
+        session = running_contest.session("otter")
         await session.settle()
-        assert [one.attempts for one in session.problems()] == [1, 0, 1]
-        assert session.problems()[0].points == 40 and held.is_over
-    told = [
+        assert [problem.attempts for problem in session.problems()] == [1, 0, 1]
+        assert session.problems()[0].points == 40 and running_contest.is_over
+    judged_rows = [
         (row["key"], row["contest_seconds"], row["language"], row.get("cost"))
         for row in sorted(record.rows, key=lambda row: str(row["key"]))
     ]
-    assert told == [("otter/files#1", 10, "c++", None), ("otter/sum#1", 10, "c++17", 0.5)]
-    assert left.rows == {}
+    assert judged_rows == [("otter/files#1", 10, "c++", None), ("otter/sum#1", 10, "c++17", 0.5)]
+    assert observation.rows == {}
 
 
 async def test_contest_restored_from_rows_has_equal_standings() -> None:
     record, clock = Kept(), Clock()
     rules = Rules(submissions=3, runs=5, pause=10)
-    async with contest(rules, record=record, clock=clock) as held:
+    async with contest(rules, record=record, clock=clock) as running_contest:
         for name, code in itertools.product(("otter", "heron"), ("wrong:3", "wrong:1")):
             clock.now += 60
-            await held.session(name).submit("sum", code)
-        await held.session("otter").run("sum", "x")
-        before = [held.session(name).standing() for name in ("otter", "heron")]
-    async with contest(rules, clock=clock, started=1000.0) as held:
+            await running_contest.session(name).submit("sum", code)
+        await running_contest.session("otter").run("sum", "x")
+        standings_before = [running_contest.session(name).standing() for name in ("otter", "heron")]
+    async with contest(rules, clock=clock, started=1000.0) as running_contest:
         for row in record.rows:
-            held.restore(row)
+            running_contest.restore(row)
         for row in record.runs:
-            held.restore_run(row)
-        assert [held.session(name).standing() for name in ("otter", "heron")] == before
-        told = await held.session("otter").submit("sum", "wrong:3")
-        assert told.repeats and told.subtasks[2].verdict is Verdict.WA
-        assert (await held.session("otter").run("sum", "y")).runs_left == 3
+            running_contest.restore_run(row)
+        assert [running_contest.session(name).standing() for name in ("otter", "heron")] == standings_before
+        reply = await running_contest.session("otter").submit("sum", "wrong:3")
+        assert reply.repeats and reply.subtasks[2].verdict is Verdict.WA
+        assert (await running_contest.session("otter").run("sum", "y")).runs_left == 3
 
 
 @pytest.mark.parametrize("feedback", Feedback)
 async def test_no_reply_contains_data_of_hidden_tests(feedback: Feedback) -> None:
     """No reply contains a hidden input, an answer, or a name or number of hidden tests."""
     answers: list[object] = []
-    async with contest(Rules(feedback=feedback)) as held:
-        session = held.session("otter")
+    async with contest(Rules(feedback=feedback)) as running_contest:
+        session = running_contest.session("otter")
         ways = [
             ("sum", "wrong:1,3"),
             ("sum", "crash:4"),
@@ -883,9 +901,9 @@ async def test_no_reply_contains_data_of_hidden_tests(feedback: Feedback) -> Non
             except RefusedCall as error:
                 answers.append(str(error))
         answers += [session.problems(), session.standing()]
-    told = "".join(msgspec.json.encode(answer).decode() for answer in answers)
-    assert SECRET not in told and "grader.cpp" not in told
-    assert not any(f'"{name}"' in told or f" {name}" in told for name in TESTS[1:])
+    replies_json = "".join(msgspec.json.encode(answer).decode() for answer in answers)
+    assert SECRET not in replies_json and "grader.cpp" not in replies_json
+    assert not any(f'"{name}"' in replies_json or f" {name}" in replies_json for name in TESTS[1:])
     assert "cpu" not in "".join(
         msgspec.json.encode(answer).decode() for answer in answers if isinstance(answer, SubmissionReply)
     )

@@ -80,7 +80,7 @@ async def test_submission_feedback_does_not_contain_hidden_input(session: Sessio
 
 
 async def test_compiler_output_does_not_contain_the_hidden_grader(session: Session) -> None:
-    told = [
+    replies = [
         await session.submit("graded", code)
         for code in (
             '#include "grader.cpp"\nint add(int, int) { nonsense }\n',
@@ -89,8 +89,8 @@ async def test_compiler_output_does_not_contain_the_hidden_grader(session: Sessi
             "int wrong(int a, int b) { return a + b; }\n",
         )
     ]
-    assert all(one.compiles is False for one in told)
-    assert "expected" in told[2].compiler and "does not compile with" in told[3].compiler
+    assert all(reply.compiles is False for reply in replies)
+    assert "expected" in replies[2].compiler and "does not compile with" in replies[3].compiler
     shouting = (
         '#include "graded.h"\n#include <cstdio>\n'
         "extern const char *marker;\nint add(int, int) { puts(marker); fputs(marker, stderr); throw 1; }\n"
@@ -99,7 +99,7 @@ async def test_compiler_output_does_not_contain_the_hidden_grader(session: Sessi
     assert tested.samples[0].verdict is Verdict.RE
     with pytest.raises(RefusedCall, match="only the judge has"):
         await session.run("graded", shouting, input="1 2")
-    answers = [*told, tested, await session.submit("graded", shouting), session.statement("graded")]
+    answers = [*replies, tested, await session.submit("graded", shouting), session.statement("graded")]
     assert not find_hidden_strings(*answers)
     assert (await session.submit("graded", ADDS)).points == 100
 
@@ -111,8 +111,8 @@ async def test_own_inputs_run_with_sample_grader_from_attachments(session: Sessi
     ran = await session.run("handed", header + "int add(int a, int b) { return a * b; }", input="3 4")
     assert (ran.ended, ran.output) == ("completed", "the sample grader got 12\n")
     wrong = '#include "grader.cpp"\nextern const char *marker;\nint add(int, int) { puts(marker); return 0; }'
-    told = [await session.run("handed", wrong), await session.submit("handed", wrong)]
-    assert not find_hidden_strings(*told)
+    replies = [await session.run("handed", wrong), await session.submit("handed", wrong)]
+    assert not find_hidden_strings(*replies)
     with pytest.raises(RefusedCall, match="no language"):
         await session.run("handed", "print(1)", "python")
     assert (await session.submit("handed", ADDS)).points == 100  # the judge's own grader judges
@@ -122,9 +122,9 @@ async def test_own_inputs_run_with_sample_manager_from_attachments(store: Store)
     drums = load_problems(examples_folder() / "problems", only={"drums"}, cache=store.root)["drums"]
     stub = next(file for file in drums.grader_files if file.name.endswith("stub.cpp"))
     (judges,) = drums.manager.sources[:1] if drums.manager else ()
-    text = judges.content.read().decode()
+    source = judges.content.read().decode()
     handed = NamedBlob(
-        name="manager.cpp", content=Blob.of(text.replace("stderr, ", 'stderr, "sample manager: " ', 1))
+        name="manager.cpp", content=Blob.of(source.replace("stderr, ", 'stderr, "sample manager: " ', 1))
     )
     open_to_all = msgspec.structs.replace(drums, attachments=(stub, handed))
     code = (

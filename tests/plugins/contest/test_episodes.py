@@ -76,14 +76,14 @@ def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
     (statement,) = folder.rglob("*.md")
     statement.write_text("long " * 20_000)
     episode = Episodes(str(folder.parent), {}).start("lanterns")
-    parts, offset = [""], 0
-    while found := re.search(
+    pieces, offset = [""], 0
+    while notice := re.search(
         r"\n\nCharacters .* `statement\(offset=(\d+)\)` reads on\.\n$", episode.read_statement(offset)
     ):
-        parts.append(episode.read_statement(offset)[: found.start()])
-        offset = int(found[1])
-    parts.append(episode.read_statement(offset))
-    assert "".join(parts) == episode.prompt and max(map(len, parts)) == 32_768
+        pieces.append(episode.read_statement(offset)[: notice.start()])
+        offset = int(notice[1])
+    pieces.append(episode.read_statement(offset))
+    assert "".join(pieces) == episode.prompt and max(map(len, pieces)) == 32_768
     assert start_episode().read_statement() == start_episode().prompt
 
 
@@ -150,7 +150,7 @@ def test_unknown_problem_or_invalid_rule_is_input_error() -> None:
 
 @pytest.mark.parametrize("name", ["run", "test", "submit"])
 def test_episode_tool_has_the_documented_contest_signature(name: str) -> None:
-    own, shared = (inspect.signature(getattr(place, name)) for place in (Episode, tools))
-    assert [*own.parameters] == ["self", *[*shared.parameters][2:]]
+    own_signature, shared = (inspect.signature(getattr(owner, name)) for owner in (Episode, tools))
+    assert [*own_signature.parameters] == ["self", *[*shared.parameters][2:]]
     described = inspect.getdoc(getattr(Episode, name)) or ""
-    assert all(f"    {parameter}: " in described for parameter in [*own.parameters][1:])
+    assert all(f"    {parameter}: " in described for parameter in [*own_signature.parameters][1:])

@@ -66,16 +66,16 @@ async def client(address: str, token: str, mode: str = "auto") -> AsyncIterator[
     headers = {"Authorization": f"Bearer {token}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=120) as http,
-        Client(streamable_http_client(address, http_client=http), mode=mode) as found,
+        Client(streamable_http_client(address, http_client=http), mode=mode) as connected,
     ):
-        yield found
+        yield connected
 
 
 async def told(asked: Any, tool: str, **arguments: Any) -> Any:
     """Call a tool, and return its structured reply, or its error as a string."""
     result = await asked.call_tool(tool, arguments)
-    text = "".join(one.text for one in result.content)
-    return text if result.is_error else json.loads(text)
+    content = "".join(block.text for block in result.content)
+    return content if result.is_error else json.loads(content)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -85,9 +85,9 @@ async def test_mcp_contest_over_http_offers_tools_and_statements(mode: str) -> N
         assert {tool.name for tool in tools} == {"attachment", *TOOLS}
         assert all(tool.description for tool in tools)
         statements = (await otter.list_resources()).resources
-        assert [one.name for one in statements] == ["sum", "graded"]
-        (text,) = (await otter.read_resource(str(statements[0].uri))).contents
-        assert "Add two numbers." in text.text and "## Sample 0-a" in text.text
+        assert [statement.name for statement in statements] == ["sum", "graded"]
+        (content,) = (await otter.read_resource(str(statements[0].uri))).contents
+        assert "Add two numbers." in content.text and "## Sample 0-a" in content.text
         assert (await told(otter, "statement", problem="graded"))["attachments"] == {
             "graded.h": "int add(int, int);"
         }
@@ -123,7 +123,9 @@ async def test_mcp_tools_describe_parameters_and_replies() -> None:
     async with served() as address, client(address, TOKENS["otter"]) as otter:
         tools = {tool.name: tool for tool in (await otter.list_tools()).tools}
     for tool in tools.values():
-        assert all(one["description"] for one in tool.input_schema["properties"].values()), tool.name
+        assert all(parameter["description"] for parameter in tool.input_schema["properties"].values()), (
+            tool.name
+        )
         assert tool.output_schema["type"] == "object" and tool.output_schema["properties"], tool.name
         assert tool.annotations.read_only_hint is (tool.name not in {"run", "submit"})
     submit = tools["submit"].input_schema
@@ -146,37 +148,39 @@ async def test_run_tool_is_not_offered_if_no_problem_allows_own_inputs() -> None
 @pytest.mark.nightly(unless="u9648")
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u9648"])
 async def test_long_statement_is_read_in_parts(letter: str) -> None:
-    text = "".join(f"{number} {letter}\n" for number in range(400_000))
+    statement_text = "".join(f"{number} {letter}\n" for number in range(400_000))
     header = NamedBlob(name="long.h", content=Blob.of("int f();" * 10_000))
     notes = NamedBlob(name="statement.md", content=Blob.of("notes"))
-    long = msgspec.structs.replace(SUM, statement=Blob.of(text), attachments=(header, notes))
+    long = msgspec.structs.replace(SUM, statement=Blob.of(statement_text), attachments=(header, notes))
     async with served(problems={"sum": long}) as address, client(address, TOKENS["otter"]) as otter:
         answer = await otter.call_tool("statement", {"problem": "sum"})
         assert len(answer.content[0].text) < 100_000
         statement = json.loads(answer.content[0].text)
-        cut = {one["name"]: one for one in statement["cut"]}
-        assert cut["long.h"]["characters"] == 80_000 and cut["_statement.md"]["characters"] == len(text)
-        parts, offset = [statement["text"]], cut["_statement.md"]["shown"]
+        cut = {attachment["name"]: attachment for attachment in statement["cut"]}
+        assert cut["long.h"]["characters"] == 80_000 and cut["_statement.md"]["characters"] == len(
+            statement_text
+        )
+        pieces, offset = [statement["text"]], cut["_statement.md"]["shown"]
         call = f"attachment(problem='sum', name='_statement.md', offset={offset})"
         assert cut["_statement.md"]["read_rest"] == call
         while offset is not None:
-            part = await told(otter, "attachment", problem="sum", name="_statement.md", offset=offset)
-            assert part["offset"] == offset and len(part["text"]) <= 1 << 16
-            parts.append(part["text"])
-            offset = part.get("next_offset")
-        assert "".join(parts) == text
+            piece = await told(otter, "attachment", problem="sum", name="_statement.md", offset=offset)
+            assert piece["offset"] == offset and len(piece["text"]) <= 1 << 16
+            pieces.append(piece["text"])
+            offset = piece.get("next_offset")
+        assert "".join(pieces) == statement_text
         notes_read = await told(otter, "attachment", problem="sum", name="statement.md")
         assert notes_read == {"name": "statement.md", "characters": 5, "offset": 0, "text": "notes"}
-        for wrong, words in (
+        for wrong, message in (
             ({"name": "hidden"}, "sum has no text 'hidden': there are _statement.md"),
             ({"name": "long.h", "offset": -1}, "the offset must be 0 to 80000, not -1"),
             ({"name": "long.h", "offset": 80_001}, "the offset must be 0 to 80000, not 80001"),
             ({"name": "long.h", "offset": "x"}, "`offset` must be a whole number"),
         ):
-            assert words in await told(otter, "attachment", problem="sum", **wrong)
+            assert message in await told(otter, "attachment", problem="sum", **wrong)
         (resource,) = (await otter.list_resources()).resources
-        (read,) = (await otter.read_resource(str(resource.uri))).contents
-        assert len(read.text) < 100_000 and call in read.text
+        (resource_content,) = (await otter.read_resource(str(resource.uri))).contents
+        assert len(resource_content.text) < 100_000 and call in resource_content.text
 
 
 async def test_mcp_client_gets_progress_while_submission_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +209,10 @@ async def test_participant_is_identified_by_bearer_token() -> None:
             )
             assert (await told(otter, "standing"))["points"] == 40
             board = (await told(heron, "standing"))["scoreboard"]
-            assert [(one["participant"], one["points"]) for one in board] == [("heron", 100), ("otter", 40)]
+            assert [(entry["participant"], entry["points"]) for entry in board] == [
+                ("heron", 100),
+                ("otter", 40),
+            ]
         for token in ("", "otter", "otters-toke", "otters-token2", "\u00e9"):
             async with httpx.AsyncClient() as http:
                 headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
@@ -236,8 +243,8 @@ async def test_hostile_mcp_requests_are_refused_without_cost() -> None:
                 {"problem": "sum", "code": "x", "participant": "heron", "language": "no"},
                 {"problem": "sum", "code": "break"},
             ):
-                words = await told(otter, "submit", **arguments)
-                assert isinstance(words, str) and SECRET not in words and "\x1b" not in words
+                message = await told(otter, "submit", **arguments)
+                assert isinstance(message, str) and SECRET not in message and "\x1b" not in message
             assert "Unknown tool" in await told(otter, "hidden_tests")
             for uri in ("contest://problems/other", "contest://problems/..%2Fsum", "file:///etc/passwd"):
                 with pytest.raises(MCPError):
@@ -257,8 +264,12 @@ async def test_submission_of_disconnected_mcp_client_counts(way: str) -> None:
             current = (await told(otter, "standing"))["in_progress"]
             assert current == [{"problem": "sum", "call": "submit", "number": 1}]
             engine.go.set()
-            again = await told(otter, "submit", problem="sum", code=CODE)
-            assert again["repeats"] and (again["number"], again["points"], again["submissions_left"]) == (
+            repeated_reply = await told(otter, "submit", problem="sum", code=CODE)
+            assert repeated_reply["repeats"] and (
+                repeated_reply["number"],
+                repeated_reply["points"],
+                repeated_reply["submissions_left"],
+            ) == (
                 1,
                 40,
                 1,
@@ -312,8 +323,8 @@ async def test_contest_server_on_used_port_is_input_error() -> None:
 async def test_statement_as_markdown_has_title_and_no_control_characters() -> None:
     async with Scorer(FakeEngine()) as scorer:
         statement = Contest(PROBLEMS, judge=scorer.judge).session("x").statement("graded")
-    text = as_markdown(statement)
-    assert text.startswith("# Sum") and "\x1b" not in text and "Languages: c++." in text
+    markdown = as_markdown(statement)
+    assert markdown.startswith("# Sum") and "\x1b" not in markdown and "Languages: c++." in markdown
 
 
 # --- the command -------------------------------------------------------------------------------------
@@ -350,21 +361,21 @@ def test_run_command_with_agent_records_its_submissions(
 ) -> None:
     (tmp_path / "agent.py").write_text(AGENT)
     agent = f"{sys.executable} {tmp_path}/agent.py"
-    words = ["run", "-b", LANTERNS, "--command", agent, "--out", "cup", "--turns", "2"]
-    done = warm.run(words, cli.folder, cli.env)
+    arguments = ["run", "-b", LANTERNS, "--command", agent, "--out", "cup", "--turns", "2"]
+    completed = warm.run(arguments, cli.folder, cli.env)
     (folder,) = (tmp_path / "cup" / "agents").iterdir()
-    assert done.returncode == 0, done.stderr + (folder / "agent.log").read_text()
+    assert completed.returncode == 0, completed.stderr + (folder / "agent.log").read_text()
     rows = [json.loads(line) for line in (tmp_path / "cup" / "results.jsonl").open()]
     assert [row["code"] for row in rows] == ["int main() {}", "int main() { return 0; }"]
     assert "The problem is called `lanterns`." in (folder / "problem.md").read_text()
     assert '"submissions_left": 1' in (folder / "agent.log").read_text()
-    assert warm.run(words, cli.folder, cli.env).returncode == 0
+    assert warm.run(arguments, cli.folder, cli.env).returncode == 0
     assert len((tmp_path / "cup" / "turns.jsonl").read_text().splitlines()) == 1
 
 
 def test_contest_serve_speaks_mcp_over_standard_input(warm: WarmCommand, cli: CommandLine) -> None:
-    words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter", "--submissions", "3"]
-    server = warm.start(words, cli.folder, cli.env, listens=True)
+    arguments = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter", "--submissions", "3"]
+    server = warm.start(arguments, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
 
     def answered(method: str, **params: Any) -> Any:
@@ -375,8 +386,11 @@ def test_contest_serve_speaks_mcp_over_standard_input(warm: WarmCommand, cli: Co
     about = {"clientInfo": {"name": "otter", "version": "1"}, "capabilities": {}}
     assert answered("initialize", protocolVersion="2025-06-18", **about)["serverInfo"]["name"]
     program = {"problem": "lanterns", "code": "int main() {}"}
-    (text,) = answered("tools/call", name="submit", arguments=program)["content"]
-    assert json.loads(text["text"])["compiles"] is False and json.loads(text["text"])["submissions_left"] == 2
+    (content,) = answered("tools/call", name="submit", arguments=program)["content"]
+    assert (
+        json.loads(content["text"])["compiles"] is False
+        and json.loads(content["text"])["submissions_left"] == 2
+    )
     server.stdin.close()
     assert (*server.communicate(), server.returncode) == ("", "", 0)
     (row,) = read_rows(cli.folder / "cup")
@@ -387,8 +401,8 @@ def test_submission_in_progress_when_standard_input_closes_counts(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
     """The server ends after the submission is judged, and the report contains it."""
-    words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
-    server = warm.start(words, cli.folder, cli.env, listens=True)
+    arguments = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
+    server = warm.start(arguments, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
     about = {"clientInfo": {"name": "otter", "version": "1"}, "capabilities": {}}
     opening = {"protocolVersion": "2025-06-18", **about}
@@ -413,8 +427,8 @@ def test_submission_in_progress_when_standard_input_closes_counts(
 async def test_sigterm_ends_contest_serve_while_a_client_is_connected(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
-    words = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
-    server = warm.start(words, cli.folder, cli.env, listens=True)
+    arguments = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
+    server = warm.start(arguments, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
     print('{"jsonrpc": "2.0", "id": 1, "method": "ping"}', file=server.stdin, flush=True)
     assert json.loads(server.stdout.readline())["id"] == 1
@@ -428,10 +442,10 @@ async def test_sigterm_ends_contest_serve_while_a_client_is_connected(
 
 
 def test_closed_standard_input_is_not_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = os.fstat(0)
+    stdin_before = os.fstat(0)
     monkeypatch.setattr(sys, "stdin", None)
     forward_standard_input()()
-    assert os.path.samestat(before, os.fstat(0))
+    assert os.path.samestat(stdin_before, os.fstat(0))
 
 
 @pytest.mark.nightly
@@ -452,13 +466,13 @@ async def test_mcp_client_starts_contest_serve_as_subprocess(cli: CommandLine, t
 async def one_life(warm: WarmCommand, cli: CommandLine, number: int, ending: signal.Signals) -> str:
     """Serve a contest for its `number`-th submission, send a signal, and return the last output."""
     (cli.folder / "names").write_text("# who\r\notter\tchosen-token-16ch\r\nheron\r\n")
-    words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
-    server = warm.start(words, cli.folder, cli.env)
+    arguments = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
+    server = warm.start(arguments, cli.folder, cli.env)
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "chosen-token-16ch") as otter:
-            words = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
-            assert words["number"] == number
+            arguments = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
+            assert arguments["number"] == number
         # In the middle of a request: its client is not waited for, and nobody is told.
         port = httpx.URL(address).port
         reader, half = await asyncio.open_connection("127.0.0.1", port)
@@ -470,11 +484,11 @@ async def one_life(warm: WarmCommand, cli: CommandLine, number: int, ending: sig
         assert b" 100 " in await reader.readline()
     finally:
         server.send_signal(ending)
-        rest, complaints = server.communicate()
+        output, complaints = server.communicate()
     half.close()
     assert "Traceback" not in complaints and "ERROR" not in complaints, complaints
     assert server.returncode == (0 if ending is signal.SIGTERM else -ending)
-    return rest
+    return output
 
 
 async def test_killed_contest_server_resumes_with_its_tokens(warm: WarmCommand, cli: CommandLine) -> None:
@@ -502,9 +516,9 @@ async def test_submission_in_progress_at_server_stop_is_judged_by_next_start(
 ) -> None:
     """Its compilation takes a second or more and fails. The server is stopped before that."""
     (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
-    words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
+    arguments = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
     begun = cli.folder / "cup" / "in-progress"
-    server = warm.start(words, cli.folder, cli.env)
+    server = warm.start(arguments, cli.folder, cli.env)
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "chosen-token-16ch") as otter:
@@ -512,14 +526,14 @@ async def test_submission_in_progress_at_server_stop_is_judged_by_next_start(
             call = asyncio.create_task(told(otter, "submit", **program))
             await until(lambda: any(begun.glob("[!.]*.json")))
             server.send_signal(signal.SIGTERM)
-            said, _ = server.communicate()
+            output, _ = server.communicate()
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
     finally:
         server.kill()
-    assert "note: 1 submission in progress: the same command judges them" in said
+    assert "note: 1 submission in progress: the same command judges them" in output
     assert list(read_rows(cli.folder / "cup")) == []
-    server = warm.start(words, cli.folder, cli.env)
+    server = warm.start(arguments, cli.folder, cli.env)
     try:
         await until(lambda: not any(begun.iterdir()))
     finally:
@@ -532,23 +546,27 @@ async def test_submission_in_progress_at_server_stop_is_judged_by_next_start(
 def test_raising_the_number_of_participants_keeps_names_and_tokens(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
-    found = []
+    token_tables = []
     for number in ("9", "10", "100"):
-        words = ["contest", "serve", LANTERNS, "--participants", number, "--out", "cup", "--port", "0"]
-        server = warm.start(words, cli.folder, cli.env)
+        arguments = ["contest", "serve", LANTERNS, "--participants", number, "--out", "cup", "--port", "0"]
+        server = warm.start(arguments, cli.folder, cli.env)
         assert "contest at" in server.stdout.readline()
         server.send_signal(signal.SIGTERM)
         server.communicate()
         lines = (cli.folder / "cup" / "tokens.tsv").read_text().splitlines()
-        found.append(dict(line.split("\t") for line in lines))
-    assert found[0].items() < found[1].items() < found[2].items()
-    assert found[1].keys() - found[0].keys() == {"p10"} and "p100" in found[2] and len(found[2]) == 100
+        token_tables.append(dict(line.split("\t") for line in lines))
+    assert token_tables[0].items() < token_tables[1].items() < token_tables[2].items()
+    assert (
+        token_tables[1].keys() - token_tables[0].keys() == {"p10"}
+        and "p100" in token_tables[2]
+        and len(token_tables[2]) == 100
+    )
 
 
 async def test_full_disk_is_reported_to_the_operator(warm: WarmCommand, cli: CommandLine) -> None:
     """A file size limit has the effect of a full disk: only the first row fits into results.jsonl."""
     (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
-    words = [
+    arguments = [
         "contest",
         "serve",
         str(examples_folder() / "problems" / "tide"),
@@ -560,20 +578,20 @@ async def test_full_disk_is_reported_to_the_operator(warm: WarmCommand, cli: Com
         "0",
         "--quiet",
     ]
-    server = warm.start(words, cli.folder, cli.env)
+    server = warm.start(arguments, cli.folder, cli.env)
     codes = [{"code": f"print({number})  # {'x' * 90_000}", "language": "python"} for number in range(3)]
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "chosen-token-16ch") as otter:
-            most = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
-            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (150_000, most[1]))
+            file_size_limits = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (150_000, file_size_limits[1]))
             answers = [await told(otter, "submit", problem="tide", **code) for code in codes]
-            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, most)
-            again = await told(otter, "submit", problem="tide", **codes[1])
+            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, file_size_limits)
+            second_reply = await told(otter, "submit", problem="tide", **codes[1])
     finally:
         server.send_signal(signal.SIGTERM)
         _, complaints = server.communicate()
-    assert answers[0]["number"] == 1 and again["number"] == 2
+    assert answers[0]["number"] == 1 and second_reply["number"] == 2
     assert all("the judge failed; this costs nothing" in answer for answer in answers[1:])
     (line,) = complaints.splitlines()
     assert line.startswith("a call was not answered") and line.endswith("(logged once)")
@@ -628,11 +646,11 @@ def test_contest_that_cannot_be_served_creates_no_folder(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (cli.folder / "names").write_text(names)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        given = [port if each == "TAKEN" else each for each in arguments]
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        port = str(occupied.getsockname()[1])
+        replaced_arguments = [port if argument == "TAKEN" else argument for argument in arguments]
         common = ("--participants", "names", "--contest-time", "8")
-        check_refused(cli, (*common, *given), monkeypatch)
+        check_refused(cli, (*common, *replaced_arguments), monkeypatch)
     assert words.replace("TAKEN", port) in capsys.readouterr().err
     assert not (cli.folder / "cup").exists()
 
@@ -683,8 +701,8 @@ async def test_participants_file_accepts_names_with_spaces_in_any_script(
     ]
     lines = "\ufeff" + "\n".join(names).replace("Claude Opus", "Claude Opus\topus-token-16-ch")
     (cli.folder / "names").write_text(lines, encoding="utf-8")
-    words = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
-    server = warm.start(words, cli.folder, cli.env)
+    arguments = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
+    server = warm.start(arguments, cli.folder, cli.env)
     try:
         address = re.findall(r"contest at (\S+),", server.stdout.readline())[0]
         async with client(address, "opus-token-16-ch") as opus:
@@ -693,8 +711,8 @@ async def test_participants_file_accepts_names_with_spaces_in_any_script(
     finally:
         server.send_signal(signal.SIGTERM)
         server.communicate()
-    kept = dict(line.split("\t") for line in (cli.folder / "cup" / "tokens.tsv").read_text().splitlines())
-    assert list(kept) == names and all(len(token) >= 16 for token in kept.values())
+    tokens = dict(line.split("\t") for line in (cli.folder / "cup" / "tokens.tsv").read_text().splitlines())
+    assert list(tokens) == names and all(len(token) >= 16 for token in tokens.values())
     (row,) = read_rows(cli.folder / "cup")
     assert row["participant"] == "Claude Opus"
     report = (cli.folder / "cup" / "report.md").read_text()
@@ -706,9 +724,9 @@ def test_contest_serve_without_mcp_package_prints_install_command(missing: str, 
     script = cli.folder / "without.py"
     hidden = f"import sys; sys.modules.update(dict.fromkeys({missing.split()!r}))"
     script.write_text(f"{hidden}\nfrom ioi_eval.cli import main; main()\n")
-    done = cli.script(str(script), "contest", "serve", LANTERNS, "--participants", "2", "--out", "cup")
-    (line,) = done.stderr.splitlines()
-    assert done.returncode == 2 and line.startswith("error: ")
+    completed = cli.script(str(script), "contest", "serve", LANTERNS, "--participants", "2", "--out", "cup")
+    (line,) = completed.stderr.splitlines()
+    assert completed.returncode == 2 and line.startswith("error: ")
     assert line.endswith(" is not installed. Install it: pip install 'ioi-eval[mcp]'")
     assert not (cli.folder / "cup").exists()
 

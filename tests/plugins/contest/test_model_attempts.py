@@ -66,20 +66,20 @@ async def competed(
 async def test_model_gets_feedback_as_next_message_until_full_marks(
     tmp_path: Path, requests: list[StubRequest]
 ) -> None:
-    done = await competed(
+    result = await competed(
         tmp_path, lambda one: program((0, 8, 99, 99)[one.number]), requests, Turns(number=9)
     )
-    assert [(place.participant, place.points) for place in done.scoreboard] == [("otter-32b", 100)]
-    assert done.unwritten == {} and len(requests) == 3
+    assert [(entry.participant, entry.points) for entry in result.scoreboard] == [("otter-32b", 100)]
+    assert result.unwritten == {} and len(requests) == 3
     second, third = requests[1].body["messages"], requests[2].body["messages"]
-    assert [one["role"] for one in third] == ["user", "assistant", "user", "assistant", "user"]
+    assert [message["role"] for message in third] == ["user", "assistant", "user", "assistant", "user"]
     assert third[:3] == second and "worth 0" in third[1]["content"]
     assert "gets 0 of 100 points" in second[2]["content"] and "8 more submissions" in second[2]["content"]
     assert "- Subtask 00-samples: 0 of 0, WA" in second[2]["content"]
     assert "worth 8" in third[3]["content"]
     rows = list(read_rows(tmp_path))
     assert [(row["attempt"], row["participant"], row["points"]) for row in rows][-1] == (3, "otter-32b", 100)
-    assert done.summary.models[0].points == 100
+    assert result.summary.models[0].points == 100
 
 
 @pytest.mark.parametrize("points", [(40, 60), (33.333, 66.664)])  # rounded, the last fall short
@@ -96,8 +96,10 @@ async def test_attempts_end_when_subtasks_of_several_programs_give_full_marks(
 
     with StubServer(answer, "/v1").running() as server:
         model = ModelOptions(name="otter", base_url=server.url)
-        done = await compete(str(package), model, Turns(number=5), out=tmp_path / "run", engine=engine)
-    assert [place.points for place in done.scoreboard] == [sum(round(part, 2) for part in points)]
+        result = await compete(str(package), model, Turns(number=5), out=tmp_path / "run", engine=engine)
+    assert [entry.points for entry in result.scoreboard] == [
+        sum(round(subtask_points, 2) for subtask_points in points)
+    ]
     assert len(server.asked) == 2
 
 
@@ -105,17 +107,17 @@ async def test_resumed_attempts_request_no_reply_twice(tmp_path: Path, requests:
     def first(one: StubRequest) -> StubReply:
         return program(one.number) if one.number < 2 else json_reply({"error": "down"}, status=500)
 
-    done = await competed(tmp_path, first, requests, Turns(number=4))
-    assert "otter-32b/lanterns" in done.unwritten and len(requests) == 3
-    (warning,) = done.summary.warnings
+    result = await competed(tmp_path, first, requests, Turns(number=4))
+    assert "otter-32b/lanterns" in result.unwritten and len(requests) == 3
+    (warning,) = result.summary.warnings
     assert warning.startswith(
         "Stopped early 1 time, so that points there may be too low (otter-32b/lanterns: "
     )
-    before = [one.body["messages"] for one in requests]
+    messages_before = [request.body["messages"] for request in requests]
     requests.clear()
-    done = await competed(tmp_path, lambda one: program(5 + one.number), requests, Turns(number=4))
-    assert done.unwritten == {} and done.summary.warnings == () and len(requests) == 2
-    assert requests[0].body["messages"] == before[2]
+    result = await competed(tmp_path, lambda one: program(5 + one.number), requests, Turns(number=4))
+    assert result.unwritten == {} and result.summary.warnings == () and len(requests) == 2
+    assert requests[0].body["messages"] == messages_before[2]
     assert [row["attempt"] for row in read_rows(tmp_path)] == [1, 2, 3, 4]
     requests.clear()
     await competed(tmp_path, lambda one: program(99), requests, Turns(number=4))
@@ -152,8 +154,8 @@ async def test_long_model_names_are_shortened_to_distinct_participant_names(tmp_
     async def points(name: str, worth: int) -> list[tuple[str, float]]:
         with StubServer(lambda one: program(worth), "/v1").running() as server:
             model = ModelOptions(name=name, base_url=server.url)
-            done = await compete(SOURCE, model, Turns(number=1), out=tmp_path, engine=FakeEngine(outcome))
-        return [(place.participant[-6:], place.points) for place in done.scoreboard]
+            result = await compete(SOURCE, model, Turns(number=1), out=tmp_path, engine=FakeEngine(outcome))
+        return [(entry.participant[-6:], entry.points) for entry in result.scoreboard]
 
     folder = f"/models/{'a-long-experiment/' * 4}checkpoint-"
     assert await points(f"{folder}1000", 99) == [("t-1000", 100)]
@@ -165,22 +167,22 @@ async def test_missing_and_repeated_programs_are_answered_with_a_message(
 ) -> None:
     answers = (chat_reply("I cannot do that."), program(1), program(1))
     await competed(tmp_path, lambda one: answers[one.number], requests, Turns(number=3))
-    words = [one.prompt for one in requests]
-    assert "holds no program" in words[1] and "gets 0 of 100 points" in words[2]
+    prompts = [request.prompt for request in requests]
+    assert "holds no program" in prompts[1] and "gets 0 of 100 points" in prompts[2]
     assert len(list(read_rows(tmp_path))) == 1
 
 
 async def test_problem_without_any_program_scores_0(tmp_path: Path, requests: list[StubRequest]) -> None:
     """It counts in the number of problems, as for models with one attempt."""
-    done = await competed(tmp_path, lambda one: chat_reply("I cannot do that."), requests, Turns(number=2))
-    (model,) = done.summary.models
+    result = await competed(tmp_path, lambda one: chat_reply("I cannot do that."), requests, Turns(number=2))
+    (model,) = result.summary.models
     assert (model.points, model.max_points, model.submissions, model.compiled) == (0, 100, 1, 0)
     (row,) = read_rows(tmp_path)
     assert (row["reason"], row["attempt"], row["code"]) == ("no program", 1, None)
     await competed(tmp_path, lambda one: program(99), requests, Turns(number=2))
     assert len(requests) == 2 and len(list(read_rows(tmp_path))) == 1
-    done = await competed(tmp_path, lambda one: program(99), requests, Turns(number=3))
-    assert done.summary.models[0].points == 100 and len(list(read_rows(tmp_path))) == 2
+    result = await competed(tmp_path, lambda one: program(99), requests, Turns(number=3))
+    assert result.summary.models[0].points == 100 and len(list(read_rows(tmp_path))) == 2
 
 
 async def test_report_of_attempts_has_no_mean_score_of_programs(tmp_path: Path) -> None:
@@ -192,10 +194,10 @@ async def test_report_of_attempts_has_no_mean_score_of_programs(tmp_path: Path) 
 
     with StubServer(answer, "/v1").running() as server:
         model, choice = ModelOptions(name="otter", base_url=server.url), BenchmarkOptions(packages=())
-        done = await compete(
+        result = await compete(
             str(rows), model, Turns(number=9), out=tmp_path / "run", engine=FakeEngine(outcome), choice=choice
         )
-    (otter,) = done.summary.models
+    (otter,) = result.summary.models
     assert (otter.submissions, otter.solved, otter.problems_solved) == (3, 1, 1)
     assert (otter.share, otter.share_low, otter.mean_score, otter.pass_at, otter.pass_curve) == (
         *(None, None, None),
@@ -206,7 +208,7 @@ async def test_report_of_attempts_has_no_mean_score_of_programs(tmp_path: Path) 
 
 
 def apps_rows(path: Path, *tests: object) -> Path:
-    rows = ({"question": "?", "input_output": json.dumps(each), "difficulty": "easy"} for each in tests)
+    rows = ({"question": "?", "input_output": json.dumps(test), "difficulty": "easy"} for test in tests)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
@@ -215,12 +217,12 @@ async def test_model_is_not_asked_about_an_unusable_problem(tmp_path: Path) -> N
     rows = apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1"], "outputs": []})
     with StubServer(lambda one: program(99), "/v1").running() as server:
         model, choice = ModelOptions(name="otter", base_url=server.url), BenchmarkOptions(packages=())
-        done = await compete(
+        result = await compete(
             str(rows), model, out=tmp_path / "run", engine=FakeEngine(outcome), choice=choice
         )
     assert server.asked == []
-    assert done.unwritten == {"otter/apps_0": "Could not parse test cases: 1 inputs and 0 outputs"}
-    assert done.summary.models[0].unscored == 1
+    assert result.unwritten == {"otter/apps_0": "Could not parse test cases: 1 inputs and 0 outputs"}
+    assert result.summary.models[0].unscored == 1
 
 
 def python_without_packages() -> FakeEngine:
@@ -260,11 +262,11 @@ def test_suspicious_results_of_attempts_exit_with_code_4(cli: CommandLine, tmp_p
     rows = apps_rows(tmp_path / "apps.jsonl", *({"inputs": [f"{n}"], "outputs": ["1"]} for n in range(10)))
     server = StubServer(lambda one: chat_reply("I cannot do that."), "/v1")
     with server.running():
-        asked = ("run", "--problems", rows, "-m", "otter", "--base-url", server.url, "--turns", "2")
-        first = cli(*asked, "--packages", "none", "--out", "run")
+        arguments = ("run", "--problems", rows, "-m", "otter", "--base-url", server.url, "--turns", "2")
+        first = cli(*arguments, "--packages", "none", "--out", "run")
         assert first.returncode == 4 and "can hardly be true" in first.stdout, first.stderr
         (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
-        assert cli(*asked, "--packages", "none", "--out", "run").returncode == 0
+        assert cli(*arguments, "--packages", "none", "--out", "run").returncode == 0
     assert len(server.asked) == 20
 
 
@@ -295,7 +297,7 @@ async def test_samples_are_separate_participants_and_token_budget_ends_attempts(
     tmp_path: Path, requests: list[StubRequest]
 ) -> None:
     asking = Asking(samples=2, concurrency=1)
-    done = await competed(
+    result = await competed(
         tmp_path,
         lambda one: program(one.number),
         requests,
@@ -303,11 +305,11 @@ async def test_samples_are_separate_participants_and_token_budget_ends_attempts(
         asking=asking,
         budget=BudgetOptions(tokens=60),
     )
-    assert [place.participant for place in done.scoreboard] == ["otter-32b.1", "otter-32b.2"]
-    assert len(requests) == 4 and list(done.unwritten) == ["otter-32b.2/lanterns"]
-    assert "budget" in done.unwritten["otter-32b.2/lanterns"]
-    kept = [json.loads(line)["key"] for line in (tmp_path / "turns.jsonl").open()]
-    assert kept == [
+    assert [entry.participant for entry in result.scoreboard] == ["otter-32b.1", "otter-32b.2"]
+    assert len(requests) == 4 and list(result.unwritten) == ["otter-32b.2/lanterns"]
+    assert "budget" in result.unwritten["otter-32b.2/lanterns"]
+    recorded_keys = [json.loads(line)["key"] for line in (tmp_path / "turns.jsonl").open()]
+    assert recorded_keys == [
         "otter-32b.1/lanterns#1",
         "otter-32b.1/lanterns#2",
         "otter-32b.1/lanterns#3",
@@ -325,13 +327,13 @@ def test_run_command_with_turns_asks_model_again_with_feedback(cli: CommandLine,
     (package / "statement.md").write_text("Add two numbers.")
     with model_server(*answers) as server:
         model = ("-m", "otter", "--base-url", server.url)
-        words = ("run", "-b", package, *model, "--turns", "3", "--out", "run")
-        done = cli(*words)
-        assert done.returncode == 0 and "otter" in done.stdout, done.stderr
+        arguments = ("run", "-b", package, *model, "--turns", "3", "--out", "run")
+        completed = cli(*arguments)
+        assert completed.returncode == 0 and "otter" in completed.stdout, completed.stderr
         assert len(server.asked) == 2 and "gets 0 of" in server.asked[1].prompt
-        assert cli(*words).returncode == 0 and len(server.asked) == 2
+        assert cli(*arguments).returncode == 0 and len(server.asked) == 2
         cli.set_keys(share=False)
-        refused = cli(*words)
+        refused = cli(*arguments)
         assert refused.returncode == 2, refused.stderr
         assert "error: ioi-eval.toml, field 'share': " in refused.stderr
     assert [row["attempt"] for row in read_rows(tmp_path / "run")] == [1, 2]

@@ -33,10 +33,10 @@ def outcome(test: FakeTest) -> float | Broken:
 
 
 async def test_contest_submissions_are_recorded_as_result_rows(tmp_path: Path) -> None:
-    now = iter(range(1000, 2000))
+    times = iter(range(1000, 2000))
     rules = Rules(submissions=3, runs=4)
     async with open_contest(
-        SOURCE, rules, out=tmp_path / "cup", engine=FakeEngine(outcome), clock=lambda: next(now)
+        SOURCE, rules, out=tmp_path / "cup", engine=FakeEngine(outcome), clock=lambda: next(times)
     ) as contest:
         session = contest.session("otter")
         await session.submit("lanterns", "3", cost=0.25)
@@ -45,9 +45,14 @@ async def test_contest_submissions_are_recorded_as_result_rows(tmp_path: Path) -
             await session.submit("lanterns", "break")
     rows = list(read_rows(tmp_path / "cup"))
     assert [row["key"] for row in rows] == ["otter/lanterns#1", "otter/lanterns#2"]
-    told: dict[str, Any] = rows[0]
-    assert (told["model"], told["participant"], told["attempt"], told["cost"]) == ("otter", "otter", 1, 0.25)
-    assert told["code"] == "3" and 0 < told["contest_seconds"] < rows[1]["contest_seconds"]
+    first_row: dict[str, Any] = rows[0]
+    assert (first_row["model"], first_row["participant"], first_row["attempt"], first_row["cost"]) == (
+        "otter",
+        "otter",
+        1,
+        0.25,
+    )
+    assert first_row["code"] == "3" and 0 < first_row["contest_seconds"] < rows[1]["contest_seconds"]
     (failure,) = [json.loads(line) for line in (tmp_path / "cup" / "failures.jsonl").open()]
     assert failure["key"] == "otter/lanterns#3"
     (model,) = Results.open(tmp_path / "cup").summary().models
@@ -89,8 +94,8 @@ async def test_reopened_contest_continues_with_counts_and_clock(tmp_path: Path) 
             SOURCE, rules, out=tmp_path, engine=FakeEngine(outcome), clock=lambda: clock[0]
         ) as contest:
             session = contest.session("otter")
-            told = await session.submit("lanterns", f"right // {number}")
-            assert (told.number, told.submissions_left) == (number, 2 - number)
+            reply = await session.submit("lanterns", f"right // {number}")
+            assert (reply.number, reply.submissions_left) == (number, 2 - number)
         clock[0] += 40
     async with open_contest(
         SOURCE, rules, out=tmp_path, engine=FakeEngine(outcome), clock=lambda: clock[0]
@@ -130,11 +135,13 @@ async def test_changed_rules_are_refused_even_before_first_submission(tmp_path: 
         tide, Rules(runs=9), out=tmp_path, engine=FakeEngine(outcome), clock=lambda: next(clock)
     ) as contest:
         await contest.session("otter").run("tide", "right")
-    kept = {name: (tmp_path / name).read_bytes() for name in ("contest.json", "runs.jsonl", "run.json")}
+    files_before = {
+        name: (tmp_path / name).read_bytes() for name in ("contest.json", "runs.jsonl", "run.json")
+    }
     with pytest.raises(InputError, match="contest_runs: 9 -> 10"):
         async with open_contest(tide, Rules(runs=10), out=tmp_path, engine=FakeEngine(outcome)):
             pass
-    assert {name: (tmp_path / name).read_bytes() for name in kept} == kept
+    assert {name: (tmp_path / name).read_bytes() for name in files_before} == files_before
 
 
 @pytest.mark.parametrize(
@@ -179,14 +186,14 @@ async def test_changed_problem_is_refused_and_keeps_submissions(tmp_path: Path) 
     async with open_contest(source, out=cup, engine=FakeEngine()) as contest:
         await contest.session("otter").submit("lanterns", "right")
     answer = next(source.glob("tests/*.out"))
-    before, rows = answer.read_text(), (cup / "results.jsonl").read_bytes()
+    answer_before, rows = answer.read_text(), (cup / "results.jsonl").read_bytes()
     answer.write_text("other\n")
     for _ in range(2):
         with pytest.raises(InputError, match=r"lanterns: changed.* would lose 1 submission"):
             async with open_contest(source, out=cup, engine=FakeEngine()):
                 pass
     assert (cup / "results.jsonl").read_bytes() == rows
-    answer.write_text(before)
+    answer.write_text(answer_before)
     async with open_contest(source, out=cup, engine=FakeEngine()) as contest:
         assert contest.session("otter").problems()[0].attempts == 1
     answer.write_text("other\n")
@@ -217,10 +224,10 @@ async def test_report_lists_the_participants_of_the_scoreboard(tmp_path: Path) -
     for names in (("owl", "otter", "heron"), ("otter", "heron")):
         async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine(), participants=names) as contest:
             await contest.session("heron").submit("lanterns", "right")
-            shown = [(place.participant, place.points) for place in contest.scoreboard()]
+            shown = [(entry.participant, entry.points) for entry in contest.scoreboard()]
         board = Results.open(tmp_path).summary().more["contest"]
-        found = [(one["participant"], one["points"]) for one in board["entrants"]]
-        assert found == shown and {name for name, _ in found} == {*names}
+        reported_entrants = [(entrant["participant"], entrant["points"]) for entrant in board["entrants"]]
+        assert reported_entrants == shown and {name for name, _ in reported_entrants} == {*names}
         board = (tmp_path / "report.md").read_text().split("\n## Scoreboard\n")[1].split("\n## ")[0]
         assert all(name in board for name in names) and ("owl" in board) == ("owl" in names)
 
@@ -237,17 +244,17 @@ async def test_contest_file_without_start_time_is_input_error(tmp_path: Path) ->
 async def test_contest_is_opened_with_loaded_problems(tmp_path: Path) -> None:
     problems = load_problems(SOURCE, cache=tmp_path / "cache", only={"lanterns"})
     async with open_contest(problems, out=tmp_path / "cup", engine=FakeEngine()) as contest:
-        assert [one.id for one in contest.session("x").problems()] == ["lanterns"]
+        assert [problem.id for problem in contest.session("x").problems()] == ["lanterns"]
 
 
 async def test_contest_continues_with_an_upgraded_compiler(tmp_path: Path) -> None:
-    there = fake_capabilities()
-    newer = msgspec.structs.replace(there.toolchains["g++"], version="2.0", identity="g++ 2.0 (fake)")
-    profile = msgspec.structs.replace(there, toolchains={**there.toolchains, "g++": newer})
+    older = fake_capabilities()
+    newer = msgspec.structs.replace(older.toolchains["g++"], version="2.0", identity="g++ 2.0 (fake)")
+    profile = msgspec.structs.replace(older, toolchains={**older.toolchains, "g++": newer})
     for number, engine in enumerate((FakeEngine(), FakeEngine(capabilities=profile)), 1):
         async with open_contest(SOURCE, out=tmp_path, engine=engine) as contest:
-            told = await contest.session("otter").submit("lanterns", f"right // {number}")
-            assert told.number == number
+            reply = await contest.session("otter").submit("lanterns", f"right // {number}")
+            assert reply.number == number
     first, second = (row["compiler"] for row in read_rows(tmp_path))
     assert first != second
 
@@ -279,10 +286,10 @@ async def test_judged_submission_is_not_judged_again_on_reopening(tmp_path: Path
         asyncio.create_task(contest.session("otter").submit("lanterns", "right"))  # noqa: RUF006
         await until(lambda: any((tmp_path / "in-progress").glob("[!.]*.json")))
     (path,) = (tmp_path / "in-progress").iterdir()
-    before = path.read_bytes()
+    rows_before = path.read_bytes()
     async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()) as contest:
         await contest.session("otter").settle()
-    path.write_bytes(before)
+    path.write_bytes(rows_before)
     async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()) as contest:
         await contest.session("otter").settle()
         assert contest.session("otter").problems()[0].attempts == 1 and not path.exists()
@@ -317,13 +324,15 @@ async def test_progress_file_shows_running_submissions_and_the_end(
         call = asyncio.create_task(contest.session("otter").submit("lanterns", "right"))
 
         def shown() -> bool:
-            there = read_progress(tmp_path)
-            return there is not None and there.under_way == 1
+            progress = read_progress(tmp_path)
+            return progress is not None and progress.under_way == 1
 
         await until(shown)
-        there = read_progress(tmp_path)
-        assert there is not None and [one.key for one in there.submissions] == ["otter/lanterns#1"]
-        assert there.at is not None and not there.ended
+        progress = read_progress(tmp_path)
+        assert progress is not None and [submission.key for submission in progress.submissions] == [
+            "otter/lanterns#1"
+        ]
+        assert progress.at is not None and not progress.ended
         call.cancel()
     ended = read_progress(tmp_path)
     assert ended is not None and ended.ended and ended.under_way == 0
@@ -358,14 +367,14 @@ def killed_after(lines: int, folder: Path, first: int) -> list[tuple[str, int, i
     script.write_text(SERVER)
     server = warm_command().start([SOURCE, str(folder), str(first)], folder.parent, os.environ, str(script))
     try:
-        told = [server.stdout.readline() for _ in range(lines)]
+        output_lines = [server.stdout.readline() for _ in range(lines)]
     finally:
         server.kill()
-    told += server.communicate()[0].splitlines(keepends=True)
-    assert all(told)
+    output_lines += server.communicate()[0].splitlines(keepends=True)
+    assert all(output_lines)
     return [
         (name, int(number), int(code))
-        for name, number, code in (line.split() for line in told if line.endswith("\n"))
+        for name, number, code in (line.split() for line in output_lines if line.endswith("\n"))
     ]
 
 
@@ -375,12 +384,12 @@ async def test_killed_contest_process_loses_and_duplicates_no_submission(tmp_pat
     answered += killed_after(60, folder, 10_000)
     async with open_contest(SOURCE, Rules(submissions=None), out=folder, engine=FakeEngine()) as contest:
         rows = list(read_rows(folder))
-        kept = {(row["participant"], row["attempt"]): row["code"] for row in rows}
-        assert len(kept) == len(rows) and all(
-            kept[name, number] == f"right // {code}" for name, number, code in answered
+        recorded_codes = {(row["participant"], row["attempt"]): row["code"] for row in rows}
+        assert len(recorded_codes) == len(rows) and all(
+            recorded_codes[name, number] == f"right // {code}" for name, number, code in answered
         )
         assert len({(row["participant"], row["code"]) for row in rows}) == len(rows)
-        numbers = Counter(name for name, _ in kept)
-        for name, most in numbers.items():
-            assert {number for who, number in kept if who == name} == {*range(1, most + 1)}
-            assert contest.session(name).problems()[0].attempts == most
+        numbers = Counter(name for name, _ in recorded_codes)
+        for name, last_number in numbers.items():
+            assert {number for who, number in recorded_codes if who == name} == {*range(1, last_number + 1)}
+            assert contest.session(name).problems()[0].attempts == last_number

@@ -59,16 +59,18 @@ async def test_scoreboard_has_points_attempts_and_times_of_gains(tmp_path: Path)
     await hold_contest(tmp_path, STEPS)
     otter, heron = entrants(tmp_path / "cup")
     assert (otter.participant, otter.points, otter.gained) == ("otter", 200, 3725)
-    assert [(one.problem_id, one.points, one.attempts, one.gained) for one in otter.problems] == [
+    assert [
+        (problem.problem_id, problem.points, problem.attempts, problem.gained) for problem in otter.problems
+    ] == [
         ("lanterns", 100, 3, 3725),
         ("tide", 100, 1, 400),
     ]
     assert otter.curve == ((0, 0), (60, 25), (400, 125), (3725, 200))
     assert otter.problems[0].steps == ((60, 25), (120, 25), (3725, 100))
     assert (heron.points, heron.gained, len(heron.problems)) == (100, 300, 1)
-    text = (tmp_path / "cup" / "report.md").read_text()
-    (line,) = [line for line in text.splitlines() if "100 (3, 1:02:05)" in line]
-    assert "100 (★ 1, 0:05:00)" in text
+    markdown = (tmp_path / "cup" / "report.md").read_text()
+    (line,) = [line for line in markdown.splitlines() if "100 (3, 1:02:05)" in line]
+    assert "100 (★ 1, 0:05:00)" in markdown
     assert line.split("|")[2].strip() == "otter" and "100 (★ 1, 0:06:40)" in line
     html = (tmp_path / "cup" / "report.html").read_text()
     assert "Scoreboard" in html and "Points over time" in html
@@ -79,12 +81,14 @@ def board(
 ) -> Scoreboard:
     """Return a scoreboard of participants with these names, points and times."""
     names = [f"p{number}" for number in range(problems)]
-    own = tuple(ProblemProgress(problem_id=name, points=1, attempts=1, gained=1) for name in names)
+    problem_progress = tuple(
+        ProblemProgress(problem_id=name, points=1, attempts=1, gained=1) for name in names
+    )
     return rank_scoreboard(
         Scoreboard(
             problems=tuple(ContestProblem(problem_id=name, max_points=1) for name in names),
             entrants=tuple(
-                Entrant(participant=name, points=points, gained=at, problems=own, curve=())
+                Entrant(participant=name, points=points, gained=at, problems=problem_progress, curve=())
                 for name, points, at in rows
             ),
             medals=rule,
@@ -124,14 +128,14 @@ def test_participants_with_equal_points_and_times_share_a_rank() -> None:
     ],
 )  # fmt: skip
 def test_medals_by_the_rule_of_the_ioi(points: tuple[float, ...], expected: str) -> None:
-    given = award_medals(MedalRule.IOI, points, [1 + points.index(own) for own in points])
-    assert "".join(medal[:1] or "." for medal in given) == expected
+    medals = award_medals(MedalRule.IOI, points, [1 + points.index(value) for value in points])
+    assert "".join(medal[:1] or "." for medal in medals) == expected
 
 
 def test_medals_by_the_rule_of_the_icpc_are_four_of_each_kind() -> None:
     points = [20.0 - number for number in range(14)]
-    given = award_medals(MedalRule.ICPC, points, [*range(1, 15)])
-    assert "".join(medal[:1] or "." for medal in given) == "ggggssssbbbb.."
+    medals = award_medals(MedalRule.ICPC, points, [*range(1, 15)])
+    assert "".join(medal[:1] or "." for medal in medals) == "ggggssssbbbb.."
     assert award_medals(MedalRule.ICPC, [3.0, 0.0], [1, 2]) == ["gold", ""]
 
 
@@ -147,25 +151,25 @@ def test_scoreboard_has_medal_column_if_rules_award_medals() -> None:
 
 async def test_frozen_scoreboard_hides_results_until_the_end(tmp_path: Path) -> None:
     rules = Rules(seconds=1000, freeze=700, scoreboard=True)
-    now = [0.0]
+    times = [0.0]
     problems = load_problems(
         examples_folder() / "problems", only={"lanterns", "tide"}, cache=tmp_path / "cache"
     )
     async with open_contest(
-        problems, rules, out=tmp_path / "cup", engine=FakeEngine(outcome), clock=lambda: now[0]
+        problems, rules, out=tmp_path / "cup", engine=FakeEngine(outcome), clock=lambda: times[0]
     ) as contest:
         page = scoreboard_page(tmp_path / "cup")
         assert isinstance(page, ScoreboardPage)
-        page._clock = lambda: now[0]
+        page._clock = lambda: times[0]
         session = contest.session("otter")
-        for now[0], problem, code in ((60, "lanterns", "only 12 13 14 15"), (400, "tide", "all")):
+        for times[0], problem, code in ((60, "lanterns", "only 12 13 14 15"), (400, "tide", "all")):
             await session.submit(problem, code)
-        assert [place.points for place in session.standing().scoreboard] == [25]
+        assert [entry.points for entry in session.standing().scoreboard] == [25]
         assert session.standing().points == 125 and contest.scoreboard()[0].points == 125
         frozen = page()
         assert ">frozen<" in frozen and "1 hidden" in frozen and "0:10:00 left" in frozen
         assert '<td class="number">25</td>' in frozen and ">125<" not in frozen
-        now[0] = 1000
+        times[0] = 1000
         assert session.standing().scoreboard[0].points == 125
         over = page()
         assert ">frozen<" not in over and '<td class="number">125</td>' in over and "over" in over
@@ -221,19 +225,19 @@ async def test_scoreboard_shows_contest_points_and_points_by_dump_rule(tmp_path:
     (otter,) = entrants(tmp_path / "cup")
     assert (otter.points, otter.limited) == (25, 40)
     await report([tmp_path / "cup"], options=ReportOptions(submissions=1))
-    text = (tmp_path / "cup" / "report.md").read_text()
-    (heads,) = [line for line in text.splitlines() if "Last gain" in line]
-    assert "By 1 " in heads
-    (again,) = json.loads((tmp_path / "cup" / "summary.json").read_text())["more"]["contest"]["entrants"]
-    assert again["limited"] < 40 and again["points"] == 25
+    markdown = (tmp_path / "cup" / "report.md").read_text()
+    (header_line,) = [line for line in markdown.splitlines() if "Last gain" in line]
+    assert "By 1 " in header_line
+    (entrant,) = json.loads((tmp_path / "cup" / "summary.json").read_text())["more"]["contest"]["entrants"]
+    assert entrant["limited"] < 40 and entrant["points"] == 25
 
 
 async def test_scoreboard_is_independent_of_row_order(tmp_path: Path) -> None:
     await hold_contest(tmp_path, STEPS)
-    before = entrants(tmp_path / "cup")
+    entrants_before = entrants(tmp_path / "cup")
     rows = (tmp_path / "cup" / "results.jsonl").read_text().splitlines()
     (tmp_path / "cup" / "results.jsonl").write_text("".join(row + "\n" for row in reversed(rows)))
-    assert entrants(tmp_path / "cup") == before
+    assert entrants(tmp_path / "cup") == entrants_before
 
 
 async def test_run_without_contest_has_no_scoreboard(tmp_path: Path) -> None:
@@ -249,10 +253,10 @@ async def test_comparison_of_contests_has_no_mean_scores(tmp_path: Path) -> None
     for name in ("first", "second"):
         await hold_contest(tmp_path / name, STEPS)
     cups = [tmp_path / name / "cup" for name in ("first", "second")]
-    done = await report(cups, out=tmp_path / "both")
-    assert done.differences is not None and done.differences.paired == ()
+    comparison = await report(cups, out=tmp_path / "both")
+    assert comparison.differences is not None and comparison.differences.paired == ()
     assert "ean score of" not in (tmp_path / "both" / "comparison.md").read_text()
-    entrants = [problem for model in done.runs[0].summary.models for problem in model.problems]
+    entrants = [problem for model in comparison.runs[0].summary.models for problem in model.problems]
     assert {problem.mean_score for problem in entrants} == {None}
 
 

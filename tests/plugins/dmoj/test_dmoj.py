@@ -37,8 +37,8 @@ def test_dmoj_batch_with_dependencies_includes_tests_of_dependencies(tmp_path: P
         f"{{points: 3, batched: {case}, dependencies: [3]}}",
     ]
     problem = sound(package(tmp_path, f"test_cases: [{', '.join(batches)}]\n"), "pond")
-    found = [(one.points, one.tests) for one in problem.subtasks]
-    assert found == [(0, ("1",)), (1, ("1", "2")), (2, ("1", "2", "3")), (3, ("1", "2", "3", "4"))]
+    points_and_tests = [(subtask.points, subtask.tests) for subtask in problem.subtasks]
+    assert points_and_tests == [(0, ("1",)), (1, ("1", "2")), (2, ("1", "2", "3")), (3, ("1", "2", "3", "4"))]
 
     status = {0: Verdict.WA, 1: Verdict.AC}
 
@@ -47,8 +47,8 @@ def test_dmoj_batch_with_dependencies_includes_tests_of_dependencies(tmp_path: P
             name: TestResult(test_name=name, score=score, status=status.get(score, Verdict.PA))
             for name, score in zip("1234", scores, strict=True)
         }
-        found = score_submission(problem, Submission(key="1", problem_id="pond", code=""), results)
-        return [one.exact_score * one.points for one in found.subtasks]
+        result = score_submission(problem, Submission(key="1", problem_id="pond", code=""), results)
+        return [subtask.exact_score * subtask.points for subtask in result.subtasks]
 
     assert earned(1, 1, 1, 1) == [0, 1, 2, 3]
     assert earned(1, 0.5, 1, 0.25) == [0, 0.5, 2, 0.75], "a part of its points is enough to pass"
@@ -135,12 +135,12 @@ def script() -> dict[str, object]:
 def test_dmoj_builtin_checker_gives_expected_points(
     script: dict[str, object], name: str, output: bytes, answer: bytes, args: dict[str, object], worth: float
 ) -> None:
-    found = script["CHECKERS"][name](output, answer, point_value=20, **args)  # type: ignore[index]
-    assert script["score_of"](found, 20, stops=False) == worth  # type: ignore[operator]
+    checker_result = script["CHECKERS"][name](output, answer, point_value=20, **args)  # type: ignore[index]
+    assert script["score_of"](checker_result, 20, stops=False) == worth  # type: ignore[operator]
 
 
 def test_failed_dmoj_test_scores_0_if_it_ends_the_batch(script: dict[str, object]) -> None:
-    part = script["CheckerResult"](False, 5)  # type: ignore[operator]
+    failed_result = script["CheckerResult"](False, 5)  # type: ignore[operator]
     worth = script["score_of"]
-    found = [worth(part, 10, stops=stops) for stops in (False, True)]  # type: ignore[operator]
-    assert [*found, worth(part, 0, stops=False)] == [0.5, 0, 0]  # type: ignore[operator]
+    scores = [worth(failed_result, 10, stops=stops) for stops in (False, True)]  # type: ignore[operator]
+    assert [*scores, worth(failed_result, 0, stops=False)] == [0.5, 0, 0]  # type: ignore[operator]

@@ -51,19 +51,25 @@ def program(key: str, name: str) -> str:
 
 
 def prompt(number: Any, part: str, language: str = "cpp", difficulty: str = "easy") -> dict[str, Any]:
-    text = f"### Problem Description\nAdd two numbers.\n\n### Format: Write it in {language}.\n"
-    return {"id": number, "prompt": text, "dataset": part, "language": language, "difficulty": difficulty}
+    prompt_text = f"### Problem Description\nAdd two numbers.\n\n### Format: Write it in {language}.\n"
+    return {
+        "id": number,
+        "prompt": prompt_text,
+        "dataset": part,
+        "language": language,
+        "difficulty": difficulty,
+    }
 
 
 def package(folder: Path, part: str, name: str, config: str = "", **programs: str) -> None:
-    place = folder / part / name
-    (place / "validators").mkdir(parents=True)
-    (place / "init.yml").write_text(f"archive: data.zip\n{config}{CASES}")
-    with zipfile.ZipFile(place / "data.zip", "w") as archive:
+    package_folder = folder / part / name
+    (package_folder / "validators").mkdir(parents=True)
+    (package_folder / "init.yml").write_text(f"archive: data.zip\n{config}{CASES}")
+    with zipfile.ZipFile(package_folder / "data.zip", "w") as archive:
         for file, content in SUMS.items():
             archive.writestr(file, content)
     for file, content in programs.items():
-        (place / "validators" / f"{file}.cpp").write_text(content)
+        (package_folder / "validators" / f"{file}.cpp").write_text(content)
 
 
 def write(folder: Path, *rows: dict[str, Any]) -> Path:
@@ -73,8 +79,8 @@ def write(folder: Path, *rows: dict[str, Any]) -> Path:
 
 
 def loaded(folder: Path, **options: Any) -> LoadedProblems:
-    told = BenchmarkOptions(data_dir=str(folder / "copy"), **options)
-    return load(find_benchmark("ojbench"), told, cache=folder / "cache")
+    benchmark_options = BenchmarkOptions(data_dir=str(folder / "copy"), **options)
+    return load(find_benchmark("ojbench"), benchmark_options, cache=folder / "cache")
 
 
 @pytest.fixture
@@ -156,6 +162,6 @@ def test_invalid_ojbench_folder_is_input_error(copy: Path, tmp_path: Path) -> No
 
 
 def test_problems_command_lists_ojbench(cli: CommandLine, copy: Path) -> None:
-    done = cli("problems", "ojbench", "--data-dir", copy, "--difficulty", "hard", "--tag", "NOI")
-    assert done.returncode == 0 and "loj-2083" in done.stdout, done.stderr
-    assert "nwerc2022_E" not in done.stdout
+    completed = cli("problems", "ojbench", "--data-dir", copy, "--difficulty", "hard", "--tag", "NOI")
+    assert completed.returncode == 0 and "loj-2083" in completed.stdout, completed.stderr
+    assert "nwerc2022_E" not in completed.stdout

@@ -72,8 +72,8 @@ async def test_humaneval_plus_row_becomes_a_function_problem(scorer: Scorer, tmp
     assert problems.find("7") is problem
     assert problem.starter_code.startswith("def total") and problem.options.function == "total"
     assert contents(problem)[0] == ("([1, 2],)", "3")
-    [own] = problems.references("HumanEval/7")
-    assert await statuses(scorer, problem, own.code) == [V.AC] * 3
+    [reference] = problems.references("HumanEval/7")
+    assert await statuses(scorer, problem, reference.code) == [V.AC] * 3
     assert await statuses(scorer, problem, "def total(numbers): return round(sum(numbers), 1)") == [V.AC] * 3
     assert await statuses(scorer, problem, "def total(numbers): return sum(numbers) + 0.001") == [V.WA] * 3
 
@@ -142,11 +142,11 @@ async def test_humaneval_plus_find_zero_accepts_any_root(scorer: Scorer, tmp_pat
 
 
 def test_problems_command_lists_evalplus_benchmarks(cli: CommandLine, tmp_path: Path) -> None:
-    told = listed(cli, tmp_path, "humaneval_plus", [SUMS], "--problem", "7")
-    assert "HumanEval/7" in told and "Function" in told and "json" in told
+    listing = listed(cli, tmp_path, "humaneval_plus", [SUMS], "--problem", "7")
+    assert "HumanEval/7" in listing and "Function" in listing and "json" in listing
     row = mbpp(looped("both", "[((3, 4), (4,))]", "[(4,)]", head=AS_SETS), "")
-    told = listed(cli, tmp_path, "mbpp_plus", [row])
-    assert "Mbpp/11" in told and "codeforces" in told
+    listing = listed(cli, tmp_path, "mbpp_plus", [row])
+    assert "Mbpp/11" in listing and "codeforces" in listing
 
 
 # --- what is read, and what is not -------------------------------------------------------------------

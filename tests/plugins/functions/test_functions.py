@@ -87,16 +87,16 @@ def test_reference_solutions_of_benchmark_rows_are_read(name: str, tmp_path: Pat
     row, label, *_ = ROWS[name]
     options = BenchmarkOptions(dataset=str(written(tmp_path / "rows.jsonl", row)))
     loaded = load(find_benchmark(name), options, cache=tmp_path / "cache")
-    own = HUMANEVAL["prompt"] + HUMANEVAL["canonical_solution"] if name == "humaneval" else TOTAL
-    assert [one.code for one in loaded.references(label)] == [own]
+    reference_code = HUMANEVAL["prompt"] + HUMANEVAL["canonical_solution"] if name == "humaneval" else TOTAL
+    assert [reference.code for reference in loaded.references(label)] == [reference_code]
 
 
 def test_functions_page_lists_the_benchmark_entries() -> None:
-    for one in (listed.HUMANEVAL, listed.MBPP, listed.KODCODE):
-        dataset = f"{one.dataset}{f', {one.config}' if one.config else ''}, {one.split}"
-        column = one.columns.assertions.replace("|", "` or `")
-        row = f"| `{one.name}` | {one.about} | {dataset} | `{column}` | assertions | {one.language}, "
-        assert f"{row}{one.time_limit:g} |\n" in PAGE, row
+    for entry in (listed.HUMANEVAL, listed.MBPP, listed.KODCODE):
+        dataset = f"{entry.dataset}{f', {entry.config}' if entry.config else ''}, {entry.split}"
+        column = entry.columns.assertions.replace("|", "` or `")
+        row = f"| `{entry.name}` | {entry.about} | {dataset} | `{column}` | assertions | {entry.language}, "
+        assert f"{row}{entry.time_limit:g} |\n" in PAGE, row
 
 
 # Tests of HumanEval with a loop, as the dataset has them, and programs that pass them.
@@ -240,7 +240,7 @@ async def test_nested_sets_in_assertions_are_compared(scorer: Scorer, tmp_path: 
 
 async def test_evalplus_file_is_judged_with_base_and_generated_tests(scorer: Scorer, tmp_path: Path) -> None:
     problem = made(tmp_path, "evalplus", EVALPLUS)
-    assert [given for given, _ in contents(problem)] == [
+    assert [arguments for arguments, _ in contents(problem)] == [
         "((3, 4), (4, 5))",
         "(('a', 1), (1,))",
         "((1.5,), ())",

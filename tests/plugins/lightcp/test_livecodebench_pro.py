@@ -120,16 +120,16 @@ def test_zip_member_outside_of_the_archive_is_input_error(home: Path) -> None:
 def test_extracted_livecodebench_pro_package_is_listed(cli: CommandLine, home: Path) -> None:
     archives = write_pro(home, n2000a=PLAIN) / "LiveCodeBench-Pro-Testcase"
     write_header(archives)
-    done = cli("problems", archives, "--json")
-    assert done.returncode == 2 and "testlib.h" in done.stderr, "a zip's folder is elsewhere"
+    completed = cli("problems", archives, "--json")
+    assert completed.returncode == 2 and "testlib.h" in completed.stderr, "a zip's folder is elsewhere"
     with zipfile.ZipFile(archives / "n2000a.zip") as opened:
         opened.extractall(archives / "n2000a")
     (archives / "n2000a.zip").unlink()
-    done = cli("problems", archives)
-    assert done.returncode == 0 and "LightCPVerifier" in done.stdout, done.stderr
+    completed = cli("problems", archives)
+    assert completed.returncode == 0 and "LightCPVerifier" in completed.stdout, completed.stderr
 
 
 def test_problems_command_lists_livecodebench_pro_with_exclusions(cli: CommandLine, home: Path) -> None:
-    done = cli("problems", "livecodebench_pro", "--data-dir", write_pro(home, n2000b=HIDING))
-    assert done.returncode == 0 and "testlib" in done.stdout, done.stderr
-    assert "1 problem left out: the dataset has no tests for it" in done.stdout
+    completed = cli("problems", "livecodebench_pro", "--data-dir", write_pro(home, n2000b=HIDING))
+    assert completed.returncode == 0 and "testlib" in completed.stdout, completed.stderr
+    assert "1 problem left out: the dataset has no tests for it" in completed.stdout

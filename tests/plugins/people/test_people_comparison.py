@@ -39,8 +39,8 @@ def solved(difficulty: int, number: int, of: int = 10, **fields: Any) -> Problem
 
 
 def test_elo_is_the_rating_at_which_half_the_problems_are_solved() -> None:
-    found = compare_with_people(RATED, [solved(1500, 5), solved(1500, 5)])
-    assert found.elo == pytest.approx(1500, abs=1) and found.of == 2
+    comparison = compare_with_people(RATED, [solved(1500, 5), solved(1500, 5)])
+    assert comparison.elo == pytest.approx(1500, abs=1) and comparison.of == 2
     even = compare_with_people(RATED, [solved(1100, 9), solved(1500, 5), solved(1900, 1), solved(2300, 0)])
     assert even.elo is not None and even.elo_low is not None and even.elo_high is not None
     assert even.elo_low < even.elo < even.elo_high and even.elo == pytest.approx(1500, abs=40)
@@ -52,13 +52,13 @@ def test_all_or_no_problems_solved_gives_no_rating() -> None:
     assert "no rating" in compare_with_people(RATED, [solved(1500, 10)]).remark
     assert "no rating" in compare_with_people(RATED, [solved(1500, 0)]).remark
     assert "no problem with a rating" in compare_with_people(RATED, []).remark
-    told = compare_with_people(People(source="x", missing="not there"), [])
-    assert (told.elo, told.remark) == (None, "not there")
+    comparison = compare_with_people(People(source="x", missing="not there"), [])
+    assert (comparison.elo, comparison.remark) == (None, "not there")
 
 
 def points(name: str, mean: float) -> ProblemSummary:
-    one = solved(0, 0)
-    fields = {name: getattr(one, name) for name in ProblemSummary.__struct_fields__}
+    template = solved(0, 0)
+    fields = {name: getattr(template, name) for name in ProblemSummary.__struct_fields__}
     return ProblemSummary(**fields | {"problem_id": name, "mean_points": mean, "max_points": 100.0})
 
 
@@ -70,11 +70,16 @@ def contest(name: str, *problems: str) -> ContestResults:
 
 def test_contest_counts_only_if_all_its_problems_are_scored() -> None:
     people = People(source="x", contests=(contest("a", "a1", "a2"), contest("b", "b1"), contest("c", "c1")))
-    found = compare_with_people(people, [points("a1", 60), points("a2@2024", 40), points("b1", 10)])
-    assert (found.of, found.percentile) == (2, 37.5), "75 and 0: fewer points than the model's, not as many"
-    assert (found.percentile_low, found.percentile_high) == (0, 75)
-    part = compare_with_people(people, [points("a1", 60)])
-    assert (part.of, part.percentile) == (0, None) and "1 without results for all problems" in part.remark
+    comparison = compare_with_people(people, [points("a1", 60), points("a2@2024", 40), points("b1", 10)])
+    assert (comparison.of, comparison.percentile) == (2, 37.5), (
+        "75 and 0: fewer points than the model's, not as many"
+    )
+    assert (comparison.percentile_low, comparison.percentile_high) == (0, 75)
+    partial_comparison = compare_with_people(people, [points("a1", 60)])
+    assert (partial_comparison.of, partial_comparison.percentile) == (
+        0,
+        None,
+    ) and "1 without results for all problems" in partial_comparison.remark
 
 
 def test_elo_rises_with_rank_in_the_contest() -> None:

@@ -22,11 +22,11 @@ def changed_package(tmp_path: Path, *changes: tuple[str, str]) -> Path:
     folder = tmp_path / "halves"
     shutil.copytree(HALVES, folder)
     header = folder / "problem.xml"
-    text = header.read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    header.write_text(text)
+    xml = header.read_text()
+    for original, replacement in changes:
+        assert original in xml
+        xml = xml.replace(original, replacement)
+    header.write_text(xml)
     return folder
 
 
@@ -42,8 +42,8 @@ def points(folder: Path, wrong: str = "", partly: str = "") -> list[float]:
         for name in TESTS
     }
     submission = Submission(key="k", problem_id=problem.id, code="")
-    found = scoring.score_submission(problem, submission, results)
-    return [round(part.exact_score * part.points, 6) for part in found.subtasks]
+    score = scoring.score_submission(problem, submission, results)
+    return [round(subtask.exact_score * subtask.points, 6) for subtask in score.subtasks]
 
 
 def test_polygon_package_id_is_its_short_name() -> None:
@@ -55,8 +55,8 @@ def test_polygon_package_without_short_name_is_named_by_its_archive_or_folder(
     tmp_path: Path, archive: str, top: str
 ) -> None:
     folder = changed_package(tmp_path, (' short-name="halves"', ""))
-    found = load_problems(zipped(folder, tmp_path / archive, top), cache=tmp_path / "cache")
-    assert list(found) == ["two-parts"]
+    loaded = load_problems(zipped(folder, tmp_path / archive, top), cache=tmp_path / "cache")
+    assert list(loaded) == ["two-parts"]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,11 @@ def test_partial_points_do_not_complete_a_polygon_group(
 
 def test_polygon_group_without_points_has_the_sum_of_its_tests(tmp_path: Path) -> None:
     change = ('points="30.0" points-policy', "points-policy")
-    own = ('<test group="1" method="manual" points="0.0"/>', '<test group="1" method="manual" points="7"/>')
-    assert points(changed_package(tmp_path, change, own)) == [0, 7, 70]
+    group_points = (
+        '<test group="1" method="manual" points="0.0"/>',
+        '<test group="1" method="manual" points="7"/>',
+    )
+    assert points(changed_package(tmp_path, change, group_points)) == [0, 7, 70]
 
 
 def test_polygon_tests_with_points_count_without_groups(tmp_path: Path) -> None:
@@ -109,8 +112,8 @@ def test_polygon_test_with_windows_line_ends_is_normalized(tmp_path: Path) -> No
     package = tmp_path / "halves"
     shutil.copytree(HALVES, package)
     first, second = sorted(path for path in (package / "tests").iterdir() if path.suffix != ".a")[:2]
-    text = first.read_bytes()
-    first.write_bytes(text.replace(b"\n", b"\r\n"))
+    content = first.read_bytes()
+    first.write_bytes(content.replace(b"\n", b"\r\n"))
     problem = sound(package, "halves")
-    assert problem.tests[0].input.read() == text and text.endswith(b"\n")
+    assert problem.tests[0].input.read() == content and content.endswith(b"\n")
     assert problem.tests[1].input.path == str(second)

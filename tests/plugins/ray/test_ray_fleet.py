@@ -74,11 +74,13 @@ class FakeCluster:
 def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     fake = FakeCluster()
     monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
-    found = SimpleNamespace(get_ray_address_from_environment=lambda address, folder: fake.found)
+    services_module = SimpleNamespace(get_ray_address_from_environment=lambda address, folder: fake.found)
     monkeypatch.setitem(sys.modules, "ray._private", SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "ray._private.services", found)
-    told = SimpleNamespace(env_bool=lambda name, default: fake.tls if name == "RAY_USE_TLS" else default)
-    monkeypatch.setitem(sys.modules, "ray._private.ray_constants", told)
+    monkeypatch.setitem(sys.modules, "ray._private.services", services_module)
+    constants_module = SimpleNamespace(
+        env_bool=lambda name, default: fake.tls if name == "RAY_USE_TLS" else default
+    )
+    monkeypatch.setitem(sys.modules, "ray._private.ray_constants", constants_module)
     for name, does in (("survey", fake.survey), ("start", fake.start), ("existing", lambda name: None)):
         monkeypatch.setattr(cluster, name, does)
     monkeypatch.setattr(cluster, "connect", lambda address: False)
@@ -91,16 +93,16 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 @pytest.fixture
 async def told(ray: FakeCluster) -> AsyncIterator[list[ServerEvent]]:
     """Return the events of an engine with one node."""
-    ray.nodes, found = ["a:1"], list[ServerEvent]()
+    ray.nodes, server_events = ["a:1"], list[ServerEvent]()
     async with RayEngine(patience=NodePatience(look=0.05, drought=300.0)) as engine:
-        engine.on_event = found.append
+        engine.on_event = server_events.append
         ray.engine = engine  # type: ignore[attr-defined]
-        yield found
+        yield server_events
 
 
 async def until_told(told: list[ServerEvent], *changes: tuple[str, Change]) -> None:
     def heard() -> list[tuple[str, Change]]:
-        return [(one.url, one.change) for one in told if isinstance(one, ServerChanged)]
+        return [(event.url, event.change) for event in told if isinstance(event, ServerChanged)]
 
     await until(lambda: heard() == list(changes), every=0.001)
 
@@ -114,7 +116,7 @@ async def test_joining_and_leaving_ray_nodes_emit_events(ray: FakeCluster, told:
     assert told[-1] == ServerChanged(url="a:1", change=Change.GONE, usable=1, slots=2)
     ray.nodes = ["a:1", "b:1", "c:1"]
     await until(lambda: len(told) >= 4, every=0.001)
-    changes = {(one.url, one.change) for one in told[2:] if isinstance(one, ServerChanged)}
+    changes = {(event.url, event.change) for event in told[2:] if isinstance(event, ServerChanged)}
     assert changes == {("a:1", Change.JOINED), ("c:1", Change.LEFT_OUT)}
 
 
@@ -207,8 +209,8 @@ async def test_port_of_another_server_is_not_accepted_as_ray_cluster(
     ray: FakeCluster, answer: bytes | None, fault: str
 ) -> None:
     """A hanging cluster is refused too, although the kernel accepts connections for it."""
-    async with await server(answer) as there:
-        ray.found = f"127.0.0.1:{there.sockets[0].getsockname()[1]}"
+    async with await server(answer) as listener:
+        ray.found = f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
         clock = FastForwardClock()
         entering = asyncio.create_task(RayEngine().__aenter__())
         while not entering.done():
@@ -222,8 +224,8 @@ async def test_port_of_another_server_is_not_accepted_as_ray_cluster(
 async def test_answering_ray_address_is_accepted(ray: FakeCluster, tls: bool) -> None:
     settings = bytes((0, 0, 6, 4, 0, 0, 0, 0, 0)) + bytes(6)
     ray.tls = tls
-    async with await server(None if tls else settings) as there:
-        port = there.sockets[0].getsockname()[1]
+    async with await server(None if tls else settings) as listener:
+        port = listener.sockets[0].getsockname()[1]
         await cluster.wait_for_answer(f"ray://127.0.0.1:{port}", 15.0)
 
 

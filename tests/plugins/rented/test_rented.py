@@ -34,10 +34,10 @@ class Sandbox:
         if len(cls.made) + 1 == cls.refuse:
             raise SandboxException("quota exceeded")
         assert told == {"timeout": 3600, "allow_internet_access": False}
-        made = cls()
-        made.template, made.commands, made.ran, made.killed = template, made, [], 0
-        cls.made.append(made)
-        return made
+        instance = cls()
+        instance.template, instance.commands, instance.ran, instance.killed = template, instance, [], 0
+        cls.made.append(instance)
+        return instance
 
     async def run(self, command: str, *, envs: dict[str, str], **told: Any) -> None:
         assert told == {"background": True, "timeout": 0}, "it outlives the call"
@@ -75,18 +75,18 @@ def give_addresses(servers: list[Loopback], monkeypatch: pytest.MonkeyPatch) -> 
 async def test_rented_sandboxes_judge_and_are_stopped(
     sdk: type[Sandbox], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with Loopback(fine) as one, Loopback(fine) as other:
-        give_addresses([one, other], monkeypatch)
+    async with Loopback(fine) as first_server, Loopback(fine) as other:
+        give_addresses([first_server, other], monkeypatch)
         engine = rented.rented("e2b:judge*2", rented.E2b(), patience=QUICK, capabilities=PROFILE)
         async with engine:
             result = await engine.execute(job("hello"))
-            assert result.run.stdout == "hello" and result.endpoint in (one.url, other.url)
+            assert result.run.stdout == "hello" and result.endpoint in (first_server.url, other.url)
             assert [box.killed for box in sdk.made] == [0, 0]
         [(command, variables)] = sdk.made[0].ran
         assert command == "ioi-eval worker --host 0.0.0.0 --port 2000" and sdk.made[0].template == "judge"
         token = variables["IOI_EVAL_TOKEN"]
-        headers = [*one.headers, *other.headers]
-        assert len(token) > 30 and {each.get("Authorization") for each in headers} == {f"Bearer {token}"}
+        headers = [*first_server.headers, *other.headers]
+        assert len(token) > 30 and {header.get("Authorization") for header in headers} == {f"Bearer {token}"}
     assert [box.killed for box in sdk.made] == [1, 1]
 
 
@@ -104,10 +104,10 @@ async def test_cancellation_during_start_stops_rented_sandboxes(
     begun, call = asyncio.Event(), getattr(Sandbox, late)
 
     async def slow(*given: Any, **told: Any) -> Any:
-        done = await call(*given, **told)
+        outcome = await call(*given, **told)
         begun.set()
         await asyncio.sleep(0.01)
-        return done
+        return outcome
 
     monkeypatch.setattr(Sandbox, late, slow)
     starting = asyncio.ensure_future(rented.rented("e2b:judge*2", rented.E2b()).__aenter__())
@@ -149,6 +149,6 @@ async def test_provider_example_of_the_page_works() -> None:
 def test_engine_option_e2b_opens_rented_engine(store: Store) -> None:
     opened = open_engine(EngineChoice(text="e2b:judge*3"), store)
     assert isinstance(opened.engine, rented.RentedEngine) and opened.trusted is not None
-    for text in ("e2b", "e2b:judge*0", "e2b:a b"):
+    for engine_text in ("e2b", "e2b:judge*0", "e2b:a b"):
         with pytest.raises(InputError, match=r"names no image|number of servers must be"):
-            open_engine(EngineChoice(text=text), store)
+            open_engine(EngineChoice(text=engine_text), store)

@@ -15,7 +15,7 @@ from ioi_eval.server.queue import RequestQueue, ResultPending
 
 async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unanswered, "_MAX_ANSWER_BYTES", 10)
-    queue, here, go, begun = (
+    queue, pending, go, begun = (
         RequestQueue(slots=1, max_waiting=9, max_bytes=1),
         UnansweredRequests(),
         asyncio.Event(),
@@ -29,7 +29,7 @@ async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytes
             return key.encode() * 6
 
         with queue.enter() as entry:
-            return await here.answer(key, work, entry, seconds)
+            return await pending.answer(key, work, entry, seconds)
 
     for key in "ab":
         with pytest.raises(ResultPending):
@@ -42,7 +42,7 @@ async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytes
 
 
 async def test_equal_requests_are_answered_in_order_of_arrival() -> None:
-    queue, here, go, numbers = (
+    queue, pending, go, numbers = (
         RequestQueue(2, 9, 1),
         UnansweredRequests(),
         asyncio.Event(),
@@ -57,9 +57,9 @@ async def test_equal_requests_are_answered_in_order_of_arrival() -> None:
             return b"%d" % number
 
         with queue.enter() as entry:
-            return await here.answer("the same", work, entry, seconds)
+            return await pending.answer("the same", work, entry, seconds)
 
     late = await asyncio.gather(answer(0.01), answer(0.01), return_exceptions=True)
-    assert [type(each) for each in late] == [ResultPending, ResultPending]
+    assert [type(reply) for reply in late] == [ResultPending, ResultPending]
     go.set()
     assert [await answer(60), await answer(60)] == [b"1", b"2"]

@@ -35,10 +35,10 @@ async def run(call: Caller, code: str, **fields: Any) -> dict[str, Any]:
 async def test_run_code_returns_output_and_exit_code(call: Caller) -> None:
     reply = await run(call, "import sys; print(input() + '!'); print('e', file=sys.stderr)", stdin="hello")
     assert (reply["status"], reply["message"], reply["compile_result"]) == ("Success", "", None)
-    found = reply["run_result"]
-    assert (found["status"], found["return_code"]) == ("Finished", 0)
-    assert (found["stdout"], found["stderr"]) == ("hello!\n", "e\n")
-    assert found["execution_time"] >= 0
+    run_result = reply["run_result"]
+    assert (run_result["status"], run_result["return_code"]) == ("Finished", 0)
+    assert (run_result["stdout"], run_result["stderr"]) == ("hello!\n", "e\n")
+    assert run_result["execution_time"] >= 0
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,14 @@ async def test_run_code_runs_program_in_other_language(call: Caller, language: s
 
 
 async def test_run_code_sends_input_files_and_fetches_output_files(call: Caller) -> None:
-    given = {"data/a.txt": base64.b64encode(b"\xff").decode(), "lib.py": base64.b64encode(b"n = 7").decode()}
+    input_files = {
+        "data/a.txt": base64.b64encode(b"\xff").decode(),
+        "lib.py": base64.b64encode(b"n = 7").decode(),
+    }
     code = "import lib; d = open('data/a.txt', 'rb').read(); open('out.bin', 'wb').write(d * lib.n)"
-    reply = await run(call, code, files={**given, "left.out": None}, fetch_files=["out.bin", "left.out"])
+    reply = await run(
+        call, code, files={**input_files, "left.out": None}, fetch_files=["out.bin", "left.out"]
+    )
     assert (reply["status"], reply["files"]) == (
         "Success",
         {"out.bin": base64.b64encode(b"\xff" * 7).decode()},
@@ -186,8 +191,8 @@ async def test_request_without_free_slot_waits_and_then_gets_504(
         assert status == 504 and "slots are taken" in reply["message"]
     late = asyncio.create_task(post(call, "print(1)"))
     await until(lambda: server._queue._entry_locks[""].locked())
-    for each in jobs:
-        each.cancel()
+    for posted in jobs:
+        posted.cancel()
     status, reply = await late
     assert (status, reply["run_result"]["stdout"]) == (200, "1\n")
     await asyncio.gather(*jobs, return_exceptions=True)
@@ -245,38 +250,45 @@ async def test_result_of_job_started_late_is_returned_on_retry(
     engine: EmbeddedEngine, fields: dict[str, Any]
 ) -> None:
     """The build or run continues while the client is away."""
-    held = HeldEngine(engine)
-    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+    held_engine = HeldEngine(engine)
+    async with (
+        Server(held_engine, ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
         call, clock = Caller(session), FastForwardClock()
-        asked = {"code": DOUBLE, "stdin": "21", **fields}
-        late = asyncio.create_task(post(call, **asked))
-        await until(lambda: held.begun == 1)
+        request_fields = {"code": DOUBLE, "stdin": "21", **fields}
+        late = asyncio.create_task(post(call, **request_fields))
+        await until(lambda: held_engine.begun == 1)
         await clock.advance(72.0)
         assert (await late)[0] == 504
-        held.let_go.set()
-        status, reply = await post(call, **asked)
+        held_engine.let_go.set()
+        status, reply = await post(call, **request_fields)
         assert (status, reply["run_result"]["stdout"]) == (200, "42\n")
-        assert held.ran == ([("submission",), ()] if fields else [()])
+        assert held_engine.ran == ([("submission",), ()] if fields else [()])
 
 
 async def test_stored_reply_is_returned_only_to_the_same_token(
     engine: EmbeddedEngine, tmp_path: Path
 ) -> None:
     (tmp_path / "tokens").write_text("red a\nblue b\n")
-    held, clock, options = HeldEngine(engine, slots=2), FastForwardClock(), ServerOptions(port=0, queue=9)
+    held_engine, clock, options = (
+        HeldEngine(engine, slots=2),
+        FastForwardClock(),
+        ServerOptions(port=0, queue=9),
+    )
     options = msgspec.structs.replace(options, token_file=tmp_path / "tokens")
-    async with Server(held, options) as server, aiohttp.ClientSession(server.url) as session:
-        call, asked = Caller(session), {"json": {"code": "print(1)", "language": "python", **WAITS}}
-        red, blue = ({"headers": {"Authorization": f"Bearer {token}"}, **asked} for token in "ab")
+    async with Server(held_engine, options) as server, aiohttp.ClientSession(server.url) as session:
+        call, request_fields = Caller(session), {"json": {"code": "print(1)", "language": "python", **WAITS}}
+        red, blue = ({"headers": {"Authorization": f"Bearer {token}"}, **request_fields} for token in "ab")
         late = asyncio.create_task(call.post("/run_code", **red))
-        await until(lambda: held.begun == 1)
+        await until(lambda: held_engine.begun == 1)
         await clock.advance(12.1)
         assert (await late)[0] == 504
         other = asyncio.create_task(call.post("/run_code", **blue))
-        await until(lambda: held.begun == 2)
-        held.let_go.set()
+        await until(lambda: held_engine.begun == 2)
+        held_engine.let_go.set()
         assert [(await other)[0], (await call.post("/run_code", **red))[0]] == [200, 200]
-        assert held.begun == 2
+        assert held_engine.begun == 2
 
 
 async def test_build_continues_after_its_client_disconnects(engine: EmbeddedEngine, store: Store) -> None:
@@ -284,89 +296,103 @@ async def test_build_continues_after_its_client_disconnects(engine: EmbeddedEngi
 
     Meanwhile the build uses the slot of its request.
     """
-    held = HeldEngine(engine)
-    asked = {"code": DOUBLE_CPP.replace("2 *", "3 *"), "language": "cpp", "compile_timeout": 60}
-    asked["files"] = {"another": base64.b64encode(os.urandom(8)).decode()}  # which no test has built before
+    held_engine = HeldEngine(engine)
+    request_fields = {"code": DOUBLE_CPP.replace("2 *", "3 *"), "language": "cpp", "compile_timeout": 60}
+    request_fields["files"] = {
+        "another": base64.b64encode(os.urandom(8)).decode()
+    }  # which no test has built before
     options = ServerOptions(port=0)
     async with (
-        Server(held, options, store=store) as server,
+        Server(held_engine, options, store=store) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call = Caller(session)
         for visits in (1, 2):
-            gone = asyncio.create_task(post(call, **asked, stdin="7"))
-            await until(lambda visits=visits: (held.begun, len(server._queue._entries)) == (1, visits))
+            gone = asyncio.create_task(post(call, **request_fields, stdin="7"))
+            await until(lambda visits=visits: (held_engine.begun, len(server._queue._entries)) == (1, visits))
             gone.cancel()
             await until(lambda: (server.running, len(server._queue._entries)) == (1, 1))
-        held.let_go.set()
-        await until(lambda: (server.running, held.ran) == (0, [("submission",)]))
-        for given, printed in (("7", "21\n"), ("5", "15\n")):
-            reply = await run(call, **asked, stdin=given)
+        held_engine.let_go.set()
+        await until(lambda: (server.running, held_engine.ran) == (0, [("submission",)]))
+        for stdin, printed in (("7", "21\n"), ("5", "15\n")):
+            reply = await run(call, **request_fields, stdin=stdin)
             assert (reply["compile_result"]["return_code"], reply["run_result"]["stdout"]) == (0, printed)
-        assert held.ran == [("submission",), (), ()]
+        assert held_engine.ran == [("submission",), (), ()]
 
 
 async def test_build_of_disconnected_client_ends_with_the_server(engine: EmbeddedEngine) -> None:
-    held = HeldEngine(engine)
-    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+    held_engine = HeldEngine(engine)
+    async with (
+        Server(held_engine, ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
         gone = asyncio.create_task(post(Caller(session), DOUBLE_CPP, language="cpp", compile_timeout=60))
-        await until(lambda: held.begun == 1)
+        await until(lambda: held_engine.begun == 1)
         gone.cancel()
         await asyncio.wait([gone])
-        assert (held.ended, server.running) == (0, 1)
-    assert held.ended == 1
+        assert (held_engine.ended, server.running) == (0, 1)
+    assert held_engine.ended == 1
 
 
 async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
     """Otherwise a client that always disconnects could use all slots for minutes."""
-    held = HeldEngine(engine)
-    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+    held_engine = HeldEngine(engine)
+    async with (
+        Server(held_engine, ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
         call, clock = Caller(session), FastForwardClock()
-        asked = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60, "stdin": "21"}
+        request_fields = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60, "stdin": "21"}
         for visits in (1, 2):  # the second comes in time
-            gone = asyncio.create_task(post(call, **asked))
-            await until(lambda visits=visits: (held.begun, len(server._queue._entries)) == (1, visits))
+            gone = asyncio.create_task(post(call, **request_fields))
+            await until(lambda visits=visits: (held_engine.begun, len(server._queue._entries)) == (1, visits))
             await asyncio.sleep(0)
             gone.cancel()
             await until(lambda: len(server._queue._entries) == 1)
             await clock.advance(6.0)
-            assert (held.ended, server.running) == (0, 1)
+            assert (held_engine.ended, server.running) == (0, 1)
         await clock.advance(6.0)
-        await until(lambda: (held.ended, server.running, len(server._queue._entries)) == (1, 0, 0))
-        held.let_go.set()
-        assert (await run(call, **asked))["run_result"]["stdout"] == "42\n"
+        await until(lambda: (held_engine.ended, server.running, len(server._queue._entries)) == (1, 0, 0))
+        held_engine.let_go.set()
+        assert (await run(call, **request_fields))["run_result"]["stdout"] == "42\n"
 
 
 async def test_queue_time_of_compiled_program_is_counted_once(engine: EmbeddedEngine) -> None:
     """Only the first of its two jobs, the build, counts."""
-    held = HeldEngine(engine)
-    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
+    held_engine = HeldEngine(engine)
+    async with (
+        Server(held_engine, ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
         call = Caller(session)
         first = asyncio.create_task(post(call, "print(1)"))
-        await until(lambda: held.begun == 1)
+        await until(lambda: held_engine.begun == 1)
         second = asyncio.create_task(run(call, DOUBLE_CPP, language="cpp", stdin="1", compile_timeout=60))
         await until(lambda: server._queue.queued == 1)
         began = time.monotonic()
         await asyncio.sleep(0.05)
         waited = time.monotonic() - began
-        held.let_go.set()
+        held_engine.let_go.set()
         await asyncio.gather(first, second)
         counts = await call.counts()
         assert counts["ioi_eval_wait_seconds_sum"] >= waited
-        assert counts["ioi_eval_wait_seconds_count"] == len(held.ran)
+        assert counts["ioi_eval_wait_seconds_count"] == len(held_engine.ran)
 
 
 async def test_request_waiting_for_a_shared_build_uses_no_slot(engine: EmbeddedEngine) -> None:
     """The second of two slots is free for other requests."""
-    held = HeldEngine(engine, slots=2)
-    async with Server(held, ServerOptions(port=0)) as server, aiohttp.ClientSession(server.url) as session:
-        asked = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60}
-        two = [asyncio.create_task(run(Caller(session), **asked, stdin=given)) for given in "12"]
-        await until(lambda: (held.begun, len(server._queue._entries)) == (1, 2))
+    held_engine = HeldEngine(engine, slots=2)
+    async with (
+        Server(held_engine, ServerOptions(port=0)) as server,
+        aiohttp.ClientSession(server.url) as session,
+    ):
+        request_fields = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60}
+        two = [asyncio.create_task(run(Caller(session), **request_fields, stdin=stdin)) for stdin in "12"]
+        await until(lambda: (held_engine.begun, len(server._queue._entries)) == (1, 2))
         assert server.running == 1
-        held.let_go.set()
+        held_engine.let_go.set()
         assert [reply["run_result"]["stdout"] for reply in await asyncio.gather(*two)] == ["2\n", "4\n"]
-        assert held.ran == [("submission",), (), ()]
+        assert held_engine.ran == [("submission",), (), ()]
 
 
 @pytest.mark.parametrize(
@@ -400,8 +426,12 @@ async def test_timeout_and_memory_limit_may_be_strings(call: Caller) -> None:
 
 async def test_output_before_the_timeout_is_returned(call: Caller) -> None:
     code = "import sys, time\nprint('half', flush=True)\nprint('e', file=sys.stderr)\ntime.sleep(1000)"
-    found = (await run(call, code, run_timeout=0.5))["run_result"]
-    assert (found["status"], found["stdout"], found["stderr"]) == ("TimeLimitExceeded", "half\n", "e\n")
+    run_result = (await run(call, code, run_timeout=0.5))["run_result"]
+    assert (run_result["status"], run_result["stdout"], run_result["stderr"]) == (
+        "TimeLimitExceeded",
+        "half\n",
+        "e\n",
+    )
 
 
 def basic(pair: bytes) -> str:
@@ -412,7 +442,7 @@ async def test_token_is_accepted_as_basic_auth_password(
     engine: EmbeddedEngine, options: ServerOptions
 ) -> None:
     guarded = ServerOptions(port=0, token=Secret("word"))
-    asked = {"json": {"code": "print(1)", "language": "python"}}
+    request_fields = {"json": {"code": "print(1)", "language": "python"}}
     async with Server(engine, guarded) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
         for headers, status in (
@@ -422,7 +452,7 @@ async def test_token_is_accepted_as_basic_auth_password(
             ({"Authorization": basic(b"word:other")}, 401),
             ({"Authorization": "Basic ???"}, 401),
         ):
-            assert (await call.post("/run_code", headers=headers, **asked))[0] == status
+            assert (await call.post("/run_code", headers=headers, **request_fields))[0] == status
             assert (await call.post(f"{API}/execute", headers=headers, json=job("true")))[0] == status
 
 
@@ -430,7 +460,7 @@ async def test_token_is_accepted_as_basic_auth_password(
 
 
 def submission(completion: str, *pairs: tuple[str, str], **config: Any) -> dict[str, Any]:
-    tests = [{"input": {"stdin": given}, "output": {"stdout": wanted}} for given, wanted in pairs]
+    tests = [{"input": {"stdin": stdin}, "output": {"stdout": expected}} for stdin, expected in pairs]
     row = {"id": 7, "content": "Double it.", "test": tests}
     return {
         "dataset": "mine",
@@ -463,7 +493,7 @@ async def test_submit_judges_by_the_tests_of_the_request(call: Caller) -> None:
 
 async def test_submit_compares_outputs_like_sandbox_fusion(call: Caller) -> None:
     echo = "```python\nimport sys\nprint(sys.stdin.read(), end='')\n```"
-    for given, wanted, right in [
+    for printed, expected, right in [
         ("YES\n no \n\n", "yes\nNo", True),
         ("1.000001\nx", "1\nx", True),
         ("1.001", "1", False),
@@ -471,7 +501,7 @@ async def test_submit_compares_outputs_like_sandbox_fusion(call: Caller) -> None
         ("a b", "a  b", False),
         ("nan", "1", False),
     ]:
-        assert (await submit(call, echo, (given, wanted)))[0] is right, given
+        assert (await submit(call, echo, (printed, expected)))[0] is right, printed
 
 
 @pytest.mark.parametrize(

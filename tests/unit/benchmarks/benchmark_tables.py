@@ -50,8 +50,8 @@ def ioi_rows(package: Path, year: int) -> list[dict[str, Any]]:
     config |= {name: header[name] for name in ("code", "task_type", "memory_limit")}
     files = [
         [path.relative_to(package).as_posix(), path.read_text()]
-        for part in ("graders", "checker")
-        for path in sorted((package / part).glob("*"))
+        for subfolder in ("graders", "checker")
+        for path in sorted((package / subfolder).glob("*"))
     ]
     files += [["graders/grader_config.json", json.dumps(config)], ["checker/unused.txt", None]]
     shared = {
@@ -108,9 +108,14 @@ def write_ioi(folder: Path, problems: Mapping[str, int]) -> Path:
             write_table(folder / "ioi" / "data" / f"{split}-00000-of-00001.parquet", rows, IOI_ROWS)
     for year in set(problems.values()):
         tests = [
-            row for name, own in problems.items() if own == year for row in ioi_tests(EXAMPLES / name, year)
+            row
+            for name, problem_year in problems.items()
+            if problem_year == year
+            for row in ioi_tests(EXAMPLES / name, year)
         ]
         half = len(tests) // 2
-        for part, some in enumerate((tests[:half], tests[half:])):
-            write_table(folder / "ioi-test-cases" / str(year) / f"train-0000{part}-of-00002.parquet", some)
+        for part_number, some in enumerate((tests[:half], tests[half:])):
+            write_table(
+                folder / "ioi-test-cases" / str(year) / f"train-0000{part_number}-of-00002.parquet", some
+            )
     return folder

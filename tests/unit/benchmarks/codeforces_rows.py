@@ -58,5 +58,5 @@ def write(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
 
 
 def generate(folder: Path, contest: str, *tests: tuple[str, str, str]) -> None:
-    rows = [{"problem_id": name, "input": given, "output": wanted} for name, given, wanted in tests]
+    rows = [{"problem_id": name, "input": test_input, "output": answer} for name, test_input, answer in tests]
     write_table(folder / "codeforces" / "generated_tests" / f"test_cases_{contest}.parquet", rows)

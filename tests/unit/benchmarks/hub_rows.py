@@ -148,7 +148,9 @@ def livecodebench(name: str, *, private: str | None = None, **columns: Any) -> d
 
 
 def lcb_tests(*pairs: tuple[str, str], kind: str = "stdin") -> str:
-    return json.dumps([{"input": given, "output": wanted, "testtype": kind} for given, wanted in pairs])
+    return json.dumps(
+        [{"input": test_input, "output": answer, "testtype": kind} for test_input, answer in pairs]
+    )
 
 
 def packed(value: Any) -> str:
@@ -190,9 +192,9 @@ def write_rows(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], *, sc
 def listed(cli: CommandLine, folder: Path, name: str, rows: Sequence[Mapping[str, Any]], *more: str) -> str:
     """Return the output of `ioi-eval problems` for these rows."""
     copies = write_rows(folder / "copies", name, rows, schema=False)
-    done = cli("problems", name, "--data-dir", copies, *more)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    completed = cli("problems", name, "--data-dir", copies, *more)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def loaded(
@@ -207,4 +209,4 @@ def loaded(
 def contents(problem: Problem) -> list[tuple[str, str]]:
     """Return the inputs and answers of a problem's tests."""
     blobs = [(test.input, test.answer or Blob.of("")) for test in problem.tests]
-    return [(given.read().decode(), wanted.read().decode()) for given, wanted in blobs]
+    return [(input_blob.read().decode(), answer_blob.read().decode()) for input_blob, answer_blob in blobs]

@@ -48,18 +48,21 @@ def test_dump_rows_name_problems_by_id_or_alias(tmp_path: Path) -> None:
     dump = write_jsonl(
         tmp_path / "d.jsonl", [{"problem_id": name, "code": f"{name!r}"} for name in (42, "42", "apps_1", 5)]
     )
-    found = [one.problem_id for one in open_dump([dump], problems=problems)]
-    assert found == ["apps_1", "apps_1", "apps_1", "apps_0"]
+    problem_ids = [submission.problem_id for submission in open_dump([dump], problems=problems)]
+    assert problem_ids == ["apps_1", "apps_1", "apps_1", "apps_0"]
 
 
 @pytest.mark.parametrize("name", ["42", "apps_1"])
 def test_dump_rows_are_selected_by_problem_id_or_alias(tmp_path: Path, name: str) -> None:
     problems = loaded(tmp_path, "apps", [apps(5), apps(42)])
-    rows = [{"problem_id": one, "code": f"{one!r}"} for one in (42, "apps_1", 5, "of another dataset")]
+    rows = [
+        {"problem_id": problem_id, "code": f"{problem_id!r}"}
+        for problem_id in (42, "apps_1", 5, "of another dataset")
+    ]
     dump = write_jsonl(tmp_path / "d.jsonl", rows)
-    found = open_dump([dump], problems=problems, selection=Selection(problems=frozenset({name})))
-    assert [one.problem_id for one in found] == ["apps_1", "apps_1"]
-    assert found.info.left_out == {"of another problem": 2}
+    selected = open_dump([dump], problems=problems, selection=Selection(problems=frozenset({name})))
+    assert [problem_id.problem_id for problem_id in selected] == ["apps_1", "apps_1"]
+    assert selected.info.left_out == {"of another problem": 2}
 
 
 @pytest.mark.parametrize("code", [ADD, None, "this is no Python"])

@@ -27,9 +27,9 @@ def test_all_bad_rows_are_reported_in_order(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [BAD[0], GOOD, *BAD[1:]])
     with pytest.raises(BadRows, match=r"line 1, field 'code'.* 4 more rows cannot be used") as caught:
         open_dump([path], problems=PROBLEMS)
-    told = [(one.where, one.row, one.field) for one in caught.value.errors]
+    error_fields = [(error.where, error.row, error.field) for error in caught.value.errors]
     lines = [(str(path), line) for line in (1, 3, 4, 5, 6)]
-    assert told == [(*line, field) for line, field in zip(lines, FIELDS, strict=True)]
+    assert error_fields == [(*line, field) for line, field in zip(lines, FIELDS, strict=True)]
 
 
 FIELDS = ["code", "", "year", "generations", "language"]
@@ -44,20 +44,20 @@ def test_single_bad_row_is_reported_without_count(tmp_path: Path) -> None:
 def test_skip_bad_rows_keeps_usable_rows(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [*BAD, GOOD, *BAD, GOOD])
     dump = open_dump([path], problems=PROBLEMS, options=SKIPPING)
-    assert [one.code for one in dump] == [CODE, CODE]
+    assert [submission.code for submission in dump] == [CODE, CODE]
     assert (len(dump), dump.info.rejected, len(dump.rejected)) == (2, 10, 10)
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv"])
 def test_unparsable_row_is_bad_row(tmp_path: Path, name: str) -> None:
     good, code = '{"problem_id": "sum", "code": "x"}', "sum,x"
-    texts = {
+    contents = {
         "x.jsonl": f'{good}\n{{"problem_id": \n[1]\n\n{good}\n',
         "x.json": f"[{good}, 7, null,\n{good}]",
         "x.csv": f"problem_id,code\n{code}\nsum\na,b,c\n{code}\n",
     }
     path = tmp_path / name
-    path.write_text(texts[name])
+    path.write_text(contents[name])
     with pytest.raises(BadRows) as caught:
         open_dump([path], problems=PROBLEMS)
     assert len(caught.value.errors) == 2
@@ -70,7 +70,7 @@ def test_first_of_two_rows_with_same_id_is_kept(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the id 'a' is there twice"):
         open_dump([path], problems=PROBLEMS)
     dump = open_dump([path], problems=PROBLEMS, options=SKIPPING)
-    assert [(one.key, one.code) for one in dump] == [("a", CODE), ("b", CODE)]
+    assert [(submission.key, submission.code) for submission in dump] == [("a", CODE), ("b", CODE)]
 
 
 def test_damaged_file_is_refused_despite_skip_bad_rows(tmp_path: Path) -> None:

@@ -27,10 +27,10 @@ def test_truncated_or_missing_stored_tests_are_rebuilt(tmp_path: Path, left: str
     for _ in range(2):
         problem = load_stored_problem(store, "abcd", cached_problem).problem
         assert problem is not None and problem.tests[0].input.read() == LONG.encode()
-        place = Path(problem.tests[0].input.path or "")
-        place.unlink()
+        stored_file = Path(problem.tests[0].input.path or "")
+        stored_file.unlink()
         if left is not None:
-            place.write_text(left)
+            stored_file.write_text(left)
 
 
 def test_corrupted_stored_test_of_same_size_is_rebuilt(tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ from ioi_eval.errors import InputError
 
 
 def dump(folder: Path, *ids: str, column: str = "problem_id", **columns: Any) -> Path:
-    return write_jsonl(folder / "d.jsonl", [{column: one, "code": ADD, **columns} for one in ids])
+    return write_jsonl(
+        folder / "d.jsonl", [{column: problem_id, "code": ADD, **columns} for problem_id in ids]
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_benchmark_is_guessed_from_named_id_column(tmp_path: Path) -> None:
 
 def test_dump_is_scored_without_problems_option(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(0)])
-    done = cli(
+    completed = cli(
         "score",
         dump(tmp_path, "apps_0", uuid="1"),
         "--data-dir",
@@ -77,8 +79,8 @@ def test_dump_is_scored_without_problems_option(cli: CommandLine, tmp_path: Path
         "--packages",
         "none",
     )
-    assert done.returncode == 0, done.stderr
-    assert "--problems apps, as the dump's ids and columns say" in done.stderr
+    assert completed.returncode == 0, completed.stderr
+    assert "--problems apps, as the dump's ids and columns say" in completed.stderr
     assert results(tmp_path / "run")["1"]["solved"] is True
     unknown = cli("score", dump(tmp_path, "nile"), "--out", "other")
     assert unknown.returncode == 2 and ", --problems: nothing says" in unknown.stderr
@@ -90,6 +92,6 @@ def test_guess_names_benchmark_with_same_ids(cli: CommandLine, tmp_path: Path) -
     """A dump of HumanEval looks like a dump of HumanEval+, whose results differ."""
     (tmp_path / "copies").mkdir()
     rows = dump(tmp_path, "HumanEval/0", column="task_id")
-    done = cli("score", rows, "--data-dir", tmp_path / "copies", "--dry-run")
-    said = "--problems humaneval_plus, as the dump's ids and columns say; humaneval has the same ids"
-    assert said in done.stderr
+    completed = cli("score", rows, "--data-dir", tmp_path / "copies", "--dry-run")
+    guess_note = "--problems humaneval_plus, as the dump's ids and columns say; humaneval has the same ids"
+    assert guess_note in completed.stderr

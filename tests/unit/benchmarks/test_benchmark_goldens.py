@@ -36,8 +36,8 @@ SOUND: Mapping[str, dict[str, Any]] = {
 
 def read(name: str, case: Mapping[str, Any], path: Path) -> LoadedProblems:
     rows = [{**SOUND[name], **columns} for columns in case["rows"]]
-    kept = case.get("keep", rows[0])
-    write_jsonl(path, [{column: row[column] for column in kept} for row in rows])
+    kept_columns = case.get("keep", rows[0])
+    write_jsonl(path, [{column: row[column] for column in kept_columns} for row in rows])
     options = {
         option: frozenset(value) if isinstance(value, list) else value
         for option, value in case.get("options", {}).items()
@@ -49,7 +49,10 @@ def read(name: str, case: Mapping[str, Any], path: Path) -> LoadedProblems:
 def facts(problems: LoadedProblems, label: str) -> dict[str, Any]:
     """Return a problem's fields and its solutions as JSON has them."""
     try:
-        solutions = [(one.language, one.expected, one.code) for one in problems.references(label)]
+        solutions = [
+            (reference.language, reference.expected, reference.code)
+            for reference in problems.references(label)
+        ]
     except InputError as error:
         return {**described(problems[label]), "solutions": f"refused: {error}"}
     return {**described(problems[label]), "solutions": solutions}
@@ -65,10 +68,10 @@ def outcome(name: str, case: Mapping[str, Any], usual: Mapping[str, Any], path: 
         return
     for label in problems:
         yield f"  {label}"
-        found = facts(problems, label)
-        for field in {**usual, **found}:
-            if found.get(field) != usual.get(field) and field not in ("id", "source"):
-                yield f"    {field}: {json.dumps(found.get(field), sort_keys=True)}".replace(
+        problem_facts = facts(problems, label)
+        for field in {**usual, **problem_facts}:
+            if problem_facts.get(field) != usual.get(field) and field not in ("id", "source"):
+                yield f"    {field}: {json.dumps(problem_facts.get(field), sort_keys=True)}".replace(
                     str(path), "FILE"
                 )
     yield from (f"  excluded {number}: {reason}" for reason, number in problems.left_out.items())
@@ -79,10 +82,10 @@ def test_rows_become_problems_or_are_refused_as_expected(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     sound = {"case": "the sound row", "rows": [{}]}
-    usual = facts(problems := read(name, sound, tmp_path / "sound.jsonl"), next(iter(problems)))
+    sound_facts = facts(problems := read(name, sound, tmp_path / "sound.jsonl"), next(iter(problems)))
     lines = [*outcome(name, sound, {}, tmp_path / "sound.jsonl")]
     for number, case in enumerate((FOLDER / f"{name}.jsonl").read_text().splitlines()):
-        lines += outcome(name, json.loads(case), usual, tmp_path / f"{number}.jsonl")
+        lines += outcome(name, json.loads(case), sound_facts, tmp_path / f"{number}.jsonl")
     expected = FOLDER / f"{name}.expected"
     if request.config.getoption("--update"):
         expected.write_text("\n".join(lines) + "\n")

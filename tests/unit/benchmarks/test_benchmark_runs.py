@@ -55,13 +55,15 @@ def test_ioi_benchmark_is_scored_by_year_and_extended(cli: CommandLine, tmp_path
     assert row["all_subtasks_results"][0]["subtask"] == "00-samples"
 
     table = pq.read_table(tmp_path / "scores" / "run.parquet").to_pylist()
-    assert {one["key"]: one["all_subtasks_points"] for one in table} == points(tmp_path / "run")
+    assert {entry["key"]: entry["all_subtasks_points"] for entry in table} == points(tmp_path / "run")
     assert table[0]["all_subtasks_results"][0]["test_results"][0]["test_name"] == "0-01"
 
-    before = (tmp_path / "run" / "results.jsonl").read_bytes()
+    results_before = (tmp_path / "run" / "results.jsonl").read_bytes()
     second = cli(*command, "--push-to-hub", "me/scores", "--dry-run")
     assert second.returncode == 0, second.stderr
-    assert (tmp_path / "run" / "results.jsonl").read_bytes().startswith(before), "the run continues the file"
+    assert (tmp_path / "run" / "results.jsonl").read_bytes().startswith(results_before), (
+        "the run continues the file"
+    )
     assert points(tmp_path / "run")["later"] == 0
     assert "Would push to me/scores (private, if it is new):" in second.stdout
     assert "data/results.parquet" in second.stdout and "configs:" in second.stdout
@@ -80,28 +82,28 @@ def write_dataset(
     hub: Hub, repo: str, configs: Mapping[str, list[dict[str, Any]]], revision: str = "main"
 ) -> None:
     """Write a dataset with a config for each model, like published dumps of generations."""
-    place = hub.root / repo / revision
+    revision_folder = hub.root / repo / revision
     lines = ["---", "configs:"]
     for name, rows in configs.items():
-        write_table(place / name / "train-00000-of-00001.parquet", rows)
+        write_table(revision_folder / name / "train-00000-of-00001.parquet", rows)
         lines += [f"- config_name: {name}", "  data_files:", "  - split: train", f"    path: {name}/train-*"]
-    (place / "README.md").write_text("\n".join([*lines, "---", ""]))
+    (revision_folder / "README.md").write_text("\n".join([*lines, "---", ""]))
 
 
 def put_codeforces(hub: Hub, *problems: dict[str, Any]) -> None:
     """Write the benchmark's dataset with generated tests, and a dataset of this schema without parquet."""
-    place = hub.root / "open-r1" / "codeforces" / "main"
+    revision_folder = hub.root / "open-r1" / "codeforces" / "main"
     for path in write(hub.root / "written", problems).rglob("*.parquet"):
-        (place / "data").mkdir(parents=True)
-        path.rename(place / "data" / path.name)
+        (revision_folder / "data").mkdir(parents=True)
+        path.rename(revision_folder / "data" / path.name)
     tests = [{"problem_id": "1/A", "input": "5 5\n", "output": "10\n"}]
-    write_table(place / "generated_tests" / "test_cases_0001.parquet", tests)
+    write_table(revision_folder / "generated_tests" / "test_cases_0001.parquet", tests)
     lines = ["---", "configs:", "- config_name: default", "  data_files:"]
     lines += ["  - split: test", "    path: data/test-*", "---", ""]
-    (place / "README.md").write_text("\n".join(lines))
+    (revision_folder / "README.md").write_text("\n".join(lines))
     plain = hub.root / "org" / "plain" / "main"
     plain.mkdir(parents=True)
-    write_jsonl(plain / "test.jsonl", [{**one, "generated_tests": 0} for one in problems])
+    write_jsonl(plain / "test.jsonl", [{**row, "generated_tests": 0} for row in problems])
 
 
 def rows(name: str, *codes: str) -> list[dict[str, Any]]:
@@ -140,15 +142,15 @@ def test_dumps_are_read_from_hub_and_results_pushed(cli: CommandLine, hub: Hub, 
         *("--out", "run", "--push-to-hub", "me/scores"),
     )
     assert scored.returncode == 0, scored.stderr
-    found = results(tmp_path / "run")
-    assert {key: (row["model"], row["resolved"]) for key, row in found.items()} == {
+    result_rows = results(tmp_path / "run")
+    assert {key: (row["model"], row["resolved"]) for key, row in result_rows.items()} == {
         "l0": ("models-a/large", True),
         "l1": ("models-a/large", False),
         "b0": ("models-b/large", True),
         "s0": ("small", False),
     }
-    assert found["b0"]["total"] == 3, "an example, an official and a generated test"
-    assert (found["b0"]["difficulty"], found["b0"]["tags"]) == ("800", ["math", "implementation"])
+    assert result_rows["b0"]["total"] == 3, "an example, an official and a generated test"
+    assert (result_rows["b0"]["difficulty"], result_rows["b0"]["tags"]) == ("800", ["math", "implementation"])
     assert "Pushed to me/scores" in scored.stdout
     everything = pushed_of(hub, tmp_path / "run") + scored.stdout.encode() + scored.stderr.encode()
     assert b"hf_secret" not in everything + b"".join(contents(tmp_path / "run").values())
@@ -181,7 +183,7 @@ def test_rows_file_is_problem_source_and_lists_excluded_problems(cli: CommandLin
     assert "note: 1 problem that cannot be judged: Could not parse test cases" in listed.stdout
     assert "1 of 2 packages can be used" in listed.stdout
     described = json.loads(cli("problems", source, "--difficulty", "1900", "--json").stdout)
-    assert [one["id"] for one in described if "id" in one] == ["1/B"]
+    assert [entry["id"] for entry in described if "id" in entry] == ["1/B"]
 
 
 def test_invalid_benchmark_options_print_one_error_line(cli: CommandLine, tmp_path: Path) -> None:
@@ -200,10 +202,12 @@ def test_invalid_benchmark_options_print_one_error_line(cli: CommandLine, tmp_pa
         ("--problems", "codeforces", "--data-dir", str(copies), "--results", "x.xlsx"): "Expected one of",
         ("--problems", "codeforces", "--push-to-hub", "me/x"): "Set HF_TOKEN, or add --dry-run",
     }
-    for arguments, words in wrong.items():
-        done = cli("score", dump, *arguments)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-        assert words in done.stderr
+    for arguments, message in wrong.items():
+        completed = cli("score", dump, *arguments)
+        assert (completed.returncode, completed.stdout, completed.stderr.count("\n")) == (2, "", 1), (
+            completed.stderr
+        )
+        assert message in completed.stderr
     assert not (tmp_path / "runs").exists()
 
 
@@ -216,10 +220,10 @@ def test_official_ioi_solutions_are_validated(cli: CommandLine, tmp_path: Path) 
         {"label": "empty", "year": 2023, "problem_id": "garland", "code": NOTHING, "total": 20.0},
     ]
     path = write_table(tmp_path / "solutions.parquet", solutions)
-    judged = cli(
+    validated = cli(
         *("validate", path, "--problems", "ioi", "--data-dir", copies),
         *("--columns", "expected=total", "--out", "run"),
     )
-    assert judged.returncode == 1, judged.stderr
-    assert "1 difference, in 1 of 2 solutions" in judged.stdout
-    assert "solutions.parquet:2 empty" in judged.stdout and "expected 20" in judged.stdout
+    assert validated.returncode == 1, validated.stderr
+    assert "1 difference, in 1 of 2 solutions" in validated.stdout
+    assert "solutions.parquet:2 empty" in validated.stdout and "expected 20" in validated.stdout

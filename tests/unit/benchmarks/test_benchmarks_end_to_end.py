@@ -60,24 +60,24 @@ def test_contest_checkers_and_managers_judge_dump(cli: CommandLine, tmp_path: Pa
     assert (alone.returncode, "Left out 2 rows" in alone.stdout) == (0, False), alone.stderr
     assert len(results(tmp_path / "run")) == 2
 
-    done = cli(*command)
-    assert done.returncode == 0, done.stderr
-    assert "2 were scored by earlier calls" in done.stdout
-    found = results(tmp_path / "run")
-    points = {key: row["all_subtasks_points"] for key, row in found.items()}
+    completed = cli(*command)
+    assert completed.returncode == 0, completed.stderr
+    assert "2 were scored by earlier calls" in completed.stdout
+    result_rows = results(tmp_path / "run")
+    points = {key: row["all_subtasks_points"] for key, row in result_rows.items()}
     assert points == {
         "model_solution/deque.cpp": 100,
         "incorrect/window_too_long.cpp": 50,
         "model_solution/slope.cpp": 100,
         "incorrect/walks.cpp": 30,
     }
-    checkers = {row["problem_id"]: row["checker"] for row in found.values()}
+    checkers = {row["problem_id"]: row["checker"] for row in result_rows.values()}
     assert checkers == {
         "lanterns": "cms checker checker/checker.cpp",
         "cairn": "cms manager graders/manager.cpp",
     }
-    judged = found["incorrect/window_too_long.cpp"]["all_subtasks_results"][-1]["test_results"]
-    assert {test["feedback"] for test in judged if test["status"] == "PA"} == {"another number"}
+    test_results = result_rows["incorrect/window_too_long.cpp"]["all_subtasks_results"][-1]["test_results"]
+    assert {test["feedback"] for test in test_results if test["status"] == "PA"} == {"another number"}
 
 
 # --- single problems ---------------------------------------------------------------------------------
@@ -114,30 +114,32 @@ def hard_ones(name: str) -> tuple[str, list[dict[str, Any]], str]:
 def test_benchmark_rows_are_scored_and_reported(
     cli: CommandLine, tmp_path: Path, name: str, write: Callable[..., Path], checkers: dict[str, str]
 ) -> None:
-    word, rows, solved = hard_ones(name)
+    difficulty, rows, solved = hard_ones(name)
     codes = {"easy": ("read", ADD), "hard": ("hard", solved), "wrong": ("hard", solved.replace("+", "-"))}
     codes["broken"] = ("broken", ADD)
-    told = [
+    dump_rows = [
         {"uuid": key, "problem_id": of, "generation": f"```python\n{code}\n```", "language": "python"}
         for key, (of, code) in codes.items()
     ]
-    dump = write_dump(tmp_path / "d.jsonl", told)
+    dump = write_dump(tmp_path / "d.jsonl", dump_rows)
     copies = write_rows(tmp_path / "copies", name, rows)
     base = ("score", dump, "--out", "run", "--packages", "none", "--problems")
-    first = cli(*base, name, "--data-dir", copies, "--difficulty", word)
+    first = cli(*base, name, "--data-dir", copies, "--difficulty", difficulty)
     assert first.returncode == 3, first.stderr
     assert "Left out 1 row: not selected" in first.stdout
     shown = {key: row["pass_rate"] for key, row in results(tmp_path / "run").items()}
     assert shown == {"hard": 1, "wrong": 0}
 
-    rest = cli(*base, write(tmp_path / "rows.json", rows))
-    assert (rest.returncode, "2 were scored by earlier calls" in rest.stdout) == (3, True), rest.stderr
-    assert "not judged: broken: " in rest.stderr
-    found = results(tmp_path / "run")
-    assert {key: row["resolved"] for key, row in found.items()} == {
+    extended = cli(*base, write(tmp_path / "rows.json", rows))
+    assert (extended.returncode, "2 were scored by earlier calls" in extended.stdout) == (3, True), (
+        extended.stderr
+    )
+    assert "not judged: broken: " in extended.stderr
+    result_rows = results(tmp_path / "run")
+    assert {key: row["resolved"] for key, row in result_rows.items()} == {
         "easy": True,
         "hard": True,
         "wrong": False,
     }
-    assert {row["problem_id"]: row["checker"] for row in found.values()} == checkers
-    assert found["hard"]["difficulty"] == word
+    assert {row["problem_id"]: row["checker"] for row in result_rows.values()} == checkers
+    assert result_rows["hard"]["difficulty"] == difficulty

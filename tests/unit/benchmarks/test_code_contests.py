@@ -20,7 +20,7 @@ def load_problem(folder: Path, **columns: Any) -> Problem:
 
 
 def io(*pairs: tuple[str, str]) -> dict[str, list[str]]:
-    return {"input": [given for given, _ in pairs], "output": [wanted for _, wanted in pairs]}
+    return {"input": [test_input for test_input, _ in pairs], "output": [answer for _, answer in pairs]}
 
 
 async def test_code_contests_words_are_compared_case_insensitively(scorer: Scorer, tmp_path: Path) -> None:

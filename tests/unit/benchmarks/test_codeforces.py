@@ -50,9 +50,11 @@ def test_generated_tests_are_read_from_contest_file(tmp_path: Path) -> None:
     assert len(problems["1/B"].tests) == 2, "the row declares no generated tests"
     assert len(loaded(tmp_path, *rows, generated_tests=False)["1/A"].tests) == 2
     choice = BenchmarkOptions(data_dir=str(tmp_path))  # of the same rows
-    for again in (["5 5\n", "0 0\n"], ["6 6\n"]):
-        found = load(find_benchmark("codeforces"), choice, cache=tmp_path / "cache")["1/A"]
-        assert [given for given, _ in contents(found)[2:]] == again, "the file has changed"
+    for generated in (["5 5\n", "0 0\n"], ["6 6\n"]):
+        loaded_problem = load(find_benchmark("codeforces"), choice, cache=tmp_path / "cache")["1/A"]
+        assert [test_input for test_input, _ in contents(loaded_problem)[2:]] == generated, (
+            "the file has changed"
+        )
         generate(tmp_path, "0001", ("1/A", "6 6\n", "12\n"))
 
 

@@ -50,28 +50,28 @@ async def test_compare_checkers_lists_differing_decisions(
         engine=scorer,
         store=store,
     )
-    check([(one.checker, one.problem, one.accepts, one.rejects) for one in decided])
+    check([(decision.checker, decision.problem, decision.accepts, decision.rejects) for decision in decided])
 
 
 def check(decided: list[tuple[str, str, int, int]]) -> None:
-    found = {(checker, problem): rejects for checker, problem, _, rejects in decided}
+    rejected = {(checker, problem): rejects for checker, problem, _, rejects in decided}
     assert all(accepts == 0 for _, _, accepts, _ in decided)
-    assert {problem for _, problem in found} == {"case", "floats"}
-    assert found["tokens", "case"] == found["exact", "case"] == found["tokens", "floats"] == 1
-    assert ("float-lines", "floats") not in found, "it is as near as that asks for"
+    assert {problem for _, problem in rejected} == {"case", "floats"}
+    assert rejected["tokens", "case"] == rejected["exact", "case"] == rejected["tokens", "floats"] == 1
+    assert ("float-lines", "floats") not in rejected, "it is as near as that asks for"
 
 
 @pytest.mark.nightly
 def test_compare_checkers_command_prints_json(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
-    done = cli(
+    completed = cli(
         "validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--json", "--out", "c"
     )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["comparisons"] == list(KINDS)
+    assert completed.returncode == 0, completed.stderr
+    comparison = json.loads(completed.stdout)
+    assert comparison["comparisons"] == list(KINDS)
     names = ("checker", "problem", "accepts", "rejects")
-    check([tuple(one[name] for name in names) for one in told["decided_differently"]])
+    check([tuple(decision[name] for name in names) for decision in comparison["decided_differently"]])
 
 
 @pytest.mark.nightly
@@ -90,5 +90,5 @@ def test_compare_checkers_command_prints_table(cli: CommandLine, tmp_path: Path)
 def test_compare_checkers_refuses_checker_option(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", [code_contests("a")])
     command = ("validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--checker", "lines")
-    done = cli(*command, "--out", "c")
-    assert done.returncode == 2 and "--checker" in done.stderr and not (tmp_path / "c").exists()
+    completed = cli(*command, "--out", "c")
+    assert completed.returncode == 2 and "--checker" in completed.stderr and not (tmp_path / "c").exists()

@@ -39,9 +39,9 @@ SERVED = {"object": "chat.completion", "choices": [{"index": 0, "message": CHAT,
 
 
 def test_code_column_starting_with_many_brackets_is_a_program(tmp_path: Path) -> None:
-    text = '{"id": ' + "[" * 100_000
-    (one,) = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": text}]))
-    assert one.code == text
+    code = '{"id": ' + "[" * 100_000
+    (submission,) = read(write_jsonl(tmp_path / "x.jsonl", [{"problem_id": "sum", "code": code}]))
+    assert submission.code == code
 
 
 REPLY = f"{ANSWER}Done.\n"
@@ -51,7 +51,7 @@ def test_fenced_code_note_ignores_unselected_problems(tmp_path: Path) -> None:
     rows = [{"problem_id": name, "code": code} for name, code in (("sum", CODE), ("tree", REPLY))]
     path = write_jsonl(tmp_path / "x.jsonl", rows)
     only = open_dump([path], problems=PROBLEMS, selection=Selection(problems=frozenset({"sum"})))
-    assert not [what for what in only.info.noted if "fenced" in what]
+    assert not [note for note in only.info.noted if "fenced" in note]
 
 
 def test_nested_table_columns_are_named_by_paths(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ LISTS = {
 )
 def test_dump_notes_name_the_columns_that_are_read(tmp_path: Path, row: dict[str, Any], told: str) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [row])
-    asked = Problems([problem(row.get("task_id", "sum"))])
-    noted = open_dump([path], problems=asked).info.noted
+    named_problems = Problems([problem(row.get("task_id", "sum"))])
+    noted = open_dump([path], problems=named_problems).info.noted
     assert [*noted] == ([told] if told else [])
 
 
@@ -103,29 +103,31 @@ def test_nemo_skills_outputs_are_read(tmp_path: Path) -> None:
         for sample in range(2)
     ]
     dump = open_dump(paths, problems=PROBLEMS)
-    found = list(dump)
-    assert {(one.problem_id, one.target_subtask, one.code) for one in found} == {("sum", "01-small", CODE)}
-    assert len({one.key for one in found}) == 2
+    submissions = list(dump)
+    assert {
+        (submission.problem_id, submission.target_subtask, submission.code) for submission in submissions
+    } == {("sum", "01-small", CODE)}
+    assert len({submission.key for submission in submissions}) == 2
     assert dump.info.noted["read as NeMo-Skills' outputs"] == 2 and named_problem_ids(paths) == {"sum"}
-    judged = {"task_id": "sum", "release_version": "v5", "generation": ANSWER, "completion": CODE}
-    judged |= {"code_list": [CODE], "graded_list": [True]}
-    (one,) = open_dump([write_jsonl(tmp_path / "x.jsonl", [judged])], problems=PROBLEMS)
-    assert (one.problem_id, one.code) == ("sum", CODE)
+    judged_row = {"task_id": "sum", "release_version": "v5", "generation": ANSWER, "completion": CODE}
+    judged_row |= {"code_list": [CODE], "graded_list": [True]}
+    (submission,) = open_dump([write_jsonl(tmp_path / "x.jsonl", [judged_row])], problems=PROBLEMS)
+    assert (submission.problem_id, submission.code) == ("sum", CODE)
 
 
 @pytest.mark.parametrize("other", [12, {"status": "AC"}, ["1", "2"]])
 def test_code_column_is_read_despite_output_column(tmp_path: Path, other: Any) -> None:
     """The output column contains printed output or verdicts."""
     row = {"problem_id": "sum", "code": CODE, "output": other}
-    assert [one.code for one in read(write_jsonl(tmp_path / "x.jsonl", [row]))] == [CODE]
+    assert [submission.code for submission in read(write_jsonl(tmp_path / "x.jsonl", [row]))] == [CODE]
 
 
 def test_parquet_list_of_replies_is_split(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "x.parquet", [{"name": "sum", "generations": [ANSWER, ANSWER]}])
-    found = read(path)
-    assert [one.code for one in found] == [CODE, CODE]
-    assert [one.key[-2:] for one in found] == ["-1", "-2"]
-    assert [one.key[-4:] for one in read(path, keys_of_content=False)] == ["-0/0", "-0/1"]
+    submissions = read(path)
+    assert [submission.code for submission in submissions] == [CODE, CODE]
+    assert [submission.key[-2:] for submission in submissions] == ["-1", "-2"]
+    assert [submission.key[-4:] for submission in read(path, keys_of_content=False)] == ["-0/0", "-0/1"]
 
 
 @pytest.mark.parametrize("code", [b"\xff", [b"\xff", b"fine"]])
@@ -142,21 +144,28 @@ def test_non_utf8_row_spoils_no_other_row(tmp_path: Path) -> None:
     ]
     path = write_parquet(tmp_path / "x.parquet", rows)
     dump = open_dump([path], problems=PROBLEMS, options=DumpOptions(skip_bad_rows=True))
-    assert [one.code for one in dump] == [CODE, CODE]
+    assert [submission.code for submission in dump] == [CODE, CODE]
     assert [error.row for error in dump.rejected] == [2]
 
 
 def test_changed_column_options_do_not_change_the_run_fingerprint() -> None:
     """Changed programs are detected row by row."""
-    read = [fields(), fields(code_column="x"), fields(language="python"), fields(always_extract=True)]
-    usual, *others = (Fingerprint(dump="d", options=options) for options in read)
-    assert all(other != usual and fingerprint_changes(usual, other) == () for other in others)
-    assert fingerprint_changes(usual, Fingerprint(dump="d", options={**fields(), "all_tests": True}))
+    option_sets = [fields(), fields(code_column="x"), fields(language="python"), fields(always_extract=True)]
+    default_fingerprint, *other_fingerprints = (
+        Fingerprint(dump="d", options=options) for options in option_sets
+    )
+    assert all(
+        other != default_fingerprint and fingerprint_changes(default_fingerprint, other) == ()
+        for other in other_fingerprints
+    )
+    assert fingerprint_changes(
+        default_fingerprint, Fingerprint(dump="d", options={**fields(), "all_tests": True})
+    )
 
 
 def fields(**options: Any) -> dict[str, Any]:
-    named = DumpOptions(**options)
-    return {name: getattr(named, name) for name in DumpOptions.__struct_fields__ if name != "repairs"}
+    dump_options = DumpOptions(**options)
+    return {name: getattr(dump_options, name) for name in DumpOptions.__struct_fields__ if name != "repairs"}
 
 
 SEVERAL = [ANSWER, ANSWER.replace("main", "other")]
@@ -165,17 +174,17 @@ SERVED_TWICE = {**SERVED, "choices": SERVED["choices"] * 2}
 
 @pytest.mark.parametrize("first", [ANSWER, "", "[]"])
 def test_csv_column_with_plural_name_contains_lists_or_single_replies(tmp_path: Path, first: str) -> None:
-    texts = enumerate((first, str(SEVERAL)))
-    rows = [{"problem_id": "sum", "id": n, "completions": text} for n, text in texts]
-    found = [one.key for one in read(write_csv(tmp_path / "x.csv", rows))]
-    assert found == (["0", "1"] if first == ANSWER else ["0", "1/0", "1/1"])
+    cells = enumerate((first, str(SEVERAL)))
+    rows = [{"problem_id": "sum", "id": n, "completions": cell} for n, cell in cells]
+    keys = [submission.key for submission in read(write_csv(tmp_path / "x.csv", rows))]
+    assert keys == (["0", "1"] if first == ANSWER else ["0", "1/0", "1/1"])
 
 
 @pytest.mark.parametrize("column", ["solutions", "Samples", "model_answers", "gen_list", "outputs"])
 def test_csv_column_with_plural_name_given_by_option_contains_lists(tmp_path: Path, column: str) -> None:
     path = write_csv(tmp_path / "x.csv", [{"problem_id": "sum", "id": 1, column: json.dumps(SEVERAL)}])
-    found = read(path, code_column=column, always_extract=True)
-    assert [one.key for one in found] == ["1/0", "1/1"]
+    submissions = read(path, code_column=column, always_extract=True)
+    assert [submission.key for submission in submissions] == ["1/0", "1/1"]
 
 
 GUESSES = json.dumps([f"```cpp\n{CODE}// {n}\n```\n" for n in range(12)])
@@ -193,29 +202,34 @@ def test_reply_containing_a_list_of_guesses_is_one_submission(
         path.write_text(json.dumps(rows))
     else:
         {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}[suffix](path, rows)
-    named = {"code_column": column, "always_extract": True}
-    dump = open_dump([path], problems=PROBLEMS, options=DumpOptions(**named))
-    assert [one.key for one in dump] == ["0", "1"]
-    assert [number for what, number in dump.info.noted.items() if "split_lists=True" in what] == [2]
-    split = read(path, **named, split_lists=True)
-    assert [one.key for one in split] == [f"{row}/{n}" for row in range(2) for n in range(12)]
+    column_options = {"code_column": column, "always_extract": True}
+    dump = open_dump([path], problems=PROBLEMS, options=DumpOptions(**column_options))
+    assert [submission.key for submission in dump] == ["0", "1"]
+    assert [number for note, number in dump.info.noted.items() if "split_lists=True" in note] == [2]
+    split = read(path, **column_options, split_lists=True)
+    assert [submission.key for submission in split] == [f"{row}/{n}" for row in range(2) for n in range(12)]
     assert split[0].code == CODE + "// 0\n"
 
 
 def test_server_reply_in_a_column_of_lists_is_one_submission(tmp_path: Path) -> None:
     """The first hundred rows show that the column contains lists."""
-    texts = [json.dumps(SEVERAL)] * 100 + [json.dumps(SERVED_TWICE)]
-    rows = [{"problem_id": "sum", "id": n, "responses": text} for n, text in enumerate(texts)]
-    assert [one.key for one in read(write_csv(tmp_path / "x.csv", rows))][-2:] == ["99/1", "100"]
+    cells = [json.dumps(SEVERAL)] * 100 + [json.dumps(SERVED_TWICE)]
+    rows = [{"problem_id": "sum", "id": n, "responses": cell} for n, cell in enumerate(cells)]
+    assert [submission.key for submission in read(write_csv(tmp_path / "x.csv", rows))][-2:] == [
+        "99/1",
+        "100",
+    ]
 
 
 @pytest.mark.parametrize("written", [json.dumps, str])
 def test_null_in_list_of_replies_is_one_empty_reply(tmp_path: Path, written: Any) -> None:
     """The other lists of the column must still be split."""
     lists: list[Any] = [[ANSWER, None], [ANSWER, ANSWER]]
-    rows = [{"problem_id": "sum", "id": n, "responses": written(texts)} for n, texts in enumerate(lists)]
-    found = [(one.key, one.code) for one in read(write_csv(tmp_path / "x.csv", rows))]
-    assert found == [("0/0", CODE), ("0/1", None), ("1/0", CODE), ("1/1", CODE)]
+    rows = [{"problem_id": "sum", "id": n, "responses": written(replies)} for n, replies in enumerate(lists)]
+    keys_and_codes = [
+        (submission.key, submission.code) for submission in read(write_csv(tmp_path / "x.csv", rows))
+    ]
+    assert keys_and_codes == [("0/0", CODE), ("0/1", None), ("1/0", CODE), ("1/1", CODE)]
 
 
 @pytest.mark.parametrize("column", ["response", "responses", "messages", "code"])
@@ -239,8 +253,8 @@ def test_reply_that_looks_like_chat_is_no_bad_row(tmp_path: Path, column: str, t
 
 def test_reply_that_looks_like_a_list_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parsing a reply of 300 KB repeatedly needed 8 s."""
-    asked = list[str]()
-    monkeypatch.setattr("ioi_eval.benchmarks.dump_reader.parse_list", lambda text: asked.append(text))
+    parsed_texts = list[str]()
+    monkeypatch.setattr("ioi_eval.benchmarks.dump_reader.parse_list", lambda text: parsed_texts.append(text))
     row = {"problem_id": "sum", "id": 7, "response": f"[{'[], ' * 3}7]"}
-    assert [one.code for one in read(write_jsonl(tmp_path / "x.jsonl", [row]))] == [None]
-    assert len(asked) == 1
+    assert [submission.code for submission in read(write_jsonl(tmp_path / "x.jsonl", [row]))] == [None]
+    assert len(parsed_texts) == 1

@@ -28,9 +28,9 @@ ALL = Problems([*PROBLEMS.values(), FUNCTION, ASKED])
 
 
 def options_of(case: Mapping[str, Any]) -> DumpOptions:
-    given = dict(case.get("options", {}))
-    repairs = Repairs(**dict.fromkeys(given.pop("repairs", ()), True))
-    return DumpOptions(**given, repairs=repairs)
+    option_values = dict(case.get("options", {}))
+    repairs = Repairs(**dict.fromkeys(option_values.pop("repairs", ()), True))
+    return DumpOptions(**option_values, repairs=repairs)
 
 
 def submission_line(one: Submission, has_ids: bool) -> str:
@@ -45,8 +45,8 @@ def submission_line(one: Submission, has_ids: bool) -> str:
         "language from": one.language_from.value,
         "repairs": ",".join(one.repairs),
     }
-    named = "".join(f", {name} {value}" for name, value in facts.items() if value not in (None, ""))
-    return f"  {one.problem_id}{named}: {json.dumps(one.code)}"
+    details = "".join(f", {name} {value}" for name, value in facts.items() if value not in (None, ""))
+    return f"  {one.problem_id}{details}: {json.dumps(one.code)}"
 
 
 def outcome(case: Mapping[str, Any], path: Path) -> Iterator[str]:
@@ -58,16 +58,16 @@ def outcome(case: Mapping[str, Any], path: Path) -> Iterator[str]:
         submissions = list(dump)
     except InputError as error:
         errors = error.errors if isinstance(error, BadRows) else (error,)
-        yield from (f"  refused: {one}".replace(str(path), "FILE") for one in errors)
+        yield from (f"  refused: {item}".replace(str(path), "FILE") for item in errors)
         return
     has_ids = any({"id", "uuid"} & row.keys() for row in case["rows"])
-    yield from (submission_line(one, has_ids) for one in submissions)
-    yield from (f"  rejected: {one}".replace(str(path), "FILE") for one in dump.rejected)
+    yield from (submission_line(item, has_ids) for item in submissions)
+    yield from (f"  rejected: {item}".replace(str(path), "FILE") for item in dump.rejected)
     yield f"  understood: {dump.info.understood}"
-    for what, rows in (("left out", dump.info.left_out), ("noted", dump.info.noted)):
-        yield from (f"  {what} {number}: {reason}" for reason, number in rows.items())
-    named = named_problem_ids([path], case.get("options", {}).get("problem_column"))
-    yield f"  mentioned: {', '.join(sorted(named)) if named is not None else 'unknown'}"
+    for heading, rows in (("left out", dump.info.left_out), ("noted", dump.info.noted)):
+        yield from (f"  {heading} {number}: {reason}" for reason, number in rows.items())
+    mentioned = named_problem_ids([path], case.get("options", {}).get("problem_column"))
+    yield f"  mentioned: {', '.join(sorted(mentioned)) if mentioned is not None else 'unknown'}"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.jsonl")))
@@ -75,8 +75,8 @@ def test_dumps_are_read_or_refused_as_expected(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     lines = (FOLDER / f"{name}.jsonl").read_text().splitlines()
-    found = [line for case in lines for line in outcome(json.loads(case), tmp_path / "x.jsonl")]
+    actual = [line for case in lines for line in outcome(json.loads(case), tmp_path / "x.jsonl")]
     expected = FOLDER / f"{name}.expected"
     if request.config.getoption("--update"):
-        expected.write_text("\n".join(found) + "\n")
-    assert found == expected.read_text().splitlines()
+        expected.write_text("\n".join(actual) + "\n")
+    assert actual == expected.read_text().splitlines()

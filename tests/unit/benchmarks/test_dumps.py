@@ -74,8 +74,10 @@ def test_key_of_row_without_id_depends_on_content_and_position(tmp_path: Path) -
     other = write_jsonl(tmp_path / "other.jsonl", [row(uuid="a"), row(uuid="b", model="m")])
     assert {submission.key for submission in read(other, id_column="")} & set(keys) == {keys[0]}
     # As in runs started by earlier versions: any change of the file changes all keys.
-    old = [read(path, id_column="", keys_of_content=False) for path in (moved, changed)]
-    assert not {one.key for one in old[0]} & {one.key for one in old[1]}
+    positional = [read(path, id_column="", keys_of_content=False) for path in (moved, changed)]
+    assert not {dump_submission.key for dump_submission in positional[0]} & {
+        dump_submission.key for dump_submission in positional[1]
+    }
 
 
 def test_rows_of_other_problems_and_keys_are_counted(tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_code_is_taken_from_the_last_answer_of_a_chat_in_a_table(tmp_path: Path,
         {"problem_id": "sum", "uuid": "b", column: None},
     ]
     path = write_parquet(tmp_path / "x.parquet", rows)
-    assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, None]
+    assert [submission.code for submission in open_dump([path], problems=PROBLEMS)] == [CODE, None]
 
 
 def by_numpy(values: list[Any]) -> str:
@@ -122,9 +124,9 @@ def by_numpy(values: list[Any]) -> str:
 def test_chat_stored_as_text_is_read(tmp_path: Path, written: Any) -> None:
     """Otherwise it would be a single reply whose escaped lines contain no valid program."""
     chat = said(("system", "```cpp\nno\n```"), ("user", "it's"), ("assistant", ANSWER))
-    rows = [{"problem_id": "sum", "messages": text} for text in (written(chat), ANSWER, '[{"role"')]
+    rows = [{"problem_id": "sum", "messages": cell} for cell in (written(chat), ANSWER, '[{"role"')]
     path = write_csv(tmp_path / "x.csv", rows)
-    assert [one.code for one in open_dump([path], problems=PROBLEMS)] == [CODE, CODE, None]
+    assert [submission.code for submission in open_dump([path], problems=PROBLEMS)] == [CODE, CODE, None]
 
 
 @pytest.mark.parametrize("written", [json.dumps, repr, by_numpy])
@@ -132,8 +134,12 @@ def test_chat_stored_as_text_is_read(tmp_path: Path, written: Any) -> None:
 def test_list_of_replies_stored_as_text_is_split(tmp_path: Path, written: Any, column: str) -> None:
     """Otherwise it would be a single reply without a program."""
     rows = [{"problem_id": "sum", "id": "7", column: written([ANSWER, "it's none", ANSWER])}]
-    found = list(open_dump([write_csv(tmp_path / "x.csv", rows)], problems=PROBLEMS))
-    assert [(one.key, one.code) for one in found] == [("7/0", CODE), ("7/1", None), ("7/2", CODE)]
+    submissions = list(open_dump([write_csv(tmp_path / "x.csv", rows)], problems=PROBLEMS))
+    assert [(submission.key, submission.code) for submission in submissions] == [
+        ("7/0", CODE),
+        ("7/1", None),
+        ("7/2", CODE),
+    ]
 
 
 def test_duplicate_id_in_two_files_is_refused(tmp_path: Path) -> None:
@@ -171,12 +177,12 @@ def test_folder_dump_combines_all_formats(tmp_path: Path) -> None:
 
 def test_dump_hash_depends_on_contents_only(tmp_path: Path) -> None:
     first, second = (write_jsonl(tmp_path / f"{name}.jsonl", [row(uuid=name)]) for name in "ab")
-    there = open_dump([first, second], problems=PROBLEMS).info.sha256
-    assert open_dump([second, first], problems=PROBLEMS).info.sha256 == there
-    assert open_dump([tmp_path], problems=PROBLEMS).info.sha256 == there
-    assert open_dump([first], problems=PROBLEMS).info.sha256 != there
+    dump_hash = open_dump([first, second], problems=PROBLEMS).info.sha256
+    assert open_dump([second, first], problems=PROBLEMS).info.sha256 == dump_hash
+    assert open_dump([tmp_path], problems=PROBLEMS).info.sha256 == dump_hash
+    assert open_dump([first], problems=PROBLEMS).info.sha256 != dump_hash
     write_jsonl(second, [row(uuid="b", more=1)])
-    assert open_dump([first, second], problems=PROBLEMS).info.sha256 != there
+    assert open_dump([first, second], problems=PROBLEMS).info.sha256 != dump_hash
 
 
 def test_file_changed_during_scoring_is_input_error(tmp_path: Path) -> None:
@@ -235,9 +241,9 @@ def test_unknown_key_is_refused_with_suggestion(tmp_path: Path) -> None:
 
 def test_large_dump_reports_progress_and_problem_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.benchmarks.dumps.SAMPLED_ROWS", 100)
-    number, told = 201, list[int]()
+    number, row_counts = 201, list[int]()
     dump = tmp_path / "dump.jsonl"
     dump.write_text("".join(f'{{"id": "r{n}", "problem_id": "sum", "code": "{n}"}}\n' for n in range(number)))
-    found = open_dump([dump], problems=PROBLEMS, on_rows=told.append)
-    assert told == [100, 200]
-    assert len(found.problem_ids) == number and set(found.problem_ids.values()) == {"sum"}
+    opened = open_dump([dump], problems=PROBLEMS, on_rows=row_counts.append)
+    assert row_counts == [100, 200]
+    assert len(opened.problem_ids) == number and set(opened.problem_ids.values()) == {"sum"}

@@ -122,11 +122,13 @@ def test_own_solutions_of_entries_are_read(tmp_path: Path) -> None:
         folder.mkdir()
         options = BenchmarkOptions(dataset=str(written(folder / "rows.jsonl", row)))
         loaded = load(find_benchmark(name), options, cache=folder / "cache")
-        codes = [one.code for one in loaded.references(label)]
-        told = {
+        codes = [reference.code for reference in loaded.references(label)]
+        reference_codes = {
             "verifiable_coding_problems": [ADD],
         }
-        assert codes == told.get(name, [TOTAL] if "code" in row or "solution" in json.dumps(row) else [])
+        assert codes == reference_codes.get(
+            name, [TOTAL] if "code" in row or "solution" in json.dumps(row) else []
+        )
 
 
 def test_tests_are_read_in_all_supported_forms() -> None:
@@ -138,9 +140,9 @@ def test_tests_are_read_in_all_supported_forms() -> None:
     ):
         assert read_tests(value).cases == (("1", "2"),)
     call = {"type": "function_call", "fn_name": "f", "input": [1, [2]], "output": [3]}
-    found = read_tests([call])
-    assert (found.function, found.wrapped, found.cases) == ("f", True, (("[1,[2]]", "[3]"),))
-    for value, said in (
+    parsed = read_tests([call])
+    assert (parsed.function, parsed.wrapped, parsed.cases) == ("f", True, (("[1,[2]]", "[3]"),))
+    for value, message in (
         ([{"input": "1", "output": "2", "testtype": "functional"}], "but its name is missing"),
         ([PAIRS[0], call], "several kinds"),
         ([call, call | {"fn_name": "g"}], "several functions in one problem: f, g"),
@@ -148,7 +150,7 @@ def test_tests_are_read_in_all_supported_forms() -> None:
         ([1], "must be pairs or lists"),
         ("neither", "not a literal value"),
     ):
-        with pytest.raises(CasesError, match=said):
+        with pytest.raises(CasesError, match=message):
             read_tests(value)
 
 
@@ -175,15 +177,19 @@ def test_benchmarks_page_has_table_of_entries() -> None:
         "| name | problems | dataset | tests | compared by | language, seconds |",
         "|---|---|---|---|---|---|",
     ]
-    for one in ENTRIES:
-        told = one.columns
-        place = " ".join(f"`{each}`" for each in (told.tests, told.inputs, told.outputs) if each)
-        how = f"`{one.comparison}`"
-        dataset = f"{one.dataset}{f', {one.config}' if one.config else ''}, {one.split}"
-        place = place.replace("|", "` or `")
-        seconds = "as the rows say" if one.time_limit is None else f"{one.time_limit:g}"
-        limits = f"{one.language}, {seconds}"
-        lines.append(f"| `{one.name}` | {one.about} | {dataset} | {place} | {how} | {limits} |")
+    for entry in ENTRIES:
+        columns = entry.columns
+        test_columns = " ".join(
+            f"`{column}`" for column in (columns.tests, columns.inputs, columns.outputs) if column
+        )
+        comparison = f"`{entry.comparison}`"
+        dataset = f"{entry.dataset}{f', {entry.config}' if entry.config else ''}, {entry.split}"
+        test_columns = test_columns.replace("|", "` or `")
+        seconds = "as the rows say" if entry.time_limit is None else f"{entry.time_limit:g}"
+        limits = f"{entry.language}, {seconds}"
+        lines.append(
+            f"| `{entry.name}` | {entry.about} | {dataset} | {test_columns} | {comparison} | {limits} |"
+        )
     assert "\n".join([*lines, ""]) in PAGE, "\n".join(lines)
 
 
@@ -192,8 +198,8 @@ def test_entry_file_describes_benchmark(cli: CommandLine, tmp_path: Path) -> Non
     entry.write_text(ENTRY)
     rows = written(tmp_path / "rows.jsonl", {"number": 5, "text": "Add.", "info": {"cases": PAIRS}})
     dump = written(tmp_path / "dump.jsonl", {"problem_id": "5", "code": ADD})
-    done = cli("score", dump, "--benchmark-file", entry, "--dataset", rows, "--out", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
+    completed = cli("score", dump, "--benchmark-file", entry, "--dataset", rows, "--out", tmp_path / "out")
+    assert completed.returncode == 0, completed.stderr
     problem = load(
         read_benchmark_entry(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache"
     )["5"]
@@ -209,8 +215,8 @@ def test_tags_column_of_benchmark_entry_may_contain_lists(tmp_path: Path) -> Non
         {**row, "number": 5, "labels": ["greedy", "dp", "dp"], "source": "book"},
         {**row, "number": 6, "labels": [], "source": None},
     )
-    found = load(read_benchmark_entry(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache")
-    assert (found["5"].tags, found["6"].tags) == (("greedy", "dp", "book"), ())
+    loaded = load(read_benchmark_entry(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache")
+    assert (loaded["5"].tags, loaded["6"].tags) == (("greedy", "dp", "book"), ())
     options = BenchmarkOptions(dataset=str(rows), tags=frozenset({"dp"}))
     assert list(load(read_benchmark_entry(entry), options, cache=tmp_path / "cache")) == ["5"]
 
@@ -229,12 +235,12 @@ def test_float_difficulty_is_read_as_integer(tmp_path: Path, asked: str) -> None
 
 
 def test_invalid_benchmark_entry_is_an_input_error(tmp_path: Path) -> None:
-    for text, said in (
+    for toml, message in (
         (ENTRY.replace("comparison", "comparisn"), "Did you mean 'comparison'"),
         (ENTRY.replace("time_limit = 2", "time_limit = -2"), "time_limit"),
         (ENTRY.replace("tokens", "tokns"), "no such comparison: 'tokns'"),
         ("name = ", "not valid TOML"),
     ):
-        (tmp_path / "sums.toml").write_text(text)
-        with pytest.raises(InputError, match=said):
+        (tmp_path / "sums.toml").write_text(toml)
+        with pytest.raises(InputError, match=message):
             read_benchmark_entry(tmp_path / "sums.toml")

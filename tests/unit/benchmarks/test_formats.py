@@ -60,11 +60,11 @@ def test_rows_of_every_file_format_are_read_unchanged(tmp_path: Path, name: str)
 
 
 def packed(path: Path, suffix: str) -> Path:
-    content, place = path.read_bytes(), path.with_name(path.name + suffix)
-    place.write_bytes(
+    content, packed_path = path.read_bytes(), path.with_name(path.name + suffix)
+    packed_path.write_bytes(
         gzip.compress(content) if suffix == ".gz" else pa.compress(content, "zstd", asbytes=True)
     )
-    return place
+    return packed_path
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst", ".ZST"])
@@ -111,8 +111,8 @@ def test_json_lines_with_json_suffix_are_read(tmp_path: Path) -> None:
 def test_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path: Path, name: str) -> None:
     rows = [{"id": "a", "text": "b"}, {"id": "c", "text": "d"}]
     path = WRITERS[name](tmp_path / name, rows)
-    text = path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-    path.write_bytes(b"\xef\xbb\xbf" + text)
+    content = path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    path.write_bytes(b"\xef\xbb\xbf" + content)
     assert [row.columns for row in read_rows(path)] == rows
 
 
@@ -259,12 +259,22 @@ def test_binary_columns_of_text_are_read_as_text(tmp_path: Path, name: str, kind
 def test_dump_folders_are_searched_for_files(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / ".hidden").mkdir()
-    wanted = [tmp_path / "a.jsonl", tmp_path / "b" / "c.parquet", tmp_path / "d.CSV", tmp_path / "e.json.gz"]
-    for path in (*wanted, tmp_path / ".hidden" / "x.json", tmp_path / ".y.json", tmp_path / "README.md"):
+    expected_files = [
+        tmp_path / "a.jsonl",
+        tmp_path / "b" / "c.parquet",
+        tmp_path / "d.CSV",
+        tmp_path / "e.json.gz",
+    ]
+    for path in (
+        *expected_files,
+        tmp_path / ".hidden" / "x.json",
+        tmp_path / ".y.json",
+        tmp_path / "README.md",
+    ):
         path.touch()
-    assert dump_files([tmp_path]) == wanted
-    assert other_files([tmp_path, wanted[0]]) == [tmp_path / "README.md"]
-    assert dump_files([str(tmp_path / "d.CSV"), tmp_path / "b"]) == [wanted[2], wanted[1]]
+    assert dump_files([tmp_path]) == expected_files
+    assert other_files([tmp_path, expected_files[0]]) == [tmp_path / "README.md"]
+    assert dump_files([str(tmp_path / "d.CSV"), tmp_path / "b"]) == [expected_files[2], expected_files[1]]
 
 
 def test_unreadable_folder_is_input_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,21 +300,21 @@ def test_unreadable_folder_is_input_error(tmp_path: Path, monkeypatch: pytest.Mo
 def test_path_without_dump_files_is_input_error(tmp_path: Path) -> None:
     for name in ("x.txt", "x.txt.gz", "x.parquet.zst"):
         (tmp_path / name).touch()
-    for path, words in (
+    for path, message in (
         ("x.txt", "format"),
         ("x.txt.gz", "format"),
         ("x.parquet.zst", "format"),
         ("absent.jsonl", "no such file"),
         ("", "no dump in this folder"),
     ):
-        with pytest.raises(InputError, match=words):
+        with pytest.raises(InputError, match=message):
             dump_files([tmp_path / path])
 
 
 def test_importing_benchmarks_loads_no_pandas_or_pyarrow() -> None:
     script = "import sys, ioi_eval.benchmarks; print({'pyarrow', 'pandas', 'datasets'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "set()"
 
 
 # --- any content -------------------------------------------------------------------------------------
@@ -336,8 +346,8 @@ def test_any_truncated_json_list_is_refused(
     tmp_path_factory: pytest.TempPathFactory, rows: Any, chunk: int, cut: int
 ) -> None:
     path = tmp_path_factory.mktemp("list") / "x.json"
-    text = json.dumps(rows)
-    path.write_text(text[: max(1, len(text) - cut)])
+    json_text = json.dumps(rows)
+    path.write_text(json_text[: max(1, len(json_text) - cut)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_files, "_CHUNK", chunk)
         with pytest.raises(InputError):
@@ -360,7 +370,7 @@ def test_arbitrary_csv_table_is_read_back(
 
 def test_csv_field_size_limit_is_restored(tmp_path: Path) -> None:
     table = write_csv(tmp_path / "x.csv", [{"code": "x" * 200_000, "n": "1"}, {"code": "y", "n": "2"}])
-    before = csv.field_size_limit(1000)
+    limit_before = csv.field_size_limit(1000)
     try:
         rows = read_rows(table)
         assert len(next(rows).columns["code"]) == 200_000
@@ -372,4 +382,4 @@ def test_csv_field_size_limit_is_restored(tmp_path: Path) -> None:
             list(read_rows(table))
         assert csv.field_size_limit() == 1000
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(limit_before)

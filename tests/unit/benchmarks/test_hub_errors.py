@@ -32,8 +32,10 @@ from ioi_eval.model.secret import Secret
 def error(request: pytest.FixtureRequest) -> Exception:
     """Return an error of the client, which depends on its version."""
     pytest.importorskip(request.param)
-    found: Exception = importlib.import_module(request.param).ConnectError("Name or service not known")
-    return found
+    connect_error: Exception = importlib.import_module(request.param).ConnectError(
+        "Name or service not known"
+    )
+    return connect_error
 
 
 @pytest.fixture
@@ -80,48 +82,48 @@ def test_hub_push_error_is_input_error(
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    found: list[float] = []
-    monkeypatch.setattr(time, "sleep", found.append)
+    pause_lengths: list[float] = []
+    monkeypatch.setattr(time, "sleep", pause_lengths.append)
     monkeypatch.setattr(hub, "HUB", msgspec.structs.replace(HUB, seconds=0.0))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    return found
+    return pause_lengths
 
 
 def test_offline_setting_of_the_client_is_restored(
     monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
     """Also if it changed while the hub was unreachable, and with concurrent calls."""
-    client, own = huggingface_hub.constants, datasets.config
-    monkeypatch.setattr(own, "HF_HUB_OFFLINE", True)
+    client, datasets_config = huggingface_hub.constants, datasets.config
+    monkeypatch.setattr(datasets_config, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(hub, "_connection_error", lambda: "nobody")
-    inside, done = threading.Event(), threading.Event()
-    seen = []
+    inside, finished = threading.Event(), threading.Event()
+    finished_before = []
 
     def other() -> None:
         inside.wait()
         with pytest.raises(ConnectionError), hub.hub_connection("b"):
-            seen.append(done.is_set())
+            finished_before.append(finished.is_set())
             raise OSError
 
     thread = threading.Thread(target=other)
     thread.start()
     with hub.hub_connection("a"):
-        assert client.HF_HUB_OFFLINE and own.HF_HUB_OFFLINE
+        assert client.HF_HUB_OFFLINE and datasets_config.HF_HUB_OFFLINE
         inside.set()
         thread.join(0.2)
-        done.set()
+        finished.set()
     thread.join()
-    assert seen == [True], "the calls run after each other"
-    assert (client.HF_HUB_OFFLINE, own.HF_HUB_OFFLINE) == (False, True)
+    assert finished_before == [True], "the calls run after each other"
+    assert (client.HF_HUB_OFFLINE, datasets_config.HF_HUB_OFFLINE) == (False, True)
 
 
 def test_hub_without_network_is_asked_once(
     monkeypatch: pytest.MonkeyPatch, pauses: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "ioi_eval")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and it does not listen
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with socket.socket() as bound_socket:
+        bound_socket.bind(("127.0.0.1", 0))  # and it does not listen
+        url = f"http://127.0.0.1:{bound_socket.getsockname()[1]}"
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
         with pytest.raises(InputError, match=f"me/x: cannot be loaded .{url} cannot be reached: .*refused"):
             find_dumps(["me/x"])

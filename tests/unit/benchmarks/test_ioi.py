@@ -32,20 +32,20 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["garland", "lanterns", "relay", "cairn"])
 def test_ioi_rows_rebuild_their_problem(hub: Path, tmp_path: Path, name: str) -> None:
-    found, package = loaded(hub)[name], load_problems(EXAMPLES / name, cache=tmp_path)[name]
-    assert found.task_type is package.task_type and found.options == package.options
-    assert found.limits == package.limits
-    assert [(test.name, test.input.read()) for test in found.tests] == [
+    rebuilt, package = loaded(hub)[name], load_problems(EXAMPLES / name, cache=tmp_path)[name]
+    assert rebuilt.task_type is package.task_type and rebuilt.options == package.options
+    assert rebuilt.limits == package.limits
+    assert [(test.name, test.input.read()) for test in rebuilt.tests] == [
         (test.name, test.input.read()) for test in package.tests
     ]
-    assert [test.answer and test.answer.sha256 for test in found.tests] == [
+    assert [test.answer and test.answer.sha256 for test in rebuilt.tests] == [
         test.answer and test.answer.sha256 for test in package.tests
     ]
-    assert [subtask for subtask in found.subtasks if subtask.points] == [
+    assert [subtask for subtask in rebuilt.subtasks if subtask.points] == [
         subtask for subtask in package.subtasks if subtask.points
     ]
-    assert [file.name for file in found.grader_files] == [file.name for file in package.grader_files]
-    assert (found.manager is None) == (package.manager is None)
+    assert [file.name for file in rebuilt.grader_files] == [file.name for file in package.grader_files]
+    assert (rebuilt.manager is None) == (package.manager is None)
 
 
 def test_ioi_samples_are_subtask_worth_nothing(hub: Path) -> None:
@@ -105,7 +105,10 @@ def test_dump_rows_find_ioi_subtask(hub: Path, tmp_path: Path) -> None:
         {"problem_id": "lanterns", "subtask": "pairs", "code": "2"},
     ]
     dump = open_dump([write_jsonl(tmp_path / "d.jsonl", rows)], problems=loaded(hub))
-    assert [(one.year, one.target_subtask) for one in dump] == [(2023, "02-medium"), (2024, "02-pairs")]
+    assert [(submission.year, submission.target_subtask) for submission in dump] == [
+        (2023, "02-medium"),
+        (2024, "02-pairs"),
+    ]
 
 
 # --- stored on disk ----------------------------------------------------------------------------------
@@ -124,18 +127,18 @@ def test_large_ioi_tests_are_stored_once_on_disk_by_hash(tmp_path: Path) -> None
     assert first[0].input.read() == large.encode()
     assert first[2].input.data is not None, "small tests get no file"
 
-    place = Path(str(first[0].input.path))
-    stamp = place.stat().st_mtime_ns
+    stored_file = Path(str(first[0].input.path))
+    stamp = stored_file.stat().st_mtime_ns
     assert loaded(tmp_path)["garland"].tests == first
-    assert place.stat().st_mtime_ns == stamp
+    assert stored_file.stat().st_mtime_ns == stamp
     tests[0]["test_input"] = large + "8"
     write_table(tmp_path / "ioi-test-cases" / "2024" / "train.parquet", tests)
     assert loaded(tmp_path)["garland"].tests[0].input.size == 5001
 
 
 def test_ioi_fingerprint_ignores_cache_location(hub: Path, tmp_path: Path) -> None:
-    again = load(find_benchmark("ioi"), BenchmarkOptions(data_dir=str(hub)), cache=tmp_path)
-    assert fingerprint(again) == fingerprint(loaded(hub))
+    reloaded = load(find_benchmark("ioi"), BenchmarkOptions(data_dir=str(hub)), cache=tmp_path)
+    assert fingerprint(reloaded) == fingerprint(loaded(hub))
 
 
 # --- broken rows -------------------------------------------------------------------------------------

@@ -63,8 +63,8 @@ def rubric(name: str = NAME, tests: Any = None, subtasks: Any = None) -> dict[st
 
 def write(folder: Path, problems: list[dict[str, Any]], tests: list[dict[str, Any]]) -> Path:
     write_table(folder / "LiveOIBench" / "data" / "liveoibench_v1.parquet", problems)
-    for year in {one["problem_id"].split("-")[1] for one in tests}:
-        rows = [one for one in tests if one["problem_id"].split("-")[1] == year]
+    for year in {row["problem_id"].split("-")[1] for row in tests}:
+        rows = [row for row in tests if row["problem_id"].split("-")[1] == year]
         write_table(folder / "LiveOIBench_tests" / f"liveoibench_testcases_v1_{year}.parquet", rows)
     return folder
 
@@ -81,11 +81,18 @@ async def points(scorer: Scorer, problems: LoadedProblems, code: str) -> tuple[f
 
 async def test_liveoibench_subtasks_have_rubric_points(scorer: Scorer, tmp_path: Path) -> None:
     problems = loaded(tmp_path)
-    one = problems[NAME]
-    assert (one.name, one.year, one.difficulty, one.tags) == ("add-up", 2024, "12", ("IOI",))
-    assert (one.limits.cpu_time, one.limits.memory) == (1.8, 300 << 20), "LiveOIBench's judge adds a fifth"
-    assert (one.checker.kind, one.cpp_standard) == (CheckerKind.LINES, "gnu++17")
-    assert contents(one) == [("1 2\n", "3\n"), ("30 4\n", "34")]
+    loaded_problem = problems[NAME]
+    assert (loaded_problem.name, loaded_problem.year, loaded_problem.difficulty, loaded_problem.tags) == (
+        "add-up",
+        2024,
+        "12",
+        ("IOI",),
+    )
+    assert (loaded_problem.limits.cpu_time, loaded_problem.limits.memory) == (1.8, 300 << 20), (
+        "LiveOIBench's judge adds a fifth"
+    )
+    assert (loaded_problem.checker.kind, loaded_problem.cpp_standard) == (CheckerKind.LINES, "gnu++17")
+    assert contents(loaded_problem) == [("1 2\n", "3\n"), ("30 4\n", "34")]
     assert await points(scorer, problems, ADD) == (100, [V.AC, V.AC])
     assert await points(scorer, problems, SMALL) == (30, [V.AC, V.WA])
 
@@ -97,8 +104,8 @@ FUNCTION = '#include "add-up.h"\nlong long add(long long a, long long b) { retur
 
 @without_system_testlib
 async def test_liveoibench_grader_is_compiled_with_submission(scorer: Scorer, tmp_path: Path) -> None:
-    given = {"add-up.h": HEADER, "add-up.cpp": "// yours\n"}
-    code = {"grader_code": json.dumps({"grader.cpp": GRADER}), "starter_code": json.dumps(given)}
+    starter_files = {"add-up.h": HEADER, "add-up.cpp": "// yours\n"}
+    code = {"grader_code": json.dumps({"grader.cpp": GRADER}), "starter_code": json.dumps(starter_files)}
     problems = loaded(tmp_path, **code)
     assert await points(scorer, problems, FUNCTION) == (100, [V.AC, V.AC])
     assert problems[NAME].starter_code == "// yours\n"
@@ -141,8 +148,8 @@ def test_liveoibench_broken_tests_make_problem_unusable(
 
 
 def test_without_subtasks_every_test_counts(tmp_path: Path) -> None:
-    one = loaded(tmp_path, tests=rubric(subtasks={}))[NAME]
-    assert (len(one.tests), one.subtasks, one.unusable) == (2, (), "")
+    loaded_problem = loaded(tmp_path, tests=rubric(subtasks={}))[NAME]
+    assert (len(loaded_problem.tests), loaded_problem.subtasks, loaded_problem.unusable) == (2, (), "")
 
 
 @pytest.mark.parametrize("columns", [{"grader_code": "[1]"}, {"starter_code": "{"}, {"name": "IOI-2024"}])
@@ -191,40 +198,46 @@ def test_results_of_contestants_are_read(tmp_path: Path) -> None:
         {"Rank": 1, "Add Up": "100", "Other": 30, "CF_Rating": 2100},
         {"Rank": 2, "Add Up": 40.5, "Other": None, "CF_Rating": 0},
     ]
-    other, again = NAME.replace("add-up", "other"), [{"Recalculated_Total": 75, "Add Up": 1}]
-    told = [
+    other, other_ranking = NAME.replace("add-up", "other"), [{"Recalculated_Total": 75, "Add Up": 1}]
+    contests = [
         ("IOI-2024-contest", [NAME, other], ranking),
         ("IOI-2024-day1", [NAME], [{"Sum": 1}]),
         ("USACO-2024-x-combined", [NAME], ranking),
-        ("CCO-2024-contest", [NAME], again),
+        ("CCO-2024-contest", [NAME], other_ranking),
     ]
     rows = [
         {"contest_id": name, "problems": json.dumps(ids), "contestants_ranking": json.dumps(people)}
-        for name, ids, people in told
+        for name, ids, people in contests
     ]
     problems = loaded(tmp_path)
     with pytest.raises(InputError, match="no file 'data/contest_results"):
         problems.people()
     write_table(tmp_path / "copies" / "LiveOIBench_contestants" / "data" / "contest_results.parquet", rows)
-    found = loaded(tmp_path).people()
-    assert found is not None and found.source == "LiveOIBench/LiveOIBench_contestants"
-    assert [(one.contest, one.problems, one.totals, one.ratings) for one in found.contests] == [
+    contest_people = loaded(tmp_path).people()
+    assert contest_people is not None and contest_people.source == "LiveOIBench/LiveOIBench_contestants"
+    assert [
+        (contest.contest, contest.problems, contest.totals, contest.ratings)
+        for contest in contest_people.contests
+    ] == [
         ("IOI-2024-contest", (NAME, other), (130, 40.5), (2100, None)),
         ("CCO-2024-contest", (NAME,), (75,), (None,)),
     ]
 
 
 def test_liveoibench_dump_is_guessed_and_interactive_tasks_excluded(cli: CommandLine, tmp_path: Path) -> None:
-    asked = "CEOI-2023-day1-guess"
-    problems = [problem(), problem(asked, task_type="interactive")]
-    copies = write(tmp_path / "copies", problems, [rubric(), rubric(asked)])
+    interactive_id = "CEOI-2023-day1-guess"
+    problems = [problem(), problem(interactive_id, task_type="interactive")]
+    copies = write(tmp_path / "copies", problems, [rubric(), rubric(interactive_id)])
     listed = cli("problems", "liveoibench", "--data-dir", copies)
     assert listed.returncode == 0 and "1 of 1 packages can be used" in listed.stdout, listed.stderr
     assert "1 problem left out: interactive" in listed.stdout
-    rows = [{"uuid": "1", "problem_id": NAME, "code": ADD}, {"uuid": "2", "problem_id": asked, "code": ADD}]
+    rows = [
+        {"uuid": "1", "problem_id": NAME, "code": ADD},
+        {"uuid": "2", "problem_id": interactive_id, "code": ADD},
+    ]
     dump = tmp_path / "d.jsonl"
     dump.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    done = cli("score", dump, "--data-dir", copies, "--out", "run")
-    assert done.returncode == 0, done.stderr
-    assert "--problems liveoibench, as the dump's ids" in done.stderr
+    completed = cli("score", dump, "--data-dir", copies, "--out", "run")
+    assert completed.returncode == 0, completed.stderr
+    assert "--problems liveoibench, as the dump's ids" in completed.stderr
     assert {key: row["points"] for key, row in results(tmp_path / "run").items()} == {"1": 100}

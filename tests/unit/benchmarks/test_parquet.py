@@ -101,10 +101,10 @@ print(max(seen) - seen[0])
 def test_parquet_reader_memory_is_bounded(tmp_path: Path, options: dict[str, Any], most: int) -> None:
     """The file has 300 MB. It measures the memory of the reading process in MiB."""
     path = write(tmp_path / "rows.parquet", 300 * MB, **options)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", READS, str(path)], capture_output=True, text=True, check=True
     )
-    assert int(done.stdout) < most
+    assert int(completed.stdout) < most
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_hostile_parquet_header_is_input_error(tmp_path: Path, header: bytes) ->
 def test_parquet_rows_sharing_large_text_are_read_in_small_batches(tmp_path: Path) -> None:
     """A file of 320 kilobyte has rows of 320 MB. Only each single row must fit into memory."""
     path = tmp_path / "rows.parquet"
-    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 40, pa.int32()), pa.array(["x" * (8 * MB)]))
+    large_texts = pa.DictionaryArray.from_arrays(pa.array([0] * 40, pa.int32()), pa.array(["x" * (8 * MB)]))
     options: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 30, "store_schema": False}
-    pq.write_table(pa.table({"text": texts}), path, compression="zstd", **options)
+    pq.write_table(pa.table({"text": large_texts}), path, compression="zstd", **options)
     first = next(batches(path))
     assert path.stat().st_size < 10_000 and first.nbytes <= 17 * MB
     assert sum(batch.num_rows for batch in batches(path, memory=200 * MB)) == 40
@@ -138,8 +138,8 @@ def test_parquet_rows_sharing_large_text_are_read_in_small_batches(tmp_path: Pat
 def test_parquet_list_repeating_large_text_is_refused(tmp_path: Path, deep: bool, schema: bool) -> None:
     """With `schema` the file records that the list has dictionary indices."""
     path = tmp_path / "rows.parquet"
-    text = pa.array(["x" * MB])
-    many = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), text)
+    large_text = pa.array(["x" * MB])
+    many = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), large_text)
     lists = pa.ListArray.from_arrays(pa.array([0, 2000], pa.int32()), many)
     if deep:
         lists = pa.ListArray.from_arrays(pa.array([0, 1]), pa.StructArray.from_arrays([lists], ["inputs"]))
@@ -152,11 +152,11 @@ def test_parquet_list_repeating_large_text_is_refused(tmp_path: Path, deep: bool
 
 def test_parquet_list_of_texts_within_memory_is_read(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
-    texts = [str(number) * 1000 for number in range(1000)]
-    pq.write_table(pa.table({"tests": [texts, texts[:1]]}), path, dictionary_pagesize_limit=1 << 30)
+    test_texts = [str(number) * 1000 for number in range(1000)]
+    pq.write_table(pa.table({"tests": [test_texts, test_texts[:1]]}), path, dictionary_pagesize_limit=1 << 30)
     assert [row["tests"] for batch in batches(path, memory=256 * MB) for row in batch.to_pylist()] == [
-        texts,
-        texts[:1],
+        test_texts,
+        test_texts[:1],
     ]
 
 
@@ -195,9 +195,9 @@ def test_parquet_child_process_is_reused(tmp_path: Path, children: list[subproce
     for _ in range(3):
         assert len(names(path)) == ROWS
     assert len(children) == 1
-    one, other = batches(path), batches(path)
-    assert next(one).equals(next(other)) and len(children) == 2
-    assert [len([*one]), len([*other])] == [0, 0]
+    first_reader, other = batches(path), batches(path)
+    assert next(first_reader).equals(next(other)) and len(children) == 2
+    assert [len([*first_reader]), len([*other])] == [0, 0]
     assert sorted(child.pid for child in parquet._idle) == sorted(child.pid for child in children)
 
 

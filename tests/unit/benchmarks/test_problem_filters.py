@@ -46,10 +46,12 @@ def test_sample_contains_only_usable_candidates() -> None:
 
 def test_sample_is_drawn_after_the_other_options() -> None:
     options = BenchmarkOptions(difficulty=frozenset({"HARD"}), years=frozenset({2021, 2022}))
-    found = select(MANY, options)
-    assert ids(found) == [one.id for one in MANY if one.difficulty == "Hard" and one.year in (2021, 2022)]
+    selected = select(MANY, options)
+    assert ids(selected) == [
+        problem.id for problem in MANY if problem.difficulty == "Hard" and problem.year in (2021, 2022)
+    ]
     some = select(MANY, BenchmarkOptions(difficulty=frozenset({"hard"}), years=frozenset({2021}), sample=3))
-    assert len(some) == 3 and {one.year for one in some} == {2021}
+    assert len(some) == 3 and {problem.year for problem in some} == {2021}
 
 
 @pytest.mark.parametrize(
@@ -69,8 +71,8 @@ def test_unknown_value_of_a_problem_filter_is_an_input_error(options: BenchmarkO
 
 def test_problem_filter_fails_only_if_no_value_matches() -> None:
     options = BenchmarkOptions(difficulty=frozenset({"hard", "introductory"}), years=frozenset({2021, 1999}))
-    found = select(MANY, options)
-    assert found and {(one.difficulty, one.year) for one in found} == {("Hard", 2021)}
+    selected = select(MANY, options)
+    assert selected and {(problem.difficulty, problem.year) for problem in selected} == {("Hard", 2021)}
     with pytest.raises(InputError, match="no problem with the difficulty 'interview'"):
         select(MANY, BenchmarkOptions(difficulty=frozenset({"introductory", "interview"})))
 
@@ -98,10 +100,14 @@ def test_first_row_distinguishes_humaneval_from_humaneval_plus(tmp_path: Path) -
     plus = "def check(candidate):\n    inputs = [[1]]\n    results = [2]\n"
     row = {"task_id": "HumanEval/0", "prompt": "def f(n):\n", "entry_point": "f"}
     row["canonical_solution"] = "    return n + 1\n"
-    own = {**row, "base_input": [[1]], "plus_input": [[2]], "contract": "", "atol": 0}
-    files = {"humaneval": {**row, "test": check}, "humaneval_plus": {**row, "test": plus}, "evalplus": own}
+    evalplus_row = {**row, "base_input": [[1]], "plus_input": [[2]], "contract": "", "atol": 0}
+    files = {
+        "humaneval": {**row, "test": check},
+        "humaneval_plus": {**row, "test": plus},
+        "evalplus": evalplus_row,
+    }
     for name, columns in files.items():
         path = tmp_path / f"{name}.jsonl"
         path.write_text(json.dumps(columns) + "\n")
-        found = benchmark_of(str(path))
-        assert found is not None and found.name == name
+        benchmark = benchmark_of(str(path))
+        assert benchmark is not None and benchmark.name == name

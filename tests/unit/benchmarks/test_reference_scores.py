@@ -44,11 +44,11 @@ def official(
 
 
 def test_score_and_label_columns_are_read(tmp_path: Path) -> None:
-    found = official(
+    scores = official(
         tmp_path, {"label": "model_solution", "score": 100.0}, {"label": "time_limit", "score": 40.5}
     )
-    assert (found.column, found.kind) == ("score", "points")
-    first, second = found.cases
+    assert (scores.column, scores.kind) == ("score", "points")
+    first, second = scores.cases
     assert (first.problem, first.solution, first.expected) == (
         "nile",
         "solutions.jsonl:1 model_solution",
@@ -62,10 +62,10 @@ def test_score_and_label_columns_are_read(tmp_path: Path) -> None:
 
 def test_scores_up_to_one_are_fractions_unless_scale_is_points(tmp_path: Path) -> None:
     rows = ({"score": 0.125}, {"score": 1})
-    found = official(tmp_path, *rows)
-    assert found.kind == "fractions"
-    assert all(case.score is not None and case.score.fraction for case in found.cases)
-    assert [case.score and case.score.digits for case in found.cases] == [3, 3]
+    scores = official(tmp_path, *rows)
+    assert scores.kind == "fractions"
+    assert all(case.score is not None and case.score.fraction for case in scores.cases)
+    assert [case.score and case.score.digits for case in scores.cases] == [3, 3]
     points = official(tmp_path, *rows, scale="points")
     assert points.kind == "points"
     assert all(case.score is not None and not case.score.fraction for case in points.cases)
@@ -75,16 +75,16 @@ def test_score_scale_is_decided_by_whole_column(tmp_path: Path) -> None:
     """Even if only some rows are selected."""
     path = write(tmp_path, {"id": "x", "score": 1}, {"id": "y", "score": 40})
     dump = open_dump([path], problems=PROBLEMS, selection=Selection(keys=frozenset({"x"})))
-    found = read_reference_scores(dump, PROBLEMS)
-    assert [case.key for case in found.cases] == ["x"]
-    assert found.kind == "points"
+    scores = read_reference_scores(dump, PROBLEMS)
+    assert [case.key for case in scores.cases] == ["x"]
+    assert scores.kind == "points"
 
 
 def test_verdict_column_gives_expected_results(tmp_path: Path) -> None:
-    words = ["OK", "WRONG_ANSWER", "time-limit-exceeded", "AC", "PA", "RE", "incorrect"]
-    found = official(tmp_path, *({"verdict": word} for word in words))
-    assert found.kind == "verdicts"
-    assert [case.words[0].word for case in found.cases] == [
+    verdicts = ["OK", "WRONG_ANSWER", "time-limit-exceeded", "AC", "PA", "RE", "incorrect"]
+    scores = official(tmp_path, *({"verdict": verdict} for verdict in verdicts))
+    assert scores.kind == "verdicts"
+    assert [case.words[0].word for case in scores.cases] == [
         "accepted",
         "wrong_answer",
         "time_limit_exceeded",
@@ -93,13 +93,13 @@ def test_verdict_column_gives_expected_results(tmp_path: Path) -> None:
         "run_time_error",
         "incorrect",
     ]
-    assert {case.words[0].tests for case in found.cases} == {("a", "b")}
-    assert [case.expected for case in found.cases] == words
+    assert {case.words[0].tests for case in scores.cases} == {("a", "b")}
+    assert [case.expected for case in scores.cases] == verdicts
 
 
 def test_label_is_the_expected_result_if_there_is_no_score(tmp_path: Path) -> None:
-    found = official(tmp_path, {"label": "incorrect"})
-    assert (found.column, found.cases[0].solution) == ("label", "solutions.jsonl:1")
+    scores = official(tmp_path, {"label": "incorrect"})
+    assert (scores.column, scores.cases[0].solution) == ("label", "solutions.jsonl:1")
 
 
 def test_numeric_string_in_score_column_is_a_score(tmp_path: Path) -> None:

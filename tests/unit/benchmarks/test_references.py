@@ -61,7 +61,7 @@ async def judged(
     here: Capabilities | None = None,
 ) -> dict[str, ProblemReferences]:
     store = Store(folder / "references")
-    found = await judge_references(
+    references = await judge_references(
         judge,
         problems,
         problems.references,
@@ -72,8 +72,8 @@ async def judged(
         timing=timing,
         capabilities=here,
     )
-    assert found.most == most
-    return {one.problem: one for one in found.problems}
+    assert references.most == most
+    return {problem_references.problem: problem_references for problem_references in references.problems}
 
 
 def solved(number: int, *codes: str) -> dict[str, object]:
@@ -89,8 +89,8 @@ async def test_reliability_of_problem_follows_from_its_own_solutions(scorer: Sco
         apps(4, input_output=""),
         apps(5, solutions="["),
     ]
-    found = await judged(scorer.judge, loaded(tmp_path, "apps", rows), tmp_path)
-    assert [one.reliability.value for one in found.values()] == [
+    references = await judged(scorer.judge, loaded(tmp_path, "apps", rows), tmp_path)
+    assert [reference.reliability.value for reference in references.values()] == [
         "reliable",
         "unreliable",
         "unreliable",
@@ -98,13 +98,13 @@ async def test_reliability_of_problem_follows_from_its_own_solutions(scorer: Sco
         "unknown",
         "unknown",
     ]
-    assert [one.status for one in found["apps_0"].references] == [V.CE, V.AC]
-    wrong = found["apps_1"].references[1]
+    assert [reference.status for reference in references["apps_0"].references] == [V.CE, V.AC]
+    wrong = references["apps_1"].references[1]
     assert (wrong.solution, wrong.status, wrong.passed, wrong.total, wrong.test) == ("1", V.WA, 1, 2, "1")
-    assert "SyntaxError" in found["apps_2"].references[0].reason
-    assert found["apps_3"].note == "the dataset has none"
-    assert found["apps_4"].note == "No test cases provided"
-    assert "field 'solutions'" in found["apps_5"].note
+    assert "SyntaxError" in references["apps_2"].references[0].reason
+    assert references["apps_3"].note == "the dataset has none"
+    assert references["apps_4"].note == "No test cases provided"
+    assert "field 'solutions'" in references["apps_5"].note
 
 
 async def test_solutions_are_judged_once(scorer: Scorer, tmp_path: Path) -> None:
@@ -134,10 +134,12 @@ async def test_time_factor_applies_to_own_solutions(scorer: Scorer, tmp_path: Pa
 async def test_another_interpreter_judges_solutions_again(scorer: Scorer, tmp_path: Path) -> None:
     """A problem with a solution for an old Python is unreliable only if that Python is missing."""
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(scorer.judge)
-    here = await scorer.judge.capabilities()
-    other = msgspec.structs.replace(here.toolchains["python3"], identity="another")
-    there = msgspec.structs.replace(here, toolchains={**here.toolchains, "python3": other})
-    for profile in (here, here, there):
+    capabilities = await scorer.judge.capabilities()
+    other = msgspec.structs.replace(capabilities.toolchains["python3"], identity="another")
+    changed_capabilities = msgspec.structs.replace(
+        capabilities, toolchains={**capabilities.toolchains, "python3": other}
+    )
+    for profile in (capabilities, capabilities, changed_capabilities):
         await judged(judge, problems, tmp_path, here=profile)
     assert len(judge.codes) == 2
 
@@ -145,13 +147,13 @@ async def test_another_interpreter_judges_solutions_again(scorer: Scorer, tmp_pa
 async def test_solution_without_its_library_is_judged_again(tmp_path: Path) -> None:
     class Lacking:
         async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
-            words = "gmpxx.h: No such file or directory"
-            return score_submission(problem, submission, {}, compiles=False, compile_output=words)
+            compiler_error = "gmpxx.h: No such file or directory"
+            return score_submission(problem, submission, {}, compiles=False, compile_output=compiler_error)
 
     problems, judge = loaded(tmp_path, "apps", [solved(0, ADD)]), Counting(Lacking())
     for _ in range(2):
-        found = await judged(judge, problems, tmp_path)
-        assert found["apps_0"].reliability is Reliability.UNRELIABLE
+        references = await judged(judge, problems, tmp_path)
+        assert references["apps_0"].reliability is Reliability.UNRELIABLE
     assert len(judge.codes) == 2
 
 
@@ -159,17 +161,17 @@ async def test_solutions_of_changed_problem_are_judged_again(scorer: Scorer, tmp
     judge = Counting(scorer.judge)
     await judged(judge, loaded(tmp_path, "apps", [solved(0, ADD)]), tmp_path)
     other = apps(0, solutions=json.dumps([ADD]), tests={"inputs": ["1 2"], "outputs": ["4"]})
-    found = await judged(judge, loaded(tmp_path, "apps", [other]), tmp_path)
-    assert (found["apps_0"].reliability, len(judge.codes)) == (Reliability.UNRELIABLE, 2)
+    references = await judged(judge, loaded(tmp_path, "apps", [other]), tmp_path)
+    assert (references["apps_0"].reliability, len(judge.codes)) == (Reliability.UNRELIABLE, 2)
 
 
 async def test_solution_that_could_not_be_judged_is_judged_again(scorer: Scorer, tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [solved(0, ADD)])
-    found = await judged(Counting(scorer.judge, failing=[ADD]), problems, tmp_path)
-    assert found["apps_0"].reliability is Reliability.UNKNOWN
-    assert found["apps_0"].references == (Reference(solution="0", language="python", reason="no power"),)
-    again = await judged(scorer.judge, problems, tmp_path)
-    assert again["apps_0"].reliability is Reliability.RELIABLE
+    references = await judged(Counting(scorer.judge, failing=[ADD]), problems, tmp_path)
+    assert references["apps_0"].reliability is Reliability.UNKNOWN
+    assert references["apps_0"].references == (Reference(solution="0", language="python", reason="no power"),)
+    second_references = await judged(scorer.judge, problems, tmp_path)
+    assert second_references["apps_0"].reliability is Reliability.RELIABLE
 
 
 async def test_only_correct_solutions_in_known_languages_are_judged(scorer: Scorer, tmp_path: Path) -> None:
@@ -177,39 +179,42 @@ async def test_only_correct_solutions_in_known_languages_are_judged(scorer: Scor
         code_contests("a"),
         code_contests("b", solutions={"language": [0, 1], "solution": [ADD, OLD]}),
     ]
-    found = await judged(scorer.judge, loaded(tmp_path, "code_contests", rows), tmp_path)
-    (only,) = found["a"].references
+    references = await judged(scorer.judge, loaded(tmp_path, "code_contests", rows), tmp_path)
+    (only,) = references["a"].references
     assert (only.solution, only.language, only.status) == ("solutions 0", "python3", V.AC)
-    assert found["a"].others == 1
-    assert (found["b"].references, found["b"].others) == ((), 2)
-    assert found["b"].note == "none is in a language that is known here"
+    assert references["a"].others == 1
+    assert (references["b"].references, references["b"].others) == ((), 2)
+    assert references["b"].note == "none is in a language that is known here"
 
 
 async def test_solution_in_other_language_is_judged_again(tmp_path: Path) -> None:
-    seen = []
+    languages_and_statuses = []
     for score, language in ((0.0, 3), (1.0, 2), (1.0, 3)):
         solutions = {"language": [language], "solution": [ADD]}
         problems = loaded(tmp_path, "code_contests", [code_contests("a", solutions=solutions)])
         async with Scorer(FakeEngine(dict.fromkeys(range(9), score))) as scorer:
             [only] = (await judged(scorer.judge, problems, tmp_path))["a"].references
-        seen.append((only.language, only.status))
-    assert seen == [("python3", V.WA), ("c++", V.AC), ("python3", V.WA)]
+        languages_and_statuses.append((only.language, only.status))
+    assert languages_and_statuses == [("python3", V.WA), ("c++", V.AC), ("python3", V.WA)]
 
 
 async def test_fresh_results_replace_stored_results(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(7)])
-    seen = []
+    statuses = []
     for score, fresh in ((0.0, False), (1.0, False), (1.0, True), (0.0, False)):
         outcomes = dict.fromkeys(range(9), score)
         async with Scorer(FakeEngine(outcomes)) as scorer:
-            found = await judged(scorer.judge, problems, tmp_path, fresh=fresh)
-        seen.append(found["apps_0"].references[0].status)
-    assert seen == [V.WA, V.WA, V.AC, V.AC]
+            references = await judged(scorer.judge, problems, tmp_path, fresh=fresh)
+        statuses.append(references["apps_0"].references[0].status)
+    assert statuses == [V.WA, V.WA, V.AC, V.AC]
 
 
 async def test_dataset_without_solutions_has_unknown_reliability(scorer: Scorer, tmp_path: Path) -> None:
-    found = await judged(scorer.judge, loaded(tmp_path, "livecodebench", [livecodebench("a")]), tmp_path)
-    assert (found["a"].reliability, found["a"].note) == (Reliability.UNKNOWN, "the dataset has none")
+    references = await judged(scorer.judge, loaded(tmp_path, "livecodebench", [livecodebench("a")]), tmp_path)
+    assert (references["a"].reliability, references["a"].note) == (
+        Reliability.UNKNOWN,
+        "the dataset has none",
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,21 +235,21 @@ def test_reliability_follows_statuses_of_solutions(statuses: list[V | None], exp
 
 
 def test_references_are_written_as_json(tmp_path: Path) -> None:
-    one = ProblemReferences(problem="p", reliability=Reliability.RELIABLE)
-    found = References(most=3, problems=(one,))
-    assert found.labels(Reliability.RELIABLE) == ("p",)
-    write_json(tmp_path / REFERENCES, found)
+    problem_references = ProblemReferences(problem="p", reliability=Reliability.RELIABLE)
+    references = References(most=3, problems=(problem_references,))
+    assert references.labels(Reliability.RELIABLE) == ("p",)
+    write_json(tmp_path / REFERENCES, references)
     written = json.loads((tmp_path / REFERENCES).read_text())
     assert (written["most"], written["problems"][0]["reliability"]) == (3, "reliable")
 
 
 def test_excluded_problem_raises_left_out_with_the_reason(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(7), apps(8)])
-    rest = problems.without(["apps_0"], "not sound")
-    assert list(rest) == ["apps_1"] and list(problems) == ["apps_0", "apps_1"]
+    remaining = problems.without(["apps_0"], "not sound")
+    assert list(remaining) == ["apps_1"] and list(problems) == ["apps_0", "apps_1"]
     for name in ("7", "apps_0"):
         with pytest.raises(LeftOut) as left_out:
-            rest.find(name)
+            remaining.find(name)
         assert left_out.value.reason == "not sound"
-    assert rest.find("8").id == "apps_1" and rest.left_out == {"not sound": 1}
-    assert rest.references("apps_1") == problems.references("apps_1")
+    assert remaining.find("8").id == "apps_1" and remaining.left_out == {"not sound": 1}
+    assert remaining.references("apps_1") == problems.references("apps_1")

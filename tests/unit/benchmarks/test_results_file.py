@@ -27,8 +27,8 @@ def run_of(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:
 def table(folder: Path, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     path = folder / "deep" / "x.parquet"
     write_results(run_of(folder / "run", rows), path)
-    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return found
+    stored_rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return stored_rows
 
 
 def test_results_file_has_line_for_each_row(tmp_path: Path) -> None:
@@ -64,9 +64,9 @@ def test_results_table_columns_have_types_of_values(tmp_path: Path) -> None:
 def test_mixed_result_values_become_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(exports, "_BATCH_ROWS", size)
     rows = [{"id": 1, "empty": {}}, {"id": "b", "empty": {}}, {"id": [3], "empty": None}]
-    found = table(tmp_path, rows)
-    assert [row["id"] for row in found] == ["1", "b", "[3]"]
-    assert [row["empty"] for row in found] == ["{}", "{}", None]
+    stored_rows = table(tmp_path, rows)
+    assert [row["id"] for row in stored_rows] == ["1", "b", "[3]"]
+    assert [row["empty"] for row in stored_rows] == ["{}", "{}", None]
 
 
 values = st.recursive(
@@ -85,8 +85,8 @@ values = st.recursive(
 def test_any_rows_can_be_written(
     rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    found = table(tmp_path_factory.mktemp("any"), rows)
-    assert [row["key"] for row in found] == [str(number) for number in range(len(rows))]
+    stored_rows = table(tmp_path_factory.mktemp("any"), rows)
+    assert [row["key"] for row in stored_rows] == [str(number) for number in range(len(rows))]
 
 
 def test_unwritable_results_file_is_input_error(tmp_path: Path) -> None:

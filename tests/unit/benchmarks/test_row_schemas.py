@@ -43,21 +43,27 @@ PROGRAMS = {"sum": [CODE, CODE + "\n"], "tree": [CODE, None]}
 def test_json_object_of_program_lists_by_problem_is_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(json.dumps(PROGRAMS, indent=1 if name.startswith("indented") else None))
-    found = read(path)
-    assert [(one.problem_id, one.code) for one in found] == [
+    submissions = read(path)
+    assert [(submission.problem_id, submission.code) for submission in submissions] == [
         ("sum", CODE),
         ("sum", CODE + "\n"),
         ("tree", CODE),
         ("tree", None),
     ]
     assert named_problem_ids([path]) == {"sum", "tree"}
-    assert len({one.key for one in found}) == 4
+    assert len({submission.key for submission in submissions}) == 4
 
 
 def test_json_object_by_problem_is_read_as_rows(tmp_path: Path) -> None:
-    held = {"sum": {"code": "print(1)", "language": "python", "model": "m"}, "tree": {"response": ANSWER}}
-    found = read(write_json(tmp_path / "x.json", held))
-    assert [(one.problem_id, one.code, one.language, one.row.get("model")) for one in found] == [
+    rows_by_problem = {
+        "sum": {"code": "print(1)", "language": "python", "model": "m"},
+        "tree": {"response": ANSWER},
+    }
+    submissions = read(write_json(tmp_path / "x.json", rows_by_problem))
+    assert [
+        (submission.problem_id, submission.code, submission.language, submission.row.get("model"))
+        for submission in submissions
+    ] == [
         ("sum", "print(1)", "python", "m"),
         ("tree", CODE, "c++", None),
     ]
@@ -69,8 +75,11 @@ def test_list_of_lists_follows_benchmark_order(tmp_path: Path) -> None:
     assert named_problem_ids([path]) == {"#0", "#1"}
     options = BenchmarkOptions(data_dir=str(copies))
     problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))
-    found = read(path, problems, default_language="python")
-    assert [(one.problem_id, one.code.strip() if one.code else "") for one in found] == [
+    submissions = read(path, problems, default_language="python")
+    assert [
+        (submission.problem_id, submission.code.strip() if submission.code else "")
+        for submission in submissions
+    ] == [
         ("apps_0", "print(0)"),
         ("apps_0", "print(1)"),
         ("apps_1", "print(2)"),
@@ -90,10 +99,10 @@ def lcb(tmp_path: Path, lists: list[list[str]], **options: Any) -> list[tuple[st
     copies = write_rows(tmp_path / "copies", "livecodebench", rows)
     path = write_json(tmp_path / "outputs.json", lists)
     choice = BenchmarkOptions(data_dir=str(copies), **options)
-    named = named_problem_ids([path])
-    problems = load(find_benchmark("livecodebench"), choice, cache=tmp_path / "cache", only=named)
-    found = read(path, problems, default_language="python")
-    return [(one.problem_id, (one.code or "").strip()) for one in found]
+    mentioned = named_problem_ids([path])
+    problems = load(find_benchmark("livecodebench"), choice, cache=tmp_path / "cache", only=mentioned)
+    submissions = read(path, problems, default_language="python")
+    return [(submission.problem_id, (submission.code or "").strip()) for submission in submissions]
 
 
 def test_list_of_lists_for_livecodebench_is_in_the_order_of_the_ids(tmp_path: Path) -> None:
@@ -109,8 +118,8 @@ def test_list_of_lists_for_livecodebench_is_in_the_order_of_the_ids(tmp_path: Pa
 
 def test_list_of_lists_for_a_window_of_livecodebench_has_its_problems_only(tmp_path: Path) -> None:
     lists = [["print(2727)"], ["print(301)"]]
-    found = lcb(tmp_path, lists, date_from="2024-01-15")
-    assert found == [("2727", "print(2727)"), ("abc301_a", "print(301)")]
+    submissions = lcb(tmp_path, lists, date_from="2024-01-15")
+    assert submissions == [("2727", "print(2727)"), ("abc301_a", "print(301)")]
 
 
 @pytest.mark.parametrize("length", [1, 2, 4])
@@ -144,7 +153,7 @@ VERL = {"output": ANSWER, "score": 0.0, "step": 1}
 )
 def test_columns_of_other_tools_are_recognized(tmp_path: Path, columns: dict[str, Any], read_as: str) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [columns, {**columns, "sample": 2}])
-    assert {(one.problem_id, one.code) for one in read(path)} == {("sum", CODE)}
+    assert {(submission.problem_id, submission.code) for submission in read(path)} == {("sum", CODE)}
     assert understood(path).startswith(f"{read_as}, language c++ (")
     assert named_problem_ids([path]) in ({"sum"}, None)
 
@@ -172,7 +181,7 @@ def test_rollout_problem_is_found_by_statement_in_prompt(tmp_path: Path, columns
         del unasked["input"]
     path = write_jsonl(tmp_path / "completions_00003.jsonl", [columns, unasked])
     dump = open_dump([path], problems=ASKED)
-    assert [(one.problem_id, one.code) for one in dump] == [("sum", CODE)]
+    assert [(submission.problem_id, submission.code) for submission in dump] == [("sum", CODE)]
     assert list(dump.info.left_out.values()) == [1]
     assert named_problem_ids([path]) is None
     assert "reply <- " in str(dump.info.understood) and "the statement in " in str(dump.info.understood)
@@ -181,20 +190,20 @@ def test_rollout_problem_is_found_by_statement_in_prompt(tmp_path: Path, columns
 @pytest.mark.parametrize("ids", [("a", "b"), ("b", "a")])
 def test_longer_of_nested_statements_is_matched(tmp_path: Path, ids: tuple[str, str]) -> None:
     longer, shorter = (
-        Problem(id=name, statement=Blob.of(text))
-        for name, text in zip(ids, (f"{STATEMENT} And their product.", STATEMENT), strict=True)
+        Problem(id=name, statement=Blob.of(statement))
+        for name, statement in zip(ids, (f"{STATEMENT} And their product.", STATEMENT), strict=True)
     )
     row = {"step": 3, "prompt": f"{PROMPT} And their product.", "completion": ANSWER, "advantage": 0.1}
     row["prompt"] = row["prompt"].replace("<|assistant|>", "")
-    found = read(write_jsonl(tmp_path / "x.jsonl", [row]), Problems([shorter, longer]))
-    assert [one.problem_id for one in found] == [longer.id]
+    submissions = read(write_jsonl(tmp_path / "x.jsonl", [row]), Problems([shorter, longer]))
+    assert [submission.problem_id for submission in submissions] == [longer.id]
 
 
 def test_trl_completion_may_name_problem(tmp_path: Path) -> None:
     """TRL's `log_extra` writes such columns."""
     columns = {"step": 3, "prompt": "-", "completion": ANSWER, "problem_id": "sum", "advantage": 0.1}
     path = write_parquet(tmp_path / "x.parquet", [columns])  # as TRL writes them
-    assert [(one.problem_id, one.code) for one in read(path)] == [("sum", CODE)]
+    assert [(submission.problem_id, submission.code) for submission in read(path)] == [("sum", CODE)]
     assert named_problem_ids([path]) == {"sum"}
 
 
@@ -230,9 +239,9 @@ def test_dump_page_has_the_tables_of_columns_and_row_schemas() -> None:
 
 
 def shape_lines() -> list[str]:
-    usual = {what: " ".join(f"`{name}`" for name in names) for what, names in USUAL.items()}
-    told = [f"| {_WORDS[what]} | {names} |" for what, names in usual.items()]
-    lines = ["| read from a row | the first of these columns |", "|---|---|", *told, ""]
+    default_columns = {field: " ".join(f"`{name}`" for name in names) for field, names in USUAL.items()}
+    table_lines = [f"| {_WORDS[field]} | {names} |" for field, names in default_columns.items()]
+    lines = ["| read from a row | the first of these columns |", "|---|---|", *table_lines, ""]
     lines += [
         "| rows are read as | detected by the columns | problem | program or reply | language |",
         "|---|---|---|---|---|",
@@ -245,9 +254,9 @@ def shape_lines() -> list[str]:
             problem = f"the statement in `{shape.prompt}`"
         elif shape.prompt:
             problem = f"{problem}, else the statement in `{shape.prompt}`"
-        held = _shown(shape.columns.get("code") or shape.columns.get("generation") or "")
+        code_column = _shown(shape.columns.get("code") or shape.columns.get("generation") or "")
         lines.append(
-            f"| {shape.name} | {by} | {problem} | {held} | {shape.language or 'as for other rows'} |"
+            f"| {shape.name} | {by} | {problem} | {code_column} | {shape.language or 'as for other rows'} |"
         )
     return lines
 
@@ -284,15 +293,15 @@ def test_completions_of_humaneval_are_judged_behind_their_prompt(cli: CommandLin
         {"task_id": "HumanEval/7", "completion": "    return 7\n"},
     ]
     dump = write_jsonl(tmp_path / "samples.jsonl", samples)
-    done = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "run")
-    assert done.returncode == 0, done.stderr
+    completed = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "run")
+    assert completed.returncode == 0, completed.stderr
     assert (
         "Rows: problem <- task_id, reply <- completion, language python (2 by their format), "
-        "0 of 2 without a program" in done.stderr
+        "0 of 2 without a program" in completed.stderr
     )
-    found = {row["completion"]: row for row in results(cli.folder / "run").values()}
-    assert [found[one["completion"]]["verdict"] for one in samples] == ["AC", "WA"]
-    assert all(row["repairs"] == [CONTINUED] for row in found.values())
+    rows_by_completion = {row["completion"]: row for row in results(cli.folder / "run").values()}
+    assert [rows_by_completion[sample["completion"]]["verdict"] for sample in samples] == ["AC", "WA"]
+    assert all(row["repairs"] == [CONTINUED] for row in rows_by_completion.values())
 
 
 @needs_plugin("functions")
@@ -303,15 +312,15 @@ def test_failed_batch_requests_are_listed_and_others_scored(cli: CommandLine, tm
     answered = {"id": "1", "custom_id": "HumanEval/7#1", "response": {"body": body}, "error": None}
     failed = {**answered, "id": "2", "response": None, "error": {"code": "expired"}}
     dump = write_jsonl(tmp_path / "batch.jsonl", [answered, failed])
-    done = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "run")
-    assert done.returncode == 3, done.stderr
-    assert "Left out 1 row that cannot be used" in done.stdout
+    completed = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "run")
+    assert completed.returncode == 3, completed.stderr
+    assert "Left out 1 row that cannot be used" in completed.stdout
     assert [row["verdict"] for row in results(cli.folder / "run").values()] == ["AC"]
     [listed] = (cli.folder / "run" / "rejected.jsonl").read_text().splitlines()
     assert "expired" in listed
     dump = write_jsonl(tmp_path / "batch.jsonl", [failed])
-    done = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "other")
-    assert done.returncode == 2 and "the request failed" in done.stderr
+    completed = cli("score", dump, "--problems", rows, "--packages", "none", "--out", "other")
+    assert completed.returncode == 2 and "the request failed" in completed.stderr
 
 
 # --- folders of programs, and APPS' file of programs --------------------------------------------------
@@ -331,8 +340,11 @@ def test_folder_of_programs_of_evalplus_is_a_dump(tmp_path: Path) -> None:
     files = {"HumanEval_10_0": "a = 1\n", "HumanEval_2_0": "a = 1\n", "HumanEval_2_10": "c(\n"}
     folder = sampled(tmp_path / "model_temp_0.8", **files, HumanEval_2_9="b\n")
     (folder / ".DS_Store").touch()
-    found = read(folder, problems)
-    assert [(one.problem_id, one.code, one.row["file"], one.language) for one in found] == [
+    submissions = read(folder, problems)
+    assert [
+        (submission.problem_id, submission.code, submission.row["file"], submission.language)
+        for submission in submissions
+    ] == [
         ("HumanEval/2", "a = 1\n", "HumanEval_2/0.py", "python"),
         ("HumanEval/2", "b\n", "HumanEval_2/9.py", "python"),
         ("HumanEval/2", "c(\n", "HumanEval_2/10.py", "python"),
@@ -348,7 +360,7 @@ def test_folder_of_programs_of_evalplus_is_a_dump(tmp_path: Path) -> None:
 
 def test_folder_of_programs_by_names_of_problems_is_a_dump(tmp_path: Path) -> None:
     folder = sampled(tmp_path / "x", sum_0="print(1)\n", tree_0="print(2)\n")
-    assert [(one.problem_id, one.code) for one in read(folder)] == [
+    assert [(submission.problem_id, submission.code) for submission in read(folder)] == [
         ("sum", "print(1)\n"),
         ("tree", "print(2)\n"),
     ]
@@ -370,5 +382,8 @@ def test_apps_codes_file_is_recognized_by_name(tmp_path: Path, held: dict[str, A
     assert guess_benchmark([path]) == "apps"
     options = BenchmarkOptions(data_dir=str(copies))
     problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))
-    found = read(path, problems, default_language="python")
-    assert [(one.problem_id, one.code) for one in found] == [("apps_0", "print(0)"), ("apps_2", "print(2)")]
+    submissions = read(path, problems, default_language="python")
+    assert [(submission.problem_id, submission.code) for submission in submissions] == [
+        ("apps_0", "print(0)"),
+        ("apps_2", "print(2)"),
+    ]

@@ -36,13 +36,13 @@ def test_standard_input_rows_are_read_in_any_format(tmp_path: Path, content: byt
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps(row(uuid="d")) + "\n")
     with dumps_from_stdin([str(other), "-"], io.BytesIO(content)) as dumps:
-        found = list(open_dump(dumps, problems=PROBLEMS))
-        kept = dumps[1]
-        assert isinstance(kept, RowFile)
-        assert kept.path.exists()
-    assert [submission.key for submission in found] == ["d", "a", "b", "c"]
-    assert {submission.code for submission in found} == {CODE}
-    assert not kept.path.parent.exists()
+        submissions = list(open_dump(dumps, problems=PROBLEMS))
+        stored_input = dumps[1]
+        assert isinstance(stored_input, RowFile)
+        assert stored_input.path.exists()
+    assert [submission.key for submission in submissions] == ["d", "a", "b", "c"]
+    assert {submission.code for submission in submissions} == {CODE}
+    assert not stored_input.path.parent.exists()
 
 
 def test_standard_input_is_not_read_unless_named() -> None:

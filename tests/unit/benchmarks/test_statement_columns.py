@@ -24,8 +24,10 @@ TREE = "A tree of N nodes is given. Find its height."
 
 
 def problem_with_statement(name: str, statement: str, *tests: str) -> Problem:
-    made = tuple(Test(name=text, input=Blob.of(text), answer=Blob.of(text)) for text in tests)
-    return Problem(id=name, statement=Blob.of(statement), tests=made)
+    test_objects = tuple(
+        Test(name=content, input=Blob.of(content), answer=Blob.of(content)) for content in tests
+    )
+    return Problem(id=name, statement=Blob.of(statement), tests=test_objects)
 
 
 PROBLEMS = Problems(
@@ -81,20 +83,24 @@ OF_OTHERS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", OF_OTHERS)
 def test_dump_row_is_matched_to_problem_by_its_statement(tmp_path: Path, name: str) -> None:
-    own = (
+    column_options = (
         {"code_column": "deepseek_solution", "always_extract": True}
         if "deepseek_solution" in OF_OTHERS[name]
         else {}
     )
     path = rows(tmp_path, OF_OTHERS[name])
-    assert [(each.problem_id, each.code) for each in read(path, **own)] == [("sum", CODE)]
+    assert [(submission.problem_id, submission.code) for submission in read(path, **column_options)] == [
+        ("sum", CODE)
+    ]
     assert named_problem_ids([path]) is None
 
 
 def test_named_column_with_the_statement_leaves_out_other_rows(tmp_path: Path) -> None:
-    path = rows(tmp_path, *({"problem_id": 1, "ask": text, "generation": ANSWER} for text in (PROMPT, "Hi")))
+    path = rows(
+        tmp_path, *({"problem_id": 1, "ask": prompt, "generation": ANSWER} for prompt in (PROMPT, "Hi"))
+    )
     dump = open_dump([path], problems=PROBLEMS, options=DumpOptions(prompt_column="ask"))
-    assert [each.problem_id for each in dump] == ["sum"]
+    assert [submission.problem_id for submission in dump] == ["sum"]
     assert dump.info.left_out == {"no problem's statement is in `ask`": 1}
     assert "problem <- the statement in ask" in str(dump.info.understood)
     with pytest.raises(InputError, match="missing column `asks`"):
@@ -110,8 +116,8 @@ def test_paraphrased_statement_is_not_matched_to_a_problem(tmp_path: Path) -> No
 
 
 def test_longest_statement_in_prompt_is_matched_and_several_are_refused(tmp_path: Path) -> None:
-    (found,) = read(rows(tmp_path, {"prompt": f"Solve: {SUMS}", "generation": ANSWER}))
-    assert found.problem_id == "sums"
+    (submission,) = read(rows(tmp_path, {"prompt": f"Solve: {SUMS}", "generation": ANSWER}))
+    assert submission.problem_id == "sums"
     path = rows(tmp_path, {"prompt": f"{TREE} Now: {SUM}", "generation": ANSWER})
     with pytest.raises(InputError, match="the statements of several problems are in `prompt`"):
         read(path)
@@ -124,16 +130,18 @@ def test_equal_statements_are_one_problem_if_their_tests_are_equal(
     twins = Problems([problem_with_statement("a", SUM, "1", "2"), problem_with_statement("b", SUM, *tests)])
     path = rows(tmp_path, {"prompt": SUM, "generation": ANSWER})
     if is_found:
-        assert [each.problem_id for each in read(path, twins)] == ["a"]
+        assert [submission.problem_id for submission in read(path, twins)] == ["a"]
     else:
         with pytest.raises(InputError, match="several problems"):
             read(path, twins)
 
 
 def test_statement_of_another_problem_is_not_selected(tmp_path: Path) -> None:
-    path = rows(tmp_path, *({"prompt": text, "generation": ANSWER} for text in (SUM, TREE)))
+    path = rows(tmp_path, *({"prompt": prompt, "generation": ANSWER} for prompt in (SUM, TREE)))
     chosen = Selection(problems=frozenset({"1234/A"}))
-    assert [each.problem_id for each in open_dump([path], problems=PROBLEMS, selection=chosen)] == ["1234/A"]
+    assert [
+        submission.problem_id for submission in open_dump([path], problems=PROBLEMS, selection=chosen)
+    ] == ["1234/A"]
 
 
 COTS = {
@@ -149,10 +157,10 @@ def test_codeforces_cots_needs_no_options(tmp_path: Path, write: Any) -> None:
     path = write(
         tmp_path / f"x.{'parquet' if write is write_parquet else 'jsonl'}", [COTS, COTS | {"title": "U"}]
     )
-    assert [each.problem_id for each in read(path)] == ["1234/A"] * 2
+    assert [submission.problem_id for submission in read(path)] == ["1234/A"] * 2
     assert named_problem_ids([path]) == {"1234/A"}
     assert guess_benchmark([path]) == "codeforces"
-    assert [each.problem_id for each in read(path, problem_column="id")] == ["1234/A"] * 2
+    assert [submission.problem_id for submission in read(path, problem_column="id")] == ["1234/A"] * 2
 
 
 def test_codeforces_loads_the_split_that_has_most_of_the_problems(tmp_path: Path) -> None:
@@ -162,8 +170,8 @@ def test_codeforces_loads_the_split_that_has_most_of_the_problems(tmp_path: Path
 
     def ids(*only: str, **options: Any) -> list[str]:
         choice = BenchmarkOptions(data_dir=str(copies), **options)
-        found = load(find_benchmark("codeforces"), choice, cache=tmp_path / "cache", only=only)
-        return [problem.id for problem in found.values()]
+        loaded = load(find_benchmark("codeforces"), choice, cache=tmp_path / "cache", only=only)
+        return [problem.id for problem in loaded.values()]
 
     assert ids("1234/A", "1234/B", "1/A") == ["1/A", "1234/A", "1234/B"]
     assert ids("1/A", "1234/A") == ["1/A"]
@@ -197,17 +205,24 @@ def test_missing_column_error_suggests_column_by_its_values(
 
 
 def test_column_paths_lead_into_json_encoded_strings(tmp_path: Path) -> None:
-    held = json.dumps({"task": json.dumps({"id": "sum"}), "by": ["m"]})
-    path = rows(tmp_path, {"extra": held, "out": json.dumps({"text": ANSWER})})
-    named = {"problem_column": "extra.task.id", "code_column": "out.text", "model_column": "extra.by.0"}
-    (found,) = read(path, **named, always_extract=True)
-    assert (found.problem_id, found.code, found.row["model"]) == ("sum", CODE, "m")
+    nested = json.dumps({"task": json.dumps({"id": "sum"}), "by": ["m"]})
+    path = rows(tmp_path, {"extra": nested, "out": json.dumps({"text": ANSWER})})
+    column_options = {
+        "problem_column": "extra.task.id",
+        "code_column": "out.text",
+        "model_column": "extra.by.0",
+    }
+    (submission,) = read(path, **column_options, always_extract=True)
+    assert (submission.problem_id, submission.code, submission.row["model"]) == ("sum", CODE, "m")
     assert named_problem_ids([path], "extra.task.id") == {"sum"}
     broken = rows(tmp_path, {"extra": "{broken", "out": "{}"})
     with pytest.raises(InputError, match=r"missing column `extra\.task\.id`"):
-        read(broken, **named)
+        read(broken, **column_options)
 
 
 def test_row_id_is_read_from_json_encoded_column(tmp_path: Path) -> None:
-    held = ({"meta": json.dumps({"key": key}), "problem_id": "sum", "code": CODE} for key in "ab")
-    assert [each.key for each in read(rows(tmp_path, *held), id_column="meta.key")] == ["a", "b"]
+    encoded_rows = ({"meta": json.dumps({"key": key}), "problem_id": "sum", "code": CODE} for key in "ab")
+    assert [submission.key for submission in read(rows(tmp_path, *encoded_rows), id_column="meta.key")] == [
+        "a",
+        "b",
+    ]

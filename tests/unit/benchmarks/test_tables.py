@@ -29,8 +29,15 @@ def test_parquet_files_with_different_columns_form_one_table(tmp_path: Path) -> 
     second = write_table(tmp_path / "2.parquet", [{"b": "last", "c": [1.5]}])
     table = opened(tmp_path, first, second)
     assert (len(table), table.names) == (6, ("a", "b", "c"))
-    assert [one.raw_value("a") for one in table] == [0, 1, 2, 3, 4, None]
-    assert [bytes(one.read_content("b")).decode() for one in table] == ["", "x", "xx", "xxx", "xxxx", "last"]
+    assert [table_row.raw_value("a") for table_row in table] == [0, 1, 2, 3, 4, None]
+    assert [bytes(table_row.read_content("b")).decode() for table_row in table] == [
+        "",
+        "x",
+        "xx",
+        "xxx",
+        "xxxx",
+        "last",
+    ]
     assert table[5].raw_value("c") == [1.5]
 
 
@@ -38,17 +45,22 @@ def test_json_lines_become_table(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1, "b": {"c": "d"}}\n{"a": 2, "b": null}\n')
     table = opened(tmp_path, path)
-    assert [(one.raw_value("a"), one.raw_value("b")) for one in table] == [(1, {"c": "d"}), (2, None)]
+    assert [(table_row.raw_value("a"), table_row.raw_value("b")) for table_row in table] == [
+        (1, {"c": "d"}),
+        (2, None),
+    ]
 
 
 def test_table_values_survive_release_of_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables_module, "_MAX_MAPPED_BYTES", 5000)
-    texts = [str(n) * 3000 for n in range(8)]
-    table = opened(tmp_path, write_table(tmp_path / "x.parquet", [{"a": text} for text in texts]))
-    views = [one.read_content("a") for one in table]  # the first pages are released by now
-    assert [bytes(view).decode() for view in views] == texts
+    long_texts = [str(n) * 3000 for n in range(8)]
+    table = opened(
+        tmp_path, write_table(tmp_path / "x.parquet", [{"a": long_text} for long_text in long_texts])
+    )
+    views = [table_row.read_content("a") for table_row in table]  # the first pages are released by now
+    assert [bytes(view).decode() for view in views] == long_texts
     table.release()
-    assert bytes(views[3]).decode() == table[3].read_text("a") == texts[3]
+    assert bytes(views[3]).decode() == table[3].read_text("a") == long_texts[3]
 
 
 def test_table_fingerprint_depends_on_files(tmp_path: Path) -> None:
@@ -65,9 +77,9 @@ def test_damaged_cache_of_json_lines_table_is_rebuilt(tmp_path: Path, name: str)
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1}\n')
     opened(tmp_path, path)
-    (made,) = (tmp_path / "cache" / "tables" / "datasets").rglob(name)
-    made.write_bytes(bytes(made.stat().st_size))
-    assert [one.raw_value("a") for one in opened(tmp_path, path)] == [1]
+    (cache_file,) = (tmp_path / "cache" / "tables" / "datasets").rglob(name)
+    cache_file.write_bytes(bytes(cache_file.stat().st_size))
+    assert [table_row.raw_value("a") for table_row in opened(tmp_path, path)] == [1]
     assert not [*(tmp_path / "cache" / "tables").glob("tmp*")]
 
 
@@ -75,12 +87,14 @@ def test_damaged_cache_of_json_lines_table_is_rebuilt(tmp_path: Path, name: str)
 def test_damaged_cached_table_is_rebuilt(tmp_path: Path, kept: float) -> None:
     path = write_table(tmp_path / "x.parquet", [{"a": str(n) * 9000} for n in range(9)])
     opened(tmp_path, path)
-    (made,) = (tmp_path / "cache").rglob("*.arrow")
-    whole = made.read_bytes()
-    left = whole[: int(len(whole) * kept) if kept >= 0 else int(kept)]
-    made.write_bytes(left + bytes(1000) if kept == -1 else left)
-    assert [one.raw_value("a") for one in opened(tmp_path, path)] == [str(n) * 9000 for n in range(9)]
-    assert made.read_bytes() == whole
+    (cache_file,) = (tmp_path / "cache").rglob("*.arrow")
+    whole = cache_file.read_bytes()
+    remainder = whole[: int(len(whole) * kept) if kept >= 0 else int(kept)]
+    cache_file.write_bytes(remainder + bytes(1000) if kept == -1 else remainder)
+    assert [table_row.raw_value("a") for table_row in opened(tmp_path, path)] == [
+        str(n) * 9000 for n in range(9)
+    ]
+    assert cache_file.read_bytes() == whole
 
 
 @pytest.mark.parametrize(
@@ -94,7 +108,7 @@ def test_damaged_table_file_is_input_error(tmp_path: Path, name: str, text: str)
 
 
 def test_fields_are_read_with_types(tmp_path: Path) -> None:
-    one = row(
+    typed_row = row(
         tmp_path,
         **{"text": "x", "number": 3, "float": 2.0, "written": "2.5", "flag": True, "names": ["a"]},
         **{
@@ -103,12 +117,25 @@ def test_fields_are_read_with_types(tmp_path: Path) -> None:
             "columns": {"in": ["1", "2"]},
         },
     )
-    assert (one.read_text("text"), one.read_name("number"), one.read_number("written")) == ("x", "3", 2.5)
-    assert (one.read_integer("float"), one.read_flag("flag"), one.read_texts("names")) == (2, True, ("a",))
-    assert one.read_objects("pairs") == ({"in": "1", "out": None},)
-    assert one.read_objects("columns") == ({"in": "1"}, {"in": "2"})
-    assert one.read_json("json") == {"a": [1]}
-    assert (one.read_text("no", "d"), one.read_number("no", 7), one.has_field("no"), one.raw_value("no")) == (
+    assert (typed_row.read_text("text"), typed_row.read_name("number"), typed_row.read_number("written")) == (
+        "x",
+        "3",
+        2.5,
+    )
+    assert (typed_row.read_integer("float"), typed_row.read_flag("flag"), typed_row.read_texts("names")) == (
+        2,
+        True,
+        ("a",),
+    )
+    assert typed_row.read_objects("pairs") == ({"in": "1", "out": None},)
+    assert typed_row.read_objects("columns") == ({"in": "1"}, {"in": "2"})
+    assert typed_row.read_json("json") == {"a": [1]}
+    assert (
+        typed_row.read_text("no", "d"),
+        typed_row.read_number("no", 7),
+        typed_row.has_field("no"),
+        typed_row.raw_value("no"),
+    ) == (
         "d",
         7,
         False,
@@ -204,13 +231,13 @@ def test_missing_dataset_among_others_is_named(
     for name in there:
         (tmp_path / name).mkdir()
         (tmp_path / name / "test.jsonl").write_text("{}\n")
-    known = {"open-r1/ioi", "metr-evals/apps", "BAAI/taco", "open-r1/codeforces"}
+    dataset_names = {"open-r1/ioi", "metr-evals/apps", "BAAI/taco", "open-r1/codeforces"}
     source = TableSource(**asked)
     with pytest.raises(InputError, match=f"no folder '{missing}' in it, only {', '.join(there)}") as no:
-        find_files(tmp_path, source, known)
+        find_files(tmp_path, source, dataset_names)
     assert no.value.remedy == f"Fetch {asked['dataset']} into {tmp_path / missing}"
-    own = tmp_path / asked.get("config", "")
-    own.mkdir(exist_ok=True)
-    (own / "test-own.jsonl").write_text("{}\n")
-    found = find_files(tmp_path, msgspec.structs.replace(source, split="test"), known)
-    assert found == [own / "test-own.jsonl"], "and no rows of other datasets"
+    config_folder = tmp_path / asked.get("config", "")
+    config_folder.mkdir(exist_ok=True)
+    (config_folder / "test-own.jsonl").write_text("{}\n")
+    files = find_files(tmp_path, msgspec.structs.replace(source, split="test"), dataset_names)
+    assert files == [config_folder / "test-own.jsonl"], "and no rows of other datasets"

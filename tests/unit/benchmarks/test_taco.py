@@ -35,8 +35,8 @@ async def test_taco_function_problem_is_judged(scorer: Scorer, tmp_path: Path) -
 
 
 def test_problems_command_lists_taco(cli: CommandLine, tmp_path: Path) -> None:
-    told = listed(cli, tmp_path, "taco", [taco(), taco(difficulty="EASY")], "--difficulty", "easy")
-    assert "taco_1" in told and "stripped" in told and "taco_0" not in told
+    listing = listed(cli, tmp_path, "taco", [taco(), taco(difficulty="EASY")], "--difficulty", "easy")
+    assert "taco_1" in listing and "stripped" in listing and "taco_0" not in listing
 
 
 def test_taco_is_distinguished_from_apps_by_its_columns() -> None:

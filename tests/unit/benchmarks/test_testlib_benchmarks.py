@@ -75,8 +75,8 @@ async def test_code_contests_plus_row_becomes_problem_with_checker(scorer: Score
     assert (problem.id, problem.name, problem.tags) == ("1575_A", "Add", ("Codeforces",))
     assert [problems[name].limits.cpu_time for name in problems] == [2, 2.5], "of milliseconds, of seconds"
     assert await statuses(scorer, problem, "print(20)") == [V.AC, V.WA]
-    own = [(one.language, one.expected) for one in problems.references("1575_A")]
-    assert own == [("python", "correct"), ("py2", "rejected")]
+    references = [(reference.language, reference.expected) for reference in problems.references("1575_A")]
+    assert references == [("python", "correct"), ("py2", "rejected")]
 
 
 @without_system_testlib

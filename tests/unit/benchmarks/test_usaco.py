@@ -54,8 +54,8 @@ async def test_usaco_test_files_of_both_naming_schemes_are_read(scorer: Scorer, 
     assert (problem.name, problem.difficulty, problem.checker.kind) == ("Add", "bronze", CheckerKind.STRIPPED)
     assert (problem.limits.cpu_time, problem.limits.memory) == (4, 256_000_000)
     assert contents(problem) == [("1 2\n", "3\n\n"), ("30 4\n", "34")]
-    [own] = problems.references(NAME)
-    for code, verdict in ((own.code, V.AC), (ADD.replace("+", "-"), V.WA)):
+    [reference] = problems.references(NAME)
+    for code, verdict in ((reference.code, V.AC), (ADD.replace("+", "-"), V.WA)):
         submission = Submission(key="1", problem_id=NAME, code=code, language="python")
         result = await scorer.score(problem, submission)
         assert [test.status for test in result.tests] == [verdict, verdict]
@@ -80,5 +80,5 @@ def test_usaco_file_of_wrong_shape_is_input_error(tmp_path: Path) -> None:
 
 
 def test_problems_command_lists_usaco(cli: CommandLine, tmp_path: Path) -> None:
-    done = cli("problems", "usaco", "--data-dir", write(tmp_path), "--difficulty", "bronze")
-    assert done.returncode == 0 and NAME in done.stdout, done.stderr
+    completed = cli("problems", "usaco", "--data-dir", write(tmp_path), "--difficulty", "bronze")
+    assert completed.returncode == 0 and NAME in completed.stdout, completed.stderr

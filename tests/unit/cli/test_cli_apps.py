@@ -57,25 +57,25 @@ def test_score_command_judges_apps_rows(cli: CommandLine, tmp_path: Path) -> Non
     dump = write_dump(tmp_path / "dump.jsonl", rows)
     command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--difficulty", "introductory")
     command = (*command, "--packages", "none")
-    done = cli(*command, "--out", "run")
-    assert done.returncode == 3, done.stderr
-    assert "not judged: no tests: No test cases provided" in done.stderr
-    assert "no other try helps" in done.stderr and "retries" not in done.stderr
+    completed = cli(*command, "--out", "run")
+    assert completed.returncode == 3, completed.stderr
+    assert "not judged: no tests: No test cases provided" in completed.stderr
+    assert "no other try helps" in completed.stderr and "retries" not in completed.stderr
     (failure,) = map(json.loads, (tmp_path / "run" / "failures.jsonl").read_text().splitlines())
     assert failure["final"] is True
     assert "Another try cannot help" in (tmp_path / "run" / "report.md").read_text()
-    found = results(tmp_path / "run")
-    shown = {key: (row["problem_id"], row["resolved"], row["pass_rate"]) for key, row in found.items()}
+    result_rows = results(tmp_path / "run")
+    shown = {key: (row["problem_id"], row["resolved"], row["pass_rate"]) for key, row in result_rows.items()}
     assert shown == {
         "text": ("apps_0", True, 1),
         "half": ("apps_0", False, 0.5),
         "function": ("apps_3", True, 1),
         "no code": ("apps_3", False, 0),
     }
-    assert [found[key]["checker"] for key in ("text", "function")] == ["stripped", "json-wrapped"]
-    before = contents(tmp_path / "run")["results.jsonl"]
-    again = cli(*command, "--out", "run")
-    assert (again.returncode, contents(tmp_path / "run")["results.jsonl"]) == (3, before)
+    assert [result_rows[key]["checker"] for key in ("text", "function")] == ["stripped", "json-wrapped"]
+    results_before = contents(tmp_path / "run")["results.jsonl"]
+    second_call = cli(*command, "--out", "run")
+    assert (second_call.returncode, contents(tmp_path / "run")["results.jsonl"]) == (3, results_before)
 
 
 @pytest.mark.nightly
@@ -93,11 +93,14 @@ def test_checker_option_of_score_command_changes_output_comparison(cli: CommandL
         ('checker = "float-lines"', True, "float-lines"),
     ):
         settings.write_text(options)
-        done = cli(*command, "--out", checker)
-        assert done.returncode == 0, done.stderr
-        found = results(tmp_path / checker)
-        assert {key: row["resolved"] for key, row in found.items()} == {"floats": resolved, "called": True}
-        assert [found[key]["checker"] for key in ("floats", "called")] == [checker, "json-wrapped"]
+        completed = cli(*command, "--out", checker)
+        assert completed.returncode == 0, completed.stderr
+        result_rows = results(tmp_path / checker)
+        assert {key: row["resolved"] for key, row in result_rows.items()} == {
+            "floats": resolved,
+            "called": True,
+        }
+        assert [result_rows[key]["checker"] for key in ("floats", "called")] == [checker, "json-wrapped"]
     settings.unlink()
     other = cli(*command, "--out", "float-lines")
     assert (other.returncode, "judged again" in other.stderr) == (0, True)
@@ -118,20 +121,25 @@ def test_validate_references_judges_benchmark_solutions_first(cli: CommandLine, 
     )
     command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--packages", "none")
     command = (*command, "--validate-references")
-    done = cli(*command, "--out", "all")
-    assert done.returncode == 0, done.stderr
-    assert "Judging up to 3 own solutions of 3 problems" in done.stderr
-    assert "3 problems judged: 1 reliable, 1 unreliable, 1 unknown; see all/references.json" in done.stdout
-    assert "1: WA on test 1" in done.stdout and "the dataset has none" in done.stdout
+    completed = cli(*command, "--out", "all")
+    assert completed.returncode == 0, completed.stderr
+    assert "Judging up to 3 own solutions of 3 problems" in completed.stderr
+    assert (
+        "3 problems judged: 1 reliable, 1 unreliable, 1 unknown; see all/references.json" in completed.stdout
+    )
+    assert "1: WA on test 1" in completed.stdout and "the dataset has none" in completed.stdout
     assert len(results(tmp_path / "all")) == 3
     written = json.loads((tmp_path / "all" / "references.json").read_text())
-    assert [one["reliability"] for one in written["problems"]] == ["reliable", "unreliable", "unknown"]
+    assert [entry["reliability"] for entry in written["problems"]] == ["reliable", "unreliable", "unknown"]
 
     cli.set_keys(skip_unreliable=True)
-    done = cli(*command, "--json", "--out", "some")
-    said = json.loads(done.stdout)
-    assert (done.returncode, said["dump"]["left_out"]) == (0, {"its own solutions do not pass": 1})
-    assert said["references"] == written, "nothing was judged twice, or it would not be the same"
+    completed = cli(*command, "--json", "--out", "some")
+    validation_report = json.loads(completed.stdout)
+    assert (completed.returncode, validation_report["dump"]["left_out"]) == (
+        0,
+        {"its own solutions do not pass": 1},
+    )
+    assert validation_report["references"] == written, "nothing was judged twice, or it would not be the same"
     assert set(results(tmp_path / "some")) == {"0", "2"}
     report = (tmp_path / "some" / "report.md").read_text()
     assert "1 reliable, 1 unreliable (left out), 1 unknown" in report
@@ -145,33 +153,33 @@ def test_only_benchmarks_have_solutions_to_check_first(
 ) -> None:
     dump = write_dump(tmp_path / "dump.jsonl", [{"uuid": "1", "problem_id": "add", "code": ""}])
     cli.set_keys(skip_unreliable=True)
-    done = cli("score", dump, "--problems", problems)
-    assert done.returncode == 2 and "ioi-eval validate" in done.stderr
+    completed = cli("score", dump, "--problems", problems)
+    assert completed.returncode == 2 and "ioi-eval validate" in completed.stderr
 
 
 @pytest.mark.nightly
 def test_apps_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tmp_path: Path) -> None:
     tests = {"input": ["1 2", "3 4"], "output": ["3", "7"]}
     shared = {"description": "Add.", "public_tests": tests, "private_tests": {"input": [], "output": []}}
-    old = "print sum(map(int, raw_input().split()))"
+    python2_code = "print sum(map(int, raw_input().split()))"
     rows = [
         {
             "name": "add",
             **shared,
-            "solutions": {"language": [1, 3], "solution": [old, ADD]},
+            "solutions": {"language": [1, 3], "solution": [python2_code, ADD]},
             "incorrect_solutions": {"language": [3], "solution": ["print(3)"]},
         },
         {**shared, "name": "no tests", "public_tests": shared["private_tests"]},
     ]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
     command = ("validate", "code_contests", "--dataset", tmp_path / "rows.parquet", "--out", "run")
-    done = cli(*command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "No difference: 2 expectations of 2 solutions met" in done.stdout
+    completed = cli(*command)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "No difference: 2 expectations of 2 solutions met" in completed.stdout
     left_out = "problems (No test cases provided): 1; solutions in a language that is not known here: 1"
-    assert f"Left out: {left_out}" in done.stdout
-    found = json.loads((tmp_path / "run" / "validation.json").read_text())
-    assert found["confusion"] == {"correct": {"AC": 1}, "rejected": {"WA": 1}}
+    assert f"Left out: {left_out}" in completed.stdout
+    validated = json.loads((tmp_path / "run" / "validation.json").read_text())
+    assert validated["confusion"] == {"correct": {"AC": 1}, "rejected": {"WA": 1}}
     assert "Nothing new to do" in cli(*command).stdout
 
 

@@ -10,13 +10,13 @@ from support.command_line import RIGHT, CommandLine, contents, row, write_dump
 
 def error_of_refused_call(cli: CommandLine, *arguments: str | Path) -> str:
     """Run a command that must be refused without changing files. Return its message."""
-    before = contents(cli.folder)
-    done = cli(*arguments)
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    (line,) = (line for line in done.stderr.splitlines() if not line.startswith("Rows: "))
+    files_before = contents(cli.folder)
+    completed = cli(*arguments)
+    assert completed.returncode == 2, completed.stderr
+    assert completed.stdout == ""
+    (line,) = (line for line in completed.stderr.splitlines() if not line.startswith("Rows: "))
     assert line.startswith("error: ")
-    assert contents(cli.folder) == before
+    assert contents(cli.folder) == files_before
     assert not (cli.folder / "run").exists()
     return line
 

@@ -22,13 +22,14 @@ def listed(cli: CommandLine) -> list[int]:
 def test_first_bad_rows_are_printed_and_all_are_in_rejected_file(
     cli: CommandLine, problems: Path, dump: Path
 ) -> None:
-    done = cli("score", dump, "--problems", problems, "--out", "run")
-    assert done.returncode == 2, done
-    told = done.stderr.splitlines()
-    assert len([line for line in told if line.startswith("error: ")]) == 20
-    assert f"error: {dump}, line 2, field 'year': 'soon' is not a year" in told[0]
+    completed = cli("score", dump, "--problems", problems, "--out", "run")
+    assert completed.returncode == 2, completed
+    error_lines = completed.stderr.splitlines()
+    assert len([line for line in error_lines if line.startswith("error: ")]) == 20
+    assert f"error: {dump}, line 2, field 'year': 'soon' is not a year" in error_lines[0]
     assert (
-        told[-1] == "25 rows cannot be used. All are in run/rejected.jsonl. --skip-bad-rows leaves them out."
+        error_lines[-1]
+        == "25 rows cannot be used. All are in run/rejected.jsonl. --skip-bad-rows leaves them out."
     )
     assert listed(cli) == [*range(2, 27)]
     assert [path.name for path in (cli.folder / "run").iterdir()] == ["rejected.jsonl"]
@@ -37,15 +38,15 @@ def test_first_bad_rows_are_printed_and_all_are_in_rejected_file(
 def test_skip_bad_rows_scores_other_rows(cli: CommandLine, problems: Path, dump: Path) -> None:
     command = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*command).returncode == 2
-    done = cli(*command, "--skip-bad-rows")
-    assert done.returncode == 3, done
-    assert "Left out 25 rows that cannot be used: see rejected.jsonl" in done.stdout
+    completed = cli(*command, "--skip-bad-rows")
+    assert completed.returncode == 3, completed
+    assert "Left out 25 rows that cannot be used: see rejected.jsonl" in completed.stdout
     assert [*results(cli.folder / "run")] == ["good"]
     assert listed(cli) == [*range(2, 27)]
     # The run continues after the rows are corrected: no row is judged again.
     write_dump(dump, [row("good", RIGHT)])
-    again = cli(*command, "--fresh")
-    assert again.returncode == 0, again
+    second_call = cli(*command, "--fresh")
+    assert second_call.returncode == 0, second_call
     assert not (cli.folder / "run/rejected.jsonl").exists()
 
 
@@ -54,8 +55,8 @@ def test_rejected_list_is_not_written_into_foreign_folder(
 ) -> None:
     (cli.folder / "other").mkdir()
     (cli.folder / "other/thesis.tex").write_text("x")
-    done = cli("score", dump, "--problems", problems, "--out", "other")
-    assert done.returncode == 2 and "has no run" in done.stderr, done
+    completed = cli("score", dump, "--problems", problems, "--out", "other")
+    assert completed.returncode == 2 and "has no run" in completed.stderr, completed
     assert [path.name for path in (cli.folder / "other").iterdir()] == ["thesis.tex"]
 
 
@@ -65,8 +66,8 @@ def test_dump_files_of_unknown_format_are_named(cli: CommandLine, problems: Path
     write_dump(cli.folder / "dumps/a.jsonl", [row("good", RIGHT)])
     for name in ("b.tsv", "c.jsonl.xz", "d", "e", ".f", "state.json"):
         (cli.folder / "dumps" / name).touch()
-    done = cli("score", "dumps", "--problems", problems, "--out", "run")
-    assert done.returncode == 0, done
-    said = "Left out 4 files whose suffix is of no format of rows: "
-    assert f"{said}dumps/b.tsv, dumps/c.jsonl.xz, dumps/d, ..." in " ".join(done.stdout.split())
-    assert said in (cli.folder / "run/report.md").read_text()
+    completed = cli("score", "dumps", "--problems", problems, "--out", "run")
+    assert completed.returncode == 0, completed
+    note = "Left out 4 files whose suffix is of no format of rows: "
+    assert f"{note}dumps/b.tsv, dumps/c.jsonl.xz, dumps/d, ..." in " ".join(completed.stdout.split())
+    assert note in (cli.folder / "run/report.md").read_text()

@@ -46,8 +46,14 @@ def test_help_overview_fits_one_screen(cli: CommandLine, width: int) -> None:
     assert len(lines) <= 33 and "..." not in "\n".join(lines[2:])
     assert sum(line.startswith("  ") and line.split()[0] in EVERY for line in lines) == len(EVERY)
     assert max(map(len, lines)) <= max(width, 72), "examples are to be copied, and are never broken"
-    heads = [line for line in lines if line and not line.startswith(" ")]
-    assert [head for head in heads if " " not in head] == ["Start", "Judge", "Look", "Problems", "Machines"]
+    headings = [line for line in lines if line and not line.startswith(" ")]
+    assert [head for head in headings if " " not in head] == [
+        "Start",
+        "Judge",
+        "Look",
+        "Problems",
+        "Machines",
+    ]
 
 
 @pytest.mark.nightly(unless="score|worker")
@@ -61,10 +67,10 @@ def test_command_help_shows_example(cli: CommandLine, overview: str, command: st
 
 def test_doctor_lists_compiler_and_confinement(cli: CommandLine) -> None:
     cli = cli.among_the_systems()
-    done = cli("doctor")
-    assert done.returncode == 0, done.stdout
-    assert "g++" in done.stdout
-    assert "confinement" in done.stdout and "python=/" not in " ".join(done.stdout.split())
+    completed = cli("doctor")
+    assert completed.returncode == 0, completed.stdout
+    assert "g++" in completed.stdout
+    assert "confinement" in completed.stdout and "python=/" not in " ".join(completed.stdout.split())
 
 
 def test_doctor_json_lists_conditions(cli: CommandLine) -> None:
@@ -73,15 +79,15 @@ def test_doctor_json_lists_conditions(cli: CommandLine) -> None:
     assert {"C++ compiler", "C++ standard", "cores", "confinement"} <= {
         condition["name"] for condition in answer["conditions"]
     }
-    others = [one["detail"] for one in answer["conditions"] if one["name"] == "another Python"]
-    assert all("; --python /" in detail for detail in others if "cannot:" not in detail)
+    python_details = [entry["detail"] for entry in answer["conditions"] if entry["name"] == "another Python"]
+    assert all("; --python /" in detail for detail in python_details if "cannot:" not in detail)
 
 
 def test_problems_command_lists_packages(cli: CommandLine, problems: Path) -> None:
-    done = cli("problems", problems)
-    assert done.returncode == 0, done.stderr
-    assert "add" in done.stdout
-    assert "1 of 1 packages can be used" in done.stdout
+    completed = cli("problems", problems)
+    assert completed.returncode == 0, completed.stderr
+    assert "add" in completed.stdout
+    assert "1 of 1 packages can be used" in completed.stdout
     (described,) = json.loads(cli("problems", problems, "--json").stdout)
     assert described["options"]["user_io"] == "std_io" and described["options"]["manager_args"] == []
     assert described["tests"] == 4
@@ -94,24 +100,26 @@ def test_problems_command_lists_packages(cli: CommandLine, problems: Path) -> No
 
 def test_problems_command_notes_packages_without_points(cli: CommandLine, tmp_path: Path) -> None:
     write_package(tmp_path / "add", subtasks={})
-    done = cli("problems", tmp_path)
-    (line,) = (line for line in done.stdout.splitlines() if line.startswith("add"))
+    completed = cli("problems", tmp_path)
+    (line,) = (line for line in completed.stdout.splitlines() if line.startswith("add"))
     assert line.split()[-6:-4] == ["0", "none"], line  # no subtasks, and no points rather than 0
-    assert "no subtasks, so there are no points" in done.stdout
+    assert "no subtasks, so there are no points" in completed.stdout
 
 
 def test_problems_command_names_fault_of_each_package(cli: CommandLine, problems: Path) -> None:
     write_package(problems / "bad", subtasks={"01-all": (100, ["1-1", "9-9"])})
     (problems / "worse").mkdir()
     (problems / "worse" / "problem.json").write_text("{")
-    done = cli("problems", problems)
-    assert done.returncode == 2
-    assert "1 of 3 packages can be used" in done.stdout
-    assert "worse is read as CMS, and cannot be used: problem.json: broken JSON: Expecting" in done.stdout
-    (line,) = (line for line in done.stdout.splitlines() if "bad is read as CMS" in line)
+    completed = cli("problems", problems)
+    assert completed.returncode == 2
+    assert "1 of 3 packages can be used" in completed.stdout
+    assert (
+        "worse is read as CMS, and cannot be used: problem.json: broken JSON: Expecting" in completed.stdout
+    )
+    (line,) = (line for line in completed.stdout.splitlines() if "bad is read as CMS" in line)
     assert line.endswith("subtasks/01-all.json: testcases: names the test '9-9', which is not in tests/")
-    assert "9-9" in done.stderr
-    assert "worse" in done.stderr
+    assert "9-9" in completed.stderr
+    assert "worse" in completed.stderr
 
 
 RETRIES = """
@@ -139,9 +147,9 @@ def test_log_messages_of_retries_are_not_printed(cli: CommandLine) -> None:
     """They would disturb a progress bar."""
     script = cli.folder / "retries.py"
     script.write_text(RETRIES)
-    done = cli.script(str(script))
-    assert done.stdout == "running: EngineUnavailable: gone, after 4 attempts (retry rule `reply`)\n"
-    assert done.stderr == ""
+    completed = cli.script(str(script))
+    assert completed.stdout == "running: EngineUnavailable: gone, after 4 attempts (retry rule `reply`)\n"
+    assert completed.stderr == ""
 
 
 def test_cache_moves_to_private_folder_if_home_is_unwritable(cli: CommandLine) -> None:
@@ -158,19 +166,26 @@ def test_cache_moves_to_private_folder_if_home_is_unwritable(cli: CommandLine) -
 
 
 def test_unwritable_cache_exits_with_2(cli: CommandLine) -> None:
-    done = replace(cli, cache=Path("/proc/nowhere"))("problems", "add.zip")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert "/proc/nowhere: the cache cannot be written" in done.stderr and "IOI_EVAL_CACHE" in done.stderr
+    completed = replace(cli, cache=Path("/proc/nowhere"))("problems", "add.zip")
+    assert (completed.returncode, completed.stdout, completed.stderr.count("\n")) == (2, "", 1), (
+        completed.stderr
+    )
+    assert (
+        "/proc/nowhere: the cache cannot be written" in completed.stderr
+        and "IOI_EVAL_CACHE" in completed.stderr
+    )
 
 
 def test_cache_writable_by_others_exits_with_2(cli: CommandLine) -> None:
     theirs = cli.folder / "theirs"
     theirs.mkdir()
     theirs.chmod(0o777)
-    done = replace(cli, cache=theirs)("problems", "add.zip")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert f"{theirs}: it is accessible to other users (owner {os.geteuid()}, mode 0777)" in done.stderr
-    assert "IOI_EVAL_CACHE" in done.stderr
+    completed = replace(cli, cache=theirs)("problems", "add.zip")
+    assert (completed.returncode, completed.stdout, completed.stderr.count("\n")) == (2, "", 1), (
+        completed.stderr
+    )
+    assert f"{theirs}: it is accessible to other users (owner {os.geteuid()}, mode 0777)" in completed.stderr
+    assert "IOI_EVAL_CACHE" in completed.stderr
 
 
 def test_examples_are_copied_once(cli: CommandLine) -> None:
@@ -178,9 +193,9 @@ def test_examples_are_copied_once(cli: CommandLine) -> None:
     assert cli("new", mine, "--type", "examples").returncode == 0
     copied = {name for name in contents(mine) if "__pycache__" not in name}
     assert copied == {name for name in contents(resources.examples_folder()) if "__pycache__" not in name}
-    again = cli("new", mine, "--type", "examples")
-    assert again.returncode == 2
-    assert "exists already" in again.stderr
+    second_call = cli("new", mine, "--type", "examples")
+    assert second_call.returncode == 2
+    assert "exists already" in second_call.stderr
     (cli.folder / "file").write_text("")
     assert cli("new", "file", "--type", "examples").returncode == 2
 
@@ -188,11 +203,11 @@ def test_examples_are_copied_once(cli: CommandLine) -> None:
 def test_report_command_rebuilds_reports(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     assert cli("score", dump, "--problems", problems, "--out", "run", "--quiet").returncode == 0
-    before = contents(cli.folder / "run")
+    files_before = contents(cli.folder / "run")
     for name in ("report.md", "summary.json"):
         (cli.folder / "run" / name).unlink()
-    done = cli("report", "run")
-    assert done.returncode == 0, done.stderr
-    assert "Report: run/report.md" in done.stdout
-    assert contents(cli.folder / "run") == before
+    completed = cli("report", "run")
+    assert completed.returncode == 0, completed.stderr
+    assert "Report: run/report.md" in completed.stdout
+    assert contents(cli.folder / "run") == files_before
     assert json.loads(cli("report", "run", "--json").stdout)["run"]["scored"] == 1

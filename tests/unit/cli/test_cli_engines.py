@@ -103,14 +103,14 @@ def test_per_endpoint_needs_servers_and_cpus_per_slot_needs_ray() -> None:
 
 def test_engine_choice_opens_engine(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    here, trusted = open_engine(EngineChoice(slots=3), store)
-    assert isinstance(here, EmbeddedEngine)
-    assert (here.slots, trusted) == (3, None)
-    there, trusted = open_engine(EngineChoice(text="http://a:2000", per_endpoint=5), store)
-    assert isinstance(there, PistonEngine)
-    assert there.slots == 5
+    embedded, trusted = open_engine(EngineChoice(slots=3), store)
+    assert isinstance(embedded, EmbeddedEngine)
+    assert (embedded.slots, trusted) == (3, None)
+    piston, trusted = open_engine(EngineChoice(text="http://a:2000", per_endpoint=5), store)
+    assert isinstance(piston, PistonEngine)
+    assert piston.slots == 5
     assert isinstance(trusted, EmbeddedEngine)
-    assert servers_found_event(here) is None
+    assert servers_found_event(embedded) is None
 
 
 def test_empty_token_file_is_refused(tmp_path: Path) -> None:
@@ -136,13 +136,13 @@ def test_doctor_sums_up_usable_broken_and_differing_servers() -> None:
     away = EndpointReport(
         url="http://e:2000", reachable=False, findings=(HealthCheck(name="r", ok=False, detail=""),)
     )
-    found = combine_reports([*reports, away])
-    assert found.ok
-    assert found.good == ("http://a:2000", "http://b:2000", "http://d:2000")
-    assert {use.url: use.reason for use in found.uses if use.reason} == {
+    combined = combine_reports([*reports, away])
+    assert combined.ok
+    assert combined.good == ("http://a:2000", "http://b:2000", "http://d:2000")
+    assert {use.url: use.reason for use in combined.uses if use.reason} == {
         "http://c:2000": "output of http://c:2000"
     }
-    [line] = found.together
+    [line] = combined.together
     assert line.name == "g++ differs"
     assert not combine_reports([away]).ok
     assert not combine_reports([reports[2], away]).ok
@@ -153,9 +153,9 @@ def test_server_of_other_architecture_is_not_used() -> None:
     arm = EndpointReport(
         url="http://arm:2000", runtimes=odd.runtimes, architecture="aarch64", toolchains=odd.toolchains
     )
-    found = combine_reports([report("a"), report("b"), arm])
-    assert found.good == ("http://a:2000", "http://b:2000")
-    assert [use.url for use in found.uses if use.use is ServerRole.NONE] == [arm.url]
+    combined = combine_reports([report("a"), report("b"), arm])
+    assert combined.good == ("http://a:2000", "http://b:2000")
+    assert [use.url for use in combined.uses if use.use is ServerRole.NONE] == [arm.url]
 
 
 LOW = {"max_run_time": 3000, "max_output": 1024, "max_run_cpu_time": 60_000}
@@ -172,28 +172,32 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
         "away": {"reachable": False, "reason": "the port is closed"},
     }
     probed = [msgspec.structs.replace(report(f"{name}{domain}"), **more) for name, more in fields.items()]
-    found = combine_reports([msgspec.structs.replace(each, findings=findings(each)) for each in probed])
-    found.print_findings()
+    combined = combine_reports(
+        [msgspec.structs.replace(server_report, findings=findings(server_report)) for server_report in probed]
+    )
+    combined.print_findings()
     shown = capsys.readouterr().out
-    text = " ".join(shown.split())
+    shown_text = " ".join(shown.split())
     table = shown[shown.index("server  ") : shown.index("\n\n", shown.index("server  "))]
     assert max(map(len, table.splitlines())) <= 80
     assert all(f"http://{name}{domain}:2000" in shown for name in fields)
-    for words in ("3.1.1", "3.1.0", "too low:", "cms_ioi only", "not known", "nothing: not reachable"):
-        assert words in text
-    assert "Set PISTON_RUN_TIMEOUT=600000 PISTON_OUTPUT_MAX_SIZE=67108864 on the server, and" in text
+    for expected in ("3.1.1", "3.1.0", "too low:", "cms_ioi only", "not known", "nothing: not reachable"):
+        assert expected in shown_text
+    assert "Set PISTON_RUN_TIMEOUT=600000 PISTON_OUTPUT_MAX_SIZE=67108864 on the server, and" in shown_text
     assert (
-        "`ioi-eval package DIR`" in text
-        and "Set --per-endpoint N: it has 8 cores" in text
-        and "the port is closed" in text
+        "`ioi-eval package DIR`" in shown_text
+        and "Set --per-endpoint N: it has 8 cores" in shown_text
+        and "the port is closed" in shown_text
     )
 
 
 def test_doctor_prints_every_check_of_single_server(capsys: pytest.CaptureFixture[str]) -> None:
-    one = report("a", runtime="ioi_eval")
-    combine_reports([msgspec.structs.replace(one, findings=findings(one))]).print_findings()
+    single_report = report("a", runtime="ioi_eval")
+    combine_reports(
+        [msgspec.structs.replace(single_report, findings=findings(single_report))]
+    ).print_findings()
     first, *lines = capsys.readouterr().out.splitlines()
-    assert first == one.url
+    assert first == single_report.url
     assert {"server", "runtime", "output", "open files"} <= {line[8:].split("  ")[0] for line in lines}
 
 
@@ -224,25 +228,25 @@ def test_run_on_worker_gives_same_results_as_embedded(cli: CommandLine, problems
     dump = write_dump(cli.folder / "d.jsonl", [row(key, code) for key, code in codes.items()])
     assert cli("score", dump, "--problems", problems, "--out", "here", "--quiet").returncode == 0
     variables = {"PISTON_ENDPOINTS": f"{address}/api/v2", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "1"}
-    there = CommandLine(folder=cli.folder, cache=cli.cache, environment=variables)
-    done = there("score", dump, "--problems", problems, "--out", "there")
-    assert done.returncode == 0, done.stderr
-    assert "1 server: 1 with ioi_eval; 1 job at a time, many tests a job" in done.stderr
+    worker_cli = CommandLine(folder=cli.folder, cache=cli.cache, environment=variables)
+    completed = worker_cli("score", dump, "--problems", problems, "--out", "there")
+    assert completed.returncode == 0, completed.stderr
+    assert "1 server: 1 with ioi_eval; 1 job at a time, many tests a job" in completed.stderr
     assert judged(cli.folder / "there") == judged(cli.folder / "here")
     settings = json.loads((cli.folder / "there" / "run.json").read_text())["settings"]
     assert settings["engine"] == f"{address}/api/v2"
-    again = cli("score", dump, "--problems", problems, "--out", "there", "--engine", "embedded")
-    assert "Nothing new to do" in again.stdout
+    second_call = cli("score", dump, "--problems", problems, "--out", "there", "--engine", "embedded")
+    assert "Nothing new to do" in second_call.stdout
 
 
 def judged(run: Path) -> dict[str, Any]:
     return {
         key: (
-            one["all_subtasks_points"],
-            one["code_compiles"],
-            [subtask["status"] for subtask in one["all_subtasks_results"]],
+            result_row["all_subtasks_points"],
+            result_row["code_compiles"],
+            [subtask["status"] for subtask in result_row["all_subtasks_results"]],
         )
-        for key, one in results(run).items()
+        for key, result_row in results(run).items()
     }
 
 
@@ -265,25 +269,27 @@ def test_killed_worker_loses_no_row(cli: CommandLine, problems: Path, address: s
     finally:
         doomed.kill()
         doomed.communicate()
-    said = run.communicate()
-    assert run.returncode == 0, said
-    points = {key: one["all_subtasks_points"] for key, one in results(cli.folder / "run").items()}
+    outputs = run.communicate()
+    assert run.returncode == 0, outputs
+    points = {
+        key: result_row["all_subtasks_points"] for key, result_row in results(cli.folder / "run").items()
+    }
     assert points == dict.fromkeys(codes, 100.0)
     assert not list(read_failures(cli.folder / "run"))
 
 
 def test_doctor_checks_servers_of_engine_option(cli: CommandLine, address: str) -> None:
     nobody = "http://127.0.0.1:1"
-    done = cli("doctor", "--engine", f"{address},{nobody}")
-    assert done.returncode == 0, done.stdout
-    assert "Submissions can be judged on 1 of 2 servers." in done.stdout
-    assert "g++ " in done.stdout
-    assert "Check that the server runs" in done.stdout
-    (line,) = (line for line in done.stdout.splitlines() if line.startswith(f"  -> {nobody}"))
+    completed = cli("doctor", "--engine", f"{address},{nobody}")
+    assert completed.returncode == 0, completed.stdout
+    assert "Submissions can be judged on 1 of 2 servers." in completed.stdout
+    assert "g++ " in completed.stdout
+    assert "Check that the server runs" in completed.stdout
+    (line,) = (line for line in completed.stdout.splitlines() if line.startswith(f"  -> {nobody}"))
     assert "cannot be reached" in line and line.endswith(")")  # whole, so that grep finds it
-    told = cli("doctor", "--engine", nobody, "--json")
-    assert told.returncode == 2
-    answer = json.loads(told.stdout)
+    diagnosed = cli("doctor", "--engine", nobody, "--json")
+    assert diagnosed.returncode == 2
+    answer = json.loads(diagnosed.stdout)
     assert (answer["ok"], answer["good"]) == (False, [])
     assert answer["servers"][0]["url"] == nobody
 
@@ -291,9 +297,9 @@ def test_doctor_checks_servers_of_engine_option(cli: CommandLine, address: str) 
 @needs_plugin("ray")
 def test_run_without_usable_server_ends_before_writing(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
-    done = cli("score", dump, "--problems", problems, "--out", "run", "--engine", "http://127.0.0.1:1")
-    assert done.returncode == 2
-    assert "no server can be used" in done.stderr
+    completed = cli("score", dump, "--problems", problems, "--out", "run", "--engine", "http://127.0.0.1:1")
+    assert completed.returncode == 2
+    assert "no server can be used" in completed.stderr
     assert not (cli.folder / "run" / "results.jsonl").exists()
     assert "Ray" in cli("validate", problems, "--engine", "ray:head").stderr
 
@@ -309,16 +315,16 @@ def website() -> Iterator[str]:
 
 def test_full_server_is_named_while_run_waits(cli: CommandLine, problems: Path) -> None:
     """Otherwise the run would seem to hang."""
-    asked = count()
+    request_count = count()
     dump = write_dump(cli.folder / "d.jsonl", [row("r", RIGHT)])
     (cli.folder / "right.cpp").write_text(RIGHT)
-    for words in (("score", dump, "--out", "run"), ("judge", "right.cpp", "--problem", "add")):
-        with StubServer(lambda _: page(404 if next(asked) % 2 else 502)).running() as server:
-            done = cli(*words, "--problems", problems, "--engine", server.url)
-        told = " ".join(done.stderr.split())
-        assert done.returncode == 2, told
-        waits, ends = told.index(f"{server.url} is lost ("), told.index("no server can be used")
-        assert waits < ends and "0 servers for 0 jobs at a time now" in told
+    for arguments in (("score", dump, "--out", "run"), ("judge", "right.cpp", "--problem", "add")):
+        with StubServer(lambda _: page(404 if next(request_count) % 2 else 502)).running() as server:
+            completed = cli(*arguments, "--problems", problems, "--engine", server.url)
+        log = " ".join(completed.stderr.split())
+        assert completed.returncode == 2, log
+        wait_index, ends = log.index(f"{server.url} is lost ("), log.index("no server can be used")
+        assert wait_index < ends and "0 servers for 0 jobs at a time now" in log
 
 
 def test_website_is_reported_as_no_piston_server(cli: CommandLine, problems: Path, website: str) -> None:
@@ -328,9 +334,9 @@ def test_website_is_reported_as_no_piston_server(cli: CommandLine, problems: Pat
         ("score", dump, "--problems", problems, "--out", "score"),
         ("validate", EXAMPLES, "--out", "validate"),
     ]
-    for words in commands:
-        done = cli(*words, "--engine", website)
-        told = " ".join((done.stdout + done.stderr).split())
-        assert done.returncode == 2, (words, told)
-        assert told.count(f"{website} is not a Piston server (GET /api/v2/runtimes: HTTP 404)") == 1
-        assert "Name the address of a Piston server" in told and "<!DOCTYPE" not in told
+    for arguments in commands:
+        completed = cli(*arguments, "--engine", website)
+        output = " ".join((completed.stdout + completed.stderr).split())
+        assert completed.returncode == 2, (arguments, output)
+        assert output.count(f"{website} is not a Piston server (GET /api/v2/runtimes: HTTP 404)") == 1
+        assert "Name the address of a Piston server" in output and "<!DOCTYPE" not in output

@@ -20,25 +20,28 @@ def on_a_full_disk(folder: Path, *words: str | Path) -> subprocess.CompletedProc
     small.mkdir()
     space = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _SMALL, small)
     command = (sys.executable, "-m", "ioi_eval", *words)
-    done = subprocess.run((*space, *command), capture_output=True, text=True, check=False)
-    if "unshare" in done.stderr:
+    completed = subprocess.run((*space, *command), capture_output=True, text=True, check=False)
+    if "unshare" in completed.stderr:
         pytest.skip("this user cannot create namespaces")
-    return done
+    return completed
 
 
 def test_full_disk_at_start_of_run_exits_with_2(tmp_path: Path, problems: Path) -> None:
     dump = write_dump(tmp_path / "d.jsonl", [row("a", RIGHT)])
-    done = on_a_full_disk(tmp_path, "score", dump, "--problems", problems, "--out", "run", "--quiet")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert done.stderr.startswith(
+    completed = on_a_full_disk(tmp_path, "score", dump, "--problems", problems, "--out", "run", "--quiet")
+    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1), completed.stderr
+    assert completed.stderr.startswith(
         "error: run: cannot be written: No space left on device. Choose another --out"
     )
 
 
 def test_full_disk_for_examples_exits_with_2(tmp_path: Path) -> None:
-    done = on_a_full_disk(tmp_path, "new", "here", "--type", "examples")
-    assert (done.returncode, done.stderr) == (2, "error: here: cannot be written: No space left on device\n")
-    assert done.stdout.split() == ["fill"]
+    completed = on_a_full_disk(tmp_path, "new", "here", "--type", "examples")
+    assert (completed.returncode, completed.stderr) == (
+        2,
+        "error: here: cannot be written: No space left on device\n",
+    )
+    assert completed.stdout.split() == ["fill"]
 
 
 # Files in it can still be read: the interpreter of the tests may be there.
@@ -52,16 +55,16 @@ def test_missing_temporary_folder_is_reported() -> None:
     space = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _NOWHERE, "-")
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/proc", "PYTHONPATH": ":".join(sys.path)}
     command = (*space, sys.executable, "-m", "ioi_eval", "doctor")
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if "unshare" in done.stderr:
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if "unshare" in completed.stderr:
         pytest.skip("this user cannot create namespaces")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert done.stderr.startswith("error: No usable temporary directory found in ['/tmp', '/var/tmp',")
-    assert done.stderr.endswith(". Make one of them writable, or name a folder in TMPDIR\n")
+    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1), completed.stderr
+    assert completed.stderr.startswith("error: No usable temporary directory found in ['/tmp', '/var/tmp',")
+    assert completed.stderr.endswith(". Make one of them writable, or name a folder in TMPDIR\n")
 
 
 def test_file_size_ulimit_exits_with_2(default_cache: Path) -> None:
     script = f"ulimit -f 100; exec {sys.executable} -m ioi_eval doctor"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    told = "error: a file would be larger than this shell allows. Start from one where ulimit -f is"
-    assert (done.returncode, done.stderr) == (2, f"{told} unlimited\n")
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    message = "error: a file would be larger than this shell allows. Start from one where ulimit -f is"
+    assert (completed.returncode, completed.stderr) == (2, f"{message} unlimited\n")

@@ -52,7 +52,7 @@ def test_signal_ends_run_cleanly(
     cli: CommandLine, problems: Path, dump: Path, number: signal.Signals
 ) -> None:
     adopt_orphans()
-    before = children()
+    children_before = children()
     arguments = ("score", dump, "--problems", problems, "--out", "run")
     process = cli.start(*arguments)
     wait_for_rows(cli.folder / "run", 3, process)
@@ -65,7 +65,7 @@ def test_signal_ends_run_cleanly(
     assert "the same command continues from there" in errors
     assert "ioi-eval score" in errors
     assert "Traceback" not in errors
-    assert children() <= before, "left behind"
+    assert children() <= children_before, "left behind"
     assert 3 <= len(results(cli.folder / "run")) < NUMBER
 
     assert cli(*arguments).returncode == 0
@@ -84,10 +84,10 @@ def test_suggested_resume_command_omits_fresh(cli: CommandLine, problems: Path, 
 @pytest.mark.nightly
 def test_killed_run_is_resumed_without_lost_rows(cli: CommandLine, problems: Path, compiled: Path) -> None:
     adopt_orphans()
-    before = children()
+    children_before = children()
     arguments = ("score", compiled, "--problems", problems, "--out", "run", "--quiet")
     moments = random.Random(1)
-    seen = 0
+    rows_before = 0
     for turn in itertools.count(5):  # each wait is longer, so that a slow machine completes the run
         process = cli.start(*arguments)
         try:
@@ -95,15 +95,15 @@ def test_killed_run_is_resumed_without_lost_rows(cli: CommandLine, problems: Pat
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-        wait_until_gone(before)
+        wait_until_gone(children_before)
         if process.returncode == 0:
             break
         assert process.returncode == -signal.SIGKILL
         path = cli.folder / "run" / "results.jsonl"
         rows = path.read_bytes().count(b"\n") if path.exists() else 0
-        assert rows >= seen, "a result was lost"
-        seen = rows
-    assert seen, "it was never killed with results there"
+        assert rows >= rows_before, "a result was lost"
+        rows_before = rows
+    assert rows_before, "it was never killed with results there"
     assert judged_once(cli.folder / "run")
 
 

@@ -26,24 +26,24 @@ def program(cli: CommandLine, code: str, name: str = "sol.cpp") -> Path:
 
 def output_lines(cli: CommandLine, code: int, *arguments: str | Path) -> list[str]:
     """Run the command, check its exit code, and return the lines of its output."""
-    before = contents(cli.folder)
-    done = cli("judge", *arguments)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert done.stderr == ""
-    assert contents(cli.folder) == before
-    return done.stdout.splitlines()
+    files_before = contents(cli.folder)
+    completed = cli("judge", *arguments)
+    assert completed.returncode == code, completed.stdout + completed.stderr
+    assert completed.stderr == ""
+    assert contents(cli.folder) == files_before
+    return completed.stdout.splitlines()
 
 
 def error_of_refused_call(cli: CommandLine, *arguments: str | Path) -> str:
-    done = cli("judge", *arguments)
-    assert (done.returncode, done.stdout) == (2, ""), done.stdout + done.stderr
-    (line,) = done.stderr.splitlines()
+    completed = cli("judge", *arguments)
+    assert (completed.returncode, completed.stdout) == (2, ""), completed.stdout + completed.stderr
+    (line,) = completed.stderr.splitlines()
     return line
 
 
 def row_of(lines: list[str], name: str) -> list[str]:
-    (found,) = (line.split() for line in lines if line.split()[:1] == [name])
-    return found
+    (matching,) = (line.split() for line in lines if line.split()[:1] == [name])
+    return matching
 
 
 def test_judge_command_shows_full_marks(cli: CommandLine, problems: Path) -> None:
@@ -72,15 +72,15 @@ def test_judge_command_shows_first_failed_test(cli: CommandLine, problems: Path)
 
 
 def test_judge_command_prints_json(cli: CommandLine, problems: Path) -> None:
-    done = cli("judge", program(cli, SMALL), "--problems", problems, "--json")
-    assert (done.returncode, done.stderr) == (1, "")
-    told = json.loads(done.stdout)
-    assert (told["problem"], told["points"], told["of"], told["solved"]) == ("add", 40, 100, False)
-    assert [(one["name"], one["verdict"], one["points"]) for one in told["subtasks"]] == [
+    completed = cli("judge", program(cli, SMALL), "--problems", problems, "--json")
+    assert (completed.returncode, completed.stderr) == (1, "")
+    result = json.loads(completed.stdout)
+    assert (result["problem"], result["points"], result["of"], result["solved"]) == ("add", 40, 100, False)
+    assert [(entry["name"], entry["verdict"], entry["points"]) for entry in result["subtasks"]] == [
         ("01-small", "AC", 40),
         ("02-large", "WA", 0),
     ]
-    assert "WA" in [one["verdict"] for one in told["tests"]]
+    assert "WA" in [entry["verdict"] for entry in result["tests"]]
 
 
 def test_judge_all_tests_option_runs_every_test(cli: CommandLine, problems: Path) -> None:
@@ -117,20 +117,20 @@ def test_judge_command_escapes_and_cuts_test_contents(cli: CommandLine, problems
 
 
 def test_judge_command_reads_standard_input(cli: CommandLine, problems: Path) -> None:
-    words = ("judge", "-", "--problems", problems)
-    done = cli.given(PYTHON.encode(), *words, "--language", "python")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("add, python (") and "): AC, 100 of 100 points\n" in done.stdout
-    unsaid = cli.given(PYTHON.encode(), *words)
+    arguments = ("judge", "-", "--problems", problems)
+    completed = cli.given(PYTHON.encode(), *arguments, "--language", "python")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("add, python (") and "): AC, 100 of 100 points\n" in completed.stdout
+    unsaid = cli.given(PYTHON.encode(), *arguments)
     assert unsaid.returncode == 2
     assert "standard input, --language: cannot tell the language" in unsaid.stderr
 
 
 def test_judge_command_exits_with_3_on_judge_failure(cli: CommandLine) -> None:
     write_package(cli.folder / "problems" / "add", checker="int main() { return 7; }")
-    done = cli("judge", program(cli, RIGHT), "--problems", "problems")
-    assert (done.returncode, done.stdout) == (3, ""), done.stderr
-    assert done.stderr.startswith("error: not judged: ")
+    completed = cli("judge", program(cli, RIGHT), "--problems", "problems")
+    assert (completed.returncode, completed.stdout) == (3, ""), completed.stderr
+    assert completed.stderr.startswith("error: not judged: ")
 
 
 def test_judge_command_refuses_bad_input(cli: CommandLine, problems: Path) -> None:

@@ -43,9 +43,9 @@ def test_remedies_of_error_messages_name_options(
     write_pond(cli.folder / "pond")
     (cli.folder / "t.md").write_text("{{ problem.statement.nothing.of.it }}")
     (cli.folder / "c.yaml").write_text("prompt: t.md\nmodel: {base_url: 'http://127.0.0.1:1/v1'}\n")
-    done = cli(*arguments)
-    assert done.returncode == 2, done.stdout
-    assert all(part in done.stderr for part in words.split("..."))
+    completed = cli(*arguments)
+    assert completed.returncode == 2, completed.stdout
+    assert all(fragment in completed.stderr for fragment in words.split("..."))
 
 
 def write_pond(folder: Path) -> None:
@@ -97,11 +97,13 @@ def test_missing_promised_package_ends_command_before_judging(
     cli: CommandLine, problems: Path, command: tuple[str, ...]
 ) -> None:
     """Nothing is written."""
-    done = cli(*command, *PROMISED, "--problems", problems)
-    assert done.returncode == 2, done.stderr
-    assert "--packages: submissions may count on " in done.stderr and "-m pip install " in done.stderr
-    assert "let --python PATH or IOI_EVAL_PYTHON name DIR/bin/python" in done.stderr
-    assert "--packages none promises nothing" in done.stderr
+    completed = cli(*command, *PROMISED, "--problems", problems)
+    assert completed.returncode == 2, completed.stderr
+    assert (
+        "--packages: submissions may count on " in completed.stderr and "-m pip install " in completed.stderr
+    )
+    assert "let --python PATH or IOI_EVAL_PYTHON name DIR/bin/python" in completed.stderr
+    assert "--packages none promises nothing" in completed.stderr
     assert not (cli.folder / "run").exists()
 
 
@@ -133,7 +135,7 @@ def test_remedy_for_differing_servers_names_same_compiler_key() -> None:
     ]
     [line] = combine_reports(reports).together
     assert line.remedy.endswith("refuse other compilers with same_compiler=True")
-    found = ServersFound(servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(line,))
-    assert [*describe_servers(found)][-1].endswith(
+    servers_found = ServersFound(servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(line,))
+    assert [*describe_servers(servers_found)][-1].endswith(
         "or refuse other compilers with same-compiler = true in ioi-eval.toml"
     )

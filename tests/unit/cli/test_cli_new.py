@@ -16,8 +16,10 @@ def test_new_command_writes_loadable_packages_of_every_type(cli: CommandLine) ->
     for kind in PACKAGE_TYPES:
         written = cli("new", f"packages/my-{kind}", "--type", kind)
         assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout
-    found = cli("problems", "packages")
-    assert found.returncode == 0 and f"{len(PACKAGE_TYPES)} of {len(PACKAGE_TYPES)} packages" in found.stdout
+    listed = cli("problems", "packages")
+    assert (
+        listed.returncode == 0 and f"{len(PACKAGE_TYPES)} of {len(PACKAGE_TYPES)} packages" in listed.stdout
+    )
 
 
 @pytest.mark.nightly(unless="function|interactive")
@@ -25,13 +27,13 @@ def test_new_command_writes_loadable_packages_of_every_type(cli: CommandLine) ->
 def test_new_package_validates(cli: CommandLine, kind: StarterType) -> None:
     written = cli("new", f"packages/my-{kind}", "--type", kind)
     assert written.returncode == 0 and f"ioi-eval validate packages/my-{kind}" in written.stdout
-    done = cli("validate", "packages", "--out", "run")
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = cli("validate", "packages", "--out", "run")
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     solutions = json.loads((cli.folder / "run" / "validation.json").read_text())["solutions"]
-    assert {one["problem"] for one in solutions} == {f"my-{kind}"}
-    assert {"correct", "incorrect"} <= {one["expected"] for one in solutions}, solutions
-    again = cli("validate", "packages", "--out", "run")
-    assert again.returncode == 0 and "Nothing new to do" in again.stdout
+    assert {solution["problem"] for solution in solutions} == {f"my-{kind}"}
+    assert {"correct", "incorrect"} <= {solution["expected"] for solution in solutions}, solutions
+    second_call = cli("validate", "packages", "--out", "run")
+    assert second_call.returncode == 0 and "Nothing new to do" in second_call.stdout
 
 
 def test_new_command_refuses_existing_folder(cli: CommandLine) -> None:

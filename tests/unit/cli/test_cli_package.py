@@ -7,18 +7,18 @@ from support.command_line import CommandLine
 
 
 def test_package_command_installs_into_folder(cli: CommandLine) -> None:
-    done = cli("package", "packages")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "packages/ioi_eval/1.0.0\n"
-    assert "restart the running servers" in done.stderr
+    completed = cli("package", "packages")
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == "packages/ioi_eval/1.0.0\n"
+    assert "restart the running servers" in completed.stderr
     assert (cli.folder / "packages" / "ioi_eval" / "1.0.0" / ".ppman-installed").exists()
 
 
 def test_package_command_writes_index(cli: CommandLine) -> None:
-    done = cli("package", "--index", "www", "--url", "http://10.0.0.5:8000")
-    assert done.returncode == 0, done.stderr
-    assert (cli.folder / "www" / "index").read_text() == done.stdout
-    assert done.stdout.startswith("ioi_eval,1.0.0,")
+    completed = cli("package", "--index", "www", "--url", "http://10.0.0.5:8000")
+    assert completed.returncode == 0, completed.stderr
+    assert (cli.folder / "www" / "index").read_text() == completed.stdout
+    assert completed.stdout.startswith("ioi_eval,1.0.0,")
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,6 @@ def test_package_command_refuses_conflicting_options(
     cli: CommandLine, arguments: tuple[str, ...], words: str
 ) -> None:
     (cli.folder / "file").write_text("")
-    done = cli("package", *arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
+    completed = cli("package", *arguments)
+    assert completed.returncode == 2
+    assert words in completed.stderr

@@ -45,12 +45,12 @@ NO_TESTS, BROKEN_TESTS = 999, 998
 def problem(index: int) -> dict[str, Any]:
     """Return an APPS row of a problem that doubles a number. Its id does not follow its index."""
     tests = {"inputs": [f"{n}\n" for n in range(1, 6)], "outputs": [f"\n {2 * n} \n\n" for n in range(1, 6)]}
-    text = {NO_TESTS: "", BROKEN_TESTS: '{"inputs": ['}.get(index, json.dumps(tests))
+    tests_json = {NO_TESTS: "", BROKEN_TESTS: '{"inputs": ['}.get(index, json.dumps(tests))
     return {
         "problem_id": 5000 - index,
         "question": f"Problem number {index}. Double it.",
         "solutions": "",
-        "input_output": text,
+        "input_output": tests_json,
         "difficulty": LEVELS[index % 3],
         "starter_code": "",
     }
@@ -67,17 +67,17 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_config(cli: CommandLine, copies: Path, url: str = "", **values: Any) -> Path:
     model = {"name": "otter", "base_url": url, "attempts": 1, "seed": 10, "api_key_env": "MODEL_KEY"}
-    own = {"benchmark": "apps", "data_dir": str(copies), "packages": "none", "out": "run"}
-    config = {**own, "model": model, **values}
+    defaults = {"benchmark": "apps", "data_dir": str(copies), "packages": "none", "out": "run"}
+    config = {**defaults, "model": model, **values}
     path = cli.folder / "config.yaml"
     path.write_text(json.dumps(config))  # YAML too
     return path
 
 
 def place(asked: StubRequest) -> int:
-    found = re.search(r"Problem number (\d+)", asked.prompt)
-    assert found is not None, asked.prompt
-    return int(found[1])
+    number_match = re.search(r"Problem number (\d+)", asked.prompt)
+    assert number_match is not None, asked.prompt
+    return int(number_match[1])
 
 
 def right(asked: StubRequest) -> StubReply:
@@ -89,7 +89,7 @@ def instances(folder: Path) -> list[dict[str, Any]]:
 
 
 def tasks(*places: int) -> list[str]:
-    return [word for number in places for word in ("-t", f"apps_{number}")]
+    return [argument for number in places for argument in ("-t", f"apps_{number}")]
 
 
 @pytest.fixture
@@ -106,10 +106,10 @@ def test_run_command_asks_model_and_writes_results(cli: CommandLine, copies: Pat
 
     with model_server(answer) as server:
         config = write_config(cli, copies, server.url)
-        words = ["run", "-c", config, "--benchmark", "apps", "-n", "20"]
+        arguments = ["run", "-c", config, "--benchmark", "apps", "-n", "20"]
         levels = ["--filter-difficulty", "introductory", "--filter-difficulty", "interview"]
-        done = cli(*words, *tasks(42, 157, NO_TESTS, 998, 41), *levels)
-        assert done.returncode == 3, done.stderr
+        completed = cli(*arguments, *tasks(42, 157, NO_TESTS, 998, 41), *levels)
+        assert completed.returncode == 3, completed.stderr
     # apps_998 and apps_41 are of another level; a place is counted before any choice.
     expected = [
         {"instance_id": "apps_42", "resolved": True, "passed": 5, "total": 5, "pass_rate": 1.0},
@@ -118,23 +118,23 @@ def test_run_command_asks_model_and_writes_results(cli: CommandLine, copies: Pat
     ]
     lines = [json.dumps(line, separators=(",", ":")) for line in expected]
     assert (cli.folder / "run" / "instances.jsonl").read_text().splitlines() == lines
-    assert "not judged: apps_999#0: No test cases provided" in done.stderr
+    assert "not judged: apps_999#0: No test cases provided" in completed.stderr
     [failure] = (cli.folder / "run" / "failures.jsonl").read_text().splitlines()
     assert json.loads(failure)["key"] == "apps_999#0", "as if a dump were scored"
-    assert "Resolved 1 of 3" in done.stdout and "apps_157" in done.stdout
+    assert "Resolved 1 of 3" in completed.stdout and "apps_157" in completed.stdout
     assert sorted(map(place, server.asked)) == [42, 157], "no program can be judged on the other problems"
-    assert all("10 s for each test" in asked.prompt for asked in server.asked)
-    assert all(asked.headers["Authorization"] == f"Bearer {SECRET}" for asked in server.asked)
+    assert all("10 s for each test" in request.prompt for request in server.asked)
+    assert all(request.headers["Authorization"] == f"Bearer {SECRET}" for request in server.asked)
     written = b"".join(contents(cli.folder).values()).decode(errors="replace")
-    assert "Bearer" not in written and SECRET not in written + done.stdout + done.stderr
+    assert "Bearer" not in written and SECRET not in written + completed.stdout + completed.stderr
 
 
 def test_run_command_reports_unparsable_tests(cli: CommandLine, copies: Path) -> None:
     with model_server(right) as server:
         config = write_config(cli, copies, server.url)
-        done = cli("run", "-c", config, *tasks(BROKEN_TESTS), "--json")
-    assert done.returncode == 3, done.stderr
-    [only] = json.loads(done.stdout)["instances"]
+        completed = cli("run", "-c", config, *tasks(BROKEN_TESTS), "--json")
+    assert completed.returncode == 3, completed.stderr
+    [only] = json.loads(completed.stdout)["instances"]
     assert (list(only), only["instance_id"]) == (["instance_id", "resolved", "error"], "apps_998")
     assert only["resolved"] is False and only["error"].startswith("Could not parse test cases")
     assert server.asked == []
@@ -164,9 +164,9 @@ def test_run_flags_override_config_and_replies_are_reused(cli: CommandLine, copi
     nowhere, model, run = "http://127.0.0.1:1/v1", Unsteady(), cli.folder / "runs" / "a"
     with model_server(model) as server:
         config = write_config(cli, copies, nowhere, **values)
-        words = ["run", "-c", config, "-b", "apps", *tasks(4, 7), "--base-url", server.url, "-m", "heron"]
-        words += ["--samples", "2", "--temperature", "0.25", "--max-tokens", "99", "--out", "runs/a"]
-        first = cli(*words)
+        arguments = ["run", "-c", config, "-b", "apps", *tasks(4, 7), "--base-url", server.url, "-m", "heron"]
+        arguments += ["--samples", "2", "--temperature", "0.25", "--max-tokens", "99", "--out", "runs/a"]
+        first = cli(*arguments)
         assert first.returncode == 3, first.stderr
         assert "not written: apps_7#1: HTTP 500: overloaded, ***" in first.stderr
         assert "1 program not written" in first.stderr and "\x1b" not in first.stderr
@@ -180,23 +180,23 @@ def test_run_flags_override_config_and_replies_are_reused(cli: CommandLine, copi
         assert missing in (run / "report.md").read_text()
 
         model.broken = False
-        second = cli(*words, "--json")
+        second = cli(*arguments, "--json")
         assert second.returncode == 0, second.stderr
         assert list(map(work, server.asked[4:])) == [(7, 11)]
         assert json.loads(second.stdout)["this_call"]["judged"] == 1
-        assert [one["resolved"] for one in instances(run)] == [True] * 4
+        assert [instance["resolved"] for instance in instances(run)] == [True] * 4
         assert "no result" not in (run / "report.md").read_text()
 
     # The server is stopped. A different time limit changes the problems, but not the stored programs.
     write_config(cli, copies, nowhere, time_limit=7, **values)
-    longer = cli(*words, "--json")
+    longer = cli(*arguments, "--json")
     assert longer.returncode == 0, longer.stderr
     assert json.loads(longer.stdout)["this_call"]["judged"] == 4
-    refused = cli(*words, "--time-factor", "2")
+    refused = cli(*arguments, "--time-factor", "2")
     assert refused.returncode == 2 and "--rejudge" in refused.stderr and "--fresh" not in refused.stderr
-    again = cli(*words, "--time-factor", "2", "--rejudge", "--json")
-    assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["this_call"]["judged"] == 4
+    rejudged = cli(*arguments, "--time-factor", "2", "--rejudge", "--json")
+    assert rejudged.returncode == 0, rejudged.stderr
+    assert json.loads(rejudged.stdout)["this_call"]["judged"] == 4
 
 
 @pytest.mark.nightly
@@ -204,8 +204,8 @@ def test_run_output_can_be_scored_and_compared(cli: CommandLine, copies: Path) -
     with model_server(right) as server:
         config = write_config(cli, copies, server.url)
         for name in ("otter", "heron"):
-            done = cli("run", "-c", config, *tasks(1, 2), "-m", name, "--out", f"runs/{name}", "--quiet")
-            assert done.returncode == 0, done.stderr
+            completed = cli("run", "-c", config, *tasks(1, 2), "-m", name, "--out", f"runs/{name}", "--quiet")
+            assert completed.returncode == 0, completed.stderr
     dump = cli.folder / "runs" / "otter" / "generations.jsonl"
     scored = cli(
         *("score", dump, "--problems", "apps", "--data-dir", copies, "--packages", "none"),
@@ -215,7 +215,7 @@ def test_run_output_can_be_scored_and_compared(cli: CommandLine, copies: Path) -
     assert numbers(cli.folder / "scored") == numbers(cli.folder / "runs" / "otter")
     report = cli("report", "runs/otter", "runs/heron")
     assert report.returncode == 0, report.stderr
-    assert all(word in report.stdout for word in ("heron", "otter", "interview", "competition"))
+    assert all(expected in report.stdout for expected in ("heron", "otter", "interview", "competition"))
 
 
 def numbers(run: Path) -> dict[str, Any]:
@@ -228,9 +228,9 @@ def test_checker_option_of_run_command_changes_output_comparison(cli: CommandLin
     with model_server(lambda _: code_reply("print(2.0 * int(input()))\n")) as server:
         config = write_config(cli, copies, server.url)
         for options, resolved in ((), False), (("--checker", "apps"), True):
-            done = cli("run", "-c", config, *tasks(1), *options, "--rejudge")
-            assert done.returncode == 0, done.stderr
-            assert [one["resolved"] for one in instances(cli.folder / "run")] == [resolved]
+            completed = cli("run", "-c", config, *tasks(1), *options, "--rejudge")
+            assert completed.returncode == 0, completed.stderr
+            assert [instance["resolved"] for instance in instances(cli.folder / "run")] == [resolved]
     assert len(server.asked) == 1
     wrong = cli("run", "-c", config, *tasks(1), "--checker", "float")
     assert wrong.returncode == 2 and "no such comparison: 'float'" in wrong.stderr
@@ -238,26 +238,26 @@ def test_checker_option_of_run_command_changes_output_comparison(cli: CommandLin
 
 def test_print_prompt_asks_no_model(cli: CommandLine, copies: Path) -> None:
     config = write_config(cli, copies, "http://127.0.0.1:1/v1", time_limit=3)
-    done = cli("run", "-c", config, *tasks(42), "--print-prompt")
-    assert done.returncode == 0, done.stderr
-    assert "Problem number 42." in done.stdout and "(introductory)" in done.stdout
-    assert "3 s for each test" in done.stdout and "```python" in done.stdout
+    completed = cli("run", "-c", config, *tasks(42), "--print-prompt")
+    assert completed.returncode == 0, completed.stderr
+    assert "Problem number 42." in completed.stdout and "(introductory)" in completed.stdout
+    assert "3 s for each test" in completed.stdout and "```python" in completed.stdout
     assert not (cli.folder / "run").exists()
 
 
 def test_run_judges_while_model_still_writes(cli: CommandLine, copies: Path) -> None:
-    judged = cli.folder / "run" / "results.jsonl"
+    results_file = cli.folder / "run" / "results.jsonl"
 
     def answer(asked: StubRequest) -> StubReply:
-        while asked.number and not (judged.exists() and judged.read_bytes().endswith(b"\n")):
+        while asked.number and not (results_file.exists() and results_file.read_bytes().endswith(b"\n")):
             if server.over.wait(0.02):
                 return json_reply({}, 500)
         return code_reply(DOUBLE)
 
     with model_server(answer) as server:
         config = write_config(cli, copies, server.url, concurrency=1, timeout_seconds=100)
-        done = cli("run", "-c", config, *tasks(1, 2), "--quiet")
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+        completed = cli("run", "-c", config, *tasks(1, 2), "--quiet")
+    assert (completed.returncode, completed.stdout) == (0, ""), completed.stderr
     assert len(results(cli.folder / "run")) == 2
 
 
@@ -268,11 +268,11 @@ def test_model_server_refusal_is_one_error_line(cli: CommandLine, copies: Path) 
     refusal = json_reply({"error": {"message": f"Incorrect API key provided: {SECRET}"}}, 401)
     with model_server(refusal) as server:
         config = write_config(cli, copies, server.url)
-        done = cli("run", "-c", config, "-n", "30")
-    assert (done.returncode, done.stdout) == (2, "")
-    [line] = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+        completed = cli("run", "-c", config, "-n", "30")
+    assert (completed.returncode, completed.stdout) == (2, "")
+    [line] = [line for line in completed.stderr.splitlines() if line.startswith("error:")]
     assert "HTTP 401: Incorrect API key provided: ***" in line and server.url in line
-    assert SECRET not in done.stderr and "Traceback" not in done.stderr
+    assert SECRET not in completed.stderr and "Traceback" not in completed.stderr
     assert not (cli.folder / "run").exists(), "nothing came of it"
 
 
@@ -301,12 +301,14 @@ def test_model_is_not_asked_for_problem_unsolvable_in_language(
         alone = cli("run", "-c", config, *tasks(1))
         assert (alone.returncode, server.asked) == (2, []), alone.stderr
         assert reason in alone.stderr and not (cli.folder / "run").exists()
-        done = cli("run", "-c", config)
-    assert done.returncode == 3, done.stderr
+        completed = cli("run", "-c", config)
+    assert completed.returncode == 3, completed.stderr
     assert sorted(map(place, server.asked)) == [0, 2, 3]
-    assert f"not judged: apps_1#0: {reason}" in done.stderr
-    assert "no other try helps" in done.stderr and "retries" not in done.stderr
-    assert {one["instance_id"]: one.get("error") for one in instances(cli.folder / "run")}["apps_1"] == reason
+    assert f"not judged: apps_1#0: {reason}" in completed.stderr
+    assert "no other try helps" in completed.stderr and "retries" not in completed.stderr
+    assert {instance["instance_id"]: instance.get("error") for instance in instances(cli.folder / "run")}[
+        "apps_1"
+    ] == reason
 
 
 # --- packages ----------------------------------------------------------------------------------------
@@ -317,15 +319,18 @@ def test_model_is_not_asked_for_output_only_problem(cli: CommandLine, turns: tup
     cli("new", "problems/files", "--type", "output-only")
     cli("new", "problems/sum")
     with model_server(chat_reply(f"```cpp\n{RIGHT}```\n")) as server:
-        words = ("run", "-m", "otter", "--base-url", server.url, "--out", "run", *turns)
-        alone = cli(*words, "--problems", "problems/files")
+        arguments = ("run", "-m", "otter", "--base-url", server.url, "--out", "run", *turns)
+        alone = cli(*arguments, "--problems", "problems/files")
         assert server.asked == [], alone.stderr
         if not turns:
             assert alone.returncode == 2 and "files asks for files, not for a program" in alone.stderr
-        done = cli(*words, "--problems", "problems", "--fresh")
-    assert done.returncode == 3 and {"# sum" in asked.prompt for asked in server.asked} == {True}
-    assert "files asks for files, not for a program" in done.stderr
-    assert "1 program not written; no other try helps" in done.stderr and "asks only" not in done.stderr
+        completed = cli(*arguments, "--problems", "problems", "--fresh")
+    assert completed.returncode == 3 and {"# sum" in request.prompt for request in server.asked} == {True}
+    assert "files asks for files, not for a program" in completed.stderr
+    assert (
+        "1 program not written; no other try helps" in completed.stderr
+        and "asks only" not in completed.stderr
+    )
     assert {row["problem_id"] for row in results(cli.folder / "run").values()} == {"sum"}
 
 
@@ -336,9 +341,9 @@ def test_instance_ids_distinguish_years(cli: CommandLine) -> None:
         (package / "problem.json").write_text(json.dumps({**header, "code": "add", "year": year}))
         (package / "statement.md").write_text("Add two numbers.")
     (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
-    done = cli("run", "-b", "problems", "--command", "true", "--out", "run")
-    assert done.returncode == 0, done.stderr
-    names = [one["instance_id"] for one in instances(cli.folder / "run")]
+    completed = cli("run", "-b", "problems", "--command", "true", "--out", "run")
+    assert completed.returncode == 0, completed.stderr
+    names = [instance["instance_id"] for instance in instances(cli.folder / "run")]
     assert names == sorted({row["problem_id"] for row in results(cli.folder / "run").values()})
 
 
@@ -350,11 +355,13 @@ def test_run_command_uses_statements_of_packages(cli: CommandLine) -> None:
     (cli.folder / "right.cpp").write_text(RIGHT)
     agent = f"grep -q 'Add two' problem.md && cp {cli.folder}/right.cpp solution.cpp"
     base = ("run", "-b", "problems", "--command", agent)
-    done = cli(*base, "-t", "sum", "--out", "one")
-    assert done.returncode == 0, done.stderr
-    assert [(one["instance_id"], one["resolved"]) for one in instances(cli.folder / "one")] == [("sum", True)]
+    completed = cli(*base, "-t", "sum", "--out", "one")
+    assert completed.returncode == 0, completed.stderr
+    assert [
+        (instance["instance_id"], instance["resolved"]) for instance in instances(cli.folder / "one")
+    ] == [("sum", True)]
     assert cli(*base, "--first", "2", "--out", "two").returncode == 0
-    assert [one["instance_id"] for one in instances(cli.folder / "two")] == ["add", "more"]
+    assert [instance["instance_id"] for instance in instances(cli.folder / "two")] == ["add", "more"]
     assert "says add" in cli(*base, "--print-prompt").stdout
 
     (cli.folder / "problems" / "add" / "statement.md").unlink()
@@ -400,27 +407,29 @@ esac
 
 def test_run_command_runs_agents(cli: CommandLine, copies: Path) -> None:
     adopt_orphans()
-    before = children()
+    children_before = children()
     config = write_config(cli, copies, command=AGENT, timeout_seconds=8, concurrency=6)
-    words = ("run", "-c", config, *tasks(1, 2, 3, 4, 5, 6))
-    done = cli(*words)
-    assert children() <= before, "left behind"
-    assert done.returncode == 3, done.stderr
+    arguments = ("run", "-c", config, *tasks(1, 2, 3, 4, 5, 6))
+    completed = cli(*arguments)
+    assert children() <= children_before, "left behind"
+    assert completed.returncode == 3, completed.stderr
     run = cli.folder / "run"
-    shown = {one["instance_id"]: one["resolved"] for one in instances(run)}
+    shown = {instance["instance_id"]: instance["resolved"] for instance in instances(run)}
     expected = dict(
         zip([f"apps_{n}" for n in range(1, 7)], [True, True, False, True, False, None], strict=True)
     )
     assert shown == expected, "the agent that never exits had written its program before"
-    assert "apps_6#0: the agent left no solution.py or solution.cpp (exit 5)" in done.stderr
+    assert "apps_6#0: the agent left no solution.py or solution.cpp (exit 5)" in completed.stderr
     assert (run / "agents" / "apps_6#0" / "agent.log").read_text() == "cannot\n"
     assert (run / "agents" / "apps_1#0" / "agent.log").stat().st_size == 300_000
     assert "`solution.py`" in (run / "agents" / "apps_1#0" / "problem.md").read_text()
 
-    left = (run / "agents" / "apps_1#0" / "solution.py").stat().st_mtime_ns
-    again = cli(*words)
-    assert again.returncode == 3 and "Nothing new to do: 5 submissions" in again.stdout
-    assert (run / "agents" / "apps_1#0" / "solution.py").stat().st_mtime_ns == left, "it was asked again"
+    written_at = (run / "agents" / "apps_1#0" / "solution.py").stat().st_mtime_ns
+    second_call = cli(*arguments)
+    assert second_call.returncode == 3 and "Nothing new to do: 5 submissions" in second_call.stdout
+    assert (run / "agents" / "apps_1#0" / "solution.py").stat().st_mtime_ns == written_at, (
+        "it was asked again"
+    )
 
     dump = run / "generations.jsonl"
     scored = cli(
@@ -436,7 +445,7 @@ def test_run_command_runs_agents(cli: CommandLine, copies: Path) -> None:
 
 def test_interrupted_run_leaves_no_agent_process(cli: CommandLine, copies: Path) -> None:
     adopt_orphans()
-    before = children()
+    children_before = children()
     endless = "while :; do sleep 9; done"
     stubborn = f"trap '' TERM INT HUP; (setsid sh -c '{endless}' &) ; touch begun; {endless}"
     config = write_config(cli, copies, command=stubborn, concurrency=3)
@@ -446,7 +455,7 @@ def test_interrupted_run_leaves_no_agent_process(cli: CommandLine, copies: Path)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate()
     assert process.returncode == 130, errors
-    assert children() <= before, "left behind"
+    assert children() <= children_before, "left behind"
     assert "the same command continues from there" in errors and "Traceback" not in errors
 
 
@@ -468,7 +477,7 @@ def test_interrupt_during_generation_exits_with_130(cli: CommandLine, copies: Pa
 @pytest.mark.nightly
 def test_killed_run_does_not_ask_again_for_stored_replies(cli: CommandLine, copies: Path) -> None:
     adopt_orphans()
-    before = children()
+    children_before = children()
     running: list[subprocess.Popen[str]] = []
     deadly = {1, 4}  # at these requests the whole run is killed
 
@@ -478,7 +487,7 @@ def test_killed_run_does_not_ask_again_for_stored_replies(cli: CommandLine, copi
         return code_reply(DOUBLE)
 
     with model_server(answer) as server:
-        words = (
+        arguments = (
             "run",
             "-c",
             write_config(cli, copies, server.url, concurrency=1),
@@ -486,12 +495,12 @@ def test_killed_run_does_not_ask_again_for_stored_replies(cli: CommandLine, copi
             "--quiet",
         )
         for _ in deadly:
-            running.append(cli.start(*words))
+            running.append(cli.start(*arguments))
             _, errors = running[-1].communicate()
-            wait_until_gone(before)
+            wait_until_gone(children_before)
             assert running[-1].returncode == -signal.SIGKILL, errors
-        done = cli(*words)
-    assert done.returncode == 0, done.stderr
+        completed = cli(*arguments)
+    assert completed.returncode == 0, completed.stderr
     times = Counter(map(place, server.asked))
     assert sum(times.values()) == 5 + len(deadly), "only requests in progress are sent again"
     assert results(cli.folder / "run").keys() == {f"apps_{n}#0" for n in range(5)}

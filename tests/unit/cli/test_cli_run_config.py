@@ -57,13 +57,13 @@ def test_yaml_merge_keys_do_not_exhaust_memory(tmp_path: Path) -> None:
 
 def test_new_config_writes_a_valid_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = call("new", "config.yaml", "--type", "config")
-    assert done.exit_code == 0 and "ioi-eval run -c config.yaml" in done.output
+    completed = call("new", "config.yaml", "--type", "config")
+    assert completed.exit_code == 0 and "ioi-eval run -c config.yaml" in completed.output
     assert (tmp_path / "config.yaml").read_text() == read_config_template()
     assert read_config(tmp_path / "config.yaml", {}).model.name == "my-model"
     (tmp_path / "config.yaml").write_text("samples: 3")
-    again = call("new", "config.yaml", "--type", "config")
-    assert isinstance(again.exception, InputError) and "File exists" in str(again.exception)
+    second_call = call("new", "config.yaml", "--type", "config")
+    assert isinstance(second_call.exception, InputError) and "File exists" in str(second_call.exception)
     assert (tmp_path / "config.yaml").read_text() == "samples: 3"
     nowhere = call("new", tmp_path / "no" / "config.yaml", "--type", "config")
     assert isinstance(nowhere.exception, InputError)
@@ -134,9 +134,9 @@ def test_new_config_lists_every_key_with_valid_value(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_run_config_is_refused_without_secrets(tmp_path: Path, text: str, words: list[str]) -> None:
-    said = config_error(tmp_path, text)
-    assert all(word in said for word in [str(tmp_path / "config.yaml"), *words]), said
-    assert "sk-secret" not in said and "\n" not in said
+    message = config_error(tmp_path, text)
+    assert all(expected in message for expected in [str(tmp_path / "config.yaml"), *words]), message
+    assert "sk-secret" not in message and "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_agent_command_without_secret_is_accepted(tmp_path: Path, command: str) 
 
 @pytest.mark.parametrize("url", ["http://me:sk-secret@host/v1", "https://host/v1?v=1&key=sk-secret"])
 def test_base_url_with_secret_is_refused_as_option(tmp_path: Path, url: str) -> None:
-    said = config_error(tmp_path, "", model__base_url=url)
-    assert "--base-url" in said and "OPENAI_BASE_URL" in said and "sk-secret" not in said
+    message = config_error(tmp_path, "", model__base_url=url)
+    assert "--base-url" in message and "OPENAI_BASE_URL" in message and "sk-secret" not in message
     assert read(tmp_path, f"model: {{base_url: '{url}'}}").model.base_url == url
 
 
@@ -178,8 +178,8 @@ def test_empty_config_is_default(tmp_path: Path, text: str) -> None:
 
 
 def test_flags_override_config_file(tmp_path: Path) -> None:
-    text = "samples: 4\nsample_size: 9\ntasks: [a]\nmodel: {name: m, temperature: 1, seed: 3}"
-    config = read(tmp_path, text, sample_size=2, tasks=["b", "c"], model__temperature=0.0, samples=None)
+    toml = "samples: 4\nsample_size: 9\ntasks: [a]\nmodel: {name: m, temperature: 1, seed: 3}"
+    config = read(tmp_path, toml, sample_size=2, tasks=["b", "c"], model__temperature=0.0, samples=None)
     assert (config.asking.samples, config.choice.sample, config.choice.problems) == (4, 2, {"b", "c"})
     assert (config.model.name, config.model.sampling.temperature, config.model.sampling.seed) == ("m", 0, 3)
     assert read_config(None, {"model.name": "n"}).model.name == "n"
@@ -249,18 +249,18 @@ def test_run_input_errors_are_found_before_model_is_asked(
     monkeypatch.setenv("IOI_EVAL_CACHE", str(tmp_path / "cache"))
     for name in ("OPENAI_MODEL", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    done = call("run", "-c", "config.yaml", "--data-dir", ".", *flags)
-    assert isinstance(done.exception, InputError), done.output
-    shown = format_input_error(done.exception)
-    assert all(word in shown for word in words), shown
+    completed = call("run", "-c", "config.yaml", "--data-dir", ".", *flags)
+    assert isinstance(completed.exception, InputError), completed.output
+    shown = format_input_error(completed.exception)
+    assert all(expected in shown for expected in words), shown
     assert not (tmp_path / "runs").exists()
 
 
 def test_help_shows_flags_and_examples() -> None:
-    text = call("run", "--help-all").output
+    help_text = call("run", "--help-all").output
     flags = ["-c, --config", "--problems", "--sample", "--problem", "--difficulty", "--limit"]
-    assert all(f"  {flag} " in text for flag in flags)
+    assert all(f"  {flag} " in help_text for flag in flags)
     for other in ("-b", "--benchmark", "-n", "-t", "--task", "--filter-difficulty", "--first"):
-        assert f"{other} " not in text.partition("Problems:")[2].partition("Author:")[0]
-    assert "ioi-eval run -c config.yaml --problems apps --problem apps_42" in text
-    assert max(map(len, text.splitlines())) <= 100
+        assert f"{other} " not in help_text.partition("Problems:")[2].partition("Author:")[0]
+    assert "ioi-eval run -c config.yaml --problems apps --problem apps_42" in help_text
+    assert max(map(len, help_text.splitlines())) <= 100

@@ -52,20 +52,20 @@ def test_dump_is_scored_once_by_repeated_calls(cli: CommandLine, problems: Path)
     assert first.returncode == 0, first.stderr
     run = cli.folder / "runs" / "d"
     rows = results(run)
-    assert {key: found["all_subtasks_points"] for key, found in rows.items()} == POINTS
-    kept = rows["wrong"]["wrong_output"]
-    assert kept.pop("input").split() == ["1", "2"]
-    assert kept == {"test_name": "1-1", "output": "0", "expected": "3\n"}
-    assert {key for key, found in rows.items() if "wrong_output" in found} == {"small", "wrong"}
+    assert {key: result_row["all_subtasks_points"] for key, result_row in rows.items()} == POINTS
+    wrong_output = rows["wrong"]["wrong_output"]
+    assert wrong_output.pop("input").split() == ["1", "2"]
+    assert wrong_output == {"test_name": "1-1", "output": "0", "expected": "3\n"}
+    assert {key for key, result_row in rows.items() if "wrong_output" in result_row} == {"small", "wrong"}
     assert "Scored 8 submissions (2 equal to another one)" in first.stdout
     assert first.stdout.splitlines()[-1] == "Report: runs/d/report.md, for a browser runs/d/report.html"
     assert {"results.jsonl", "run.json", "summary.json", "report.md"} <= contents(run).keys()
 
-    before = contents(run)
+    files_before = contents(run)
     second = cli("score", dump, "--problems", problems)
     assert second.returncode == 0, second.stderr
     assert "Nothing new to do: 8 submissions" in second.stdout
-    assert contents(run) == before
+    assert contents(run) == files_before
 
 
 def test_gzip_dump_and_standard_input_are_same_dump(cli: CommandLine, problems: Path) -> None:
@@ -85,9 +85,10 @@ def test_result_rows_have_verdicts_and_measurements(cli: CommandLine, problems: 
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
     assert cli("score", dump, "--problems", problems, "--out", "run", "--all-tests").returncode == 0
     rows = results(cli.folder / "run")
-    assert {key: found["all_subtasks_points"] for key, found in rows.items()} == POINTS
+    assert {key: result_row["all_subtasks_points"] for key, result_row in rows.items()} == POINTS
     statuses = {
-        key: [subtask["status"] for subtask in found["all_subtasks_results"]] for key, found in rows.items()
+        key: [subtask["status"] for subtask in result_row["all_subtasks_results"]]
+        for key, result_row in rows.items()
     }
     assert statuses["right"] == statuses["python"] == ["AC", "AC"]
     assert statuses["small"] == ["AC", "WA"]
@@ -96,11 +97,11 @@ def test_result_rows_have_verdicts_and_measurements(cli: CommandLine, problems: 
     assert "error" in rows["broken"]["compile_output"]
     nothing = rows["nothing"]["all_subtasks_results"][0]["test_results"][0]
     assert nothing["feedback"] == "no code found"
-    reasons = {key: found["reason"] for key, found in rows.items() if found["reason"]}
+    reasons = {key: result_row["reason"] for key, result_row in rows.items() if result_row["reason"]}
     assert reasons == {"broken": "not compiled", "nothing": "no program"}
     assert rows["nothing"]["verdict"] == "CE"
-    told = json.loads((cli.folder / "run" / "summary.json").read_text())
-    assert (told["verdicts"]["no program"], told["verdicts"]["CE"]) == (1, 1)
+    summary = json.loads((cli.folder / "run" / "summary.json").read_text())
+    assert (summary["verdicts"]["no program"], summary["verdicts"]["CE"]) == (1, 1)
     report = (cli.folder / "run" / "report.md").read_text()
     assert "| CE | no program |" in " ".join(report.split())
     tested = rows["small"]["all_subtasks_results"][1]["test_results"]
@@ -118,10 +119,10 @@ def test_programs_in_livecodebench_output_files_are_python(cli: CommandLine, pro
     """Otherwise all of them would be CE as C++."""
     outputs = [{"question_id": "add", "output_list": ["Sure."] * 2, "code_list": [PYTHON] * 2}]
     (cli.folder / "d.json").write_text(json.dumps(outputs))
-    done = cli("score", "d.json", "--problems", problems, "--out", "run")
-    assert done.returncode == 0, done.stderr
+    completed = cli("score", "d.json", "--problems", problems, "--out", "run")
+    assert completed.returncode == 0, completed.stderr
     rows = results(cli.folder / "run").values()
-    assert [(one["points"], one["language"], one["language_from"]) for one in rows] == [
+    assert [(entry["points"], entry["language"], entry["language_from"]) for entry in rows] == [
         (100, "python", "format")
     ] * 2
 
@@ -145,14 +146,14 @@ def test_changed_options_of_a_run_are_refused_unless_fresh(cli: CommandLine, pro
     dump = write_dump(cli.folder / "d.jsonl", [ROWS[4]])
     base = ("score", dump, "--problems", problems, "--out", "run")
     assert cli(*base).returncode == 0
-    before = contents(cli.folder / "run")
+    files_before = contents(cli.folder / "run")
 
     options = cli(*base, "--all-tests")
     assert (options.returncode, "all_tests" in options.stderr) == (2, True)
-    assert contents(cli.folder / "run") == before
+    assert contents(cli.folder / "run") == files_before
 
     assert cli(*base, "--fresh").returncode == 0
-    assert contents(cli.folder / "run").keys() == before.keys()
+    assert contents(cli.folder / "run").keys() == files_before.keys()
 
 
 def test_resumed_run_judges_changed_rows_with_reasons(cli: CommandLine, problems: Path) -> None:
@@ -169,13 +170,17 @@ def test_resumed_run_judges_changed_rows_with_reasons(cli: CommandLine, problems
         "1 earlier result: no longer in the dump; moved to earlier.jsonl",
     ):
         assert line in changed.stderr.splitlines()
-    points = {key: found["all_subtasks_points"] for key, found in results(cli.folder / "run").items()}
+    points = {
+        key: result_row["all_subtasks_points"] for key, result_row in results(cli.folder / "run").items()
+    }
     assert points == {"right": 40, "small": 40, "python": 100}
 
     (problems / "add" / "tests" / "1-1.out").write_text("4\n")
     edited = cli(*base)
     assert "3 earlier results: judged again, because the problem changed (add)" in edited.stderr
-    points = {key: found["all_subtasks_points"] for key, found in results(cli.folder / "run").items()}
+    points = {
+        key: result_row["all_subtasks_points"] for key, result_row in results(cli.folder / "run").items()
+    }
     assert points == {"right": 0, "small": 0, "python": 0}
 
     other = cli("score", dump, "--problems", problems, "--out", "other", "--reuse", "run")
@@ -186,17 +191,17 @@ def test_resumed_run_judges_changed_rows_with_reasons(cli: CommandLine, problems
 
 def test_dry_run_counts_work_without_judging(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
-    asked = ("score", dump, "--problems", problems, "--out", "run", "--dry-run")
-    done = cli(*asked)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    arguments = ("score", dump, "--problems", problems, "--out", "run", "--dry-run")
+    completed = cli(*arguments)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.splitlines() == [
         "8 submissions: 5 to judge (1 problem, 20 tests), 2 known or equal to another, 1 without a program",
         "At most 0.7 minutes of CPU, if each test uses its whole limit",
         "Nothing was judged",
     ]
     assert not (cli.folder / "run").exists()
-    found = json.loads(cli(*asked, "--json").stdout)
-    assert [found[name] for name in ("rows", "judged", "known", "without", "tests")] == [8, 5, 2, 1, 20]
+    counts = json.loads(cli(*arguments, "--json").stdout)
+    assert [counts[name] for name in ("rows", "judged", "known", "without", "tests")] == [8, 5, 2, 1, 20]
 
 
 def test_dry_run_reports_unselected_rows(cli: CommandLine) -> None:
@@ -204,22 +209,22 @@ def test_dry_run_reports_unselected_rows(cli: CommandLine) -> None:
         write_package(cli.folder / "packages" / name)
     rows = [row(name, RIGHT, problem_id=name) for name in ("apple", "pear")]
     dump = write_dump(cli.folder / "d.jsonl", rows)
-    asked = ("score", dump, "--problems", "packages", "--sample", "1", "--dry-run")
-    done = cli(*asked)
-    assert "Left out 1 row: not selected" in done.stdout.splitlines(), done.stderr
-    assert json.loads(cli(*asked, "--json").stdout)["notes"] == ["Left out 1 row: not selected"]
+    arguments = ("score", dump, "--problems", "packages", "--sample", "1", "--dry-run")
+    completed = cli(*arguments)
+    assert "Left out 1 row: not selected" in completed.stdout.splitlines(), completed.stderr
+    assert json.loads(cli(*arguments, "--json").stdout)["notes"] == ["Left out 1 row: not selected"]
 
 
 @pytest.mark.parametrize("name", ["d.jsonl", "link.jsonl", "run/results.jsonl", "run/tests.parquet"])
 def test_results_option_refuses_to_overwrite_inputs(cli: CommandLine, problems: Path, name: str) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
     (cli.folder / "link.jsonl").symlink_to(dump)
-    asked = ("score", dump, "--problems", problems, "--out", "run")
-    assert cli(*asked).returncode == 0
-    before = (cli.folder / name).read_bytes()
-    refused = cli(*asked, "--results", name)
+    arguments = ("score", dump, "--problems", problems, "--out", "run")
+    assert cli(*arguments).returncode == 0
+    content_before = (cli.folder / name).read_bytes()
+    refused = cli(*arguments, "--results", name)
     assert refused.returncode == 2 and f"{name}, --results: " in refused.stderr, refused.stderr
-    assert (cli.folder / name).read_bytes() == before and (cli.folder / "link.jsonl").is_symlink()
+    assert (cli.folder / name).read_bytes() == content_before and (cli.folder / "link.jsonl").is_symlink()
 
 
 def test_dry_run_estimates_no_cpu_time_for_output_only(cli: CommandLine) -> None:
@@ -227,8 +232,8 @@ def test_dry_run_estimates_no_cpu_time_for_output_only(cli: CommandLine) -> None
     write_package(cli.folder / "packages" / "add")
     rows = [row(name, RIGHT, problem_id=name) for name in ("add", "files")]
     dump = write_dump(cli.folder / "d.jsonl", rows)
-    done = cli("score", dump, "--problems", "packages", "--out", "run", "--dry-run")
-    assert "At most 0.1 minutes of CPU" in done.stdout, "four tests of 2 s"
+    completed = cli("score", dump, "--problems", "packages", "--out", "run", "--dry-run")
+    assert "At most 0.1 minutes of CPU" in completed.stdout, "four tests of 2 s"
 
 
 def test_sample_option_skips_rows_of_other_packages(cli: CommandLine) -> None:
@@ -237,15 +242,15 @@ def test_sample_option_skips_rows_of_other_packages(cli: CommandLine) -> None:
     for name in names:
         write_package(cli.folder / "packages" / name)
     rows = [row(name, RIGHT, problem_id=name) for name in names]
-    asked = ("--problems", "packages", "--sample", "1", "--out", "run", "--json")
-    done = cli("score", write_dump(cli.folder / "d.jsonl", rows), *asked)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["dump"]["left_out"] == {"not selected": 1}
+    options = ("--problems", "packages", "--sample", "1", "--out", "run", "--json")
+    completed = cli("score", write_dump(cli.folder / "d.jsonl", rows), *options)
+    assert completed.returncode == 0, completed.stderr
+    assert json.loads(completed.stdout)["dump"]["left_out"] == {"not selected": 1}
     listed = json.loads(cli("problems", "packages", "--sample", "1", "--json").stdout)
-    assert [one["id"] for one in listed] == list(results(cli.folder / "run"))
+    assert [entry["id"] for entry in listed] == list(results(cli.folder / "run"))
 
     rows.append(row("plum", RIGHT, problem_id="plum"))
-    unknown = cli("score", write_dump(cli.folder / "d.jsonl", rows), *asked)
+    unknown = cli("score", write_dump(cli.folder / "d.jsonl", rows), *options)
     assert unknown.returncode == 2 and "unknown problem 'plum'" in unknown.stderr, unknown.stderr
 
 
@@ -254,34 +259,34 @@ def test_extract_key_selects_program_of_reply(cli: CommandLine, problems: Path) 
     both = f"```cpp\n{WRONG}```\nBetter:\n```cpp\n{RIGHT}```"
     dump = write_dump(cli.folder / "d.jsonl", [row("both", None, generation=both), row("right", RIGHT)])
     base = ("score", dump, "--problems", problems, "--out", "run")
-    for how, points in (("last", 100), ("first", 0), ("livecodebench", 100)):
-        cli.set_keys(extract=how)
-        done = cli(*base)
-        assert done.returncode == 0, done.stderr
+    for method, points in (("last", 100), ("first", 0), ("livecodebench", 100)):
+        cli.set_keys(extract=method)
+        completed = cli(*base)
+        assert completed.returncode == 0, completed.stderr
         rows = results(cli.folder / "run")
         assert [rows[key]["all_subtasks_points"] for key in ("both", "right")] == [points, 100]
-        assert rows["both"]["repairs"] == ([] if how == "last" else [f"extract:{how}"])
-    assert "1 earlier result: judged again" in done.stderr
+        assert rows["both"]["repairs"] == ([] if method == "last" else [f"extract:{method}"])
+    assert "1 earlier result: judged again" in completed.stderr
     cli.set_keys(extract="best")
     assert cli(*base).returncode == 2
 
 
 def test_json_option_prints_only_json(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS)
-    done = cli("score", dump, "--problems", problems, "--out", "run", "--json")
-    printed = json.loads(done.stdout)
+    completed = cli("score", dump, "--problems", problems, "--out", "run", "--json")
+    printed = json.loads(completed.stdout)
     assert (printed["scored"], printed["unscored"], printed["submissions"]) == (8, 0, 8)
     assert printed["this_call"]["judged"] == 8
     assert printed["report"] == "run/report.md"
     points = {model["model"]: model["points"] for model in printed["models"]}
     assert points == {"m": 100, "other": 100}
-    assert done.stderr == ""
+    assert completed.stderr == ""
 
 
 def test_quiet_option_prints_nothing(cli: CommandLine, problems: Path) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
-    done = cli("score", dump, "--problems", problems, "--out", "run", "--quiet")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    completed = cli("score", dump, "--problems", problems, "--out", "run", "--quiet")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, "", "")
     assert results(cli.folder / "run").keys() == {"right"}
 
 
@@ -339,55 +344,55 @@ int main() {
 def test_time_factor_changes_verdict_and_is_recorded(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.06, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
-    asked = ("score", dump, "--problems", "packages", "--out", "run")
-    assert cli(*asked).returncode == 0
+    arguments = ("score", dump, "--problems", "packages", "--out", "run")
+    assert cli(*arguments).returncode == 0
     assert results(cli.folder / "run")["slow"]["all_subtasks_results"][0]["status"] == "TLE"
 
-    refused = cli(*asked, "--time-factor", "5")
+    refused = cli(*arguments, "--time-factor", "5")
     assert refused.returncode == 2 and "time_factor" in refused.stderr and "--fresh" in refused.stderr
 
-    assert cli(*asked, "--time-factor", "5", "--fresh").returncode == 0
-    assert {found["all_subtasks_points"] for found in results(cli.folder / "run").values()} == {100}
+    assert cli(*arguments, "--time-factor", "5", "--fresh").returncode == 0
+    assert {result_row["all_subtasks_points"] for result_row in results(cli.folder / "run").values()} == {100}
     assert (
         json.loads((cli.folder / "run" / "run.json").read_text())["fingerprint"]["options"]["time_factor"]
         == 5
     )
-    assert cli(*asked, "--time-factor", "5").stdout.startswith("Nothing new to do")
+    assert cli(*arguments, "--time-factor", "5").stdout.startswith("Nothing new to do")
 
 
 def test_time_limit_option_overrides_limits_of_problems(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.06, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
-    asked = ("score", dump, "--problems", "packages", "--out", "run")
-    assert cli(*asked).returncode == 0
+    arguments = ("score", dump, "--problems", "packages", "--out", "run")
+    assert cli(*arguments).returncode == 0
     assert results(cli.folder / "run")["slow"]["verdict"] == "TLE"
 
-    longer = cli(*asked, "--time-limit", "5")
+    longer = cli(*arguments, "--time-limit", "5")
     assert longer.returncode == 0 and "1 earlier result: judged again" in longer.stderr, longer.stderr
     assert results(cli.folder / "run")["slow"]["verdict"] == "AC"
-    assert cli(*asked).stderr.count("judged again") == 1  # the limit is the problem's own again
+    assert cli(*arguments).stderr.count("judged again") == 1  # the limit is the problem's own again
     assert results(cli.folder / "run")["slow"]["verdict"] == "TLE"
 
     small = cli("problems", "packages", "--time-limit", "3", "--memory-limit", "48", "--json")
     assert '"memory": 50331648' in small.stdout and '"cpu_time": 3.0' in small.stdout, small.stdout
-    assert cli(*asked, "--time-limit", "0").returncode == 2
-    slower = cli(*asked, "--time-factor", "5")
+    assert cli(*arguments, "--time-limit", "0").returncode == 2
+    slower = cli(*arguments, "--time-factor", "5")
     assert slower.returncode == 2 and "time_factor" in slower.stderr and "--fresh" in slower.stderr
 
 
 def test_report_counts_borderline_verdicts(cli: CommandLine) -> None:
     write_package(cli.folder / "packages" / "add", time_limit=0.11, subtasks={"01": (100, ["1-1"])})
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW)])
-    asked = ("score", dump, "--problems", "packages", "--out", "run")
+    arguments = ("score", dump, "--problems", "packages", "--out", "run")
     cli.set_keys(borderline="0.9:10")
-    assert cli(*asked).returncode == 0
+    assert cli(*arguments).returncode == 0
     (test,) = results(cli.folder / "run")["slow"]["all_subtasks_results"][0]["test_results"]
     assert test["status"] == "TLE" and len(test["cpu_times"]) == 4
     report = (cli.folder / "run" / "report.md").read_text()
     assert "1 test took as long as the time limit or a little longer" in report
     assert "0 verdicts hung" in report
     cli.set_keys(borderline="2:1")
-    assert cli(*asked).returncode == 2
+    assert cli(*arguments).returncode == 2
 
 
 @pytest.mark.parametrize(

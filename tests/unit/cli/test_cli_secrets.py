@@ -64,22 +64,22 @@ def begun(tmp_path: Path) -> None:
 
 def places_of_secrets(cli: CommandLine, *said: object) -> list[str]:
     """Return the outputs, and the files changed since the test started, that contain a secret."""
-    found = [secret for secret in SECRETS.values() if secret in repr(said)]
+    occurrences = [secret for secret in SECRETS.values() if secret in repr(said)]
     since = (cli.folder / "begun").stat().st_ctime_ns
     for path in (*cli.folder.rglob("*"), *cli.cache.rglob("*")):
         if path.is_file() and path.name != "secret" and path.stat().st_ctime_ns >= since:
             content = path.read_bytes()
-            found += [str(path) for secret in SECRETS.values() if secret.encode() in content]
-    return found
+            occurrences += [str(path) for secret in SECRETS.values() if secret.encode() in content]
+    return occurrences
 
 
 @contextmanager
 def recorded_command_lines(found: list[str]) -> Iterator[None]:
     """Record the command lines of all descendants while a test runs."""
-    done = threading.Event()
+    finished = threading.Event()
 
     def look() -> None:
-        while not done.wait(0.4):
+        while not finished.wait(0.4):
             found.extend(leftovers.command_lines())
 
     watcher = threading.Thread(target=look)
@@ -87,7 +87,7 @@ def recorded_command_lines(found: list[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        finished.set()
         watcher.join()
 
 
@@ -129,11 +129,11 @@ def test_worker_token_is_hidden_from_programs_and_logs(
     """The worker reads it from a file, and the client from the environment."""
     client = replace(with_token(cli, TOKEN), alone=True)  # its program looks for it in /proc
     dump = write_dump(tmp_path / "dump.jsonl", [row("b", CURIOUS, language="python")])
-    words = ("score", dump, "--problems", problems, "--engine", guarded.url, "--out")
-    scored, without = client(*words, "run"), with_token(cli, "another")(*words, "refused")
+    arguments = ("score", dump, "--problems", problems, "--engine", guarded.url, "--out")
+    scored, without = client(*arguments, "run"), with_token(cli, "another")(*arguments, "refused")
     (tmp_path / "other").write_text("another")
     looked = with_token(cli, "")("doctor", "--engine", guarded.url, "--token-file", tmp_path / "other")
-    shown, told = guarded.ended()
+    shown, worker_log = guarded.ended()
     assert scored.returncode == 0, scored.stderr
     assert results(tmp_path / "run").keys() == {"b"}
     assert without.returncode != 0, "the worker required the token"
@@ -142,7 +142,8 @@ def test_worker_token_is_hidden_from_programs_and_logs(
     assert looked.returncode == 2 and "not this worker's token" in looked.stdout
     assert any("worker" in line for line in shown), "the program did look for secrets"
     assert (
-        places_of_secrets(cli, shown, told, scored.stdout, scored.stderr, without.stderr, looked.stdout) == []
+        places_of_secrets(cli, shown, worker_log, scored.stdout, scored.stderr, without.stderr, looked.stdout)
+        == []
     )
 
 
@@ -157,13 +158,13 @@ def test_worker_token_is_hidden_from_compilers_and_doctor(
     code = f'#include <regex>\n{RIGHT}std::regex _{os.getpid()}_{time.monotonic_ns()}("a");\n'
     dump = write_dump(tmp_path / "dump.jsonl", [row("a", code), row("b", CURIOUS, language="python")])
     scored = client("score", dump, "--problems", problems, "--engine", guarded.url, "--out", "run")
-    shown, told = guarded.ended()
+    shown, worker_log = guarded.ended()
     assert looked.returncode == 0, looked.stdout
     assert scored.returncode == 0, scored.stderr
     assert results(tmp_path / "run").keys() == {"a", "b"}
     assert any("cc1plus" in line for line in shown), "a compiler was observed"
-    said = (looked.stdout, looked.stderr, scored.stdout, scored.stderr)
-    assert places_of_secrets(cli, shown, told, *said) == []
+    outputs = (looked.stdout, looked.stderr, scored.stdout, scored.stderr)
+    assert places_of_secrets(cli, shown, worker_log, *outputs) == []
 
 
 @pytest.mark.nightly
@@ -173,18 +174,18 @@ def test_model_key_is_hidden_from_output_and_files(loud: CommandLine, copies: Pa
     def answer(asked: StubRequest) -> StubReply:
         refusal = {"error": {"message": f"{'x' * 290} {KEY} is not good enough"}}
         cut = StubReply(200, KEY.encode(), cut=9)
-        known = {1: code_reply(f"print(2 * int(input()))  # {KEY}\n"), 2: json_reply(refusal, 500), 3: cut}
-        return known.get(place(asked)) or hanging(server.over)
+        replies = {1: code_reply(f"print(2 * int(input()))  # {KEY}\n"), 2: json_reply(refusal, 500), 3: cut}
+        return replies.get(place(asked)) or hanging(server.over)
 
     shown: list[str] = []
     with recorded_command_lines(shown), model_server(answer) as server:
-        words = ["run", "-c", write_config(loud, copies, server.url, concurrency=4)]
-        ended = loud(*words, *tasks(1, 2, 3))
-        process = loud.start(*words, *tasks(1, 4), "--out", "interrupted")
+        arguments = ["run", "-c", write_config(loud, copies, server.url, concurrency=4)]
+        ended = loud(*arguments, *tasks(1, 2, 3))
+        process = loud.start(*arguments, *tasks(1, 4), "--out", "interrupted")
         wait_for_rows(loud.folder / "interrupted", 1, process)
         process.send_signal(signal.SIGINT)
         interrupted = process.communicate()
-    assert all(asked.headers["Authorization"] == f"Bearer {KEY}" for asked in server.asked)
+    assert all(request.headers["Authorization"] == f"Bearer {KEY}" for request in server.asked)
     assert (ended.returncode, process.returncode) == (3, 130), ended.stderr
     assert results(loud.folder / "run").keys() == {"apps_1#0"}
     assert "DEBUG:httpcore" in ended.stderr and "not written: apps_2#0: HTTP 500: xx" in ended.stderr
@@ -200,11 +201,11 @@ def test_hub_token_is_hidden_from_output(loud: CommandLine, problems: Path) -> N
     (loud.folder / "loud.py").write_text(LOUD + COMMAND)
     with repeating("401") as (hub, _):
         environment = {**loud.env, "HF_ENDPOINT": hub.url}
-        words = ["score", "me/x", "--problems", str(problems)]
-        done = warm_command().run(words, loud.folder, environment, str(loud.folder / "loud.py"))
-    assert any(HUB in str(asked.headers) for asked in hub.asked), "the hub received the token"
-    assert done.returncode == 2 and "error: me/x: " in done.stderr and "DEBUG:" in done.stderr
-    assert places_of_secrets(loud, done.stdout, done.stderr) == []
+        arguments = ["score", "me/x", "--problems", str(problems)]
+        completed = warm_command().run(arguments, loud.folder, environment, str(loud.folder / "loud.py"))
+    assert any(HUB in str(request.headers) for request in hub.asked), "the hub received the token"
+    assert completed.returncode == 2 and "error: me/x: " in completed.stderr and "DEBUG:" in completed.stderr
+    assert places_of_secrets(loud, completed.stdout, completed.stderr) == []
 
 
 # --- options contain no secrets, because users can see them ----------------------------------------------
@@ -215,14 +216,16 @@ def options() -> Iterator[tuple[str, Any]]:
     for command in list_commands():
         for name, parameter in inspect.signature(load_function(command), eval_str=True).parameters.items():
             kind, *more = get_args(parameter.annotation) or (parameter.annotation,)
-            written = [word for info in more for word in getattr(info, "param_decls", None) or ()]
-            yield from ((f"{command} {word}", kind) for word in (f"--{name}", *written))
+            written = [option for info in more for option in getattr(info, "param_decls", None) or ()]
+            yield from ((f"{command} {option}", kind) for option in (f"--{name}", *written))
 
 
 def test_no_option_takes_a_secret() -> None:
     """Command lines are visible to other users, so a secret's option must be a file name."""
-    words = ("key", "token", "secret", "password", "credential", "auth")
-    suspicious = {name: kind for name, kind in options() if any(word in name for word in words)}
+    secret_names = ("key", "token", "secret", "password", "credential", "auth")
+    suspicious = {
+        name: kind for name, kind in options() if any(secret_name in name for secret_name in secret_names)
+    }
     assert {"score --token_file", "worker --token_file", "run --max_tokens"} <= suspicious.keys()
     harmless = (Path | None, int | None, bool)
     assert {name: kind for name, kind in suspicious.items() if kind not in harmless} == {}

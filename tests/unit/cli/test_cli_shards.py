@@ -33,18 +33,18 @@ def score(cli: CommandLine, problems: Path) -> Score:
 
 
 def summary_but_for_times(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "summary.json").read_text())
-    del found["settings"]["given"]["command"], found["date"]
-    for model in found["models"]:
+    summary: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    del summary["settings"]["given"]["command"], summary["date"]
+    for model in summary["models"]:
         del model["uses"]  # shares of the time and memory limits
-    return found
+    return summary
 
 
 def test_merged_shards_equal_one_run(cli: CommandLine, score: Score) -> None:
     folders = [f"runs/mine-shard-{index}-of-3" for index in (1, 2, 3)]
     for index in (1, 2, 3):
-        done = score("--shard", f"{index}/3")
-        assert done.returncode == 0, done.stderr
+        completed = score("--shard", f"{index}/3")
+        assert completed.returncode == 0, completed.stderr
     keys = [row["key"] for folder in folders for row in read_rows(cli.folder / folder)]
     assert sorted(keys) == [f"r{number}" for number in range(len(PROGRAMS))]
 
@@ -53,27 +53,27 @@ def test_merged_shards_equal_one_run(cli: CommandLine, score: Score) -> None:
     assert "shard 2 of 3 is missing" in incomplete.stdout + incomplete.stderr
     assert "shard 2 of 3 is missing" in (cli.folder / "runs" / "mine-merged" / "report.html").read_text()
 
-    done = cli("report", *folders)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].startswith("Report: runs/mine-merged/report.md")
+    completed = cli("report", *folders)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.splitlines()[-1].startswith("Report: runs/mine-merged/report.md")
     assert score("--out", "whole").returncode == 0
     merged = cli.folder / "runs" / "mine-merged"
     assert summary_but_for_times(merged) == summary_but_for_times(cli.folder / "whole")
 
 
 def test_shards_of_two_runs_are_refused(cli: CommandLine, score: Score) -> None:
-    one, two = ("runs/mine-shard-1-of-2", "copy")
+    first_shard, two = ("runs/mine-shard-1-of-2", "copy")
     assert score("--shard", "1/2").returncode == 0
-    shutil.copytree(cli.folder / one, cli.folder / two)
-    for folders in ((one, two), (one, one)):
+    shutil.copytree(cli.folder / first_shard, cli.folder / two)
+    for folders in ((first_shard, two), (first_shard, first_shard)):
         twice = cli("report", *folders)
-        assert twice.returncode == 2 and f"shard 1/2 is in {one} already" in twice.stderr
+        assert twice.returncode == 2 and f"shard 1/2 is in {first_shard} already" in twice.stderr
     assert score("--shard", "2/2", "--all-tests").returncode == 0
-    other = cli("report", one, "runs/mine-shard-2-of-2")
+    other = cli("report", first_shard, "runs/mine-shard-2-of-2")
     assert other.returncode == 2 and "option all_tests: false -> true" in other.stderr
-    refused = score("--shard", "2/2", "--out", one)
+    refused = score("--shard", "2/2", "--out", first_shard)
     assert refused.returncode == 2
-    assert f"{one}: the folder holds shard 1/2, and this call is for shard 2/2" in refused.stderr
+    assert f"{first_shard}: the folder holds shard 1/2, and this call is for shard 2/2" in refused.stderr
     assert "Choose another --out folder, or give --fresh" in refused.stderr
 
 
@@ -81,6 +81,6 @@ def test_shards_of_two_runs_are_refused(cli: CommandLine, score: Score) -> None:
     ("shard", "words"), [("5/4", "the shard 5/4 does not exist"), ("half", "'half' is not a shard")]
 )
 def test_invalid_shard_option_is_refused(cli: CommandLine, score: Score, shard: str, words: str) -> None:
-    done = score("--shard", shard)
-    assert done.returncode == 2 and f"--shard: {words}. Give I/N with I from 1 to N" in done.stderr
+    completed = score("--shard", shard)
+    assert completed.returncode == 2 and f"--shard: {words}. Give I/N with I from 1 to N" in completed.stderr
     assert not (cli.folder / "runs").exists()

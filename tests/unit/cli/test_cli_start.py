@@ -31,14 +31,14 @@ print(*sys.modules)
 
 @cache
 def loaded_by(commands: str, cache: Path) -> set[str]:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", LOADS, commands],
         capture_output=True,
         text=True,
         check=True,
         env={"IOI_EVAL_CACHE": str(cache), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
     )
-    return set(done.stdout.split())
+    return set(completed.stdout.split())
 
 
 @pytest.mark.parametrize("arguments", ["--help", "doctor + problems examples/problems/lanterns"])
@@ -53,15 +53,15 @@ def test_command_runs_with_closed_streams(default_cache: Path, closed: str) -> N
     script = (
         f"exec {sys.executable} -m ioi_eval problems {examples_folder() / 'problems' / 'lanterns'} {closed}"
     )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_output_is_utf_8_in_ascii_locale(cli: CommandLine, options: tuple[str, ...]) -> None:
     row = {"problem_id": "a", "model": "Österreich 7b", "passed": True}
     (cli.folder / "rows.jsonl").write_text(json.dumps(row))
-    done = subprocess.run(
+    completed = subprocess.run(
         cli.argv("report", "rows.jsonl", *options),
         cwd=cli.folder,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
@@ -69,7 +69,7 @@ def test_output_is_utf_8_in_ascii_locale(cli: CommandLine, options: tuple[str, .
         encoding="utf-8",
         check=False,
     )
-    assert done.returncode == 0 and "Österreich 7b" in done.stdout, done.stderr
+    assert completed.returncode == 0 and "Österreich 7b" in completed.stdout, completed.stderr
 
 
 NO_THREADS = """
@@ -90,9 +90,11 @@ main()
 @pytest.mark.parametrize("beside", ["", "beside others"])
 def test_thread_limit_error_is_one_line(default_cache: Path, beside: str) -> None:
     command = [sys.executable, "-c", NO_THREADS, "doctor", beside]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert done.stderr.startswith("error: can't start new thread: this user, or the container, may have too")
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stderr.count("\n")) == (2, 1), completed.stderr
+    assert completed.stderr.startswith(
+        "error: can't start new thread: this user, or the container, may have too"
+    )
 
 
 def test_missing_dump_is_reported_before_benchmarks_are_loaded(shared_cache: Path) -> None:
@@ -135,10 +137,10 @@ def test_overview_repeats_first_line_of_command_help(name: str) -> None:
 
 def test_help_shows_options_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
     load_command("score").main(["--help-all"], standalone_mode=False)
-    text = capsys.readouterr().out
-    heads = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    help_text = capsys.readouterr().out
+    headings = [line.rstrip(":") for line in help_text.splitlines() if line.endswith(":") and line[0] != " "]
     keys = "Keys of ioi-eval.toml that are not options"
-    assert heads == ["Arguments", "Problems", "Input", "Judging", "Engine", "Output", "Options", keys]
+    assert headings == ["Arguments", "Problems", "Input", "Judging", "Engine", "Output", "Options", keys]
 
 
 @pytest.mark.parametrize("name", list_commands())
@@ -152,8 +154,9 @@ def test_help_is_one_screen_without_types(name: str, capsys: pytest.CaptureFixtu
     assert "<list" not in whole and "<str>" not in whole and "<int" not in whole and "x>=" not in whole
     shown = {
         name
-        for one in command.params
-        if (name := f"--{one.name.replace('_', '-')}") in one.opts and not getattr(one, "hidden", False)
+        for parameter in command.params
+        if (name := f"--{parameter.name.replace('_', '-')}") in parameter.opts
+        and not getattr(parameter, "hidden", False)
     }
     assert all(f"{name} " in f"{whole} " or f"{name}\n" in whole for name in shown)
     assert ("--help-all" in brief) == (len(brief) < len(whole))
@@ -171,8 +174,10 @@ def test_narrow_table_keeps_numbers_and_words_whole(
     console.print_table(["model", "why", "tests", "of"], ROWS, right=["tests", "of"])
     lines = capsys.readouterr().out.splitlines()
     assert "1234567" in lines[1] and "89.1" in lines[1] and lines[-1] == ""
-    words = {word for row in ROWS for cell in row for word in cell.split()} | set(lines[0].split())
-    cut = {word for line in lines for word in line.split()} - words
+    whole_words = {word_in_row for row in ROWS for cell in row for word_in_row in cell.split()} | set(
+        lines[0].split()
+    )
+    cut = {word_in_row for line in lines for word_in_row in line.split()} - whole_words
     assert cut <= {"a-model-wi…long-name"} and bool(cut) == (width < 60)
     assert max(map(len, lines)) <= max(width, 20 + 10 + 7 + 4 + 6)
 
@@ -192,7 +197,7 @@ echo "${COMPREPLY[@]}"
 
 def test_bash_completes_command_names(shared_cache: Path) -> None:
     scripts = str(Path(sys.executable).parent)
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", COMPLETED, "bash", "sc"],
         capture_output=True,
         text=True,
@@ -203,7 +208,7 @@ def test_bash_completes_command_names(shared_cache: Path) -> None:
             "PYTHONPATH": ":".join(sys.path),
         },
     )
-    assert done.stdout.split() == ["score"], done
+    assert completed.stdout.split() == ["score"], completed
 
 
 @pytest.mark.parametrize(
@@ -231,6 +236,10 @@ def test_options_and_values_are_completed(cli: CommandLine, typed: str, offered:
     """It sends the request of the shell's completion function."""
     (cli.folder / "packages" / "two").mkdir(parents=True)
     (cli.folder / "packages" / "one.zip").touch()
-    words = f"ioi-eval {typed}"
-    asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_IOI_EVAL_COMPLETE": "complete_bash"}
-    assert replace(cli, environment=asked)().stdout.split() == offered.split()
+    typed_line = f"ioi-eval {typed}"
+    completion_variables = {
+        "COMP_WORDS": typed_line,
+        "COMP_CWORD": str(typed_line.count(" ")),
+        "_IOI_EVAL_COMPLETE": "complete_bash",
+    }
+    assert replace(cli, environment=completion_variables)().stdout.split() == offered.split()

@@ -46,11 +46,11 @@ def ask(port: int, path: str, body: Any = None, **headers: str) -> tuple[int, An
     kind = {"Content-Type": "application/json"} if body else {}
     connection.request("POST" if body else "GET", path, json.dumps(body) if body else None, kind | headers)
     reply = connection.getresponse()
-    text = reply.read()
+    reply_text = reply.read()
     connection.close()
     if reply.headers.get_content_type() == "application/json":
-        return reply.status, json.loads(text)
-    return reply.status, text.decode()
+        return reply.status, json.loads(reply_text)
+    return reply.status, reply_text.decode()
 
 
 def run(port: int, script: str) -> tuple[int, Any]:
@@ -83,14 +83,14 @@ def few_descriptors(number: int) -> Iterator[None]:
 
 
 def test_silent_connections_do_not_block_worker(cli: CommandLine) -> None:
-    with ExitStack() as held:
+    with ExitStack() as connections:
         with few_descriptors(256):
-            _, port = held.enter_context(working(dataclasses.replace(cli, alone=True)))
+            _, port = connections.enter_context(working(dataclasses.replace(cli, alone=True)))
         for _ in range(300):
-            silent = held.enter_context(socket.create_connection(("127.0.0.1", port)))
+            silent = connections.enter_context(socket.create_connection(("127.0.0.1", port)))
             silent.send(b"GET / HTTP/1.1\r\nHost:")
         asking = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        held.callback(asking.close)
+        connections.callback(asking.close)
         asking.request("GET", "/healthz")
         assert asking.getresponse().status == 200
 
@@ -99,11 +99,11 @@ def test_silent_connections_do_not_block_worker(cli: CommandLine) -> None:
 def test_worker_memory_for_job_output_is_bounded(cli: CommandLine) -> None:
     """The output of 120 MB becomes 1.4 GB of JSON, which must not be built as a whole."""
     with working(cli) as (process, port):
-        before = peak_memory(process.pid)
+        peak_before = peak_memory(process.pid)
         status, reply = run(port, "head -c 60000000 /dev/zero; head -c 60000000 /dev/zero >&2")
-        taken = peak_memory(process.pid) - before
+        growth = peak_memory(process.pid) - peak_before
     assert (status, reply["run"]["status"]) == (200, "EL")
-    assert 100 << 20 < taken < 500 << 20, "120 MB as bytes, and again as a string"
+    assert 100 << 20 < growth < 500 << 20, "120 MB as bytes, and again as a string"
 
 
 def peak_memory(process: int) -> int:
@@ -113,7 +113,7 @@ def peak_memory(process: int) -> int:
 
 def test_first_sigterm_lets_jobs_finish_and_second_stops_worker(cli: CommandLine) -> None:
     adopt_orphans()
-    before = children()
+    children_before = children()
     with working(cli) as (process, port):
         assert run(port, "echo hello")[1]["run"]["stdout"] == "hello\n"
         process.send_signal(signal.SIGTERM)
@@ -132,7 +132,7 @@ def test_first_sigterm_lets_jobs_finish_and_second_stops_worker(cli: CommandLine
         client.join()
         assert process.stderr is not None
         assert process.stderr.read() == "Finishing 1 job; a second signal stops at once.\n"
-    wait_until_gone(before)
+    wait_until_gone(children_before)
 
 
 def test_worker_token_is_read_from_file_or_environment(cli: CommandLine, tmp_path: Path) -> None:
@@ -148,13 +148,13 @@ def test_worker_token_is_read_from_file_or_environment(cli: CommandLine, tmp_pat
 
 
 def test_worker_refuses_folder_of_broken_packages(cli: CommandLine) -> None:
-    place = cli.folder / "broken" / "x" / "1.0.0"
-    place.mkdir(parents=True)
-    (place / ".ppman-installed").write_text("")
-    (place / "pkg-info.json").write_text('{"language": "x", "version": "1.0.0"}')
-    done = cli("worker", "--port", "0", "--packages", "broken")
-    assert done.returncode == 2
-    assert "broken/x/1.0.0 is no package" in done.stderr and "Traceback" not in done.stderr
+    package_folder = cli.folder / "broken" / "x" / "1.0.0"
+    package_folder.mkdir(parents=True)
+    (package_folder / ".ppman-installed").write_text("")
+    (package_folder / "pkg-info.json").write_text('{"language": "x", "version": "1.0.0"}')
+    completed = cli("worker", "--port", "0", "--packages", "broken")
+    assert completed.returncode == 2
+    assert "broken/x/1.0.0 is no package" in completed.stderr and "Traceback" not in completed.stderr
 
 
 def test_allow_host_option_accepts_named_host_only(cli: CommandLine) -> None:

@@ -32,8 +32,8 @@ def row_with_outcome(
         for test in SUM.tests
     }
     compiles = not said and code is not None
-    found = score_submission(SUM, sent, tests, compiles=compiles, compile_output=said)
-    return result_row(sent, SUM, found)
+    score = score_submission(SUM, sent, tests, compiles=compiles, compile_output=said)
+    return result_row(sent, SUM, score)
 
 
 def reported(folder: Path, rows: Iterable[Any]) -> Summary:
@@ -53,12 +53,12 @@ def test_nine_of_ten_rows_with_the_same_error_are_suspicious(
     tmp_path: Path, how: dict[str, Any], line: str, words: str
 ) -> None:
     rows = [*(row_with_outcome(f"bad{n}", **how) for n in range(9)), row_with_outcome("right")]
-    found = reported(tmp_path / "run", rows)
-    (one,) = found.suspicious
-    assert (one.model, one.rows, one.of, one.line) == ("m1", 9, 10, line)
-    (warning,) = found.warnings
-    said = f"This table can hardly be true: 9 of the 10 scored submissions of m1 {words}"
-    assert warning.startswith(said) and warning.endswith(f"{one.remedy}.")
+    report = reported(tmp_path / "run", rows)
+    (suspicion,) = report.suspicious
+    assert (suspicion.model, suspicion.rows, suspicion.of, suspicion.line) == ("m1", 9, 10, line)
+    (warning,) = report.warnings
+    expected_start = f"This table can hardly be true: 9 of the 10 scored submissions of m1 {words}"
+    assert warning.startswith(expected_start) and warning.endswith(f"{suspicion.remedy}.")
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_nine_of_ten_rows_with_the_same_error_are_suspicious(
     ids=["nine-rows", "nine-of-eleven", "other-lines", "two-models"],
 )
 def test_plausible_rows_are_not_suspicious(tmp_path: Path, rows: list[Any]) -> None:
-    found = reported(tmp_path / "run", rows)
-    assert (found.suspicious, found.warnings) == ((), ())
+    report = reported(tmp_path / "run", rows)
+    assert (report.suspicious, report.warnings) == ((), ())
 
 
 NO_FENCE, EMPTY = "the reply has no fenced block", "the reply is empty"
@@ -126,8 +126,8 @@ def rows_without_program(number: int, *, model: str = "m1", why: str = NO_FENCE,
 def test_five_percent_without_a_program_make_a_warning(
     tmp_path: Path, rows: list[Any], warnings: list[str]
 ) -> None:
-    found = reported(tmp_path / "run", rows)
-    assert (found.suspicious, list(found.warnings)) == ((), warnings)
+    report = reported(tmp_path / "run", rows)
+    assert (report.suspicious, list(report.warnings)) == ((), warnings)
     write_reports(tmp_path / "run")
     for name in ("report.md", "report.html"):
         assert ("contain no program" in (tmp_path / "run" / name).read_text()) is bool(warnings)
@@ -135,12 +135,12 @@ def test_five_percent_without_a_program_make_a_warning(
 
 @pytest.mark.parametrize("number", [1, 3, 20])
 def test_model_without_any_program_is_suspicious_at_any_number_of_rows(tmp_path: Path, number: int) -> None:
-    found = reported(
+    report = reported(
         tmp_path / "run", [*rows_without_program(number), *rows_without_program(0, of=300, model="m2")]
     )
-    (one,) = found.suspicious
-    assert (one.model, one.rows, one.of, one.line) == ("m1", number, number, NO_FENCE)
-    assert f"of m1 contain no program (most often: {NO_FENCE})" in found.warnings[0]
+    (suspicion,) = report.suspicious
+    assert (suspicion.model, suspicion.rows, suspicion.of, suspicion.line) == ("m1", number, number, NO_FENCE)
+    assert f"of m1 contain no program (most often: {NO_FENCE})" in report.warnings[0]
 
 
 def test_model_with_one_program_of_few_is_not_suspicious(tmp_path: Path) -> None:
@@ -150,17 +150,17 @@ def test_model_with_one_program_of_few_is_not_suspicious(tmp_path: Path) -> None
 def test_models_with_similar_names_make_a_warning(tmp_path: Path) -> None:
     """Blanks around a name are removed. Other names that look alike in tables would split a model's rows."""
     names = ["gpt 4", " gpt 4\n", "gpt  4", "GPT 4", "other"]
-    found = reported(
+    report = reported(
         tmp_path / "run", [row_with_outcome(f"k{n}", model=name) for n, name in enumerate(names)]
     )
-    assert {model.model: model.submissions for model in found.models} == {
+    assert {model.model: model.submissions for model in report.models} == {
         "gpt 4": 2, "gpt  4": 1, "GPT 4": 1, "other": 1,
     }  # fmt: skip
-    (warning,) = found.warnings
+    (warning,) = report.warnings
     assert warning.endswith(
         "differ only in case or white space are counted separately: 'GPT 4', 'gpt  4', 'gpt 4'."
     )
-    assert not found.suspicious
+    assert not report.suspicious
     only = reported(tmp_path / "only", [row_with_outcome("a", model=" "), row_with_outcome("b", model="")])
     assert ([model.model for model in only.models], only.warnings) == ([""], ())
 
@@ -168,12 +168,12 @@ def test_models_with_similar_names_make_a_warning(tmp_path: Path) -> None:
 def test_suspicion_warning_is_above_tables(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [row_with_outcome(f"bad{n}", said=MISSING) for n in range(10)])
     write_reports(folder)
-    page, text = (folder / "report.html").read_text(), (folder / "report.md").read_text()
-    for shown, table in ((page, "<table"), (text, "| Model")):
+    page, markdown = (folder / "report.html").read_text(), (folder / "report.md").read_text()
+    for shown, table in ((page, "<table"), (markdown, "| Model")):
         assert 0 < shown.index("can hardly be true") < shown.index(table)
-    kept = json.loads((folder / "summary.json").read_text())
-    assert kept["suspicious"][0]["line"] == MISSING
-    assert kept["suspicious"][0]["reason"] == "not compiled" and len(kept["warnings"]) == 1
+    summary_json = json.loads((folder / "summary.json").read_text())
+    assert summary_json["suspicious"][0]["line"] == MISSING
+    assert summary_json["suspicious"][0]["reason"] == "not compiled" and len(summary_json["warnings"]) == 1
 
 
 def test_suspicious_report_exits_with_4(cli: CommandLine) -> None:
@@ -199,18 +199,20 @@ def test_few_rows_without_any_program_exit_with_4(cli: CommandLine, problems: Pa
     replies = [("a", "I cannot."), ("b", "No."), ("c", "<think>So")]
     rows = [{**row(key, ""), "code": None, "generation": reply} for key, reply in replies]
     dump = write_dump(cli.folder / "dump.jsonl", rows)
-    done = cli("score", dump, "--problems", problems, "--out", "run")
-    said = " ".join(done.stdout.split())
-    assert (done.returncode, f"contain no program (most often: {NO_FENCE})" in said) == (4, True)
+    completed = cli("score", dump, "--problems", problems, "--out", "run")
+    printed = " ".join(completed.stdout.split())
+    assert (completed.returncode, f"contain no program (most often: {NO_FENCE})" in printed) == (4, True)
     right = {**row("d", ""), "code": None, "generation": f"```\n{PYTHON}\n```\n"}
     write_dump(dump, [*rows, right])
     mixed = cli("score", dump, "--problems", problems, "--out", "run")
     assert mixed.returncode == 0, mixed.stderr
-    said = " ".join(mixed.stdout.split())
+    printed = " ".join(mixed.stdout.split())
     warning = f"3 of 4 scored submissions (75.0 %) contain no program. The main reason: {NO_FENCE} (2)."
-    assert 0 <= said.index(warning) < said.index("points")
-    kept = [json.loads(line) for line in (cli.folder / "run/results.jsonl").read_text().splitlines()]
-    assert {one["key"]: (one["language_from"], one["compile_output"]) for one in kept} == {
+    assert 0 <= printed.index(warning) < printed.index("points")
+    result_rows = [json.loads(line) for line in (cli.folder / "run/results.jsonl").read_text().splitlines()]
+    assert {
+        kept_row["key"]: (kept_row["language_from"], kept_row["compile_output"]) for kept_row in result_rows
+    } == {
         "a": ("default", NO_FENCE),
         "b": ("default", NO_FENCE),
         "c": ("default", "the reply is cut off in its reasoning"),
@@ -225,18 +227,18 @@ def test_suspicious_run_in_wrong_language_exits_with_4(cli: CommandLine, problem
     """
     written = [row(f"p{n}", f"{PYTHON}{n}") for n in range(10)]
     dump = write_dump(cli.folder / "dump.jsonl", written)
-    asked = ("score", dump, "--problems", problems, "--out", "run", "--language", "c++")
-    first = cli(*asked)
+    arguments = ("score", dump, "--problems", problems, "--out", "run", "--language", "c++")
+    first = cli(*arguments)
     assert first.returncode == 4, first.stderr
-    said = " ".join(first.stdout.split())
-    assert "10 of the 10 scored submissions of m do not compile, with the same first line" in said
-    assert "then set `--language NAME`" in said
-    again = cli(*asked)
-    assert (again.returncode, "Nothing new to do" in again.stdout) == (4, True)
+    printed = " ".join(first.stdout.split())
+    assert "10 of the 10 scored submissions of m do not compile, with the same first line" in printed
+    assert "then set `--language NAME`" in printed
+    second_call = cli(*arguments)
+    assert (second_call.returncode, "Nothing new to do" in second_call.stdout) == (4, True)
     (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
-    assert cli(*asked).returncode == 0
+    assert cli(*arguments).returncode == 0
     (cli.folder / "ioi-eval.toml").unlink()
-    assert cli(*asked, "--quiet").returncode == 4
+    assert cli(*arguments, "--quiet").returncode == 4
     write_dump(dump, [*written, row("nobody", "x", problem_id="nothing")])
-    worse = cli(*asked, "--skip-bad-rows")
+    worse = cli(*arguments, "--skip-bad-rows")
     assert worse.returncode == 3, worse.stderr

@@ -36,7 +36,7 @@ def dump(cli: CommandLine) -> Path:
     models = ["first"] * (NUMBER // 2) + ["second"] * (NUMBER // 2)
     rows = [row(f"row-{n}", f"own = {n}\n{SLOW}", language="python") for n in range(NUMBER)]
     return write_dump(
-        cli.folder / "d.jsonl", [{**one, "model": m} for one, m in zip(rows, models, strict=True)]
+        cli.folder / "d.jsonl", [{**dump_row, "model": m} for dump_row, m in zip(rows, models, strict=True)]
     )
 
 
@@ -54,30 +54,32 @@ def stop_after_first_model(cli: CommandLine, asked: tuple[Any, ...]) -> subproce
 
 
 def shown(cli: CommandLine, *folders: str) -> tuple[int, str]:
-    done = cli("report", *folders)
-    return done.returncode, " ".join(done.stdout.split())
+    completed = cli("report", *folders)
+    return completed.returncode, " ".join(completed.stdout.split())
 
 
 def test_killed_run_is_incomplete_until_it_is_resumed(cli: CommandLine, asked: tuple[Any, ...]) -> None:
     adopt_orphans()
-    before = children()
+    children_before = children()
     process = stop_after_first_model(cli, asked)
-    code, said = shown(cli, "run")
-    assert code == 3 and "A process is judging this run now" in said
+    code, printed = shown(cli, "run")
+    assert code == 3 and "A process is judging this run now" in printed
     process.kill()
     process.communicate()
-    wait_until_gone(before)
+    wait_until_gone(children_before)
 
-    code, said = shown(cli, "run")
-    kept = json.loads((cli.folder / "run/summary.json").read_text())
-    assert (kept["complete"], kept["of"]) == (False, NUMBER) and 2 <= kept["judged"] < NUMBER
-    warning = f"This run is incomplete: {kept['judged']} of {NUMBER} submissions judged."
+    code, printed = shown(cli, "run")
+    run_summary = json.loads((cli.folder / "run/summary.json").read_text())
+    assert (run_summary["complete"], run_summary["of"]) == (False, NUMBER) and 2 <= run_summary[
+        "judged"
+    ] < NUMBER
+    warning = f"This run is incomplete: {run_summary['judged']} of {NUMBER} submissions judged."
     assert code == 3
-    assert 0 <= said.index(warning) < said.index("points")
-    assert "Repeat the command that made the run" in said, said
+    assert 0 <= printed.index(warning) < printed.index("points")
+    assert "Repeat the command that made the run" in printed, printed
     for name, table in (("report.md", "| Model"), ("report.html", "<table")):
-        text = (cli.folder / "run" / name).read_text()
-        assert 0 < text.index(warning) < text.index(table)
+        content = (cli.folder / "run" / name).read_text()
+        assert 0 < content.index(warning) < content.index(table)
     (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
     quiet = cli("report", "run", "--json")
     assert (quiet.returncode, warning in quiet.stderr) == (3, True)
@@ -89,10 +91,10 @@ def test_killed_run_is_incomplete_until_it_is_resumed(cli: CommandLine, asked: t
     assert shown(cli, "run")[0] == 3
 
     assert cli(*asked).returncode == 0
-    code, said = shown(cli, "run")
-    assert (code, "incomplete" in said) == (0, False)
-    kept = json.loads((cli.folder / "run/summary.json").read_text())
-    assert (kept["complete"], kept["judged"], kept["of"]) == (True, NUMBER, NUMBER)
+    code, printed = shown(cli, "run")
+    assert (code, "incomplete" in printed) == (0, False)
+    run_summary = json.loads((cli.folder / "run/summary.json").read_text())
+    assert (run_summary["complete"], run_summary["judged"], run_summary["of"]) == (True, NUMBER, NUMBER)
 
 
 def test_comparison_names_incomplete_run(cli: CommandLine, asked: tuple[Any, ...]) -> None:
@@ -102,9 +104,9 @@ def test_comparison_names_incomplete_run(cli: CommandLine, asked: tuple[Any, ...
     whole = ("--only", "row-1", "--only", "row-2")
     assert cli(*asked[:-1], "whole", *whole).returncode == 0
     assert shown(cli, "whole")[0] == 0
-    code, said = shown(cli, "whole", "run")
-    assert (code, said.count("This run is incomplete")) == (3, 1)
-    assert "run: This run is incomplete" in said
+    code, printed = shown(cli, "whole", "run")
+    assert (code, printed.count("This run is incomplete")) == (3, 1)
+    assert "run: This run is incomplete" in printed
     compared = (cli.folder / "runs/comparison/comparison.md").read_text()
     assert compared.count("This run is incomplete") == 1
 
@@ -113,9 +115,9 @@ def test_partly_read_dump_makes_run_incomplete(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d")) as journal:
         journal.set_expected_count(None)
         journal.record_result(finished_row("a"))
-    found = summary(tmp_path / "run")
-    assert (found.complete, found.judged, found.of) == (False, 1, None)
-    assert "1 submission judged, and its dump is not read to the end" in found.warnings[0]
+    run_summary = summary(tmp_path / "run")
+    assert (run_summary.complete, run_summary.judged, run_summary.of) == (False, 1, None)
+    assert "1 submission judged, and its dump is not read to the end" in run_summary.warnings[0]
 
 
 def test_added_and_removed_rows_change_expected_submissions(tmp_path: Path) -> None:
@@ -138,5 +140,10 @@ def test_added_and_removed_rows_change_expected_submissions(tmp_path: Path) -> N
 
 
 def test_run_without_expected_number_is_complete(tmp_path: Path) -> None:
-    found = summary(write_run(tmp_path / "run", [finished_row("a")]))
-    assert (found.complete, found.judged, found.of, found.warnings) == (True, 1, None, ())
+    run_summary = summary(write_run(tmp_path / "run", [finished_row("a")]))
+    assert (run_summary.complete, run_summary.judged, run_summary.of, run_summary.warnings) == (
+        True,
+        1,
+        None,
+        (),
+    )

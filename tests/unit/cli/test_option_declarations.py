@@ -20,16 +20,18 @@ from ioi_eval.models import Value
 def test_message_replacements_repeat_no_generated_option_name() -> None:
     for name in list_commands():
         load_command(name)
-    for argument, words in console._REPLACEMENTS.items():
+    for argument, replacement in console._REPLACEMENTS.items():
         name, _, value = argument.partition("=")
         flag = console.FLAGS.get(name)
-        assert words != (flag if value in ("True", "...") else f"{flag} {value}"), argument
+        assert replacement != (flag if value in ("True", "...") else f"{flag} {value}"), argument
 
 
 def test_config_key_options_take_metavar_and_help_from_fields() -> None:
     assert OPTIONS.keys() <= KEYS.keys()
-    own = {one.field for one in OPTIONS.values() if one.cli_option.metavar and one.cli_option.help}
-    assert {"samples", "model.name", "command", "turns", "tasks", "timeout_seconds"} <= own
+    own_fields = {
+        option.field for option in OPTIONS.values() if option.cli_option.metavar and option.cli_option.help
+    }
+    assert {"samples", "model.name", "command", "turns", "tasks", "timeout_seconds"} <= own_fields
 
 
 class Brewing(Value):

@@ -74,12 +74,12 @@ def test_doctor_checks_problems_option(cli: CommandLine, packages: Path) -> None
     (packages / "worse").mkdir()
     (packages / "worse" / "problem.json").write_text("{")
     cli = cli.among_the_systems()
-    done = cli("doctor", "--problems", packages)
-    assert done.returncode == 2, done.stdout
-    assert "MISSING problems 2 of 3 problems of" in " ".join(done.stdout.split())
-    assert "broken JSON" in done.stdout
+    completed = cli("doctor", "--problems", packages)
+    assert completed.returncode == 2, completed.stdout
+    assert "MISSING problems 2 of 3 problems of" in " ".join(completed.stdout.split())
+    assert "broken JSON" in completed.stdout
     (packages / "worse" / "problem.json").unlink()
-    told = json.loads(cli("doctor", "--problems", packages, "--problem", "sum", "--json").stdout)
-    assert told["ok"] and [one["name"] for one in told["problems"]] == ["problems"]
+    diagnosis = json.loads(cli("doctor", "--problems", packages, "--problem", "sum", "--json").stdout)
+    assert diagnosis["ok"] and [entry["name"] for entry in diagnosis["problems"]] == ["problems"]
     refused = cli("doctor", "--problem", "sum")
     assert refused.returncode == 2 and "--problems" in refused.stderr

@@ -32,13 +32,13 @@ class Terminal(io.StringIO):
 
     def lines(self) -> list[str]:
         """Return the visible lines: characters after a carriage return replace earlier characters."""
-        seen = []
+        screen_lines = []
         for line in self.getvalue().split("\n"):
             cells: list[str] = []
             for piece in line.split("\r"):
                 cells[: len(piece)] = piece
-            seen.append("".join(cells).rstrip())
-        return seen
+            screen_lines.append("".join(cells).rstrip())
+        return screen_lines
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -78,12 +78,14 @@ def test_failed_submissions_count_as_finished_in_progress(monkeypatch: pytest.Mo
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("COLUMNS", "100")
-    judged = SubmissionJudged(key="a", problem_id="p", status=Verdict.AC, points=1, verdicts={}, tests=7)
+    judged_event = SubmissionJudged(
+        key="a", problem_id="p", status=Verdict.AC, points=1, verdicts={}, tests=7
+    )
     failed = SubmissionFailed(key="b", problem_id="p", reason="no room")
 
     async def run() -> None:
         with RunProgress(quiet=False) as progress:
-            for event in (RunStarted(total=4, skipped=1), judged, failed, failed):
+            for event in (RunStarted(total=4, skipped=1), judged_event, failed, failed):
                 progress(event)
             assert progress.finished == 4
             progress._bar.refresh() if progress._bar is not None else None
@@ -94,8 +96,8 @@ def test_failed_submissions_count_as_finished_in_progress(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("tests", "rate"), [(30, "0.49"), (0, "0"), (7 * 61, "7"), (1234 * 61, "1230")])
 def test_test_rate_is_not_rounded_to_zero(tests: int, rate: str) -> None:
-    said = summarize_call(RunSummary(judged=11, tests=tests), 61.2, unscored=0)
-    assert said.endswith(f", {rate} a second")
+    call_summary = summarize_call(RunSummary(judged=11, tests=tests), 61.2, unscored=0)
+    assert call_summary.endswith(f", {rate} a second")
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -108,14 +110,14 @@ def test_report_progress_counts_rows_and_pages(several: bool, monkeypatch: pytes
         counts(ReportProgress(folder="runs/a", read=3000, pages=512))
         assert terminal.lines() == ["3,000 submissions read, 512 pages written"]
         counts(RunReported(folder="runs/a", submissions=3000, written=True))
-    said = ["runs/a: 3,000 submissions read, reports written"] if several else []
-    assert terminal.lines() == [*said, ""]
+    report_lines = ["runs/a: 3,000 submissions read, reports written"] if several else []
+    assert terminal.lines() == [*report_lines, ""]
 
 
 def test_overload_message_names_servers_if_jobs_run_there(capsys: pytest.CaptureFixture[str]) -> None:
-    found = ServersFound(servers=1, used=1, slots=1, unreachable=(), left_out={}, differences=())
+    servers_found = ServersFound(servers=1, used=1, slots=1, unreachable=(), left_out={}, differences=())
     with RunProgress(quiet=False) as progress:
-        progress(found)
+        progress(servers_found)
         progress(BUSY)
-    told = capsys.readouterr().err
-    assert "The servers are overloaded" in told and "This machine" not in told
+    printed = capsys.readouterr().err
+    assert "The servers are overloaded" in printed and "This machine" not in printed

@@ -38,22 +38,22 @@ def run(folder: Path, **models: int) -> Path:
 
 def test_report_of_one_run_prints_tables(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=6, m2=0)
-    done = cli("report", "run")
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    completed = cli("report", "run")
+    assert completed.returncode == 0, completed.stderr
+    lines = completed.stdout.splitlines()
     [sentence] = [line for line in lines if len(line) > 80]
     assert sentence.startswith("The difference is real: m1 is better than m2") and len(lines) <= 40
-    place = lines.index("Points by the number of submissions")
-    assert [line.split() for line in lines[place + 1 : place + 4]] == [
+    line_number = lines.index("Points by the number of submissions")
+    assert [line.split() for line in lines[line_number + 1 : line_number + 4]] == [
         ["model", "all", "50", "one", "of"],
         ["m1", "600", "600", "600", "600"],
         ["m2", "303", "303", "303", "600"],
     ]
-    place = lines.index("Medals")
-    assert lines[place + 2].split() == ["m1", "2024", *["600", "gold"] * 3]
-    assert lines[place + 3].split() == ["m2", "2024", *["303", "silver"] * 3]
-    place = lines.index("By difficulty: share of points, %")
-    assert lines[place + 2].split() == ["easy", "3", "100", "50.5"]
+    line_number = lines.index("Medals")
+    assert lines[line_number + 2].split() == ["m1", "2024", *["600", "gold"] * 3]
+    assert lines[line_number + 3].split() == ["m2", "2024", *["303", "silver"] * 3]
+    line_number = lines.index("By difficulty: share of points, %")
+    assert lines[line_number + 2].split() == ["easy", "3", "100", "50.5"]
     assert "pass@5: 6 problems or subtasks have fewer than 5 scored submissions." in lines
     assert lines[-1] == "Report: run/report.md, for a browser run/report.html"
     assert {"summary.json", "report.md", "report.html"} <= contents(cli.folder / "run").keys()
@@ -81,23 +81,23 @@ def test_report_options_change_summary(cli: CommandLine) -> None:
     run(cli.folder / "run", m1=6)
     (cli.folder / "mine.toml").write_text("[2024]\ngold = 600\nsilver = 599\n")
     options = ("--mode", "max", "--k", 1, "--k", 3, "--medals", "mine.toml", "--submissions", 7, "--json")
-    done = cli("report", "run", *map(str, options))
-    assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout).values()
-    assert (found["mode"], found["submission_limit"]) == ("max", 7)
-    (model,) = found["models"]
-    assert [one["k"] for one in model["pass_at"]] == [1, 3]
-    assert {given["award"]["medal"] for given in model["awards"]} == {"gold"}
-    assert json.loads((cli.folder / "run" / "summary.json").read_text()) == found
+    completed = cli("report", "run", *map(str, options))
+    assert completed.returncode == 0, completed.stderr
+    (summary,) = json.loads(completed.stdout).values()
+    assert (summary["mode"], summary["submission_limit"]) == ("max", 7)
+    (model,) = summary["models"]
+    assert [entry["k"] for entry in model["pass_at"]] == [1, 3]
+    assert {award["award"]["medal"] for award in model["awards"]} == {"gold"}
+    assert json.loads((cli.folder / "run" / "summary.json").read_text()) == summary
 
 
 def test_report_compares_several_runs(cli: CommandLine) -> None:
     run(cli.folder / "a", m1=2), run(cli.folder / "b", m1=4, m2=1)
-    done = cli("report", "a", "b", "a", "--out", "both")
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    place = lines.index("Headline: points")
-    assert [line.split()[:4] for line in lines[place + 2 : place + 5]] == [
+    completed = cli("report", "a", "b", "a", "--out", "both")
+    assert completed.returncode == 0, completed.stderr
+    lines = completed.stdout.splitlines()
+    line_number = lines.index("Headline: points")
+    assert [line.split()[:4] for line in lines[line_number + 2 : line_number + 5]] == [
         ["b:", "m1", "1", "501"],
         ["a:", "m1", "1", "402"],
         ["b:", "m2", "1", "352.5"],
@@ -112,13 +112,21 @@ def test_report_compares_several_runs(cli: CommandLine) -> None:
 def test_report_warns_of_runs_with_different_problems(cli: CommandLine) -> None:
     for name, problems in (("a", ("nile",)), ("b", ("nile", "tree"))):
         of = map(problem, problems)
-        sent = [(one, submission(f"m-{one.id}", problem_id=one.id)) for one in of]
+        sent = [
+            (own_problem, submission(f"m-{own_problem.id}", problem_id=own_problem.id)) for own_problem in of
+        ]
         write_run(
-            cli.folder / name, [result_row(each, one, result(each, {}, problem=one)) for one, each in sent]
+            cli.folder / name,
+            [
+                result_row(sent_submission, own_problem, result(sent_submission, {}, problem=own_problem))
+                for own_problem, sent_submission in sent
+            ],
         )
-    done = cli("report", "a", "b", "--out", "both")
-    assert done.returncode == 0, done.stderr
-    assert "The runs have different problems: 1 problem in all of these runs." in done.stdout.splitlines()
+    completed = cli("report", "a", "b", "--out", "both")
+    assert completed.returncode == 0, completed.stderr
+    assert (
+        "The runs have different problems: 1 problem in all of these runs." in completed.stdout.splitlines()
+    )
 
 
 def test_report_open_option_starts_browser(cli: CommandLine) -> None:
@@ -134,8 +142,8 @@ def test_report_open_option_starts_browser(cli: CommandLine) -> None:
         cache=cli.cache,
         environment={"BROWSER": "/nonexistent %s", "PATH": "", "DISPLAY": ""},
     )
-    done = nobody("report", "run", "--open")
-    assert (done.returncode, "no browser could be started" in done.stderr) == (2, True)
+    completed = nobody("report", "run", "--open")
+    assert (completed.returncode, "no browser could be started" in completed.stderr) == (2, True)
 
 
 def test_report_output_escapes_names_from_rows(cli: CommandLine) -> None:
@@ -153,19 +161,19 @@ def test_report_output_escapes_names_from_rows(cli: CommandLine) -> None:
 
 
 def test_report_of_result_file_equals_report_of_run(cli: CommandLine) -> None:
-    here = run(cli.folder / "here", m1=6, m2=3)
+    run_folder = run(cli.folder / "here", m1=6, m2=3)
     for name in ("theirs.parquet", "theirs.jsonl"):
-        write_results(here, cli.folder / name)
-        done = cli("report", name, "--json")
-        assert done.returncode == 0, done.stderr
-        (found,) = json.loads(done.stdout).values()
-        (usual,) = json.loads(cli("report", "here", "--json").stdout).values()
-        assert found["models"] == usual["models"]
+        write_results(run_folder, cli.folder / name)
+        completed = cli("report", name, "--json")
+        assert completed.returncode == 0, completed.stderr
+        (file_report,) = json.loads(completed.stdout).values()
+        (run_report,) = json.loads(cli("report", "here", "--json").stdout).values()
+        assert file_report["models"] == run_report["models"]
         assert (cli.folder / "runs" / "theirs" / "report.html").is_file()
     assert cli("report", "theirs.jsonl", "here").returncode == 0
     pandas.read_parquet(cli.folder / "theirs.parquet").to_csv(cli.folder / "table.csv")
-    (found,) = json.loads(cli("report", "table.csv", "--json").stdout).values()
-    assert found["models"] == usual["models"]
+    (file_report,) = json.loads(cli("report", "table.csv", "--json").stdout).values()
+    assert file_report["models"] == run_report["models"]
 
 
 @pytest.mark.parametrize(
@@ -187,10 +195,10 @@ def test_report_reads_foreign_rows_with_few_columns(
     cli: CommandLine, row: dict[str, Any], points: float
 ) -> None:
     (cli.folder / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    done = cli("report", "rows.jsonl", "--json")
-    assert done.returncode == 0, done.stderr
-    ((found,),) = [one["models"] for one in json.loads(done.stdout).values()]
-    assert found["points"] == points and found["model"] == row.get("model", "")
+    completed = cli("report", "rows.jsonl", "--json")
+    assert completed.returncode == 0, completed.stderr
+    ((model_row,),) = [report["models"] for report in json.loads(completed.stdout).values()]
+    assert model_row["points"] == points and model_row["model"] == row.get("model", "")
 
 
 def test_report_rounds_incomplete_share_below_100_percent(cli: CommandLine) -> None:
@@ -199,30 +207,33 @@ def test_report_rounds_incomplete_share_below_100_percent(cli: CommandLine) -> N
     row = {"problem_id": "a", "points": 2999 / 3000, "all_subtasks_results": [], "test_results": tests}
     row["all_subtasks_points"] = row["points"]
     (cli.folder / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    done = cli("report", "rows.jsonl")
-    assert done.returncode == 0, done.stderr
-    assert "99%" in done.stdout and "100%" not in done.stdout
+    completed = cli("report", "rows.jsonl")
+    assert completed.returncode == 0, completed.stderr
+    assert "99%" in completed.stdout and "100%" not in completed.stdout
     report = (cli.folder / "runs" / "rows" / "report.md").read_text()
     assert "99.9 %" in report and report.count("100.0 %") == 1, "all compile"
 
 
 def test_foreign_rows_of_a_problem_in_two_years_are_two_problems(cli: CommandLine) -> None:
-    made = [{"problem_id": "a", "year": 2023, "passed": True}, {"problem_id": "a", "year": 2024, "points": 0}]
-    made[1]["max_points"] = 100
-    (cli.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
-    done = cli("report", "rows.jsonl", "--json")
-    assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout).values()
-    problems = {one["problem_id"]: one["solved"] for one in found["models"][0]["problems"]}
+    foreign_rows = [
+        {"problem_id": "a", "year": 2023, "passed": True},
+        {"problem_id": "a", "year": 2024, "points": 0},
+    ]
+    foreign_rows[1]["max_points"] = 100
+    (cli.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in foreign_rows))
+    completed = cli("report", "rows.jsonl", "--json")
+    assert completed.returncode == 0, completed.stderr
+    (file_report,) = json.loads(completed.stdout).values()
+    problems = {entry["problem_id"]: entry["solved"] for entry in file_report["models"][0]["problems"]}
     assert problems == {"a@2023": 1, "a@2024": 0}
 
 
 def test_report_of_file_does_not_overwrite_run_of_same_name(cli: CommandLine) -> None:
-    before = contents(run(cli.folder / "runs" / "rows", m1=6))
+    files_before = contents(run(cli.folder / "runs" / "rows", m1=6))
     (cli.folder / "rows.jsonl").write_text('{"problem_id": "a", "passed": true}\n')
     refused = cli("report", "rows.jsonl")
     assert refused.returncode == 2 and "a run of that name is there" in refused.stderr
-    assert contents(cli.folder / "runs" / "rows") == before
+    assert contents(cli.folder / "runs" / "rows") == files_before
 
 
 @pytest.mark.parametrize("second", ["b/rows.jsonl", "a/rows.csv", "runs/rows"])
@@ -235,13 +246,13 @@ def test_report_refuses_two_files_for_same_folder(cli: CommandLine, second: str)
             csv if name.endswith("csv") else '{"problem_id": "a", "passed": true}\n'
         )
     assert cli("report", "b/rows.jsonl").returncode == 0
-    before = contents(cli.folder / "runs" / "rows")
+    files_before = contents(cli.folder / "runs" / "rows")
     refused = cli("report", "a/rows.jsonl", second)
     assert (
         refused.returncode == 2
         and f"{second}: goes to the folder runs/rows, and so does a/rows.jsonl" in refused.stderr
     )
-    assert contents(cli.folder / "runs" / "rows") == before
+    assert contents(cli.folder / "runs" / "rows") == files_before
 
 
 def test_report_refuses_missing_run_and_folder_for_one_run(cli: CommandLine) -> None:

@@ -99,11 +99,13 @@ def test_pending_server_changes_are_printed_at_end() -> None:
     ("cores", "words"), [(0, ""), (16, " on 16 cores (--per-endpoint N gives each server N jobs)")]
 )
 def test_first_line_about_servers_counts_idle_cores(cores: int, words: str) -> None:
-    found = ServersFound(
+    servers_found = ServersFound(
         servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(), uses="2 with bash",
         jobs="many tests a job", cores=cores,
     )  # fmt: skip
-    assert [*lines_about(found)] == [f"2 servers: 2 with bash; 2 jobs at a time{words}, many tests a job"]
+    assert [*lines_about(servers_found)] == [
+        f"2 servers: 2 with bash; 2 jobs at a time{words}, many tests a job"
+    ]
 
 
 def test_server_trial_is_not_printed_and_hides_no_change() -> None:

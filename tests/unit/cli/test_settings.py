@@ -14,11 +14,11 @@ def test_settings_file_gives_options_absent_from_command_line(cli: CommandLine, 
     write_dump(cli.folder / "d.jsonl", [row("a", RIGHT), row("b", RIGHT)])
     settings = 'problems = "problems"\nlimit = 1\ntime-factor = 2\nhost = "0.0.0.0"\n'
     (cli.folder / "ioi-eval.toml").write_text(settings)
-    told = "ioi-eval.toml sets problems, limit, time-factor (unless given on the command line)"
-    done = cli("score", "d.jsonl", "--dry-run", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["rows"] == 1
-    assert told in done.stderr
+    note = "ioi-eval.toml sets problems, limit, time-factor (unless given on the command line)"
+    completed = cli("score", "d.jsonl", "--dry-run", "--json")
+    assert completed.returncode == 0, completed.stderr
+    assert json.loads(completed.stdout)["rows"] == 1
+    assert note in completed.stderr
     assert json.loads(cli("score", "d.jsonl", "--dry-run", "--json", "--limit", "2").stdout)["rows"] == 2
 
 

@@ -49,20 +49,23 @@ def problem(number: int, solved: int, unscored: int) -> ProblemSummary:
 
 
 def model(name: str, problems: int, *, unscored: int = 0) -> ModelSummary:
-    found = tuple(problem(n, 59 * (n % 2), unscored) for n in range(problems))
+    model_problems = tuple(problem(n, 59 * (n % 2), unscored) for n in range(problems))
     number = 1050 * problems
     return ModelSummary(
         model=name,
-        points=sum(one.points or 0 for one in found),
+        points=sum(entry.points or 0 for entry in model_problems),
         max_points=100 * problems,
         problems_solved=problems // 2,
         submissions=number,
         scored=number - unscored * problems,
         unscored=unscored * problems,
         compiled=1000 * problems,
-        solved=sum(one.solved for one in found),
-        verdicts={status: problems * found[0].verdicts[status] or 1 for status in found[0].verdicts},
-        problems=found,
+        solved=sum(entry.solved for entry in model_problems),
+        verdicts={
+            status: problems * model_problems[0].verdicts[status] or 1
+            for status in model_problems[0].verdicts
+        },
+        problems=model_problems,
         pass_at=tuple(
             PassAtK(k=k, value=0.405 + k / 100, low=0.254, high=0.54, problems=problems, lacking=0)
             for k in (1, 5, 10)
@@ -71,15 +74,17 @@ def model(name: str, problems: int, *, unscored: int = 0) -> ModelSummary:
 
 
 def summary(models: int, problems: int) -> Summary:
-    found = tuple(model(name, problems, unscored=3 * (n == 1)) for n, name in enumerate(NAMES[:models]))
+    models_shown = tuple(
+        model(name, problems, unscored=3 * (n == 1)) for n, name in enumerate(NAMES[:models])
+    )
     return Summary(
         submissions=1,
         scored=1,
         unscored=0,
         problems=problems,
-        verdicts=found[0].verdicts,
-        models=found,
-        headline=make_headline(found, ScoreMode.MAX_SUBTASK, 50),
+        verdicts=models_shown[0].verdicts,
+        models=models_shown,
+        headline=make_headline(models_shown, ScoreMode.MAX_SUBTASK, 50),
         failures=(),
         settings=Settings(),
     )
@@ -124,16 +129,20 @@ def test_score_table_fits_the_terminal_width(
     capsys: pytest.CaptureFixture[str], width: int | None, run: str
 ) -> None:
     print_scores(RUNS[run])
-    said = capsys.readouterr().out
-    assert matches(said, f"{run}-{width or 'piped'}")
-    lines = said.splitlines()
+    printed = capsys.readouterr().out
+    assert matches(printed, f"{run}-{width or 'piped'}")
+    lines = printed.splitlines()
     assert len(lines) <= 40 and fits(lines, width)
-    assert "pass@1" in said
-    last = said.rpartition("\n\n")[2].splitlines()
+    assert "pass@1" in printed
+    last = printed.rpartition("\n\n")[2].splitlines()
     assert last[0] == "Headline: points" and last[1].startswith("model")
-    for one in RUNS[run].models:
-        (row,) = (line for line in lines if is_of(line, one.model) and f" {one.points:g} " in line)
-        assert width or row.startswith(one.model)
+    for printed_model in RUNS[run].models:
+        (row,) = (
+            line
+            for line in lines
+            if is_of(line, printed_model.model) and f" {printed_model.points:g} " in line
+        )
+        assert width or row.startswith(printed_model.model)
 
 
 def test_terminal_shows_large_points_in_full(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,9 +156,9 @@ def test_comparison_fits_terminal_width(capsys: pytest.CaptureFixture[str], widt
     print_comparison(
         [ComparedRun(name=name, summary=summary(2, 3)) for name in ("runs/before", "runs/after")]
     )
-    said = capsys.readouterr().out
-    assert matches(said, f"comparison-{width or 'piped'}")
-    lines = said.splitlines()
+    printed = capsys.readouterr().out
+    assert matches(printed, f"comparison-{width or 'piped'}")
+    lines = printed.splitlines()
     assert fits(lines, width)
     assert (
         width
@@ -161,8 +170,8 @@ def test_comparison_fits_terminal_width(capsys: pytest.CaptureFixture[str], widt
 def test_wide_characters_are_cut_to_column_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "get_line_width", lambda: width)
     table = console.format_table(["Model", "Points"], [["\u6a21\u578b" * 20, "12.5"]], right={"Points"})
-    taken = [sum(1 + (char > "\u2fff") for char in line) for line in table]
-    assert max(taken) <= width and len(taken) == 2
+    widths = [sum(1 + (char > "\u2fff") for char in line) for line in table]
+    assert max(widths) <= width and len(widths) == 2
 
 
 def test_list_of_omitted_tables_fits_terminal_width(

@@ -29,22 +29,24 @@ def packages(cli: CommandLine, problems: Path) -> None:
 
 def printed(cli: CommandLine, command: str) -> Iterator[str]:
     """Yield the output of a transcript's line."""
-    words = shlex.split(command)
-    if words[0] in ("echo", "printf"):
-        text, _, name = words[1:]
+    arguments = shlex.split(command)
+    if arguments[0] in ("echo", "printf"):
+        output, _, name = arguments[1:]
         (cli.folder / name).parent.mkdir(exist_ok=True)
-        (cli.folder / name).write_text(f"{text}\n" if words[0] == "echo" else text.replace("\\n", "\n"))
+        (cli.folder / name).write_text(
+            f"{output}\n" if arguments[0] == "echo" else output.replace("\\n", "\n")
+        )
         return
-    assert words[0] == "ioi-eval"
-    before = contents(cli.folder)
-    done = cli(*words[1:])
-    text = (done.stdout + done.stderr).replace(str(cli.folder), "FOLDER")
-    text = re.sub(r'"time":"[^"]+"', '"time":"TIME"', text)
-    text = re.sub(r"\band \d+ more\b", "and N more", text)  # plugins add benchmarks
-    yield from re.sub(r"g\+\+ [0-9.]+", "g++ VERSION", text).translate(QUOTES).splitlines()
-    if done.returncode:
-        yield f"[exit {done.returncode}]"
-        assert contents(cli.folder) == before, f"{command} is refused and changes nothing"
+    assert arguments[0] == "ioi-eval"
+    files_before = contents(cli.folder)
+    completed = cli(*arguments[1:])
+    output = (completed.stdout + completed.stderr).replace(str(cli.folder), "FOLDER")
+    output = re.sub(r'"time":"[^"]+"', '"time":"TIME"', output)
+    output = re.sub(r"\band \d+ more\b", "and N more", output)  # plugins add benchmarks
+    yield from re.sub(r"g\+\+ [0-9.]+", "g++ VERSION", output).translate(QUOTES).splitlines()
+    if completed.returncode:
+        yield f"[exit {completed.returncode}]"
+        assert contents(cli.folder) == files_before, f"{command} is refused and changes nothing"
 
 
 @pytest.mark.usefixtures("packages")
@@ -60,7 +62,7 @@ def test_command_output_equals_the_recorded_transcript(
             lines += ["", line]
         elif line.startswith("$ "):
             lines += [line, *printed(cli, line.removeprefix("$ "))]
-    text = "\n".join(lines).lstrip("\n") + "\n"
+    transcript = "\n".join(lines).lstrip("\n") + "\n"
     if request.config.getoption("--update"):
-        path.write_text(text)
-    assert text == path.read_text()
+        path.write_text(transcript)
+    assert transcript == path.read_text()

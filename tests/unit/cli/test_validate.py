@@ -46,8 +46,8 @@ def package(problems: Path) -> Path:
 
 
 def validation(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "validation.json").read_text())
-    return found
+    report: dict[str, Any] = json.loads((folder / "validation.json").read_text())
+    return report
 
 
 def test_validate_finds_no_difference_in_right_package(cli: CommandLine, package: Path) -> None:
@@ -59,47 +59,49 @@ def test_validate_finds_no_difference_in_right_package(cli: CommandLine, package
         == "Report: runs/validate-add/report.md, for a browser runs/validate-add/report.html"
     )
     run = cli.folder / "runs" / "validate-add"
-    found = validation(run)
-    assert found["confusion"] == {"compile_error": {"CE": 1}, "correct": {"AC": 1}, "incorrect": {"WA": 1}}
+    report = validation(run)
+    assert report["confusion"] == {"compile_error": {"CE": 1}, "correct": {"AC": 1}, "incorrect": {"WA": 1}}
     assert {"results.jsonl", "run.json", "summary.json", "report.md"} <= contents(run).keys()
     lead = "**No difference: 3 expectations of 3 solutions met.** Every test ran"
     assert lead in (run / "report.md").read_text()
 
-    before = results(run)
+    results_before = results(run)
     second = cli("validate", package)
     assert (second.returncode, "Nothing new to do" in second.stdout) == (0, True)
-    assert results(run) == before
+    assert results(run) == results_before
 
 
 def test_validate_runs_all_tests(cli: CommandLine, problems: Path) -> None:
     """Otherwise the first wrong test would decide the subtask."""
     add_solutions(problems / "add", incorrect=WRONG)
     assert cli("validate", problems, "--out", "run").returncode == 0
-    (found,) = results(cli.folder / "run").values()
-    statuses = {test["status"] for part in found["all_subtasks_results"] for test in part["test_results"]}
+    (result_row,) = results(cli.folder / "run").values()
+    statuses = {
+        test["status"] for subtask in result_row["all_subtasks_results"] for test in subtask["test_results"]
+    }
     assert statuses == {"WA"}
 
 
 def test_validate_shows_differences_and_exits_with_1(cli: CommandLine, package: Path) -> None:
     add_solutions(package, model_solution=SMALL, time_limit=RIGHT, runtime_error=BROKEN)
-    done = cli("validate", package, "--out", "run")
-    assert done.returncode == 1, done.stderr + done.stdout
-    lines = done.stdout.splitlines()
+    completed = cli("validate", package, "--out", "run")
+    assert completed.returncode == 1, completed.stderr + completed.stdout
+    lines = completed.stdout.splitlines()
     assert max(map(len, lines)) <= 100
-    place = lines.index("add, model_solution.cpp: expected model_solution, got WA with a score of 0")
-    assert lines[place + 1].strip() == "1 of 4 tests not right; the first:"
-    assert lines[place + 2].strip().startswith("2-1 WA 0: ")
-    assert " s CPU, " in lines[place + 2]
-    place = lines.index("add, time_limit.cpp: expected time_limit, got AC with a score of 1")
-    assert lines[place + 1].strip() == "all of its 4 tests are right; the slowest:"
-    place = lines.index("add, runtime_error.cpp: expected runtime_error, got CE with a score of 0")
-    assert "error" in "".join(lines[place + 1 : place + 6])
+    line_number = lines.index("add, model_solution.cpp: expected model_solution, got WA with a score of 0")
+    assert lines[line_number + 1].strip() == "1 of 4 tests not right; the first:"
+    assert lines[line_number + 2].strip().startswith("2-1 WA 0: ")
+    assert " s CPU, " in lines[line_number + 2]
+    line_number = lines.index("add, time_limit.cpp: expected time_limit, got AC with a score of 1")
+    assert lines[line_number + 1].strip() == "all of its 4 tests are right; the slowest:"
+    line_number = lines.index("add, runtime_error.cpp: expected runtime_error, got CE with a score of 0")
+    assert "error" in "".join(lines[line_number + 1 : line_number + 6])
     assert "3 differences, in 3 of 6 solutions" in lines
     report = (cli.folder / "run" / "report.md").read_text()
     assert "### Differences" in report
     assert "expected model_solution, got WA" in report
-    again = cli("report", "run")
-    assert again.returncode == 0
+    reported = cli("report", "run")
+    assert reported.returncode == 0
     assert (cli.folder / "run" / "report.md").read_text() == report
 
 
@@ -116,10 +118,10 @@ def test_validate_selects_problems_and_solutions(cli: CommandLine, package: Path
 
 @pytest.mark.nightly
 def test_validate_suggests_similar_solution_names(cli: CommandLine, package: Path) -> None:
-    done = cli("validate", package, "--only", "corect.cpp", "--out", "run")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "--only: no solution 'corect.cpp' in it. Did you mean 'correct.cpp'" in done.stderr
+    completed = cli("validate", package, "--only", "corect.cpp", "--out", "run")
+    assert completed.returncode == 2
+    assert completed.stderr.count("\n") == 1
+    assert "--only: no solution 'corect.cpp' in it. Did you mean 'correct.cpp'" in completed.stderr
     assert not (cli.folder / "run").exists()
     assert "There are: compile_error.cpp, correct.cpp, " in cli("validate", package, "--only", "zzz").stderr
     by_key = cli("validate", package, "--only", "add/correct/correc.cpp").stderr
@@ -143,12 +145,12 @@ def foreign() -> str:
 def test_validate_exits_with_3_if_selection_cannot_be_judged(
     cli: CommandLine, package: Path, foreign: str
 ) -> None:
-    old = f"old{foreign}"
-    (package / "solutions" / "correct" / old).write_text("begin end.")
-    done = cli("validate", package, "--only", old, "--out", "run")
-    assert done.returncode == 3, done.stderr
-    assert f"not judged: add/correct/{old}: " in done.stderr
-    assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == [old]
+    file_name = f"old{foreign}"
+    (package / "solutions" / "correct" / file_name).write_text("begin end.")
+    completed = cli("validate", package, "--only", file_name, "--out", "run")
+    assert completed.returncode == 3, completed.stderr
+    assert f"not judged: add/correct/{file_name}: " in completed.stderr
+    assert [entry["solution"] for entry in validation(cli.folder / "run")["unjudged"]] == [file_name]
 
 
 @pytest.mark.nightly
@@ -165,12 +167,12 @@ def test_validate_judges_changed_solution_again(cli: CommandLine, package: Path)
 
 
 def test_json_option_prints_only_json(cli: CommandLine, package: Path) -> None:
-    done = cli("validate", package, "--out", "run", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    printed = json.loads(done.stdout)
+    completed = cli("validate", package, "--out", "run", "--json")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    printed = json.loads(completed.stdout)
     assert (printed["differences"], printed["expectations"], printed["report"]) == (0, 3, "run/report.md")
-    found = validation(cli.folder / "run")
-    assert {name: printed[name] for name in found} == found
+    report = validation(cli.folder / "run")
+    assert {name: printed[name] for name in report} == report
 
 
 def test_validate_checks_file_with_scores(cli: CommandLine, problems: Path) -> None:
@@ -180,34 +182,36 @@ def test_validate_checks_file_with_scores(cli: CommandLine, problems: Path) -> N
         row("wrong", WRONG, score=40, label="incorrect"),
     ]
     dump = write_dump(cli.folder / "official.jsonl", rows)
-    done = cli("validate", dump, "--problems", problems, "--out", "run")
-    assert done.returncode == 1, done.stderr + done.stdout
-    assert "Column score is taken for expected points" in done.stdout
-    assert "add, official.jsonl:3 incorrect: expected 40, got WA with a score of 0" in done.stdout
-    found = validation(cli.folder / "run")
-    assert found["confusion"] == {"full marks": {"AC": 1}, "part of it": {"WA": 2}}
-    agreement = {one["key"]: [check["agrees"] for check in one["checks"]] for one in found["solutions"]}
+    completed = cli("validate", dump, "--problems", problems, "--out", "run")
+    assert completed.returncode == 1, completed.stderr + completed.stdout
+    assert "Column score is taken for expected points" in completed.stdout
+    assert "add, official.jsonl:3 incorrect: expected 40, got WA with a score of 0" in completed.stdout
+    report = validation(cli.folder / "run")
+    assert report["confusion"] == {"full marks": {"AC": 1}, "part of it": {"WA": 2}}
+    agreement = {
+        solution["key"]: [check["agrees"] for check in solution["checks"]] for solution in report["solutions"]
+    }
     assert agreement == {"right": [True], "small": [True], "wrong": [False]}
 
 
 def test_validate_checks_file_with_verdicts(cli: CommandLine, problems: Path) -> None:
     rows = [row("right", RIGHT, kind="OK", score=7), row("small", SMALL, kind="WRONG_ANSWER", score=7)]
     dump = write_dump(cli.folder / "official.jsonl", rows)
-    done = cli("validate", dump, "--problems", problems, "--columns", "expected=kind")
-    assert done.returncode == 0, done.stderr + done.stdout
+    completed = cli("validate", dump, "--problems", problems, "--columns", "expected=kind")
+    assert completed.returncode == 0, completed.stderr + completed.stdout
     assert (cli.folder / "runs" / "validate-official" / "validation.json").exists()
 
 
 def test_validate_counts_unjudged_solution_apart_from_differences(
     cli: CommandLine, package: Path, foreign: str
 ) -> None:
-    old = f"old{foreign}"
-    (package / "solutions" / "correct" / old).write_text("begin end.")
-    done = cli("validate", package, "--out", "run")
-    assert done.returncode == 3, done.stderr + done.stdout
-    assert f"not judged: add/correct/{old}: " in done.stderr
-    assert "1 solution could not be judged" in done.stdout
-    assert [one["solution"] for one in validation(cli.folder / "run")["unjudged"]] == [old]
+    file_name = f"old{foreign}"
+    (package / "solutions" / "correct" / file_name).write_text("begin end.")
+    completed = cli("validate", package, "--out", "run")
+    assert completed.returncode == 3, completed.stderr + completed.stdout
+    assert f"not judged: add/correct/{file_name}: " in completed.stderr
+    assert "1 solution could not be judged" in completed.stdout
+    assert [entry["solution"] for entry in validation(cli.folder / "run")["unjudged"]] == [file_name]
 
 
 def test_output_only_solution_without_matching_files_scores_zero(cli: CommandLine) -> None:
@@ -221,19 +225,19 @@ def test_output_only_solution_without_matching_files_scores_zero(cli: CommandLin
     for name, content in files.items():
         (cli.folder / "maze" / name).parent.mkdir(parents=True, exist_ok=True)
         (cli.folder / "maze" / name).write_text(content)
-    done = cli("validate", "maze", "--out", "run")
-    assert done.returncode == 0, done.stderr + done.stdout
-    (found,) = results(cli.folder / "run").values()
-    assert (found["points"], found["verdict"]) == (0, "WA")
+    completed = cli("validate", "maze", "--out", "run")
+    assert completed.returncode == 0, completed.stderr + completed.stdout
+    (result_row,) = results(cli.folder / "run").values()
+    assert (result_row["points"], result_row["verdict"]) == (0, "WA")
 
 
 def test_validate_script_prints_same_differences(cli: CommandLine, package: Path) -> None:
     add_solutions(package, time_limit=RIGHT)
-    done = cli.script("validate_official.py", package)
-    assert done.returncode == 1, done.stderr
-    assert "add/correct/correct.cpp: got AC, 100 of 100 points" in done.stdout
-    assert "expected time_limit, got AC with a score of 1" in done.stdout
-    assert done.stdout.splitlines()[-1] == "1 difference, in 1 of 4 solutions"
+    completed = cli.script("validate_official.py", package)
+    assert completed.returncode == 1, completed.stderr
+    assert "add/correct/correct.cpp: got AC, 100 of 100 points" in completed.stdout
+    assert "expected time_limit, got AC with a score of 1" in completed.stdout
+    assert completed.stdout.splitlines()[-1] == "1 difference, in 1 of 4 solutions"
 
 
 def test_validate_script_prints_table_of_packages(cli: CommandLine, package: Path, foreign: str) -> None:
@@ -242,9 +246,9 @@ def test_validate_script_prints_table_of_packages(cli: CommandLine, package: Pat
     broken = package.parent / "broken"
     broken.mkdir()
     (broken / "problem.json").write_text("{")
-    done = cli.script("validate_official.py", "--table", package.parent, "nowhere")
-    assert done.returncode == 1, done.stderr
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+    completed = cli.script("validate_official.py", "--table", package.parent, "nowhere")
+    assert completed.returncode == 1, completed.stderr
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in completed.stdout.splitlines()]
     assert lines[2][:6] == ["add", "CMS", "yes", "6", "3 of 4", "1"] and " has no " in lines[2][6]
     assert lines[3][1:6] == ["CMS", "no", "0", "0 of 0", "0"] and "broken JSON" in lines[3][6]
     assert lines[4][:3] == ["nowhere", "", "no"] and "no such file or folder" in lines[4][6]
@@ -259,25 +263,27 @@ def test_validate_table_command_installs_missing_package(cli: CommandLine, extra
     python.parent.mkdir(parents=True)
     python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     python.chmod(0o755)
-    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    (environment / f".installed{extras}").write_text(f"{wanted}  - {ROOT}{extras}\n")
+    expected_hash = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    (environment / f".installed{extras}").write_text(f"{expected_hash}  - {ROOT}{extras}\n")
     env = {**cli.env, **default_cache_variables(cli.cache), "IOI_EVAL_VENV": str(environment)}
     script = str(ROOT / "scripts" / "validate_official")
-    asked = subprocess.run([script], env=env, capture_output=True, text=True, check=False)
-    assert (asked.returncode, script.rpartition("/")[2] in asked.stderr) == (2, True)
+    refused = subprocess.run([script], env=env, capture_output=True, text=True, check=False)
+    assert (refused.returncode, script.rpartition("/")[2] in refused.stderr) == (2, True)
     called = subprocess.run([script, "--generate", "x"], env=env, capture_output=True, text=True, check=True)
     assert called.stdout.splitlines() == [f"{script}.py", "--table", "--generate", "x"]
 
 
 @needs_plugin("polygon")
 def test_validate_table_generates_missing_tests(cli: CommandLine) -> None:
-    made = cli.script("validate_official.py", "--table", "--generate", SPINDLE)
+    generated = cli.script("validate_official.py", "--table", "--generate", SPINDLE)
     without = cli.script("validate_official.py", "--table", SPINDLE)
-    for done, line, code in (
-        (made, "| yes | 2 | 5 of 5 | 0 |  |", 0),
+    for completed, line, code in (
+        (generated, "| yes | 2 | 5 of 5 | 0 |  |", 0),
         (without, "| no | 0 | 0 of 0 | 0 |", 3),
     ):
-        assert (done.returncode, line in done.stdout.splitlines()[2]) == (code, True), done.stderr
+        assert (completed.returncode, line in completed.stdout.splitlines()[2]) == (code, True), (
+            completed.stderr
+        )
 
 
 @pytest.mark.skipif(not OFFICIAL.is_dir(), reason="the contest's packages are not next to this checkout")
@@ -289,11 +295,11 @@ def test_validate_table_generates_missing_tests(cli: CommandLine) -> None:
 def test_official_contest_packages_validate(
     cli: CommandLine, name: str, only: tuple[str, ...], solutions: int
 ) -> None:
-    chosen = [word for solution in only for word in ("--only", solution)]  # all of them need minutes
-    done = cli("validate", OFFICIAL / f"{name}-CMS.zip", "--out", "run", "--json", *chosen)
-    found = json.loads(done.stdout)
-    assert (done.returncode, found["differences"], found["unjudged"]) == (0, 0, []), done.stderr
-    assert len(found["solutions"]) == solutions
+    chosen = [argument for solution in only for argument in ("--only", solution)]  # all of them need minutes
+    completed = cli("validate", OFFICIAL / f"{name}-CMS.zip", "--out", "run", "--json", *chosen)
+    report = json.loads(completed.stdout)
+    assert (completed.returncode, report["differences"], report["unjudged"]) == (0, 0, []), completed.stderr
+    assert len(report["solutions"]) == solutions
 
 
 SLOW = "#include <unistd.h>\nint main() { pause(); }\n"
@@ -323,13 +329,13 @@ def test_validate_measures_time_limit_from_accepted_solutions(cli: CommandLine) 
     assert limits["kattis"]["cpu_time"] >= 1
     assert limits["kattis"]["solution"] == "right.cpp"
 
-    kept = (cli.folder / "run" / "limits.json").read_bytes()
+    limits_before = (cli.folder / "run" / "limits.json").read_bytes()
     dump = write_dump(cli.folder / "d.jsonl", [row("slow", SLOW, problem_id="kattis")])
     scored = cli("score", dump, "--problems", package, "--out", "scored")
     assert scored.returncode == 0, scored.stderr
     assert [test["status"] for test in results(cli.folder / "scored")["slow"]["test_results"]] == ["TLE"]
     assert cli("validate", package, "--out", "run").returncode == 0
-    assert (cli.folder / "run" / "limits.json").read_bytes() == kept
+    assert (cli.folder / "run" / "limits.json").read_bytes() == limits_before
 
 
 def test_validate_refuses_or_skips_bad_rows(cli: CommandLine) -> None:
@@ -341,9 +347,9 @@ def test_validate_refuses_or_skips_bad_rows(cli: CommandLine) -> None:
     assert refused.returncode == 2, refused.stderr
     rejected = (cli.folder / "run" / "rejected.jsonl").read_text().splitlines()
     assert [json.loads(line)["line"] for line in rejected] == [2, 3]
-    done = cli(*command, "--skip-bad-rows")
-    assert done.returncode == 3, done.stderr
-    assert "Left out 2 rows that cannot be used: see rejected.jsonl" in done.stdout
+    completed = cli(*command, "--skip-bad-rows")
+    assert completed.returncode == 3, completed.stderr
+    assert "Left out 2 rows that cannot be used: see rejected.jsonl" in completed.stdout
     assert (cli.folder / "run" / "rejected.jsonl").read_text().splitlines() == rejected
     assert len(results(cli.folder / "run")) == 1
     write_dump(dump, rows[:1])

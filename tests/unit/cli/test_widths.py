@@ -37,13 +37,13 @@ def runs(cli: CommandLine, name: str) -> CommandLine:
 
 def in_a_terminal(cli: CommandLine, width: int, *arguments: str | Path, ends: int = 0) -> list[str]:
     """Return the lines on the screen of a terminal of this width."""
-    said = written_to_terminal(cli, width, *arguments, ends=ends)
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said)
-    return [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
+    terminal_output = written_to_terminal(cli, width, *arguments, ends=ends)
+    plain_output = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal_output)
+    return [line.rstrip("\r").rpartition("\r")[2] for line in plain_output.split("\n")]
 
 
 def message_of(lines: list[str]) -> set[str]:
-    return {word for line in lines for word in line.split()}
+    return {shown_word for line in lines for shown_word in line.split()}
 
 
 @pytest.mark.nightly(unless="problems|judge")  # a report needs longer
@@ -53,14 +53,18 @@ def test_output_lines_fit_terminal_without_broken_words(name: str, runs: Command
     piped = runs(*command)
     assert piped.returncode == 0, piped.stderr
     assert "\x1b" not in piped.stdout and "\r" not in piped.stdout
-    known = message_of((piped.stdout + piped.stderr).splitlines())
+    expected_words = message_of((piped.stdout + piped.stderr).splitlines())
     for width in (60, 80, 120):
         lines = in_a_terminal(runs, width, *command)
         long = [
             line for line in lines if len(line) > width and "/" not in line
         ]  # paths are whole, to be copied
         assert not long, (width, long)
-        broken = {word for word in message_of(lines) - known if "…" not in word and word[0].isalpha()}
+        broken = {
+            shown_word
+            for shown_word in message_of(lines) - expected_words
+            if "…" not in shown_word and shown_word[0].isalpha()
+        }
         assert not broken or name in SAYS_MORE, (width, broken)
 
 

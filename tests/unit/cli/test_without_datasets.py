@@ -34,15 +34,15 @@ def core(cli: CommandLine, tmp_path: Path) -> CommandLine:
 def test_dump_is_scored_without_datasets_installed(core: CommandLine, problems: Path, tmp_path: Path) -> None:
     dump = tmp_path / "dump.jsonl"
     dump.write_text(json.dumps({"problem_id": "add", "code": PYTHON, "language": "python"}) + "\n")
-    done = core("score", dump, "--problems", problems, "--out", tmp_path / "run")
-    assert done.returncode == 0, done.stderr
+    completed = core("score", dump, "--problems", problems, "--out", tmp_path / "run")
+    assert completed.returncode == 0, completed.stderr
     [row] = map(json.loads, (tmp_path / "run" / "results.jsonl").read_text().splitlines())
     assert row["points"] == 100 and (tmp_path / "run" / "report.html").exists()
 
 
 def named_with_its_extra(done: subprocess.CompletedProcess[str]) -> bool:
-    said = "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"
-    return (done.returncode, done.stderr) == (2, said)
+    error_line = "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"
+    return (done.returncode, done.stderr) == (2, error_line)
 
 
 @pytest.fixture
@@ -53,12 +53,12 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.mark.nightly
 def test_missing_extra_is_named(core: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
-    done = core("score", table, "--problems", problems, "--out", tmp_path / "run")
-    assert named_with_its_extra(done), done
+    completed = core("score", table, "--problems", problems, "--out", tmp_path / "run")
+    assert named_with_its_extra(completed), completed
 
 
 def test_missing_pyarrow_names_extra(cli: CommandLine, problems: Path, table: Path, tmp_path: Path) -> None:
     called = tmp_path / "called.py"
     called.write_text("import sys; sys.modules['pyarrow'] = None; from ioi_eval.cli import main; main()")
-    done = cli.script(str(called), "score", table, "--problems", problems, "--out", tmp_path / "run")
-    assert named_with_its_extra(done), done
+    completed = cli.script(str(called), "score", table, "--problems", problems, "--out", tmp_path / "run")
+    assert named_with_its_extra(completed), completed

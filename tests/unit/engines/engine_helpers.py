@@ -61,7 +61,7 @@ def mode(path: Path) -> int:
 def alive(*marks: str) -> list[str]:
     """Return the command lines of processes that contain any of the marks."""
     lines = (_command_line(process) for process in Path("/proc").glob("[0-9]*"))
-    return [line for line in lines if any(text in line for text in marks)]
+    return [line for line in lines if any(needle in line for needle in marks)]
 
 
 def _command_line(process: Path) -> str:

@@ -134,8 +134,8 @@ async def test_killed_client_leaves_no_process_and_folder_is_swept(
         await until(lambda: bool(alive(marked)) or client.returncode is not None)
         if client.returncode is None:
             client.send_signal(kind)
-        _, words = await client.communicate()
-        assert client.returncode in (-kind, 130), words.decode()
+        _, stderr = await client.communicate()
+        assert client.returncode in (-kind, 130), stderr.decode()
     finally:
         if client.returncode is None:
             client.kill()

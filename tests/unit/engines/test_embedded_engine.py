@@ -59,10 +59,10 @@ async def opened(store: Store, place: Path, layers: tuple[str, ...] | None) -> A
 
 @pytest.fixture
 def engine(opened: EmbeddedEngine, place: Path) -> Iterator[EmbeddedEngine]:
-    before = inside(place), inside(place, "*/*")
+    contents_before = inside(place), inside(place, "*/*")
     yield opened
     assert boxes(place) == []
-    assert (inside(place), inside(place, "*/*")) == before
+    assert (inside(place), inside(place, "*/*")) == contents_before
 
 
 async def run(engine: EmbeddedEngine, text: str, *others: Any, **fields: Any) -> Ending:
@@ -190,10 +190,10 @@ async def test_compile_script_builds_and_fetches_the_program(engine: EmbeddedEng
     assert result.run == result.compile
     assert (result.run.code, result.run.stderr) == (0, "")
     assert set(result.kept) == {"program"}
-    kept = Path(result.kept["program"])
-    assert mode(kept) == 0o755
+    fetched = Path(result.kept["program"])
+    assert mode(fetched) == 0o755
     assert (
-        await run(engine, "./program", path_file("program", kept, executable=True))
+        await run(engine, "./program", path_file("program", fetched, executable=True))
     ).stdout == "compiled\n"
 
 
@@ -217,12 +217,14 @@ async def test_build_leaves_files_only_in_store(store: Store, base: Path, tmp_pa
 
 async def test_only_regular_files_of_job_are_kept(engine: EmbeddedEngine) -> None:
     names = ("link", "pipe", "folder", "f/hosts", "file")
-    text = "ln -s /etc/passwd link; mkfifo pipe; mkdir folder; ln -s /etc f; echo x > file; chmod 0 file"
-    result = await engine.execute(script(text, keep=names))
+    script_text = (
+        "ln -s /etc/passwd link; mkfifo pipe; mkdir folder; ln -s /etc f; echo x > file; chmod 0 file"
+    )
+    result = await engine.execute(script(script_text, keep=names))
     assert set(result.kept) == {"file"}
-    kept = Path(result.kept["file"])
-    assert Blob.of_file(kept).sha256 == Blob.of("x\n").sha256
-    assert mode(kept) == 0o644
+    fetched = Path(result.kept["file"])
+    assert Blob.of_file(fetched).sha256 == Blob.of("x\n").sha256
+    assert mode(fetched) == 0o644
 
 
 async def test_deep_and_unreadable_folders_of_job_are_removed(engine: EmbeddedEngine, place: Path) -> None:
@@ -341,13 +343,15 @@ async def test_low_shell_resource_limits_are_warned_of_once(
     store: Store, place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Programs inherit them: a right program with deep recursion would crash."""
-    own = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_FSIZE: 3 << 20}
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: (1, own.get(kind, resource.RLIM_INFINITY)))
+    hard_limits = {resource.RLIMIT_STACK: 8 << 20, resource.RLIMIT_FSIZE: 3 << 20}
+    monkeypatch.setattr(
+        resource, "getrlimit", lambda kind: (1, hard_limits.get(kind, resource.RLIM_INFINITY))
+    )
     engine_module._warn_of_limits.cache_clear()
     for _ in range(2):
         async with EmbeddedEngine(store=store, slots=1, sandboxes=str(place)):
             pass
-    [told] = [line for line in caplog.messages if "hard limits" in line]
-    assert "ulimit -Hs" in told and "-Hv" not in told
-    assert "ulimit -Hf" in told, "a program that prints more would be OLE"
+    [warning] = [line for line in caplog.messages if "hard limits" in line]
+    assert "ulimit -Hs" in warning and "-Hv" not in warning
+    assert "ulimit -Hf" in warning, "a program that prints more would be OLE"
     engine_module._warn_of_limits.cache_clear()

@@ -185,13 +185,13 @@ def test_full_disk_is_engine_overloaded(number: int) -> None:
 
 def test_regular_file_is_taken_out_of_sandbox(box: Path, tmp_path: Path) -> None:
     (box / "out").mkdir()
-    made = box / "out" / "program"
-    made.write_text("x")
-    made.chmod(0o4100)
+    program = box / "out" / "program"
+    program.write_text("x")
+    program.chmod(0o4100)
     assert take_out(box, "out/program", tmp_path / "kept")
     assert (tmp_path / "kept").read_text() == "x"
     assert (tmp_path / "kept").stat().st_mode & 0o7777 == 0o755
-    assert not made.exists()
+    assert not program.exists()
 
 
 def test_links_folders_and_pipes_are_not_taken_out(box: Path, tmp_path: Path) -> None:

@@ -23,14 +23,16 @@ COMPILE = 'echo "$@" > made\n'
 
 
 def package(base: Path, version: str = "1.0.0", name: str = "greet", **info: Any) -> Path:
-    place = base / name / version
-    place.mkdir(parents=True)
-    (place / "pkg-info.json").write_text(json.dumps({"language": name, "version": version, **info}))
-    (place / "run").write_text(RUN)
-    (place / "inside").write_text("from the package\n")
-    (place / ".env").write_text(f"GREETING=hello\nPATH=/piston/packages/{name}/{version}/bin:/usr/bin:/bin")
-    (place / ".ppman-installed").write_text("1700000000000")
-    return place
+    package_folder = base / name / version
+    package_folder.mkdir(parents=True)
+    (package_folder / "pkg-info.json").write_text(json.dumps({"language": name, "version": version, **info}))
+    (package_folder / "run").write_text(RUN)
+    (package_folder / "inside").write_text("from the package\n")
+    (package_folder / ".env").write_text(
+        f"GREETING=hello\nPATH=/piston/packages/{name}/{version}/bin:/usr/bin:/bin"
+    )
+    (package_folder / ".ppman-installed").write_text("1700000000000")
+    return package_folder
 
 
 @pytest.fixture
@@ -42,32 +44,36 @@ def visible_folder() -> Iterator[Path]:
 
 
 def test_package_metadata_is_read(visible_folder: Path) -> None:
-    place = package(visible_folder, aliases=["g"], limit_overrides={"run_timeout": 5}, build_platform="linux")
-    (found,) = load_packages(visible_folder)
-    assert found == LanguagePackage(
+    package_folder = package(
+        visible_folder, aliases=["g"], limit_overrides={"run_timeout": 5}, build_platform="linux"
+    )
+    (loaded,) = load_packages(visible_folder)
+    assert loaded == LanguagePackage(
         language="greet",
         version="1.0.0",
         name="greet",
         aliases=("g",),
-        folder=str(place),
-        environment={"GREETING": "hello", "PATH": f"{place}/bin:/usr/bin:/bin"},
+        folder=str(package_folder),
+        environment={"GREETING": "hello", "PATH": f"{package_folder}/bin:/usr/bin:/bin"},
         limits={"run_timeout": 5},
     )
 
 
 def test_package_provides_several_languages(visible_folder: Path) -> None:
-    place = package(
+    package_folder = package(
         visible_folder,
         name="gcc",
         provides=[{"language": "c", "aliases": ["gcc"]}, {"language": "c++", "aliases": ["cpp"]}],
     )
-    (place / "compile").write_text(COMPILE)
-    found = load_packages(visible_folder)
-    assert [(each.language, each.aliases, each.runtime) for each in found] == [
+    (package_folder / "compile").write_text(COMPILE)
+    loaded = load_packages(visible_folder)
+    assert [
+        (loaded_package.language, loaded_package.aliases, loaded_package.runtime) for loaded_package in loaded
+    ] == [
         ("c", ("gcc",), "gcc"),
         ("c++", ("cpp",), "gcc"),
     ]
-    assert all(each.compiles for each in found)
+    assert all(loaded_package.compiles for loaded_package in loaded)
 
 
 def test_uninstalled_package_is_ignored(visible_folder: Path) -> None:
@@ -102,16 +108,22 @@ def test_newest_package_version_in_range_is_chosen(visible_folder: Path) -> None
     packages = load_packages(visible_folder)
 
     def chosen(wanted: str) -> str | None:
-        found = find_package(packages, "greet", wanted)
-        return found.version if found else None
+        match = find_package(packages, "greet", wanted)
+        return match.version if match else None
 
-    asked = ["*", "1", "~1.9", "1.0.0", "3"]
-    assert [chosen(wanted) for wanted in asked] == ["2.0.0", "1.10.0", "1.9.0", "1.0.0", None]
+    version_ranges = ["*", "1", "~1.9", "1.0.0", "3"]
+    assert [chosen(version_range) for version_range in version_ranges] == [
+        "2.0.0",
+        "1.10.0",
+        "1.9.0",
+        "1.0.0",
+        None,
+    ]
 
 
 async def test_package_compiles_and_runs_in_sandbox(base: Path, store: Store) -> None:
-    place = package(base, aliases=["g"])
-    (place / "compile").write_text(COMPILE)
+    package_folder = package(base, aliases=["g"])
+    (package_folder / "compile").write_text(COMPILE)
     async with EmbeddedEngine(store=store, slots=1, packages=(base,)) as engine:
         assert {"greet", "g", "ioi_eval", "bash", "cms_ioi"} <= set((await engine.capabilities()).runtimes)
         job = Job(
@@ -136,15 +148,15 @@ async def test_package_compiles_and_runs_in_sandbox(base: Path, store: Store) ->
 
 def test_package_invisible_to_sandbox_is_copied_or_refused(base: Path, tmp_path: Path) -> None:
     """It is in /tmp, and sandboxes have a private /tmp."""
-    place = package(base)
-    (place / ".env").write_text(f"PATH={place}/bin:/usr/bin")
+    package_folder = package(base)
+    (package_folder / ".env").write_text(f"PATH={package_folder}/bin:/usr/bin")
     with pytest.raises(EngineUnavailable, match=r"a /tmp of their own"):
         load_packages(base, tmp_path / "also in /tmp")
     if not os.access("/dev/shm", os.W_OK):
         skip_or_fail_in_ci("/dev/shm cannot be written")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as spare:
         Path(spare).chmod(0o711)
-        (found,) = load_packages(base, Path(spare, "copy"))
-        assert found.folder == f"{spare}/copy/greet/1.0.0"
-        assert found.environment == {"PATH": f"{found.folder}/bin:/usr/bin"}
-        assert Path(found.folder, "run").read_text() == RUN
+        (copied,) = load_packages(base, Path(spare, "copy"))
+        assert copied.folder == f"{spare}/copy/greet/1.0.0"
+        assert copied.environment == {"PATH": f"{copied.folder}/bin:/usr/bin"}
+        assert Path(copied.folder, "run").read_text() == RUN

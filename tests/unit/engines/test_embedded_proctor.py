@@ -86,7 +86,10 @@ async def test_concurrent_processes_build_proctor_once(sources: Path, tmp_path: 
     for folder in folders:
         folder.mkdir()
     stores = (Store(tmp_path / "store") for _ in folders)
-    builds = (proctor_binary(counting, sources, *own) for own in zip(stores, folders, strict=True))
+    builds = (
+        proctor_binary(counting, sources, *store_and_folder)
+        for store_and_folder in zip(stores, folders, strict=True)
+    )
     assert {built.content for built in await asyncio.gather(*builds)} == {b"binary\n"}
     assert (tmp_path / "count").read_text() == "x\n"
 
@@ -106,8 +109,8 @@ async def test_full_cache_in_proctor_build_is_engine_unavailable(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(where, step, full)
-    words = f"cache {own_store.root} \\(No space left on device\\). Free space there"
-    with pytest.raises(EngineUnavailable, match=words):
+    message = f"cache {own_store.root} \\(No space left on device\\). Free space there"
+    with pytest.raises(EngineUnavailable, match=message):
         await proctor_binary(quick, sources, own_store, tmp_path)
     assert own_store.size() == 0
 
@@ -132,13 +135,13 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     graders, package = tmp_path / "graders", tmp_path / "package"
     (graders / "proctor").mkdir(parents=True)
     (graders / "proctor" / "main.cpp").write_text("int main() {}\n")
-    place = package / "_data" / BINARIES / platform.machine()
-    place.mkdir(parents=True)
-    (place.parent / SOURCES).write_text(sources_digest(graders) + "\n")
-    (place / PROCTOR).write_text("#!/bin/sh\necho '{}'\n")
-    (place / WAITING).write_text("library")
+    binaries = package / "_data" / BINARIES / platform.machine()
+    binaries.mkdir(parents=True)
+    (binaries.parent / SOURCES).write_text(sources_digest(graders) + "\n")
+    (binaries / PROCTOR).write_text("#!/bin/sh\necho '{}'\n")
+    (binaries / WAITING).write_text("library")
     monkeypatch.setattr(resources, "PACKAGE", package)
-    yield place
+    yield binaries
 
 
 async def test_packaged_proctor_needs_no_compiler(brought: Path, own_store: Store, tmp_path: Path) -> None:
@@ -198,19 +201,19 @@ async def test_unsuitable_packaged_proctor_is_rebuilt(
 
 
 def test_sources_digest_changes_with_source(brought: Path, tmp_path: Path) -> None:
-    before = sources_digest(tmp_path / "graders")
+    digest_before = sources_digest(tmp_path / "graders")
     (tmp_path / "graders" / "proctor" / "main.cpp").write_text("int main() { return 1; }\n")
-    assert sources_digest(tmp_path / "graders") != before
+    assert sources_digest(tmp_path / "graders") != digest_before
 
 
 def test_proctor_key_depends_on_sources_and_compiler(sources: Path, tmp_path: Path) -> None:
-    one = compiler_in_shell(tmp_path, "")
-    other = Toolchain(command="g++", path=one.path, version="1", identity="g++ 2")
-    keys = {proctor_key(one, sources), proctor_key(other, sources)}
+    compiler = compiler_in_shell(tmp_path, "")
+    other = Toolchain(command="g++", path=compiler.path, version="1", identity="g++ 2")
+    keys = {proctor_key(compiler, sources), proctor_key(other, sources)}
     (sources / "notes.txt").write_text("no source")
-    assert proctor_key(one, sources) in keys
+    assert proctor_key(compiler, sources) in keys
     (sources / "main.cpp").rename(sources / "other.cpp")
-    assert len(keys | {proctor_key(one, sources)}) == 3
+    assert len(keys | {proctor_key(compiler, sources)}) == 3
 
 
 async def test_cancelled_proctor_build_kills_compiler(

@@ -42,10 +42,10 @@ def test_names_outside_sandbox_are_rejected(job: Job) -> None:
 def test_compile_stage_gets_file_names_and_run_stage_main_file() -> None:
     by_path = JobFile(name="t/0.in", content=Blob(sha256="", size=0, path="/x"))
     files = (file("main.cpp", "x"), file("binary", b"\xff"), by_path, file("compile", ""), file("run", ""))
-    made = plan(Job(files=files, args=("a", "b c")))
-    assert made.compile is not None and made.run is not None
-    assert made.compile.argv == ("/bin/bash", "compile", "main.cpp", "compile", "run")
-    assert made.run.argv == ("/bin/bash", "run", "main.cpp", "a", "b c")
+    stages = plan(Job(files=files, args=("a", "b c")))
+    assert stages.compile is not None and stages.run is not None
+    assert stages.compile.argv == ("/bin/bash", "compile", "main.cpp", "compile", "run")
+    assert stages.run.argv == ("/bin/bash", "run", "main.cpp", "a", "b c")
 
 
 def test_missing_script_omits_stage() -> None:
@@ -54,10 +54,10 @@ def test_missing_script_omits_stage() -> None:
 
 
 def test_bash_runtime_runs_first_file() -> None:
-    made = plan(Job(files=(file("any.sh", ""), file("compile", "")), runtime="bash", args=("a",)))
-    assert made.compile is None and made.run is not None
-    assert made.run.argv[-2:] == ("any.sh", "a")
-    assert made.language == "bash"
+    stages = plan(Job(files=(file("any.sh", ""), file("compile", "")), runtime="bash", args=("a",)))
+    assert stages.compile is None and stages.run is not None
+    assert stages.run.argv[-2:] == ("any.sh", "a")
+    assert stages.language == "bash"
 
 
 def test_cms_ioi_job_has_language_cms() -> None:
@@ -83,10 +83,10 @@ def test_stdin_ends_in_a_newline(stdin: str, sent: bytes) -> None:
     ],
 )
 def test_run_stage_limits_follow_job(fields: dict[str, Any], limits: tuple[int | None, ...]) -> None:
-    made = plan(script("true", **fields)).run
-    assert made is not None
-    assert (made.limits.wall_ms, made.limits.cpu_ms, made.limits.memory) == limits
-    assert (made.limits.file_size, made.limits.processes) == (1000, 10)
+    run_stage = plan(script("true", **fields)).run
+    assert run_stage is not None
+    assert (run_stage.limits.wall_ms, run_stage.limits.cpu_ms, run_stage.limits.memory) == limits
+    assert (run_stage.limits.file_size, run_stage.limits.processes) == (1000, 10)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,6 @@ def test_run_stage_limits_follow_job(fields: dict[str, Any], limits: tuple[int |
     ],
 )
 def test_compile_stage_limits_follow_job(fields: dict[str, int], limits: tuple[int | None, ...]) -> None:
-    made = plan(script("true", file("compile", "true"), **fields)).compile
-    assert made is not None
-    assert (made.limits.wall_ms, made.limits.hard_ms, made.limits.cpu_ms) == limits
+    compile_stage = plan(script("true", file("compile", "true"), **fields)).compile
+    assert compile_stage is not None
+    assert (compile_stage.limits.wall_ms, compile_stage.limits.hard_ms, compile_stage.limits.cpu_ms) == limits

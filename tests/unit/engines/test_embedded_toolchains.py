@@ -35,15 +35,19 @@ def test_toolchains_of_machine_are_found() -> None:
     assert compiler.version in compiler.identity
     assert compiler == find_compiler()
     assert python is not None and python.version.startswith("3.")
-    found = toolchains.toolchains()
-    assert {"g++", "python3"} <= set(found) <= {tool for language in LANGUAGES for tool in language.tools}
-    assert all(name == tool.command and tool.version for name, tool in found.items())
+    toolchains_found = toolchains.toolchains()
+    assert (
+        {"g++", "python3"}
+        <= set(toolchains_found)
+        <= {tool for language in LANGUAGES for tool in language.tools}
+    )
+    assert all(name == tool.command and tool.version for name, tool in toolchains_found.items())
 
 
 def test_cached_toolchains_equal_a_new_search() -> None:
-    usable = [found.path for found in interpreters() if not found.why_not]
-    for asked in ((usable[-1], ()), ("", ("numpy", "pandas"))):
-        assert toolchains.toolchains(*asked) == cached_toolchains(*asked)
+    usable = [interpreter.path for interpreter in interpreters() if not interpreter.why_not]
+    for arguments in ((usable[-1], ()), ("", ("numpy", "pandas"))):
+        assert toolchains.toolchains(*arguments) == cached_toolchains(*arguments)
 
 
 def test_only_system_folders_are_visible_in_sandbox(base: Path) -> None:
@@ -56,8 +60,8 @@ def test_java_without_javac_is_not_found(on_path: Path) -> None:
     program(on_path / "bin" / "java", "#!/bin/sh\necho 'openjdk version \"21\" 2023-09-19' >&2\n")
     assert find_java() is None
     program(on_path / "bin" / "javac")
-    found = find_java()
-    assert found is not None and found.version == "21"
+    java = find_java()
+    assert java is not None and java.version == "21"
 
 
 def test_rust_requires_linker_and_identity_includes_it(on_path: Path) -> None:
@@ -78,23 +82,23 @@ def test_haskell_identity_includes_gmp_and_linker(on_path: Path) -> None:
     fake_compiler(on_path)
     for name in ("gcc", "cc"):
         (on_path / "bin" / name).symlink_to("g++")
-    found = set[str]()
+    identities = set[str]()
     for library in ("one", "another"):
         (on_path / "libgmp.a").write_text(library)
         haskell, linker = find_haskell(), find_compiler("gcc")
         assert haskell is not None and linker is not None
-        found |= {haskell.identity, linker.identity}
-    assert len(found) == 3
+        identities |= {haskell.identity, linker.identity}
+    assert len(identities) == 3
 
 
 def test_first_command_startable_by_all_is_found(base: Path) -> None:
     program(base / "no" / "tool", mode=0o750)
     program(base / "hidden" / "tool")
     (base / "hidden").chmod(0o700)
-    found = program(base / "yes" / "tool")
+    tool = program(base / "yes" / "tool")
     program(base / "late" / "tool")
     folders = [str(base / name) for name in ("missing", "no", "hidden", "yes", "late")]
-    assert find_command("tool", folders) == found
+    assert find_command("tool", folders) == tool
     assert find_command("other", folders) is None
 
 
@@ -123,14 +127,14 @@ def test_link_to_command_is_startable_if_target_is(base: Path) -> None:
 
 def fake_compiler(base: Path, version: str = "13.1.0", library: str = "one") -> str:
     (base / "libc.a").write_text(library)
-    text = f"""#!/bin/sh
+    script = f"""#!/bin/sh
 case $1 in
 -v) echo "Target: vax-dec-ultrix" >&2; echo "gcc version {version} (Home)" >&2;;
 -print-file-name=lib[cg]*.a) echo "{base}/${{1#*=}}";;
 *) echo "${{1#*=}}";;
 esac
 """
-    return str(program(base / "bin" / "g++", text).parent)
+    return str(program(base / "bin" / "g++", script).parent)
 
 
 @pytest.fixture
@@ -140,9 +144,9 @@ def on_path(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def identity() -> str:
-    found = find_compiler()
-    assert found is not None
-    return found.identity
+    compiler = find_compiler()
+    assert compiler is not None
+    return compiler.identity
 
 
 def test_compiler_identity_changes_with_version_and_libraries(on_path: Path) -> None:

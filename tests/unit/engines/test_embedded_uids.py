@@ -74,8 +74,8 @@ def test_uids_are_reserved_on_new_machine(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_lock_held_by_another_user_does_not_block_uid_reservation_of_root() -> None:
     Uids().reserve(0)  # so that there is something to lock
-    with running(HOSTILE) as (_, said):
-        assert said == "ready"
+    with running(HOSTILE) as (_, output):
+        assert output == "ready"
         uids = Uids()
         assert len(set(uids.reserve(3))) == 3
         uids.release()
@@ -85,10 +85,10 @@ def test_uid_is_not_reserved_twice_by_several_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandboxes, "_PLACES", (tmp_path,))  # other tests reserve some as well
-    with running(RESERVING, str(tmp_path)) as (other, said):
-        theirs = set(map(int, said.split()))
-        one, two = Uids(), Uids()
-        ours = [*one.reserve(2), *two.reserve(2)]
+    with running(RESERVING, str(tmp_path)) as (other, output):
+        theirs = set(map(int, output.split()))
+        first, two = Uids(), Uids()
+        ours = [*first.reserve(2), *two.reserve(2)]
         assert len(theirs.union(filter(None, ours))) == 6
         other.kill()
         other.wait()
@@ -96,7 +96,7 @@ def test_uid_is_not_reserved_twice_by_several_processes(
         assert theirs <= set(three.reserve(2 + len(theirs))), (
             "the kernel releases the locks of dead processes"
         )
-        for uids in (one, two, three):
+        for uids in (first, two, three):
             uids.release()
 
 
@@ -118,9 +118,9 @@ def test_root_without_setuid_or_kill_capability_is_refused() -> None:
     cut = subprocess.run(
         ("setpriv", "--bounding-set=-kill,-setuid", *program), capture_output=True, text=True, check=True
     )
-    told, refused = cut.stdout.splitlines()
-    assert told.endswith("this root lacks capabilities for that: KILL, SETUID")
-    assert refused.startswith(f"capabilities: {told}. Give it these")
+    warning, refused = cut.stdout.splitlines()
+    assert warning.endswith("this root lacks capabilities for that: KILL, SETUID")
+    assert refused.startswith(f"capabilities: {warning}. Give it these")
 
 
 def test_missing_capabilities_are_read_from_proc_status(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ mount -o remount,ro /var/lib && exec "$@"
 def test_root_with_read_only_run_folder_is_refused() -> None:
     """For example in a container with a read-only root file system."""
     program = ("sh", "-c", READ_ONLY, "-", sys.executable, "-c", OPENING)
-    done = subprocess.run(("unshare", "--mount", *program), capture_output=True, text=True, check=True)
-    told, refused = done.stdout.splitlines()
-    assert told == "root can write none of /run, /var/lib, where uids are reserved"
-    assert refused.startswith(f"uids: {told}. Make one writable")
+    completed = subprocess.run(("unshare", "--mount", *program), capture_output=True, text=True, check=True)
+    warning, refused = completed.stdout.splitlines()
+    assert warning == "root can write none of /run, /var/lib, where uids are reserved"
+    assert refused.startswith(f"uids: {warning}. Make one writable")

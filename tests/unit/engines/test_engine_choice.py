@@ -118,8 +118,8 @@ def test_local_world_size_divides_slots(
     assert local_choice(door(store, engine)).slots == CORES
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     assert local_choice(door(store, engine)).slots == 2
-    there = door(store, "http://a:2000")
-    assert isinstance(there.trusted, EmbeddedEngine) and there.trusted.slots == 2
+    opened = door(store, "http://a:2000")
+    assert isinstance(opened.trusted, EmbeddedEngine) and opened.trusted.slots == 2
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -132,8 +132,8 @@ def test_explicit_slots_ignore_local_world_size(
 
 @pytest.mark.parametrize("door", EVERY)
 def test_engine_of_servers_comes_with_a_local_engine_for_checkers(door: Door, store: Store) -> None:
-    there, trusted = door(store, "http://a:2000")
-    assert isinstance(there, PistonEngine) and isinstance(trusted, EmbeddedEngine)
+    piston, trusted = door(store, "http://a:2000")
+    assert isinstance(piston, PistonEngine) and isinstance(trusted, EmbeddedEngine)
 
 
 @pytest.mark.parametrize("door", EVERY)
@@ -141,8 +141,8 @@ def test_endpoints_variable_selects_piston_unless_engine_is_named(
     door: Door, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://a:2000,http://b:2000")
-    there, trusted = door(store, None)
-    assert isinstance(there, PistonEngine) and isinstance(trusted, EmbeddedEngine)
+    piston, trusted = door(store, None)
+    assert isinstance(piston, PistonEngine) and isinstance(trusted, EmbeddedEngine)
     assert local_choice(door(store, "embedded")).slots == CORES, "an explicit choice wins"
 
 

@@ -46,11 +46,11 @@ async def test_health_check_without_compiler_names_remedy(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "find_compiler", lambda: None)
-    found = {condition.name: condition for condition in await run_health_checks(store)}
-    assert found["C++ compiler"].ok is False
-    assert found["C++ compiler"].remedy == "apt-get install g++"
-    assert found["confinement"].ok is False
-    assert "static linking" not in found
+    checks = {condition.name: condition for condition in await run_health_checks(store)}
+    assert checks["C++ compiler"].ok is False
+    assert checks["C++ compiler"].remedy == "apt-get install g++"
+    assert checks["confinement"].ok is False
+    assert "static linking" not in checks
     [brought] = doctor.check_compiler(None, brought=True)
     assert brought.ok is None and "submissions" in brought.detail
 
@@ -61,8 +61,10 @@ async def test_health_check_reports_compiler_invisible_to_sandbox(
     outside = compiler_in_shell(tmp_path, "exit 1")
     monkeypatch.setattr(doctor, "find_compiler", lambda: outside)
     monkeypatch.setenv("PATH", str(tmp_path))
-    [told] = [found for found in await run_health_checks(store) if found.name == "C++ compiler"]
-    assert told.ok is False and told.detail.endswith(f"; {tmp_path}/g++ cannot be seen from inside a sandbox")
+    [compiler_check] = [check for check in await run_health_checks(store) if check.name == "C++ compiler"]
+    assert compiler_check.ok is False and compiler_check.detail.endswith(
+        f"; {tmp_path}/g++ cannot be seen from inside a sandbox"
+    )
     monkeypatch.setattr(doctor, "seen_in_a_box", lambda path: True)
     [other] = doctor.check_compiler(None)
     assert other.detail.endswith(f"; {tmp_path}/g++ is no GCC that starts")
@@ -97,15 +99,15 @@ def test_health_check_reports_java_without_class_data(tmp_path: Path, code: int,
     path = tmp_path / "java"
     path.write_text(f'#!/bin/sh\n[ "$1" = -Xshare:on ] && exit {code}\nexit 9\n')
     path.chmod(0o755)
-    [found] = doctor.check_java_archive(Toolchain(command="java", path=str(path), version="17", identity=""))
-    assert found.ok is ok
-    assert found.remedy == ("" if ok else f"{path} -Xshare:dump, as root")
+    [check] = doctor.check_java_archive(Toolchain(command="java", path=str(path), version="17", identity=""))
+    assert check.ok is ok
+    assert check.remedy == ("" if ok else f"{path} -Xshare:dump, as root")
 
 
 def test_java_class_data_sharing_check_passes_on_this_machine() -> None:
     require_language("java")
-    [found] = doctor.check_java_archive(cached_toolchains()["java"])
-    assert found.ok
+    [check] = doctor.check_java_archive(cached_toolchains()["java"])
+    assert check.ok
 
 
 @pytest.mark.parametrize(
@@ -196,13 +198,16 @@ async def test_confinement_is_probed_in_sandbox_folder(
 def test_health_check_reports_slots_without_disk_space(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: range(4))
     monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1000 << 20))
-    [told] = doctor.check_sandbox_folder(base)
-    assert told.ok is None and told.detail == f"{base}, 1000 MB left: room for 3 of 4 slots, no more start"
-    assert told.remedy == f"Give {base} 1024 MB (256 MB for each slot), or take fewer slots"
+    [check] = doctor.check_sandbox_folder(base)
+    assert check.ok is None and check.detail == f"{base}, 1000 MB left: room for 3 of 4 slots, no more start"
+    assert check.remedy == f"Give {base} 1024 MB (256 MB for each slot), or take fewer slots"
     monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=2000 << 20, held=1500 << 20))
-    [beside] = doctor.check_sandbox_folder(base)
-    assert "500 MB left: 2000 MB are free, and other engines hold 1500 MB: room for 1 of 4" in beside.detail
-    assert beside.remedy.startswith("Wait until the other engines end. Give")
+    [check_with_others] = doctor.check_sandbox_folder(base)
+    assert (
+        "500 MB left: 2000 MB are free, and other engines hold 1500 MB: room for 1 of 4"
+        in check_with_others.detail
+    )
+    assert check_with_others.remedy.startswith("Wait until the other engines end. Give")
 
 
 @pytest.mark.skipif(not is_in_memory(IN_MEMORY), reason="/dev/shm is no file system of memory")

@@ -46,18 +46,18 @@ print(sum(map(int, sys.stdin.read().split())))
 
 def proctors(base: Path) -> list[int]:
     """Return the process ids of persistent proctors in the sandboxes of this folder."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
+    pids = []
+    for process_folder in Path("/proc").glob("[0-9]*"):
         try:
-            if place.joinpath("cmdline").read_bytes() != b"./proctor\0stand\0":
+            if process_folder.joinpath("cmdline").read_bytes() != b"./proctor\0stand\0":
                 continue
-            parent = place.joinpath("stat").read_text().rpartition(")")[2].split()[1]
+            parent = process_folder.joinpath("stat").read_text().rpartition(")")[2].split()[1]
             above = Path(f"/proc/{parent}/cmdline").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
         if os.fsencode(base) in above:
-            found.append(int(place.name))
-    return found
+            pids.append(int(process_folder.name))
+    return pids
 
 
 def python(code: str, key: str = "a") -> Submission:
@@ -155,8 +155,8 @@ async def test_persistent_proctor_leaves_nothing_for_next_submission(desk: Desk)
     assert await desk.points(changed_source(FINDS)) == [1, 1, 1]
     assert desk.pids() == first
     (box,) = boxes(desk.base)
-    left = [path for path in box.iterdir() if not path.name.startswith("waiting-")]
-    assert left == [box / "own"] and not list(left[0].iterdir())
+    leftovers = [path for path in box.iterdir() if not path.name.startswith("waiting-")]
+    assert leftovers == [box / "own"] and not list(leftovers[0].iterdir())
 
 
 async def test_files_of_earlier_job_are_removed(desk: Desk) -> None:
@@ -211,17 +211,17 @@ async def test_job_with_other_proctor_needs_sandbox(desk: Desk) -> None:
 
 async def test_accepted_python_source_leaves_nothing_in_store(desk: Desk, store: Store) -> None:
     assert await desk.points(changed_source(SUM)) == [1, 1, 1]
-    before = sorted(store.root.rglob("*"))
+    files_before = sorted(store.root.rglob("*"))
     assert await desk.points(changed_source(SUM)) == [1, 1, 1]
-    assert sorted(store.root.rglob("*")) == before
+    assert sorted(store.root.rglob("*")) == files_before
 
 
 async def test_least_recently_used_fork_server_is_replaced_for_another_module_set(desk: Desk) -> None:
     """Each module set has a separate interpreter. The ninth replaces the least recently used interpreter."""
     sets = ("abc", "ast", "bisect", "calendar", "cmath", "copy", "csv", "enum", "heapq")
     for name in (*sets, *reversed(sets)):
-        used = f"import {name}\nassert {name}.__name__ in sys.modules\n"
-        assert await desk.points(changed_source(f"{SUM}{used}"), SMALL) == [1], name
+        use_module = f"import {name}\nassert {name}.__name__ in sys.modules\n"
+        assert await desk.points(changed_source(f"{SUM}{use_module}"), SMALL) == [1], name
         (pid,) = desk.pids()
         assert len(interpreters(pid)) <= 8, "the waiting interpreters"
     assert len(interpreters(pid)) == 8
@@ -321,16 +321,16 @@ MORE = {
 async def test_persistent_proctor_accepts_sources_like_build(
     tmp_path: Path, store: Store, sources: dict[str, str]
 ) -> None:
-    found = []
+    outcomes = []
     for waiting in (True, False):
         shelf = Store(tmp_path / f"{waiting}")
         engine = EmbeddedEngine(store=store, slots=1, waiting=waiting)
         async with Scorer(engine, store=shelf) as scorer:
             judge = scorer.judge.with_options(deduplication=Deduplication())
-            found.append(
+            outcomes.append(
                 {name: told(await judge.judge(SMALL, python(source))) for name, source in sources.items()}
             )
-    assert found[0] == found[1]
+    assert outcomes[0] == outcomes[1]
 
 
 def told(result: SubmissionResult) -> dict[str, object]:

@@ -20,14 +20,14 @@ DOCS = Path(__file__).parents[3] / "docs" / "extending.md"
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a distribution with the module and the entry point of the page."""
-    text = DOCS.read_text().partition("## An engine")[2]
-    code, entry = (re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)[0] for kind in ("python", "toml"))
+    section = DOCS.read_text().partition("## An engine")[2]
+    code, entry = (re.findall(rf"```{kind}\n(.*?)```", section, re.DOTALL)[0] for kind in ("python", "toml"))
     (tmp_path / "folder_engine.py").write_text(code)
-    told = tmp_path / "folder_engine-1.0.dist-info"
-    told.mkdir()
-    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: folder-engine\nVersion: 1.0\n")
+    metadata_folder = tmp_path / "folder_engine-1.0.dist-info"
+    metadata_folder.mkdir()
+    (metadata_folder / "METADATA").write_text("Metadata-Version: 2.1\nName: folder-engine\nVersion: 1.0\n")
     lines = entry.replace('[project.entry-points."ioi_eval.engines"]', "[ioi_eval.engines]")
-    (told / "entry_points.txt").write_text(lines.replace('"', ""))
+    (metadata_folder / "entry_points.txt").write_text(lines.replace('"', ""))
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
@@ -77,8 +77,8 @@ def test_engine_name_without_scheme_is_a_host_only_if_it_resolves(monkeypatch: p
     with pytest.raises(InputError, match=r"no host is called 'nothere'.*or embedded, ray, slurm"):
         find_engine("nothere")
     # A server of several may be down, and its name with it.
-    for text in ("judge-1", "nothere,judge-1", "nothere:2000", "nothere.example", "10.0.0.7"):
-        find_engine(text)
+    for engine_text in ("judge-1", "nothere,judge-1", "nothere:2000", "nothere.example", "10.0.0.7"):
+        find_engine(engine_text)
 
 
 def test_unknown_engine_error_lists_installed_engines(installed: None) -> None:

@@ -31,13 +31,13 @@ def test_sandbox_folder_is_created_private_and_removed(base: Path) -> None:
 def test_sandbox_modes_ignore_umask(base: Path) -> None:
     """Otherwise every submission on an engine that root started would be a compile error."""
     boxes = Sandboxes(base)
-    before = os.umask(0o777)
+    umask_before = os.umask(0o777)
     try:
         boxes.open()
         box = boxes.make(None)
         fill(box, [file("a/b/text", "hi"), file("tool", "", executable=True)], None, Lock())
     finally:
-        os.umask(before)
+        os.umask(umask_before)
     paths = (boxes.path_to_keep().parent, box, box / "a", box / "a/b", box / "a/b/text", box / "tool")
     assert [path.stat().st_mode & 0o777 for path in paths] == [0o700, 0o700, 0o755, 0o755, 0o644, 0o755]
     boxes.close()
@@ -68,17 +68,17 @@ def test_sweep_does_not_interfere_with_closing_engine(base: Path, monkeypatch: p
     boxes = Sandboxes(base)
     boxes.open()
     (boxes.make(None) / "inner").mkdir()
-    raise_children, seen = folders._raise_children, []
+    raise_children, calls = folders._raise_children, []
 
     def beside_a_sweeper(*arguments: Any) -> None:
         monkeypatch.undo()
         sweep(base)
-        seen.append(arguments)
+        calls.append(arguments)
         raise_children(*arguments)
 
     monkeypatch.setattr(folders, "_raise_children", beside_a_sweeper)
     boxes.close()
-    assert seen, "it removed no folder"
+    assert calls, "it removed no folder"
     assert list(base.iterdir()) == []
 
 
@@ -149,8 +149,8 @@ def test_sandboxes_need_proc_and_open_files(base: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, 64))
     with pytest.raises(EngineUnavailable, match=r"open files: this shell allows 64 at a time.* ulimit -Hn"):
         Sandboxes(base).open()
-    [*told] = (found for found in health_checks.check_machine() if not found.ok)
-    assert [(found.name, found.remedy[:5]) for found in told] == [("open files", "Start")]
+    [*failed_checks] = (check for check in health_checks.check_machine() if not check.ok)
+    assert [(check.name, check.remedy[:5]) for check in failed_checks] == [("open files", "Start")]
     monkeypatch.setattr(folders.resource, "getrlimit", lambda kind: (64, -1))
     assert [*folders.lacks()] == []
 

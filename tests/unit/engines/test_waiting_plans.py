@@ -66,8 +66,8 @@ def test_fork_server_preloads_modules_of_the_harness() -> None:
 
 
 def test_waiting_plan_includes_library_and_module() -> None:
-    found = add_fork_server(program(""), profile())
-    assert [file.name for file in found.files] == ["submission", "waiting.so", "waiting.py"]
+    with_server = add_fork_server(program(""), profile())
+    assert [file.name for file in with_server.files] == ["submission", "waiting.so", "waiting.py"]
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,13 @@ def wait_until_dead(number: int) -> None:
 
 
 async def test_agent_program_may_be_python_or_cpp(tmp_path: Path) -> None:
-    text = await reply_of_agent(tmp_path / "a", "cp problem.md solution.py; echo hello; echo oops >&2")
-    assert (text.code, text.language, text.stop_reason) == ("Solve it.", "python", "exit 0")
+    reply = await reply_of_agent(tmp_path / "a", "cp problem.md solution.py; echo hello; echo oops >&2")
+    assert (reply.code, reply.language, reply.stop_reason) == ("Solve it.", "python", "exit 0")
     folder = tmp_path / "a" / "p#0"
     assert (folder / STATEMENT).read_text() == "Solve it."
     assert (folder / LOG).read_text() == "hello\noops\n"
-    text = await reply_of_agent(tmp_path / "b", "echo 'int main() {}' > solution.cpp; exit 3")
-    assert (text.code, text.language, text.stop_reason) == ("int main() {}\n", "c++", "exit 3")
+    reply = await reply_of_agent(tmp_path / "b", "echo 'int main() {}' > solution.cpp; exit 3")
+    assert (reply.code, reply.language, reply.stop_reason) == ("int main() {}\n", "c++", "exit 3")
 
 
 @pytest.mark.parametrize(("asked", "counts"), [("python", "python"), ("c++", "c++"), ("c++17", "c++")])
@@ -69,20 +69,20 @@ async def test_agent_program_in_requested_language_is_preferred(
 ) -> None:
     """An agent may first try its idea in another language."""
     both = agent(tmp_path, "echo print > solution.py; echo main > solution.cpp")
-    text = await both.write(msgspec.structs.replace(ask(), language=asked))
-    assert text.language == counts
+    reply = await both.write(msgspec.structs.replace(ask(), language=asked))
+    assert reply.language == counts
 
 
 async def test_files_of_an_earlier_attempt_are_removed(tmp_path: Path) -> None:
     await reply_of_agent(tmp_path, "echo old > solution.py; mkdir -p deep/er")
-    text = await reply_of_agent(tmp_path, "ls -A > listing; true")
-    assert (text.code, text.generation) == (None, "")
+    reply = await reply_of_agent(tmp_path, "ls -A > listing; true")
+    assert (reply.code, reply.generation) == (None, "")
     assert set((tmp_path / "p#0" / "listing").read_text().split()) == {LOG, "listing", STATEMENT}
 
 
 async def test_agent_with_exit_code_0_and_no_program_submits_nothing(tmp_path: Path) -> None:
-    text = await reply_of_agent(tmp_path, "true")
-    assert (text.code, text.generation, text.stop_reason) == (None, "", "exit 0")
+    reply = await reply_of_agent(tmp_path, "true")
+    assert (reply.code, reply.generation, reply.stop_reason) == (None, "", "exit 0")
 
 
 async def test_agent_that_fails_without_a_program_raises_generation_failed(tmp_path: Path) -> None:
@@ -116,10 +116,10 @@ async def reply_after_timeout(folder: Path, command: str) -> GeneratedReply:
 
 
 async def test_agent_is_killed_after_timeout_and_its_solution_counts(tmp_path: Path) -> None:
-    text = await reply_after_timeout(
+    reply = await reply_after_timeout(
         tmp_path, f"trap '' TERM; echo 'print(1)' > solution.py; echo $$ > me; {FOR_EVER}"
     )
-    assert (text.code, text.stop_reason) == ("print(1)\n", "timeout")
+    assert (reply.code, reply.stop_reason) == ("print(1)\n", "timeout")
     assert not is_alive(wait_for_number(tmp_path / "p#0" / "me"))
 
 
@@ -173,8 +173,8 @@ def test_killed_caller_leaves_no_agent_processes(tmp_path: Path) -> None:
 async def test_each_request_has_its_own_folder(tmp_path: Path) -> None:
     author = agent(tmp_path, "cp problem.md solution.py")
     keys = ["a/b#0", "a_b#0", "a b#0", "../x", "é" * 300, "..", "n" * 300]
-    texts = await asyncio.gather(*(author.write(ask(key, prompt=f"{n}")) for n, key in enumerate(keys)))
-    assert [text.code for text in texts] == [str(n) for n in range(len(keys))]
+    replies = await asyncio.gather(*(author.write(ask(key, prompt=f"{n}")) for n, key in enumerate(keys)))
+    assert [reply.code for reply in replies] == [str(n) for n in range(len(keys))]
     assert len(await asyncio.to_thread(os.listdir, tmp_path)) == len(keys)
 
 

@@ -67,8 +67,8 @@ def test_missing_usage_is_estimated_under_token_budget() -> None:
     assert BudgetTracker().complete_usage({}, prompt_characters=30, reply_characters=3) == {}
     limited = BudgetTracker(BudgetOptions(tokens=1))
     assert limited.complete_usage(USAGE, prompt_characters=30, reply_characters=3) == USAGE
-    said = limited.complete_usage({"cached": 1}, prompt_characters=31, reply_characters=3)
-    assert said == {"cached": 1, "prompt_tokens": 11, "completion_tokens": 1, "estimated": True}
+    usage = limited.complete_usage({"cached": 1}, prompt_characters=31, reply_characters=3)
+    assert usage == {"cached": 1, "prompt_tokens": 11, "completion_tokens": 1, "estimated": True}
     half = limited.complete_usage({"prompt_tokens": 7}, prompt_characters=31, reply_characters=3)
     assert half == {"prompt_tokens": 7, "completion_tokens": 1, "estimated": True}
     empty = {"prompt_tokens": 7, "completion_tokens": 0}
@@ -77,5 +77,5 @@ def test_missing_usage_is_estimated_under_token_budget() -> None:
 
 def test_missing_usage_is_estimated_if_prices_are_set() -> None:
     priced = BudgetTracker(BudgetOptions(input_price=1.0, output_price=2.0))
-    said = priced.complete_usage({}, prompt_characters=30, reply_characters=3)
-    assert said["estimated"] and priced.add_usage(said) == pytest.approx(12e-6)
+    usage = priced.complete_usage({}, prompt_characters=30, reply_characters=3)
+    assert usage["estimated"] and priced.add_usage(usage) == pytest.approx(12e-6)

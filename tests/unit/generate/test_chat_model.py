@@ -43,15 +43,15 @@ async def test_chat_request_is_sent_and_reply_read() -> None:
     sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=7, seed=40, extra={"reasoning_effort": "high"})
     with model_server(chat_reply("text", reasoning="thoughts", usage={"prompt_tokens": 3})) as server:
         async with model(server, key=f" {KEY}\n", system="Be brief.", sampling=sampling) as author:
-            text = await author.write(ask(number=2))
+            reply = await author.write(ask(number=2))
     sent = server.asked[0]
     assert sent.path == "/v1/chat/completions"
     assert sent.headers["Authorization"] == f"Bearer {KEY}"
     chosen = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 7, "seed": 42, "reasoning_effort": "high"}
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Solve it."}]
     assert sent.body == {"model": "m", "messages": messages, "stream": False, **chosen}
-    assert (text.generation, text.reasoning, text.stop_reason) == ("text", "thoughts", "stop")
-    assert (text.settings, text.usage) == (chosen, {"prompt_tokens": 3})
+    assert (reply.generation, reply.reasoning, reply.stop_reason) == ("text", "thoughts", "stop")
+    assert (reply.settings, reply.usage) == (chosen, {"prompt_tokens": 3})
 
 
 async def test_unset_model_options_are_not_sent() -> None:
@@ -197,9 +197,9 @@ async def test_server_that_never_answered_like_a_model_is_an_input_error(answer:
 
 
 async def test_unreachable_server_is_an_input_error() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and it does not listen
-        url = f"http://me:password@127.0.0.1:{taken.getsockname()[1]}/v1?key=secret"
+    with socket.socket() as bound_socket:
+        bound_socket.bind(("127.0.0.1", 0))  # and it does not listen
+        url = f"http://me:password@127.0.0.1:{bound_socket.getsockname()[1]}/v1?key=secret"
         with pytest.raises(InputError) as caught:
             await request_reply(url)
     assert "ConnectError" in str(caught.value)
@@ -272,12 +272,12 @@ async def test_repeated_replies_count_for_budget(stop: str | None) -> None:
 async def test_missing_usage_of_reply_is_estimated() -> None:
     budget = BudgetTracker(BudgetOptions(tokens=100))
     with model_server(chat_reply("x" * 30)) as server:
-        text = await request_reply(server, budget=budget)
-    assert text.usage == {"prompt_tokens": 3, "completion_tokens": 10, "estimated": True}
+        reply = await request_reply(server, budget=budget)
+    assert reply.usage == {"prompt_tokens": 3, "completion_tokens": 10, "estimated": True}
     assert budget.tokens == 13
     with model_server(chat_reply("x" * 30)) as server:
-        text = await request_reply(server, budget=budget, system="Be brief.")
-    assert text.usage["prompt_tokens"] == 6, "the system prompt counts as well"
+        reply = await request_reply(server, budget=budget, system="Be brief.")
+    assert reply.usage["prompt_tokens"] == 6, "the system prompt counts as well"
 
 
 async def test_cancelled_model_request_raises_cancelled_error() -> None:

@@ -37,10 +37,10 @@ class Scripted:
     async def write(self, request: ModelRequest) -> GeneratedReply:
         self.begun.append(request.key)
         self.most = max(self.most, len(self.begun) - len(self.ended))
-        held = self._held[request.key] = asyncio.Event()
+        release = self._held[request.key] = asyncio.Event()
         try:
             if not self._free:
-                await held.wait()
+                await release.wait()
             await asyncio.sleep(0)
             if request.key in self.faults:
                 raise self.faults[request.key]()
@@ -53,8 +53,8 @@ async def test_all_requests_run_within_concurrency(tmp_path: Path) -> None:
     author, keys = Scripted(free=True), [f"p#{n}" for n in range(20)]
     with Generations(tmp_path, "x", "m") as generations:
         async with RequestRunner([ask(key) for key in keys], author, generations, at_once=3) as news:
-            found = [request async for request in news]
-        assert {request.key for request in found if isinstance(request, StoredReplyEvent)} == set(keys)
+            events = [request async for request in news]
+        assert {request.key for request in events if isinstance(request, StoredReplyEvent)} == set(keys)
         assert {row["uuid"] for row in generations} == set(keys)
     assert author.most == 3
 
@@ -64,8 +64,8 @@ async def test_stored_generations_come_first_without_request(tmp_path: Path) -> 
         generations.add(ask("b"), GeneratedReply(generation="old"))
         author = Scripted(free=True)
         async with RequestRunner([ask("a"), ask("b")], author, generations, at_once=2) as news:
-            found = [request async for request in news]
-        assert found == [StoredReplyEvent(key="b", kept=True), StoredReplyEvent(key="a")]
+            events = [request async for request in news]
+        assert events == [StoredReplyEvent(key="b", kept=True), StoredReplyEvent(key="a")]
         assert author.begun == ["a"] and generations.read_row("b")["generation"] == "old"
 
 
@@ -95,8 +95,8 @@ async def test_failed_generation_is_reported_and_others_go_on(tmp_path: Path) ->
     author.faults = {"a": lambda: GenerationFailed("lost"), "b": lambda: OutOfBudget("spent")}
     with Generations(tmp_path, "x", "m") as generations:
         async with RequestRunner([ask(key) for key in "abc"], author, generations, at_once=1) as news:
-            found = [request async for request in news]
-        assert found == [
+            events = [request async for request in news]
+        assert events == [
             FailedRequestEvent(key="a", reason="lost"),
             FailedRequestEvent(key="b", reason="spent"),
             StoredReplyEvent(key="c"),

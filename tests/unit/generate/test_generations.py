@@ -26,7 +26,7 @@ def stored_replies(folder: Path, made_of: str = "x") -> dict[str, str]:
 
 
 def test_generation_row_has_columns_of_published_dumps(tmp_path: Path) -> None:
-    text = GeneratedReply(
+    reply = GeneratedReply(
         generation="g",
         reasoning="r",
         code="c",
@@ -37,7 +37,7 @@ def test_generation_row_has_columns_of_published_dumps(tmp_path: Path) -> None:
         settings={"seed": 1},
     )
     with Generations(tmp_path, "x", "m") as generations:
-        generations.add(ask("p@2024#1", year=2024, number=1), text)
+        generations.add(ask("p@2024#1", year=2024, number=1), reply)
         generations.add(ask("p#0"), GeneratedReply(generation=""))
     full, sparse = (json.loads(line) for line in (tmp_path / "generations.jsonl").read_text().splitlines())
     assert full.pop("metadata").pop("timestamp")
@@ -75,9 +75,9 @@ def test_truncated_generations_file_keeps_all_complete_lines(
     whole = file.read_bytes()
     cut = whole[: data.draw(st.integers(0, len(whole)))]
     file.write_bytes(cut)
-    known = "abc"[: cut.count(b"\n")]
-    assert stored_replies(folder) == {key: f"text of {key}" for key in known}
-    keep(folder, *sorted(set("abc") - set(known)))
+    complete_keys = "abc"[: cut.count(b"\n")]
+    assert stored_replies(folder) == {key: f"text of {key}" for key in complete_keys}
+    keep(folder, *sorted(set("abc") - set(complete_keys)))
     assert stored_replies(folder) == {key: f"text of {key}" for key in "abc"}
 
 
@@ -91,8 +91,8 @@ def test_replies_to_other_requests_are_an_input_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [None, b"", b"[]", b"{", b"{}"])
 def test_generations_of_unknown_origin_are_refused(tmp_path: Path, content: bytes | None) -> None:
     keep(tmp_path, "a")
-    known = tmp_path / "generations.json"
-    known.unlink() if content is None else known.write_bytes(content)
+    origin_file = tmp_path / "generations.json"
+    origin_file.unlink() if content is None else origin_file.write_bytes(content)
     with pytest.raises(InputError, match="other prompts"):
         stored_replies(tmp_path)
 

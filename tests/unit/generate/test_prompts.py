@@ -75,11 +75,13 @@ def test_ioi_prompt_lists_subtasks_with_points() -> None:
 
 
 def test_prompt_template_file_is_used(tmp_path: Path) -> None:
-    own = tmp_path / "mine"
-    own.write_text(
+    template = tmp_path / "mine"
+    template.write_text(
         "{{ problem.id }} in {{ language }}: {{ statement }}é\n{% include '_ending.md.j2' %}", "utf-8"
     )
-    assert Prompts(str(own), benchmark="apps", language="python")(SUM).startswith("apps_1 in python: Add")
+    assert Prompts(str(template), benchmark="apps", language="python")(SUM).startswith(
+        "apps_1 in python: Add"
+    )
     assert Prompts("ioi", benchmark="apps")(SUM).startswith("This is a problem of the International")
 
 
@@ -95,11 +97,11 @@ def test_prompt_template_file_is_used(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_prompt_template_is_input_error(tmp_path: Path, text: str, word: str) -> None:
-    own = tmp_path / "mine.j2"
-    own.write_text(text)
+    template = tmp_path / "mine.j2"
+    template.write_text(text)
     with pytest.raises(InputError, match=word) as caught:
-        Prompts(str(own))(SUM)
-    assert str(own) in str(caught.value)
+        Prompts(str(template))(SUM)
+    assert str(template) in str(caught.value)
 
 
 def test_unknown_prompt_template_is_input_error(tmp_path: Path) -> None:
@@ -119,15 +121,19 @@ def test_requests_alternate_between_problems_and_name_their_problem() -> None:
     asks = make_requests(
         [(SUM, "python"), (other, "c++")], lambda problem, _: f"Solve {problem.id}.", samples=2
     )
-    assert [one.key for one in asks] == ["apps_1#0", "p@2024#0", "apps_1#1", "p@2024#1"]
-    assert [one.number for one in asks] == [0, 0, 1, 1]
+    assert [request.key for request in asks] == ["apps_1#0", "p@2024#0", "apps_1#1", "p@2024#1"]
+    assert [request.number for request in asks] == [0, 0, 1, 1]
     assert asks[1].prompt == "Solve p." and asks[1].year == 2024
 
 
 def test_generation_fingerprint_covers_prompts_model_and_settings() -> None:
     asks = make_requests([(SUM, "python")], lambda *_: "a", samples=1)
-    others = make_requests([(SUM, "python")], lambda *_: "b", samples=1)
+    other_requests = make_requests([(SUM, "python")], lambda *_: "b", samples=1)
     same = fingerprint(asks, "m", {"a": 1, "b": 2})
     assert same == fingerprint(asks, "m", {"b": 2, "a": 1})
-    different = {fingerprint(others, "m", {}), fingerprint(asks, "n", {}), fingerprint(asks, "m", {"a": 2})}
+    different = {
+        fingerprint(other_requests, "m", {}),
+        fingerprint(asks, "n", {}),
+        fingerprint(asks, "m", {"a": 2}),
+    }
     assert len(different | {same, fingerprint(asks, "m", {})}) == 5

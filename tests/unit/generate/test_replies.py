@@ -44,7 +44,9 @@ def test_reply_message_gives_content_and_reasoning(message: Any, content: str, r
 
 
 def test_first_of_several_model_choices_is_used() -> None:
-    body = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"} for text in "ab"]})
+    body = json.dumps(
+        {"choices": [{"message": {"content": content}, "finish_reason": "stop"} for content in "ab"]}
+    )
     assert read_reply(200, {}, body.encode(), now=NOW).content == "a"
 
 
@@ -80,9 +82,9 @@ def test_malformed_usage_is_read_as_empty() -> None:
     ],
 )
 def test_reply_that_is_no_chat_completion_is_fault(body: bytes, kind: FaultKind, word: str) -> None:
-    found = fault(200, body)
-    assert found.kind is kind and word in found.reason
-    assert len(found.reason) < 500 and "\n" not in found.reason
+    reply_fault = fault(200, body)
+    assert reply_fault.kind is kind and word in reply_fault.reason
+    assert len(reply_fault.reason) < 500 and "\n" not in reply_fault.reason
 
 
 @pytest.mark.parametrize(
@@ -120,9 +122,9 @@ def test_reply_that_is_no_chat_completion_is_fault(body: bytes, kind: FaultKind,
     ],
 )
 def test_http_status_determines_kind_of_fault(status: int, body: bytes, kind: FaultKind) -> None:
-    found = fault(status, body)
-    assert (found.kind, found.pause) == (kind, None)
-    assert f"HTTP {status}" in found.reason
+    reply_fault = fault(status, body)
+    assert (reply_fault.kind, reply_fault.pause) == (kind, None)
+    assert f"HTTP {status}" in reply_fault.reason
 
 
 def test_fault_reason_quotes_error_message_of_server() -> None:
@@ -137,8 +139,8 @@ def test_fault_reason_quotes_error_message_of_server() -> None:
 
 
 def test_fault_of_redirecting_model_server_names_the_location() -> None:
-    found = fault(308, location="https://there/v1")
-    assert found.kind is FaultKind.FINAL and "https://there/v1" in found.reason
+    reply_fault = fault(308, location="https://there/v1")
+    assert reply_fault.kind is FaultKind.FINAL and "https://there/v1" in reply_fault.reason
 
 
 @pytest.mark.parametrize(
@@ -158,8 +160,11 @@ def test_fault_of_redirecting_model_server_names_the_location() -> None:
 )
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_header_gives_pause(status: int, named: str, pause: float | None) -> None:
-    found = fault(status, **{"retry-after": named})
-    assert (found.kind, found.pause) == (FaultKind.LATER if pause is None else FaultKind.PAUSE, pause)
+    reply_fault = fault(status, **{"retry-after": named})
+    assert (reply_fault.kind, reply_fault.pause) == (
+        FaultKind.LATER if pause is None else FaultKind.PAUSE,
+        pause,
+    )
 
 
 def stream(*deltas: Any, stop: str | None = "stop") -> bytes:

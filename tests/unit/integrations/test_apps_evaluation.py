@@ -73,24 +73,24 @@ def closing_reward_runtimes(shared_cache: Path) -> Iterator[None]:
 
 
 def evaluate(code: str, truth: Any = TRUTH, **options: Any) -> EvaluateResult:
-    said = f"Here is my solution.\n```python\n{code}\n```\nIt is fast."
-    messages = [Message(role="user", content="Mikhail walks"), Message(role="assistant", content=said)]
+    reply = f"Here is my solution.\n```python\n{code}\n```\nIt is fast."
+    messages = [Message(role="user", content="Mikhail walks"), Message(role="assistant", content=reply)]
     return evaluate_apps_solution(messages, truth, **options)
 
 
 def raw(result: EvaluateResult) -> list[Any]:
-    found: list[Any] = json.loads(result.metrics["raw_results"].reason)
-    return found
+    raw_results: list[Any] = json.loads(result.metrics["raw_results"].reason)
+    return raw_results
 
 
 def details(result: EvaluateResult) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(result.metrics["execution_error_details"].reason)
-    return found
+    error_details: dict[str, Any] = json.loads(result.metrics["execution_error_details"].reason)
+    return error_details
 
 
 def failures(result: EvaluateResult) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(result.metrics["execution_metadata"].reason)
-    return found
+    failed_tests: list[dict[str, Any]] = json.loads(result.metrics["execution_metadata"].reason)
+    return failed_tests
 
 
 def test_apps_evaluation_of_right_program_is_1() -> None:
@@ -106,8 +106,8 @@ def test_documented_apps_entry_is_evaluated(written: Any) -> None:
     (row,) = apps_dataset_to_evaluation_row([{**ENTRY, "input_output": written}])
     assert (row.messages[0].role, row.messages[0].content) == ("user", ENTRY["question"])
     assert row.ground_truth == written
-    said = Message(role="assistant", content=f"```python\n{SOLVED}```")
-    result = evaluate_apps_solution(messages=[*row.messages, said], ground_truth=row.ground_truth)
+    reply = Message(role="assistant", content=f"```python\n{SOLVED}```")
+    result = evaluate_apps_solution(messages=[*row.messages, reply], ground_truth=row.ground_truth)
     assert (result.score, result.reason) == (1.0, "Passed 1/1 test cases.")
     assert (result.metrics["pass_rate"].score, result.metrics["pass_rate"].reason) == (1.0, "1/1")
     assert result.metrics.keys() == {"pass_rate", "raw_results", "execution_metadata"}
@@ -155,8 +155,8 @@ def test_apps_evaluation_over_limit_scores_zero() -> None:
 
 def test_apps_evaluation_of_syntax_error_scores_zero() -> None:
     code = "for _ in range(3)\n    print(1)\n"
-    for said in (f"```python\n{code}```", code):
-        result = evaluate_apps_solution([Message(role="assistant", content=said)], TRUTH)
+    for reply in (f"```python\n{code}```", code):
+        result = evaluate_apps_solution([Message(role="assistant", content=reply)], TRUTH)
         assert (result.score, result.is_score_valid, raw(result)) == (0, True, [-2])
         assert result.reason.startswith("Passed 0/1 test cases. Execution Error: SyntaxError")
         assert (result.metrics["pass_rate"].score, result.metrics["pass_rate"].reason) == (0, "0/1")
@@ -217,8 +217,8 @@ def test_judge_failure_makes_score_invalid() -> None:
 
 
 def test_apps_evaluation_calls_functions_or_runs_programs() -> None:
-    read = {"fn_name": "double", "inputs": ["2", "21"], "outputs": ["4", "42"]}
-    assert evaluate("print(2 * int(input()))", read).score == 1
+    function_tests = {"fn_name": "double", "inputs": ["2", "21"], "outputs": ["4", "42"]}
+    assert evaluate("print(2 * int(input()))", function_tests).score == 1
     truth = {"fn_name": "double", "inputs": [[2], [21]], "outputs": [4, 42]}
     assert evaluate("def double(n):\n    return 2 * n", truth, call_functions=True).score == 1
     result = evaluate("def double(n):\n    return 4 if n == 2 else 1 / 0", truth, call_functions=True)
@@ -253,8 +253,8 @@ def test_checker_option_changes_apps_comparison() -> None:
 )
 def test_program_forging_error_line_scores_zero(said: str, result: int) -> None:
     code = f"print('ioi_eval apps: ' + {said!r})"
-    found = evaluate(code, {"inputs": ["1"], "outputs": ["1"]})
-    assert (found.score, raw(found)) == (0, [result])
+    result_of_forgery = evaluate(code, {"inputs": ["1"], "outputs": ["1"]})
+    assert (result_of_forgery.score, raw(result_of_forgery)) == (0, [result])
 
 
 def test_error_message_may_contain_surrogates() -> None:
@@ -279,11 +279,11 @@ def test_deep_recursion_and_harness_imports_work() -> None:
 
 
 def test_concurrent_apps_evaluations_accept_messages_of_any_type() -> None:
-    said = f"```python\n{SOLVED}\n```"
+    reply = f"```python\n{SOLVED}\n```"
     forms: list[Any] = [
-        {"role": "assistant", "content": said},
-        Message(role="assistant", content=said),
-        {"role": "assistant", "content": [{"type": "text", "text": said}]},
+        {"role": "assistant", "content": reply},
+        Message(role="assistant", content=reply),
+        {"role": "assistant", "content": [{"type": "text", "text": reply}]},
     ]
 
     async def all_of_them() -> list[EvaluateResult]:

@@ -14,11 +14,13 @@ from ioi_eval.store.resources import graders_folder
 def run_harness(code: str, given: str = "7") -> tuple[int, str]:
     """Return the exit code, and the output or the reported error."""
     source = (graders_folder() / "python" / "apps.py").read_text() + f"\nmain({code!r}, False)\n"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-I", "-c", source], input=given, capture_output=True, text=True, check=False
     )
-    mark, said = "ioi_eval apps: ", done.stdout
-    return done.returncode, json.loads(said.removeprefix(mark))["error"] if said.startswith(mark) else said
+    mark, output = "ioi_eval apps: ", completed.stdout
+    return completed.returncode, json.loads(output.removeprefix(mark))["error"] if output.startswith(
+        mark
+    ) else output
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,9 @@ def told(problem: Problem, epoch: int, *scores: float, length: int = 10) -> dict
 
 def test_inspect_points_follow_submission_limit() -> None:
     scores = [told(PROBLEM, 1, 1, 0, 0), told(PROBLEM, 2, 0, 1, 0.5), told(PROBLEM, 3, 0, 1, 0.8, length=99)]
-    every, one = (summarize_scores(scores, submissions=limit) for limit in (50, 1))
+    every, first_only = (summarize_scores(scores, submissions=limit) for limit in (50, 1))
     assert every.budgets[Budget.LIMITED] == 30 + 56
-    assert one.budgets[Budget.LIMITED] == 56, "the longest is handed in first"
+    assert first_only.budgets[Budget.LIMITED] == 56, "the longest is handed in first"
     assert (every.max_points, every.problems_solved, every.scored) == (100, 0, 3)
 
 
@@ -67,7 +67,7 @@ def test_pass_at_k_counts_full_marks() -> None:
         told(PLAIN, 2, 1, 1, 1),
     ]
     summary = summarize_scores(scores, ks=(1, 2, 3))
-    assert [one.value for one in summary.pass_at] == [0.75, 1.0, None]
+    assert [estimate.value for estimate in summary.pass_at] == [0.75, 1.0, None]
     assert summary.problems_solved == 2, "two problems of one id, of which one has no year"
 
 
@@ -110,13 +110,13 @@ SAMPLE = {
 
 
 def test_inspect_log_sample_is_read_as_row() -> None:
-    named = {
+    sample_columns = {
         **SAMPLE,
         "metadata": {"problem_id": "nile", "year": 2024, "language": "python", "colour": "blue"},
     }
-    shape = find_schema(named)
+    shape = find_schema(sample_columns)
     assert shape is not None and shape.name == "a log of inspect_ai"
-    [row] = shape.convert_row(FileRow(1, named), "a.eval")
+    [row] = shape.convert_row(FileRow(1, sample_columns), "a.eval")
     assert {name: row.columns[name] for name in ("problem_id", "year", "language", "solution_number")} == {
         "problem_id": "nile",
         "year": 2024,

@@ -27,8 +27,8 @@ def test_environment_variables_select_engine() -> None:
     assert EngineChoice.from_variables(None, variables) == EngineChoice(
         text="slurm", per_endpoint=2, token=token, launch=launch
     )
-    named = EngineChoice.from_variables("http://a:1", variables)
-    assert named == EngineChoice(text="http://a:1", token=token), "all of what is named"
+    choice = EngineChoice.from_variables("http://a:1", variables)
+    assert choice == EngineChoice(text="http://a:1", token=token), "all of what is named"
     with pytest.raises(InputError, match="'two' is not a whole number"):
         EngineChoice.from_variables(
             None, {"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "two"}
@@ -47,9 +47,9 @@ async def test_rewards_use_servers_of_environment(
     async with serve(store=Store(shared_cache), options=ServerOptions(port=0), slots=2) as server:
         monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
         monkeypatch.setenv("PISTON_ENDPOINTS", server.url)
-        found = await asyncio.to_thread(reward, completions=completions, tests=tests)
+        scores = await asyncio.to_thread(reward, completions=completions, tests=tests)
         await asyncio.to_thread(close_all)
-    assert found == [1, 0]
+    assert scores == [1, 0]
     monkeypatch.setenv("PISTON_ENDPOINTS", "http://127.0.0.1:9")
     with pytest.raises(EngineUnavailable, match=r"127\.0\.0\.1:9"):
         await asyncio.to_thread(reward, completions=completions, tests=tests)

@@ -27,8 +27,8 @@ OTHERS = {"cli", "engines.piston", "plugins.ray", "generate", "reports", "runs.w
 def imported_by(name: str) -> str:
     """Return the import statements of a module that run when it is imported."""
     tree = ast.parse((FOLDER / f"{name}.py").read_text())
-    found = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    return "\n".join(ast.unparse(node) for node in found if (node.module or "").startswith("ioi_eval"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return "\n".join(ast.unparse(node) for node in imports if (node.module or "").startswith("ioi_eval"))
 
 
 NEVER = {
@@ -61,8 +61,8 @@ def loaded() -> dict[str, set[str]]:
     imports = {name: imported_by(name) for name in NEVER}
     assert all(imports.values())
     command = [sys.executable, "-c", EACH, json.dumps(imports)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return {line.split()[0]: set(line.split()[1:]) for line in done.stdout.splitlines()}
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)
+    return {line.split()[0]: set(line.split()[1:]) for line in completed.stdout.splitlines()}
 
 
 @pytest.mark.parametrize("name", NEVER)
@@ -70,6 +70,8 @@ def test_integration_loads_no_other_integration_or_large_package(
     loaded: dict[str, set[str]], name: str
 ) -> None:
     assert not LARGE & loaded[name]
-    others = {f"ioi_eval.integrations.{other}" for other in ENTRIES - {name.partition("_manager")[0]}}
-    assert not others & loaded[name]
+    other_integrations = {
+        f"ioi_eval.integrations.{other}" for other in ENTRIES - {name.partition("_manager")[0]}
+    }
+    assert not other_integrations & loaded[name]
     assert not {f"ioi_eval.{module}" for module in OTHERS | NEVER[name]} & loaded[name]

@@ -19,5 +19,5 @@ log.close()
 
 
 def test_logging_to_closed_stream_at_exit_causes_no_error() -> None:
-    done = subprocess.run([sys.executable, "-c", NOTING], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
+    completed = subprocess.run([sys.executable, "-c", NOTING], capture_output=True, text=True, check=True)
+    assert completed.stderr == ""

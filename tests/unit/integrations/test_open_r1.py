@@ -216,15 +216,15 @@ async def test_open_r1_test_cases_may_be_list_and_must_be_complete() -> None:
 
 async def test_open_r1_missing_test_cases_are_loaded_from_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {name: value for name, value in SUBTASK.items() if name != "test_cases"} | {"year": 2024}
-    asked = []
+    loaded_problems = []
 
     def tests(year: int, problem_id: str) -> dict[str, tuple[str, str]]:
-        asked.append((year, problem_id))
+        loaded_problems.append((year, problem_id))
         return {"a": ("1", "x"), "b": ("2", "y"), "c": ("3", "z")}
 
     monkeypatch.setattr(open_r1, "load_ioi_tests", tests)
     assert (await score_subtask(Client(), row, "code")).score == 1
-    assert asked == [(2024, "Sum")]
+    assert loaded_problems == [(2024, "Sum")]
 
 
 async def test_open_r1_judge_failure_of_test_fails_subtask() -> None:
@@ -371,11 +371,11 @@ async def test_unavailable_engine_of_client_is_judge_failure() -> None:
 
 
 def test_cluster_client_opens_engine_once_per_event_loop() -> None:
-    made: list[Recorded] = []
+    opened_engines: list[Recorded] = []
 
     def make() -> Recorded:
-        made.append(Recorded())
-        return made[-1]
+        opened_engines.append(Recorded())
+        return opened_engines[-1]
 
     async def twice(client: ClusterClient) -> None:
         await asyncio.gather(*(run_submission(client, PROBLEM, "1", "x", "y") for _ in range(2)))
@@ -383,7 +383,7 @@ def test_cluster_client_opens_engine_once_per_event_loop() -> None:
     client = ClusterClient(make)
     for _ in range(2):
         asyncio.run(twice(client))
-    assert [(engine.opened, len(engine.jobs)) for engine in made] == [(1, 2), (1, 2)]
+    assert [(engine.opened, len(engine.jobs)) for engine in opened_engines] == [(1, 2), (1, 2)]
 
 
 def test_piston_client_reads_servers_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,8 +410,8 @@ async def test_servers_are_divided_among_training_processes(world: int, shares: 
         async def find(self) -> frozenset[str]:
             return frozenset("cab")
 
-    found = [await Share(Found(), rank, world).find() for rank in range(world)]
-    assert ["".join(sorted(share)) for share in found] == shares
+    shares_found = [await Share(Found(), rank, world).find() for rank in range(world)]
+    assert ["".join(sorted(share)) for share in shares_found] == shares
 
 
 async def test_sandbox_client_passes_files_and_limits() -> None:
@@ -422,8 +422,8 @@ async def test_sandbox_client_passes_files_and_limits() -> None:
         return GOOD
 
     client = SandboxClient(sandbox)
-    own = PROBLEM | {"grader_files": [["run", "echo 1"]]}
-    assert await run_submission(client, own, "1", "code", "x") == ("1\n", "Output is correct\n")
+    own_problem = PROBLEM | {"grader_files": [["run", "echo 1"]]}
+    assert await run_submission(client, own_problem, "1", "code", "x") == ("1\n", "Output is correct\n")
     assert (jobs[0].run_timeout, jobs[0].memory_limit) == (4.5, 1 << 28)
     assert jobs[0].files["run"] == "echo 1" and "g++" in jobs[0].files["compile"]
     await score_submission(client, ROW, "code", submission_language="python")
@@ -432,9 +432,9 @@ async def test_sandbox_client_passes_files_and_limits() -> None:
 
 def test_open_r1_docs_example_runs(tmp_path: Path) -> None:
     example = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/open_r1.md").read_text(), re.M | re.S)[-1]
-    places = ":".join([str(ROOT), *sys.path])
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(tmp_path), "PYTHONPATH": places}
-    done = subprocess.run(
+    python_path = ":".join([str(ROOT), *sys.path])
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": str(tmp_path), "PYTHONPATH": python_path}
+    completed = subprocess.run(
         [sys.executable, "-c", example], env=environment, capture_output=True, text=True, check=False
     )
-    assert (done.stdout, done.returncode) == ("AC 100.0\n", 0), done.stderr
+    assert (completed.stdout, completed.returncode) == ("AC 100.0\n", 0), completed.stderr

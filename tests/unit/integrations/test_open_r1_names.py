@@ -79,10 +79,10 @@ def test_open_r1_client_methods_are_all_provided() -> None:
 
 
 def test_piston_client_uses_all_named_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[EngineChoice] = []
+    opened_choices: list[EngineChoice] = []
 
     def engine(servers: EngineChoice) -> FakeEngine:
-        asked.append(servers)
+        opened_choices.append(servers)
         return FakeEngine(capabilities=fake_capabilities())
 
     monkeypatch.setenv("WORLD_SIZE", "2")
@@ -95,7 +95,7 @@ def test_piston_client_uses_all_named_servers(monkeypatch: pytest.MonkeyPatch) -
 
     asyncio.run(use())
     token = Secret("word")
-    assert asked == [EngineChoice(text="http://a:1/api/v2,http://b:2", per_endpoint=3, token=token)]
+    assert opened_choices == [EngineChoice(text="http://a:1/api/v2,http://b:2", per_endpoint=3, token=token)]
     with pytest.raises(InputError, match="no address"):
         open_r1.PistonClient([])
 
@@ -153,16 +153,16 @@ def test_open_r1_contest_rewards_are_computed(cluster: Answering) -> None:
     answers = [fenced(code) for code in ("right;", "wrong;", "judge;", "right;")]
     answers += [[{"role": "assistant", "content": "right"}]]
     columns: dict[str, Any] = {name: [value] * 3 + [None] + [value] for name, value in row.items()}
-    given = {"completions": answers, "prompts": ["p"] * 5, "trainer_state": object(), **columns}
-    assert open_r1.ioi_code_reward(**given) == [1, 0, None, None, 0]
+    arguments = {"completions": answers, "prompts": ["p"] * 5, "trainer_state": object(), **columns}
+    assert open_r1.ioi_code_reward(**arguments) == [1, 0, None, None, 0]
     assert b"bits/stdc++.h" in next(f.content.read() for f in cluster.jobs[0].files if f.name.endswith("cpp"))
 
     tests = [{"input": "1", "output": "x"}, {"input": "2", "output": "y"}]
     row = {"time_limit": 1.0, "memory_limit": 256.0, "input_mode": "stdio", "official_tests": tests}
     columns = {name: [value] * 3 + [None] + [value] for name, value in row.items()}
-    given = {"completions": answers, "language": ["cpp"] * 5, **columns}
-    assert open_r1.cf_code_reward(**given) == [1.1, 0, None, None, -1]
-    assert open_r1.cf_code_reward(patch_code=True, scoring_mode="partial", **given)[:2] == [1, 0]
+    arguments = {"completions": answers, "language": ["cpp"] * 5, **columns}
+    assert open_r1.cf_code_reward(**arguments) == [1.1, 0, None, None, -1]
+    assert open_r1.cf_code_reward(patch_code=True, scoring_mode="partial", **arguments)[:2] == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -178,14 +178,14 @@ def test_open_r1_includes_header_of_row(cluster: Answering, files: Any, wanted: 
 
 
 def test_open_r1_unsupported_language_has_no_reward(cluster: Answering) -> None:
-    told = ["cpp", "c++17", "pypy3", "java", "klingon", "", None]
+    languages = ["cpp", "c++17", "pypy3", "java", "klingon", "", None]
     row = {"time_limit": 1.0, "memory_limit": 256.0, "input_mode": "stdio"}
     row |= {"official_tests": [{"input": "1", "output": "x"}]}
-    columns = {name: [row[name]] * len(told) for name in row}
-    fences = [f"```{language}\nright;\n```" for language in told]
-    for completions, known in ((fences, 1.1), (["none"] * len(told), -1)):
-        found = open_r1.cf_code_reward(completions, language=told, **columns)
-        assert found == [known, known, *[None] * 5]
+    columns = {name: [row[name]] * len(languages) for name in row}
+    fences = [f"```{language}\nright;\n```" for language in languages]
+    for completions, expected in ((fences, 1.1), (["none"] * len(languages), -1)):
+        rewards = open_r1.cf_code_reward(completions, language=languages, **columns)
+        assert rewards == [expected, expected, *[None] * 5]
 
 
 def test_interrupted_reward_cancels_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,8 +224,8 @@ def test_open_r1_invalid_columns_are_input_error(cluster: Answering, monkeypatch
 
 
 def test_extract_code_returns_last_block_of_language() -> None:
-    text = "```python\n1\n``` ```cpp\n2``` ```python\n3\n``` ```c++\n4\n```"
-    codes = [open_r1.extract_code(text, language) for language in ("python", "cpp", "c++", "go", None)]
+    reply = "```python\n1\n``` ```cpp\n2``` ```python\n3\n``` ```c++\n4\n```"
+    codes = [open_r1.extract_code(reply, language) for language in ("python", "cpp", "c++", "go", None)]
     assert codes == ["3\n", "2", "4\n", "", ""]
 
 
@@ -251,8 +251,8 @@ def test_code_format_reward_depends_on_the_format_of_the_reply(
 
 def test_open_r1_batched_splits_a_list_into_batches() -> None:
     """A size below 1 gives one batch; the original would run no test."""
-    found = [list(open_r1.batched("abcde", size)) for size in (2, 9, -1, 0)]
-    assert found == [[["a", "b"], ["c", "d"], ["e"]], *[[list("abcde")]] * 3]
+    batches = [list(open_r1.batched("abcde", size)) for size in (2, 9, -1, 0)]
+    assert batches == [[["a", "b"], ["c", "d"], ["e"]], *[[list("abcde")]] * 3]
     assert list(open_r1.batched([], -1)) == []
 
 

@@ -44,10 +44,10 @@ print(gcd(12, 18), isinstance({}, collections.Mapping), Fraction(1, 2), len(str(
 
 @pytest.mark.parametrize("text", [OLD, OLD.partition("\n")[2], OLD.split("\n", 2)[2]])
 def test_patched_code_for_older_python_versions_runs(text: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", patch_code(text, "python")], capture_output=True, text=True, check=False
     )
-    assert done.stdout == "6 True 1/2 5001\n", done.stderr
+    assert completed.stdout == "6 True 1/2 5001\n", completed.stderr
 
 
 def test_patch_code_keeps_invalid_python() -> None:

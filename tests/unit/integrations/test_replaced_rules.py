@@ -82,9 +82,9 @@ def answers(checker: str | None = None) -> list[float]:
 def test_comparisons_match_open_r1_except_known_cases() -> None:
     cases = [[{"input": pair.printed, "output": pair.expected, "type": "stdin_stdout"}] for pair in PAIRS]
     info = [{"language": "python", "test_cases": tests} for tests in cases]
-    wanted = [OTHERWISE.get(pair[:2], pair.open_r1) for pair in PAIRS]
-    assert code_reward([ECHO] * len(PAIRS), verification_info=info) == wanted
-    assert reward(completions=[ECHO] * len(PAIRS), test_cases=cases) == wanted
+    expected = [OTHERWISE.get(pair[:2], pair.open_r1) for pair in PAIRS]
+    assert code_reward([ECHO] * len(PAIRS), verification_info=info) == expected
+    assert reward(completions=[ECHO] * len(PAIRS), test_cases=cases) == expected
 
 
 def test_comparisons_match_prime_code() -> None:

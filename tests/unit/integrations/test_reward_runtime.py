@@ -32,16 +32,16 @@ pytestmark = pytest.mark.usefixtures("closing_reward_runtimes")
 
 def test_threads_share_reward_runtime() -> None:
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda text: compute_score("apps", text, TESTS), [RIGHT, WRONG] * 4))
-    assert found == [1, 0] * 4
+        scores = list(pool.map(lambda text: compute_score("apps", text, TESTS), [RIGHT, WRONG] * 4))
+    assert scores == [1, 0] * 4
     assert len(runtimes._runtimes.runtimes) == 1
 
 
 def test_forked_child_releases_engine_of_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the parent could not end its sandboxes."""
-    own, context = runtime(Setup(engine=lambda _: FakeEngine())), multiprocessing.get_context("fork")
+    own_runtime, context = runtime(Setup(engine=lambda _: FakeEngine())), multiprocessing.get_context("fork")
     let_go = context.SimpleQueue()
-    monkeypatch.setattr(Runtime, "let_go", lambda inherited: let_go.put(inherited is own))
+    monkeypatch.setattr(Runtime, "let_go", lambda inherited: let_go.put(inherited is own_runtime))
     child = context.Process(target=int)
     child.start()
     child.join(60)
@@ -49,7 +49,11 @@ def test_forked_child_releases_engine_of_parent(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_closing_reward_runtime_cancels_running_calls() -> None:
-    own, begun, ended = runtime(Setup(engine=lambda _: FakeEngine())), threading.Event(), queue.Queue[str]()
+    own_runtime, begun, ended = (
+        runtime(Setup(engine=lambda _: FakeEngine())),
+        threading.Event(),
+        queue.Queue[str](),
+    )
 
     async def for_ever() -> None:
         begun.set()
@@ -57,19 +61,19 @@ def test_closing_reward_runtime_cancels_running_calls() -> None:
 
     def call() -> None:
         try:
-            own.call(for_ever())
+            own_runtime.call(for_ever())
         except CancelledError:
             ended.put("cancelled")
 
     threading.Thread(target=call, daemon=True).start()
     assert begun.wait(60)
-    own.close()
+    own_runtime.close()
     assert ended.get(timeout=60) == "cancelled"
 
 
 def in_child(answers: Any, parents: int) -> None:
-    own = runtime()
-    answers.put((id(own) != parents, compute_score("apps", RIGHT, TESTS)))
+    own_runtime = runtime()
+    answers.put((id(own_runtime) != parents, compute_score("apps", RIGHT, TESTS)))
     close_all()
 
 
@@ -99,9 +103,9 @@ def test_forked_child_has_own_reward_runtime() -> None:
 def has_running_program(own: Runtime) -> bool:
     """Return True if a program runs in its sandbox."""
     assert own._opening is not None
-    here = own._opening.engine
-    assert isinstance(here, EmbeddedEngine)
-    return here._running is not None and here._running.slots._free.qsize() < here.slots
+    embedded = own._opening.engine
+    assert isinstance(embedded, EmbeddedEngine)
+    return embedded._running is not None and embedded._running.slots._free.qsize() < embedded.slots
 
 
 def test_interrupted_reward_call_is_cancelled() -> None:
@@ -111,16 +115,16 @@ def test_interrupted_reward_call_is_cancelled() -> None:
         started.put(asyncio.current_task())
         await asyncio.Event().wait()
 
-    own = runtime()
+    own_runtime = runtime()
 
     async def interrupt() -> None:
-        waiting = asyncio.ensure_future(own.wait(endless()))
+        waiting = asyncio.ensure_future(own_runtime.wait(endless()))
         task = await asyncio.to_thread(started.get)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
         assert task is not None
-        assert await own.wait(is_cancelled(task))
+        assert await own_runtime.wait(is_cancelled(task))
 
     async def is_cancelled(task: asyncio.Task[Any]) -> bool:
         await asyncio.wait([task])
@@ -167,10 +171,10 @@ if __name__ == "__main__":
 def test_program_that_exits_leaves_no_sandbox(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(script_with_known_tools(tmp_path / "tools.json") + TRAINING)
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    first, second, answers = done.stdout.split(maxsplit=2)
-    assert (answers.strip(), done.stderr) == ("[1.0] 1.0", "")
+    completed = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stderr
+    first, second, answers = completed.stdout.split(maxsplit=2)
+    assert (answers.strip(), completed.stderr) == ("[1.0] 1.0", "")
     folders = [
         folder.name
         for base in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")))

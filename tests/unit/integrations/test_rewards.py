@@ -65,9 +65,9 @@ def test_each_mode_computes_its_rewards() -> None:
 
 
 def test_reward_without_shaping_is_the_share_of_passed_tests() -> None:
-    found = reward(completions=EVERYTHING, tests=[TESTS] * 5)
-    assert found == [1, pytest.approx(2 / 3), 0, 0, 0]
-    assert [compute_score("apps", text, TESTS) for text in EVERYTHING] == found
+    scores = reward(completions=EVERYTHING, tests=[TESTS] * 5)
+    assert scores == [1, pytest.approx(2 / 3), 0, 0, 0]
+    assert [compute_score("apps", reply, TESTS) for reply in EVERYTHING] == scores
 
 
 def test_reward_penalties_are_options() -> None:
@@ -93,11 +93,11 @@ def test_checker_option_of_rewards_changes_output_comparison() -> None:
 
 def test_reward_accepts_columns_of_trl() -> None:
     """Conversations as completions, unknown columns, and values that are no columns."""
-    parts = [{"type": "reasoning", "text": RIGHT}, {"type": "text", "text": "See above."}]
-    given = [[{"role": "assistant", "content": each}] for each in (RIGHT, parts)]
-    found = reward(
+    reply_parts = [{"type": "reasoning", "text": RIGHT}, {"type": "text", "text": "See above."}]
+    conversations = [[{"role": "assistant", "content": content}] for content in (RIGHT, reply_parts)]
+    scores = reward(
         prompts=[[{"role": "user", "content": "?"}]] * 2,
-        completions=given,
+        completions=conversations,
         completion_ids=[[1], [2]],
         difficulty=["easy", "hard"],
         ground_truth=[TESTS, json.loads(TESTS)],
@@ -105,7 +105,7 @@ def test_reward_accepts_columns_of_trl() -> None:
         log_extra=print,
         log_metric=print,
     )
-    assert found == [1, 0]
+    assert scores == [1, 0]
     assert reward.__name__ == "ioi_eval_reward"
 
 
@@ -126,11 +126,13 @@ def test_async_reward_equals_sync_reward() -> None:
     """Trainers detect it as a coroutine function."""
     assert inspect.iscoroutinefunction(reward_async) and reward_async.__name__ == "ioi_eval_reward"
     lines: dict[str, Any] = {}
-    own = make_async_reward(RewardOptions(mode=RewardMode.PASS_FAIL), name="own")
+    pass_fail_reward = make_async_reward(RewardOptions(mode=RewardMode.PASS_FAIL), name="own")
 
     async def both() -> list[Any]:
-        given: Any = {"prompts": None, "completions": EVERYTHING, "tests": [TESTS] * 5}
-        return await asyncio.gather(reward_async(**given), own(**given, log_extra=lines.__setitem__))
+        arguments: Any = {"prompts": None, "completions": EVERYTHING, "tests": [TESTS] * 5}
+        return await asyncio.gather(
+            reward_async(**arguments), pass_fail_reward(**arguments, log_extra=lines.__setitem__)
+        )
 
     assert asyncio.run(both()) == [[1, pytest.approx(2 / 3), 0, 0, 0], [1, 0, 0, 0, 0]]
     assert lines == {"own/verdict": ["AC", "WA", "WA", "CE", "no code"]}
@@ -141,8 +143,8 @@ def test_tests_may_stand_in_verification_info() -> None:
     cpp = '```cpp\n#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n```'
     infos = [{"language": "python", "test_cases": cases}, {"language": "cpp", "test_cases": cases}, None]
     assert reward(completions=[RIGHT, cpp, RIGHT], verification_info=infos) == [1, 1, None]
-    texts = [json.dumps(info) for info in infos]
-    assert reward(completions=[RIGHT, cpp, RIGHT], verification_info=texts) == [1, 1, None]
+    encoded_infos = [json.dumps(info) for info in infos]
+    assert reward(completions=[RIGHT, cpp, RIGHT], verification_info=encoded_infos) == [1, 1, None]
 
 
 def test_rewards_accept_function_tests_and_lists() -> None:
@@ -155,10 +157,12 @@ def test_rewards_accept_function_tests_and_lists() -> None:
 def test_rewards_accept_function_calls_in_list_tests() -> None:
     twice = fenced("class Solution:\n    def plus(self, a, b):\n        return a + b")
     call = {"input": "[2]\n[3]", "output": "[2, 3]", "testtype": "functional"}
-    named = [{**call, "metadata": {"func_name": "plus"}}]
-    assert rewards(RewardMode.PARTIAL, [twice], tests=[json.dumps(named)]) == [1]
+    named_calls = [{**call, "metadata": {"func_name": "plus"}}]
+    assert rewards(RewardMode.PARTIAL, [twice], tests=[json.dumps(named_calls)]) == [1]
     assert rewards(RewardMode.PARTIAL, [twice], tests=[[call]]) == [None], "nobody knows what to call"
-    assert rewards(RewardMode.PARTIAL, [twice], tests=[[*named, {"input": "1", "output": "2"}]]) == [None]
+    assert rewards(RewardMode.PARTIAL, [twice], tests=[[*named_calls, {"input": "1", "output": "2"}]]) == [
+        None
+    ]
 
 
 @pytest.mark.nightly(unless="^def.*inputs0|^class.*inputs3")
@@ -178,14 +182,14 @@ def test_rewards_accept_function_calls_in_list_tests() -> None:
 def test_rewards_accept_all_forms_of_function_tests(inputs: list[Any], outputs: list[Any], code: str) -> None:
     table = {"inputs": inputs, "outputs": outputs, "fn_name": "add"}
     pairs = [
-        {"type": "function_call", "fn_name": "add", "input": given, "output": wanted}
-        for given, wanted in zip(inputs, outputs, strict=True)
+        {"type": "function_call", "fn_name": "add", "input": call_input, "output": call_output}
+        for call_input, call_output in zip(inputs, outputs, strict=True)
     ]
     wrong = code.replace("+", "-")
     forms: list[Any] = [json.dumps(table), table, json.dumps(pairs), pairs, numpy.array(pairs)]
-    given = [fenced(code), fenced(wrong)] * len(forms)
+    call_input = [fenced(code), fenced(wrong)] * len(forms)
     truths = [form for form in forms for _ in range(2)]
-    assert rewards(RewardMode.PARTIAL, given, ground_truth=truths) == [1, 0] * len(forms)
+    assert rewards(RewardMode.PARTIAL, call_input, ground_truth=truths) == [1, 0] * len(forms)
     assert [
         compute_score("apps", fenced(code), form, mode="partial") for form in (json.dumps(table), pairs)
     ] == [1, 1]
@@ -214,10 +218,10 @@ def test_empty_conversation_gets_no_code_reward() -> None:
 def test_code_reward_matches_open_r1() -> None:
     tests = [{"input": f"{n}\n", "output": str(2 * n), "type": "stdin_stdout"} for n in (2, 9)]
     infos = [{"language": "python", "test_cases": tests}] * 5 + [{"language": "python", "test_cases": []}]
-    given = [[{"role": "assistant", "content": text}] for text in (*EVERYTHING, RIGHT)]
+    conversations = [[{"role": "assistant", "content": reply}] for reply in (*EVERYTHING, RIGHT)]
     options = {"num_parallel": 2, "provider_type": "e2b"}
-    assert code_reward(given, verification_info=infos, **options) == [1, 0.5, 0, 0, 0, None]
-    assert binary_code_reward(given, verification_info=infos) == [1, 0, 0, 0, 0, None]
+    assert code_reward(conversations, verification_info=infos, **options) == [1, 0.5, 0, 0, 0, None]
+    assert binary_code_reward(conversations, verification_info=infos) == [1, 0, 0, 0, 0, None]
 
 
 # Rows that cannot be judged, each for another reason. None may stop a training.
@@ -331,11 +335,11 @@ assert compute_score("apps", {RIGHT!r}, {TESTS!r}, {{"language": "klingon"}}) ==
 
 def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> None:
     script = script_with_known_tools(tmp_path / "tools.json") + MISSES
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    told = re.findall(r"^not judged because of ([^:]+):", done.stderr, re.M)
-    assert told == ["tests that cannot be read", "a row that cannot be judged"]
-    assert done.stderr.splitlines()[-1] == (
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert completed.returncode == 0, completed.stderr
+    reasons = re.findall(r"^not judged because of ([^:]+):", completed.stderr, re.M)
+    assert reasons == ["tests that cannot be read", "a row that cannot be judged"]
+    assert completed.stderr.splitlines()[-1] == (
         "7 not judged: 6 because of tests that cannot be read, 1 because of a row that cannot be judged"
     )
 
@@ -372,8 +376,8 @@ def test_rewards_judge_equal_programs_once() -> None:
     assert len(engine.runs) == 4  # RIGHT, WRONG, RIGHT for the other problem, RIGHT by another interpreter
     other_engine = FakeEngine()
     unshared = RewardOptions(mode=RewardMode.PARTIAL, share=False)
-    each = make_reward(unshared, setup=Setup(engine=lambda _: other_engine))
-    assert each(completions=replies, tests=columns, language=languages) == [1] * 6
+    own_reward = make_reward(unshared, setup=Setup(engine=lambda _: other_engine))
+    assert own_reward(completions=replies, tests=columns, language=languages) == [1] * 6
     assert len(other_engine.runs) == 6
 
 
@@ -390,8 +394,8 @@ def problem_with_subtasks() -> Problem:
 
 def test_reward_uses_problem_id_and_target_subtask_columns() -> None:
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem_with_subtasks()]))
-    found = give(completions=[PARTLY] * 3, problem_id=["twice"] * 3, target_subtask=["small", "large", None])
-    assert found == [1, 0, pytest.approx(0.3)]
+    scores = give(completions=[PARTLY] * 3, problem_id=["twice"] * 3, target_subtask=["small", "large", None])
+    assert scores == [1, 0, pytest.approx(0.3)]
     # The whole problem's points are no reward for a subtask that it does not have.
     assert give(completions=[RIGHT] * 2, problem_id=["twice"] * 2, subtask=["larger", 0]) == [None, None]
 
@@ -404,18 +408,20 @@ def test_subtask_reward_is_not_rounded() -> None:
 
 
 def test_reward_for_problem_without_points_is_1_or_0() -> None:
-    subtasks = tuple(msgspec.structs.replace(each, points=0) for each in problem_with_subtasks().subtasks)
+    subtasks = tuple(
+        msgspec.structs.replace(subtask, points=0) for subtask in problem_with_subtasks().subtasks
+    )
     problem = msgspec.structs.replace(problem_with_subtasks(), subtasks=subtasks)
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem]))
     assert give(completions=[RIGHT, PARTLY], problem_id=["twice"] * 2) == [1, 0]
 
 
 def test_rewards_distinguish_problems_by_year() -> None:
-    old, new = (msgspec.structs.replace(problem_with_subtasks(), year=year) for year in (2023, 2024))
-    new = msgspec.structs.replace(new, tests=new.tests[:2], subtasks=new.subtasks[:1])
-    give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([old, new]))
-    found = give(completions=[PARTLY] * 2, problem_id=["twice"] * 2, year=[2023, 2024])
-    assert found == [pytest.approx(0.3), 1]
+    older, newer = (msgspec.structs.replace(problem_with_subtasks(), year=year) for year in (2023, 2024))
+    newer = msgspec.structs.replace(newer, tests=newer.tests[:2], subtasks=newer.subtasks[:1])
+    give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([older, newer]))
+    scores = give(completions=[PARTLY] * 2, problem_id=["twice"] * 2, year=[2023, 2024])
+    assert scores == [pytest.approx(0.3), 1]
 
 
 # As many a generated one: it was never tried on what is no number.
@@ -439,18 +445,20 @@ def test_compute_score_judges_single_solution() -> None:
     assert compute_score("apps", "print(2 * int(input()))", TESTS, {"split": "train"}) == 1
 
     async def many() -> list[float]:
-        asked = (compute_score_async("apps", text, TESTS, mode="pass_fail", **SHAPED) for text in EVERYTHING)
-        return list(await asyncio.gather(*asked))
+        pending = (
+            compute_score_async("apps", reply, TESTS, mode="pass_fail", **SHAPED) for reply in EVERYTHING
+        )
+        return list(await asyncio.gather(*pending))
 
     assert asyncio.run(many()) == [1, 0, 0, -0.1, -1]
 
 
 def test_compute_score_batch_judges_batch_with_extra_arguments() -> None:
-    sources, truths, own = ["apps"] * 2, [TESTS, TESTS], {"reward_router_address": "a:1"}
-    found = compute_score_batch(
-        sources, [RIGHT, WRONG], truths, [None, {"tests": "{"}], mode="partial", **own
+    sources, truths, extra_arguments = ["apps"] * 2, [TESTS, TESTS], {"reward_router_address": "a:1"}
+    scores = compute_score_batch(
+        sources, [RIGHT, WRONG], truths, [None, {"tests": "{"}], mode="partial", **extra_arguments
     )
-    assert found == [1, 0]
+    assert scores == [1, 0]
     with pytest.raises(CasesError):
         compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"], on_failure=None)
     assert compute_score_batch(sources, [RIGHT, WRONG], [TESTS, "{"], on_failure=-3.0) == [1, -3]

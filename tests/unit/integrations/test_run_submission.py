@@ -14,14 +14,18 @@ FINE = {"code": 0, "signal": None, "stdout": "", "stderr": ""}
 
 
 def function_of_page() -> Callable[..., tuple[str, str]]:
-    [block] = [each for each in blocks("docs/open_r1.md") if each.run_by.endswith("test_run_submission.py")]
+    [block] = [
+        page_block
+        for page_block in blocks("docs/open_r1.md")
+        if page_block.run_by.endswith("test_run_submission.py")
+    ]
     names: dict[str, Any] = {}
     exec(block.code, names)
 
     def run_submission(url: str, *arguments: Any) -> tuple[str, str]:
         names["URL"] = url
-        found: tuple[str, str] = names["run_submission"](*arguments)
-        return found
+        mapped: tuple[str, str] = names["run_submission"](*arguments)
+        return mapped
 
     return run_submission
 
@@ -49,9 +53,9 @@ def test_reply_is_mapped_to_score_and_feedback(reply: dict[str, Any], expected: 
 
     with StubServer(answer).running() as server:
         assert function_of_page()(server.url, FILES, 4000, 1 << 28) == expected
-    [asked] = server.asked
-    assert {file["name"]: file["content"] for file in asked.body["files"]} == FILES
-    assert (asked.body["run_timeout"], asked.body["run_memory_limit"]) == (4000, 1 << 28)
+    [request] = server.asked
+    assert {file["name"]: file["content"] for file in request.body["files"]} == FILES
+    assert (request.body["run_timeout"], request.body["run_memory_limit"]) == (4000, 1 << 28)
 
 
 def test_job_that_a_server_refuses_is_an_error_and_no_score() -> None:

@@ -35,9 +35,9 @@ class Sample:
 
 
 def block(marker: str) -> dict[str, Any]:
-    found = next(text for text in re.findall(r"```python\n(.*?)```", PAGE, re.S) if marker in text)
+    page_code = next(code for code in re.findall(r"```python\n(.*?)```", PAGE, re.S) if marker in code)
     names: dict[str, Any] = {}
-    exec(found, names)
+    exec(page_code, names)
     return names
 
 
@@ -50,12 +50,12 @@ def test_slime_custom_rm_rewards_sample_or_group() -> None:
     ]
 
     async def judged() -> list[Any]:
-        one = await custom_rm(None, group[0], evaluation=True)
-        return [one, await custom_rm(None, group, evaluation=True), await custom_rm(None, [])]
+        single_reward = await custom_rm(None, group[0], evaluation=True)
+        return [single_reward, await custom_rm(None, group, evaluation=True), await custom_rm(None, [])]
 
     assert asyncio.run(judged()) == [1, [1, 0.5, 0, 1], []]
-    own = block("make_custom_rm")["custom_rm"]
-    assert asyncio.run(own(None, group[1])) == 0
+    own_reward = block("make_custom_rm")["custom_rm"]
+    assert asyncio.run(own_reward(None, group[1])) == 0
     with pytest.raises(InputError, match="rewards have no such option"):
         make_custom_rm(modus="pass_fail")
     with pytest.raises(InputError, match=r"is not a sample of slime.*custom_rm"):

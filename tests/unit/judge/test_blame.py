@@ -145,15 +145,15 @@ async def test_manager_fail_report_is_wa_if_right_solution_passes(scorer: Scorer
 
 
 async def test_checker_fail_report_is_wa_if_right_solution_passes(scorer: Scorer) -> None:
-    own = checked(solutions=(solution(UNREADABLE, "incorrect"), solution(ANSWERS)))
-    result = await scorer.score(own, submission(UNREADABLE))
+    own_problem = checked(solutions=(solution(UNREADABLE, "incorrect"), solution(ANSWERS)))
+    result = await scorer.score(own_problem, submission(UNREADABLE))
     assert [(test.score, test.status) for test in result.tests] == [(0.0, Verdict.WA)] * 2
-    words = "the checker reports a failure of its own: FAIL Expected char '{', found 'v'"
+    feedback = "the checker reports a failure of its own: FAIL Expected char '{', found 'v'"
     assert result.tests[0].feedback == (
-        f"Output isn't correct: {words}, but not with the package's own right solution"
+        f"Output isn't correct: {feedback}, but not with the package's own right solution"
     )
-    assert (await scorer.score(own, submission(ANSWERS))).points == 1.0
-    wrong = await scorer.score(own, submission(ANSWERS.replace("2 * x", "x")))
+    assert (await scorer.score(own_problem, submission(ANSWERS))).points == 1.0
+    wrong = await scorer.score(own_problem, submission(ANSWERS.replace("2 * x", "x")))
     assert [test.status for test in wrong.tests] == [Verdict.WA] * 2
 
 

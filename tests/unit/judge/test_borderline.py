@@ -111,8 +111,8 @@ def run(share: float, score: float = 1.0, status: Verdict = Verdict.AC) -> TestR
     ],
 )
 def test_verdict_follows_shortest_cpu_time_of_runs(runs: Iterable[TestResult], status: Verdict) -> None:
-    found = select_counting_run(list(runs), PROBLEM)
-    assert found.status is status and (found.score > 0) == (status in (Verdict.AC, Verdict.PA))
+    counting_run = select_counting_run(list(runs), PROBLEM)
+    assert counting_run.status is status and (counting_run.score > 0) == (status in (Verdict.AC, Verdict.PA))
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ class Measured(FakeEngine):
         for index, name in tests.items():
             cpu, waited = next(self._times[name])
             is_crowded = 10 * waited * LIMIT * 1000 >= limits.cpu_ms
-            most = limits.crowded_cpu_ms if is_crowded and limits.crowded_cpu_ms else limits.cpu_ms
-            cpu_us = min(round(cpu * LIMIT * 1e6), most * 1000 + 1)
-            end = "cpu" if cpu_us > most * 1000 else "ok"
+            max_cpu_ms = limits.crowded_cpu_ms if is_crowded and limits.crowded_cpu_ms else limits.cpu_ms
+            cpu_us = min(round(cpu * LIMIT * 1e6), max_cpu_ms * 1000 + 1)
+            end = "cpu" if cpu_us > max_cpu_ms * 1000 else "ok"
             line = TestReport(
                 v=VERSION,
                 nonce=plan.nonce,
@@ -239,9 +239,9 @@ RUNS = st.lists(st.tuples(st.floats(0.01, 2), st.sampled_from([QUIET, BUSY])), m
 def test_repeats_change_verdict_only_from_tle_to_ac(
     shared_cache: Path, times: list[list[tuple[float, float]]]
 ) -> None:
-    named = {str(index): runs for index, runs in enumerate(times)}
-    tests, batches = asyncio.run(measured(Store(shared_cache), named))
-    for test, (name, runs) in zip(tests, named.items(), strict=True):
+    runs_by_test = {str(index): runs for index, runs in enumerate(times)}
+    tests, batches = asyncio.run(measured(Store(shared_cache), runs_by_test))
+    for test, (name, runs) in zip(tests, runs_by_test.items(), strict=True):
         tried = [cpu for cpu, _ in runs[: sum(name in batch.split() for _, batch in batches)]]
         assert test.status is (Verdict.AC if min(tried) < 1 else Verdict.TLE)
         assert 1 <= len(tried) <= 4 and all(cpu >= 1 for cpu in tried[:-1])
@@ -253,8 +253,8 @@ def test_server_with_short_cpu_limit_gets_no_busy_machine_limit() -> None:
     longer = raise_cpu_limit(PROBLEM, USUAL)
     options = JudgeOptions(borderline=USUAL)
     assert crowded_cpu_limit(longer, USUAL) == pytest.approx(1.6 * LIMIT)
-    for most, crowded in ((None, 320), (2320, 320), (2319, None)):
-        profile = msgspec.structs.replace(fake_capabilities(), max_run_cpu_time=most)
+    for max_cpu_time, crowded in ((None, 320), (2320, 320), (2319, None)):
+        profile = msgspec.structs.replace(fake_capabilities(), max_run_cpu_time=max_cpu_time)
         fitting = JobSizer(longer, options, profile, GzipCache().weight)
         assert fitting.frame.plan.limits.crowded_cpu_ms == crowded
 

@@ -74,9 +74,9 @@ def test_classic_job_for_cms_ioi_has_no_scripts() -> None:
 
 def test_grader_config_has_keys_of_contract() -> None:
     config = next(file for file in job_of(full_problem()).files if file.name.endswith(".json"))
-    said = msgspec.json.decode(config.content.read())
+    settings = msgspec.json.decode(config.content.read())
     assert (
-        said.items()
+        settings.items()
         >= {
             "task_type": "Communication",
             "code": "sum",

@@ -125,10 +125,14 @@ async def test_grader_that_does_not_compile_by_itself_is_a_judge_failure(
     class Server(Cluster):
         async def execute(self, job: Job, check: object = None) -> JobResult:
             await super().execute(job, check)
-            words = "graders/sum.h:3:1: error: 'nonsense' does not name a type\nFailed to compile sum\n"
+            compiler_error = (
+                "graders/sum.h:3:1: error: 'nonsense' does not name a type\nFailed to compile sum\n"
+            )
             if not by_itself and not contents(job)["graders/sum.cpp"]:
-                words = "/tmp/a.o: undefined reference to `sum'\ncollect2: error: ld returned 1 exit status\n"
-            failed = Ending(stderr=words, code=1)
+                compiler_error = (
+                    "/tmp/a.o: undefined reference to `sum'\ncollect2: error: ld returned 1 exit status\n"
+                )
+            failed = Ending(stderr=compiler_error, code=1)
             return JobResult(run=failed, compile=failed)
 
     server = Server("cms_ioi")
@@ -189,7 +193,7 @@ async def test_job_option_selects_classic_jobs(tmp_path: Path, job: JobShape, ru
     async with engine:
         assert (await judged(engine, tmp_path, job=job)).points == 100
     assert len(engine.runs) == runs
-    assert all(("compile" in contents(each)) == (job == "classic") for each in engine.runs)
+    assert all(("compile" in contents(executed)) == (job == "classic") for executed in engine.runs)
 
 
 async def test_classic_jobs_stop_when_subtask_is_decided(tmp_path: Path) -> None:

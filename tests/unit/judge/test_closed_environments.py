@@ -36,8 +36,8 @@ def environment(folder: Path, python: str = sys.executable) -> Path:
     (packages / "numpy.py").write_text("def add(a, b):\n    return a + b\n")
     (packages / "unlisted_package.py").write_text("from numpy import add\n")
     (folder.parent / "sibling").mkdir()
-    for place in (folder, folder.parent, folder.parent / "sibling", folder.parents[1]):
-        (place / "secret.txt").write_text(SECRET)
+    for readable_folder in (folder, folder.parent, folder.parent / "sibling", folder.parents[1]):
+        (readable_folder / "secret.txt").write_text(SECRET)
     return folder / "bin" / "python3"
 
 
@@ -69,8 +69,8 @@ async def verdicts(scorer: Scorer, code: str) -> set[Verdict]:
 
 @pytest.fixture(params=[(), ("namespaces",)], ids=["all", "namespaces"])
 async def scorer(request: pytest.FixtureRequest, store: Store, as_the_caller: Path) -> AsyncIterator[Scorer]:
-    async with opened(store, *request.param) as made:
-        yield made
+    async with opened(store, *request.param) as judge_scorer:
+        yield judge_scorer
 
 
 async def test_programs_import_what_the_caller_can_import(scorer: Scorer, as_the_caller: Path) -> None:
@@ -119,10 +119,10 @@ async def test_programs_cannot_see_folders_around_caller_environment(
 ) -> None:
     prefix = as_the_caller.parent.parent
     folders = [prefix, prefix.parent, prefix.parent / "sibling", prefix.parents[1]]
-    places = [str(folder / "secret.txt") for folder in folders] + ["/root/.bashrc", "/root/.profile"]
+    secret_paths = [str(folder / "secret.txt") for folder in folders] + ["/root/.bashrc", "/root/.profile"]
     shown = {"bin", "lib", "lib64", "pyvenv.cfg", "home", prefix.name}
     listed = [*map(str, folders), "/root"]
-    code = f"PLACES, FOLDERS, SHOWN = {places!r}, {listed!r}, {shown!r}\n{LOOKING}{ECHO}"
+    code = f"PLACES, FOLDERS, SHOWN = {secret_paths!r}, {listed!r}, {shown!r}\n{LOOKING}{ECHO}"
     assert await verdicts(scorer, code) == {Verdict.AC}
     assert await verdicts(scorer, f"open({str(prefix / 'pyvenv.cfg')!r}).read()\n{ECHO}") == {Verdict.AC}
 
@@ -189,14 +189,14 @@ async def test_package_files_unreadable_to_others_are_judge_failure(
     store: Store, as_the_caller: Path, mode: int, of: str
 ) -> None:
     (packages,) = as_the_caller.parent.parent.glob("lib/python3*/site-packages")
-    before = (packages / of).stat().st_mode
+    mode_before = (packages / of).stat().st_mode
     (packages / of).chmod(mode)
     try:
         async with opened(store) as scorer:
             with pytest.raises(JudgeFailure, match="others may not read these files"):
                 await verdicts(scorer, ECHO)
     finally:
-        (packages / of).chmod(before)
+        (packages / of).chmod(mode_before)
 
 
 # --- every entry point, each in a separate process like a user's -----------------------------------
@@ -281,14 +281,14 @@ def apps(folder: Path, code: str) -> tuple[str, str]:
 
 def run_script(script: str, cache: Path, *words: str | Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "IOI_EVAL_PYTHON"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", script, *words],
         env={**environment, "IOI_EVAL_CACHE": str(cache)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 def enter(python: Path, cache: Path, folder: Path, code: str) -> None:
@@ -318,9 +318,9 @@ def test_numpy_is_imported_from_caller_environment(python: Path, shared_cache: P
     (packages,) = python.parent.parent.glob("lib/python3*/site-packages")
     (packages / "numpy.py").rename(packages / "stand_in.py")
     try:
-        for place in (installed, installed.parent / "numpy.libs"):
-            if place.exists():
-                shutil.copytree(place, packages / place.name)
+        for package_folder in (installed, installed.parent / "numpy.libs"):
+            if package_folder.exists():
+                shutil.copytree(package_folder, packages / package_folder.name)
         code = "import numpy\nprint('out', numpy.array([int(input().split()[1])]).sum())\n"
         enter(python, shared_cache, tmp_path, code)
     finally:

@@ -35,17 +35,21 @@ async def results(
     async with Scorer(engine) as scorer:
         judge = scorer.judge.with_options(deduplication=Deduplication())
         both = zip(problems, submissions, strict=True)
-        return await asyncio.gather(*(judge.judge(*each) for each in both), return_exceptions=True)
+        return await asyncio.gather(*(judge.judge(*arguments) for arguments in both), return_exceptions=True)
 
 
 async def test_equal_programs_run_once_and_rows_name_first_key() -> None:
     engine = FakeEngine({1: 0.5})
     several = [submission(CODE, key=key) for key in "abc"]
-    found = [msgspec.structs.asdict(one) for one in await results(engine, several, problem())]
+    result_fields = [msgspec.structs.asdict(result) for result in await results(engine, several, problem())]
     assert len(engine.runs) == 1
-    assert [(one.pop("key"), one.pop("repeats")) for one in found] == [("a", ""), ("b", "a"), ("c", "a")]
-    assert found[0] == found[1] == found[2]
-    assert re.fullmatch("2:[0-9a-f]{64}", found[0]["program_sha256"]), "the rule, and a hash"
+    assert [(result.pop("key"), result.pop("repeats")) for result in result_fields] == [
+        ("a", ""),
+        ("b", "a"),
+        ("c", "a"),
+    ]
+    assert result_fields[0] == result_fields[1] == result_fields[2]
+    assert re.fullmatch("2:[0-9a-f]{64}", result_fields[0]["program_sha256"]), "the rule, and a hash"
 
 
 def test_equal_artifacts_of_different_compilers_are_judged_separately() -> None:
@@ -58,28 +62,28 @@ def test_equal_artifacts_of_different_compilers_are_judged_separately() -> None:
     )
     built = [BuildSuccess(artifact=Blob.of("classes"), compiler=f"java {number}") for number in (17, 17, 21)]
     digest = problem_digest(problem())
-    first, same, other = (program_identity(digest, program, each) for each in built)
+    first, same, other = (program_identity(digest, program, artifact) for artifact in built)
     assert first == same != other
 
 
 async def test_deduplicated_program_keeps_its_own_repairs() -> None:
     repairs = (), ("add_imports",), ("extract:first",)
-    several = [submission(CODE, key=str(n), repairs=own) for n, own in enumerate(repairs)]
-    found = await results(FakeEngine(), several, problem())
-    assert [one.repairs for one in found if isinstance(one, SubmissionResult)] == list(repairs)
+    several = [submission(CODE, key=str(n), repairs=repair) for n, repair in enumerate(repairs)]
+    outcomes = await results(FakeEngine(), several, problem())
+    assert [outcome.repairs for outcome in outcomes if isinstance(outcome, SubmissionResult)] == list(repairs)
 
 
 async def test_program_with_different_limits_or_tests_is_judged_separately() -> None:
     base = problem()
-    others = [
+    variants = [
         msgspec.structs.replace(base, limits=Limits.contest(9.0, 1 << 30)),
         msgspec.structs.replace(base, tests=base.tests[:2], subtasks=()),
         msgspec.structs.replace(base, id="another"),
     ]
     engine = FakeEngine()
-    found = await results(engine, [submission(CODE, key=str(n)) for n in range(4)], [base, *others])
-    found += await results(engine, [submission(CODE, language=name) for name in ("python", "pypy")], base)
-    assert len({one.program_sha256 for one in found if isinstance(one, SubmissionResult)}) == 6
+    outcomes = await results(engine, [submission(CODE, key=str(n)) for n in range(4)], [base, *variants])
+    outcomes += await results(engine, [submission(CODE, language=name) for name in ("python", "pypy")], base)
+    assert len({outcome.program_sha256 for outcome in outcomes if isinstance(outcome, SubmissionResult)}) == 6
     assert len(engine.runs) == 6
 
 
@@ -157,11 +161,11 @@ def test_first_equal_program_in_order_is_judged_regardless_of_build_order(
     programs, order, failing = case
 
     async def all_of_them() -> tuple[list[int], list[str | None]]:
-        deduplication, steps, judged = Deduplication(), Steps(order), list[int]()
+        deduplication, steps, judged_numbers = Deduplication(), Steps(order), list[int]()
 
         async def one(number: int) -> str | None:
             async def judge() -> SubmissionResult:
-                judged.append(number)
+                judged_numbers.append(number)
                 await steps.step(number)
                 if number in failing:
                     raise JudgeFailure("no")
@@ -179,13 +183,13 @@ def test_first_equal_program_in_order_is_judged_regardless_of_build_order(
         tasks = [asyncio.create_task(one(number)) for number in range(len(programs))]
         await asyncio.wait_for(steps.go(tasks), 60)
         assert deduplication.waiting == 0
-        return judged, [task.result() for task in tasks]
+        return judged_numbers, [task.result() for task in tasks]
 
-    judged, found = asyncio.run(all_of_them())
+    judged_numbers, outcomes = asyncio.run(all_of_them())
     expected: list[str | None] = [None] * len(programs)
     tried = list[int]()
     for program in ("one", "two"):
-        equal = [number for number, own in enumerate(programs) if own == program]
+        equal = [number for number, candidate in enumerate(programs) if candidate == program]
         first = next((number for number in equal if number not in failing), None)
         for number in equal:
             if first is None or number < first:
@@ -193,8 +197,8 @@ def test_first_equal_program_in_order_is_judged_regardless_of_build_order(
             else:
                 expected[number] = "" if number == first else str(first)
         tried += [number for number in equal if first is None or number <= first]
-    assert found == expected
-    assert sorted(judged) == sorted(tried)
+    assert outcomes == expected
+    assert sorted(judged_numbers) == sorted(tried)
 
 
 # --- with a compiler ---------------------------------------------------------------------------------
@@ -237,12 +241,12 @@ def verdicts(rows: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
 async def test_programs_differing_in_names_and_comments_are_equal(tmp_path: Path, store: Store) -> None:
     codes = renamed("", " + 1")
     once, shared, _ = await scored(tmp_path / "shared", store, ADDING, "c++", codes)
-    every, each, _ = await scored(tmp_path / "each", store, ADDING, "c++", codes, share=False)
-    assert verdicts(shared) == verdicts(each) == {str(n): ["WA" if n > 2 else "AC"] * 3 for n in range(6)}
+    every, unshared, _ = await scored(tmp_path / "each", store, ADDING, "c++", codes, share=False)
+    assert verdicts(shared) == verdicts(unshared) == {str(n): ["WA" if n > 2 else "AC"] * 3 for n in range(6)}
     assert (once.judged, once.repeated, once.tests) == (6, 4, 6)
     assert (every.judged, every.repeated, every.tests) == (6, 0, 18)
     assert [shared[str(n)]["repeats"] for n in range(6)] == [None, "0", "0", None, "3", "3"]
-    assert {(row["repeats"], row["program_sha256"]) for row in each.values()} == {(None, None)}
+    assert {(row["repeats"], row["program_sha256"]) for row in unshared.values()} == {(None, None)}
 
 
 async def test_resumed_run_reuses_results_of_equal_programs(tmp_path: Path, store: Store) -> None:

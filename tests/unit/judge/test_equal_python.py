@@ -64,8 +64,8 @@ async def test_similar_python_programs_get_separate_verdicts(
     """In either order."""
     of = {f"{name}: {n}": code for name, pair in PAIRS.items() for n, code in enumerate(pair)}
     codes = dict(sorted(of.items(), key=lambda one: one[0][-1], reverse=swapped))
-    call, found, _ = await scored(tmp_path / "scored", store, ADDING, "python", codes)
-    verdicts = {key: row["verdict"] for key, row in found.items()}
+    call, result_rows, _ = await scored(tmp_path / "scored", store, ADDING, "python", codes)
+    verdicts = {key: row["verdict"] for key, row in result_rows.items()}
     assert verdicts == {key: "WA" if key.endswith("1") else "AC" for key in codes}
     assert call.repeated == 0
 
@@ -78,9 +78,12 @@ async def test_python_programs_of_equal_text_only_are_judged_once(tmp_path: Path
         "spaced": SUM.replace("a + b", "a  +  b"),
         "broken": SUM + "print(\n",
     }
-    call, found, _ = await scored(tmp_path / "scored", store, ADDING, "python", codes)
-    assert {key: row["repeats"] for key, row in found.items()} == {**dict.fromkeys(codes), "again": "plain"}
+    call, result_rows, _ = await scored(tmp_path / "scored", store, ADDING, "python", codes)
+    assert {key: row["repeats"] for key, row in result_rows.items()} == {
+        **dict.fromkeys(codes),
+        "again": "plain",
+    }
     assert call.repeated == 1
-    assert [found[key]["verdict"] for key in codes] == ["AC"] * 4 + ["CE"]
-    assert "SyntaxError" in found["broken"]["compile_output"]
-    assert {row["compile_output"] for key, row in found.items() if key != "broken"} == {""}
+    assert [result_rows[key]["verdict"] for key in codes] == ["AC"] * 4 + ["CE"]
+    assert "SyntaxError" in result_rows["broken"]["compile_output"]
+    assert {row["compile_output"] for key, row in result_rows.items() if key != "broken"} == {""}

@@ -64,9 +64,9 @@ async def judge_delays(
         submission = Submission(key="1", problem_id="stalling", code=code)
         await scorer.score(stalling(limits, 0), submission)
         engine.tests.clear()
-        now = time.monotonic()
+        start = time.monotonic()
         return await scorer.score(
-            stalling(limits, *(now + seconds if seconds else 0 for seconds in after)), submission
+            stalling(limits, *(start + seconds if seconds else 0 for seconds in after)), submission
         )
 
 
@@ -205,9 +205,10 @@ async def test_second_kill_alone_is_a_judge_failure() -> None:
 
 
 async def ends(engine: FakeEngine, tests: list[str]) -> SubmissionResult:
-    given = (
-        Test(name=str(n), input=Blob.of(f"{how} {n}"), answer=Blob.of("")) for n, how in enumerate(tests)
+    test_objects = (
+        Test(name=str(n), input=Blob.of(f"{delay_kind} {n}"), answer=Blob.of(""))
+        for n, delay_kind in enumerate(tests)
     )
-    problem = Problem(id="stalling", limits=LIMITS, tests=tuple(given))
+    problem = Problem(id="stalling", limits=LIMITS, tests=tuple(test_objects))
     async with Scorer(engine, options=JudgeOptions(all_tests=True)) as scorer:
         return await scorer.score(problem, Submission(key="1", problem_id="stalling", code=WAITS))

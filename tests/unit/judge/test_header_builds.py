@@ -30,11 +30,11 @@ def uses(engine: FakeEngine, name: str) -> list[bool]:
     """Return for each submission whether its build has a file of that name."""
     builds = [job for job in engine.builds if job.keep == ("submission",)]
     paths = [[file.name for file in job.files if file.name.endswith(f"/{name}")] for job in builds]
-    folders = [path.partition("/")[0] for found in paths for path in found]
+    folders = [path.partition("/")[0] for header_paths in paths for path in header_paths]
     assert len({*folders}) == len(folders) and all(len(folder) == 32 for folder in folders)
-    texts = b"".join(file.content.read() for job in builds for file in job.files)
-    assert not any(folder.encode() in texts for folder in folders)
-    return [bool(found) for found in paths]
+    contents = b"".join(file.content.read() for job in builds for file in job.files)
+    assert not any(folder.encode() in contents for folder in folders)
+    return [bool(header_paths) for header_paths in paths]
 
 
 async def build_some(artifacts: Artifacts, sources: Iterable[str]) -> None:
@@ -112,22 +112,32 @@ async def test_closing_artifacts_cancels_header_build(tmp_path: Path) -> None:
 
 async def test_other_head_is_precompiled_at_second_sight(tmp_path: Path) -> None:
     engine = FakeEngine()
-    one, other = "#include <cstdio>\n#include <vector>\n", "#include <vector>\n#include <cstdio>\n"
-    begins = (one, other, one, one, f"\n{one}", "#include <unknown>\n", "// a comment\n" + one)
+    first_head, other = "#include <cstdio>\n#include <vector>\n", "#include <vector>\n#include <cstdio>\n"
+    begins = (
+        first_head,
+        other,
+        first_head,
+        first_head,
+        f"\n{first_head}",
+        "#include <unknown>\n",
+        "// a comment\n" + first_head,
+    )
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
-        await build_some(artifacts, [f"{text}int n{index};\n" for index, text in enumerate(begins)])
+        await build_some(artifacts, [f"{head}int n{index};\n" for index, head in enumerate(begins)])
     [header] = [job for job in engine.builds if job.keep == ("header",)]
-    assert [file.content.read().decode() for file in header.files if file.name == "wrapper.hpp"] == [one]
+    assert [file.content.read().decode() for file in header.files if file.name == "wrapper.hpp"] == [
+        first_head
+    ]
     served = uses(engine, "ioi-eval-head.hpp.gch")
     assert served == [False, False, False, True, True, False, False]
 
 
 async def test_at_most_sixteen_headers_are_precompiled(tmp_path: Path) -> None:
     engine = FakeEngine()
-    heads = [f"#include <{name}>\n" for name in sorted(NAMES)[:20]]
+    include_lines = [f"#include <{name}>\n" for name in sorted(NAMES)[:20]]
     async with opened(tmp_path, engine, BuildOptions()) as artifacts:
         for number in range(2):
-            await build_some(artifacts, [f"{head}int n{number};\n" for head in heads])
+            await build_some(artifacts, [f"{head}int n{number};\n" for head in include_lines])
     assert kinds(engine).count("header") == 16
 
 

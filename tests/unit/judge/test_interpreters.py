@@ -110,8 +110,10 @@ async def test_failed_import_is_runtime_error(scorer: Scorer, code: str) -> None
 
 
 async def test_failed_import_in_function_problem_is_runtime_error(scorer: Scorer) -> None:
-    given = (Test(name="t", input=Blob.of("[1]"), answer=Blob.of("1")),)
-    of = msgspec.structs.replace(FUNCTION, tests=given, subtasks=(), checker=Checker(kind=CheckerKind.JSON))
+    test_cases = (Test(name="t", input=Blob.of("[1]"), answer=Blob.of("1")),)
+    of = msgspec.structs.replace(
+        FUNCTION, tests=test_cases, subtasks=(), checker=Checker(kind=CheckerKind.JSON)
+    )
     for code in ("import numpy\ndef f(x):\n    return x\n", "def f(x):\n    import numpy\n    return x\n"):
         assert await verdicts(scorer, code, of) == {Verdict.RE}
 
@@ -127,7 +129,9 @@ async def test_promised_packages_are_checked_before_first_job(scorer: Scorer, py
     with pytest.raises(InputError, match=r"may count on numpy, which") as caught:
         await scorer.judge.check_packages(["networkx", "numpy"], ["python", "c++"])
     assert str(python) in str(caught.value)
-    assert all(word in caught.value.remedy for word in ("python=PATH", "packages=none", "pip install numpy"))
+    assert all(
+        expected in caught.value.remedy for expected in ("python=PATH", "packages=none", "pip install numpy")
+    )
     with pytest.raises(InputError, match="no such package: 'numppy'") as caught:
         await scorer.judge.check_packages(["numppy"], ["python"])
     assert "numpy" in caught.value.remedy
@@ -147,17 +151,17 @@ def variable_runtime(python: Path, shared_cache: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("IOI_EVAL_CACHE", str(shared_cache))
     monkeypatch.delenv("PISTON_ENDPOINTS", raising=False)
     monkeypatch.setenv("IOI_EVAL_PYTHON", str(python))
-    made = Runtime(Setup())
-    yield made
-    made.close()
+    created = Runtime(Setup())
+    yield created
+    created.close()
 
 
 def rewards_of(own: Runtime, codes: list[str]) -> list[float | None]:
     row = RewardRow(values={"input_output": {"inputs": ["1"], "outputs": ["out"]}}, number=0)
     completions = [f"```python\n{code}\n```" for code in codes]
     options = RewardOptions(mode=RewardMode.PASS_FAIL)
-    found = own.call(Rewards(options=options).score_all(completions, [row] * len(codes), own))
-    return [one.reward for one in found]
+    scored = own.call(Rewards(options=options).score_all(completions, [row] * len(codes), own))
+    return [reward.reward for reward in scored]
 
 
 def test_program_with_failing_import_earns_no_reward(variable_runtime: Runtime) -> None:
@@ -176,16 +180,19 @@ def test_reward_runtime_checks_promised_packages_at_start(variable_runtime: Runt
 
 
 def test_default_interpreter_is_newest_of_system() -> None:
-    found = find_python()
-    assert found is not None and found.read == () and found.modules is not None
-    newest = choose(found.version)
-    assert (newest.path, newest.version) == (found.path, found.version)
+    default_python = find_python()
+    assert default_python is not None and default_python.read == () and default_python.modules is not None
+    newest = choose(default_python.version)
+    assert (newest.path, newest.version) == (default_python.path, default_python.version)
 
 
 def test_caller_interpreter_is_found_with_its_packages(python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(python))
-    found = find_python("caller")
-    assert found is not None and (found.path, found.modules) == (str(python), ("networkx",))
+    caller_python = find_python("caller")
+    assert caller_python is not None and (caller_python.path, caller_python.modules) == (
+        str(python),
+        ("networkx",),
+    )
 
 
 def test_caller_interpreter_in_home_is_refused_if_packages_would_miss(
@@ -194,10 +201,10 @@ def test_caller_interpreter_in_home_is_refused_if_packages_would_miss(
     """The newest system interpreter lacks a package of the caller, so that right programs would fail."""
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setenv("HOME", str(python.parent.parent))
-    found = find_python("caller")
-    assert found is not None and not caplog.records
-    assert f"submissions cannot import networkx: {python} has it, but" in found.refusal
-    assert f"its folder {python.parent.parent} is a home" in found.refusal
+    caller_python = find_python("caller")
+    assert caller_python is not None and not caplog.records
+    assert f"submissions cannot import networkx: {python} has it, but" in caller_python.refusal
+    assert f"its folder {python.parent.parent} is a home" in caller_python.refusal
 
 
 def test_newest_interpreter_replaces_caller_in_home_with_warning(
@@ -229,8 +236,8 @@ def test_newest_interpreter_is_chosen_if_only_it_has_promised_packages(
     (warning,) = (record.getMessage() for record in caplog.records)
     assert "count on numpy" in warning and "IOI_EVAL_PYTHON" in warning
     for promised in ((), ("networkx",), ("networkx", "numpy"), ("nothing",)):
-        found = find_python("caller", promised)
-        assert found is not None and found.path == str(python)
+        caller_python = find_python("caller", promised)
+        assert caller_python is not None and caller_python.path == str(python)
 
 
 def test_packages_from_pythonpath_refuse_caller_interpreter(
@@ -240,8 +247,8 @@ def test_packages_from_pythonpath_refuse_caller_interpreter(
     (tmp_path / "numpy.py").touch()
     monkeypatch.setattr(sys, "executable", str(python))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = find_python("caller")
-    assert found is not None and "numpy come from PYTHONPATH" in found.refusal
+    caller_python = find_python("caller")
+    assert caller_python is not None and "numpy come from PYTHONPATH" in caller_python.refusal
 
 
 def test_caller_without_executable_falls_back_to_system_interpreter(
@@ -289,43 +296,43 @@ def test_replaced_evaluator_runs_programs_with_caller_packages(
 ) -> None:
     """The original packages run programs with the caller's interpreter as well."""
     environment = {**os.environ, "IOI_EVAL_CACHE": str(shared_cache)}
-    words = [sys.executable, "-c", EVALUATED, python, *codes]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    arguments = [sys.executable, "-c", EVALUATED, python, *codes]
+    completed = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
 
 
 def test_examined_interpreter_lists_folders_to_show(python: Path) -> None:
-    found, prefix = examine(python), python.parent.parent
-    assert found is not None and found.why_not == "" and found.modules == ("networkx",)
-    assert {Path(place) for place in found.read} >= {prefix / "bin", prefix / "lib", prefix / "pyvenv.cfg"}
-    assert str(prefix) not in found.read
+    examined, prefix = examine(python), python.parent.parent
+    assert examined is not None and examined.why_not == "" and examined.modules == ("networkx",)
+    assert {Path(path) for path in examined.read} >= {prefix / "bin", prefix / "lib", prefix / "pyvenv.cfg"}
+    assert str(prefix) not in examined.read
 
 
 def test_interpreter_identity_changes_with_package_version(python: Path) -> None:
     """Results of benchmark solutions are stored by this identity, and are then judged again."""
     (packages,) = python.parent.parent.glob("lib/python3*/site-packages")
-    found = list[str]()
+    identities = list[str]()
     for version in ("3.1", "3.2", ""):
         note = packages / f"networkx-{version}.dist-info"
         if version:
             note.mkdir()
         interpreter = examine(python)
         assert interpreter is not None
-        found.append(interpreter.identity)
+        identities.append(interpreter.identity)
         if version:
             note.rmdir()
-    assert len({*found}) == 3 and "networkx-3.2" in found[1]
+    assert len({*identities}) == 3 and "networkx-3.2" in identities[1]
     (packages / "other-1.0.dist-info").mkdir()
     other = examine(python)
-    assert other is not None and other.identity == found[2], "no program imports it"
+    assert other is not None and other.identity == identities[2], "no program imports it"
 
 
 def test_folder_of_interpreter_symlink_is_not_readable_in_sandbox(python: Path, outside: Path) -> None:
     (outside / "bin").mkdir()
     link = outside / "bin" / "python3"
     link.symlink_to(python)
-    found = examine(link)
-    assert found is not None and str(outside / "bin") not in found.read
+    examined = examine(link)
+    assert examined is not None and str(outside / "bin") not in examined.read
 
 
 def test_interpreter_with_home_as_prefix_is_input_error(
@@ -353,13 +360,16 @@ async def test_unusable_interpreter_is_input_error(store: Store, wanted: str, wo
 
 
 def test_doctor_lists_packages_of_each_interpreter(python: Path) -> None:
-    chosen, *others = check_pythons(find_python(), folders=[str(python.parent), "/nowhere"])
+    chosen, *other_checks = check_pythons(find_python(), folders=[str(python.parent), "/nowhere"])
     assert chosen.name == "Python for submissions" and chosen.ok
-    [mine] = [line.detail for line in others if str(python.parent) in line.detail]
+    [mine] = [line.detail for line in other_checks if str(python.parent) in line.detail]
     assert "has networkx, lacks numpy, scipy, sympy, sortedcontainers" in mine
     assert f"python={python.parent}" in mine
-    [taken, *_] = check_pythons(choose(str(python)).toolchain())
-    assert str(python) in taken.detail
+    [python_check, *_] = check_pythons(choose(str(python)).toolchain())
+    assert str(python) in python_check.detail
     refused = msgspec.structs.replace(choose(str(python)).toolchain(), refusal="nobody can read it")
-    [taken, *_] = check_pythons(refused)
-    assert (taken.ok, taken.detail) == (None, "nobody can read it") and "chmod o+x" in taken.remedy
+    [python_check, *_] = check_pythons(refused)
+    assert (python_check.ok, python_check.detail) == (
+        None,
+        "nobody can read it",
+    ) and "chmod o+x" in python_check.remedy

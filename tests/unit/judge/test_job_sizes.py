@@ -95,10 +95,10 @@ async def test_test_larger_than_a_request_is_judge_failure_naming_limit() -> Non
 @pytest.mark.parametrize("size", [10, 10_000])
 async def test_number_of_tests_per_job_is_independent_of_program_size(size: int) -> None:
     program = JobFile(name="submission", content=Blob.of(random.Random(1).randbytes(size)), executable=True)
-    own = msgspec.structs.replace(PROGRAM, files=(program,))
-    assert await number(large(1, 30_000), server(max_body=100_000), own) == 1
+    small_program = msgspec.structs.replace(PROGRAM, files=(program,))
+    assert await number(large(1, 30_000), server(max_body=100_000), small_program) == 1
     with pytest.raises(JudgeFailure, match="with room for any program"):
-        await number(large(1, 40_000), server(max_body=100_000), own)
+        await number(large(1, 40_000), server(max_body=100_000), small_program)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ async def test_sufficient_server_memory_limit_is_used_as_job_limit() -> None:
 
 
 async def test_insufficient_server_memory_is_judge_failure_naming_variable() -> None:
-    words = f"run_memory_limit cannot exceed the configured limit of {1 << 28}"
-    engine = FakeEngine(faults=[None, JobTooLarge(words, limit="run_memory_limit")])
+    refusal = f"run_memory_limit cannot exceed the configured limit of {1 << 28}"
+    engine = FakeEngine(faults=[None, JobTooLarge(refusal, limit="run_memory_limit")])
     engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), max_run_memory=1 << 28)
     async with Scorer(engine) as scorer:
         with pytest.raises(JudgeFailure, match="Raise PISTON_RUN_MEMORY_LIMIT"):
@@ -201,5 +201,5 @@ def test_run_script_checks_file_size_limit_of_server() -> None:
 def test_job_timeout_covers_all_passes_of_its_tests() -> None:
     once = problem(2)
     several = msgspec.structs.replace(once, checker=Checker(kind=CheckerKind.ICPC, passes=5))
-    times = [job_of(each, server(), CHECKED).run_timeout for each in (problem(10), several)]
+    times = [job_of(some_problem, server(), CHECKED).run_timeout for some_problem in (problem(10), several)]
     assert times[0] == times[1] is not None

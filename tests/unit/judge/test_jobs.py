@@ -97,8 +97,10 @@ def test_all_tests_option_plans_no_early_stop() -> None:
 
 
 def test_group_threshold_is_in_plan() -> None:
-    part = Subtask(name="s", points=1, tests=("t0",), score_type=ScoreType.GROUP_THRESHOLD, threshold=0.5)
-    assert plan_of(job_of(problem(1, subtasks=(part,)))).groups == (
+    group_subtask = Subtask(
+        name="s", points=1, tests=("t0",), score_type=ScoreType.GROUP_THRESHOLD, threshold=0.5
+    )
+    assert plan_of(job_of(problem(1, subtasks=(group_subtask,)))).groups == (
         PlanGroup(rule="threshold", threshold=0.5),
     )
 

@@ -172,16 +172,16 @@ async def test_judge_with_other_options_uses_its_own_schedule() -> None:
 
 async def test_tests_held_in_memory_are_freed_with_their_problem() -> None:
     """A trainer's rows contain megabytes of tests, and are rarely judged again."""
-    size, most, engine = 4 << 20, 20, FakeEngine()
+    size, problem_count, engine = 4 << 20, 20, FakeEngine()
     async with scoring(engine) as scorer:
         tracemalloc.start()
         try:
-            for number in range(2 * most):
+            for number in range(2 * problem_count):
                 content = Blob.of(number.to_bytes(2, "big") * (size // 2))
                 large = problem(tests=(Test(name="1", input=content, answer=Blob.of("")),), subtasks=())
                 assert (await scorer.score(large, submission())).points == 1
                 engine.jobs.clear()
-            assert tracemalloc.get_traced_memory()[0] < most * size
+            assert tracemalloc.get_traced_memory()[0] < problem_count * size
         finally:
             tracemalloc.stop()
 
@@ -273,10 +273,10 @@ async def test_any_source_string_is_judged(code: str) -> None:
 
 
 async def test_next_batch_contains_only_undecided_tests() -> None:
-    parts = (subtask("one", 10, [0, 1, 2]), subtask("two", 10, [3, 4, 5]))
+    subtasks = (subtask("one", 10, [0, 1, 2]), subtask("two", 10, [3, 4, 5]))
     engine = FakeEngine({0: 0.0})
     async with scoring(engine, max_tests=2) as scorer:
-        result = await scorer.score(problem(tests=some_tests(6), subtasks=parts), submission())
+        result = await scorer.score(problem(tests=some_tests(6), subtasks=subtasks), submission())
     assert [sum(file.name.endswith(".in") for file in job.files) for job in engine.runs] == [2, 2, 1]
     assert [test.status for test in result.tests] == [V.WA, V.SKIPPED, V.SKIPPED, V.AC, V.AC, V.AC]
 
@@ -368,10 +368,10 @@ async def test_failed_cms_checker_including_testlib_gets_hint() -> None:
     header = NamedBlob(name="checker/testlib.h", content=Blob.of("a library"))
     with_header = msgspec.structs.replace(checker, sources=(*checker.sources, header))
     faults = {0: Broken(reason="the checker printed no score")}
-    for found, hint in ((checker, False), (with_header, True)):
+    for chosen_checker, hint in ((checker, False), (with_header, True)):
         async with scoring(FakeEngine(faults)) as scorer:
             with pytest.raises(JudgeFailure) as caught:
-                await scorer.score(problem(checker=found), submission())
+                await scorer.score(problem(checker=chosen_checker), submission())
         assert ('set "checker": "testlib" in problem.json' in str(caught.value)) is hint
 
 
@@ -487,9 +487,9 @@ def test_score_sync_scores_and_caches_builds(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     result = score_sync(problem(), submission(), engine=FakeEngine({0: 0.5}), store=store)
     assert result.points == 50
-    again = FakeEngine()
-    score_sync(problem(), submission(), engine=again, store=store)
-    assert again.builds == [], "the store remembers"
+    second_engine = FakeEngine()
+    score_sync(problem(), submission(), engine=second_engine, store=store)
+    assert second_engine.builds == [], "the store remembers"
 
 
 class Upgraded(FakeEngine):
@@ -501,13 +501,13 @@ class Upgraded(FakeEngine):
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
         tool = self.capabilities_value.toolchains["python3"]
-        (wanted,) = job.accepted_toolchains["python3"]
+        (accepted,) = job.accepted_toolchains["python3"]
         result = await super().execute(job, check)
         if not job.keep:
-            self.accepted_toolchains.append(wanted)
+            self.accepted_toolchains.append(accepted)
         if len(self.accepted_toolchains) == 1:
-            new = msgspec.structs.replace(tool, version="2.0", identity="python3 2.0")
-            tools = {**self.capabilities_value.toolchains, "python3": new}
+            upgraded = msgspec.structs.replace(tool, version="2.0", identity="python3 2.0")
+            tools = {**self.capabilities_value.toolchains, "python3": upgraded}
             self.capabilities_value = msgspec.structs.replace(self.capabilities_value, toolchains=tools)
         return result
 

@@ -67,19 +67,19 @@ async def test_file_edited_after_reading_problem_is_judge_failure(
     files = {"grader.cpp": f"{ASKS}// {tmp_path}", "answer": "2\n"}
 
     def read() -> Problem:
-        for file, text in files.items():
-            (tmp_path / file).write_text(text)
+        for file, content in files.items():
+            (tmp_path / file).write_text(content)
         test = Test(name="t1", input=Blob.of(""), answer=Blob.of_file(tmp_path / "answer"))
         grader = NamedBlob(name="graders/grader.cpp", content=Blob.of_file(tmp_path / "grader.cpp"))
         options = TaskOptions(with_grader=True)
         return replace(ONE, tests=(test,), grader_files=(grader,), options=options)
 
-    before, code = read(), "int n() { return 2; }"
+    original, code = read(), "int n() { return 2; }"
     (tmp_path / name).write_text(files[name].replace("2", "3").replace("n());", "n() + 1);"))
     with pytest.raises(FileEdited, match=f"{name} was edited after"):
-        await statuses(scorer, code, of=before)
+        await statuses(scorer, code, of=original)
     assert await statuses(scorer, code, of=read()) == {V.AC}
-    assert await statuses(scorer, code, of=before) == {V.AC}, "written again, and the same"
+    assert await statuses(scorer, code, of=original) == {V.AC}, "written again, and the same"
 
 
 FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"
@@ -252,9 +252,9 @@ async def test_failed_checker_is_judge_failure(store: Store, source: str) -> Non
 
     options = JudgeOptions(checker=CheckerLimits(cpu_time=0.1, wall_time=1))
     async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
-        one = checked(source, tests=TESTS[:1], subtasks=(subtask("s", 100, [0]),))
+        one_test_problem = checked(source, tests=TESTS[:1], subtasks=(subtask("s", 100, [0]),))
         with pytest.raises(JudgeFailure, match=r"cms checker checker/checker\.cpp on test t\d"):
-            await scorer.score(one, submission(ADD))
+            await scorer.score(one_test_problem, submission(ADD))
 
 
 COMPUTES = """#include <cstdio>
@@ -282,14 +282,14 @@ async def test_checker_limits_of_problem_override_options(
     from ioi_eval.models import CheckerLimits
 
     options = JudgeOptions(checker=CheckerLimits(cpu_time=0.05))
-    one = checked(COMPUTES, tests=TESTS[:1], subtasks=(subtask("s", 100, [0]),))
-    one = replace(one, checker=replace(one.checker, limits=own))
+    one_test_problem = checked(COMPUTES, tests=TESTS[:1], subtasks=(subtask("s", 100, [0]),))
+    one_test_problem = replace(one_test_problem, checker=replace(one_test_problem.checker, limits=own))
     async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
         if failure:
             with pytest.raises(JudgeFailure, match=failure):
-                await scorer.score(one, submission(ADD))
+                await scorer.score(one_test_problem, submission(ADD))
         else:
-            assert await statuses(scorer, ADD, of=one) == {V.AC}
+            assert await statuses(scorer, ADD, of=one_test_problem) == {V.AC}
 
 
 async def test_checker_compile_error_is_checker_broken(scorer: Scorer) -> None:

@@ -47,20 +47,20 @@ def problem(online: bool) -> Problem:
 
 @pytest.fixture
 async def engine(request: pytest.FixtureRequest, store: Store) -> AsyncIterator[Scorer]:
-    waits = getattr(request, "param", True)
-    async with Scorer(EmbeddedEngine(store=store, slots=1, waiting=waits), store=store) as scorer:
+    has_fork_servers = getattr(request, "param", True)
+    async with Scorer(EmbeddedEngine(store=store, slots=1, waiting=has_fork_servers), store=store) as scorer:
         yield scorer
 
 
 async def verdicts(scorer: Scorer, code: str, language: str) -> list[str]:
     """Return the verdicts with and without the definition. The results are not reused for each other."""
-    deduplication, found = Deduplication(), list[str]()
+    deduplication, statuses = Deduplication(), list[str]()
     for online in (True, False):
         submission = Submission(key=str(online), problem_id="echo", code=code, language=language)
         result = await scorer.score(problem(online), submission, deduplication=deduplication)
         assert result.compiles, result.compile_output
-        found.append(result.tests[0].status.value)
-    return found
+        statuses.append(result.tests[0].status.value)
+    return statuses
 
 
 @pytest.mark.parametrize("language", ["c", "c++"])
@@ -85,20 +85,26 @@ async def test_online_judge_is_in_java_command_and_environment() -> None:
         for online in (True, False):
             await scorer.score(problem(online), submission)
     plans = (file.content.read() for job in engine.runs for file in job.files if file.name == "plan.json")
-    told, other = (msgspec.json.decode(plan, type=Plan).submission for plan in plans)
-    assert [word for word in told.argv if word not in other.argv] == ["-DONLINE_JUDGE=true"]
-    assert dict(told.env).items() - dict(other.env).items() == {("ONLINE_JUDGE", "true")}
+    plan_online, other = (msgspec.json.decode(plan, type=Plan).submission for plan in plans)
+    assert [argument for argument in plan_online.argv if argument not in other.argv] == [
+        "-DONLINE_JUDGE=true"
+    ]
+    assert dict(plan_online.env).items() - dict(other.env).items() == {("ONLINE_JUDGE", "true")}
 
 
 @pytest.mark.parametrize("language", ["rust", "go", "python", "java"])
 def test_online_judge_does_not_change_builds_of_other_languages(language: str) -> None:
     submission = Submission(key="1", problem_id="echo", code="", language=language)
-    one, other = (submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False))
-    assert one == other
+    with_flag, other = (
+        submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False)
+    )
+    assert with_flag == other
 
 
 def test_online_judge_flag_changes_build_command_only() -> None:
     submission = Submission(key="1", problem_id="echo", code="", language="c++")
-    one, other = (submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False))
-    assert [word for word in one.command if word not in other.command] == ["-DONLINE_JUDGE"]
-    assert one.precompile == other.precompile, "the header is the same"
+    with_flag, other = (
+        submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False)
+    )
+    assert [argument for argument in with_flag.command if argument not in other.command] == ["-DONLINE_JUDGE"]
+    assert with_flag.precompile == other.precompile, "the header is the same"

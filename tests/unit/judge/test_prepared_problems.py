@@ -19,7 +19,7 @@ from ioi_eval.testing import FakeEngine
 
 
 def prepared_on(artifacts: Artifacts, problems: list[Problem]) -> list[PreparedProblem]:
-    return [artifacts.prepare_problem(each) for each in problems]
+    return [artifacts.prepare_problem(some_problem) for some_problem in problems]
 
 
 async def opened() -> Artifacts:
@@ -52,22 +52,26 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
     for name in (*once, "_UnbuiltProgram"):
         count(name)
     source = NamedBlob(name="checker/checker.cpp", content=Blob.of("int main() {}"))
-    asked = problem(checker=Checker(kind=CheckerKind.CMS, sources=(source,)))
+    shared_problem = problem(checker=Checker(kind=CheckerKind.CMS, sources=(source,)))
     async with Scorer(FakeEngine()) as scorer:
-        await scorer.prepare(asked)
+        await scorer.prepare(shared_problem)
         for number in range(3):
             code = f"int main() {{ return {number}; }}"
-            await scorer.score(asked, submission(code, key=f"{number}"), deduplication=Deduplication())
+            await scorer.score(
+                shared_problem, submission(code, key=f"{number}"), deduplication=Deduplication()
+            )
         assert counted == dict.fromkeys(once, 1) | {"_UnbuiltProgram": 3}, "a checker, a manager and a grader"
-        await scorer.score(asked, submission("pass", language="python"), deduplication=Deduplication())
+        await scorer.score(
+            shared_problem, submission("pass", language="python"), deduplication=Deduplication()
+        )
     every_language = {"problem_digest", "Schedule", "Sources", "JudgingSetup", "refuse_unsupported_language"}
     assert {name for name, number in counted.items() if number == 2} == every_language
 
 
 async def test_prepared_problem_caches_setup_for_each_set_of_options() -> None:
     prepared = (await opened()).prepare_problem(problem())
-    usual = prepared.setup(None, JudgeOptions())
-    assert prepared.setup(None, JudgeOptions()) is usual
+    default_setup = prepared.setup(None, JudgeOptions())
+    assert prepared.setup(None, JudgeOptions()) is default_setup
     assert prepared.setup(None, JudgeOptions(echo=100)).options.echo == 100
 
 
@@ -83,10 +87,10 @@ async def test_each_standard_of_a_language_has_its_own_build() -> None:
 async def test_changed_problem_of_the_same_name_is_prepared_again() -> None:
     artifacts, first = await opened(), problem()
     changed = msgspec.structs.replace(first, name="of another year")
-    found = prepared_on(artifacts, [first, first, changed, first])
-    assert found[0] is found[1]
-    assert [each.problem for each in found[2:]] == [changed, first]
-    assert len({id(each) for each in found}) == 3
+    prepared = prepared_on(artifacts, [first, first, changed, first])
+    assert prepared[0] is prepared[1]
+    assert [prepared_problem.problem for prepared_problem in prepared[2:]] == [changed, first]
+    assert len({id(prepared_problem) for prepared_problem in prepared}) == 3
 
 
 def large(number: int) -> Problem:
@@ -98,10 +102,10 @@ async def test_few_large_prepared_problems_are_cached() -> None:
     """A trainer's rows hold tests in memory and are rarely judged again. Small problems are cached."""
     artifacts = await opened()
     small = [problem(id=f"{number}") for number in range(200)]
-    assert prepared_on(artifacts, small) == (kept := prepared_on(artifacts, small))
+    assert prepared_on(artifacts, small) == (prepared_again := prepared_on(artifacts, small))
     few = [large(number) for number in range(30)]
     first = prepared_on(artifacts, few)
     assert (
         artifacts.prepare_problem(few[-1]) is first[-1] and artifacts.prepare_problem(few[0]) is not first[0]
     )
-    assert artifacts.prepare_problem(small[0]) is not kept[0], "the oldest have gone"
+    assert artifacts.prepare_problem(small[0]) is not prepared_again[0], "the oldest have gone"

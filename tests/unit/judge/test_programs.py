@@ -78,12 +78,16 @@ async def test_build_job_contains_sources_and_script_without_tests(tmp_path: Pat
 
 async def test_local_proctor_is_used_only_for_same_architecture_after_change(tmp_path: Path) -> None:
     """Locally built programs run only on servers of the same architecture."""
-    engine, here = FakeEngine(), FakeEngine()
-    usual, own = Blob.of(b"of the servers"), Blob.of(b"built here")
-    engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), proctor=usual)
-    here.capabilities_value = msgspec.structs.replace(fake_capabilities(), proctor=own)
-    async with engine, here, artifacts_on(engine, Store(tmp_path), trusted=here) as artifacts:
-        for architecture, proctor in (("x86_64", own), ("aarch64", usual), ("x86_64", own)):
+    engine, local_engine = FakeEngine(), FakeEngine()
+    server_proctor, local_proctor = Blob.of(b"of the servers"), Blob.of(b"built here")
+    engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), proctor=server_proctor)
+    local_engine.capabilities_value = msgspec.structs.replace(fake_capabilities(), proctor=local_proctor)
+    async with engine, local_engine, artifacts_on(engine, Store(tmp_path), trusted=local_engine) as artifacts:
+        for architecture, proctor in (
+            ("x86_64", local_proctor),
+            ("aarch64", server_proctor),
+            ("x86_64", local_proctor),
+        ):
             engine.capabilities_value = msgspec.structs.replace(
                 engine.capabilities_value, architecture=architecture
             )
@@ -101,10 +105,10 @@ async def test_same_source_is_built_once_for_all_callers_and_processes(tmp_path:
     assert (len(engine.builds), len(blobs)) == (1, 1)
     later = FakeEngine()
     async with opened(tmp_path, later) as artifacts:
-        again = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
-    assert (later.builds, {made_of(again)}) == ([], blobs)
-    assert made_of(again).read().decode() == HELLO
-    assert again.compiler == "g++ 1.0"
+        rebuilt = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+    assert (later.builds, {made_of(rebuilt)}) == ([], blobs)
+    assert made_of(rebuilt).read().decode() == HELLO
+    assert rebuilt.compiler == "g++ 1.0"
 
 
 @pytest.mark.parametrize(
@@ -124,13 +128,15 @@ async def test_sources_differing_in_apparent_comments_are_built_separately(
 ) -> None:
     engine = FakeEngine()
     async with opened(tmp_path, engine) as artifacts:
-        made = {
+        artifacts_built = {
             made_of(
-                await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted(text))
+                await artifacts.build_submission(
+                    artifacts.prepare_problem(plain_problem()), submitted(source)
+                )
             )
-            for text in pair
+            for source in pair
         }
-    assert (len(engine.builds), len(made)) == (2, 2)
+    assert (len(engine.builds), len(artifacts_built)) == (2, 2)
 
 
 async def test_store_smaller_than_a_program_still_builds_it(tmp_path: Path) -> None:
@@ -150,17 +156,19 @@ async def test_program_too_large_for_store_is_compile_error(tmp_path: Path) -> N
     store = Store(tmp_path / "store")
     store.largest = len(HELLO)
     async with FakeEngine() as engine, artifacts_on(engine, store, NOTHING_AHEAD) as artifacts:
-        taken = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+        largest_allowed = await artifacts.build_submission(
+            artifacts.prepare_problem(plain_problem()), submitted()
+        )
         large = [
             await artifacts.build_submission(
                 artifacts.prepare_problem(plain_problem()), submitted(HELLO + ";")
             )
             for _ in range(2)
         ]
-    assert isinstance(taken, BuildSuccess)
+    assert isinstance(largest_allowed, BuildSuccess)
     assert isinstance(large[0], CompileError) and large == large[:1] * 2
-    words = f"The program has {len(HELLO) + 1} bytes, and {len(HELLO)} are the most that is taken."
-    assert large[0].log == words
+    expected_log = f"The program has {len(HELLO) + 1} bytes, and {len(HELLO)} are the most that is taken."
+    assert large[0].log == expected_log
     assert len(engine.builds) == 2, "it is remembered"
 
 
@@ -439,18 +447,18 @@ async def test_engine_without_proctor_builds_it_from_sources_once(tmp_path: Path
 
 
 async def test_proctor_sources_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[Path] = []
+    read_folders: list[Path] = []
 
     def counting(folder: Path) -> list[NamedBlob]:
-        read.append(folder)
+        read_folders.append(folder)
         return proctor_sources(folder)
 
     monkeypatch.setattr("ioi_eval.judge.programs.proctor_sources", counting)
     async with opened(
         tmp_path, FakeEngine(capabilities=msgspec.structs.replace(fake_capabilities(), proctor=None))
     ) as artifacts:
-        made = [await artifacts.build_proctor() for _ in range(5)]
-    assert (len(read), len(set(made))) == (1, 1)
+        proctor_builds = [await artifacts.build_proctor() for _ in range(5)]
+    assert (len(read_folders), len(set(proctor_builds))) == (1, 1)
 
 
 # --- no leftovers ------------------------------------------------------------------------------------
@@ -500,8 +508,8 @@ async def test_damaged_artifact_is_built_again(tmp_path: Path) -> None:
         path = made_of(built).path
         assert path is not None
         os.truncate(path, 3)
-        again = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
-    assert made_of(again).read().decode() == HELLO
+        rebuilt = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
+    assert made_of(rebuilt).read().decode() == HELLO
     assert len(engine.builds) == 2
 
 
@@ -514,15 +522,15 @@ async def test_artifact_in_use_outlives_eviction(tmp_path: Path) -> None:
 
 
 async def test_evicted_checker_is_built_again_for_same_problem(tmp_path: Path) -> None:
-    engine, asked = FakeEngine(), checked_problem()
+    engine, shared_problem = FakeEngine(), checked_problem()
     async with opened(tmp_path, engine) as artifacts:
-        first = await artifacts.build_trusted(artifacts.prepare_problem(asked), CHECKER)
-        found = await artifacts.build_trusted(artifacts.prepare_problem(asked), CHECKER)
-        assert first is not None and found == first and len(engine.jobs) == 1
+        first = await artifacts.build_trusted(artifacts.prepare_problem(shared_problem), CHECKER)
+        second_build = await artifacts.build_trusted(artifacts.prepare_problem(shared_problem), CHECKER)
+        assert first is not None and second_build == first and len(engine.jobs) == 1
         assert first.file.content.path is not None
         shutil.rmtree(Path(first.file.content.path).parents[1])
-        again = await artifacts.build_trusted(artifacts.prepare_problem(asked), CHECKER)
-    assert again is not None and again.file.content.read() and len(engine.jobs) == 2
+        third_build = await artifacts.build_trusted(artifacts.prepare_problem(shared_problem), CHECKER)
+    assert third_build is not None and third_build.file.content.read() and len(engine.jobs) == 2
 
 
 async def test_problems_of_same_name_are_distinguished_by_content() -> None:

@@ -101,8 +101,8 @@ def test_python_grader_is_main_program_of_build(language: str) -> None:
     problem = graded_problem(grader_files=tuple(files))
     recipe = submission_recipe(problem, submitted("x = 1", language), LIMITS)
     assert recipe.command[-3:] == ("graders/grader.py", "graders/sum.py", "graders/tools.py")
-    own = {"graders/grader.py", "graders/tools.py", "graders/sum.py"}
-    assert {source.name for source in recipe.sources if source.name.endswith(".py")} == own
+    python_files = {"graders/grader.py", "graders/tools.py", "graders/sum.py"}
+    assert {source.name for source in recipe.sources if source.name.endswith(".py")} == python_files
 
 
 def test_submission_replaces_grader_file_of_same_name() -> None:
@@ -133,9 +133,9 @@ def test_source_name_is_lower_case_problem_id() -> None:
 
 
 def test_cpp_standard_follows_problem_unless_language_names_one() -> None:
-    old = plain_problem(cpp_standard="gnu++17")
-    assert "-std=gnu++17" in submission_recipe(old, submitted(), LIMITS).command
-    assert "-std=gnu++23" in submission_recipe(old, submitted(language="C++23"), LIMITS).command
+    older_standard = plain_problem(cpp_standard="gnu++17")
+    assert "-std=gnu++17" in submission_recipe(older_standard, submitted(), LIMITS).command
+    assert "-std=gnu++23" in submission_recipe(older_standard, submitted(language="C++23"), LIMITS).command
 
 
 def test_missing_grader_is_input_error() -> None:
@@ -230,8 +230,8 @@ def test_build_key_ignores_submission_key_limits_and_paths() -> None:
 
 def test_total_source_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioi_eval.judge.recipes.MAX_SOURCE_BYTES", 100)
-    beside = (named("more.h", "/" * 60),)
-    fitting, larger = (msgspec.structs.replace(submitted("x" * size), files=beside) for size in (40, 41))
+    extra_files = (named("more.h", "/" * 60),)
+    fitting, larger = (msgspec.structs.replace(submitted("x" * size), files=extra_files) for size in (40, 41))
     assert submission_recipe(plain_problem(), fitting, LIMITS)
     with pytest.raises(JobRejected, match="the source has 101 bytes; the maximum is 100"):
         submission_recipe(plain_problem(), larger, LIMITS)

@@ -170,8 +170,8 @@ async def test_feedback_reports_limit_exceeded_by_the_sum_of_processes() -> None
 
 async def test_output_only_scores_files_and_zero_for_missing() -> None:
     engine = FakeEngine(lambda test: float(test.output == f"file t{test.index}".encode()))
-    given = submission(None, outputs=handed("t0", "t2", "t7"))
-    result = await score(engine, by_files(TaskType.OUTPUT_ONLY), given)
+    output_submission = submission(None, outputs=handed("t0", "t2", "t7"))
+    result = await score(engine, by_files(TaskType.OUTPUT_ONLY), output_submission)
     assert [test.score for test in result.tests] == [1, 0, 1]
     assert (result.compiles, engine.builds) == (True, [])
     assert plan_of(engine.runs[0]).submission.argv == ()

@@ -33,8 +33,8 @@ PATIENT = msgspec.structs.replace(LIMITS, wall_time=60.0)  # however busy the ma
 
 def cases(*pairs: tuple[str, str]) -> tuple[Test, ...]:
     return tuple(
-        Test(name=f"t{index}", input=Blob.of(given), answer=Blob.of(answer))
-        for index, (given, answer) in enumerate(pairs)
+        Test(name=f"t{index}", input=Blob.of(test_input), answer=Blob.of(answer))
+        for index, (test_input, answer) in enumerate(pairs)
     )
 
 
@@ -163,8 +163,8 @@ async def test_python_manager_runs_communication(scorer: Scorer) -> None:
     asking = task(TaskType.COMMUNICATION, ("21\n", ""), options=options, manager=manager)
     patient = "import sys\nprint(input(), flush=True)\nfor line in sys.stdin: pass"
     assert (await first(scorer, asking, patient, language="python")).status is V.AC
-    left = await first(scorer, asking, "pass", language="python")
-    assert (left.status, left.feedback) == (V.WA, "The submission ended too early")
+    early_exit = await first(scorer, asking, "pass", language="python")
+    assert (early_exit.status, early_exit.feedback) == (V.WA, "The submission ended too early")
     broken = msgspec.structs.replace(manager, sources=(named("graders/manager.py", "1 / 0"),))
     with pytest.raises(JudgeFailure, match="the manager exited with code 1: ZeroDivisionError: "):
         silent = "import sys\nsys.stdin.read()"
@@ -202,8 +202,8 @@ async def test_python_interactor_runs_interactive_problem(scorer: Scorer) -> Non
     sources = (named("v/interact.py", GUESSING), named("v/reporting.py", REPORTING))
     manager = Manager(sources=sources, kind=CheckerKind.ICPC, language="python")
     guessing = task(TaskType.INTERACTIVE, ("37", ""), manager=manager)
-    found = await first(scorer, guessing, SEARCH, language="python")
-    assert (found.score, found.status, found.feedback) == (1.0, V.AC, "so be it")
+    first_result = await first(scorer, guessing, SEARCH, language="python")
+    assert (first_result.score, first_result.status, first_result.feedback) == (1.0, V.AC, "so be it")
     assert (await first(scorer, guessing, "print(1)", language="python")).status is V.WA
     assert (await first(scorer, guessing, "print(1)\n1 / 0", language="python")).status is V.RE
 
@@ -223,14 +223,18 @@ int main(int argc, char** argv) {
 async def test_submitted_output_files_are_scored(scorer: Scorer) -> None:
     checker = program(CheckerKind.CMS, named("checker.cpp", MODES))
     three = (("", ""), ("", ""), ("", ""))
-    given = (named("t1", "7"), named("t2", "8"))
-    only = await result_of(scorer, task(TaskType.OUTPUT_ONLY, *three, checker=checker), None, outputs=given)
+    output_files = (named("t1", "7"), named("t2", "8"))
+    only = await result_of(
+        scorer, task(TaskType.OUTPUT_ONLY, *three, checker=checker), None, outputs=output_files
+    )
     assert [(test.score, test.feedback) for test in only.tests[:2]] == [(0, "File not submitted"), (1, "")]
     options = TaskOptions(output_tests=("t1", "t2"))
     mixed = task(TaskType.BATCH_AND_OUTPUT, *three, checker=checker, options=options)
-    both = await result_of(scorer, mixed, '#include <cstdio>\nint main() { puts("7"); }', outputs=given)
+    both = await result_of(
+        scorer, mixed, '#include <cstdio>\nint main() { puts("7"); }', outputs=output_files
+    )
     assert [test.score for test in both.tests] == [1, 0.5, 0]
-    alone = await result_of(scorer, mixed, None, outputs=given)
+    alone = await result_of(scorer, mixed, None, outputs=output_files)
     assert [test.score for test in alone.tests] == [0, 0.5, 0]
 
 
@@ -301,9 +305,9 @@ def doubling() -> Problem:
 
 async def test_function_problem_is_scored_despite_shadowed_names(scorer: Scorer) -> None:
     assert (await first(scorer, doubling(), LEETCODE, language="python")).status is V.AC
-    for name, before in UNHARMED.items():
+    for name, prelude in UNHARMED.items():
         code = (
-            f"convert, wrap = int, list\n{before}\ndef double(xs): return wrap([convert(2 * x) for x in xs])"
+            f"convert, wrap = int, list\n{prelude}\ndef double(xs): return wrap([convert(2 * x) for x in xs])"
         )
         result = await first(scorer, doubling(), code, language="python")
         assert result.status is V.AC, (name, result)
@@ -388,10 +392,10 @@ int main(int argc, char** argv) {
 async def test_testlib_partial_points_are_relative_to_test_points(scorer: Scorer) -> None:
     """`points` are absolute; `partially correct (N)` is N of 200."""
     checker = program(CheckerKind.TESTLIB, named("c.cpp", PARTS), full=40.0)
-    asked = task(TaskType.BATCH, ("1", "partially correct (50)"), ("2", "points 5"), checker=checker)
-    tests = tuple(msgspec.structs.replace(test, full=10.0) for test in asked.tests)
+    partial_task = task(TaskType.BATCH, ("1", "partially correct (50)"), ("2", "points 5"), checker=checker)
+    tests = tuple(msgspec.structs.replace(test, full=10.0) for test in partial_task.tests)
     result = await result_of(
-        scorer, msgspec.structs.replace(asked, tests=tests), "print()", language="python"
+        scorer, msgspec.structs.replace(partial_task, tests=tests), "print()", language="python"
     )
     assert [test.score for test in result.tests] == [0.25, 0.5], result
 

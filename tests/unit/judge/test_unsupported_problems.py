@@ -134,19 +134,21 @@ async def test_problem_is_validated_once_for_all_submissions(monkeypatch: pytest
     looks = list[Problem]()
     for module in (needs, programs):
         monkeypatch.setattr(module, "refuse_invalid_problem", looks.append)
-    asked = problem()
+    shared_problem = problem()
     async with Scorer(FakeEngine()) as scorer:
-        await scorer.score(asked, submission())
-        assert looks.count(asked) == 1
+        await scorer.score(shared_problem, submission())
+        assert looks.count(shared_problem) == 1
         for code in ("int main() { return 0; }", None, "int main() { return 1; }"):
-            await scorer.score(asked, submission(code))
-    assert looks.count(asked) == 1
+            await scorer.score(shared_problem, submission(code))
+    assert looks.count(shared_problem) == 1
 
 
 def test_missing_tools_are_named_with_install_command() -> None:
     assert reasons(problem()) == []
-    (one,) = reasons(problem(), "rust", without="rustc")
-    assert "engine fake has no rustc, which a submission in rust needs" in one and "apt-get install" in one
+    (reason,) = reasons(problem(), "rust", without="rustc")
+    assert (
+        "engine fake has no rustc, which a submission in rust needs" in reason and "apt-get install" in reason
+    )
     assert reasons(problem(), "rust", without="java") == []
     (checker,) = reasons(judged_by("int main() {}", "checker.cpp"), "python", without="g++")
     assert "no g++, which a checker needs" in checker
@@ -169,8 +171,10 @@ def test_missing_tools_are_named_with_install_command() -> None:
 async def test_checker_with_missing_python_packages_is_refused(source: str, missing: str) -> None:
     tool = msgspec.structs.replace(PROFILE.toolchains["python3"], modules=("sympy",))
     tools = {**PROFILE.toolchains, "python3": tool}
-    found = reasons(judged_by(source), toolchains=tools)
-    assert ([f"the checker imports {missing}" in one for one in found] == [True]) == bool(missing)
+    found_reasons = reasons(judged_by(source), toolchains=tools)
+    assert ([f"the checker imports {missing}" in reason for reason in found_reasons] == [True]) == bool(
+        missing
+    )
     engine = FakeEngine(capabilities=msgspec.structs.replace(PROFILE, toolchains=tools))
     async with Scorer(engine) as scorer:
         if not missing:
@@ -185,9 +189,11 @@ async def test_checker_with_missing_python_packages_is_refused(source: str, miss
 
 def test_module_in_checker_sources_is_no_missing_package() -> None:
     tool = msgspec.structs.replace(PROFILE.toolchains["python3"], modules=())
-    beside = tuple(NamedBlob(name=name, content=Blob.of("import yaml")) for name in ("checker.py", "yaml.py"))
-    own = problem(checker=Checker(kind=CheckerKind.CMS, sources=beside, language="python"))
-    assert reasons(own, toolchains={**PROFILE.toolchains, "python3": tool}) == []
+    checker_sources = tuple(
+        NamedBlob(name=name, content=Blob.of("import yaml")) for name in ("checker.py", "yaml.py")
+    )
+    own_problem = problem(checker=Checker(kind=CheckerKind.CMS, sources=checker_sources, language="python"))
+    assert reasons(own_problem, toolchains={**PROFILE.toolchains, "python3": tool}) == []
 
 
 def test_only_unconditional_top_level_imports_are_required() -> None:

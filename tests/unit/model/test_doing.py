@@ -19,42 +19,50 @@ async def test_concurrent_submissions_record_their_own_steps_and_endpoints() -> 
                 await go.wait()
 
     async def judged(key: str) -> None:
-        with track_submission(key, "p") as now:
-            found[key] = now
+        with track_submission(key, "p") as submission_state:
+            active[key] = submission_state
             await asyncio.gather(built(f"{key} 1"), built(f"{key} 2"))
             with track_step(TESTS), mark_executing("there"):
                 await asyncio.sleep(0)
-                seen.append((now.step.kind, now.step.where))
+                steps.append((submission_state.step.kind, submission_state.step.where))
 
-    found, seen = {}, []
+    active, steps = {}, []
     async with asyncio.TaskGroup() as group:
         for key in ("a", "b"):
             group.create_task(judged(key))
         await asyncio.sleep(0)
-        assert {key: (one.step.kind, one.step.where) for key, one in found.items()} == {
+        assert {
+            key: (submission_state.step.kind, submission_state.step.where)
+            for key, submission_state in active.items()
+        } == {
             "a": (WAITS, ""),
             "b": (WAITS, ""),
         }
         await asyncio.sleep(0)
-        assert {one.step.kind for one in found.values()} == {BUILD}
-        assert {one.step.where for one in found.values()} == {""}, "both wait for a slot"
+        assert {submission_state.step.kind for submission_state in active.values()} == {BUILD}
+        assert {submission_state.step.where for submission_state in active.values()} == {""}, (
+            "both wait for a slot"
+        )
         began.set()
         await asyncio.sleep(0)
-        assert {key: one.step.where for key, one in found.items()} == {"a": "a 1", "b": "b 1"}
+        assert {key: submission_state.step.where for key, submission_state in active.items()} == {
+            "a": "a 1",
+            "b": "b 1",
+        }
         go.set()
-    assert seen == [(TESTS, "there")] * 2
-    assert {one.step.kind for one in found.values()} == {WAITS}
+    assert steps == [(TESTS, "there")] * 2
+    assert {submission_state.step.kind for submission_state in active.values()} == {WAITS}
 
 
 def test_step_outside_of_a_submission_is_not_recorded() -> None:
     with track_step(BUILD), mark_executing("there"):
         pass
-    with track_submission("a", "p") as now, mark_executing("there"):
-        assert now.step.where == ""
+    with track_submission("a", "p") as submission_state, mark_executing("there"):
+        assert submission_state.step.where == ""
 
 
 def test_endpoint_of_step_is_cleared_after_an_exception() -> None:
-    with track_submission("a", "p") as now, track_step(BUILD):
+    with track_submission("a", "p") as submission_state, track_step(BUILD):
         with pytest.raises(ValueError, match="down"), mark_executing("there"):
             raise ValueError("down")
-        assert (now.step.kind, now.step.where) == (BUILD, "")
+        assert (submission_state.step.kind, submission_state.step.where) == (BUILD, "")

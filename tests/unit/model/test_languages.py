@@ -239,8 +239,8 @@ def test_only_c_cpp_and_pascal_are_limited_to_one_thread() -> None:
 def test_language_name_of_a_dataset_gives_language_and_standard(
     name: str, language: str, standard: str
 ) -> None:
-    found = find_language(name)
-    assert (found.name, found.standard) == (language, standard)
+    language_choice = find_language(name)
+    assert (language_choice.name, language_choice.standard) == (language, standard)
 
 
 def test_c_is_built_as_on_the_contest_system() -> None:
@@ -252,7 +252,9 @@ def test_c_is_built_as_on_the_contest_system() -> None:
 def test_java_command_has_memory_limit_as_heap_size() -> None:
     java = find_language("java")
     assert "-Xmx256m" in java.run_command("/usr/bin/java", 256 << 20)
-    assert not any(word.startswith("-Xmx") or "{" in word for word in java.run_command("/usr/bin/java"))
+    assert not any(
+        argument.startswith("-Xmx") or "{" in argument for argument in java.run_command("/usr/bin/java")
+    )
     assert "-Xmx16m" in java.run_command("/usr/bin/java", 1 << 20), "Java cannot start with less"
     assert CPP.run_command("", 256 << 20) == CPP.run_command()
 
@@ -277,9 +279,9 @@ def test_every_language_command_has_an_install_remedy() -> None:
 
 def test_every_language_has_an_example_program() -> None:
     of = {
-        found.name
+        suffix_language.name
         for path in (examples_folder() / "languages").iterdir()
-        if (found := find_language_by_suffix(path.suffix))
+        if (suffix_language := find_language_by_suffix(path.suffix))
     }
     assert of == {language.name for language in LANGUAGES} - {"pypy"}, "PyPy's is Python's"
 
@@ -301,8 +303,8 @@ def build_python(folder: Path, code: bytes) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("code", [b"print(1)\n", b"# -*- coding: latin-1 -*-\nx = '\xe9'\n", b"", b"1 / 0\n"])
 def test_valid_python_source_is_copied_as_build_artifact(tmp_path: Path, code: bytes) -> None:
-    done = build_python(tmp_path, code)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    completed = build_python(tmp_path, code)
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, "", "")
     assert (tmp_path / "submission").read_bytes() == code
 
 
@@ -310,9 +312,9 @@ def test_valid_python_source_is_copied_as_build_artifact(tmp_path: Path, code: b
     "code", [b"print(\n", b"  x = 1\ny = 2\n", b"x = 1\0\n", b"return 1\n", b"s = '\xff'\n", b"(" * 5000]
 )
 def test_python_syntax_error_fails_the_build_without_artifact(tmp_path: Path, code: bytes) -> None:
-    done = build_python(tmp_path, code)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "Error" in done.stderr
+    completed = build_python(tmp_path, code)
+    assert (completed.returncode, completed.stdout) == (1, "")
+    assert "Error" in completed.stderr
     assert not (tmp_path / "submission").exists()
 
 
@@ -321,9 +323,9 @@ def test_python_runs_in_isolated_mode(tmp_path: Path) -> None:
         "import sys\nprint(sys.flags.isolated, len(sys.argv))\nimport helper\n"
     )
     (tmp_path / "helper.py").write_text("print('found')\n")
-    done = run(PYTHON.run_command(sys.executable), tmp_path)
-    assert done.stdout == "1 1\n"
-    assert "ModuleNotFoundError" in done.stderr
+    completed = run(PYTHON.run_command(sys.executable), tmp_path)
+    assert completed.stdout == "1 1\n"
+    assert "ModuleNotFoundError" in completed.stderr
 
 
 def test_cpp_build_command_compiles_file_with_space_in_its_name(tmp_path: Path) -> None:

@@ -34,13 +34,13 @@ def depth_of(value: Any) -> int:
 
 @given(value=VALUES, other=VALUES)
 def test_json_at_the_nesting_limit_is_accepted_and_one_deeper_is_refused(value: Any, other: Any) -> None:
-    left = DEEPEST - 1 - depth_of(value)
-    for beside in ("[{][" * DEEPEST, other):
-        text = f"[{json.dumps(beside)}, {nested_json(value, left)}]"
-        assert depth_of(json.loads(text)) == max(DEEPEST, 1 + depth_of(beside))
-        assert shallow(text) is text
-        assert shallow(text.encode())
-    for deeper in (f"[{text}]", f'{{"]": {text}}}'):
+    levels = DEEPEST - 1 - depth_of(value)
+    for neighbour in ("[{][" * DEEPEST, other):
+        encoded = f"[{json.dumps(neighbour)}, {nested_json(value, levels)}]"
+        assert depth_of(json.loads(encoded)) == max(DEEPEST, 1 + depth_of(neighbour))
+        assert shallow(encoded) is encoded
+        assert shallow(encoded.encode())
+    for deeper in (f"[{encoded}]", f'{{"]": {encoded}}}'):
         with pytest.raises(NestedTooDeep):
             shallow(deeper)
         with pytest.raises(NestedTooDeep):
@@ -50,16 +50,16 @@ def test_json_at_the_nesting_limit_is_accepted_and_one_deeper_is_refused(value: 
 @given(value=VALUES, cuts=st.lists(st.integers(0, 5), min_size=1))
 def test_nesting_check_of_json_chunks_is_independent_of_chunk_borders(value: Any, cuts: list[int]) -> None:
     for levels, refused in ((DEEPEST - depth_of(value), False), (DEEPEST - depth_of(value) + 1, True)):
-        left, nesting, found = json.dumps([value]) + nested_json(value, levels), Nesting(), False
-        while left and not found:
+        remainder, nesting, is_refused = json.dumps([value]) + nested_json(value, levels), Nesting(), False
+        while remainder and not is_refused:
             for cut in cuts:
-                piece, left = left[: cut + 1], left[cut + 1 :]
+                piece, remainder = remainder[: cut + 1], remainder[cut + 1 :]
                 try:
                     nesting.check_piece(piece)
                 except NestedTooDeep:
-                    found = True
+                    is_refused = True
                     break
-        assert found is refused
+        assert is_refused is refused
 
 
 @pytest.mark.parametrize("text", ["", "[", '"', "\\", '{"a": "\\', "]" * 2000, "[" * DEEPEST])
@@ -110,13 +110,15 @@ print(message_of(tower)[:3])
 
 def test_decoders_refuse_deeply_nested_json_despite_high_recursion_limit(tmp_path: Path) -> None:
     """It runs in a new process, because a decoder without the check would crash."""
-    done = subprocess.run([sys.executable, "-c", HOSTILE, tmp_path / "dump"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = subprocess.run(
+        [sys.executable, "-c", HOSTILE, tmp_path / "dump"], capture_output=True, text=True
+    )
+    assert (completed.returncode, completed.stderr) == (0, "")
     replies, rows = (
         ["BrokenReply", "RefusedRequest", "BrokenReply", "Fault", "Fault"],
         ["InputError", "InputError"],
     )
-    assert done.stdout.split() == [*replies, *rows, "[[["]
+    assert completed.stdout.split() == [*replies, *rows, "[[["]
 
 
 def test_nested_too_deep_is_a_decode_error_and_a_value_error() -> None:

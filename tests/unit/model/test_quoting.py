@@ -24,8 +24,8 @@ def test_terminal_safe_json_keeps_value_without_control_characters(value: object
     data = encode_terminal_safe_json(value)
     assert msgspec.json.decode(data) == value
     assert msgspec.json.decode(encode_terminal_safe_json(value, indented=True)) == value
-    text = data.decode()
-    assert not [char for char in text if unicodedata.category(char) in ACTING or char in TURNING]
+    decoded = data.decode()
+    assert not [char for char in decoded if unicodedata.category(char) in ACTING or char in TURNING]
 
 
 @given(TEXT)

@@ -33,7 +33,7 @@ Call = Callable[[str, Path], Awaitable[object]]
 def test_repr_of_objects_with_a_secret_hides_the_secret() -> None:
     servers = EngineChoice.from_variables(None, {"PISTON_ENDPOINTS": "http://a", "IOI_EVAL_TOKEN": SECRET})
     assert servers.token == SECRET
-    seen = repr(
+    shown = repr(
         [
             Secret(SECRET),
             {"Authorization": Secret(SECRET).as_bearer},
@@ -41,7 +41,7 @@ def test_repr_of_objects_with_a_secret_hides_the_secret() -> None:
             ServerOptions(token=Secret(SECRET)),
         ]
     )
-    assert SECRET not in seen and seen.count("***") == 4
+    assert SECRET not in shown and shown.count("***") == 4
 
 
 def test_secret_is_replaced_by_asterisks_in_texts_and_replies() -> None:
@@ -113,17 +113,17 @@ async def test_secret_repeated_by_a_server_is_not_logged_or_forwarded(
     caplog.set_level(logging.DEBUG)
     with repeating(how) as (server, other):
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
-        said = await outcome_text(call, server, tmp_path)
-    assert any(SECRET in str(asked.headers) for asked in server.asked), "the server received the secret"
-    assert SECRET not in repr([str(asked.headers) for asked in other.asked]), "and no other server did"
-    assert SECRET not in said + logged(caplog)
-    assert SECRET[:8] not in said, "no part of it"
+        output = await outcome_text(call, server, tmp_path)
+    assert any(SECRET in str(request.headers) for request in server.asked), "the server received the secret"
+    assert SECRET not in repr([str(request.headers) for request in other.asked]), "and no other server did"
+    assert SECRET not in output + logged(caplog)
+    assert SECRET[:8] not in output, "no part of it"
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> str:
     """Return the log at the lowest level, without httpcore's trace of reply headers."""
     messages = [record.getMessage() for record in caplog.records]
-    return "\n".join(text for text in messages if not text.startswith("receive_response_headers."))
+    return "\n".join(message for message in messages if not message.startswith("receive_response_headers."))
 
 
 async def test_password_in_model_url_is_not_logged(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def outcome_text(call: Call, server: StubServer, folder: Path) -> str:
     try:
         return repr(await call(server.url, folder))
     except (IoiEvalError, GenerationFailed) as error:
-        return "\n".join([*traceback.format_exception(error), *(repr(one) for one in chain(error))])
+        return "\n".join([*traceback.format_exception(error), *(repr(cause) for cause in chain(error))])
 
 
 def chain(error: BaseException | None) -> Iterator[BaseException]:

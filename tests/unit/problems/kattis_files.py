@@ -50,8 +50,8 @@ GROUPS: Mapping[str, str | None] = {
 
 def write(folder: Path, files: Mapping[str, str | None] | None = None, *, header: str | None = None) -> Path:
     """Write a package. `files` replaces contents, or omits files with None."""
-    own = {"problem.yaml": header} if header is not None else {}
-    for name, content in {**FILES, **(files or {}), **own}.items():
+    own_files = {"problem.yaml": header} if header is not None else {}
+    for name, content in {**FILES, **(files or {}), **own_files}.items():
         if content is not None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content)

@@ -79,9 +79,9 @@ def zipped(folder: Path, archive: Path, top: str = "") -> Path:
 
 
 def read(folder: Path, where: str = "sum") -> Package:
-    found = detect_format(folder)
-    assert found is not None
-    return found.read_package(folder, where)
+    package_format = detect_format(folder)
+    assert package_format is not None
+    return package_format.read_package(folder, where)
 
 
 def sound(folder: Path, where: str = "sum") -> Problem:

@@ -71,7 +71,7 @@ CASES_LEFT_OUT = {
 
 @pytest.mark.parametrize("case", CASES_LEFT_OUT)
 def test_language_whose_included_file_cannot_be_used_is_left_out(tmp_path: Path, case: str) -> None:
-    files, languages, words = CASES_LEFT_OUT[case]
+    files, languages, message = CASES_LEFT_OUT[case]
     package = read(write(tmp_path / "p", {**files, "include/cpp/own.h": "\n"}), "p")
     problem = package.problem
     assert problem is not None, package.errors
@@ -80,7 +80,7 @@ def test_language_whose_included_file_cannot_be_used_is_left_out(tmp_path: Path,
     assert not {language.name for language in list_allowed_languages(problem)} & {*languages}
     assert not {solution.language for solution in problem.solutions} & {*languages}
     (note,) = (note for note in package.notes if "is excluded: " in note)
-    assert words in note
+    assert message in note
     with pytest.raises(
         JudgeFailure, match=f"is not judged in {languages[0]}: {next(iter(files))}"
     ) as failure:

@@ -27,7 +27,7 @@ TESTS = ("sample/1", "secret/01-small", "secret/02-big")
 
 
 def solutions(folder: Path, rules: str, **files: str) -> dict[str, Solution]:
-    more = {f"submissions/{name.replace('__', '/')}.py": text for name, text in files.items()}
+    more = {f"submissions/{name.replace('__', '/')}.py": code for name, code in files.items()}
     problem = sound(write(folder / "p", {**more, RULES: rules}, header=HEADER))
     return {solution.name: solution for solution in problem.solutions}
 
@@ -41,7 +41,7 @@ def test_accepted_solution_may_have_any_points_with_scoring_validator(
 ) -> None:
     validator = {"output_validator/validate.py": "exit(42)\n"}
     problem = sound(write(tmp_path / "p", validator, header=f"{HEADER}type: scoring\n"))
-    (best,) = [one for one in problem.solutions if one.name == "best.cpp"]
+    (best,) = [solution for solution in problem.solutions if solution.name == "best.cpp"]
     (expectation,) = list_expectations(problem, best)
     scores = {"AC": 1.0, "PA": 0.5}
     results = {
@@ -67,9 +67,13 @@ def test_submission_rules_become_expectations(
     tmp_path: Path, word: str, statuses: tuple[Verdict, ...], agrees: bool
 ) -> None:
     rule, *verdicts = word.split()
-    found = solutions(tmp_path, f"wrong_answer/off.py: {{{rule}: [{', '.join(verdicts)}]}}\n")["off.py"]
+    off_solution = solutions(tmp_path, f"wrong_answer/off.py: {{{rule}: [{', '.join(verdicts)}]}}\n")[
+        "off.py"
+    ]
     problem = sound(tmp_path / "p")
-    (expectation,) = [one for one in list_expectations(problem, found) if one.word == word]
+    (expectation,) = [
+        candidate for candidate in list_expectations(problem, off_solution) if candidate.word == word
+    ]
     results = {
         name: TestResult(test_name=name, score=float(status is Verdict.AC), status=status)
         for name, status in zip(TESTS, (statuses[0], *statuses), strict=True)
@@ -79,8 +83,10 @@ def test_submission_rules_become_expectations(
 
 
 def test_kattis_submission_with_required_tle_is_a_slow_solution(tmp_path: Path) -> None:
-    found = solutions(tmp_path, "wrong_answer: {required: [TLE]}\naccepted: {permitted: [AC]}\n")
-    kinds = {name: expected_speed(sound(tmp_path / "p"), one) for name, one in found.items()}
+    loaded_solutions = solutions(tmp_path, "wrong_answer: {required: [TLE]}\naccepted: {permitted: [AC]}\n")
+    kinds = {
+        name: expected_speed(sound(tmp_path / "p"), solution) for name, solution in loaded_solutions.items()
+    }
     assert kinds == {"best.cpp": "right", "off.py": "slow"}
 
 
@@ -90,7 +96,7 @@ def test_expected_score_tag_in_kattis_submission_gives_expected_points(
 ) -> None:
     files = {**GROUPS, "submissions/partially_accepted/some.py": f"# {tag}\nprint(1)\n"}
     problem = sound(write(tmp_path / "p", files))
-    (some,) = [one for one in problem.solutions if one.name == "some.py"]
+    (some,) = [solution for solution in problem.solutions if solution.name == "some.py"]
     assert some.score == (score, score)
     _, cases = collect_package_solutions({"p": problem})
     (case,) = [case for case in cases if case.solution == "some.py"]
@@ -101,6 +107,6 @@ def test_expected_score_tag_in_kattis_submission_gives_expected_points(
 def test_empty_solution_file_is_program(tmp_path: Path) -> None:
     problem = sound(write(tmp_path / "p", {"submissions/wrong_answer/empty.py": ""}))
     submissions, _ = collect_package_solutions({"p": problem})
-    assert {one.key: one.code for one in submissions}["p/wrong_answer/empty.py"] == ""
+    assert {submission.key: submission.code for submission in submissions}["p/wrong_answer/empty.py"] == ""
     files_only = replace(problem, solutions=(Solution(name="files", expected="correct"),))
-    assert [one.code for one in collect_package_solutions({"p": files_only})[0]] == [None]
+    assert [submission.code for submission in collect_package_solutions({"p": files_only})[0]] == [None]

@@ -70,9 +70,9 @@ def test_kattis_grader_of_outer_group_gets_results_of_all_groups(tmp_path: Path)
 def test_unusable_package_grader_is_error(
     tmp_path: Path, files: dict[str, str], file: str | None, field: str, words: str
 ) -> None:
-    place = "data/secret/group1/testdata.yaml"
-    error = only_error(write(tmp_path / "p", {**GROUPS, place: CUSTOM.format(1, 30), **files}), "p")
-    assert (error.where, error.field) == (f"p/{file or place}", field)
+    data_path = "data/secret/group1/testdata.yaml"
+    error = only_error(write(tmp_path / "p", {**GROUPS, data_path: CUSTOM.format(1, 30), **files}), "p")
+    assert (error.where, error.field) == (f"p/{file or data_path}", field)
     assert words in str(error)
 
 

@@ -43,8 +43,10 @@ SETTINGS = st.fixed_dictionaries(
 
 
 def folders(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    parts = st.dictionaries(st.sampled_from("abcd"), st.one_of(st.none(), inner), min_size=1, max_size=3)
-    return st.tuples(parts, SETTINGS).map(lambda made: {**made[0], "settings": made[1]})
+    inner_folders = st.dictionaries(
+        st.sampled_from("abcd"), st.one_of(st.none(), inner), min_size=1, max_size=3
+    )
+    return st.tuples(inner_folders, SETTINGS).map(lambda made: {**made[0], "settings": made[1]})
 
 
 SECRET = st.recursive(folders(st.none()), folders, max_leaves=6)
@@ -63,10 +65,12 @@ def packages(draw: st.DrawFn) -> dict[str, Any]:
 def group(folder: Mapping[str, Any], above: Mapping[str, Any], faults: Faults, name: str = "") -> DataGroup:
     """Return a grading tree as the package's reader builds it from a folder."""
     values = {**above, **folder["settings"]}
-    below = {part: f"{name}/{part}" if name else part for part in sorted(set(folder) - {"settings"})}
-    tests = [Test(name=path, input=Blob.of(path)) for part, path in below.items() if folder[part] is None]
+    below = {child: f"{name}/{child}" if name else child for child in sorted(set(folder) - {"settings"})}
+    tests = [Test(name=path, input=Blob.of(path)) for child, path in below.items() if folder[child] is None]
     inner = [
-        group(folder[part], values, faults, path) for part, path in below.items() if folder[part] is not None
+        group(folder[child], values, faults, path)
+        for child, path in below.items()
+        if folder[child] is not None
     ]
     return DataGroup(
         name=name,
@@ -82,16 +86,18 @@ def problem_of(data: Mapping[str, Any], *, scoring: bool) -> Problem:
     root = group(data, {}, faults)
     scores = read_scoring(root, faults, by_validator=False) if scoring else read_acceptance(root, faults)
     assume(not faults.errors)  # for example an average of tests that stops at the first failure
-    tests = tuple(test for one in list_groups(root) for test in one.tests)
+    tests = tuple(test for test_group in list_groups(root) for test in test_group.tests)
     return Problem(id="p", tests=tests, subtasks=scores.subtasks)
 
 
 def results(problem: Problem, draw: st.DataObject) -> tuple[dict[str, str], dict[str, TestResult]]:
     names = [test.name for test in problem.tests]
-    said = draw.draw(st.fixed_dictionaries({name: st.sampled_from(["AC", "AC", *WORDS]) for name in names}))
-    return said, {
-        name: TestResult(test_name=name, score=float(word == "AC"), status=WORDS[word])
-        for name, word in said.items()
+    drawn_verdicts = draw.draw(
+        st.fixed_dictionaries({name: st.sampled_from(["AC", "AC", *WORDS]) for name in names})
+    )
+    return drawn_verdicts, {
+        name: TestResult(test_name=name, score=float(verdict == "AC"), status=WORDS[verdict])
+        for name, verdict in drawn_verdicts.items()
     }
 
 
@@ -101,9 +107,9 @@ SUBMISSION = Submission(key="1", problem_id="p", code="")
 @given(data=packages(), draw=st.data())
 def test_kattis_points_equal_reference_implementation(data: dict[str, Any], draw: st.DataObject) -> None:
     problem = problem_of(data, scoring=True)
-    said, judged = results(problem, draw)
-    result = score_submission(problem, SUBMISSION, judged)
-    assert abs(result.points - official_points(data, said)) < 1e-9
+    drawn_verdicts, test_results = results(problem, draw)
+    result = score_submission(problem, SUBMISSION, test_results)
+    assert abs(result.points - official_points(data, drawn_verdicts)) < 1e-9
 
 
 @given(data=packages(), draw=st.data())
@@ -111,10 +117,10 @@ def test_kattis_verdict_without_scoring_equals_reference_implementation(
     data: dict[str, Any], draw: st.DataObject
 ) -> None:
     problem = problem_of(data, scoring=False)
-    said, judged = results(problem, draw)
-    result = score_submission(problem, SUBMISSION, judged)
+    drawn_verdicts, test_results = results(problem, draw)
+    result = score_submission(problem, SUBMISSION, test_results)
     flags = {**data, "settings": {**data["settings"]}}
-    accepted = bool(official_points(_only_verdicts(flags), said))
+    accepted = bool(official_points(_only_verdicts(flags), drawn_verdicts))
     if problem.subtasks:
         assert result.points == accepted
     else:
@@ -125,7 +131,9 @@ def _only_verdicts(folder: Mapping[str, Any]) -> dict[str, Any]:
     """Return the groups with a point for each test and group, so that points show acceptance."""
     settings = {**folder["settings"], "accept_score": 1, "reject_score": 1}
     inner = {
-        name: _only_verdicts(part) if part else part for name, part in folder.items() if name != "settings"
+        name: _only_verdicts(subfolder) if subfolder else subfolder
+        for name, subfolder in folder.items()
+        if name != "settings"
     }
     return {**inner, "settings": settings}
 
@@ -133,13 +141,13 @@ def _only_verdicts(folder: Mapping[str, Any]) -> dict[str, Any]:
 @given(data=packages(), draw=st.data())
 def test_kattis_early_stop_keeps_points(data: dict[str, Any], draw: st.DataObject) -> None:
     problem = problem_of(data, scoring=True)
-    _, judged = results(problem, draw)
+    _, test_results = results(problem, draw)
     ran: dict[str, TestResult] = {}
     schedule = Schedule(problem)
     while todo := schedule.live_tests(ran):
         name = todo[0].test.name
-        ran[name] = judged[name]
-    full = score_submission(problem, SUBMISSION, judged)
+        ran[name] = test_results[name]
+    full = score_submission(problem, SUBMISSION, test_results)
     assert score_submission(problem, SUBMISSION, ran).points == full.points
 
 

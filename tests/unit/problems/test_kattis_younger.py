@@ -35,9 +35,9 @@ GROUPS = {
 
 def groups(folder: Path, *settings: str, secret: str = "", **files: str) -> Path:
     """Write a package with a group for each of two settings."""
-    own = {GROUP.format(n): said for n, said in enumerate(settings, 1)}
+    own_files = {GROUP.format(n): group_settings for n, group_settings in enumerate(settings, 1)}
     whole = {"data/secret/test_group.yaml": secret} if secret else {}
-    return write(folder / "p", {**GROUPS, **own, **whole, **files}, header=SCORING)
+    return write(folder / "p", {**GROUPS, **own_files, **whole, **files}, header=SCORING)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_kattis_partial_scores_count_only_in_sum_and_min_aggregation(
 ) -> None:
     needs = f"max_score: 60\nscore_aggregation: {mode}\nrequire_pass: [sample, secret/group1]\n"
     for secret in ("", "score_aggregation: min\n"):
-        place = tmp_path / ("min" if secret else "sum")
-        problem = sound(groups(place, "max_score: 40\n", needs, secret=secret, **VALIDATOR))
+        package_folder = tmp_path / ("min" if secret else "sum")
+        problem = sound(groups(package_folder, "max_score: 40\n", needs, secret=secret, **VALIDATOR))
         results = {
             test.name: TestResult(
                 test_name=test.name,
@@ -85,6 +85,6 @@ def test_kattis_partial_scores_count_only_in_sum_and_min_aggregation(
             for test in problem.tests
         }
         submission = Submission(key="k", problem_id=problem.id, code="")
-        found = scoring.score_submission(problem, submission, results)
-        points = [round(part.exact_score * part.points, 6) for part in found.subtasks]
+        score = scoring.score_submission(problem, submission, results)
+        points = [round(subtask.exact_score * subtask.points, 6) for subtask in score.subtasks]
         assert points[1:] == ([min(earned[1:])] if secret else earned[1:])

@@ -30,9 +30,9 @@ def write(folder: Path, **changes: Any) -> Path:
         for suffix in (".in", ".out"):
             (folder / "tests").mkdir(parents=True, exist_ok=True)
             (folder / "tests" / f"{test}{suffix}").write_text(f"{test}\n")
-    for name, text in FILES.items():
+    for name, content in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        (folder / name).write_text(content)
     header = {**HEADER, **changes.pop("header", {})}
     (folder / "problem.json").write_text(json.dumps(header))
     for name, values in changes.items():
@@ -52,7 +52,7 @@ def test_packages_page_example_loads(tmp_path: Path) -> None:
         CheckerKind.TOKENS,
         "lamps.in",
     )
-    assert [(one.points, one.tests, one.score_type) for one in problem.subtasks] == [
+    assert [(subtask.points, subtask.tests, subtask.score_type) for subtask in problem.subtasks] == [
         (40, ("a", "b"), ScoreType.GROUP_MIN),
         (60, ("a", "b", "c"), ScoreType.GROUP_THRESHOLD),
     ]

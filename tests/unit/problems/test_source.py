@@ -61,7 +61,9 @@ def test_only_argument_skips_other_packages(write_package: Write, cache: Path) -
 def test_unknown_package_id_is_refused_with_suggestion(write_package: Write, cache: Path) -> None:
     root = write_package("sum").parent
     write_package("tree", code="tree")
-    assert [one.where for one in check_problems(root, cache=cache, only={"tree"})] == [str(root / "tree")]
+    assert [package.where for package in check_problems(root, cache=cache, only={"tree"})] == [
+        str(root / "tree")
+    ]
     with pytest.raises(InputError, match=r"no problem 'trees' in it\. Did you mean 'tree'\?"):
         check_problems(root, cache=cache, only={"sum", "trees"})
     write_package("broken", code="broken", time_limit=-1)
@@ -72,8 +74,8 @@ def test_unknown_package_id_is_refused_with_suggestion(write_package: Write, cac
 def test_selected_broken_package_is_reported(write_package: Write, cache: Path) -> None:
     root = write_package("sum").parent
     write_package("broken", code="broken", time_limit=-1)
-    (found,) = check_problems(root, cache=cache, only={"broken"})
-    assert found.problem is None and "time_limit" in str(found.errors[0])
+    (broken_package,) = check_problems(root, cache=cache, only={"broken"})
+    assert broken_package.problem is None and "time_limit" in str(broken_package.errors[0])
 
 
 def test_invalid_problem_source_is_input_error(tmp_path: Path, cache: Path) -> None:
@@ -81,10 +83,10 @@ def test_invalid_problem_source_is_input_error(tmp_path: Path, cache: Path) -> N
         load_problems(tmp_path / "absent", cache=cache)
     with pytest.raises(InputError, match="no problem packages in this folder"):
         load_problems(tmp_path, cache=cache)
-    text = tmp_path / "x.txt"
-    text.write_text("hello")
+    text_file = tmp_path / "x.txt"
+    text_file.write_text("hello")
     with pytest.raises(InputError, match="not a zip"):
-        load_problems(text, cache=cache)
+        load_problems(text_file, cache=cache)
 
 
 def test_packages_are_found_two_folders_deep(write_package: Write, cache: Path) -> None:
@@ -92,8 +94,8 @@ def test_packages_are_found_two_folders_deep(write_package: Write, cache: Path) 
     write_package("2025/tree", code="tree")
     write_package("2025/day1/more/deep", code="deep")
     archive = zipped(root / "2024", root / "2025" / "old.zip", "old")
-    found = check_problems(root, cache=cache)
-    assert [one.where.removeprefix(f"{root}/") for one in found] == [
+    found_packages = check_problems(root, cache=cache)
+    assert [package.where.removeprefix(f"{root}/") for package in found_packages] == [
         "2024/day1/sum",
         "2025/old.zip/old/day1/sum",
         "2025/tree",
@@ -170,8 +172,8 @@ def test_unreadable_package_folder_is_input_error(
     monkeypatch.setattr(os, "access", lambda place, mode: str(place) != closed and access(place, mode))
     with pytest.raises(InputError, match=r"subtasks: cannot be read \(Permission denied\)\. Give your user"):
         load_problems(package, cache=cache)
-    [found] = check_problems(package, cache=cache)
-    assert found.problem is None and [error.where for error in found.errors] == [closed]
+    [closed_package] = check_problems(package, cache=cache)
+    assert closed_package.problem is None and [error.where for error in closed_package.errors] == [closed]
 
 
 @pytest.mark.parametrize("link", ["tests/2-01.in", "checker/checker.cpp", "subtasks/02-all.json"])
@@ -197,9 +199,9 @@ def test_extracted_desktop_metadata_is_ignored(write_package: Write, cache: Path
     """It has the package's folders, with a hidden file for each file."""
     root = write_package("sum").parent
     for name in ("problem.json", "tests/1-01.in", "subtasks/01-small.json"):
-        place = root / "__MACOSX" / "sum" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.with_name(f"._{place.name}").write_bytes(b"\0")
+        metadata_file = root / "__MACOSX" / "sum" / name
+        metadata_file.parent.mkdir(parents=True, exist_ok=True)
+        metadata_file.with_name(f"._{metadata_file.name}").write_bytes(b"\0")
     assert list(load_problems(root, cache=cache)) == ["sum"]
 
 
@@ -213,8 +215,8 @@ def test_hydro_package_is_refused_by_its_name(tmp_path: Path, cache: Path, confi
         (folder / "testdata" / name).write_text("1\n")
     if config is not None:
         (folder / "testdata" / "config.yaml").write_text(config)
-    for place in (folder, zipped(folder, tmp_path / "P1000.zip", "P1000")):
-        (package,) = check_problems(place, cache=cache)
+    for source in (folder, zipped(folder, tmp_path / "P1000.zip", "P1000")):
+        (package,) = check_problems(source, cache=cache)
         assert package.format == "Hydro"
         (error,) = package.errors
         assert "this is a Hydro package (problem.yaml and testdata/config.yaml)" in str(error)
@@ -230,7 +232,7 @@ def test_non_utf8_file_names_are_refused_or_ignored(write_package: Write, cache:
         (folder / "solutions" / name).write_text("print(1)\n")
     (package,) = check_problems(folder, cache=cache)
     assert package.problem is not None
-    assert [one.name for one in package.problem.solutions] == ["best.cpp", "naive.py"]
+    assert [solution.name for solution in package.problem.solutions] == ["best.cpp", "naive.py"]
     assert package.notes == (
         r"solutions are ignored because their names are not UTF-8: 'best.cpp', 'caf\udce9.py'",
     )
@@ -332,12 +334,12 @@ def test_fingerprint_changes_with_everything_that_changes_scores(write_package: 
 def test_fingerprint_ignores_storage_and_solutions(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"1\n")
-    held = Problem(id="a", tests=(Test(name="1", input=Blob.of(b"1\n")),))
-    lying = msgspec.structs.replace(held, tests=(Test(name="1", input=Blob.of_file(path)),))
+    in_memory = Problem(id="a", tests=(Test(name="1", input=Blob.of(b"1\n")),))
+    lying = msgspec.structs.replace(in_memory, tests=(Test(name="1", input=Blob.of_file(path)),))
     solved = msgspec.structs.replace(
-        held, solutions=(Solution(name="x", language="c++", code="", expected="correct"),)
+        in_memory, solutions=(Solution(name="x", language="c++", code="", expected="correct"),)
     )
-    assert len({fingerprint(Problems([problem]))["a"] for problem in (held, lying, solved)}) == 1
+    assert len({fingerprint(Problems([problem]))["a"] for problem in (in_memory, lying, solved)}) == 1
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real packages are not on this machine")
@@ -415,5 +417,5 @@ def test_repeated_key_with_different_value_is_refused(tmp_path: Path, file: str,
 
 def test_git_lfs_pointers_in_a_zip_are_input_error(write_package: Write, cache: Path) -> None:
     package = write_package(files={"tests/1-01.out": "version https://git-lfs.github.com/spec/v1\n"})
-    [found] = check_problems(zipped(package, package.parent / "sum.zip"), cache=cache)
-    assert ["pointers of Git LFS" in str(error) for error in found.errors] == [True]
+    [pointer_package] = check_problems(zipped(package, package.parent / "sum.zip"), cache=cache)
+    assert ["pointers of Git LFS" in str(error) for error in pointer_package.errors] == [True]

@@ -55,7 +55,11 @@ def test_package_statement_file_is_chosen(tmp_path: Path, names: list[str], foun
 def test_pdf_only_statement_is_noted(tmp_path: Path) -> None:
     folder(write_package(tmp_path / "p" / "text"), "statement.md")
     folder(write_package(tmp_path / "p" / "paper"), "statement/statement.pdf")
-    packages = {one.problem.id: one for one in check_problems(tmp_path / "p", cache=tmp_path) if one.problem}
+    packages = {
+        package.problem.id: package
+        for package in check_problems(tmp_path / "p", cache=tmp_path)
+        if package.problem
+    }
     problem = packages["text"].problem
     assert (
         problem is not None
@@ -86,7 +90,7 @@ def test_problems_are_chosen_before_they_are_read(tmp_path: Path) -> None:
 
 def test_package_attachments_are_read_without_changing_fingerprint(tmp_path: Path) -> None:
     package = write_package(tmp_path / "p" / "add")
-    (before,) = fingerprint(load_problems(package)).values()
+    (fingerprint_before,) = fingerprint(load_problems(package)).values()
     folder(
         package, "att/grader.cpp", "attachments/add.h", "public/cpp/stub.cpp", "public/.hidden", "graders/x.h"
     )
@@ -100,12 +104,14 @@ def test_package_attachments_are_read_without_changing_fingerprint(tmp_path: Pat
         "cpp/stub.cpp": "of public/cpp/stub.cpp",
     }
     (package / "graders" / "x.h").unlink()
-    assert fingerprint(load_problems(package)) == {"add": before}  # they change no score
+    assert fingerprint(load_problems(package)) == {"add": fingerprint_before}  # they change no score
 
 
 def test_tests_outside_subtasks_are_noted(tmp_path: Path) -> None:
     write_package(tmp_path / "p", subtasks={"all": (100, ["1-1", "2-2"])})
     write_package(tmp_path / "q")
-    packages = {one.where.rpartition("/")[2]: one for one in check_problems(tmp_path, cache=tmp_path)}
+    packages = {
+        package.where.rpartition("/")[2]: package for package in check_problems(tmp_path, cache=tmp_path)
+    }
     assert packages["p"].notes == ("tests that are in no subtask do not run, 2 of 4: 1-2, 2-1",)
     assert packages["q"].notes == ()

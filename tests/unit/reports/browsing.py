@@ -30,9 +30,9 @@ def media(browser: Any, kind: str = "", scheme: str = "light") -> None:
 
 def pages(folder: Path) -> list[Path]:
     """Return a page of each kind."""
-    beside = folder / "report"
-    kinds = (sorted(beside.glob(f"{kind}-*.html"))[0] for kind in ("problem", "submission"))
-    return [folder / "report.html", beside / ALL, *kinds]
+    page_folder = folder / "report"
+    kinds = (sorted(page_folder.glob(f"{kind}-*.html"))[0] for kind in ("problem", "submission"))
+    return [folder / "report.html", page_folder / ALL, *kinds]
 
 
 def find(browser: Any, selector: str) -> Any:
@@ -60,9 +60,9 @@ def violations(browser: Any) -> list[tuple[str, str, int]]:
     if not AXE.is_file():
         skip_or_fail_in_ci(f"axe (npm install --prefix {AXE.parents[2]} axe-core)")
     browser.execute_script(AXE.read_text())
-    found, passed = browser.execute_async_script(_AXE_RUN)
+    broken_rules, passed = browser.execute_async_script(_AXE_RUN)
     assert {"color-contrast", "html-has-lang"} <= {*passed}
-    return [(rule, html[:200], number) for rule, html, number in found]
+    return [(rule, html[:200], number) for rule, html, number in broken_rules]
 
 
 # Controls that can be seen; those inside drawings have the same links in a table below, and arrows

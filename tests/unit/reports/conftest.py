@@ -31,7 +31,7 @@ def nothing_went_wrong(browser: Any) -> Iterator[None]:
     yield
     media(browser)
     assert errors(browser) == []
-    asked = set(re.findall(r'"url\\?":\\?"([a-z]+:)(//[^/]*)', str(browser.get_log("performance"))))
-    beyond = {host for kind, host in asked if kind == "http:" and not host.startswith("//127.0.0.1:")}
-    kinds = {kind for kind, _ in asked}
+    requests = set(re.findall(r'"url\\?":\\?"([a-z]+:)(//[^/]*)', str(browser.get_log("performance"))))
+    beyond = {host for kind, host in requests if kind == "http:" and not host.startswith("//127.0.0.1:")}
+    kinds = {kind for kind, _ in requests}
     assert not beyond and kinds <= {"file:", "data:", "about:", "blob:", "chrome:", "http:"}

@@ -68,22 +68,22 @@ BOARD, PROBLEMS = "[data-kind=leaderboard] tbody tr", "[data-kind=problems] tr"
 
 def test_report_tabs_show_one_part_and_set_url_fragment(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
-    parts = (
+    visible_parts = (
         "return [...document.querySelectorAll('.part')].filter((node) => !node.hidden).map((node) => node.id)"
     )
-    assert browser.execute_script(parts) == ["overview"]
+    assert browser.execute_script(visible_parts) == ["overview"]
     for link in ("Problems", "Failures", "Settings"):
         browser.find_element("link text", link).click()
-        assert browser.execute_script(parts) == [link.lower()]
+        assert browser.execute_script(visible_parts) == [link.lower()]
         assert browser.current_url.endswith(f"#{link.lower()}")
         assert find(browser, "nav.tabs [aria-current]").text == link
         assert browser.execute_script("return scrollY") == 0
     browser.back()
-    assert browser.execute_script(parts) == ["failures"]
+    assert browser.execute_script(visible_parts) == ["failures"]
     browser.find_element("link text", "Submissions").click()
     assert browser.title.startswith("All ")
     browser.find_element("link text", "Problems").click()
-    assert browser.execute_script(parts) == ["problems"]
+    assert browser.execute_script(visible_parts) == ["problems"]
 
 
 def languages(folder: Path) -> Path:
@@ -92,9 +92,9 @@ def languages(folder: Path) -> Path:
     Python solves the problems that C++ does not solve.
     """
     rows = []
-    for place, name in enumerate(("even", "odd")):
+    for index, name in enumerate(("even", "odd")):
         of = msgspec.structs.replace(
-            problem(name, subtasks=False), difficulty=name, tags=("both", name), year=2023 + place
+            problem(name, subtasks=False), difficulty=name, tags=("both", name), year=2023 + index
         )
         for model in ("m0", "m1"):
             for language in ("c++", "python"):
@@ -137,8 +137,10 @@ def test_report_filters_apply_to_whole_page_and_set_url(tmp_path: Path, browser:
     assert visible_rows(browser, by_difficulty) == [["odd", "1", "50", "50"]]
     chosen(browser, folder, "#failures;model=m0")
     assert visible_rows(browser, "[data-kind=causes] tbody tr")[0][:4] == ["WA", "", "2", "50.0 %"]
-    after = "return getComputedStyle(document.querySelector('#failures .whole h2'), '::after').content"
-    assert "the whole run" in browser.execute_script(after)
+    heading_suffix = (
+        "return getComputedStyle(document.querySelector('#failures .whole h2'), '::after').content"
+    )
+    assert "the whole run" in browser.execute_script(heading_suffix)
     browser.find_element("link text", "Submissions").click()
     assert {row[1] for row in visible_rows(browser, "tbody tr")} == {"m0"}
     browser.find_element("link text", "Overview").click()
@@ -150,15 +152,15 @@ def test_clearing_the_report_filters_restores_the_page(tmp_path: Path, browser: 
     write_reports(folder)
     chosen(browser, folder, "")
     tables = [BOARD, PROBLEMS, "[data-kind=causes] tr", "[data-kind='by tag'] tr"]
-    made = [visible_rows(browser, table) for table in tables]
+    filtered_rows = [visible_rows(browser, table) for table in tables]
     sentence = find(browser, ".answer").text
     chosen(
         browser, folder, "#overview;model=m1;tag=odd;difficulty=odd;language=python;from=2024;to=2024;with=m1"
     )
-    assert [visible_rows(browser, table) for table in tables] != made
+    assert [visible_rows(browser, table) for table in tables] != filtered_rows
     find(browser, ".filters summary").click()
     find(browser, ".filters button").click()
-    assert [visible_rows(browser, table) for table in tables] == made
+    assert [visible_rows(browser, table) for table in tables] == filtered_rows
     assert find(browser, ".answer").text == sentence and browser.current_url.endswith("#overview")
 
 
@@ -186,14 +188,14 @@ def test_interactive_board_compares_models_like_report_comparison(browser: Any, 
                 [round(max(-1, min(1, dice.gauss(size * dice.random(), size))), 4) for _ in range(number)]
             )
     browser.get((folder / "report.html").as_uri())
-    said = browser.execute_script(
+    sentences = browser.execute_script(
         "return arguments[0].map((values) => sentence('A', 'B', 'pass@1', difference(values)))", cases
     )
     expected = [
         difference_sentence("A", "B", Measure.PASS_AT_1, compute_mean_difference(values)) for values in cases
     ]
-    assert said == expected
-    begins = {each.partition(":")[0].partition(" in ")[0] for each in said}
+    assert sentences == expected
+    begins = {sentence_text.partition(":")[0].partition(" in ")[0] for sentence_text in sentences}
     assert {"The difference is real", "No difference is shown", "There is no difference"} <= begins
 
 
@@ -225,7 +227,7 @@ def test_comparison_of_fewer_than_six_problems_shows_no_difference(
     tmp_path: Path, browser: Any, problems: int, words: str
 ) -> None:
     """Five differences of the same sign are not significant at 5 %."""
-    answer = compared_models(browser, tmp_path / "run", [f"p{place}" for place in range(problems)])
+    answer = compared_models(browser, tmp_path / "run", [f"p{index}" for index in range(problems)])
     assert answer.startswith(words)
     assert ("fewer than 6 problems" in answer) == (problems == 5)
     assert "otter minus heron is +100.0 percentage points" in answer
@@ -235,7 +237,7 @@ def test_comparison_of_fewer_than_six_problems_shows_no_difference(
 def named_alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a run of sixty problems and two models, with long names that differ in the middle."""
     rows = []
-    names = [f"problem-{place:02}" for place in range(60)]
+    names = [f"problem-{index:02}" for index in range(60)]
     for of in [msgspec.structs.replace(problem(name), difficulty=name[-1]) for name in names]:
         for model in range(2):
             for number in range(40 if model and of.id == "problem-00" else 1):
@@ -250,9 +252,9 @@ def named_alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_long_column_names_are_shortened_distinctly(named_alike: Path, browser: Any) -> None:
     """The full name is in the heading's title and in saved tables."""
     chosen(browser, named_alike, "#problems")
-    heads = browser.find_elements("css selector", "[data-kind=problems] th:nth-child(n+3)")
-    assert [head.text for head in heads] == ["…0-instruct-of-november", "…1-instruct-of-november"]
-    names = [head.get_attribute("title") for head in heads]
+    heading_cells = browser.find_elements("css selector", "[data-kind=problems] th:nth-child(n+3)")
+    assert [head.text for head in heading_cells] == ["…0-instruct-of-november", "…1-instruct-of-november"]
+    names = [head.get_attribute("title") for head in heading_cells]
     table = list(csv.reader(io.StringIO(saved(browser, "#problems .save"))))
     assert table[0][2:] == names and len(names[0]) > 50 and len(table) == 61
 
@@ -279,7 +281,7 @@ def test_submission_list_can_be_sorted_and_filtered(folder: Path, browser: Any) 
     browser.get((folder / "report" / ALL).as_uri())
     assert len(column(browser, 0)) == 18
     find(browser, "th.number button").click()
-    points = [float(text) for text in column(browser, 4)]
+    points = [float(cell_text) for cell_text in column(browser, 4)]
     assert points == sorted(points, reverse=True)
     find(browser, "input.filter").send_keys("tree wa")
     assert len(column(browser, 0)) == 3 and set(column(browser, 3)) == {"WA"}
@@ -296,9 +298,9 @@ def test_rank_change_column_sorts_numerically(tmp_path: Path, browser: Any) -> N
         for solved, model in enumerate(reversed(models), 1):
             for number in range(24):
                 of = problem(f"p{number}")
-                one = submission(f"{model}-{number}", problem_id=of.id, row={"model": model})
+                sent = submission(f"{model}-{number}", problem_id=of.id, row={"model": model})
                 wrong = {} if number < 6 * solved else {"1-a": Verdict.WA}
-                rows.append(result_row(one, of, result(one, wrong, problem=of)))
+                rows.append(result_row(sent, of, result(sent, wrong, problem=of)))
         folders.append(write_run(tmp_path / name, rows))
     report_sync(folders, out=tmp_path)
     browser.get((tmp_path / "comparison.html").as_uri())
@@ -364,8 +366,8 @@ def test_figures_are_as_wide_as_the_page(recorded_run: Path, width: int, browser
 def test_tables_are_saved_for_papers(folder: Path, browser: Any) -> None:
     browser.get((folder / "report.html").as_uri())
     table = "#overview .scroll + .tools"
-    text = saved(browser, f"{table} button:nth-of-type(1)")
-    assert next(csv.reader(io.StringIO(text)))[:2] == ["Model", "Rank"]
+    saved_text = saved(browser, f"{table} button:nth-of-type(1)")
+    assert next(csv.reader(io.StringIO(saved_text)))[:2] == ["Model", "Rank"]
     assert saved(browser, f"{table} button:nth-of-type(2)").startswith("| Model | Rank |")
     latex = saved(browser, f"{table} button:nth-of-type(3)")
     assert latex.startswith("\\begin{tabular}{lrllrrrrr}\n\\toprule\n") and latex.count("\\\\\n") == 4
@@ -380,8 +382,8 @@ NAMES = (
 
 def test_names_are_escaped_in_saved_tables(tmp_path: Path, browser: Any) -> None:
     of, rows = problem("p"), []
-    for place, name in enumerate(NAMES):
-        sent = submission(f"s{place}", problem_id="p", row={"model": name})
+    for index, name in enumerate(NAMES):
+        sent = submission(f"s{index}", problem_id="p", row={"model": name})
         rows.append(result_row(sent, of, result(sent, problem=of)))
     write_reports(write_run(tmp_path / "run", rows))
     browser.get((tmp_path / "run" / "report.html").as_uri())
@@ -391,9 +393,9 @@ def test_names_are_escaped_in_saved_tables(tmp_path: Path, browser: Any) -> None
     assert sorted(names) == sorted(f"'{name}" if name[0] in "=@+-" else name for name in NAMES)
 
     page = MarkdownIt("commonmark").enable("table").parse(saved(browser, table.format(2)))
-    cells = [own for before, own in pairwise(page) if before.type == "td_open"]
-    width = sum(one.type == "th_open" for one in page)
-    shown = [[child.content for child in own.children or ()] for own in cells[::width]]
+    cells = [name_cell for previous, name_cell in pairwise(page) if previous.type == "td_open"]
+    width = sum(item.type == "th_open" for item in page)
+    shown = [[child.content for child in name_cell.children or ()] for name_cell in cells[::width]]
     assert sorted(shown) == sorted([name] for name in NAMES)
 
     latex = saved(browser, table.format(3))
@@ -404,9 +406,9 @@ def test_names_are_escaped_in_saved_tables(tmp_path: Path, browser: Any) -> None
     lines = [line.removesuffix(r" \\") for line in latex.splitlines()[4:-2]]
     first = [re.split(r"(?<!\\) & ", line) for line in lines]
     assert {len(row) for row in first} == {width}
-    words = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", "{}": ""}
+    escapes = {r"\textbackslash{}": "\\", r"\textasciitilde{}": "~", r"\textasciicircum{}": "^", "{}": ""}
     mark = re.compile(r"\\text[a-z]+\{\}|\\.|^\{\}")
-    plain = [mark.sub(lambda match: words.get(match[0], match[0][1:]), row[0]) for row in first]
+    plain = [mark.sub(lambda match: escapes.get(match[0], match[0][1:]), row[0]) for row in first]
     assert sorted(plain) == sorted(NAMES)
 
 
@@ -426,7 +428,7 @@ def test_pages_do_not_scroll_sideways(folder: Path, recorded_run: Path, browser:
 
 @pytest.fixture(scope="module")
 def compared(folder: Path, recorded_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = named({each: summary(each) for each in (folder, recorded_run)})
+    runs = named({run_folder: summary(run_folder) for run_folder in (folder, recorded_run)})
     return write_comparison(runs, tmp_path_factory.mktemp("compared"))
 
 
@@ -453,8 +455,8 @@ def test_axe_detects_low_contrast_and_missing_alt_text(folder: Path, browser: An
     browser.get((folder / "report.html").as_uri())
     browser.execute_script("document.querySelector('p.quiet').style.color = '#eeeeee'")
     browser.execute_script("document.querySelector('section').append(document.createElement('img'))")
-    found = {rule: number for rule, _, number in violations(browser)}
-    assert found == {"color-contrast": 1, "image-alt": 1}
+    counts = {rule: number for rule, _, number in violations(browser)}
+    assert counts == {"color-contrast": 1, "image-alt": 1}
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
@@ -478,7 +480,7 @@ def test_long_submission_list_is_shown_in_parts(recorded_run: Path, browser: Any
     assert len(column(browser, 0)) == 200
     assert find(browser, "button.more").text == "Show more: 200 of 2,000 rows are here"
     find(browser, "th.number button").click()
-    points = [float(text) for text in column(browser, 4)]
+    points = [float(cell_text) for cell_text in column(browser, 4)]
     assert points == sorted(points, reverse=True) and points[0] == 100, "the best of all"
     find(browser, "button.more").send_keys("\n")
     assert len(column(browser, 0)) == 400
@@ -488,9 +490,9 @@ def test_long_submission_list_is_shown_in_parts(recorded_run: Path, browser: Any
 def test_long_submission_list_is_filtered(recorded_run: Path, browser: Any) -> None:
     browser.get((recorded_run / "report" / ALL).as_uri())
     find(browser, "input.filter").send_keys("lanterns huge memory limit")
-    found = column(browser, 3)
-    assert 0 < len(found) < 50 and set(found) == {"MLE"}
-    assert find(browser, ".tools span").text == f"{len(found)} of 2,000"
+    verdict_column = column(browser, 3)
+    assert 0 < len(verdict_column) < 50 and set(verdict_column) == {"MLE"}
+    assert find(browser, ".tools span").text == f"{len(verdict_column)} of 2,000"
     assert not find(browser, "button.more").is_displayed()
 
 
@@ -498,8 +500,8 @@ def test_long_submission_list_is_filtered(recorded_run: Path, browser: Any) -> N
 def test_pages_match_golden_images(recorded_run: Path, browser: Any, name: str) -> None:
     """By a coarse measure, and only with the fonts and the Chromium version of the images."""
     made_with = json.loads(golden_images.MADE_WITH.read_text())
-    if (here := golden_images.image_versions(browser)) != made_with:
-        pytest.skip(f"the golden images are from {made_with}, this is {here}")
+    if (image_versions := golden_images.image_versions(browser)) != made_with:
+        pytest.skip(f"the golden images are from {made_with}, this is {image_versions}")
     picture = golden_images.taken(browser, recorded_run, name)
     golden = (golden_images.FOLDER / f"{name}.png").read_bytes()
     share = golden_images.differing_share(browser, picture, golden)
@@ -507,12 +509,12 @@ def test_pages_match_golden_images(recorded_run: Path, browser: Any, name: str) 
 
 
 def test_golden_image_comparison_detects_differences(browser: Any) -> None:
-    one, dark, problem = (
+    light, dark, problem = (
         (golden_images.FOLDER / f"{name}.png").read_bytes() for name in ("report", "report-dark", "problem")
     )
-    assert golden_images.differing_share(browser, one, one) == 0
-    assert golden_images.differing_share(browser, one, dark) > 0.5
-    assert golden_images.differing_share(browser, one, problem) == 1
+    assert golden_images.differing_share(browser, light, light) == 0
+    assert golden_images.differing_share(browser, light, dark) > 0.5
+    assert golden_images.differing_share(browser, light, problem) == 1
 
 
 def test_printed_matrix_has_all_rows_and_columns(tmp_path: Path, browser: Any) -> None:
@@ -535,12 +537,12 @@ def test_leaderboard_of_many_points_fits_on_screen_and_paper(tmp_path: Path, bro
     rows = []
     for number in range(30):
         of = problem(f"p{number}")
-        many = tuple(msgspec.structs.replace(part, points=10 * part.points) for part in of.subtasks)
+        many = tuple(msgspec.structs.replace(subtask, points=10 * subtask.points) for subtask in of.subtasks)
         of = msgspec.structs.replace(of, subtasks=many)
         for model in ("deepseek-ai/DeepSeek-R1-Distill-70B", "meta-llama/Llama-3.3-70B-Instruct"):
-            one = submission(f"{model} {of.id}", problem_id=of.id, row={"model": model})
+            sent = submission(f"{model} {of.id}", problem_id=of.id, row={"model": model})
             wrong = {"3-a": Verdict.WA} if number % (3 + len(model) % 2) else {}
-            rows.append(result_row(one, of, result(one, wrong, problem=of)))
+            rows.append(result_row(sent, of, result(sent, wrong, problem=of)))
     write_reports(write_run(tmp_path / "run", rows))
     overflow, height = "scrollWidth - area.clientWidth", "querySelector('tbody tr').offsetHeight"
     for width, kind in ((1400, ""), (718, "print")):

@@ -32,10 +32,10 @@ def written(folder: Path, numbers: Iterable[int], *, equal: Iterable[int] = ()) 
     """
     rows = []
     for number in numbers:
-        one = submission(f"k{number}{TEXT}", row={"model": "m", "solution_number": number})
-        judged = result(one, {"2-a": Verdict.WA} if number % 2 else {})
-        judged = msgspec.structs.replace(judged, repeats=f"k0{TEXT}" if number in equal else "")
-        rows.append(result_row(one, SUM, judged))
+        sent = submission(f"k{number}{TEXT}", row={"model": "m", "solution_number": number})
+        judged_result = result(sent, {"2-a": Verdict.WA} if number % 2 else {})
+        judged_result = msgspec.structs.replace(judged_result, repeats=f"k0{TEXT}" if number in equal else "")
+        rows.append(result_row(sent, SUM, judged_result))
     return write_run(folder, rows)
 
 
@@ -45,13 +45,15 @@ def address(folder: Path, number: int) -> str:
 
 def property_of_all(browser: Any, selector: str, name: str) -> list[str]:
     """Return a property of all elements, in a single request."""
-    texts = "return [...document.querySelectorAll(arguments[0])].map((node) => node[arguments[1]])"
-    return browser.execute_script(texts, selector, name)
+    script = "return [...document.querySelectorAll(arguments[0])].map((node) => node[arguments[1]])"
+    return browser.execute_script(script, selector, name)
 
 
 def navigation_texts(browser: Any) -> list[str]:
     """Return the navigation's labels, without hostile parts of keys."""
-    return [text.replace(TEXT, "") for text in property_of_all(browser, f"{NAV} > *", "textContent")]
+    return [
+        link_text.replace(TEXT, "") for link_text in property_of_all(browser, f"{NAV} > *", "textContent")
+    ]
 
 
 def test_unchanged_page_links_to_later_attempts(tmp_path: Path, browser: Any) -> None:
@@ -63,9 +65,9 @@ def test_unchanged_page_links_to_later_attempts(tmp_path: Path, browser: Any) ->
         "by number, not by name"
     )
     page = folder / "report" / submission_page(f"k10{TEXT}")
-    before = page.stat().st_ino
+    inode_before = page.stat().st_ino
     write_reports(written(folder, (11, 12), equal=(12,)))
-    assert page.stat().st_ino == before
+    assert page.stat().st_ino == inode_before
     browser.refresh()
     assert navigation_texts(browser) == ["Attempt 3 of 5 of this model:", "← k2 (AC)", "→ k11 (WA)"]
     reach(browser, f"{NAV} a:last-child")
@@ -84,12 +86,12 @@ def test_keys_j_and_k_walk_through_attempts(tmp_path: Path, browser: Any) -> Non
     rows = []
     for model in "ab":
         for number in range(2):
-            one = submission(f"{model}{number}", row={"model": model, "solution_number": number})
-            rows.append(result_row(one, SUM, result(one)))
+            sent = submission(f"{model}{number}", row={"model": model, "solution_number": number})
+            rows.append(result_row(sent, SUM, result(sent)))
     folder = write_run(tmp_path / "run", rows)
     write_reports(folder)
     browser.get((folder / "report" / submission_page("a0")).as_uri())
-    for key, wanted in (
+    for key, expected_title in (
         ("k", "a0"),
         ("j", "a1"),
         ("j", "b0"),
@@ -99,7 +101,7 @@ def test_keys_j_and_k_walk_through_attempts(tmp_path: Path, browser: Any) -> Non
         ("k", "a1"),
     ):
         press(browser, key)
-        assert browser.title == f"Submission {wanted}"
+        assert browser.title == f"Submission {expected_title}"
 
 
 @pytest.mark.parametrize("pages", PageChoice)
@@ -115,9 +117,9 @@ def test_navigation_links_lead_to_existing_pages(
     for page in files:
         browser.get(page.as_uri())
         hrefs = property_of_all(browser, f"{NAV} a", "href")
-        assert hrefs and {*hrefs} <= {one.as_uri() for one in files if one != page}
-        words = f"of {len(files)} of this model{'' if len(files) == 8 else ', of those with pages'}:"
-        assert navigation_texts(browser)[0].endswith(words)
+        assert hrefs and {*hrefs} <= {path.as_uri() for path in files if path != page}
+        expected_end = f"of {len(files)} of this model{'' if len(files) == 8 else ', of those with pages'}:"
+        assert navigation_texts(browser)[0].endswith(expected_end)
 
 
 def test_attempts_are_linked_on_problem_page_without_javascript(tmp_path: Path, browser: Any) -> None:
@@ -128,8 +130,8 @@ def test_attempts_are_linked_on_problem_page_without_javascript(tmp_path: Path, 
         browser.get(address(folder, 1))
         assert not find(browser, NAV).is_displayed()
         links = browser.find_elements("css selector", "nav:not(.attempts) a, td a")
-        others = [one for one in links if one.text in ("Other attempts", "all of this problem")]
-        assert [one.get_attribute("href").rpartition("#")[2][:2] for one in others] == ["m-", "eq"]
+        attempt_links = [link for link in links if link.text in ("Other attempts", "all of this problem")]
+        assert [link.get_attribute("href").rpartition("#")[2][:2] for link in attempt_links] == ["m-", "eq"]
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 

@@ -158,7 +158,7 @@ WAITING = "#include <unistd.h>\nint main() {{ return {} + pause(); }}\n"
 def test_live_page_follows_running_score_command(tmp_path: Path, shared_cache: Path, browser: Any) -> None:
     """It shows new rows, running programs, and that the run is over."""
     write_package(tmp_path / "problems" / "add", time_limit=1.0)
-    rows = [row(f"slow {one}", WAITING.format(one)) for one in range(12)]
+    rows = [row(f"slow {number}", WAITING.format(number)) for number in range(12)]
     dump = write_dump(tmp_path / "dump.jsonl", [row("quick", "wrong", model=HOSTILE[0]), *rows])
     out = tmp_path / "run"
     scoring = CommandLine(tmp_path, shared_cache).start("score", dump, "--problems", "problems", "--out", out)
@@ -223,9 +223,9 @@ def test_live_page_marks_silent_run(failing: Path, browser: Any) -> None:
             wait_for(browser, 19)
             assert find(browser, "#state").text.startswith("No sign of the run for 5 min")
             open_folds(browser)
-            now = find(browser, "#live-now").text
-            assert "41 submissions, 9 builds (4 waiting for a slot)" in now
-            assert HOSTILE[0] in now and "waits for a slot" in now
+            live_text = find(browser, "#live-now").text
+            assert "41 submissions, 9 builds (4 waiting for a slot)" in live_text
+            assert HOSTILE[0] in live_text and "waits for a slot" in live_text
             assert "24.0 on average, at most 48.0." in find(browser, "#overview").text
             assert shorten_name(HOSTILE[0]) in find(browser, "figure svg").text
             assert violations(browser) == []

@@ -55,21 +55,23 @@ def test_failure_cause_contains_verdict_and_feedback_line(
 
 def test_cause_of_reply_without_program_is_its_reason() -> None:
     empty = msgspec.structs.replace(submission("a"), code=None)
-    found = result(empty, compiles=False, compile_output="The reply is empty\n")
-    assert find_cause(found) == "no program: The reply is empty"
+    empty_result = result(empty, compiles=False, compile_output="The reply is empty\n")
+    assert find_cause(empty_result) == "no program: The reply is empty"
 
 
 def test_causes_list_three_examples_regardless_of_row_order(tmp_path: Path) -> None:
     rows = [
-        result_row(one, SUM, result(one, {"3-a": Verdict.TLE}))
-        for one in (submission(f"k{number}", row={"model": "m"}) for number in range(9))
+        result_row(sent, SUM, result(sent, {"3-a": Verdict.TLE}))
+        for sent in (submission(f"k{number}", row={"model": "m"}) for number in range(9))
     ]
-    found = [
+    causes = [
         summary(write_run(tmp_path / name, ordered)).causes
         for name, ordered in (("a", rows), ("b", rows[::-1]))
     ]
-    assert found[0] == found[1] and [(each.cause, each.submissions) for each in found[0]] == [("TLE", 9)]
-    assert len(found[0][0].examples) == 3
+    assert causes[0] == causes[1] and [(cause.cause, cause.submissions) for cause in causes[0]] == [
+        ("TLE", 9)
+    ]
+    assert len(causes[0][0].examples) == 3
 
 
 @pytest.mark.parametrize(
@@ -85,9 +87,9 @@ def test_causes_list_three_examples_regardless_of_row_order(tmp_path: Path) -> N
     ],
 )
 def test_many_numbers_of_difficulty_become_ranges(difficulties: list[str], expected: list[str]) -> None:
-    found = bin_difficulties(difficulties)
-    assert found.keys() == set(difficulties)
-    assert list(dict.fromkeys(found[each] for each in difficulties)) == expected
+    ranges = bin_difficulties(difficulties)
+    assert ranges.keys() == set(difficulties)
+    assert list(dict.fromkeys(ranges[difficulty] for difficulty in difficulties)) == expected
 
 
 @pytest.mark.parametrize(
@@ -108,8 +110,8 @@ def test_contest_date_is_read_as_day(value: object, expected: str) -> None:
 def test_points_by_language_count_only_submissions_in_that_language(tmp_path: Path) -> None:
     rows = []
     for language, statuses in (("c++", {"3-a": Verdict.WA}), ("python", {"1-a": Verdict.WA})):
-        one = submission(language, language=language, row={"model": "m"})
-        rows.append(result_row(one, SUM, result(one, statuses)))
+        sent = submission(language, language=language, row={"model": "m"})
+        rows.append(result_row(sent, SUM, result(sent, statuses)))
     lost = failure_row(submission("f", row={"model": "m"}), JudgeFailure("lost"))
     run = summary(write_run(tmp_path / "run", rows, [lost]))
     data = json.loads(sections.explorer_json(sections.run_entries(run), run))
@@ -120,11 +122,11 @@ def test_points_by_language_count_only_submissions_in_that_language(tmp_path: Pa
 
 def test_report_head_counts_unjudged_and_names_date(tmp_path: Path) -> None:
     of = problem("p", subtasks=False)
-    one = submission("a", problem_id="p", row={"model": "m"})
+    sent = submission("a", problem_id="p", row={"model": "m"})
     lost = failure_row(submission("f", problem_id="p", row={"model": "m"}), JudgeFailure("lost"))
-    given = {"problems": "codeforces"}
+    run_settings = {"problems": "codeforces"}
     folder = write_run(
-        tmp_path / "run", [result_row(one, of, result(one, problem=of))], [lost], settings=given
+        tmp_path / "run", [result_row(sent, of, result(sent, problem=of))], [lost], settings=run_settings
     )
     write_progress(folder, Progress(at=1_700_000_000.0))
     write_reports(folder)

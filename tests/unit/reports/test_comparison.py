@@ -42,8 +42,8 @@ def compared(folders: list[Path]) -> Document:
 
 
 def section(of: Document, title: str) -> Section:
-    (found,) = (one for one in of.sections if one.title == title)
-    return found
+    (matching,) = (candidate for candidate in of.sections if candidate.title == title)
+    return matching
 
 
 def cells(of: Section) -> list[list[str]]:
@@ -71,10 +71,10 @@ def ranked(folder: Path, solved: dict[str, int], problems: int = 7) -> Path:
     """Write a run of models that solve these numbers of problems."""
     rows = []
     for model, number in solved.items():
-        for place in range(problems):
-            of = problem(f"p{place}", subtasks=False)
-            sent = submission(f"{model}-{place}", problem_id=of.id, row={"model": model})
-            rows.append(result_row(sent, of, result(sent, {} if place < number else WRONG, problem=of)))
+        for index in range(problems):
+            of = problem(f"p{index}", subtasks=False)
+            sent = submission(f"{model}-{index}", problem_id=of.id, row={"model": model})
+            rows.append(result_row(sent, of, result(sent, {} if index < number else WRONG, problem=of)))
     return write_run(folder, rows)
 
 
@@ -83,9 +83,9 @@ def test_comparison_lists_changed_ranks_of_models(tmp_path: Path) -> None:
         ranked(tmp_path / "old", {"m1": 7, "m2": 0, "m0": 0}),
         ranked(tmp_path / "new", {"m1": 0, "m2": 7}),
     ]
-    found = changed_ranks(*(summary(folder) for folder in folders))
-    assert found is not None
-    assert cells(found)[1:] == [["m2", "2", "1", "up 1"], ["m1", "1", "2", "down 1"]]
+    ranks = changed_ranks(*(summary(folder) for folder in folders))
+    assert ranks is not None
+    assert cells(ranks)[1:] == [["m2", "2", "1", "up 1"], ["m1", "1", "2", "down 1"]]
     assert changed_ranks(summary(folders[0]), summary(ranked(tmp_path / "other", {"m0": 1}))) is None
     page = report_sync(folders, out=tmp_path / "out").page
     assert {"Differences", "A minus B by problem", "Ranks"} <= set(
@@ -95,11 +95,11 @@ def test_comparison_lists_changed_ranks_of_models(tmp_path: Path) -> None:
 
 def test_models_within_interval_share_rank(tmp_path: Path) -> None:
     """A lead of five of seven problems may be chance, six may not."""
-    before = ranked(tmp_path / "old", {"m1": 7, "m2": 7, "m3": 7})
-    after = ranked(tmp_path / "new", {"m1": 0, "m2": 5, "m3": 6})
-    found = changed_ranks(summary(before), summary(after))
-    assert found is not None
-    assert cells(found)[1:] == [["m3", "1", "1", "0"], ["m2", "1", "1", "0"], ["m1", "1", "2", "down 1"]]
+    older_run = ranked(tmp_path / "old", {"m1": 7, "m2": 7, "m3": 7})
+    newer_run = ranked(tmp_path / "new", {"m1": 0, "m2": 5, "m3": 6})
+    ranks = changed_ranks(summary(older_run), summary(newer_run))
+    assert ranks is not None
+    assert cells(ranks)[1:] == [["m3", "1", "1", "0"], ["m2", "1", "1", "0"], ["m1", "1", "2", "down 1"]]
 
 
 def test_comparison_of_no_runs_is_input_error(tmp_path: Path) -> None:
@@ -117,17 +117,17 @@ def test_comparison_warns_of_incomparable_runs(tmp_path: Path) -> None:
         "The runs have different problems: 1 problem in all of these runs.",
         "Some problems differ between the runs: sum.",
     ]
-    one, other = (
+    max_summary, other = (
         summary(folders[0], ReportOptions(mode=mode)) for mode in (ScoreMode.MAX, ScoreMode.MAX_SUBTASK)
     )
-    page = comparison([ComparedRun(name="a", summary=one), ComparedRun(name="b", summary=other)])
+    page = comparison([ComparedRun(name="a", summary=max_summary), ComparedRun(name="b", summary=other)])
     assert section(page, "Runs").items == ["The points of the runs are counted in different modes."]
 
 
 def test_compared_runs_get_distinct_names(tmp_path: Path) -> None:
-    folders = [run(tmp_path / place, {"m": True}) for place in ("x/demo", "y/demo", "y/other")]
-    found = named({folder: summary(folder) for folder in folders})
-    assert [one.name for one in found] == ["x/demo", "y/demo", "other"]
+    folders = [run(tmp_path / run_path, {"m": True}) for run_path in ("x/demo", "y/demo", "y/other")]
+    named_runs = named({folder: summary(folder) for folder in folders})
+    assert [named_run.name for named_run in named_runs] == ["x/demo", "y/demo", "other"]
 
 
 def test_comparison_is_written_as_html_markdown_and_json(tmp_path: Path) -> None:
@@ -136,5 +136,5 @@ def test_comparison_is_written_as_html_markdown_and_json(tmp_path: Path) -> None
     assert page == tmp_path / "deep" / "both" / "comparison.html"
     assert "m&lt;b&gt;" in page.read_text() and "<b>" not in page.read_text()
     assert "m\\<b\\>" in page.with_suffix(".md").read_text()
-    found: list[Any] = msgspec.json.decode(page.with_suffix(".json").read_bytes())
-    assert msgspec.convert(found, list[ComparedRun]) == runs
+    decoded: list[Any] = msgspec.json.decode(page.with_suffix(".json").read_bytes())
+    assert msgspec.convert(decoded, list[ComparedRun]) == runs

@@ -30,8 +30,8 @@ def run(folder: Path, judged: Judged, made_of: Fingerprint = OLD, **fields: Any)
     rows = []
     for key, wrong in judged.items():
         of: Problem = PLAIN if key.startswith("plain") else SUM
-        one = submission(key, problem_id=of.id, row={"model": "m"})
-        rows.append(result_row(one, of, result(one, wrong, problem=of, **fields)))
+        sent = submission(key, problem_id=of.id, row={"model": "m"})
+        rows.append(result_row(sent, of, result(sent, wrong, problem=of, **fields)))
     return write_run(folder, rows, made_of=made_of)
 
 
@@ -43,41 +43,60 @@ def compared(
 
 def test_equal_runs_have_no_differences(tmp_path: Path) -> None:
     both: Judged = {"a": {}, "plain-a": {"1-a": Verdict.WA}}
-    found = compared(tmp_path, both, both)
-    assert (found.shared, found.changed, found.only_before, found.only_after) == (2, (), 0, 0)
-    assert sentence(found) == "The same result for all 2 submissions of both runs"
-    assert found.models[0].difference.mean == 0
+    difference = compared(tmp_path, both, both)
+    assert (difference.shared, difference.changed, difference.only_before, difference.only_after) == (
+        2,
+        (),
+        0,
+        0,
+    )
+    assert sentence(difference) == "The same result for all 2 submissions of both runs"
+    assert difference.models[0].difference.mean == 0
 
 
 def test_differences_list_changed_submissions_and_model_means(tmp_path: Path) -> None:
-    before: Judged = {
+    verdicts_before: Judged = {
         "a": {},
         "b": {"1-a": Verdict.WA, "3-a": Verdict.TLE},
         "gone": {},
         "plain-a": {"1-a": Verdict.WA},
     }
-    after: Judged = {"a": {"3-a": Verdict.TLE}, "b": {"3-a": Verdict.RE}, "new": {}, "plain-a": {}}
-    found = compared(tmp_path, before, after)
-    assert (found.shared, found.only_before, found.only_after) == (3, 1, 1)
-    changed = {one.key: one for one in found.changed}
+    verdicts_after: Judged = {"a": {"3-a": Verdict.TLE}, "b": {"3-a": Verdict.RE}, "new": {}, "plain-a": {}}
+    difference = compared(tmp_path, verdicts_before, verdicts_after)
+    assert (difference.shared, difference.only_before, difference.only_after) == (3, 1, 1)
+    changed = {change.key: change for change in difference.changed}
     assert changed["a"].why == ("test 3-a: AC -> TLE",)
     assert (changed["a"].before, changed["a"].after) == (Verdict.AC, Verdict.TLE)
     assert (changed["a"].points_before, changed["a"].points_after) == (100, 50.5)
     assert changed["b"].why == ("test 1-a: WA -> AC",) and changed["plain-a"].points_after == 1
-    (model,) = found.models
+    (model,) = difference.models
     assert (model.submissions, model.a_better, model.b_better) == (3, 1, 2)
     of_sum, of_plain = ((1 - 0.505) + (0 - 0.505)) / 2, 3 / 4 - 1
     assert model.difference.mean == pytest.approx((of_sum + of_plain) / 2)
-    assert found.confusion[Verdict.AC] == {Verdict.TLE: 1}
+    assert difference.confusion[Verdict.AC] == {Verdict.TLE: 1}
 
 
 def test_models_are_paired_problem_by_problem(tmp_path: Path) -> None:
-    before: Judged = {"a": {}, "b": {"1-a": Verdict.WA}, "plain-a": {}}
-    after: Judged = {"a": {"3-a": Verdict.TLE}, "b": {"1-a": Verdict.WA}, "plain-new": {"1-a": Verdict.WA}}
-    [pair] = paired(summary(run(tmp_path / "a", before)), summary(run(tmp_path / "b", after)))
-    assert [(one.problem, one.a, one.b) for one in pair.problems] == [("plain", 1, 0), ("sum", 0.5, 0)]
-    found = pair.difference
-    assert (pair.measure, found.mean, found.low, found.number) == (Measure.PASS_AT_1, 0.75, None, 2)
+    verdicts_before: Judged = {"a": {}, "b": {"1-a": Verdict.WA}, "plain-a": {}}
+    verdicts_after: Judged = {
+        "a": {"3-a": Verdict.TLE},
+        "b": {"1-a": Verdict.WA},
+        "plain-new": {"1-a": Verdict.WA},
+    }
+    [pair] = paired(
+        summary(run(tmp_path / "a", verdicts_before)), summary(run(tmp_path / "b", verdicts_after))
+    )
+    assert [(pair_problem.problem, pair_problem.a, pair_problem.b) for pair_problem in pair.problems] == [
+        ("plain", 1, 0),
+        ("sum", 0.5, 0),
+    ]
+    mean_difference = pair.difference
+    assert (pair.measure, mean_difference.mean, mean_difference.low, mean_difference.number) == (
+        Measure.PASS_AT_1,
+        0.75,
+        None,
+        2,
+    )
     assert pair.sentence == (
         "m: No difference is shown in pass@1: fewer than 6 problems cannot show one. A minus B is +75.0 "
         "percentage points, over 2 problems."
@@ -93,56 +112,68 @@ def test_problems_with_subtasks_are_compared_by_points(tmp_path: Path) -> None:
 def test_single_models_of_two_runs_are_paired(tmp_path: Path) -> None:
     def of(name: str, *models: str) -> Summary:
         sent = [submission(f"{model}-1", row={"model": model}) for model in models]
-        return summary(write_run(tmp_path / name, [result_row(one, SUM, result(one)) for one in sent]))
+        return summary(
+            write_run(
+                tmp_path / name,
+                [result_row(submission_of, SUM, result(submission_of)) for submission_of in sent],
+            )
+        )
 
-    old, new = of("old", "old"), of("new", "new")
-    [pair] = paired(old, new)
+    older, newer = of("old", "old"), of("new", "new")
+    [pair] = paired(older, newer)
     assert (pair.names, pair.name, pair.difference.mean) == (("old", "new"), "old and new", 0)
-    both, others = of("both", "a", "b"), of("others", "b", "c")
-    assert [one.name for one in paired(both, others)] == ["b"]
-    assert paired(both, new) == ()
+    both, shifted = of("both", "a", "b"), of("others", "b", "c")
+    assert [paired_model.name for paired_model in paired(both, shifted)] == ["b"]
+    assert paired(both, newer) == ()
     assert list(paired_sections([])) == []
 
 
 def test_difference_reasons_include_problem_compiler_and_options(tmp_path: Path) -> None:
     made_of = Fingerprint(dump="d", problems={"sum": "2", "plain": "1"}, options={"all_tests": True})
-    found = compared(tmp_path, {"a": {}}, {"a": {"1-a": Verdict.WA}}, made_of, compiler="g++ 13")
-    (one,) = found.changed
-    assert one.why == ("the problem has changed", "\N{EN DASH} -> g++ 13", "test 1-a: AC -> WA")
-    assert found.options == ("option all_tests: false -> true",)
+    difference = compared(tmp_path, {"a": {}}, {"a": {"1-a": Verdict.WA}}, made_of, compiler="g++ 13")
+    (change,) = difference.changed
+    assert change.why == ("the problem has changed", "\N{EN DASH} -> g++ 13", "test 1-a: AC -> WA")
+    assert difference.options == ("option all_tests: false -> true",)
 
 
 def test_skipped_test_is_no_reason_for_difference(tmp_path: Path) -> None:
     """Another test is the reason why it was skipped."""
     skipped: Judged = {"a": {"2-a": Verdict.SKIPPED, "2-b": Verdict.WA}}
-    (one,) = compared(tmp_path, {"a": {}}, skipped).changed
-    assert one.why == ("test 2-b: AC -> WA",)
+    (change,) = compared(tmp_path, {"a": {}}, skipped).changed
+    assert change.why == ("test 2-b: AC -> WA",)
 
 
 def test_different_programs_with_same_key_are_not_paired(tmp_path: Path) -> None:
     a, b = submission("k", "first"), submission("k", "second")
     folders = [
-        write_run(tmp_path / one.code, [result_row(one, SUM, result(one))], made_of=OLD) for one in (a, b)
+        write_run(tmp_path / sent.code, [result_row(sent, SUM, result(sent))], made_of=OLD) for sent in (a, b)
     ]
-    found = differences(*folders)
-    assert (found.shared, found.only_before, found.only_after) == (0, 1, 1)
-    assert sentence(found) == "No submission is in both runs"
+    difference = differences(*folders)
+    assert (difference.shared, difference.only_before, difference.only_after) == (0, 1, 1)
+    assert sentence(difference) == "No submission is in both runs"
 
 
 def from_elsewhere(folder: Path, first: list[Any], second: list[Any]) -> Differences:
     """Compare two files of foreign rows."""
     for name, rows in (("first", first), ("second", second)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = report_sync([folder / "first.jsonl", folder / "second.jsonl"], out=folder / "runs" / "both")
-    assert done.differences is not None
-    return done.differences
+    comparison_report = report_sync(
+        [folder / "first.jsonl", folder / "second.jsonl"], out=folder / "runs" / "both"
+    )
+    assert comparison_report.differences is not None
+    return comparison_report.differences
 
 
 def test_foreign_rows_without_keys_are_compared_by_problem_only(tmp_path: Path) -> None:
     rows = [{"problem_id": name, "model": "m", "passed": name == "a"} for name in "abc"]
-    found = from_elsewhere(tmp_path, rows, rows[::-1])
-    assert (found.shared, found.only_before, found.only_after, found.models) == (0, 3, 3, ())
-    assert [problem.difference for problem in found.paired[0].problems] == [0, 0, 0]
+    difference = from_elsewhere(tmp_path, rows, rows[::-1])
+    assert (difference.shared, difference.only_before, difference.only_after, difference.models) == (
+        0,
+        3,
+        3,
+        (),
+    )
+    assert [problem.difference for problem in difference.paired[0].problems] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -165,8 +196,8 @@ def test_foreign_rows_are_paired_only_if_all_columns_agree(
 
 def test_two_runs_are_compared_row_by_row_and_three_are_not(tmp_path: Path) -> None:
     folders = [run(tmp_path / name, {"a": {"1-a": Verdict.WA} if name == "y" else {}}) for name in "xyz"]
-    done = report_sync(folders[:2], out=tmp_path / "out")
-    assert done.differences is not None and len(done.differences.changed) == 1
+    reported = report_sync(folders[:2], out=tmp_path / "out")
+    assert reported.differences is not None and len(reported.differences.changed) == 1
     page = (tmp_path / "out" / "comparison.md").read_text()
     assert "Different results for 1 of 1 submission of both runs" in page and "test 1-a: AC -\\> WA" in page
     written = json.loads((tmp_path / "out" / "differences.json").read_text())

@@ -38,20 +38,20 @@ from ioi_eval.rules.selection import Budget
 
 def rows() -> list[dict[str, Any]]:
     """Return rows of two models. `up` solves a further subtask with each attempt; `down` starts with all."""
-    made = []
+    result_rows = []
     for model, fails in (
         ("up", [{"1-a", "2-a", "3-a"}, {"2-a", "3-a"}, {"3-a"}, set()]),
         ("down", [set(), {"1-a"}]),
     ):
         for number, failed in enumerate(fails):
-            one = submission(
+            sent = submission(
                 f"{model}-{number}", row={"model": model, "solution_number": number, "difficulty": "easy"}
             )
-            made.append(result_row(one, SUM, result(one, dict.fromkeys(failed, Verdict.WA))))
+            result_rows.append(result_row(sent, SUM, result(sent, dict.fromkeys(failed, Verdict.WA))))
     other = problem("other", subtasks=False)
-    one = submission("o", problem_id="other", row={"model": "up", "difficulty": "hard"})
-    made.append(result_row(one, other, result(one, {"1-a": Verdict.TLE}, problem=other)))
-    return made
+    sent = submission("o", problem_id="other", row={"model": "up", "difficulty": "hard"})
+    result_rows.append(result_row(sent, other, result(sent, {"1-a": Verdict.TLE}, problem=other)))
+    return result_rows
 
 
 @pytest.fixture
@@ -65,22 +65,22 @@ def numbers(drawn: list[Figure]) -> list[list[str]]:
 
 
 def test_points_curve_ends_at_limited_budget(of: list[Entry]) -> None:
-    for one in of:
-        assert [step.submissions for step in one.model.steps] == [1, 2, 3]
-        assert one.model.steps[-1].points == one.model.budgets[Budget.LIMITED]
-        points = [step.points for step in one.model.steps]
+    for entry in of:
+        assert [step.submissions for step in entry.model.steps] == [1, 2, 3]
+        assert entry.model.steps[-1].points == entry.model.budgets[Budget.LIMITED]
+        points = [step.points for step in entry.model.steps]
         assert points == sorted(points)
-    found = numbers(figures.points_figures(of))
-    assert found[0] == ["model", "submissions", "points"] and ["up", "all", "100.0"] in found
+    csv_rows = numbers(figures.points_figures(of))
+    assert csv_rows[0] == ["model", "submissions", "points"] and ["up", "all", "100.0"] in csv_rows
     [figure] = figures.points_figures(of)
     assert "the rule: 3" in figure.drawing and figure.drawing.count('curve"') == 2
 
 
 def test_pass_at_k_curve_covers_same_problems_for_all_k(of: list[Entry]) -> None:
-    up = next(one.model for one in of if one.name == "up")
-    assert [found.k for found in up.pass_curve] == [1], "the other problem has a single submission"
-    [down] = [one.model for one in of if one.name == "down"]
-    assert [(found.k, found.value) for found in down.pass_curve] == [(1, 0.5), (2, 1.0)]
+    up = next(entry.model for entry in of if entry.name == "up")
+    assert [estimate.k for estimate in up.pass_curve] == [1], "the other problem has a single submission"
+    [down] = [entry.model for entry in of if entry.name == "down"]
+    assert [(estimate.k, estimate.value) for estimate in down.pass_curve] == [(1, 0.5), (2, 1.0)]
     assert [line[:3] for line in numbers(figures.pass_at_k_figures(of))[1:]] == [
         ["down", "1", "0.5"],
         ["down", "2", "1.0"],
@@ -107,16 +107,22 @@ def test_filter_data_counts_solved_problems_like_tables(
     tmp_path: Path, worth: tuple[float, ...], mode: ScoreMode
 ) -> None:
     """The rounded points of a solved problem may be less than the maximum."""
-    parts = zip(SUM.subtasks, worth, strict=True)
-    subtasks = tuple(msgspec.structs.replace(part, points=points) for part, points in parts)
+    subtasks_and_points = zip(SUM.subtasks, worth, strict=True)
+    subtasks = tuple(
+        msgspec.structs.replace(subtask, points=points) for subtask, points in subtasks_and_points
+    )
     thirds = msgspec.structs.replace(SUM, subtasks=subtasks)
-    made = [result_row(one := submission("a"), thirds, result(one, problem=thirds))]
-    of = sections.run_entries(summary(write_run(tmp_path / "run", made), ReportOptions(mode=mode)))
+    result_rows = [result_row(sent := submission("a"), thirds, result(sent, problem=thirds))]
+    of = sections.run_entries(summary(write_run(tmp_path / "run", result_rows), ReportOptions(mode=mode)))
     assert json.loads(sections.explorer_json(of))["solved"] == [[of[0].model.problems_solved]] == [[1]]
 
 
 def test_difficulty_slices_use_headline_measure(of: list[Entry]) -> None:
-    [section] = [one for one in sections.group_sections(of) if one.title == "By difficulty: pass@1, %"]
+    [section] = [
+        candidate
+        for candidate in sections.group_sections(of)
+        if candidate.title == "By difficulty: pass@1, %"
+    ]
     assert section.table is not None
     assert [[str(cell) for cell in row] for row in section.table.rows] == [
         ["easy", "1", "50", "25"],
@@ -167,10 +173,10 @@ def test_model_names_in_figures_omit_common_parts() -> None:
 
 def test_curve_labels_do_not_overlap() -> None:
     assert spread_labels([100, 20], 0, 300) == [100, 20]
-    found = spread_labels([50, 51, 49, 290, 300], 0, 300)
-    assert [found[place] for place in (2, 0, 1)] == [49, 64, 79] and found[3:] == [285, 300]
+    positions = spread_labels([50, 51, 49, 290, 300], 0, 300)
+    assert [positions[index] for index in (2, 0, 1)] == [49, 64, 79] and positions[3:] == [285, 300]
     crowded = spread_labels([0] * 50, 0, 300)
-    assert all(after - before == 15 for before, after in itertools.pairwise(crowded))
+    assert all(upper - lower == 15 for lower, upper in itertools.pairwise(crowded))
 
 
 def fields(drawing: str) -> list[str]:
@@ -179,9 +185,9 @@ def fields(drawing: str) -> list[str]:
 
 def test_only_first_eight_curves_are_coloured_and_named() -> None:
     axis = Axis(title="k", least=1, most=3, whole=True)
-    of = [Series(name=f"m{one}", points=[(1, one), (3, one + 1)]) for one in range(30)]
+    of = [Series(name=f"m{number}", points=[(1, number), (3, number + 1)]) for number in range(30)]
     drawn = draw_curves("t", of[:8], axis, Axis(title="Points", most=40), None)
-    assert fields(drawn) == [f"m{place}" for place in range(8)] and "other" not in drawn
+    assert fields(drawn) == [f"m{index}" for index in range(8)] and "other" not in drawn
     many = draw_curves("t", of, axis, Axis(title="Points", most=40), None)
     assert fields(many) == fields(drawn) and many.count('class="other curve"') == 22
     assert "grey: the 22 below the first 8" in many and ">m8</text>" not in many
@@ -218,8 +224,8 @@ def colours(text: str) -> dict[str, tuple[float, float, float]]:
         value = int(part, 16) / 255
         return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
 
-    found = re.findall(r"--(\w+): #(\w\w)(\w\w)(\w\w);", text)
-    return {name: (linear(red), linear(green), linear(blue)) for name, red, green, blue in found}
+    matches = re.findall(r"--(\w+): #(\w\w)(\w\w)(\w\w);", text)
+    return {name: (linear(red), linear(green), linear(blue)) for name, red, green, blue in matches}
 
 
 def _dot(one: Sequence[float], other: Sequence[float]) -> float:
@@ -249,14 +255,15 @@ def test_figure_colours_are_distinct_and_contrast_with_page(place: int) -> None:
     weights = (0.2126, 0.7152, 0.0722)
     assert len(ours) == SERIES
     for name, page in itertools.product(ours, ("paper", "sheet")):
-        light = [_dot(weights, one) + 0.05 for one in (ours[name], pages[page])]
+        light = [_dot(weights, colour) + 0.05 for colour in (ours[name], pages[page])]
         assert max(light) / min(light) >= 3, f"{name} on {page}"
-    for seen, matrix in SEEN.items():
+    for vision, matrix in SEEN.items():
         looks = {
-            name: oklab(*(min(1.0, max(0.0, _dot(row, one))) for row in matrix)) for name, one in ours.items()
+            name: oklab(*(min(1.0, max(0.0, _dot(row, colour))) for row in matrix))
+            for name, colour in ours.items()
         }
-        for one, other in itertools.combinations(looks, 2):
-            assert math.dist(looks[one], looks[other]) > 0.07, f"{one} and {other}, {seen}"
+        for colour, other in itertools.combinations(looks, 2):
+            assert math.dist(looks[colour], looks[other]) > 0.07, f"{colour} and {other}, {vision}"
 
 
 def test_histogram_bars_are_proportional_to_their_counts() -> None:
@@ -267,5 +274,5 @@ def test_histogram_bars_are_proportional_to_their_counts() -> None:
 
 
 def test_csv_cells_of_figure_escape_formulas() -> None:
-    text = make_figure("", "", ["=1+1"], [["=cmd|x", -0.5], ["@a\nb", "+c"]]).numbers
-    assert list(csv.reader(io.StringIO(text))) == [["'=1+1"], ["'=cmd|x", "-0.5"], ["'@a b", "'+c"]]
+    csv_text = make_figure("", "", ["=1+1"], [["=cmd|x", -0.5], ["@a\nb", "+c"]]).numbers
+    assert list(csv.reader(io.StringIO(csv_text))) == [["'=1+1"], ["'=cmd|x", "-0.5"], ["'@a b", "'+c"]]

@@ -25,18 +25,18 @@ DIFFERENCES = st.lists(st.integers(-10_000, 10_000).map(lambda share: share / 10
 
 @given(DIFFERENCES)
 def test_headline_sentence_agrees_with_its_interval(values: list[float]) -> None:
-    said = difference_sentence("otter", "heron", Measure.PASS_AT_1, compute_mean_difference(values))
-    numbers = [float(number.replace(MINUS, "-")) for number in re.findall(rf"[+{MINUS}]?\d+\.\d", said)]
-    is_real = said.startswith("The difference is real")
-    if "95 % interval" not in said:
+    sentence = difference_sentence("otter", "heron", Measure.PASS_AT_1, compute_mean_difference(values))
+    numbers = [float(number.replace(MINUS, "-")) for number in re.findall(rf"[+{MINUS}]?\d+\.\d", sentence)]
+    is_real = sentence.startswith("The difference is real")
+    if "95 % interval" not in sentence:
         assert not is_real and (len(values) < 6 or not any(values))
         return
     mean, low, high = numbers
     assert low <= mean <= high
     assert is_real == (low > 0 or high < 0)
-    assert ("otter is better than heron" in said) == (low > 0)
-    assert ("heron is better than otter" in said) == (high < 0)
-    assert f"otter minus heron is {'+' if mean > 0 else MINUS if mean < 0 else ''}{abs(mean)}" in said
+    assert ("otter is better than heron" in sentence) == (low > 0)
+    assert ("heron is better than otter" in sentence) == (high < 0)
+    assert f"otter minus heron is {'+' if mean > 0 else MINUS if mean < 0 else ''}{abs(mean)}" in sentence
 
 
 @pytest.mark.parametrize(
@@ -69,19 +69,19 @@ def test_headline_sentence_describes_difference(values: list[float], expected: s
 def write_model_run(folder: Path, *, subtasks: bool, wrong: dict[str, int]) -> Summary:
     """Write a run: six submissions by each model for each of seven problems, of which `wrong` fail."""
     rows = []
-    for place in range(7):
-        of = problem(f"p{place}", subtasks=subtasks)
+    for index in range(7):
+        of = problem(f"p{index}", subtasks=subtasks)
         for model, number in wrong.items():
             for attempt in range(6):
-                sent = submission(f"{model}-{place}-{attempt}", problem_id=of.id, row={"model": model})
+                sent = submission(f"{model}-{index}-{attempt}", problem_id=of.id, row={"model": model})
                 rows.append(result_row(sent, of, result(sent, WRONG if attempt < number else {}, problem=of)))
     return write_reports(write_run(folder, rows))
 
 
 def test_headline_without_subtasks_is_pass_at_1(tmp_path: Path) -> None:
-    found = write_model_run(tmp_path, subtasks=False, wrong={"heron": 5, "otter": 3}).headline
-    assert (found.measure, found.of, found.submission_limit) == (Measure.PASS_AT_1, None, None)
-    assert [(row.model, row.rank, row.value, row.problems, row.scored) for row in found.models] == [
+    headline = write_model_run(tmp_path, subtasks=False, wrong={"heron": 5, "otter": 3}).headline
+    assert (headline.measure, headline.of, headline.submission_limit) == (Measure.PASS_AT_1, None, None)
+    assert [(row.model, row.rank, row.value, row.problems, row.scored) for row in headline.models] == [
         ("otter", 1, 0.5, 7, 42),
         ("heron", 2, pytest.approx(1 / 6), 7, 42),
     ]
@@ -107,14 +107,14 @@ def test_equal_results_of_all_problems_give_no_interval_and_a_reason(tmp_path: P
 
 
 def test_headline_with_subtasks_is_points_of_all_and_of_best_50(tmp_path: Path) -> None:
-    found = write_model_run(tmp_path, subtasks=True, wrong={"heron": 6, "otter": 5}).headline
-    assert (found.measure, found.of, found.submission_limit) == (Measure.POINTS, 700, 50)
-    assert [(row.model, row.value, row.limited) for row in found.models] == [
+    headline = write_model_run(tmp_path, subtasks=True, wrong={"heron": 6, "otter": 5}).headline
+    assert (headline.measure, headline.of, headline.submission_limit) == (Measure.POINTS, 700, 50)
+    assert [(row.model, row.value, row.limited) for row in headline.models] == [
         ("otter", 700, 700),
         ("heron", 0, 0),
     ]
-    heads = (tmp_path / "report.md").read_text().split("\n")[10].split("|")
-    assert [head.strip() for head in heads[1:5]] == ["Model", "Rank", "Points of 700", "Best of 50"]
+    header_cells = (tmp_path / "report.md").read_text().split("\n")[10].split("|")
+    assert [head.strip() for head in header_cells[1:5]] == ["Model", "Rank", "Points of 700", "Best of 50"]
 
 
 def test_headline_is_pass_at_1_regardless_of_k(tmp_path: Path) -> None:
@@ -126,16 +126,24 @@ def test_headline_is_pass_at_1_regardless_of_k(tmp_path: Path) -> None:
 
 def test_latex_rows_have_interval_counts_and_sentence(tmp_path: Path) -> None:
     of = problem("p", subtasks=False)
-    sent = [submission(f"{place}", problem_id="p", row={"model": "[a_b]"}) for place in range(2)]
-    write_reports(write_run(tmp_path, [result_row(one, of, result(one, problem=of)) for one in sent]))
+    sent = [submission(f"{index}", problem_id="p", row={"model": "[a_b]"}) for index in range(2)]
+    write_reports(
+        write_run(
+            tmp_path,
+            [
+                result_row(sent_submission, of, result(sent_submission, problem=of))
+                for sent_submission in sent
+            ],
+        )
+    )
     report = (tmp_path / "report.md").read_text()
     assert "```latex\n% model & pass@1 (\\%) & 95 \\% interval & problems & submissions \\\\\n" in report
     assert "\n{}[a\\_b] & 100.0 & -- & 1 & 2 \\\\\n" in report
-    said = "[a_b] has a pass@1 of 100.0 % (n = 1 problem, 2 submissions, k = 1), judged by "
-    assert f"\n{said}" in report
+    expected_start = "[a_b] has a pass@1 of 100.0 % (n = 1 problem, 2 submissions, k = 1), judged by "
+    assert f"\n{expected_start}" in report
 
 
 def test_headline_counts_points_of_single_submission(tmp_path: Path) -> None:
-    one = submission("a")
-    found = write_reports(write_run(tmp_path, [result_row(one, SUM, result(one, {"3-a": Verdict.WA}))]))
-    assert (found.headline.models[0].value, found.headline.sentence) == (50.5, "")
+    sent = submission("a")
+    reported = write_reports(write_run(tmp_path, [result_row(sent, SUM, result(sent, {"3-a": Verdict.WA}))]))
+    assert (reported.headline.models[0].value, reported.headline.sentence) == (50.5, "")

@@ -173,10 +173,10 @@ def test_text_from_rows_is_escaped(text: str) -> None:
 
 
 def test_long_heading_of_number_column_keeps_numeric_class() -> None:
-    heads, rows = ["a", "b", "a long name of a model"], [["x", "1", "2"]]
+    headings, rows = ["a", "b", "a long name of a model"], [["x", "1", "2"]]
     page = html(
         Document(
-            title="t", sections=[Section(title="s", table=TableBlock(heads=heads, rows=rows, align="lrr"))]
+            title="t", sections=[Section(title="s", table=TableBlock(heads=headings, rows=rows, align="lrr"))]
         )
     )
     assert re.findall(r'<th scope="col" class="([^"]*)"', page) == ["", "number", "number free"]
@@ -192,12 +192,16 @@ def test_page_policy_allows_only_own_style_and_script() -> None:
     page = html(document_with("x"))
     [policy] = re.findall(r'Policy" content="([^"]*)"', page)
     [script], [style] = (re.findall(rf"<{name}>(.*?)</{name}>", page, re.S) for name in ("script", "style"))
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    hashes = [
+        base64.b64encode(hashlib.sha256(content.encode()).digest()).decode() for content in (style, script)
+    ]
     assert unescape(policy) == (
         f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    assert not any(word in page for word in ("@import", "url(", "http:", "https:", " src=", "eval("))
+    assert not any(
+        forbidden in page for forbidden in ("@import", "url(", "http:", "https:", " src=", "eval(")
+    )
 
 
 def test_css_class_of_a_cell_comes_from_a_fixed_list() -> None:
@@ -220,33 +224,40 @@ def test_meter_is_drawn_to_scale() -> None:
 @settings(max_examples=settings().max_examples // 4)
 def test_hostile_rows_do_not_break_page(tmp_path_factory: pytest.TempPathFactory, cases: list[Any]) -> None:
     failures = [
-        failure_row(submission(f"f{n}", row={"model": why}), JudgeFailure(why, remedy=why, phase=why))
-        for n, why in enumerate(HOSTILE)
+        failure_row(
+            submission(f"f{n}", row={"model": hostile_text}),
+            JudgeFailure(hostile_text, remedy=hostile_text, phase=hostile_text),
+        )
+        for n, hostile_text in enumerate(HOSTILE)
     ]
     rows = [result_row(*case) for case in cases]
-    given = {"engine": HOSTILE[0], "dumps": HOSTILE}
-    folder = write_run(tmp_path_factory.mktemp("html") / "run", rows, failures, settings=given)
+    run_settings = {"engine": HOSTILE[0], "dumps": HOSTILE}
+    folder = write_run(tmp_path_factory.mktemp("html") / "run", rows, failures, settings=run_settings)
     page = read(html(run_document(summary(folder))))
     assert any(visible(HOSTILE[0]) in piece for piece in page.text)
 
 
 def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) -> None:
     """A validation shows feedback. A run shows models, problems, difficulties, tags and reasons."""
-    for n, text in enumerate(HOSTILE):
-        of = submission("k", target_subtask=text, row={"model": text, "difficulty": text, "tags": [text]})
-        judged_as = result(of, {"1-a": Verdict.WA}, feedback=text, compiler=text, compile_output=text)
-        failure = failure_row(submission("f", row={"model": text}), JudgeFailure(text))
+    for n, hostile in enumerate(HOSTILE):
+        of = submission(
+            "k", target_subtask=hostile, row={"model": hostile, "difficulty": hostile, "tags": [hostile]}
+        )
+        judged_as = result(
+            of, {"1-a": Verdict.WA}, feedback=hostile, compiler=hostile, compile_output=hostile
+        )
+        failure = failure_row(submission("f", row={"model": hostile}), JudgeFailure(hostile))
         row = result_row(of, SUM, judged_as)
-        folder = write_run(tmp_path / str(n), [row], [failure], settings={"command": text})
-        words = list_expectations(SUM, Solution(name="s", expected="correct"))
+        folder = write_run(tmp_path / str(n), [row], [failure], settings={"command": hostile})
+        expectations = list_expectations(SUM, Solution(name="s", expected="correct"))
         case = KeyedExpectation(
-            key="k", problem="sum", solution=as_json_value(text), expected="correct", words=words
+            key="k", problem="sum", solution=as_json_value(hostile), expected="correct", words=expectations
         )
         write_json(folder / VALIDATION, validation([case], {"sum": SUM}, {"k": read_result(row)}, {}))
         write_reports(folder)
         page = read((folder / "report.html").read_text())
-        assert sum(visible(as_json_value(text)) in piece for piece in page.text) >= 12
-        assert any(f"1-a WA 0: {visible(as_json_value(text))}" in piece for piece in page.text), (
+        assert sum(visible(as_json_value(hostile)) in piece for piece in page.text) >= 12
+        assert any(f"1-a WA 0: {visible(as_json_value(hostile))}" in piece for piece in page.text), (
             "the feedback"
         )
         markdown, data = (folder / "report.md").read_text(), (folder / "summary.json").read_text()

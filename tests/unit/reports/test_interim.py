@@ -49,26 +49,26 @@ def test_page_of_growing_run_is_page_of_all_rows(folder: Path) -> None:
 
 
 def test_only_new_rows_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report, read = InterimReport(folder), list[int]()
+    report, read_rows = InterimReport(folder), list[int]()
     count_row = interim.RowPass._count_row
     monkeypatch.setattr(
-        interim.RowPass, "_count_row", lambda self, *row: (read.append(1), count_row(self, *row))[1]
+        interim.RowPass, "_count_row", lambda self, *row: (read_rows.append(1), count_row(self, *row))[1]
     )
     page_of(report)
-    assert len(read) == 200
+    assert len(read_rows) == 200
     with (folder / RESULTS).open("ab") as stream:
         stream.write((folder / "later").read_bytes())
     page_of(report)
-    assert len(read) == 201
+    assert len(read_rows) == 201
 
 
 def test_failure_that_has_result_since_is_not_unscored(tmp_path: Path) -> None:
-    one = submission("one")
-    row = result_row(one, SUM, result(one, {"1-a": Verdict.AC}))
+    sent = submission("one")
+    row = result_row(sent, SUM, result(sent, {"1-a": Verdict.AC}))
     folder = write_run(tmp_path / "run", [row])
     report = InterimReport(folder)
     page_of(report)
-    write_run(folder, [], [failure_row(one, JudgeFailure("it broke"))])
+    write_run(folder, [], [failure_row(sent, JudgeFailure("it broke"))])
     assert "1 could not be judged" not in page_of(report)
 
 
@@ -102,6 +102,6 @@ def test_duplicate_key_is_named_on_the_page(folder: Path) -> None:
 
 def test_strip_and_progress_stand_around_the_leaderboard(folder: Path) -> None:
     page = page_of(InterimReport(folder))
-    places = [page.index(text) for text in ('id="live"', ">Leaderboard<", ">Over time<", ">pass@k<")]
-    assert places == sorted(places)
+    positions = [page.index(mark) for mark in ('id="live"', ">Leaderboard<", ">Over time<", ">pass@k<")]
+    assert positions == sorted(positions)
     assert "make the report again" not in page

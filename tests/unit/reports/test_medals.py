@@ -36,8 +36,11 @@ def test_rounded_points_do_not_lose_a_medal() -> None:
 
 
 def test_unknown_medal_cut_offs_give_no_medal_with_reason() -> None:
-    found = award(2025, KNOWN[2025], SIX, 400)
-    assert (found.medal, found.reason) == (None, "below gold, and the other cut-offs are not known")
+    medal_award = award(2025, KNOWN[2025], SIX, 400)
+    assert (medal_award.medal, medal_award.reason) == (
+        None,
+        "below gold, and the other cut-offs are not known",
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,20 +55,20 @@ def test_unknown_medal_cut_offs_give_no_medal_with_reason() -> None:
 def test_incomplete_problem_set_wins_no_medal_with_reason(
     problems: dict[str, float | None], reason: str
 ) -> None:
-    found = award(2024, KNOWN[2024], problems, 600)
-    assert (found.medal, found.reason) == (None, reason)
+    medal_award = award(2024, KNOWN[2024], problems, 600)
+    assert (medal_award.medal, medal_award.reason) == (None, reason)
 
 
 def test_medal_table_of_user_adds_and_replaces_years(tmp_path: Path) -> None:
     table = tmp_path / "medals.toml"
     table.write_text("[2024]\ngold = 500\n[1999]\nsilver = 10.5\nproblems = 2\npoints = 20\n")
-    found = read_contests(table)
-    assert found[2019] == KNOWN[2019]
-    assert found[2024] == ContestYear(gold=500)
-    assert award(1999, found[1999], {"a": 10.0, "b": 10.0}, 11).medal == "silver"
+    contests = read_contests(table)
+    assert contests[2019] == KNOWN[2019]
+    assert contests[2024] == ContestYear(gold=500)
+    assert award(1999, contests[1999], {"a": 10.0, "b": 10.0}, 11).medal == "silver"
     as_json = tmp_path / "medals.json"
     as_json.write_text('{"1999": {"silver": 10.5, "problems": 2, "points": 20}}')
-    assert read_contests(as_json)[1999] == found[1999]
+    assert read_contests(as_json)[1999] == contests[1999]
 
 
 @pytest.mark.parametrize(

@@ -116,14 +116,18 @@ def test_difficulties_are_sorted_by_level_then_number() -> None:
 
 
 def test_conflicting_labels_of_problem_are_resolved_independent_of_order(tmp_path: Path) -> None:
-    said = [
+    labelled_rows = [
         row("a", SUM, year=2024),
         row("b", SUM, tags=["x"], difficulty="e"),
         row("c", SUM, tags=["y"], difficulty="d", year=2025),
     ]
-    for n, rows in enumerate((said, said[::-1])):
-        found = only(tmp_path / str(n), rows).problems[0]
-        assert (found.year, found.tags, found.difficulty) == (2024, ("x", "y"), "d")
+    for n, rows in enumerate((labelled_rows, labelled_rows[::-1])):
+        problem_summary = only(tmp_path / str(n), rows).problems[0]
+        assert (problem_summary.year, problem_summary.tags, problem_summary.difficulty) == (
+            2024,
+            ("x", "y"),
+            "d",
+        )
 
 
 @pytest.mark.parametrize(
@@ -132,8 +136,8 @@ def test_conflicting_labels_of_problem_are_resolved_independent_of_order(tmp_pat
 def test_resource_use_is_rounded_up_to_next_step_of_limit(seconds: float, step: int) -> None:
     """A value above the limit never counts as within it."""
     test = msgspec.structs.replace(result(submission("a")).tests[0], cpu_time=seconds, memory=None)
-    judged = msgspec.structs.replace(result(submission("a")), tests=(test,))
-    assert list(measure_limit_usage(judged, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [
+    judged_result = msgspec.structs.replace(result(submission("a")), tests=(test,))
+    assert list(measure_limit_usage(judged_result, Task(sha256="", cpu_time=1.0, memory=1 << 20))) == [
         ("time", step)
     ]
 
@@ -157,8 +161,8 @@ def test_resource_use_is_rounded_up_to_next_step_of_limit(seconds: float, step: 
     ],
 )
 def test_candidate_ignores_invalid_columns(columns: dict[str, Any], fields: dict[str, Any]) -> None:
-    made = row("k", **columns)
-    candidate = make_attempt(made, read_result(made))
+    attempt_row = row("k", **columns)
+    candidate = make_attempt(attempt_row, read_result(attempt_row))
     assert {name: getattr(candidate, name) for name in fields} == fields
 
 
@@ -173,8 +177,8 @@ def test_candidate_ignores_invalid_columns(columns: dict[str, Any], fields: dict
 )
 def test_submissions_are_ordered_by_time_before_selection(times: tuple[Any, ...]) -> None:
     """Even if a clock was set back, or counts whole seconds. The order of keys is the reverse."""
-    made = [row(f"k{9 - place}", metadata={"timestamp": time}) for place, time in enumerate(times)]
-    candidates = [make_attempt(one, read_result(one)) for one in made]
+    attempt_rows = [row(f"k{9 - index}", metadata={"timestamp": time}) for index, time in enumerate(times)]
+    candidates = [make_attempt(attempt_row, read_result(attempt_row)) for attempt_row in attempt_rows]
     assert sorted(candidates, key=lambda attempt: attempt.sort_key) == candidates
 
 
@@ -204,22 +208,26 @@ def test_problems_without_subtasks_are_in_no_budget(tmp_path: Path) -> None:
 
 def test_compile_errors_do_not_count_as_handed_in(tmp_path: Path) -> None:
     rows = [row("a", compiles=False), row("b", SUM, WRONG), row("c", SUM, NOTHING_RIGHT)]
-    found = only(tmp_path / "run", rows).problems[0]
-    assert (found.handed_in, found.submissions) == (2, 3)
+    problem_summary = only(tmp_path / "run", rows).problems[0]
+    assert (problem_summary.handed_in, problem_summary.submissions) == (2, 3)
 
 
 def test_points_follow_scoring_mode(tmp_path: Path) -> None:
     """Two submissions each earn half of the points, the better first; then a tokened one and the last."""
-    parts = [Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)]
-    halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))
+    subtasks = [
+        Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)
+    ]
+    halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(subtasks))
     first, second = {TESTS[0]: Verdict.WA}, {TESTS[0]: Verdict.PA, TESTS[1]: Verdict.WA}
     rows = [
         row("k1", halves, first, solution_number=0),
         row("k2", halves, second, solution_number=1, tokened=True),
         row("k3", halves, {TESTS[0]: Verdict.WA, TESTS[1]: Verdict.WA}, solution_number=2),
     ]
-    found = {mode: only(tmp_path / mode, rows, options=ReportOptions(mode=mode)).points for mode in ScoreMode}
-    assert found == {
+    points_by_mode = {
+        mode: only(tmp_path / mode, rows, options=ReportOptions(mode=mode)).points for mode in ScoreMode
+    }
+    assert points_by_mode == {
         ScoreMode.MAX_SUBTASK: 66.67,
         ScoreMode.MAX: 50,
         ScoreMode.MAX_TOKENED_LAST: pytest.approx(50 / 3, abs=1e-9),
@@ -228,16 +236,18 @@ def test_points_follow_scoring_mode(tmp_path: Path) -> None:
 
 def test_rounding_error_leaves_problem_solved(tmp_path: Path) -> None:
     worths = zip("abc", (0.1, 0.4, 0.1), strict=True)
-    parts = tuple(Subtask(name=name, points=worth, tests=TESTS[:1]) for name, worth in worths)
-    tenths = msgspec.structs.replace(problem("tenths"), subtasks=parts)
+    subtasks = tuple(Subtask(name=name, points=worth, tests=TESTS[:1]) for name, worth in worths)
+    tenths = msgspec.structs.replace(problem("tenths"), subtasks=subtasks)
     for mode in ScoreMode:
         model = only(tmp_path / mode, [row("a", tenths)], options=ReportOptions(mode=mode))
         assert (model.max_points, model.problems_solved) == (pytest.approx(0.6), 1)
 
 
 def test_solved_problems_follow_scoring_mode(tmp_path: Path) -> None:
-    parts = [Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)]
-    halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(parts))
+    subtasks = [
+        Subtask(name=name, points=50, tests=(test,)) for name, test in zip("ab", TESTS[:2], strict=True)
+    ]
+    halves = msgspec.structs.replace(problem("halves"), subtasks=tuple(subtasks))
     rows = [row(f"k{n}", halves, {TESTS[n]: Verdict.WA}) for n in range(2)]
     solved = {
         mode: only(tmp_path / mode, rows, options=ReportOptions(mode=mode)).problems_solved
@@ -251,8 +261,10 @@ def test_solved_problems_follow_scoring_mode(tmp_path: Path) -> None:
 
 def contest(year: int, problems: int = 6) -> list[dict[str, Any]]:
     """Return a contest with five solved problems, and half of the points of all other problems."""
-    known = known_contests()
-    names = (known[year].ids if year in known else [f"{year}-{letter}" for letter in "abcdef"])[:problems]
+    contests_known = known_contests()
+    names = (
+        contests_known[year].ids if year in contests_known else [f"{year}-{letter}" for letter in "abcdef"]
+    )[:problems]
     return [
         row(name, problem(name), {} if n < 5 else WRONG, year=year, solution_number=0)
         for n, name in enumerate(names)
@@ -260,14 +272,14 @@ def contest(year: int, problems: int = 6) -> list[dict[str, Any]]:
 
 
 def medals(model: ModelSummary) -> dict[tuple[int, Budget], str | None]:
-    return {(given.award.year, given.budget): given.award.medal for given in model.awards}
+    return {(medal.award.year, medal.budget): medal.award.medal for medal in model.awards}
 
 
 def test_complete_contest_wins_medal(tmp_path: Path) -> None:
     model = only(tmp_path / "run", [*contest(2024), *contest(2019)])
     assert model.points == 2 * 550.5
     assert medals(model) == {(year, budget): "gold" for year in (2019, 2024) for budget in Budget}
-    assert {given.award.points for given in model.awards} == {550.5}
+    assert {medal.award.points for medal in model.awards} == {550.5}
 
 
 def leading(folder: Path) -> TableBlock:
@@ -278,8 +290,8 @@ def leading(folder: Path) -> TableBlock:
 
 def test_leaderboard_shows_medals_and_intervals(tmp_path: Path) -> None:
     """Twelve problems with equal points."""
-    found = write_run(tmp_path / "run", [*contest(2024), *contest(2019)])
-    table = leading(found)
+    run_folder = write_run(tmp_path / "run", [*contest(2024), *contest(2019)])
+    table = leading(run_folder)
     [line] = [dict(zip(table.heads, row, strict=True)) for row in table.rows]
     points = line["Points of 1200"]
     assert line["Medals"] == "2 gold" and isinstance(points, Meter)
@@ -295,14 +307,16 @@ def test_leaderboard_shows_medals_and_intervals(tmp_path: Path) -> None:
 def test_incomplete_contest_wins_no_medal_with_reason(tmp_path: Path) -> None:
     model = only(tmp_path / "run", contest(2024, 5))
     assert set(medals(model).values()) == {None}
-    assert {given.award.reason for given in model.awards} == {
+    assert {medal.award.reason for medal in model.awards} == {
         "the contest had 6 problems, the run has 5 of that year"
     }
 
 
 def test_missing_medal_reason_is_noted_once_per_year(tmp_path: Path) -> None:
-    found = {name: write_run(tmp_path / name, contest(2024, number)) for name, number in (("a", 5), ("b", 4))}
-    of = {name: run_entries(summary(folder), prefix=f"{name}: ") for name, folder in found.items()}
+    run_folders = {
+        name: write_run(tmp_path / name, contest(2024, number)) for name, number in (("a", 5), ("b", 4))
+    }
+    of = {name: run_entries(summary(folder), prefix=f"{name}: ") for name, folder in run_folders.items()}
     same = sections_medals([*of["a"], *of["a"]])
     assert same is not None and same.notes == [
         "2024: the contest had 6 problems, the run has 5 of that year."
@@ -331,10 +345,10 @@ def test_only_official_problems_win_medals(
 ) -> None:
     rows = [row(name, problem(name), year=2024) for name in names]
     folder = write_run(tmp_path / "run", rows, settings={"problems": source})
-    found = summary(folder)
-    assert {given.award.reason for given in found.models[0].awards} == reasons
-    assert (sections_medals(run_entries(found)) is None) == (not reasons)
-    assert ("Medals" in markdown(run_document(found))) == bool(reasons)
+    run_summary = summary(folder)
+    assert {medal.award.reason for medal in run_summary.models[0].awards} == reasons
+    assert (sections_medals(run_entries(run_summary)) is None) == (not reasons)
+    assert ("Medals" in markdown(run_document(run_summary))) == bool(reasons)
 
 
 def test_problem_ids_of_medal_table_ignore_case(tmp_path: Path) -> None:
@@ -361,11 +375,11 @@ def test_unjudged_problem_prevents_medal(tmp_path: Path) -> None:
     rows = contest(2024)
     missing = unscored("x", problem("sphinx"), model="")
     model = only(tmp_path / "run", rows[:5], [{**missing, "year": 2024}])
-    assert {given.award.reason for given in model.awards} == {"nothing was scored for sphinx"}
+    assert {medal.award.reason for medal in model.awards} == {"nothing was scored for sphinx"}
 
 
 def test_total_points_do_not_depend_on_problem_order(tmp_path: Path) -> None:
     rows = contest(2024)
     first, second = only(tmp_path / "a", rows), only(tmp_path / "b", rows[::-1])
     assert first == second
-    assert first.points == math.fsum(one.points or 0 for one in first.problems)
+    assert first.points == math.fsum(problem_summary.points or 0 for problem_summary in first.problems)

@@ -52,16 +52,22 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
     for of in (SUM, problem("tree", subtasks=False)):
         for model in range(models):
             for number, statuses in enumerate(({}, {"2-a": Verdict.WA}, {"1-a": Verdict.TLE})):
-                one = submission(
+                sent = submission(
                     f"{of.id}-{model}-{number}{text}",
                     problem_id=of.id,
                     row={"model": f"model {model}{text}", "generation": f"{text}\n```cpp\n{CODE}```\n{text}"},
                 )
-                judged = result(one, statuses, problem=of, compiles=number < 2, feedback=text or "fine")
-                kept = {"test_name": "2-a", "output": f"1 2 3\n{text}", "expected": f"1 7 3\nyes\n{text}x"}
-                kept["input"] = f"4 4\n{text}\n"
-                more = {"wrong_output": as_json_value(kept)} if number == 1 else {}
-                rows.append({**result_row(one, of, judged), **more})
+                judged_result = result(
+                    sent, statuses, problem=of, compiles=number < 2, feedback=text or "fine"
+                )
+                stored_output = {
+                    "test_name": "2-a",
+                    "output": f"1 2 3\n{text}",
+                    "expected": f"1 7 3\nyes\n{text}x",
+                }
+                stored_output["input"] = f"4 4\n{text}\n"
+                more = {"wrong_output": as_json_value(stored_output)} if number == 1 else {}
+                rows.append({**result_row(sent, of, judged_result), **more})
     write_reports(write_run(folder, rows))
     return folder
 
@@ -83,15 +89,15 @@ sys.stdin.read()
 
 def test_old_temporary_files_of_reports_are_removed(tmp_path: Path) -> None:
     folder = run(tmp_path / "run")
-    left = [folder / ".report.1.tmp", folder / ".report.2.tmp", folder / ".tests.parquet.1.tmp"]
-    for path in left[:2]:
+    temporary_files = [folder / ".report.1.tmp", folder / ".report.2.tmp", folder / ".tests.parquet.1.tmp"]
+    for path in temporary_files[:2]:
         path.mkdir()
         (path / "page.html").touch()
-    left[2].touch()
-    os.utime(left[0], (0, 0))
-    os.utime(left[2], (0, 0))
+    temporary_files[2].touch()
+    os.utime(temporary_files[0], (0, 0))
+    os.utime(temporary_files[2], (0, 0))
     write_reports(folder, ReportOptions(submissions=2))
-    assert [path.exists() for path in left] == [False, True, False], "a temporary file in use"
+    assert [path.exists() for path in temporary_files] == [False, True, False], "a temporary file in use"
     assert (folder / "report" / ALL).is_file()
 
 
@@ -156,19 +162,19 @@ def test_output_diff_notes_differing_blanks_and_newlines(
 
 
 def test_test_input_is_shown_before_wrong_output() -> None:
-    kept = {"test_name": "a", "input": "1\n" * (MAX_OUTPUT // 2), "output": "x", "expected": "y"}
-    given, output = wrong_output({"wrong_output": kept})
-    assert given.title == "Input of test a, its first 400 bytes" and output.outputs is not None
-    assert given.lines[0].lines == ["1"] * (MAX_OUTPUT // 2)
+    stored_output = {"test_name": "a", "input": "1\n" * (MAX_OUTPUT // 2), "output": "x", "expected": "y"}
+    input_block, output = wrong_output({"wrong_output": stored_output})
+    assert input_block.title == "Input of test a, its first 400 bytes" and output.outputs is not None
+    assert input_block.lines[0].lines == ["1"] * (MAX_OUTPUT // 2)
 
 
 def test_test_input_is_shown_for_test_without_output() -> None:
-    kept = {"test_name": "a", "input": "1\n", "output": None, "expected": "3\n"}
-    given, expected = wrong_output({"wrong_output": kept})
-    assert given.title == "Input of test a" and expected.title == "Expected output of test a"
+    stored_output = {"test_name": "a", "input": "1\n", "output": None, "expected": "3\n"}
+    input_block, expected = wrong_output({"wrong_output": stored_output})
+    assert input_block.title == "Input of test a" and expected.title == "Expected output of test a"
     assert expected.lines[0].lines == ["3"]
-    [given] = wrong_output({"wrong_output": kept | {"expected": None}})
-    assert given.title == "Input of test a"
+    [input_block] = wrong_output({"wrong_output": stored_output | {"expected": None}})
+    assert input_block.title == "Input of test a"
 
 
 def test_page_without_outputs_names_keep_outputs_option(tmp_path: Path) -> None:
@@ -177,15 +183,15 @@ def test_page_without_outputs_names_keep_outputs_option(tmp_path: Path) -> None:
         name: (tmp_path / "run" / "report" / submission_page(f"sum-1-{name}")).read_text() for name in (0, 1)
     }
     assert not any("option keep-outputs" in page for page in pages.values())
-    one = submission("k", row={"model": "m"})
-    write_reports(write_run(tmp_path / "bare", [result_row(one, SUM, result(one, {"2-a": Verdict.WA}))]))
+    sent = submission("k", row={"model": "m"})
+    write_reports(write_run(tmp_path / "bare", [result_row(sent, SUM, result(sent, {"2-a": Verdict.WA}))]))
     assert "option keep-outputs" in (tmp_path / "bare" / "report" / submission_page("k")).read_text()
 
 
 def test_submission_page_folds_reply_and_shows_code_once(tmp_path: Path) -> None:
-    text = f"Thus I think.\n```cpp\n{CODE}```\nThat is all."
-    one = submission("k", row={"model": "m", "generation": text})
-    write_reports(write_run(tmp_path / "run", [result_row(one, SUM, result(one))]))
+    generation = f"Thus I think.\n```cpp\n{CODE}```\nThat is all."
+    sent = submission("k", row={"model": "m", "generation": generation})
+    write_reports(write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))]))
     page = (tmp_path / "run" / "report" / submission_page("k")).read_text()
     assert page.count("cstdio") == 1
     [reply] = re.findall(r"<details><summary>The reply of [^<]*</summary>(.*?)</details>", page, re.S)
@@ -203,17 +209,17 @@ def test_submission_page_draws_subtask_points_as_bars(tmp_path: Path) -> None:
 def test_problem_page_lists_attempts_and_equal_programs(tmp_path: Path) -> None:
     rows = []
     for number in range(3):
-        one = submission(f"k{number}", row={"model": "m", "solution_number": 7 - number})
-        judged = msgspec.structs.replace(result(one), repeats="k0" if number == 2 else "")
-        rows.append(result_row(one, SUM, judged))
+        sent = submission(f"k{number}", row={"model": "m", "solution_number": 7 - number})
+        judged_result = msgspec.structs.replace(result(sent), repeats="k0" if number == 2 else "")
+        rows.append(result_row(sent, SUM, judged_result))
     folder = write_run(tmp_path / "run", rows)
     write_reports(folder)
     page = (folder / "report" / problem_page("sum")).read_text()
     [equal] = re.findall(r'<section id="equal">(.*?)</section>', page, re.S)
     assert submission_page("k0") in equal and submission_page("k2") in equal
     assert ">Attempt</th>" in page and '<td class="number">5</td>' in page
-    own = (folder / "report" / submission_page("k2")).read_text()
-    assert f'href="{problem_page("sum")}#equal"' in own and f"{problem_page('sum')}#m-" in own
+    page_text = (folder / "report" / submission_page("k2")).read_text()
+    assert f'href="{problem_page("sum")}#equal"' in page_text and f"{problem_page('sum')}#m-" in page_text
     assert "#equal" not in (folder / "report" / submission_page("k1")).read_text()
 
 
@@ -237,14 +243,14 @@ def test_output_diff_marks_differences(
     def cell(text: str | None) -> str:
         return '<td class="none"></td>' if text is None else f"<td>{text}</td>"
 
-    lines = (f"<tr><td>{n}</td>{cell(one)}{cell(two)}</tr>\n" for n, (one, two) in enumerate(rows, start=1))
+    lines = (f"<tr><td>{n}</td>{cell(left)}{cell(two)}</tr>\n" for n, (left, two) in enumerate(rows, start=1))
     assert str(compared(output, expected)) == "".join(lines)
 
 
 def test_reply_keeps_whitespace_on_page(tmp_path: Path) -> None:
     code = "for a in b:\n\tif  a:\n        print(a)\x1b[31m\u202e\n"
-    one = submission("k", row={"model": "m", "generation": code})
-    write_reports(write_run(tmp_path / "run", [result_row(one, SUM, result(one))]))
+    sent = submission("k", row={"model": "m", "generation": code})
+    write_reports(write_run(tmp_path / "run", [result_row(sent, SUM, result(sent))]))
     page = (tmp_path / "run" / "report" / submission_page("k")).read_text()
     assert "<pre>for a in b:\n\tif  a:\n        print(a)\ufffd[31m\ufffd\n</pre>" in page
 
@@ -259,9 +265,9 @@ def test_report_links_lead_to_existing_targets(tmp_path: Path) -> None:
     assert reached == {*every, *scripts, *shared}
     assert all(script.is_file() for script in scripts)
     for page in every:
-        for place in re.findall(r'href="(?:report/)?([^"#]*)#([^"]+)"', page.read_text()):
-            target = folder / "report" / place[0] if place[0] else page
-            assert f'id="{place[1]}"' in target.read_text()
+        for target_parts in re.findall(r'href="(?:report/)?([^"#]*)#([^"]+)"', page.read_text()):
+            target = folder / "report" / target_parts[0] if target_parts[0] else page
+            assert f'id="{target_parts[1]}"' in target.read_text()
 
 
 @pytest.mark.parametrize(
@@ -289,8 +295,10 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
         }
         assert len(files(folder)) == number
     # Nine of each problem: a page changes only with the submissions of its problems.
-    parts = [(folder / "report" / part_page(part)).read_text().count("<tr>") for part in range(4)]
-    assert parts == [7 + 1, 2 + 1, 7 + 1, 2 + 1]
+    row_counts = [
+        (folder / "report" / part_page(part_number)).read_text().count("<tr>") for part_number in range(4)
+    ]
+    assert row_counts == [7 + 1, 2 + 1, 7 + 1, 2 + 1]
     assert (
         "The first 2; 1 more are in the list of all submissions."
         in (folder / "report" / problem_page("sum")).read_text()
@@ -300,9 +308,9 @@ def test_limited_pages_cover_failed_sampled_and_best_submissions(
 def test_problem_page_counts_failures_of_each_test(tmp_path: Path) -> None:
     page = (run(tmp_path / "run") / "report" / problem_page("sum")).read_text()
     numbers = re.search(r"<td>2-a</td>((?:<td class=\"number\">\d+</td>)+)", page)
-    heads = re.findall(r"<th [^>]*>([^<]+)</th>", page[page.rindex("<table") :])
+    headings = re.findall(r"<th [^>]*>([^<]+)</th>", page[page.rindex("<table") :])
     assert numbers is not None
-    cells = dict(zip(heads[1:], re.findall(r">(\d+)<", numbers[1]), strict=True))
+    cells = dict(zip(headings[1:], re.findall(r">(\d+)<", numbers[1]), strict=True))
     assert cells == {"Failed by": "6", "Decides": "6", "AC": "3", "WA": "3", "CE": "3"}
     assert "that no submission fails" not in page
 
@@ -331,8 +339,8 @@ def test_text_from_rows_is_escaped_on_all_pages(tmp_path: Path, text: str) -> No
 
 
 def added(folder: Path, key: str, code: str = CODE) -> None:
-    one = submission(key, code, row={"model": "model 0", "generation": f"```cpp\n{code}```"})
-    write_run(folder, [result_row(one, SUM, result(one, problem=SUM))])
+    sent = submission(key, code, row={"model": "model 0", "generation": f"```cpp\n{code}```"})
+    write_run(folder, [result_row(sent, SUM, result(sent, problem=SUM))])
 
 
 def files(folder: Path) -> dict[str, int]:
@@ -342,16 +350,18 @@ def files(folder: Path) -> dict[str, int]:
 def test_only_pages_of_new_rows_are_built(tmp_path: Path) -> None:
     folder = run(tmp_path / "run")
     (folder / "report" / "old.html").write_text("x")
-    before, summaries = files(folder), (folder / "summary.json").stat().st_ino
+    files_before, summaries = files(folder), (folder / "summary.json").stat().st_ino
     write_reports(folder)
     assert (folder / "report" / "old.html").exists() and (folder / "summary.json").stat().st_ino == summaries
 
     added(folder, "new")
     (folder / "report" / submission_page("sum-0-0")).unlink()
     write_reports(folder)
-    after = files(folder)
-    assert after.keys() - before.keys() == {submission_page("new")}
-    assert {name for name in before if after[name] != before[name]} <= {submission_page("sum-0-0")}
+    files_after = files(folder)
+    assert files_after.keys() - files_before.keys() == {submission_page("new")}
+    assert {name for name in files_before if files_after[name] != files_before[name]} <= {
+        submission_page("sum-0-0")
+    }
     assert "new" in (folder / "report" / ALL).read_text()
     assert not (folder / "report" / "old.html").exists()
     assert [path.name for path in folder.glob(".*.tmp")] == []
@@ -376,10 +386,10 @@ def test_report_update_reads_each_row_once_and_new_rows_twice(
 
 
 def test_long_table_hides_rows_after_200() -> None:
-    parts = str(rows_of(TableBlock(heads=["A"], rows=[[f"{n}"] for n in range(201)], align="l"))).split(
+    table_parts = str(rows_of(TableBlock(heads=["A"], rows=[[f"{n}"] for n in range(201)], align="l"))).split(
         "<tbody hidden>"
     )
-    assert [part.count("<tr>") for part in parts] == [200, 1]
+    assert [table_part.count("<tr>") for table_part in table_parts] == [200, 1]
     assert "<tbody" not in str(rows_of(TableBlock(heads=["A"], rows=[["1"]] * 200, align="l")))
 
 
@@ -398,8 +408,8 @@ def test_report_is_rebuilt_for_other_options_or_missing_file(tmp_path: Path) -> 
     assert write_reports(folder, ReportOptions(ks=(2,))).models[0].pass_at[0].k == 2
     assert write_reports(folder).models[0].pass_at[0].k == 1
     (folder / "report.html").unlink()
-    again = write_reports(folder)
-    assert (folder / "report.html").exists() and write_reports(folder) == again
+    rebuilt = write_reports(folder)
+    assert (folder / "report.html").exists() and write_reports(folder) == rebuilt
 
 
 def test_pygments_is_usable_while_another_thread_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,7 +430,7 @@ def test_code_lines_are_numbered_once_each() -> None:
 
 def test_slow_to_highlight_program_is_not_coloured() -> None:
     """Pygments needs 30 s for 20,000 consecutive blanks."""
-    for text in (f"int {' ' * 1100}f", "\n" * 1100 + "int f;", "#if 0\n" + "x\n" * 600):
-        assert "<span" not in str(numbered(Code(text=text, lexer="cpp")))
+    for code in (f"int {' ' * 1100}f", "\n" * 1100 + "int f;", "#if 0\n" + "x\n" * 600):
+        assert "<span" not in str(numbered(Code(text=code, lexer="cpp")))
     long = f"int x[] = {{{'1, ' * 600}2}};  // {'word ' * 190}\n"
     assert "<span" in str(numbered(Code(text=long, lexer="cpp")))

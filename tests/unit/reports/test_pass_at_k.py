@@ -34,7 +34,7 @@ TARGETS = [None, *(subtask.name for subtask in SUM.subtasks)]
 @st.composite
 def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Draw rows of two models with any number for each problem and subtask."""
-    made = list[dict[str, Any]]()
+    result_rows = list[dict[str, Any]]()
     for model, of, target in itertools.product(("m1", "m2"), PROBLEMS, TARGETS):
         if target and not of.subtasks:
             continue
@@ -47,8 +47,8 @@ def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
                 row={"model": model, "difficulty": "easy" if of is SUM else "hard", "tags": [of.id, "all"]},
             )
             failed = {} if passes else {"1-a": Verdict.WA}
-            made.append(result_row(sent, of, result(sent, failed, problem=of)))
-    return made
+            result_rows.append(result_row(sent, of, result(sent, failed, problem=of)))
+    return result_rows
 
 
 def columns_of_pages(text: str) -> Iterator[list[str]]:
@@ -65,22 +65,28 @@ def columns_of_markdown(text: str) -> Iterator[list[str]]:
 
 
 def below(lines: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-    heads, *others = lines
-    places = [place for place, head in enumerate(heads) if head.strip().startswith("pass@")]
-    assert [heads[place] for place in places] == sorted(
-        (heads[place] for place in places), key=lambda head: int(head.split("@")[1])
+    headings, *body_lines = lines
+    columns = [index for index, head in enumerate(headings) if head.strip().startswith("pass@")]
+    assert [headings[index] for index in columns] == sorted(
+        (headings[index] for index in columns), key=lambda head: int(head.split("@")[1])
     )
-    yield from ([line[place] for place in places] for line in others if len(line) == len(heads) and places)
+    yield from (
+        [line[index] for index in columns] for line in body_lines if len(line) == len(headings) and columns
+    )
 
 
 def columns_of_terminal(text: str) -> Iterator[list[str]]:
     """Yield the cells under the headings of pass@k, which are aligned right at the same column."""
     ends: list[int] = []
     for line in text.splitlines():
-        if heads := list(re.finditer(r"\S+(?: \S+)*", line)) if "pass@" in line and "  " in line else []:
-            ends = [head.end() for head in heads]
-            first = next(place for place, head in enumerate(heads) if "pass@" in head[0])
-            last = first + sum("pass@" in head[0] for head in heads)
+        if (
+            heading_matches := list(re.finditer(r"\S+(?: \S+)*", line))
+            if "pass@" in line and "  " in line
+            else []
+        ):
+            ends = [head.end() for head in heading_matches]
+            first = next(index for index, head in enumerate(heading_matches) if "pass@" in head[0])
+            last = first + sum("pass@" in head[0] for head in heading_matches)
         elif not line.strip() or any(line[end : end + 1].strip() for end in ends):
             ends = []  # a sentence
         elif ends:
@@ -91,8 +97,8 @@ def columns_of_terminal(text: str) -> Iterator[list[str]]:
 def columns_of_figures(text: str) -> Iterator[list[float]]:
     for numbers in re.findall(r'data-numbers="([^"]*)"', text):
         lines = list(csv.DictReader(io.StringIO(html.unescape(numbers))))
-        for _, own in itertools.groupby(lines, lambda line: line.get("model")):
-            yield [float(line["pass_at_k"]) for line in own if line.get("pass_at_k")]
+        for _, model_lines in itertools.groupby(lines, lambda line: line.get("model")):
+            yield [float(line["pass_at_k"]) for line in model_lines if line.get("pass_at_k")]
 
 
 def columns_of_json(value: Any) -> Iterator[list[float]]:
@@ -100,73 +106,83 @@ def columns_of_json(value: Any) -> Iterator[list[float]]:
         value = list(value.values())
     if isinstance(value, list):
         estimates = [
-            one for one in value if isinstance(one, dict) and {"k", "value", "lacking"} <= one.keys()
+            estimate
+            for estimate in value
+            if isinstance(estimate, dict) and {"k", "value", "lacking"} <= estimate.keys()
         ]
-        assert [one["k"] for one in estimates] == sorted(one["k"] for one in estimates)
-        assert all((one["value"] is None) >= (one["lacking"] > 0) for one in estimates)
-        yield [one["value"] for one in estimates if one["value"] is not None]
+        assert [estimate["k"] for estimate in estimates] == sorted(estimate["k"] for estimate in estimates)
+        assert all((estimate["value"] is None) >= (estimate["lacking"] > 0) for estimate in estimates)
+        yield [estimate["value"] for estimate in estimates if estimate["value"] is not None]
         for inner in value:
             yield from columns_of_json(inner)
 
 
 def never_fall(columns: Iterable[Sequence[str | float]]) -> int:
     """Check that the numbers do not fall and that no number follows a dash. Return how many there are."""
-    seen = 0
+    value_count = 0
     for column in columns:
         shown = [
             re.fullmatch(r"[█░ ]*(\d+\.\d)( %.*)?", cell) if isinstance(cell, str) else None
             for cell in column
         ]
-        cells = [float(found[1]) if found else cell for found, cell in zip(shown, column, strict=True)]
+        cells = [
+            float(number_match[1]) if number_match else cell
+            for number_match, cell in zip(shown, column, strict=True)
+        ]
         values = [cell for cell in cells if isinstance(cell, float)]
         assert values == sorted(values), column
         assert all(str(cell)[0] in "–-" for cell in cells[len(values) :]), column  # noqa: RUF001
-        seen += len(values)
-    return seen
+        value_count += len(values)
+    return value_count
 
 
 # Each example is slow, and shrinking an example lasts minutes.
 @settings(max_examples=example_count(3, 40), phases=[Phase.explicit, Phase.generate])
 @given(rows(), rows())
 def test_pass_at_k_never_falls_with_k(one: list[dict[str, Any]], two: list[dict[str, Any]]) -> None:
-    with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()) as terminal:
+    with tempfile.TemporaryDirectory() as temporary, redirect_stdout(io.StringIO()) as terminal:
         options = ReportOptions(ks=KS)
-        folders = [write_run(Path(place) / name, own) for name, own in (("one", one), ("two", two))]
+        folders = [
+            write_run(Path(temporary) / name, result_rows)
+            for name, result_rows in (("one", one), ("two", two))
+        ]
         summaries = {folder: write_reports(folder, options) for folder in folders}
-        for found in summaries.values():
-            print_scores(found)
-        write_comparison(named(summaries), Path(place) / "both")
+        for run_summary in summaries.values():
+            print_scores(run_summary)
+        write_comparison(named(summaries), Path(temporary) / "both")
         print_comparison(named(summaries))
-        folders.append(Path(place) / "both")
+        folders.append(Path(temporary) / "both")
         files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
         of_kind = {
             ending: [file.read_text("utf-8") for file in files if file.suffix == ending]
             for ending in (".md", ".html", ".json")
         }
-    known = sum(len(column) for text in of_kind[".json"] for column in columns_of_json(json.loads(text)))
+    expected_count = sum(
+        len(column) for content in of_kind[".json"] for column in columns_of_json(json.loads(content))
+    )
     for ending, columns_of in (
         (".json", lambda text: columns_of_json(json.loads(text))),
         (".md", columns_of_markdown),
         (".html", columns_of_pages),
     ):
-        seen = sum(never_fall(columns_of(text)) for text in of_kind[ending])
-        assert seen or not known, ending
-    never_fall(column for text in of_kind[".html"] for column in columns_of_figures(text))
+        value_count = sum(never_fall(columns_of(content)) for content in of_kind[ending])
+        assert value_count or not expected_count, ending
+    never_fall(column for content in of_kind[".html"] for column in columns_of_figures(content))
     never_fall(columns_of_terminal(terminal.getvalue()))
 
 
 def test_every_output_format_shows_pass_at_k_values(tmp_path: Path) -> None:
     """Each reader in this file finds values, and detects a falling value."""
-    made = [
+    result_rows = [
         result_row(sent, SUM, result(sent, {} if number else {"1-a": Verdict.WA}))
         for number in range(3)
         for sent in [submission(f"m1-{number}", row={"model": "m1", "difficulty": "easy"})]
     ]
-    found = write_reports(write_run(tmp_path / "run", made), ReportOptions(ks=KS))
+    run_summary = write_reports(write_run(tmp_path / "run", result_rows), ReportOptions(ks=KS))
     with redirect_stdout(io.StringIO()) as terminal:
-        print_scores(found)
-    page, text = (tmp_path / "run/report.html").read_text(), (tmp_path / "run/report.md").read_text()
-    assert never_fall(columns_of_pages(page)) == never_fall(columns_of_markdown(text)) > 0
+        print_scores(run_summary)
+    page, markdown = (tmp_path / "run/report.html").read_text(), (tmp_path / "run/report.md").read_text()
+    assert never_fall(columns_of_pages(page)) == never_fall(columns_of_markdown(markdown)) > 0
     assert never_fall(columns_of_figures(page)) and never_fall(columns_of_terminal(terminal.getvalue()))
     for falling in (["51.0 %", "0.0 %"], ["– (3 lack)", "0.0 %"], [0.51, 0.0]):  # noqa: RUF001
         with pytest.raises(AssertionError):

@@ -31,10 +31,10 @@ PROBLEM = msgspec.structs.replace(
 def run(folder: Path, text: str = "") -> Path:
     rows = []
     for number, statuses in enumerate(({}, {"2-a": Verdict.WA}, {"2-a": Verdict.WA, "3-a": Verdict.WA})):
-        one = submission(f"s{number}", row={"model": "m"})
-        rows.append(result_row(one, SUM, result(one, statuses)))
-    one = submission("broken", row={"model": "m"})
-    rows.append(result_row(one, SUM, result(one, {"1-a": Verdict.CE}, compiles=False)))
+        sent = submission(f"s{number}", row={"model": "m"})
+        rows.append(result_row(sent, SUM, result(sent, statuses)))
+    sent = submission("broken", row={"model": "m"})
+    rows.append(result_row(sent, SUM, result(sent, {"1-a": Verdict.CE}, compiles=False)))
     write_run(folder, rows)
     problem = msgspec.structs.replace(PROBLEM, name=text) if text else PROBLEM
     write_tasks(folder, {"sum": Task.from_problem(problem, "0" * 64)})
@@ -48,14 +48,14 @@ def words(page: Path) -> str:
 
 def test_problem_page_shows_statement_limits_and_solutions(tmp_path: Path) -> None:
     page = words(run(tmp_path) / "report" / problem_page("sum"))
-    for text in (
+    for content in (
         "Add <b>all</b> numbers.",
         "statement/sum.pdf",
         "0.4 s of CPU time, 1.8 s on the clock",
         "4 MiB",
         "right.cpp",
     ):
-        assert text in page
+        assert content in page
     assert "model_solution" in page and "Time limit" in words(tmp_path / "report" / submission_page("s0"))
 
 
@@ -70,7 +70,7 @@ def test_time_and_memory_use_are_shares_of_limits(tmp_path: Path) -> None:
     [model] = summary(run(tmp_path)).models
     uses = {use.what: use for use in model.uses}
     # Every test of the samples uses 0.1 s and 1 MiB: a quarter of both. Compile errors use nothing.
-    assert {what: sum(use.counts) for what, use in uses.items()} == {"time": 3, "memory": 3}
+    assert {kind: sum(use.counts) for kind, use in uses.items()} == {"time": 3, "memory": 3}
     assert [uses["time"].within(share) for share in (0.2, 0.25, 1)] == [0, 1, 1]
     assert "Time and memory" in (tmp_path / "report.html").read_text()
 

@@ -69,12 +69,12 @@ def page(
 def cells(page: str) -> list[list[list[str]]]:
     """Return tables, rows and cells. Each row must have as many cells as the heading."""
     tables: list[list[list[str]]] = []
-    for before, token in itertools.pairwise([Token("", "", 0), *parse(page)]):
+    for previous, token in itertools.pairwise([Token("", "", 0), *parse(page)]):
         if token.type == "table_open":
             tables.append([])
         elif token.type == "tr_open":
             tables[-1].append([])
-        elif token.type == "inline" and before.type in ("th_open", "td_open"):
+        elif token.type == "inline" and previous.type in ("th_open", "td_open"):
             tables[-1][-1].append(text_of(token))
     return tables
 
@@ -91,8 +91,8 @@ def test_text_from_rows_is_escaped(text: str) -> None:
 
 @given(st.lists(st.tuples(texts, texts), max_size=3))
 def test_markdown_table_cell_keeps_any_text(rows: list[tuple[str, str]]) -> None:
-    found = cells(table(["A", "B"], rows, "lr"))[0]
-    assert found == [["A", "B"], *[[visible(a), visible(b)] for a, b in rows]]
+    page_cells = cells(table(["A", "B"], rows, "lr"))[0]
+    assert page_cells == [["A", "B"], *[[visible(a), visible(b)] for a, b in rows]]
 
 
 @given(texts)
@@ -109,22 +109,24 @@ def test_bare_addresses_are_escaped_in_markdown() -> None:
 
 def test_cells_and_headings_are_cut_at_300_characters() -> None:
     assert len(cell("x" * 5000)) == 300
-    found = markdown(Document(title="x" * 5000, sections=[Section(title="x" * 5000)]))
-    assert {len(line.lstrip("# ")) for line in found.splitlines() if line} == {300}
+    rendered = markdown(Document(title="x" * 5000, sections=[Section(title="x" * 5000)]))
+    assert {len(line.lstrip("# ")) for line in rendered.splitlines() if line} == {300}
 
 
 def test_paragraphs_notes_and_items_of_a_report_are_whole_sentences() -> None:
-    said = f"It says {'so much ' * 100}and ends."
+    long_sentence = f"It says {'so much ' * 100}and ends."
     section = Section(
         title="s",
-        lead=said,
-        text=[said],
-        items=[said],
-        notes=[said],
-        lines=[CodeLines(lines=["x"], sentence=said)],
+        lead=long_sentence,
+        text=[long_sentence],
+        items=[long_sentence],
+        notes=[long_sentence],
+        lines=[CodeLines(lines=["x"], sentence=long_sentence)],
     )
-    found = markdown(Document(title="t", lead=said, text=[said, said], sections=[section]))
-    assert found.count(said) == 8
+    rendered = markdown(
+        Document(title="t", lead=long_sentence, text=[long_sentence, long_sentence], sections=[section])
+    )
+    assert rendered.count(long_sentence) == 8
 
 
 @given(st.text(st.sampled_from("`\n a~")))
@@ -171,9 +173,9 @@ def test_markdown_table_source_is_aligned() -> None:
 def test_report_settings_list_changed_options_first(tmp_path: Path) -> None:
     with ResultLog.open(tmp_path / "run", Fingerprint(dump="d", options=reading_of(extract="first"))) as run:
         run.start_run()
-    usual, found = cells(markdown(run_document(summary(tmp_path / "run"))))[::-1][:2]
-    assert ["Option extract", "first"] in found and ["always_extract", "false"] in usual
-    assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in found)
+    unchanged, changed = cells(markdown(run_document(summary(tmp_path / "run"))))[::-1][:2]
+    assert ["Option extract", "first"] in changed and ["always_extract", "false"] in unchanged
+    assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in changed)
 
 
 def test_report_knows_the_defaults_of_dump_options() -> None:
@@ -183,8 +185,8 @@ def test_report_knows_the_defaults_of_dump_options() -> None:
 
 
 def reading_of(**options: Any) -> dict[str, Any]:
-    found = msgspec.to_builtins(DumpOptions(**options))
-    return found | found.pop("repairs")
+    fields_found = msgspec.to_builtins(DumpOptions(**options))
+    return fields_found | fields_found.pop("repairs")
 
 
 @given(st.lists(judged(), max_size=3, unique_by=lambda case: case[0].key), st.lists(texts, max_size=2))
@@ -193,15 +195,15 @@ def test_hostile_rows_do_not_break_page(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any], reasons: list[str]
 ) -> None:
     failures = [
-        failure_row(submission(f"f{n}", row={"model": why}), JudgeFailure(why, remedy=why))
-        for n, why in enumerate(reasons + HOSTILE)
+        failure_row(submission(f"f{n}", row={"model": reason}), JudgeFailure(reason, remedy=reason))
+        for n, reason in enumerate(reasons + HOSTILE)
     ]
     rows = [result_row(*case) for case in cases]
-    text = page(
+    markdown_text = page(
         tmp_path_factory.mktemp("page") / "run", rows, failures, {"engine": HOSTILE[2], "dumps": HOSTILE}
     )
-    for found in cells(text):
-        assert {len(row) for row in found} == {len(found[0])}
+    for table_cells in cells(markdown_text):
+        assert {len(row) for row in table_cells} == {len(table_cells[0])}
     allowed = {
         "heading",
         "paragraph",
@@ -214,7 +216,7 @@ def test_hostile_rows_do_not_break_page(
         "bullet_list",
         "list_item",
     }
-    for token in parse(text):
+    for token in parse(markdown_text):
         assert token.type.removesuffix("_open").removesuffix("_close") in {*allowed, "inline", "fence"}
         for child in token.children or ():
             assert child.type in {

@@ -69,14 +69,14 @@ def same_as_anew(folder: Path, options: ReportOptions | None = None) -> None:
     for path in folder.iterdir():
         if path.suffix in (".json", ".jsonl") and path.name != "summary.json":
             shutil.copy(path, copy)
-    said = list[str]()
-    for place in (folder, copy):
+    problems_raised = list[str]()
+    for run_folder in (folder, copy):
         try:
-            write_reports(place, options)
+            write_reports(run_folder, options)
         except InputError as error:
-            said.append(error.problem)
-    assert len(said) in (0, 2) and len(set(said)) <= 1
-    if not said:
+            problems_raised.append(error.problem)
+    assert len(problems_raised) in (0, 2) and len(set(problems_raised)) <= 1
+    if not problems_raised:
         assert files(folder) == files(copy)
 
 
@@ -91,7 +91,7 @@ class History:
     def new(self, model: str = "") -> tuple[Submission, Problem]:
         of = self.dice.choice(PROBLEMS)
         self.number += 1
-        parts = [part.name for part in of.subtasks]
+        subtask_names = [subtask.name for subtask in of.subtasks]
         row = {
             "model": model or f"model {self.dice.randrange(3)}",
             "difficulty": self.dice.choice(["easy", "hard", None]),
@@ -99,19 +99,24 @@ class History:
             "solution_number": self.dice.choice([None, self.number]),
             "generation": "x" * self.dice.randrange(9),
         }
-        target = self.dice.choice([None, *parts])
-        one = submission(f"key {self.number}", problem_id=of.id, row=row, target_subtask=target)
-        self.of[one.key] = one, of
-        return one, of
+        target = self.dice.choice([None, *subtask_names])
+        sent = submission(f"key {self.number}", problem_id=of.id, row=row, target_subtask=target)
+        self.of[sent.key] = sent, of
+        return sent, of
 
     def row(self, one: Submission, of: Problem) -> dict[str, Any]:
         statuses = {test: self.dice.choice(RAN) for test in TESTS if self.dice.random() < 0.5}
-        how = {"compiles": self.dice.random() < 0.8, "compile_output": "no", "feedback": "fine"}
-        found = result(
-            one, statuses, problem=of, compiler=f"g++ 12.{self.dice.randrange(2)}", checker="diff", **how
+        result_options = {"compiles": self.dice.random() < 0.8, "compile_output": "no", "feedback": "fine"}
+        judged = result(
+            one,
+            statuses,
+            problem=of,
+            compiler=f"g++ 12.{self.dice.randrange(2)}",
+            checker="diff",
+            **result_options,
         )
         repeats = self.dice.choice([*self.of]) if self.dice.random() < 0.2 else ""
-        return result_row(one, of, msgspec.structs.replace(found, repeats=repeats))
+        return result_row(one, of, msgspec.structs.replace(judged, repeats=repeats))
 
     def add(self) -> None:
         with ResultLog.open(self.folder, MADE_OF, any_compiler=True) as journal:
@@ -120,8 +125,8 @@ class History:
 
     def fail(self) -> None:
         with ResultLog.open(self.folder, MADE_OF) as journal:
-            one, of = self.new()
-            journal.record_failure(failure_row(one, JudgeFailure("no server", phase="run"), of))
+            sent, of = self.new()
+            journal.record_failure(failure_row(sent, JudgeFailure("no server", phase="run"), of))
 
     def judge_failed(self) -> None:
         """Record results of failed submissions, and leave their lines in failures.jsonl."""
@@ -139,8 +144,8 @@ class History:
                 journal.supersede(key)
             journal.start_run()
             for key in gone:
-                one, of = self.of[key]
-                self.of[key] = msgspec.structs.replace(one, row={**one.row, "model": "renamed"}), of
+                sent, of = self.of[key]
+                self.of[key] = msgspec.structs.replace(sent, row={**sent.row, "model": "renamed"}), of
                 journal.record_result(self.row(*self.of[key]))
 
     def twice(self) -> None:

@@ -71,7 +71,7 @@ def test_result_data_frames_agree_with_the_summary(some: Results) -> None:
     (model,) = some.summary().models
     frame = some.to_frame()
     assert (model.scored, model.unscored) == (frame["judged"].sum(), (~frame["judged"]).sum())
-    assert [one.key for one in some] == ["a", "b"]
+    assert [entry.key for entry in some] == ["a", "b"]
 
 
 def test_data_frames_of_empty_run_have_columns(tmp_path: Path) -> None:
@@ -130,8 +130,14 @@ def test_invalid_result_value_is_input_error_with_field(
     path = some.folder / "results.jsonl"
     first, second = (json.loads(line) for line in path.read_text().splitlines())
     path.write_text(f"{json.dumps(second)}\n{json.dumps({**first, column: value})}\n")
-    again = partial(differences, some.folder, some.folder)
-    for call in (some.to_frame, some.tests_frame, some.summary, partial(write_reports, some.folder), again):
+    compare_again = partial(differences, some.folder, some.folder)
+    for call in (
+        some.to_frame,
+        some.tests_frame,
+        some.summary,
+        partial(write_reports, some.folder),
+        compare_again,
+    ):
         with pytest.raises(InputError, match="is not a valid result") as caught:
             call()
         assert (caught.value.where, caught.value.row) == (str(path), 2)
@@ -143,11 +149,11 @@ def test_rows_of_two_versions_of_problem_are_input_error(some: Results, points: 
     """For example if rows of two runs are in the same file: subtasks or their points differ."""
     path = some.folder / "results.jsonl"
     row = json.loads(path.read_text().splitlines()[0])
-    row["key"], parts = "d", row["all_subtasks_results"]
+    row["key"], subtask_results = "d", row["all_subtasks_results"]
     if points is None:
-        parts.pop(), row["all_subtasks_exact_scores"].pop()
+        subtask_results.pop(), row["all_subtasks_exact_scores"].pop()
     else:
-        parts[0]["points"] = points
+        subtask_results[0]["points"] = points
     path.write_text(path.read_text() + json.dumps(row) + "\n")
     for call in (some.summary, partial(write_reports, some.folder)):
         with pytest.raises(InputError, match="'sum' has other subtasks or points here") as caught:
@@ -159,9 +165,9 @@ def test_incomplete_last_line_makes_a_warning(some: Results) -> None:
     path = some.folder / "results.jsonl"
     assert some.summary().warnings == ()
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))
-    found = some.summary()
-    assert found.scored == 1
-    assert found.warnings[0].startswith("The last line of results.jsonl is incomplete and in no number")
+    run_summary = some.summary()
+    assert run_summary.scored == 1
+    assert run_summary.warnings[0].startswith("The last line of results.jsonl is incomplete and in no number")
 
 
 def test_pandas_is_loaded_for_frames_only(some: Results) -> None:

@@ -101,11 +101,13 @@ WEB = {"script", "img", "iframe", "style", "link", "object", "form", "svg", "inp
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_statement_is_neutralized(text: str) -> None:
     page = shown(text)
-    found = Elements(page)
-    assert not found.names & WEB and found.depth == 0
+    elements = Elements(page)
+    assert not elements.names & WEB and elements.depth == 0
     allowed = {"href", "rel", "class", "tabindex", "role", "aria-label", "display", "width", "mathvariant"}
-    assert {name for name, _ in found.attributes} <= allowed
-    assert all(value.startswith("http://example.org/") for name, value in found.attributes if name == "href")
+    assert {name for name, _ in elements.attributes} <= allowed
+    assert all(
+        value.startswith("http://example.org/") for name, value in elements.attributes if name == "href"
+    )
     assert "\u202e" not in page and "\x1b" not in page and "99999" not in re.sub(r"<code.*?</code>", "", page)
 
 

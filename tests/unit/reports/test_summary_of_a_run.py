@@ -50,11 +50,11 @@ def test_report_counts_repeated_programs(tmp_path: Path) -> None:
     run = written(tmp_path / "run", rows)
     assert (summary(run).scored, summary(run).repeated) == (3, 2)
     write_reports(run)
-    told = "2 submissions repeat another program and share its result."
-    assert told in (run / "report.md").read_text()
+    sentence = "2 submissions repeat another program and share its result."
+    assert sentence in (run / "report.md").read_text()
     write_reports(run := written(tmp_path / "once", rows[:2]))
-    told = "1 submission repeats another program and shares its result."
-    assert told in (run / "report.md").read_text()
+    sentence = "1 submission repeats another program and shares its result."
+    assert sentence in (run / "report.md").read_text()
 
 
 def test_duplicate_key_makes_summary_input_error(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_duplicate_key_makes_summary_input_error(tmp_path: Path) -> None:
 
 
 def test_submissions_together_solve_problem(tmp_path: Path) -> None:
-    parts = [scored("a", {"1-a": Verdict.WA}), scored("b")]
-    assert summary(written(tmp_path / "run", parts)).models[0].problems_solved == 1
+    attempts = [scored("a", {"1-a": Verdict.WA}), scored("b")]
+    assert summary(written(tmp_path / "run", attempts)).models[0].problems_solved == 1
 
 
 def test_unscored_submissions_are_in_no_average(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_unscored_submissions_are_in_no_average(tmp_path: Path) -> None:
     only = run.models[0].problems[0]
     assert (only.submissions, only.scored, only.unscored, only.mean_points) == (5, 2, 3, 50)
     assert run.verdicts == alone.verdicts
-    assert [(why.reason, why.submissions, why.examples) for why in run.failures] == [
+    assert [(failure.reason, failure.submissions, failure.examples) for failure in run.failures] == [
         ("why", 2, ("c", "d")),
         ("other", 1, ("e",)),
     ]
@@ -141,7 +141,7 @@ def test_mean_points_do_not_depend_on_row_order(tmp_path: Path) -> None:
 def test_summary_points_equal_points_of_scoring(
     tmp_path_factory: pytest.TempPathFactory, cases: list[Any]
 ) -> None:
-    cases = [(msgspec.structs.replace(of, row={"model": "one"}), *rest) for of, *rest in cases]
+    cases = [(msgspec.structs.replace(of, row={"model": "one"}), *details) for of, *details in cases]
     run = summary(written(tmp_path_factory.mktemp("points") / "run", [result_row(*case) for case in cases]))
     bests = collect_best_subtasks(case[2] for case in cases)
     assert {p.problem_id: p.points for p in run.models[0].problems} == {
@@ -196,9 +196,9 @@ def test_failure_reasons_are_bounded_to_100(tmp_path: Path) -> None:
 
 
 def test_summary_restores_garbage_collector_thresholds(tmp_path: Path) -> None:
-    before = gc.get_threshold()
+    thresholds_before = gc.get_threshold()
     summary(written(tmp_path, [scored("a")]))
-    assert gc.get_threshold() == before
+    assert gc.get_threshold() == thresholds_before
     with pytest.raises(KeyError), reduced_garbage_collection():
         raise KeyError("a row")
-    assert gc.get_threshold() == before
+    assert gc.get_threshold() == thresholds_before

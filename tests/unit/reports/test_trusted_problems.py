@@ -30,10 +30,12 @@ async def scored(out: Path, **options: Any) -> ScoredDump:
 
 
 async def test_report_shows_numbers_with_and_without_untrusted_problems(tmp_path: Path) -> None:
-    found = (await scored(tmp_path / "run", trust=audit(tmp_path, bad="broken test", other="weak"))).summary
-    assert found.trust is not None and found.trust.problems == {"bad": "broken test"}
-    assert [row.problems for row in found.headline.models] == [2]
-    assert [row.problems for row in found.trust.headline.models] == [1]
+    run_summary = (
+        await scored(tmp_path / "run", trust=audit(tmp_path, bad="broken test", other="weak"))
+    ).summary
+    assert run_summary.trust is not None and run_summary.trust.problems == {"bad": "broken test"}
+    assert [row.problems for row in run_summary.headline.models] == [2]
+    assert [row.problems for row in run_summary.trust.headline.models] == [1]
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["trust"]["audit"].endswith("audit.json") and len(summary["trust"]["sha256"]) == 64
     report = (tmp_path / "run" / "report.md").read_text()
@@ -42,8 +44,8 @@ async def test_report_shows_numbers_with_and_without_untrusted_problems(tmp_path
 
 async def test_run_without_trust_option_has_no_audit(tmp_path: Path) -> None:
     await scored(tmp_path / "run", trust=audit(tmp_path, bad="broken test"))
-    again = await scored(tmp_path / "run")
-    assert again.summary.trust is None and not (tmp_path / "run" / "trust.json").exists()
+    untrusted = await scored(tmp_path / "run")
+    assert untrusted.summary.trust is None and not (tmp_path / "run" / "trust.json").exists()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"untrusted": {"a": 1}}', "{}"])

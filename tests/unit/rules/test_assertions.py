@@ -9,7 +9,7 @@ from ioi_eval.rules.json_tests import CasesError
 
 
 def test_unsupported_assertion_raises_cases_error() -> None:
-    for body, said in (
+    for body, message in (
         ("assert f(1) == f(2)", "with several arguments"),
         ("assert f(x=1) == 2", "passes arguments by keyword"),
         ("assert f(g()) == 2", "not a literal value"),
@@ -28,7 +28,7 @@ def test_unsupported_assertion_raises_cases_error() -> None:
         ("assert list(f({1: 2}).keys()) == [1]", "that JSON loses"),
         ("assert next(iter(f({1: 2}).items())) == (1, 2)", "that JSON loses"),
     ):
-        with pytest.raises(CasesError, match=said):
+        with pytest.raises(CasesError, match=message):
             read_assertions(f"def check(candidate):\n    {body}\n", "f")
     with pytest.raises(CasesError, match="No test cases"):
         read_assertions("def check(candidate): pass", "f")
@@ -89,9 +89,9 @@ def test_undefined_name_in_assertion_raises_cases_error(source: str, name: str) 
 
 def test_method_call_on_class_of_solution_raises_cases_error() -> None:
     """Sets have `add` as well, and names of MBPP's functions may start with capitals."""
-    for name, words in (("Bag", "Bag().add(1, 2) == 3"), ("Solution", "Solution().count([1], 2) == 3")):
+    for name, comparison in (("Bag", "Bag().add(1, 2) == 3"), ("Solution", "Solution().count([1], 2) == 3")):
         with pytest.raises(CasesError, match="that JSON loses"):
-            read_assertions(f"from solution import {name}\ndef test_a():\n    assert {words}\n")
+            read_assertions(f"from solution import {name}\ndef test_a():\n    assert {comparison}\n")
     assert read_assertions("assert Find_Max([1]) == 1").function == "Find_Max"
 
 
@@ -99,25 +99,25 @@ def test_assertion_on_assigned_result_is_read_as_call() -> None:
     """In KodCode's rows the call is on a separate line, and no column names the function."""
     source = "import solution\nfrom solution import f\ndef test_a():\n    r = f(1)\n    assert r == 2\n"
     source += "def test_b():\n    xs = [3]\n    r = f(xs)\n    assert r == [4]\n    assert f(5) == 6\n"
-    read = read_assertions(source)
-    assert (read.function, [case.input for case in read.cases]) == ("f", ["(1,)", "([3],)", "(5,)"])
+    parsed = read_assertions(source)
+    assert (parsed.function, [case.input for case in parsed.cases]) == ("f", ["(1,)", "([3],)", "(5,)"])
     with pytest.raises(CasesError, match="the assertions do not all call the same function"):
         read_assertions(source + "def test_c():\n    r = g(1)\n    assert r == 2\n")
 
 
 def test_methods_of_builtin_results_are_accepted() -> None:
-    for asked in (
+    for assertion in (
         "f(1).upper() == 'A' and f(1) is not None and True is f(1)",
         "sorted(f(1).keys()) == [1] and len(f(1).items()) == 1 and type(f(1)) is dict",
         "f(1).real == 1 and next(f(1)) == 2 and isinstance(f(1), list)",
     ):
-        assert len(read_assertions(f"assert {asked}", "f").cases) == 1
+        assert len(read_assertions(f"assert {assertion}", "f").cases) == 1
 
 
 def test_argument_expression_that_fails_raises_cases_error() -> None:
-    for given in ("999.9 ** 1000", "10 ** 400 + 0.5", "{} + {}", "{1} * 2", "1000 ** 1000 * 1000 ** 1000"):
+    for argument in ("999.9 ** 1000", "10 ** 400 + 0.5", "{} + {}", "{1} * 2", "1000 ** 1000 * 1000 ** 1000"):
         with pytest.raises(CasesError, match="is not a literal value"):
-            read_assertions(f"assert f({given}) == 1", "f")
+            read_assertions(f"assert f({argument}) == 1", "f")
 
 
 def test_helper_with_invalid_syntax_raises_cases_error() -> None:

@@ -19,7 +19,7 @@ from ioi_eval.rules import scoring, verdicts
 
 def scored(key: str, *weighted: float, problem_id: str = "p", precision: int = 2) -> SubmissionResult:
     """Return a result with subtasks s0, s1, ... of 100 points each that earned these unrounded points."""
-    parts = tuple(
+    subtask_results = tuple(
         SubtaskResult(
             problem=problem_id,
             subtask=f"s{index}",
@@ -34,7 +34,7 @@ def scored(key: str, *weighted: float, problem_id: str = "p", precision: int = 2
         for index, earned in enumerate(weighted)
     )
     return SubmissionResult(
-        key=key, problem_id=problem_id, compiles=True, points=sum(weighted), subtasks=parts
+        key=key, problem_id=problem_id, compiles=True, points=sum(weighted), subtasks=subtask_results
     )
 
 
@@ -49,17 +49,17 @@ def test_max_subtask_sums_the_rounded_bests() -> None:
     )["p"]
     assert best.points == 100.0 == 33.33 + 66.67
     assert (best.max_points, best.submissions) == (200, 3)
-    assert [(part.subtask, part.weighted_score, part.key) for part in best.subtasks] == [
+    assert [(subtask.subtask, subtask.weighted_score, subtask.key) for subtask in best.subtasks] == [
         ("s0", 33.33, "x"),
         ("s1", 66.67, "y"),
     ]
 
 
 def test_max_subtask_rounds_and_max_does_not() -> None:
-    made = [scored("x", 10 / 3, 10 / 3, 10 / 3)]
-    assert scoring.collect_best_subtasks(made)["p"].points == 9.99
-    assert scoring.select_best_submissions(made)["p"].points == pytest.approx(10, abs=1e-12)
-    assert scoring.select_best_tokened_or_last(made, ())["p"].points == pytest.approx(10, abs=1e-12)
+    results = [scored("x", 10 / 3, 10 / 3, 10 / 3)]
+    assert scoring.collect_best_subtasks(results)["p"].points == 9.99
+    assert scoring.select_best_submissions(results)["p"].points == pytest.approx(10, abs=1e-12)
+    assert scoring.select_best_tokened_or_last(results, ())["p"].points == pytest.approx(10, abs=1e-12)
 
 
 def test_point_sums_have_no_rounding_error() -> None:
@@ -68,8 +68,8 @@ def test_point_sums_have_no_rounding_error() -> None:
 
 
 def test_max_mode_is_best_single_submission() -> None:
-    made = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
-    best = scoring.select_best_submissions(made)["p"]
+    results = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
+    best = scoring.select_best_submissions(results)["p"]
     assert (best.points, best.key) == (60, "y")
 
 
@@ -80,8 +80,8 @@ def test_max_mode_is_best_single_submission() -> None:
 def test_max_tokened_last_mode_counts_tokened_or_last(
     tokened: tuple[str, ...], points: float, key: str
 ) -> None:
-    made = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
-    best = scoring.select_best_tokened_or_last(made, tokened)["p"]
+    results = [scored("x", 50, 0), scored("y", 0, 60), scored("z", 10, 10)]
+    best = scoring.select_best_tokened_or_last(results, tokened)["p"]
     assert (best.points, best.key) == (points, key)
 
 
@@ -92,26 +92,26 @@ def test_last_submission_counts_even_if_it_does_not_compile() -> None:
 
 
 def test_bests_are_per_problem_in_the_order_of_names() -> None:
-    made = [
+    results = [
         scored("x", 50, problem_id="q"),
         plain("w", 0.5),
         plain("v", 0.75),
         scored("y", 20, problem_id="o"),
     ]
-    bests = scoring.collect_best_subtasks(made)
+    bests = scoring.collect_best_subtasks(results)
     assert [(name, best.points) for name, best in bests.items()] == [("o", 20), ("plain", 0.75), ("q", 50)]
     assert bests["plain"].max_points == 1
     assert (
-        list(scoring.select_best_submissions(made))
-        == list(scoring.select_best_tokened_or_last(made, ()))
+        list(scoring.select_best_submissions(results))
+        == list(scoring.select_best_tokened_or_last(results, ()))
         == list(bests)
     )
 
 
 def test_first_key_wins_among_equal_scores() -> None:
-    made = [scored("b", 50), scored("a", 50), scored("c", 50)]
-    assert scoring.select_best_submissions(made)["p"].key == "a"
-    assert scoring.collect_best_subtasks(made)["p"].subtasks[0].key == "a"
+    results = [scored("b", 50), scored("a", 50), scored("c", 50)]
+    assert scoring.select_best_submissions(results)["p"].key == "a"
+    assert scoring.collect_best_subtasks(results)["p"].subtasks[0].key == "a"
 
 
 @given(
@@ -121,18 +121,18 @@ def test_first_key_wins_among_equal_scores() -> None:
 def test_bests_do_not_depend_on_the_order_of_finishing(
     earned: list[list[float]], chance: random.Random
 ) -> None:
-    made = [scored(f"k{index}", *parts) for index, parts in enumerate(earned)]
-    shuffled = [*made]
+    results = [scored(f"k{index}", *weighted_scores) for index, weighted_scores in enumerate(earned)]
+    shuffled = [*results]
     chance.shuffle(shuffled)
-    assert scoring.collect_best_subtasks(made) == scoring.collect_best_subtasks(shuffled)
-    assert scoring.select_best_submissions(made) == scoring.select_best_submissions(shuffled)
+    assert scoring.collect_best_subtasks(results) == scoring.collect_best_subtasks(shuffled)
+    assert scoring.select_best_submissions(results) == scoring.select_best_submissions(shuffled)
 
 
 @given(st.lists(st.lists(st.floats(0, 100), min_size=3, max_size=3), min_size=1, max_size=8))
 def test_max_subtask_mode_sums_rounded_maxima(earned: Sequence[Sequence[float]]) -> None:
-    made = [scored(f"k{index}", *parts) for index, parts in enumerate(earned)]
+    results = [scored(f"k{index}", *weighted_scores) for index, weighted_scores in enumerate(earned)]
     expected = math.fsum(round(max(column), 2) for column in zip(*earned, strict=True))
-    assert scoring.collect_best_subtasks(made)["p"].points == pytest.approx(expected, abs=1e-9)
+    assert scoring.collect_best_subtasks(results)["p"].points == pytest.approx(expected, abs=1e-9)
 
 
 def test_best_submissions_of_no_submissions_are_empty() -> None:

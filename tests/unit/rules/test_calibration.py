@@ -37,8 +37,8 @@ def package(solutions: Mapping[str, tuple[str, str]]) -> Problems:
         limits=Limits.contest(LIMIT, 256 << 20),
         tests=(Test(name="1", input=Blob.of(""), answer=Blob.of("done\n")),),
         solutions=tuple(
-            Solution(name=name, language="c++", code=code, expected=word)
-            for name, (word, code) in solutions.items()
+            Solution(name=name, language="c++", code=code, expected=keyword)
+            for name, (keyword, code) in solutions.items()
         ),
     )
     return Problems([problem])
@@ -47,9 +47,9 @@ def package(solutions: Mapping[str, tuple[str, str]]) -> Problems:
 async def factor_of(solutions: Mapping[str, tuple[str, str]], cache: Path) -> float | None:
     store = Store(cache)
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
-        found = await calibrate(package(solutions), engine=scorer)
-    assert len(found.distances) + len(found.unclear) == len(solutions)
-    return found.factor
+        calibration = await calibrate(package(solutions), engine=scorer)
+    assert len(calibration.distances) + len(calibration.unclear) == len(solutions)
+    return calibration.factor
 
 
 @pytest.mark.nightly
@@ -77,9 +77,9 @@ async def test_idle_or_wrong_solutions_are_excluded_from_calibration(store: Stor
         "wrong here": ("correct", "int main() {}"),
     }
     async with Scorer(EmbeddedEngine(store=store, slots=1), store=store) as scorer:
-        found = await calibrate(package(solutions), engine=scorer, reach=1.1)
-    assert [one.solution for one in found.distances] == ["right"]
-    assert sorted(found.unclear) == [
+        calibration = await calibrate(package(solutions), engine=scorer, reach=1.1)
+    assert [distance.solution for distance in calibration.distances] == ["right"]
+    assert sorted(calibration.unclear) == [
         "work/correct/wrong here: it is not right here",
         "work/time_limit/sleeper: it exceeds the limit by idling, so no factor helps",
     ]
@@ -99,15 +99,15 @@ def test_time_factor_is_midpoint_of_distances(right: float, slow: float | None, 
     distances = [at(ExpectedSpeed.RIGHT, 0.01), at(ExpectedSpeed.RIGHT, right)]
     if slow is not None:
         distances += [at(ExpectedSpeed.SLOW, slow), at(ExpectedSpeed.SLOW, 9.0, at_least=True)]
-    found = propose_time_factor(distances)
-    assert found.factor == factor
+    proposal = propose_time_factor(distances)
+    assert proposal.factor == factor
     if factor is not None:
-        assert found.margins == (factor / right, slow / factor if slow is not None else None)
+        assert proposal.margins == (factor / right, slow / factor if slow is not None else None)
 
 
 def test_calibration_margins_are_rounded() -> None:
-    found = propose_time_factor([at(ExpectedSpeed.RIGHT, 0.0029), at(ExpectedSpeed.SLOW, 5.76)])
-    assert describe_calibration(found)[-1] == (
+    proposal = propose_time_factor([at(ExpectedSpeed.RIGHT, 0.0029), at(ExpectedSpeed.SLOW, 5.76)])
+    assert describe_calibration(proposal)[-1] == (
         "Proposed: --time-factor 1;"
         " right solutions may take 340 times as long, slow ones be 5.8 times as fast."
     )

@@ -55,9 +55,9 @@ class Case(NamedTuple):
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    asked = draw(problems())
-    program = {test.input.sha256: draw(OUTCOMES) for test in asked.tests}
-    return Case(asked, program, draw(st.integers(1, 9)), draw(st.integers(1, 9)))
+    problem = draw(problems())
+    program = {test.input.sha256: draw(OUTCOMES) for test in problem.tests}
+    return Case(problem, program, draw(st.integers(1, 9)), draw(st.integers(1, 9)))
 
 
 class Proctor:
@@ -70,13 +70,13 @@ class Proctor:
 
     def judge(self) -> dict[str, TestResult]:
         """Run jobs until no pending test matters."""
-        found: dict[str, TestResult] = {}
-        while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).live_tests(found):
-            before = len(self.ran)
+        results_by_test: dict[str, TestResult] = {}
+        while todo := plan.Schedule(self.case.problem, all_tests=self.all_tests).live_tests(results_by_test):
+            ran_before = len(self.ran)
             for planned, result in self.job(todo[: self.case.max_tests]):
-                found |= plan.copy_to_duplicates(planned, result)
-            assert len(self.ran) > before, "the first test of a job always runs"
-        return found
+                results_by_test |= plan.copy_to_duplicates(planned, result)
+            assert len(self.ran) > ran_before, "the first test of a job always runs"
+        return results_by_test
 
     def job(self, batch: Iterable[plan.PlannedTest]) -> Iterator[tuple[plan.PlannedTest, TestResult]]:
         """Return a job's reports on its tests, cut after this many lines."""
@@ -114,14 +114,14 @@ def test_early_stop_gives_scores_of_full_run(case: Case) -> None:
 @given(cases())
 def test_undecided_subtasks_run_all_tests_once(case: Case) -> None:
     proctor = Proctor(case)
-    found = plan.add_duplicate_results(case.problem, proctor.judge())
+    results_by_test = plan.add_duplicate_results(case.problem, proctor.judge())
     assert len(set(proctor.ran)) == len(proctor.ran)
     for subtask in case.problem.subtasks:
-        known = [found[name] for name in subtask.tests if name in found]
-        if not any(plan.settles_subtask(subtask, result.score) for result in known):
-            assert len(known) == len(subtask.tests)
+        subtask_results = [results_by_test[name] for name in subtask.tests if name in results_by_test]
+        if not any(plan.settles_subtask(subtask, result.score) for result in subtask_results):
+            assert len(subtask_results) == len(subtask.tests)
     if not case.problem.subtasks:
-        assert set(found) == {test.name for test in case.problem.tests}
+        assert set(results_by_test) == {test.name for test in case.problem.tests}
 
 
 @given(cases())
@@ -133,25 +133,29 @@ def test_with_all_tests_everything_runs_once(case: Case) -> None:
 
 @given(cases())
 def test_early_stop_statuses_match_scores(case: Case) -> None:
-    for part in scored(case, Proctor(case).judge()).subtasks:
-        assert part.status is not Verdict.SKIPPED
-        assert (part.status is Verdict.AC) == (part.exact_score == 1)
-        if part.status is Verdict.PA:
-            assert 0 < part.exact_score < 1
+    for subtask in scored(case, Proctor(case).judge()).subtasks:
+        assert subtask.status is not Verdict.SKIPPED
+        assert (subtask.status is Verdict.AC) == (subtask.exact_score == 1)
+        if subtask.status is Verdict.PA:
+            assert 0 < subtask.exact_score < 1
 
 
 @given(cases(), st.sets(st.sampled_from(NAMES)))
 def test_every_test_is_pending_decided_or_judged(case: Case, ran: set[str]) -> None:
-    found = {name: result for name, result in case.full_run().items() if name in ran}
-    todo = plan.Schedule(case.problem).live_tests(found)
-    assert todo == plan.Schedule(case.problem).live_tests(dict(reversed(found.items())))
+    judged_results = {name: result for name, result in case.full_run().items() if name in ran}
+    todo = plan.Schedule(case.problem).live_tests(judged_results)
+    assert todo == plan.Schedule(case.problem).live_tests(dict(reversed(judged_results.items())))
     waiting = {name for planned in todo for name in planned.names}
-    known = plan.add_duplicate_results(case.problem, found)
-    assert not waiting & set(known)
+    all_results = plan.add_duplicate_results(case.problem, judged_results)
+    assert not waiting & set(all_results)
     for test in case.problem.tests:
-        if test.name not in waiting | set(known):  # then every subtask that it is in is settled
+        if test.name not in waiting | set(all_results):  # then every subtask that it is in is settled
             assert all(
-                any(plan.settles_subtask(part, known[name].score) for name in part.tests if name in known)
-                for part in case.problem.subtasks
-                if test.name in part.tests
+                any(
+                    plan.settles_subtask(subtask, all_results[name].score)
+                    for name in subtask.tests
+                    if name in all_results
+                )
+                for subtask in case.problem.subtasks
+                if test.name in subtask.tests
             )

@@ -92,23 +92,25 @@ def test_expectation_word_agrees_with_score_and_statuses(
 
 
 def test_unknown_expectation_keyword_is_listed_and_ignored() -> None:
-    said = Solution(name="a", code="x", expected="slow", exceptions={"one": "AC", "two": "WA, oddly"})
-    assert list_unknown_keywords(said) == ("slow", "WA, oddly")
+    odd_solution = Solution(name="a", code="x", expected="slow", exceptions={"one": "AC", "two": "WA, oddly"})
+    assert list_unknown_keywords(odd_solution) == ("slow", "WA, oddly")
     subtasks = tuple(Subtask(name=name, points=1, tests=("t",)) for name in ("one", "two"))
     problem = Problem(id="p", tests=(Test(name="t", input=Blob.of("")),), subtasks=subtasks)
-    assert [(one.subtask, one.word) for one in list_expectations(problem, said)] == [("one", "AC")]
+    assert [
+        (expectation.subtask, expectation.word) for expectation in list_expectations(problem, odd_solution)
+    ] == [("one", "AC")]
 
 
 @given(st.floats(0, 1), st.frozensets(st.sampled_from([AC, PA, WA, TLE, MLE, OLE, RE]), min_size=1))
 def test_exactly_one_of_correct_partial_and_incorrect_agrees(
     score: float, statuses: frozenset[Verdict]
 ) -> None:
-    words = ("correct", "partially_correct", "incorrect")
-    assert sum(agrees_with_keyword(word, score, statuses, share=score) for word in words) == 1
+    keywords = ("correct", "partially_correct", "incorrect")
+    assert sum(agrees_with_keyword(keyword, score, statuses, share=score) for keyword in keywords) == 1
     for share in (0.0, 0.5, 1.0):
-        words = ("accepted", "partially_accepted", "rejected")
-        said = [agrees_with_keyword(word, score, statuses, share=share) for word in words]
-        assert said == [share == 1, 0 < share < 1, share < 1]
+        keywords = ("accepted", "partially_accepted", "rejected")
+        agreements = [agrees_with_keyword(keyword, score, statuses, share=share) for keyword in keywords]
+        assert agreements == [share == 1, 0 < share < 1, share < 1]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,10 @@ TWO = Subtask(name="two", points=100, tests=("b", "a"))
 
 
 def scopes(of: Problem, solution: Solution) -> list[tuple[str, str, tuple[str, ...]]]:
-    return [(found.subtask, found.word, found.tests) for found in list_expectations(of, solution)]
+    return [
+        (expectation.subtask, expectation.word, expectation.tests)
+        for expectation in list_expectations(of, solution)
+    ]
 
 
 def test_one_expectation_covers_all_counting_tests() -> None:

@@ -60,20 +60,20 @@ def hostile(unit: int) -> dict[str, str]:
 @pytest.mark.parametrize("unit", [1 << 15, pytest.param(1 << 17, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", hostile(1))
 def test_long_hostile_replies_are_extracted_quickly(name: str, unit: int) -> None:
-    text = hostile(unit)[name]
-    assert extract(text, PYTHON) is None
-    assert extract(text + "\nmore\n" + "text without code.", CPP) is None
+    reply = hostile(unit)[name]
+    assert extract(reply, PYTHON) is None
+    assert extract(reply + "\nmore\n" + "text without code.", CPP) is None
     for name in ("javascript", "pascal"):
-        assert extract(f"begin write(require({text}\nmore\n text without code.", find_language(name)) is None
+        assert extract(f"begin write(require({reply}\nmore\n text without code.", find_language(name)) is None
 
 
 def test_ten_megabyte_reply_is_extracted() -> None:
-    text = "Thinking. " * (1 << 20) + "\n" + fenced(ADD)
-    assert len(text) > 10_000_000
-    assert extract(text, CPP) == ADD
+    reply = "Thinking. " * (1 << 20) + "\n" + fenced(ADD)
+    assert len(reply) > 10_000_000
+    assert extract(reply, CPP) == ADD
 
 
 def test_invalid_escapes_cause_no_warning(recwarn: pytest.WarningsRecorder) -> None:
     assert extract("print('\\d')\n", PYTHON) == "print('\\d')\n"
     # What earlier tests left unclosed may be collected meanwhile.
-    assert [one.message for one in recwarn if one.category is not ResourceWarning] == []
+    assert [warning.message for warning in recwarn if warning.category is not ResourceWarning] == []

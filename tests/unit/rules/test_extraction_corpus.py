@@ -15,8 +15,8 @@ GENERATIONS = sorted(CORPUS.glob("*.txt"))
 @pytest.mark.parametrize("path", GENERATIONS, ids=lambda path: path.stem)
 def test_code_of_corpus_reply_is_extracted(path: Path) -> None:
     expected = path.with_suffix(".code")
-    found = extract(path.read_bytes().decode(), find_language(path.stem.rpartition(".")[2]))
-    assert found == (expected.read_text() if expected.exists() else None)
+    extracted = extract(path.read_bytes().decode(), find_language(path.stem.rpartition(".")[2]))
+    assert extracted == (expected.read_text() if expected.exists() else None)
 
 
 def test_corpus_code_files_have_replies() -> None:

@@ -160,12 +160,14 @@ def trees(draw: st.DrawFn) -> Grading:
     names = iter("abcdef"[: draw(st.integers(1, 6))])
 
     def group(deep: int) -> Grading | None:
-        parts: list[str | Grading] = []
+        members: list[str | Grading] = []
         for _ in range(draw(st.integers(1, 4))):
-            part = group(deep - 1) if deep and draw(st.booleans()) else next(names, None)
-            parts += [] if part is None else [part]
+            member = group(deep - 1) if deep and draw(st.booleans()) else next(names, None)
+            members += [] if member is None else [member]
         return (
-            Grading(parts=tuple(parts), **{key: draw(rule) for key, rule in RULES.items()}) if parts else None
+            Grading(parts=tuple(members), **{key: draw(rule) for key, rule in RULES.items()})
+            if members
+            else None
         )
 
     tree = group(2)
@@ -175,41 +177,41 @@ def trees(draw: st.DrawFn) -> Grading:
 
 def outcomes(group: Grading, known: dict[str, TestResult]) -> list[dict[str, TestResult]]:
     """Yield all outcomes, right or wrong, of the tests without a result."""
-    left = [name for name in all_of(group) if name not in known]
+    remaining_names = [name for name in all_of(group) if name not in known]
     return [
         known
         | {
             name: TestResult(test_name=name, score=float(status is AC), status=status)
-            for name, status in zip(left, statuses, strict=True)
+            for name, status in zip(remaining_names, statuses, strict=True)
         }
-        for statuses in product([AC, WA], repeat=len(left))
+        for statuses in product([AC, WA], repeat=len(remaining_names))
     ]
 
 
 @given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))
 def test_grading_bounds_equal_range_of_all_possible_scores(tree: Grading, said: dict[str, Verdict]) -> None:
-    known = {
+    known_results = {
         name: TestResult(test_name=name, score=float(status is AC), status=status)
         for name, status in said.items()
         if name in all_of(tree)
     }
-    found = [compute_grade(tree, results) for results in outcomes(tree, known)]
-    sides = [[one.points for one in found if one.accepted is side] for side in (True, False)]
+    grades = [compute_grade(tree, results) for results in outcomes(tree, known_results)]
+    sides = [[grade.points for grade in grades if grade.accepted is side] for side in (True, False)]
     accepted, rejected = ((min(side), max(side)) if side else None for side in sides)
-    assert compute_bounds(tree, known, partial=False) == Bounds(accepted, rejected)
+    assert compute_bounds(tree, known_results, partial=False) == Bounds(accepted, rejected)
 
 
 @given(tree=trees(), said=st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([AC, WA])))
 def test_skipping_unneeded_tests_keeps_score(tree: Grading, said: dict[str, Verdict]) -> None:
-    known = {
+    known_results = {
         name: TestResult(test_name=name, score=float(status is AC), status=status)
         for name, status in said.items()
         if name in all_of(tree)
     }
-    left = set(list_needed_tests(tree, known))
-    assert left.isdisjoint(known) and left <= set(all_of(tree))
-    skipped = {name: v for name, v in unknown(tree, known).items() if name not in left}
-    for results in outcomes(tree, known):
+    needed = set(list_needed_tests(tree, known_results))
+    assert needed.isdisjoint(known_results) and needed <= set(all_of(tree))
+    skipped = {name: v for name, v in unknown(tree, known_results).items() if name not in needed}
+    for results in outcomes(tree, known_results):
         fewer = {name: skipped.get(name, result) for name, result in results.items()}
         assert compute_share(tree, fewer) == pytest.approx(compute_share(tree, results))
 
@@ -221,10 +223,12 @@ def unknown(tree: Grading, known: dict[str, TestResult]) -> dict[str, TestResult
 
 
 def test_test_is_needed_while_it_can_change_points() -> None:
-    least = Grading(parts=("a", "b", "c"), points=Points.LEAST, stops=False, acceptance=Acceptance.ALWAYS)
-    assert set(list_needed_tests(least, judged(AC))) == {"b", "c"}
-    assert set(list_needed_tests(least, judged(WA))) == set()
-    assert compute_share(least, judged(WA, Verdict.SKIPPED, Verdict.SKIPPED)) == 0
+    least_points = Grading(
+        parts=("a", "b", "c"), points=Points.LEAST, stops=False, acceptance=Acceptance.ALWAYS
+    )
+    assert set(list_needed_tests(least_points, judged(AC))) == {"b", "c"}
+    assert set(list_needed_tests(least_points, judged(WA))) == set()
+    assert compute_share(least_points, judged(WA, Verdict.SKIPPED, Verdict.SKIPPED)) == 0
     gate = Grading(parts=(Grading(parts=("a", "b")), Grading(parts=("c", "d"))))
     assert set(list_needed_tests(gate, judged(WA))) == set(), "the tests after it are not judged"
 

@@ -33,11 +33,14 @@ def test_plan_limits_derive_hard_stop_from_wall_time() -> None:
 def test_manager_limits_exceed_those_of_submission(cpu_time: float, processes: int) -> None:
     """For the idle time and the hard stop."""
     submission = Limits.contest(cpu_time, None)
-    own = make_plan_limits(cpu_time=cpu_time, wall_time=max_idle_time(submission), memory=None)
+    submission_limits = make_plan_limits(cpu_time=cpu_time, wall_time=max_idle_time(submission), memory=None)
     manager = make_manager_limits(submission, processes, cpu_time=10.0, more_time=10.0, memory=1)
-    assert own.wall_ms is not None and own.hard_ms is not None
+    assert submission_limits.wall_ms is not None and submission_limits.hard_ms is not None
     assert manager.wall_ms is not None and manager.hard_ms is not None
-    assert manager.wall_ms >= own.wall_ms + 9999 and manager.hard_ms >= own.hard_ms + 99_990
+    assert (
+        manager.wall_ms >= submission_limits.wall_ms + 9999
+        and manager.hard_ms >= submission_limits.hard_ms + 99_990
+    )
 
 
 @given(st.integers(1, 10**7), st.booleans(), st.integers(1, 10**7))
@@ -76,6 +79,9 @@ def test_milliseconds_are_rounded_up(seconds: float | None, found: int | None) -
 
 
 def test_measured_limit_keeps_own_wall_time() -> None:
-    own, none = (Problem(id="p", limits=Limits(wall_time=wall)) for wall in (30.0, None))
-    assert [with_limit(each, 2.0).limits.wall_time for each in (own, none)] == [30.0, 5.0]
-    assert with_limit(own, 2.0).limits.cpu_time == 2.0
+    with_wall_time, none = (Problem(id="p", limits=Limits(wall_time=wall)) for wall in (30.0, None))
+    assert [with_limit(wall_problem, 2.0).limits.wall_time for wall_problem in (with_wall_time, none)] == [
+        30.0,
+        5.0,
+    ]
+    assert with_limit(with_wall_time, 2.0).limits.cpu_time == 2.0

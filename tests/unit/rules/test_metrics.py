@@ -22,8 +22,8 @@ def trials(*counts: tuple[int, int]) -> list[Trials]:
 
 
 def single_estimate(found: tuple[PassAtK, ...]) -> PassAtK:
-    (one,) = found
-    return one
+    (estimate,) = found
+    return estimate
 
 
 # --- a single problem --------------------------------------------------------------------------------
@@ -34,8 +34,8 @@ def test_pass_at_k_equals_share_of_draws_with_pass(counts: tuple[int, int], k: i
     scored, passed = counts
     draws = list(itertools.combinations([True] * passed + [False] * (scored - passed), k))
     expected = Fraction(sum(map(any, draws)), len(draws)) if draws else None
-    found = pass_at_k(scored, passed, k)
-    assert found is None if expected is None else found == pytest.approx(float(expected), abs=1e-12)
+    estimated = pass_at_k(scored, passed, k)
+    assert estimated is None if expected is None else estimated == pytest.approx(float(expected), abs=1e-12)
 
 
 @given(st.integers(1, 300), st.data())
@@ -62,9 +62,11 @@ def test_pass_at_k_is_unbiased() -> None:
     """The mean over all samples of submissions is exact, unlike with the common shortcut."""
     many = [True] * 3 + [False] * 7
     truth = pass_at_k(10, 3, 2)
-    seen = [sum(some) for some in itertools.combinations(many, 4)]
-    assert math.fsum(pass_at_k(4, passed, 2) or 0 for passed in seen) / len(seen) == pytest.approx(truth)
-    plugged = math.fsum(1 - (1 - passed / 4) ** 2 for passed in seen) / len(seen)
+    pass_counts = [sum(some) for some in itertools.combinations(many, 4)]
+    assert math.fsum(pass_at_k(4, passed, 2) or 0 for passed in pass_counts) / len(
+        pass_counts
+    ) == pytest.approx(truth)
+    plugged = math.fsum(1 - (1 - passed / 4) ** 2 for passed in pass_counts) / len(pass_counts)
     assert plugged != pytest.approx(truth, abs=0.01)
 
 
@@ -86,19 +88,21 @@ def test_problems_weigh_the_same_regardless_of_submission_count() -> None:
 
 
 def test_pass_at_k_is_none_if_problem_has_fewer_submissions() -> None:
-    found = estimate_pass_at(trials((4, 4), (1, 0), (0, 0)), [5, 1, 2, 2])
-    assert [(one.k, one.value, one.problems, one.lacking) for one in found] == [
+    estimates = estimate_pass_at(trials((4, 4), (1, 0), (0, 0)), [5, 1, 2, 2])
+    assert [(estimate.k, estimate.value, estimate.problems, estimate.lacking) for estimate in estimates] == [
         (1, 0.5, 2, 0),
         (2, None, 0, 1),
         (5, None, 0, 2),
     ]
-    assert (found[2].low, found[2].high) == (None, None)
+    assert (estimates[2].low, estimates[2].high) == (None, None)
 
 
 def test_subtask_targets_of_a_problem_count_as_one_problem_in_pass_at_k() -> None:
-    asked = [Trials(problem="p", scored=2, passed=passed) for passed in (2, 0)]
-    found = single_estimate(estimate_pass_at([*asked, Trials(problem="q", scored=1, passed=1)], [1]))
-    assert (found.value, found.problems) == (0.75, 2)
+    subtask_trials = [Trials(problem="p", scored=2, passed=passed) for passed in (2, 0)]
+    estimate = single_estimate(
+        estimate_pass_at([*subtask_trials, Trials(problem="q", scored=1, passed=1)], [1])
+    )
+    assert (estimate.value, estimate.problems) == (0.75, 2)
 
 
 @pytest.mark.parametrize("k", [0, -1])
@@ -114,8 +118,10 @@ def test_pass_at_k_with_invalid_k_is_input_error(k: int) -> None:
 def test_pass_at_k_does_not_depend_on_problem_order(
     counts: list[tuple[int, int]], dice: random.Random
 ) -> None:
-    made = trials(*counts)
-    assert estimate_pass_at(dice.sample(made, len(made)), [1, 2]) == estimate_pass_at(made, [1, 2])
+    all_trials = trials(*counts)
+    assert estimate_pass_at(dice.sample(all_trials, len(all_trials)), [1, 2]) == estimate_pass_at(
+        all_trials, [1, 2]
+    )
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
@@ -135,14 +141,14 @@ def test_bootstrap_interval_agrees_with_all_samples() -> None:
     # The shares of samples below and above are those asked for, as near as 27 samples and chance allow.
     assert low is not None and high is not None
     assert (
-        sum(one < low - 1e-9 for one in means) / 27
+        sum(mean < low - 1e-9 for mean in means) / 27
         <= 0.1
-        <= sum(one <= low + 1e-9 for one in means) / 27 + 0.04
+        <= sum(mean <= low + 1e-9 for mean in means) / 27 + 0.04
     )
     assert (
-        sum(one > high + 1e-9 for one in means) / 27
+        sum(mean > high + 1e-9 for mean in means) / 27
         <= 0.1
-        <= sum(one >= high - 1e-9 for one in means) / 27 + 0.04
+        <= sum(mean >= high - 1e-9 for mean in means) / 27 + 0.04
     )
 
 

@@ -20,46 +20,46 @@ def chance(values: list[float], shift: float = 0.0) -> float:
     moved = [value - shift for value in values]
     signs = itertools.product((1, -1), repeat=len(moved))
     sums = [abs(math.fsum(a * b for a, b in zip(moved, chosen, strict=True))) for chosen in signs]
-    return sum(one >= abs(math.fsum(moved)) - 1e-9 for one in sums) / len(sums)
+    return sum(signed_sum >= abs(math.fsum(moved)) - 1e-9 for signed_sum in sums) / len(sums)
 
 
 @given(st.lists(SHARES, min_size=MIN_PROBLEMS, max_size=9))
 def test_interval_of_few_problems_contains_zero_iff_exact_test_accepts(
     values: list[float],
 ) -> None:
-    found = compute_mean_difference(values)
-    assert found.low is not None and found.high is not None
-    assert (found.sign == 0) == (chance(values) > 0.05)
-    assert found.sign in (0, math.copysign(1, sum(values)))
+    difference = compute_mean_difference(values)
+    assert difference.low is not None and difference.high is not None
+    assert (difference.sign == 0) == (chance(values) > 0.05)
+    assert difference.sign in (0, math.copysign(1, sum(values)))
 
 
 @given(st.lists(SHARES, min_size=MIN_PROBLEMS, max_size=9))
 def test_interval_ends_are_where_exact_test_rejects(values: list[float]) -> None:
-    found = compute_mean_difference(values)
-    assert found.low is not None and found.high is not None
-    assert chance(values, found.low) > 0.05 and chance(values, found.high) > 0.05
-    assert chance(values, found.low - 1e-6) <= 0.05 and chance(values, found.high + 1e-6) <= 0.05
+    difference = compute_mean_difference(values)
+    assert difference.low is not None and difference.high is not None
+    assert chance(values, difference.low) > 0.05 and chance(values, difference.high) > 0.05
+    assert chance(values, difference.low - 1e-6) <= 0.05 and chance(values, difference.high + 1e-6) <= 0.05
 
 
 @given(st.lists(SHARES, max_size=60))
 def test_difference_is_antisymmetric(values: list[float]) -> None:
-    one, other = compute_mean_difference(values), compute_mean_difference([-value for value in values])
-    assert one.sign == -other.sign
-    if one.low is not None and one.high is not None and one.mean is not None:
-        assert one.low <= one.mean <= one.high
-        assert (other.low, other.high) == (pytest.approx(-one.high), pytest.approx(-one.low))
+    forward, other = compute_mean_difference(values), compute_mean_difference([-value for value in values])
+    assert forward.sign == -other.sign
+    if forward.low is not None and forward.high is not None and forward.mean is not None:
+        assert forward.low <= forward.mean <= forward.high
+        assert (other.low, other.high) == (pytest.approx(-forward.high), pytest.approx(-forward.low))
 
 
 @pytest.mark.parametrize("number", [0, 1, 5])
 def test_fewer_than_six_problems_have_no_interval(number: int) -> None:
-    found = compute_mean_difference([1.0] * number)
-    assert (found.low, found.high, found.sign) == (None, None, 0)
-    assert found.mean == (1.0 if number else None)
+    difference = compute_mean_difference([1.0] * number)
+    assert (difference.low, difference.high, difference.sign) == (None, None, 0)
+    assert difference.mean == (1.0 if number else None)
 
 
 def test_six_differences_of_one_sign_are_significant() -> None:
-    found = compute_mean_difference([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    assert (found.low, found.high, found.sign) == (0.1, pytest.approx(0.6), 1)
+    difference = compute_mean_difference([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    assert (difference.low, difference.high, difference.sign) == (0.1, pytest.approx(0.6), 1)
 
 
 @pytest.mark.parametrize("number", [12, 13, 40])
@@ -71,15 +71,15 @@ def test_difference_rounded_to_zero_is_not_significant(number: int) -> None:
 @pytest.mark.parametrize("alike", [8, 30])
 def test_interval_of_equal_models_contains_zero_in_95_percent(alike: int) -> None:
     """Each model has 5 submissions per problem. With few problems equal sums raise the share."""
-    dice, held = random.Random(3), 0
+    dice, zero_count = random.Random(3), 0
     for _ in range(300):
         values = []
         for _ in range(alike):
             chance_of_both = dice.random()
             a, b = (sum(dice.random() < chance_of_both for _ in range(5)) / 5 for _ in range(2))
             values.append(a - b)
-        held += compute_mean_difference(values).sign == 0
-    assert 0.92 <= held / 300 <= 0.985
+        zero_count += compute_mean_difference(values).sign == 0
+    assert 0.92 <= zero_count / 300 <= 0.985
 
 
 MODELS = st.integers(1, 14).flatmap(

@@ -36,9 +36,9 @@ def names(tests: Iterable[plan.PlannedTest]) -> str:
     ],
 )
 def test_early_stop_rule_of_group_follows_score_type(kind: ScoreType, rule: PlanGroup) -> None:
-    asked = make_problem("a", make_subtask("a", kind))
-    assert plan.make_plan_groups(asked) == (rule,)
-    assert plan.make_plan_groups(asked, all_tests=True) == (PlanGroup(rule="never"),)
+    problem = make_problem("a", make_subtask("a", kind))
+    assert plan.make_plan_groups(problem) == (rule,)
+    assert plan.make_plan_groups(problem, all_tests=True) == (PlanGroup(rule="never"),)
 
 
 def test_plan_without_subtasks_has_no_groups() -> None:
@@ -85,43 +85,45 @@ def test_settling_score_fixes_subtask_score(
 
 
 def test_test_in_several_subtasks_is_planned_once() -> None:
-    asked = make_problem("abc", make_subtask("ab"), make_subtask("abc"), make_subtask("cc"))
-    found = [(planned.test.name, planned.groups) for planned in plan.distinct_tests(asked)]
-    assert found == [("a", (0, 1)), ("b", (0, 1)), ("c", (1, 2))]
+    problem = make_problem("abc", make_subtask("ab"), make_subtask("abc"), make_subtask("cc"))
+    planned_tests = [(planned.test.name, planned.groups) for planned in plan.distinct_tests(problem)]
+    assert planned_tests == [("a", (0, 1)), ("b", (0, 1)), ("c", (1, 2))]
 
 
 def test_tests_with_equal_input_and_answer_are_planned_once() -> None:
     tests = (make_test("a", "x"), make_test("b", "y"), make_test("c", "x"), make_test("d", "x", answer="2"))
-    asked = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"), make_subtask("cd")))
-    found = [(planned.test.name, planned.names, planned.groups) for planned in plan.distinct_tests(asked)]
-    assert found == [("a", ("a", "c"), (0, 1)), ("b", ("b",), (0,)), ("d", ("d",), (1,))]
+    problem = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"), make_subtask("cd")))
+    planned_tests = [
+        (planned.test.name, planned.names, planned.groups) for planned in plan.distinct_tests(problem)
+    ]
+    assert planned_tests == [("a", ("a", "c"), (0, 1)), ("b", ("b",), (0,)), ("d", ("d",), (1,))]
 
 
 def test_missing_and_empty_answers_differ() -> None:
-    asked = Problem(id="p", tests=(make_test("a", "x", answer=None), make_test("b", "x", answer="")))
-    assert len(plan.distinct_tests(asked)) == 2
+    problem = Problem(id="p", tests=(make_test("a", "x", answer=None), make_test("b", "x", answer="")))
+    assert len(plan.distinct_tests(problem)) == 2
 
 
 def test_tests_with_other_points_or_arguments_are_planned_separately() -> None:
     same = make_test("a", "x")
-    others = Test(name="b", input=same.input, answer=same.answer, full=2.0), make_test("c", "x")
-    told = Test(name="d", input=same.input, answer=same.answer, arguments=("--strict",))
-    asked = Problem(id="p", tests=(same, *others, told))
-    assert [planned.names for planned in plan.distinct_tests(asked)] == [("a", "c"), ("b",), ("d",)]
+    different_tests = Test(name="b", input=same.input, answer=same.answer, full=2.0), make_test("c", "x")
+    with_arguments = Test(name="d", input=same.input, answer=same.answer, arguments=("--strict",))
+    problem = Problem(id="p", tests=(same, *different_tests, with_arguments))
+    assert [planned.names for planned in plan.distinct_tests(problem)] == [("a", "c"), ("b",), ("d",)]
 
 
 @pytest.mark.parametrize("kind", [TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT])
 def test_output_file_tests_with_equal_contents_are_planned_separately(kind: TaskType) -> None:
-    asked = Problem(id="p", task_type=kind, tests=(make_test("a", "x"), make_test("b", "x")))
-    assert names(plan.distinct_tests(asked)) == "ab"
+    problem = Problem(id="p", task_type=kind, tests=(make_test("a", "x"), make_test("b", "x")))
+    assert names(plan.distinct_tests(problem)) == "ab"
 
 
 def test_test_outside_subtasks_runs_only_with_all_tests() -> None:
-    asked = make_problem("ab", make_subtask("b"))
-    assert names(plan.distinct_tests(asked)) == names(plan.Schedule(asked).live_tests({})) == "b"
+    problem = make_problem("ab", make_subtask("b"))
+    assert names(plan.distinct_tests(problem)) == names(plan.Schedule(problem).live_tests({})) == "b"
     assert (
-        names(plan.distinct_tests(asked, all_tests=True))
-        == names(plan.Schedule(asked, all_tests=True).live_tests({}))
+        names(plan.distinct_tests(problem, all_tests=True))
+        == names(plan.Schedule(problem, all_tests=True).live_tests({}))
         == "ab"
     )
 
@@ -202,25 +204,25 @@ def test_equally_important_tests_keep_problem_order() -> None:
 
 def test_all_tests_and_in_order_options_keep_problem_order() -> None:
     tests = (make_test("a", size=100_000), make_test("b"))
-    asked = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"),))
-    assert names(plan.Schedule(asked, all_tests=True).live_tests({})) == "ab"
-    assert names(plan.Schedule(asked, in_order=True).live_tests({})) == "ab"
-    assert names(plan.Schedule(asked, in_order=True).live_tests(results(a=0))) == ""
-    assert names(plan.order_tests(asked, plan.distinct_tests(asked))) == "ba"
+    problem = Problem(id="p", tests=tests, subtasks=(make_subtask("ab"),))
+    assert names(plan.Schedule(problem, all_tests=True).live_tests({})) == "ab"
+    assert names(plan.Schedule(problem, in_order=True).live_tests({})) == "ab"
+    assert names(plan.Schedule(problem, in_order=True).live_tests(results(a=0))) == ""
+    assert names(plan.order_tests(problem, plan.distinct_tests(problem))) == "ba"
 
 
 # --- tests that still matter -------------------------------------------------------------------------
 
 
 def test_live_tests_exclude_judged_and_decided_ones() -> None:
-    asked = make_problem("abcde", make_subtask("ab"), make_subtask("bcd"), make_subtask("e", SUM))
-    assert set(names(plan.Schedule(asked).live_tests(results(a=0)))) == set("bcde")
-    assert names(plan.Schedule(asked).live_tests(results(b=0))) == "e"
+    problem = make_problem("abcde", make_subtask("ab"), make_subtask("bcd"), make_subtask("e", SUM))
+    assert set(names(plan.Schedule(problem).live_tests(results(a=0)))) == set("bcde")
+    assert names(plan.Schedule(problem).live_tests(results(b=0))) == "e"
 
 
 def test_pending_tests_omit_decided_groups() -> None:
-    asked = make_problem("abc", make_subtask("abc"), make_subtask("bc"))
-    assert [planned.groups for planned in plan.Schedule(asked).live_tests(results(a=0))] == [(1,), (1,)]
+    problem = make_problem("abc", make_subtask("abc"), make_subtask("bc"))
+    assert [planned.groups for planned in plan.Schedule(problem).live_tests(results(a=0))] == [(1,), (1,)]
 
 
 def test_grading_tree_may_name_duplicate_test() -> None:
@@ -228,30 +230,30 @@ def test_grading_tree_may_name_duplicate_test() -> None:
     tree = Subtask(
         name="tree", points=10, tests=("b", "c"), score_type=SUM, grading=Grading(parts=("b", "c"))
     )
-    asked = Problem(id="p", tests=tests, subtasks=(tree,))
-    assert [(one.test.name, one.groups) for one in plan.Schedule(asked).live_tests({})] == [
+    problem = Problem(id="p", tests=tests, subtasks=(tree,))
+    assert [(planned.test.name, planned.groups) for planned in plan.Schedule(problem).live_tests({})] == [
         ("a", (0,)),
         ("c", (0,)),
     ]
 
 
 def test_skipped_test_is_still_pending() -> None:
-    asked = make_problem("ab", make_subtask("ab"))
-    assert names(plan.Schedule(asked).live_tests(results(a=1) | {"b": verdicts.skipped_result("b")})) == "b"
+    problem = make_problem("ab", make_subtask("ab"))
+    assert names(plan.Schedule(problem).live_tests(results(a=1) | {"b": verdicts.skipped_result("b")})) == "b"
 
 
 def test_result_of_any_duplicate_test_counts() -> None:
     tests = (make_test("a", "x"), make_test("b", "x"), make_test("c"))
-    asked = Problem(id="p", tests=tests, subtasks=(make_subtask("a"), make_subtask("bc")))
-    assert names(plan.Schedule(asked).live_tests(results(b=1))) == "c"
-    assert plan.Schedule(asked).live_tests(results(a=0)) == ()
+    problem = Problem(id="p", tests=tests, subtasks=(make_subtask("a"), make_subtask("bc")))
+    assert names(plan.Schedule(problem).live_tests(results(b=1))) == "c"
+    assert plan.Schedule(problem).live_tests(results(a=0)) == ()
 
 
 def test_results_are_shared_and_spread_to_duplicate_tests() -> None:
     tests = (make_test("a", "x"), make_test("b"), make_test("c", "x"))
-    asked = Problem(id="p", tests=tests)
-    first = plan.distinct_tests(asked)[0]
+    problem = Problem(id="p", tests=tests)
+    first = plan.distinct_tests(problem)[0]
     assert plan.copy_to_duplicates(first, results(a=0.5)["a"]) == results(a=0.5, c=0.5)
-    assert list(plan.add_duplicate_results(asked, results(c=0.5)).items()) == list(
+    assert list(plan.add_duplicate_results(problem, results(c=0.5)).items()) == list(
         results(a=0.5, c=0.5).items()
     )

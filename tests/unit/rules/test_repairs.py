@@ -83,8 +83,10 @@ def test_add_imports_provides_names_of_python_harnesses(ahead: str) -> None:
     repaired, names = repair(code, PROBLEM, PYTHON, IMPORTS)
     assert names == ("add_imports",)
     # In a separate process, because harnesses raise the recursion limit.
-    wanted = "(2, sys.maxsize, datetime.datetime, bisect.bisect)"
-    check = f"import builtins\nassert found == {wanted}\nassert open is builtins.open, 'modules have one too'"
+    expected = "(2, sys.maxsize, datetime.datetime, bisect.bisect)"
+    check = (
+        f"import builtins\nassert found == {expected}\nassert open is builtins.open, 'modules have one too'"
+    )
     subprocess.run([sys.executable, "-c", f"{repaired}\n{check}"], check=True)
     assert repair(repaired, PROBLEM, PYTHON, IMPORTS) == (repaired, ())
 
@@ -156,5 +158,5 @@ def test_repairs_of_row_name_extraction(how: Extraction) -> None:
 
 def test_all_future_imports_stay_first() -> None:
     futures = "from __future__ import annotations\nfrom __future__ import division\n"
-    found = insert_after_future_imports(f"{futures}x = 1\n", "import math\n")
-    assert found == f"{futures}import math\nx = 1\n"
+    inserted = insert_after_future_imports(f"{futures}x = 1\n", "import math\n")
+    assert inserted == f"{futures}import math\nx = 1\n"

@@ -127,14 +127,14 @@ def test_evaluator_of_eval_protocol_reads_every_form_if_it_calls_functions() -> 
 
 def test_equal_tests_of_two_functions_are_two_problems() -> None:
     check = "def check(candidate):\n    assert candidate(2) == 4\n"
-    found = reward(completions=[FUNCTION] * 2, test=[check] * 2, entry_point=["twice", "other"])
-    assert found == [1, 0]
+    rewards = reward(completions=[FUNCTION] * 2, test=[check] * 2, entry_point=["twice", "other"])
+    assert rewards == [1, 0]
 
 
 def test_numbers_in_row_tests_keep_their_digits() -> None:
-    found = read_tests('{"inputs": [1.10, 1e400], "outputs": [' + "9" * 5000 + ", 2]}")
-    assert not isinstance(found, Asserted)
-    assert found.cases == (("1.10", "9" * 5000), ("1e400", "2"))
+    row_tests = read_tests('{"inputs": [1.10, 1e400], "outputs": [' + "9" * 5000 + ", 2]}")
+    assert not isinstance(row_tests, Asserted)
+    assert row_tests.cases == (("1.10", "9" * 5000), ("1e400", "2"))
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,11 @@ def share(subtask: Subtask, outcomes: Sequence[float]) -> Fraction:
     if subtask.score_type is ScoreType.GROUP_MIN:
         return sorted(exact)[0]
     if subtask.score_type is ScoreType.GROUP_MUL:
-        numerators, denominators = zip(*((one.numerator, one.denominator) for one in exact), strict=True)
+        numerators, denominators = zip(
+            *((fraction.numerator, fraction.denominator) for fraction in exact), strict=True
+        )
         return Fraction(math.prod(numerators), math.prod(denominators))
-    return Fraction(not any(one == 0 or one > Fraction(subtask.threshold) for one in exact))
+    return Fraction(not any(fraction == 0 or fraction > Fraction(subtask.threshold) for fraction in exact))
 
 
 def rounded(number: float, digits: int) -> float:
@@ -73,11 +75,13 @@ def judged(problem: Problem, key: str, outcomes: Sequence[float]) -> SubmissionR
 def test_submission_score_equals_exact_fractions(problem: Problem, outcomes: Sequence[float]) -> None:
     result = judged(problem, "k", outcomes)
     whole = Fraction(0)
-    for subtask, part in zip(problem.subtasks, result.subtasks, strict=True):
+    for subtask, subtask_result in zip(problem.subtasks, result.subtasks, strict=True):
         exact = share(subtask, outcomes)
-        assert part.exact_score == pytest.approx(float(exact), rel=1e-12)
-        assert part.score == rounded(part.exact_score, problem.score_precision)
-        assert part.weighted_score == rounded(part.exact_score * part.points, problem.score_precision)
+        assert subtask_result.exact_score == pytest.approx(float(exact), rel=1e-12)
+        assert subtask_result.score == rounded(subtask_result.exact_score, problem.score_precision)
+        assert subtask_result.weighted_score == rounded(
+            subtask_result.exact_score * subtask_result.points, problem.score_precision
+        )
         whole += exact * Fraction(subtask.points)
     assert result.points == pytest.approx(float(whole), rel=1e-12)
 
@@ -86,12 +90,17 @@ def test_submission_score_equals_exact_fractions(problem: Problem, outcomes: Seq
 def test_points_of_modes_equal_exact_fractions(
     problem: Problem, handed_in: Sequence[tuple[Sequence[float], bool]]
 ) -> None:
-    results = [judged(problem, f"k{place}", outcomes) for place, (outcomes, _) in enumerate(handed_in)]
-    tokened = {f"k{place}" for place, (_, token) in enumerate(handed_in) if token}
+    results = [judged(problem, f"k{index}", outcomes) for index, (outcomes, _) in enumerate(handed_in)]
+    tokened = {f"k{index}" for index, (_, token) in enumerate(handed_in) if token}
     columns = zip(*(result.subtasks for result in results), strict=True)
     best = sum(
         Fraction(
-            str(max(rounded(part.exact_score * part.points, problem.score_precision) for part in column))
+            str(
+                max(
+                    rounded(subtask_result.exact_score * subtask_result.points, problem.score_precision)
+                    for subtask_result in column
+                )
+            )
         )
         for column in columns
     )

@@ -23,8 +23,8 @@ def subtask(
 
 
 def problem(*subtasks: Subtask, tests: str = "abcd", precision: int = 2) -> Problem:
-    made = tuple(Test(name=name, input=Blob.of(name)) for name in tests)
-    return Problem(id="p", tests=made, subtasks=subtasks, score_precision=precision)
+    tests_made = tuple(Test(name=name, input=Blob.of(name)) for name in tests)
+    return Problem(id="p", tests=tests_made, subtasks=subtasks, score_precision=precision)
 
 
 def submission(key: str = "k", code: str | None = "int main(){}") -> Submission:
@@ -122,15 +122,20 @@ def test_subtask_scores_are_rounded_to_precision(
     points: float, share: float, precision: int, score: float, weighted: float
 ) -> None:
     group = subtask(points=points, tests="a")
-    made = scoring.score_subtask(problem(group, precision=precision), group, results(a=share))
-    assert (made.exact_score, made.score, made.weighted_score) == (share, score, weighted)
-    assert (made.points, made.score_precision, made.problem, made.subtask) == (points, precision, "p", "s")
+    scored = scoring.score_subtask(problem(group, precision=precision), group, results(a=share))
+    assert (scored.exact_score, scored.score, scored.weighted_score) == (share, score, weighted)
+    assert (scored.points, scored.score_precision, scored.problem, scored.subtask) == (
+        points,
+        precision,
+        "p",
+        "s",
+    )
 
 
 def test_weighted_score_is_rounded_from_exact_score() -> None:
     group = subtask(points=60, tests="a")
-    made = scoring.score_subtask(problem(group), group, results(a=0.005))
-    assert (made.score, made.weighted_score) == (0.01, 0.3)
+    scored = scoring.score_subtask(problem(group), group, results(a=0.005))
+    assert (scored.score, scored.weighted_score) == (0.01, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -158,22 +163,22 @@ def test_subtask_status_is_that_of_worst_judged_test() -> None:
         "b": result("b", 0, Verdict.RE),
         "c": verdicts.skipped_result("c"),
     }
-    made = scoring.score_subtask(problem(group), group, tests)
-    assert made.status is Verdict.RE
-    assert [test.status for test in made.test_results] == ["TLE", "RE", "SKIPPED"]
+    scored = scoring.score_subtask(problem(group), group, tests)
+    assert scored.status is Verdict.RE
+    assert [test.status for test in scored.test_results] == ["TLE", "RE", "SKIPPED"]
 
 
 def test_threshold_subtask_keeps_status_of_failed_test() -> None:
     group = subtask(THRESHOLD, tests="a")
-    made = scoring.score_subtask(problem(group), group, {"a": result("a", 0, Verdict.TLE)})
-    assert made.status is Verdict.TLE
+    scored = scoring.score_subtask(problem(group), group, {"a": result("a", 0, Verdict.TLE)})
+    assert scored.status is Verdict.TLE
 
 
 def test_test_named_twice_in_subtask_counts_once() -> None:
     group = subtask(MUL, tests="aa")
-    made = scoring.score_subtask(problem(group), group, results(a=0.5))
-    assert made.exact_score == 0.5
-    assert len(made.test_results) == 1
+    scored = scoring.score_subtask(problem(group), group, results(a=0.5))
+    assert scored.exact_score == 0.5
+    assert len(scored.test_results) == 1
 
 
 # --- tests that did not run --------------------------------------------------------------------------
@@ -185,9 +190,9 @@ def test_test_named_twice_in_subtask_counts_once() -> None:
 )
 def test_decided_subtask_skips_missing_tests(kind: ScoreType, scores: dict[str, float]) -> None:
     group = subtask(kind, threshold=0.5)
-    made = scoring.score_subtask(problem(group), group, results(**scores))
-    assert made.exact_score == 0
-    assert [test.status for test in made.test_results][1] is Verdict.SKIPPED
+    scored = scoring.score_subtask(problem(group), group, results(**scores))
+    assert scored.exact_score == 0
+    assert [test.status for test in scored.test_results][1] is Verdict.SKIPPED
 
 
 @pytest.mark.parametrize(
@@ -220,11 +225,11 @@ def test_missing_test_result_without_subtasks_is_judge_failure() -> None:
 
 def test_submission_points_are_unrounded_sum() -> None:
     groups = [Subtask(name=name, points=10, tests=(name,)) for name in "abc"]
-    made = scoring.score_submission(
+    scored = scoring.score_submission(
         problem(*groups, tests="abc"), submission(), results(a=1 / 3, b=1 / 3, c=1 / 3)
     )
-    assert [part.weighted_score for part in made.subtasks] == [3.33, 3.33, 3.33]
-    assert made.points == pytest.approx(10, abs=1e-12)
+    assert [subtask_result.weighted_score for subtask_result in scored.subtasks] == [3.33, 3.33, 3.33]
+    assert scored.points == pytest.approx(10, abs=1e-12)
 
 
 def test_subtask_results_share_tests_in_problem_order() -> None:
@@ -232,22 +237,24 @@ def test_subtask_results_share_tests_in_problem_order() -> None:
         Subtask(name="full", points=70, tests=("a", "b", "c")),
         Subtask(name="easy", points=30, tests=("a",)),
     ]
-    made = scoring.score_submission(problem(*groups, tests="abc"), submission(), results(c=0, a=1))
-    assert [(part.subtask, part.weighted_score) for part in made.subtasks] == [("full", 0), ("easy", 30)]
-    assert [test.test_name for test in made.tests] == ["a", "b", "c"]
-    assert made.points == 30
+    scored = scoring.score_submission(problem(*groups, tests="abc"), submission(), results(c=0, a=1))
+    assert [
+        (subtask_result.subtask, subtask_result.weighted_score) for subtask_result in scored.subtasks
+    ] == [("full", 0), ("easy", 30)]
+    assert [test.test_name for test in scored.tests] == ["a", "b", "c"]
+    assert scored.points == 30
 
 
 def test_points_without_subtasks_are_mean_of_tests() -> None:
-    made = scoring.score_submission(problem(), submission(), results(a=1, b=1, c=0.5, d=0))
-    assert (made.points, made.subtasks) == (0.625, ())
-    passes = scoring.pass_rate(made)
+    scored = scoring.score_submission(problem(), submission(), results(a=1, b=1, c=0.5, d=0))
+    assert (scored.points, scored.subtasks) == (0.625, ())
+    passes = scoring.pass_rate(scored)
     assert (passes.passed, passes.total, passes.pass_rate, passes.resolved) == (2, 4, 0.5, False)
 
 
 def test_result_is_resolved_if_every_test_passed() -> None:
-    made = scoring.score_submission(problem(tests="a"), submission(), results(a=1))
-    assert scoring.pass_rate(made).resolved
+    scored = scoring.score_submission(problem(tests="a"), submission(), results(a=1))
+    assert scoring.pass_rate(scored).resolved
     empty = SubmissionResult(key="k", problem_id="p", compiles=True)
     assert (scoring.pass_rate(empty).resolved, scoring.pass_rate(empty).pass_rate) == (False, 0.0)
 
@@ -259,8 +266,8 @@ def test_problem_without_tests_is_input_error() -> None:
 
 def test_tests_with_equal_content_share_result() -> None:
     twins = tuple(Test(name=name, input=Blob.of("same"), answer=Blob.of("1")) for name in "ab")
-    made = scoring.score_submission(Problem(id="p", tests=twins), submission(), results(a=0.5))
-    assert [(test.test_name, test.score) for test in made.tests] == [("a", 0.5), ("b", 0.5)]
+    scored = scoring.score_submission(Problem(id="p", tests=twins), submission(), results(a=0.5))
+    assert [(test.test_name, test.score) for test in scored.tests] == [("a", 0.5), ("b", 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -275,24 +282,26 @@ def test_compile_error_is_ce_for_all_tests_and_subtasks(
     code: str | None, feedback: str, reason: str, ending: str
 ) -> None:
     group = subtask(SUM)
-    made = scoring.score_submission(
+    scored = scoring.score_submission(
         problem(group), submission(code=code), {}, compiles=False, compile_output="expected ')'"
     )
-    assert (made.compiles, made.points, made.compile_output) == (False, 0, "expected ')'")
-    assert {test.status for test in made.tests} == {Verdict.CE}
-    assert {test.feedback for test in made.tests} == {feedback}
-    assert [(part.status, part.weighted_score) for part in made.subtasks] == [(Verdict.CE, 0)]
-    assert made.verdict is Verdict.CE
-    assert (scoring.find_unjudged_reason(made), scoring.outcome_name(made)) == (reason, ending)
+    assert (scored.compiles, scored.points, scored.compile_output) == (False, 0, "expected ')'")
+    assert {test.status for test in scored.tests} == {Verdict.CE}
+    assert {test.feedback for test in scored.tests} == {feedback}
+    assert [(subtask_result.status, subtask_result.weighted_score) for subtask_result in scored.subtasks] == [
+        (Verdict.CE, 0)
+    ]
+    assert scored.verdict is Verdict.CE
+    assert (scoring.find_unjudged_reason(scored), scoring.outcome_name(scored)) == (reason, ending)
 
 
 def test_result_keeps_repairs_checker_compiler_and_confinement() -> None:
     sent = Submission(key="k", problem_id="p", code="", repairs=("header",))
-    made = scoring.score_submission(
+    scored = scoring.score_submission(
         problem(tests="a"), sent, results(a=1), checker="cms", compiler="g++ 12", confinement={"landlock": 7}
     )
-    assert (made.key, made.problem_id, made.repairs) == ("k", "p", ("header",))
-    assert (made.checker, made.compiler, made.confinement) == ("cms", "g++ 12", {"landlock": 7})
+    assert (scored.key, scored.problem_id, scored.repairs) == ("k", "p", ("header",))
+    assert (scored.checker, scored.compiler, scored.confinement) == ("cms", "g++ 12", {"landlock": 7})
 
 
 @pytest.mark.parametrize(
@@ -300,8 +309,8 @@ def test_result_keeps_repairs_checker_compiler_and_confinement() -> None:
     [(MIN, {"a": 1, "b": 1}, "AC"), (MIN, {"a": 1, "b": 0.5}, "PA"), (MIN, {"a": 0}, "WA")],
 )
 def test_submission_status_follows_scores(kind: ScoreType, scores: dict[str, float], status: str) -> None:
-    made = scoring.score_submission(problem(subtask(kind)), submission(), results(**scores))
-    assert made.verdict == status
+    scored = scoring.score_submission(problem(subtask(kind)), submission(), results(**scores))
+    assert scored.verdict == status
 
 
 STATUSES = st.sampled_from([Verdict.WA, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.RE])
@@ -315,12 +324,12 @@ def test_subtask_status_agrees_with_score(kind: ScoreType, outcomes: list[tuple[
         for name, (score, status) in zip(names, outcomes, strict=True)
     }
     group = subtask(kind, tests=names, threshold=0.5)
-    made = scoring.score_subtask(problem(group, tests=names), group, tests)
-    if made.status is Verdict.AC:
-        assert made.exact_score == 1
-    if made.exact_score == 1:
-        assert made.status is Verdict.AC
-    if made.status is Verdict.PA:
-        assert made.exact_score < 1
-    if kind is MIN and made.exact_score == 0:
-        assert made.status not in {Verdict.AC, Verdict.PA}
+    scored = scoring.score_subtask(problem(group, tests=names), group, tests)
+    if scored.status is Verdict.AC:
+        assert scored.exact_score == 1
+    if scored.exact_score == 1:
+        assert scored.status is Verdict.AC
+    if scored.status is Verdict.PA:
+        assert scored.exact_score < 1
+    if kind is MIN and scored.exact_score == 0:
+        assert scored.status not in {Verdict.AC, Verdict.PA}

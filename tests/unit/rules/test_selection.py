@@ -34,7 +34,7 @@ def candidate(
     subtasks: bool = True,
     **fields: object,
 ) -> Attempt:
-    parts = tuple(
+    subtask_results = tuple(
         SubtaskResult(
             problem="p",
             subtask=name,
@@ -48,15 +48,19 @@ def candidate(
         )
         for (name, points), score in zip(POINTS.items(), scores, strict=True)
     )
-    total = sum(part.exact_score * part.points for part in parts) if subtasks else scores[0]
+    total = (
+        sum(subtask_result.exact_score * subtask_result.points for subtask_result in subtask_results)
+        if subtasks
+        else scores[0]
+    )
     result = SubmissionResult(
-        key=key, problem_id="p", compiles=compiles, points=total, subtasks=parts if subtasks else ()
+        key=key, problem_id="p", compiles=compiles, points=total, subtasks=subtask_results if subtasks else ()
     )
     return msgspec.convert({"result": result, "target": target, **fields}, Attempt)
 
 
 def keys(chosen: Sequence[Attempt]) -> list[str]:
-    return [one.result.key for one in chosen]
+    return [entry.result.key for entry in chosen]
 
 
 SCORES = st.sampled_from([0.0, 1 / 3, 1.0])
@@ -82,24 +86,30 @@ def pools(draw: st.DrawFn) -> list[Attempt]:
 
 
 def test_submission_rounds_start_with_last_subtask() -> None:
-    made = [candidate(f"{name}{n}", target=name) for n in range(2) for name in POINTS if name != "00-samples"]
-    assert keys(select_limited(made)) == ["02-full0", "01-few0", "02-full1", "01-few1"]
-    assert keys(select_limited(made, 3)) == ["02-full0", "01-few0", "02-full1"]
+    candidates = [
+        candidate(f"{name}{n}", target=name) for n in range(2) for name in POINTS if name != "00-samples"
+    ]
+    assert keys(select_limited(candidates)) == ["02-full0", "01-few0", "02-full1", "01-few1"]
+    assert keys(select_limited(candidates, 3)) == ["02-full0", "01-few0", "02-full1"]
 
 
 def test_whole_problem_target_comes_first_in_round() -> None:
-    made = [candidate("few", target="01-few"), candidate("whole"), candidate("odd", target="no such subtask")]
-    assert keys(select_limited(made)) == ["odd", "few", "whole"]
+    candidates = [
+        candidate("few", target="01-few"),
+        candidate("whole"),
+        candidate("odd", target="no such subtask"),
+    ]
+    assert keys(select_limited(candidates)) == ["odd", "few", "whole"]
 
 
 def test_candidates_are_ordered_by_samples_length_and_number() -> None:
-    made = [
+    candidates = [
         candidate("late", (1, 0, 0), length=5, number=2),
         candidate("early", (1, 0, 0), length=5, number=1),
         candidate("long", (1, 0, 0), length=9, number=3),
         candidate("longest", (0.5, 0, 0), length=99, number=0),
     ]
-    assert keys(select_limited(made)) == ["long", "early", "late", "longest"]
+    assert keys(select_limited(candidates)) == ["long", "early", "late", "longest"]
 
 
 def test_solved_subtask_uses_no_more_submissions() -> None:
@@ -111,32 +121,38 @@ def test_solved_subtask_uses_no_more_submissions() -> None:
 
 
 def test_subtask_may_be_solved_by_submission_with_other_target() -> None:
-    made = [
+    candidates = [
         candidate("a", (1, 1, 0), "02-full"),
         candidate("b", (1, 1, 0), "01-few"),
         candidate("c", (1, 0, 0), "02-full"),
     ]
-    assert keys(select_limited(made)) == ["a", "c"]
+    assert keys(select_limited(candidates)) == ["a", "c"]
 
 
 def test_score_rounded_to_full_marks_does_not_solve_subtask() -> None:
-    made = [candidate(key, (1, 0, score), "02-full") for key, score in (("a", 0.999), ("b", 1), ("c", 1))]
-    assert keys(select_limited(made)) == ["a", "b"]
+    candidates = [
+        candidate(key, (1, 0, score), "02-full") for key, score in (("a", 0.999), ("b", 1), ("c", 1))
+    ]
+    assert keys(select_limited(candidates)) == ["a", "b"]
 
 
 def test_subtasks_solved_by_two_submissions_solve_problem() -> None:
-    made = [candidate("a", (1, 1, 0)), candidate("b", (1, 0, 1)), candidate("c", (1, 1, 1))]
-    assert keys(select_limited(made)) == ["a", "b"]
+    candidates = [candidate("a", (1, 1, 0)), candidate("b", (1, 0, 1)), candidate("c", (1, 1, 1))]
+    assert keys(select_limited(candidates)) == ["a", "b"]
 
 
 def test_compile_errors_and_sample_targets_are_not_submitted() -> None:
-    made = [candidate("ce", compiles=False), candidate("samples", (1, 0, 0), "00-samples"), candidate("a")]
-    assert keys(select_limited(made)) == ["a"]
+    candidates = [
+        candidate("ce", compiles=False),
+        candidate("samples", (1, 0, 0), "00-samples"),
+        candidate("a"),
+    ]
+    assert keys(select_limited(candidates)) == ["a"]
 
 
 def test_submitting_stops_at_first_pass_without_subtasks() -> None:
-    made = [candidate(f"k{n}", (score, 0, 0), subtasks=False) for n, score in enumerate([0, 0.5, 1, 1])]
-    assert keys(select_limited(made)) == ["k0", "k1", "k2"]
+    candidates = [candidate(f"k{n}", (score, 0, 0), subtasks=False) for n, score in enumerate([0, 0.5, 1, 1])]
+    assert keys(select_limited(candidates)) == ["k0", "k1", "k2"]
 
 
 @given(pools(), st.integers(0, 12))
@@ -155,49 +171,54 @@ def test_selection_does_not_use_scores_before_submission(
 ) -> None:
     """A score beyond the samples exists only after the submission."""
     chosen = select_limited(made, number)
-    others = [one for one in made if one not in chosen]
+    unselected = [entry for entry in made if entry not in chosen]
     changed = [
         candidate(
-            one.result.key,
-            (one.result.subtasks[0].exact_score, *data.draw(st.tuples(SCORES, SCORES))),
-            one.target,
-            compiles=one.result.compiles,
-            number=one.number,
-            length=one.length,
+            entry.result.key,
+            (entry.result.subtasks[0].exact_score, *data.draw(st.tuples(SCORES, SCORES))),
+            entry.target,
+            compiles=entry.result.compiles,
+            number=entry.number,
+            length=entry.length,
         )
-        for one in others
+        for entry in unselected
     ]
     last = keys(chosen)[-1:]
-    again = keys(select_limited([*(one for one in made if one in chosen), *changed], number))
-    assert again[: len(chosen)] == keys(chosen)
-    assert not last or again[len(chosen) - 1] == last[0]
+    selected_again = keys(select_limited([*(entry for entry in made if entry in chosen), *changed], number))
+    assert selected_again[: len(chosen)] == keys(chosen)
+    assert not last or selected_again[len(chosen) - 1] == last[0]
 
 
 @given(pools())
 def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
     """In each round the next unsolved target with candidates left is chosen."""
     turns = [None, "02-full", "01-few"]
-    left = {
-        turn: [one for one in made if one.result.compiles and known_target(one) == turn] for turn in turns
+    candidates_by_turn = {
+        turn: [entry for entry in made if entry.result.compiles and known_target(entry) == turn]
+        for turn in turns
     }
     solved: set[str] = set()
     expected: list[str] = []
     idle = at = 0
     while idle < len(turns):
         turn, at = turns[at % 3], at + 1
-        done = {"01-few", "02-full"} <= solved if turn is None else turn in solved
-        if done or not left[turn]:
+        is_solved = {"01-few", "02-full"} <= solved if turn is None else turn in solved
+        if is_solved or not candidates_by_turn[turn]:
             idle += 1
             continue
         idle = 0
-        best = left[turn][0]
-        for one in left[turn][1:]:
-            merits = (one.sample_score, one.length), (best.sample_score, best.length)
-            if merits[0] > merits[1] or (merits[0] == merits[1] and one.sort_key < best.sort_key):
-                best = one
-        left[turn].remove(best)
+        best = candidates_by_turn[turn][0]
+        for entry in candidates_by_turn[turn][1:]:
+            merits = (entry.sample_score, entry.length), (best.sample_score, best.length)
+            if merits[0] > merits[1] or (merits[0] == merits[1] and entry.sort_key < best.sort_key):
+                best = entry
+        candidates_by_turn[turn].remove(best)
         expected.append(best.result.key)
-        solved |= {part.subtask for part in best.result.subtasks if part.exact_score == 1}
+        solved |= {
+            subtask_result.subtask
+            for subtask_result in best.result.subtasks
+            if subtask_result.exact_score == 1
+        }
     assert keys(select_limited(made, 100)) == expected
 
 
@@ -205,14 +226,16 @@ def test_selection_equals_independent_round_robin(made: list[Attempt]) -> None:
 
 
 def test_single_budget_is_first_candidate_with_highest_target() -> None:
-    made = [
+    candidates = [
         candidate("few", (1, 1, 1), "01-few", number=0),
         candidate("full1", (1, 1, 1), "02-full", number=1),
         candidate("full0", target="02-full", number=0, compiles=False),
     ]
-    assert keys([one for one in [select_single(made)] if one]) == ["full0"]
-    assert keys([one for one in [select_single([*made, candidate("whole", number=7)])] if one]) == ["whole"]
-    assert keys([one for one in [select_single(made[:1])] if one]) == ["few"]
+    assert keys([selected for selected in [select_single(candidates)] if selected]) == ["full0"]
+    assert keys(
+        [selected for selected in [select_single([*candidates, candidate("whole", number=7)])] if selected]
+    ) == ["whole"]
+    assert keys([selected for selected in [select_single(candidates[:1])] if selected]) == ["few"]
     assert select_single([]) is None
 
 
@@ -234,11 +257,11 @@ def test_candidates_are_ordered_by_number_and_key(first: Attempt, second: Attemp
 @pytest.mark.parametrize(("first", "second"), [("s01", "s1"), ("s", "s0")])
 def test_selection_order_of_keys_differing_in_leading_zeros_is_stable(first: str, second: str) -> None:
     """Otherwise the order of rows would decide."""
-    made = candidate(first, (0, 1, 0)), candidate(second, (0, 0, 1))
-    for rows in (made, made[::-1]):
+    candidates = candidate(first, (0, 1, 0)), candidate(second, (0, 0, 1))
+    for rows in (candidates, candidates[::-1]):
         pool = SubmissionPool(1)
-        for one in rows:
-            pool.add(one)
+        for entry in rows:
+            pool.add(entry)
         chosen = {budget: keys(pool.select(budget)) for budget in Budget}
         assert chosen[Budget.SINGLE] == chosen[Budget.LIMITED] == [first]
         assert chosen[Budget.UNLIMITED][-1] == second
@@ -252,24 +275,24 @@ def test_submission_pool_selects_like_the_full_list(
     made: list[Attempt], number: int, mode: ScoreMode
 ) -> None:
     pool = SubmissionPool(number)
-    for one in made:
-        pool.add(one)
+    for entry in made:
+        pool.add(entry)
 
     def worth(chosen: Sequence[Attempt]) -> float:
         return scoring.compute_problem_points(
-            mode, [one.result for one in chosen], {one.result.key for one in chosen if one.tokened}
+            mode, [entry.result for entry in chosen], {entry.result.key for entry in chosen if entry.tokened}
         )
 
     everything = sorted(made, key=lambda one: one.sort_key)
     assert worth(pool.select(Budget.UNLIMITED)) == worth(everything)
     assert keys(pool.select(Budget.LIMITED)) == keys(select_limited(made, number))
-    assert keys(pool.select(Budget.SINGLE)) == keys([one for one in [select_single(made)] if one])
+    assert keys(pool.select(Budget.SINGLE)) == keys([entry for entry in [select_single(made)] if entry])
 
 
 @given(pools())
 def test_larger_budget_never_scores_less(made: list[Attempt]) -> None:
     worth = [
-        scoring.compute_problem_points(ScoreMode.MAX_SUBTASK, [one.result for one in chosen])
+        scoring.compute_problem_points(ScoreMode.MAX_SUBTASK, [entry.result for entry in chosen])
         for chosen in ([], select_limited(made, 1), select_limited(made, 4), select_limited(made), made)
     ]
     assert worth == sorted(worth)
@@ -282,15 +305,17 @@ def test_submission_pool_keeps_bounded_candidates_without_tests() -> None:
     assert sum(map(len, pool._queues.values())) < 6 and len(pool._best) <= 5
     chosen = pool.select(Budget.LIMITED)
     assert keys(chosen) == ["k499", "k498", "k497"]
-    assert all(not part.test_results for one in chosen for part in one.result.subtasks)
+    assert all(
+        not subtask_result.test_results for entry in chosen for subtask_result in entry.result.subtasks
+    )
 
 
 @given(pools())
 @example([candidate("last", number=3), candidate("best", (1, 1, 1), number=1)])
 def test_decoded_submission_pool_selects_like_the_original(made: list[Attempt]) -> None:
     pool = SubmissionPool(3)
-    for one in made:
-        pool.add(one)
-    again = SubmissionPool.unpack(pool.pack())
+    for entry in made:
+        pool.add(entry)
+    decoded = SubmissionPool.unpack(pool.pack())
     for budget in Budget:
-        assert keys(again.select(budget)) == keys(pool.select(budget))
+        assert keys(decoded.select(budget)) == keys(pool.select(budget))

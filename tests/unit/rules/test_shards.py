@@ -19,10 +19,10 @@ def test_each_key_is_in_one_shard(number: int) -> None:
 
 
 def test_shards_are_of_similar_size() -> None:
-    found = Counter(
+    shard_sizes = Counter(
         index for key in KEYS for index in range(1, 5) if Shard(index=index, number=4).contains(key)
     )
-    assert len(found) == 4 and min(found.values()) > 90
+    assert len(shard_sizes) == 4 and min(shard_sizes.values()) > 90
 
 
 def test_shard_of_a_key_is_stable() -> None:

@@ -125,18 +125,18 @@ def test_result_measurements_are_in_seconds_and_bytes() -> None:
 
 
 def test_points_comparison_tolerates_rounding_error() -> None:
-    part = TestResult(test_name="a", score=0.1, status=Verdict.PA)
+    partial = TestResult(test_name="a", score=0.1, status=Verdict.PA)
     assert 0.1 * 3.0 > 0.3
-    whole = verdicts.rescale_result(part, 3.0, 0.3)
+    whole = verdicts.rescale_result(partial, 3.0, 0.3)
     assert (whole.score, whole.status) == (1.0, Verdict.AC)
     with pytest.raises(JudgeFailure, match=r"the score 0.3 exceeds the maximum of 0.2 points"):
-        verdicts.rescale_result(part, 3.0, 0.2)
+        verdicts.rescale_result(partial, 3.0, 0.2)
 
 
 def test_encoded_result_line_gives_verdict() -> None:
     sent = {"v": VERSION, "nonce": "6f", "test": 1, "end": "signal", "score": 0, "feedback": "", "signal": 11}
-    text = json.dumps(sent, separators=(",", ":")) + "\n"
-    (received,) = decode_lines(text, "6f")
+    encoded = json.dumps(sent, separators=(",", ":")) + "\n"
+    (received,) = decode_lines(encoded, "6f")
     assert verdicts.result_of_report("b", received, limits=LIMITS).status is Verdict.RE
 
 
@@ -165,9 +165,9 @@ def test_score_outside_range_is_judge_failure(score: float) -> None:
 def test_score_is_rescaled_to_points_of_its_group(
     score: float, own: float, expected: tuple[float, str, str]
 ) -> None:
-    words = "translate:success" if score == 1 else "translate:partial" if score else "translate:wrong"
-    told = line(end="ok", score=score, feedback=words)
-    result = verdicts.rescale_result(verdicts.result_of_report("t", told, limits=LIMITS), 100, own)
+    feedback = "translate:success" if score == 1 else "translate:partial" if score else "translate:wrong"
+    report = line(end="ok", score=score, feedback=feedback)
+    result = verdicts.rescale_result(verdicts.result_of_report("t", report, limits=LIMITS), 100, own)
     assert (result.score, result.status.value, result.feedback) == expected
 
 
@@ -189,14 +189,14 @@ def test_score_above_points_of_group_is_judge_failure() -> None:
 def test_raw_grader_points_are_rescaled_without_bounds(
     score: float, own: float, expected: tuple[float, str]
 ) -> None:
-    told = line(end="ok", score=score)
-    result = verdicts.rescale_result(verdicts.result_of_report("t", told, limits=LIMITS), RAW_POINTS, own)
+    report = line(end="ok", score=score)
+    result = verdicts.rescale_result(verdicts.result_of_report("t", report, limits=LIMITS), RAW_POINTS, own)
     assert (result.score, result.status.value) == expected
 
 
 def test_raw_points_of_grader_are_kept() -> None:
-    told = verdicts.result_of_report("t", line(end="ok", score=0.1 / RAW_POINTS), limits=LIMITS)
-    result = verdicts.with_raw_points(told)
+    reported = verdicts.result_of_report("t", line(end="ok", score=0.1 / RAW_POINTS), limits=LIMITS)
+    result = verdicts.with_raw_points(reported)
     assert (result.score, result.status, result.points) == (1.0, Verdict.AC, 0.1)
     none = verdicts.result_of_report("t", line(end="ok", score=0.0), limits=LIMITS)
     assert verdicts.with_raw_points(none) == none

@@ -24,10 +24,10 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     lines, read_rows_or_errors = list[int](), dump_reader.read_rows_or_errors
 
     def reading(path: Path, *start: Any) -> Iterator[Any]:
-        for one in read_rows_or_errors(path, *start):
+        for entry in read_rows_or_errors(path, *start):
             if start:  # else only columns are detected
-                lines.append(one.line)
-            yield one
+                lines.append(entry.line)
+            yield entry
 
     monkeypatch.setattr(dump_reader, "read_rows_or_errors", reading)
     monkeypatch.setattr(dumps, "LARGE_DUMP_BYTES", 1)
@@ -36,29 +36,29 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def package(folder: Path, answer: str = "1\n") -> Path:
-    one = folder / "p0"
-    for part in ("tests", "subtasks"):
-        (one / part).mkdir(parents=True, exist_ok=True)
-    how = {
+    package_folder = folder / "p0"
+    for subfolder in ("tests", "subtasks"):
+        (package_folder / subfolder).mkdir(parents=True, exist_ok=True)
+    parameters = {
         "task_type_parameters_Batch_compilation": "alone",
         "task_type_parameters_Batch_output_eval": "diff",
     }
     header: dict[str, Any] = {"code": "p0", "time_limit": 1.0, "memory_limit": 1 << 28, "score_precision": 2}
-    header |= {"task_type": "Batch", "task_type_params": json.dumps(how)}
-    (one / "problem.json").write_text(json.dumps(header))
-    (one / "tests" / "1.in").write_text("1\n")
-    (one / "tests" / "1.out").write_text(answer)
-    (one / "subtasks" / "0.json").write_text(json.dumps({"score": 100, "testcases": ["1"]}))
+    header |= {"task_type": "Batch", "task_type_params": json.dumps(parameters)}
+    (package_folder / "problem.json").write_text(json.dumps(header))
+    (package_folder / "tests" / "1.in").write_text("1\n")
+    (package_folder / "tests" / "1.out").write_text(answer)
+    (package_folder / "subtasks" / "0.json").write_text(json.dumps({"score": 100, "testcases": ["1"]}))
     return folder
 
 
 def row(number: int, *, named: bool = True, code: str = "") -> dict[str, Any]:
-    own = {"id": f"r{number}"} if named else {}
-    return {**own, "problem_id": "p0", "code": code or f"int main() {{ return {number % 7}; }}\n"}
+    id_column = {"id": f"r{number}"} if named else {}
+    return {**id_column, "problem_id": "p0", "code": code or f"int main() {{ return {number % 7}; }}\n"}
 
 
 def write(dump: Path, rows: list[dict[str, Any]]) -> None:
-    dump.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    dump.write_text("".join(json.dumps(entry) + "\n" for entry in rows))
 
 
 def checkout(folder: Path, more: str = "") -> Path:
@@ -86,13 +86,13 @@ def test_only_new_rows_are_read(tmp_path: Path, read: list[int], named: bool) ->
     assert call(tmp_path).judged == 9
     for size in (11, 12):
         write(tmp_path / "dump.jsonl", rows[:size])
-        before = size - 2 if size == 11 else 11
+        rows_before = size - 2 if size == 11 else 11
         read.clear()
-        done = call(tmp_path)
-        assert (done.skipped, done.judged) == (before, size - before)
-        assert set(read) == set(range(before + 1, size + 1))
-    found = {one["key"]: one["code"] for one in read_rows(tmp_path / "run")}
-    assert len(found) == 12 and sorted(found.values()) == sorted(one["code"] for one in rows)
+        summary = call(tmp_path)
+        assert (summary.skipped, summary.judged) == (rows_before, size - rows_before)
+        assert set(read) == set(range(rows_before + 1, size + 1))
+    codes = {entry["key"]: entry["code"] for entry in read_rows(tmp_path / "run")}
+    assert len(codes) == 12 and sorted(codes.values()) == sorted(entry["code"] for entry in rows)
     read.clear()
     assert call(tmp_path).skipped == 12  # as it was
     assert not read
@@ -115,8 +115,8 @@ def test_interrupted_run_reads_dump_from_first_unjudged_row(
         "blank line",
         "two answers",
     ):  # with two answers, the blank line offsets the extra submission
-        text = (tmp_path / "dump.jsonl").read_text().replace("\n", "\n\n", 1)
-        (tmp_path / "dump.jsonl").write_text(text)
+        dump_text = (tmp_path / "dump.jsonl").read_text().replace("\n", "\n\n", 1)
+        (tmp_path / "dump.jsonl").write_text(dump_text)
     assert call(tmp_path).judged == 9 + (shape == "two answers") - (shape == "a copy")
     results = tmp_path / "run" / "results.jsonl"
     lines = {json.loads(line)["key"]: line for line in results.read_text().splitlines()}
@@ -124,7 +124,7 @@ def test_interrupted_run_reads_dump_from_first_unjudged_row(
     results.write_text("".join(f"{line}\n" for key, line in lines.items() if key not in open_ones))
     read.clear()
     assert call(tmp_path).judged == 2
-    assert {one["key"]: one["code"] for one in read_rows(tmp_path / "run")} == whole
+    assert {entry["key"]: entry["code"] for entry in read_rows(tmp_path / "run")} == whole
     assert min(read) == (1 if shape in ("without ids", "blank line", "a copy") else 5), shape
 
 
@@ -132,17 +132,19 @@ def test_duplicate_line_does_not_hide_unjudged_row(tmp_path: Path, read: list[in
     """Six lines and six submissions; the fifth line repeats the first unjudged line."""
     package(tmp_path / "problems")
     rows = [row(number, code=f"int main() {{ return {number}; }}") for number in range(4)]
-    for one in rows[:2]:
-        one["code"] = [one["code"], f"{one['code']} // again"]
+    for row_codes in rows[:2]:
+        row_codes["code"] = [row_codes["code"], f"{row_codes['code']} // again"]
     write(tmp_path / "dump.jsonl", [*rows, rows[2]])
     with (tmp_path / "dump.jsonl").open("a") as stream:
         stream.write("\n")
     assert call(tmp_path).judged == 6
     results = tmp_path / "run" / "results.jsonl"
-    kept = [line for line in results.read_text().splitlines(keepends=True) if "/" in json.loads(line)["key"]]
-    results.write_text("".join(kept))
+    kept_lines = [
+        line for line in results.read_text().splitlines(keepends=True) if "/" in json.loads(line)["key"]
+    ]
+    results.write_text("".join(kept_lines))
     assert call(tmp_path).judged == 2
-    assert {one["key"] for one in read_rows(tmp_path / "run")} >= {"r2", "r3"}
+    assert {row_codes["key"] for row_codes in read_rows(tmp_path / "run")} >= {"r2", "r3"}
 
 
 @pytest.mark.parametrize("change", ["row", "problem", "option", "index", "code", "other dump between"])
@@ -154,38 +156,38 @@ def test_dump_is_read_again_if_it_or_options_may_have_changed(
     write(dump, rows[:8])
     assert call(tmp_path).judged == 8
     index = tmp_path / "run" / INDEX
-    again = 1
+    judged_count = 1
     match change:
         case "row":
             rows[3] = row(3, code="int main() { return 99; }\n")
-            again = 2
+            judged_count = 2
         case "problem":
             package(tmp_path / "problems", "2\n")
-            again = 9
+            judged_count = 9
         case "index":
             index.write_bytes(index.read_bytes()[:-3])
         case "code":  # another checkout of the same version
             monkeypatch.setattr(dumps, "PACKAGE", checkout(tmp_path / "there", "# reads rows differently\n"))
         case "other dump between":
-            held = index.read_bytes()
+            index_content = index.read_bytes()
             write(dump, [*rows[:7], row(7, code="int main() { return 98; }\n")])
             assert call(tmp_path).judged == 1
-            index.write_bytes(held)
-            again = 2
+            index.write_bytes(index_content)
+            judged_count = 2
     write(dump, rows)
     read.clear()
     options = {"id_column": "id"} if change == "option" else {}
-    done = score_dump_sync(
+    summary = score_dump_sync(
         dump,
         tmp_path / "problems",
         out=tmp_path / "run",
         reading=dump_reader.DumpOptions(**options),
         engine=FakeEngine(),
     ).call
-    assert done.judged == again
+    assert summary.judged == judged_count
     assert set(read) == set(range(1, 10))
-    assert {one["key"]: one["code"] for one in read_rows(tmp_path / "run")} == {
-        one["id"]: one["code"] for one in rows
+    assert {entry["key"]: entry["code"] for entry in read_rows(tmp_path / "run")} == {
+        entry["id"]: entry["code"] for entry in rows
     }
 
 

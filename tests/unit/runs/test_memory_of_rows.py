@@ -24,11 +24,11 @@ def taken(make: Callable[[], Any]) -> float:
     gc.collect()
     tracemalloc.start()
     try:
-        before = tracemalloc.get_traced_memory()[0]
-        held = make()
+        size_before = tracemalloc.get_traced_memory()[0]
+        held_object = make()
         gc.collect()
-        size = tracemalloc.get_traced_memory()[0] - before
-        del held
+        size = tracemalloc.get_traced_memory()[0] - size_before
+        del held_object
         return size / NUMBER
     finally:
         tracemalloc.stop()
@@ -41,7 +41,7 @@ def written(folder: Path) -> None:
         {**row(f"row-{number:08}"), "program_sha256": row(f"p{number}")["submission_sha256"]}
         for number in range(NUMBER)
     )
-    (folder / "results.jsonl").write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in lines))
+    (folder / "results.jsonl").write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
 
 
 def test_result_log_uses_little_memory_per_row(folder: Path) -> None:
@@ -54,9 +54,9 @@ def test_result_log_uses_little_memory_per_row(folder: Path) -> None:
 
 def test_dump_uses_little_memory_per_row() -> None:
     def made() -> NamedKeys:
-        found = NamedKeys()
+        keys = NamedKeys()
         for number in range(NUMBER):
-            found.add(f"row-{number:08}", f"p{number % 50}")
-        return found
+            keys.add(f"row-{number:08}", f"p{number % 50}")
+        return keys
 
     assert taken(made) < MOST_OF_DUMP

@@ -52,7 +52,7 @@ def dump(tmp_path: Path) -> Path:
 
 
 def write(path: Path, rows: Any) -> Path:
-    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    path.write_text("".join(json.dumps(dump_row) + "\n" for dump_row in rows))
     return path
 
 
@@ -61,8 +61,8 @@ def scored(
 ) -> Path:
     """Score a dump or a shard parse it. `judged` is the expected number parse judged rows."""
     chosen = {"selection": Selection(shard=Shard.parse(shard) if shard else None), **more}
-    done = score_dump_sync(dump, problems, out=out, engine=FakeEngine(outcome), **chosen)
-    assert judged is None or done.call.judged == judged
+    report = score_dump_sync(dump, problems, out=out, engine=FakeEngine(outcome), **chosen)
+    assert judged is None or report.call.judged == judged
     return out
 
 
@@ -89,19 +89,19 @@ def test_merged_shards_report_equals_report_of_one_run(dump: Path, problems: Pat
     """Many 16 64 of 40 rows some are empty."""
     whole = scored(dump, problems, dump.with_name("whole"))
     shards = by_shards(dump, problems, number)
-    keys = [each["key"] for shard in shards for each in read_rows(shard)]
-    assert sorted(keys) == sorted(each["key"] for each in read_rows(whole))
+    keys = [result_row["key"] for shard in shards for result_row in read_rows(shard)]
+    assert sorted(keys) == sorted(result_row["key"] for result_row in read_rows(whole))
     merged = dump.with_name("merged")
-    done = report_sync(shards, out=merged)
-    assert [*done.summaries] == [str(merged)] and done.page == str(merged / "report.html")
+    report = report_sync(shards, out=merged)
+    assert [*report.summaries] == [str(merged)] and report.page == str(merged / "report.html")
     assert summary_of(merged) == summary_of(whole)
     assert report_of(merged) == report_of(whole)
     assert (merged / "problems.json").read_text() == (whole / "problems.json").read_text()
     rows = [sorted(read_rows(folder), key=lambda row: str(row["key"])) for folder in (merged, whole)]
     assert rows[0] == rows[1]
-    before = summary_of(merged)
+    summary_before = summary_of(merged)
     report_sync(shards, out=merged)
-    assert summary_of(merged) == before
+    assert summary_of(merged) == summary_before
 
 
 def test_single_shard_equals_whole_run(dump: Path, problems: Path) -> None:
@@ -121,8 +121,8 @@ def test_merged_shards_count_rejected_rows_like_one_run(tmp_path: Path, problems
     dump = write(tmp_path / "rows.jsonl", lines)
     reading = DumpOptions(skip_bad_rows=True)
     whole = scored(dump, problems, tmp_path / "whole", reading=reading)
-    given = summary_of(whole)["settings"]["given"]
-    assert any("cannot be used" in remark for remark in given["rows"])
+    given_settings = summary_of(whole)["settings"]["given"]
+    assert any("cannot be used" in remark for remark in given_settings["rows"])
     shards = by_shards(dump, problems, 3, reading=reading)
     report_sync(shards, out=tmp_path / "merged")
     assert summary_of(tmp_path / "merged")["settings"] == summary_of(whole)["settings"]
@@ -132,12 +132,12 @@ def test_merged_shards_count_rejected_rows_like_one_run(tmp_path: Path, problems
 @pytest.mark.parametrize("choice", [{"limit": 9}, {"keys": frozenset({"r1", "r2", "r20"})}])
 def test_shards_select_same_rows_as_one_run(dump: Path, problems: Path, choice: dict[str, Any]) -> None:
     whole = scored(dump, problems, dump.with_name("whole"), selection=Selection(**choice))
-    found = list[str]()
+    shard_keys = list[str]()
     for index in (1, 2, 3):
         selection = Selection(**choice, shard=Shard(index=index, number=3))
         folder = scored(dump, problems, dump.with_name(f"p{index}"), selection=selection)
-        found += [str(each["key"]) for each in read_rows(folder)]
-    assert sorted(found) == sorted(str(each["key"]) for each in read_rows(whole))
+        shard_keys += [str(result_row["key"]) for result_row in read_rows(folder)]
+    assert sorted(shard_keys) == sorted(str(result_row["key"]) for result_row in read_rows(whole))
 
 
 def test_large_dump_in_shards_reports_like_one_run(
@@ -149,8 +149,8 @@ def test_large_dump_in_shards_reports_like_one_run(
     monkeypatch.setattr(dumps, "SAMPLED_ROWS", 10)
     shards = by_shards(dump, problems, 3)
     report_sync(shards, out=dump.with_name("merged"))
-    found, expected = summary_of(dump.with_name("merged")), summary_of(whole)
-    assert found["models"] == expected["models"] and found["complete"]
+    merged_summary, expected = summary_of(dump.with_name("merged")), summary_of(whole)
+    assert merged_summary["models"] == expected["models"] and merged_summary["complete"]
 
 
 def test_report_warns_of_missing_shards(dump: Path, problems: Path) -> None:
@@ -159,14 +159,14 @@ def test_report_warns_of_missing_shards(dump: Path, problems: Path) -> None:
     assert not lone["complete"] and "shards 1, 3, 4 of 4 are missing" in lone["warnings"][0]
     report_sync([shards[2], shards[0]])
     merged = dump.with_name("part-merged")
-    found = summary_of(merged)
-    assert not found["complete"] and "shards 2, 4 of 4 are missing" in found["warnings"][0]
-    assert "with the folders of all 4 shards makes one run" in found["warnings"][0]
+    merged_summary = summary_of(merged)
+    assert not merged_summary["complete"] and "shards 2, 4 of 4 are missing" in merged_summary["warnings"][0]
+    assert "with the folders of all 4 shards makes one run" in merged_summary["warnings"][0]
     info = read_info(merged)
     assert info is not None and info.shard == "1,3/4" and len(info.merged) == 2
     report_sync(shards)
-    found = summary_of(merged)
-    assert found["complete"] and "incomplete" not in "".join(found["warnings"])
+    merged_summary = summary_of(merged)
+    assert merged_summary["complete"] and "incomplete" not in "".join(merged_summary["warnings"])
 
 
 def test_shard_is_in_run_json(dump: Path, problems: Path) -> None:
@@ -180,8 +180,8 @@ def test_shard_is_in_run_json(dump: Path, problems: Path) -> None:
 def test_default_run_folder_names_shard(dump: Path, problems: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(dump.parent)
     chosen = Selection(shard=Shard(index=2, number=3))
-    done = score_dump_sync(dump, problems, engine=FakeEngine(outcome), selection=chosen)
-    assert done.out == "runs/rows-shard-2-of-3"
+    report = score_dump_sync(dump, problems, engine=FakeEngine(outcome), selection=chosen)
+    assert report.out == "runs/rows-shard-2-of-3"
 
 
 @pytest.mark.parametrize(
@@ -208,11 +208,11 @@ def test_folder_of_another_shard_is_refused(
 
 def test_resumed_shard_judges_only_its_new_rows(dump: Path, problems: Path) -> None:
     folder = scored(dump, problems, dump.with_name("part"), "1/3")
-    before = len((folder / "results.jsonl").read_text().splitlines())
+    rows_before = len((folder / "results.jsonl").read_text().splitlines())
     write(dump, map(row, range(ROWS + 20)))
     scored(dump, problems, folder, "1/3")
-    after = [str(each["key"]) for each in read_rows(folder)]
-    assert before < len(after) and all(Shard.parse("1/3").contains(key) for key in after)
+    keys_after = [str(result_row["key"]) for result_row in read_rows(folder)]
+    assert rows_before < len(keys_after) and all(Shard.parse("1/3").contains(key) for key in keys_after)
 
 
 def test_warning_of_many_missing_shards_counts_them(dump: Path, problems: Path) -> None:
@@ -227,8 +227,10 @@ def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path
     lines = results.read_bytes().splitlines(keepends=True)
     results.write_bytes(b"".join(lines[:-1]))
     report_sync(shards, out=dump.with_name("merged"))
-    found = summary_of(dump.with_name("merged"))
-    assert not found["complete"] and "Repeat the command of each shard" in found["warnings"][0]
+    merged_summary = summary_of(dump.with_name("merged"))
+    assert (
+        not merged_summary["complete"] and "Repeat the command of each shard" in merged_summary["warnings"][0]
+    )
     scored(dump, problems, shards[1], "2/2", judged=1)
     report_sync(shards, out=dump.with_name("merged"))
     assert summary_of(dump.with_name("merged")) == whole
@@ -246,30 +248,30 @@ def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path
 def test_shard_with_other_settings_is_refused(
     dump: Path, problems: Path, tmp_path: Path, shard: str, more: dict[str, Any], words: str
 ) -> None:
-    one = scored(dump, problems, tmp_path / "one", "1/2")
+    first_shard = scored(dump, problems, tmp_path / "one", "1/2")
     two = scored(dump, problems, tmp_path / "two", shard, **more)
-    refuses([one, two], f"is not a shard of the run in {one}: ", words)
+    refuses([first_shard, two], f"is not a shard of the run in {first_shard}: ", words)
 
 
 def test_shard_of_another_dump_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
-    one = scored(dump, problems, tmp_path / "one", "1/2")
+    first_shard = scored(dump, problems, tmp_path / "one", "1/2")
     other = write(tmp_path / "other.jsonl", map(row, range(ROWS + 1)))
-    refuses([one, scored(other, problems, tmp_path / "two", "2/2")], "another dump")
+    refuses([first_shard, scored(other, problems, tmp_path / "two", "2/2")], "another dump")
 
 
 def test_shard_of_a_changed_problem_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
-    one = scored(dump, problems, tmp_path / "one", "1/2")
+    first_shard = scored(dump, problems, tmp_path / "one", "1/2")
     (problems / "add" / "tests" / "1-1.in").write_text("1 3\n")
-    refuses([one, scored(dump, problems, tmp_path / "two", "2/2")], "other problems")
+    refuses([first_shard, scored(dump, problems, tmp_path / "two", "2/2")], "other problems")
 
 
 def refuses(folders: list[Path], *words: str) -> None:
     """Check that a report of the folders is refused with these messages, and that nothing is written."""
-    before = sorted(folders[0].parent.rglob("*"))
+    files_before = sorted(folders[0].parent.rglob("*"))
     with pytest.raises(InputError) as refused:
         report_sync(folders)
-    assert all(word in str(refused.value) for word in words) and refused.value.remedy
-    assert sorted(folders[0].parent.rglob("*")) == before
+    assert all(expected in str(refused.value) for expected in words) and refused.value.remedy
+    assert sorted(folders[0].parent.rglob("*")) == files_before
 
 
 def test_merging_shard_with_whole_run_is_refused(dump: Path, problems: Path) -> None:
@@ -282,14 +284,14 @@ def test_runs_by_shards_are_compared_by_their_merged_folders(dump: Path, problem
     merged = [dump.with_name(name) for name in ("first-merged", "second-merged")]
     report_sync(by_shards(dump, problems, 2, "first"))
     report_sync(by_shards(dump, problems, 2, "second", options=RunOptions(all_tests=True)))
-    done = report_sync(merged, out=dump.with_name("both"))
-    assert [*done.summaries] == list(map(str, merged))
+    report = report_sync(merged, out=dump.with_name("both"))
+    assert [*report.summaries] == list(map(str, merged))
 
 
 def test_shard_in_two_folders_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
-    one, two = (scored(dump, problems, tmp_path / name, "1/2") for name in ("one", "two"))
-    refuses([one, two], f"shard 1/2 is in {one} already")
-    refuses([one, one], f"shard 1/2 is in {one} already")
+    first_shard, two = (scored(dump, problems, tmp_path / name, "1/2") for name in ("one", "two"))
+    refuses([first_shard, two], f"shard 1/2 is in {first_shard} already")
+    refuses([first_shard, first_shard], f"shard 1/2 is in {first_shard} already")
 
 
 def test_row_of_another_shard_is_refused(dump: Path, problems: Path) -> None:
@@ -327,9 +329,9 @@ def test_merged_settings_list_engines_of_all_shards(dump: Path, problems: Path) 
 def test_merged_shards_replace_no_run(dump: Path, problems: Path) -> None:
     shards = by_shards(dump, problems, 2)
     whole = scored(dump, problems, dump.with_name("whole"))
-    before = (whole / "results.jsonl").read_bytes()
+    results_before = (whole / "results.jsonl").read_bytes()
     with pytest.raises(InputError, match="a run that was judged is in this folder"):
         report_sync(shards, out=whole)
     with pytest.raises(InputError, match="a run that was judged is in this folder"):
         report_sync(shards, out=shards[0])
-    assert (whole / "results.jsonl").read_bytes() == before
+    assert (whole / "results.jsonl").read_bytes() == results_before

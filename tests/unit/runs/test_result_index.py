@@ -22,18 +22,18 @@ from ioi_eval.store.result_log import INDEX, ResultLog
 @pytest.fixture(autouse=True)
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the keys of rows that are read from results.jsonl. All runs count as large."""
-    found = list[str]()
+    keys_read = list[str]()
 
     def reading(path: Path, kind: Any, *more: Any) -> Iterable[tuple[int, Any]]:
-        for place, head in decode_lines(path, kind, *more):
+        for position, head in decode_lines(path, kind, *more):
             if path.name == "results.jsonl" and kind is ResultHead:
-                found.append(head.key)
-            yield place, head
+                keys_read.append(head.key)
+            yield position, head
 
     monkeypatch.setattr(result_log_module, "decode_lines", reading)
     monkeypatch.setattr(result_log_module, "_MIN_INDEXED_BYTES", 1)
     monkeypatch.setattr(result_log_module, "_FIRST_SAVE_BYTES", 1)
-    return found
+    return keys_read
 
 
 def of(key: str, **columns: Any) -> dict[str, Any]:
@@ -202,36 +202,40 @@ def test_result_log_reads_the_same_with_and_without_its_index(
 
     def seen() -> Any:
         with ResultLog.open(folder, made_of()) as journal:
-            found = [
+            found_rows = [
                 journal.find_result(of(f"k{number}")["submission_sha256"], "sum") for number in range(13)
             ]
-            return [*journal.done], journal.edited, [one and one["key"] for one in found]
+            return (
+                [*journal.done],
+                journal.edited,
+                [reused_row and reused_row["key"] for reused_row in found_rows],
+            )
 
     journal = ResultLog.open(folder, made_of())
-    for what, number in steps:
-        if what == "record":
+    for action, number in steps:
+        if action == "record":
             if f"k{number}" not in journal.done:
                 journal.record_result(of(f"k{number}"))
             continue
         journal.close()
         if index.exists():
             olds.append(index.read_bytes())
-        if what == "kill" and olds:
+        if action == "kill" and olds:
             index.write_bytes(olds[-1 - number % len(olds)])
-        elif what == "tear" and results.exists():
+        elif action == "tear" and results.exists():
             results.write_bytes(results.read_bytes()[:-number])
-        elif what == "drop a line" and results.exists():
+        elif action == "drop a line" and results.exists():
             lines = results.read_bytes().splitlines(keepends=True)
             results.write_bytes(b"".join(lines[:number] + lines[number + 1 :]))
-        elif what == "edit":
+        elif action == "edit":
             problems = number
         if folder.exists():
-            there = seen()
-            held = index.read_bytes() if index.exists() else None
+            state = seen()
+            index_content = index.read_bytes() if index.exists() else None
             index.unlink(missing_ok=True)
-            assert there == seen()
-            if held is not None:
-                index.write_bytes(held)
+            assert state == seen()
+            if index_content is not None:
+                index.write_bytes(index_content)
         journal = ResultLog.open(folder, made_of())
     journal.close()
 
@@ -241,8 +245,8 @@ def test_superseded_result_is_readable_and_its_key_can_be_recorded_again(folder:
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.supersede("a")
         assert (journal.done, journal.superseded, journal.read_row("a")["key"]) == ({"b"}, {"a"}, "a")
-        found = journal.find_result(of("a")["submission_sha256"], "sum")
-        assert found is not None and found["key"] == "a", "an equal submission may reuse the result"
+        reused_row = journal.find_result(of("a")["submission_sha256"], "sum")
+        assert reused_row is not None and reused_row["key"] == "a", "an equal submission may reuse the result"
         journal.start_run()
         assert (journal.done, journal.superseded) == ({"b"}, set())
         journal.record_result(of("a") | {"problem_id": "tree"})

@@ -71,10 +71,10 @@ def test_begun_run_without_rows_has_run_json(folder: Path) -> None:
 
 
 def test_continuing_a_run_without_new_rows_changes_no_file(scored: Path) -> None:
-    before = {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"}
+    contents_before = {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"}
     with ResultLog.open(scored, MADE_OF, settings={"workers": 3}) as journal:
         journal.start_run()
-    assert {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"} == before
+    assert {path: path.read_bytes() for path in scored.iterdir() if path.name != ".lock"} == contents_before
 
 
 def test_settings_that_json_cannot_hold_are_converted(folder: Path) -> None:
@@ -107,19 +107,19 @@ def test_failures_stay_if_the_run_is_not_restarted(folder: Path) -> None:
         journal.record_failure(failure("a1"))
     path = folder / "failures.jsonl"
     path.write_bytes(2 * path.read_bytes())  # as a writer leaves them that was killed
-    before = path.read_bytes()
+    failures_before = path.read_bytes()
     with ResultLog.open(folder, msgspec.structs.replace(MADE_OF, options={"all_tests": True})) as journal:
         assert not journal.failed
-    assert path.read_bytes() == before
+    assert path.read_bytes() == failures_before
 
 
 def test_superseding_rows_leaves_no_open_file(scored: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    open_before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.supersede("a1")
         journal.start_run()
         assert journal.done == {"a2", "a3"}
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    assert len(os.listdir("/proc/self/fd")) == open_before  # noqa: PTH208
 
 
 def test_last_failure_is_removed_when_it_is_judged(folder: Path) -> None:
@@ -169,8 +169,8 @@ def test_incomplete_last_line_is_removed(
 @pytest.mark.parametrize("broken", [b"{", b"", b'{"no":"key"}', b'{"key":"\xff"}', b"\0\0\0"])
 def test_malformed_result_line_is_input_error_with_line_number(scored: Path, broken: bytes) -> None:
     results = scored / "results.jsonl"
-    before = results.read_bytes().split(b"\n")
-    results.write_bytes(b"\n".join([before[0], broken, *before[1:]]))
+    lines_before = results.read_bytes().split(b"\n")
+    results.write_bytes(b"\n".join([lines_before[0], broken, *lines_before[1:]]))
     content = results.read_bytes()
     with pytest.raises(InputError, match="broken line") as caught:
         ResultLog.open(scored, MADE_OF)
@@ -277,11 +277,11 @@ def test_changed_run_setting_is_refused_and_named(
 ) -> None:
     other = msgspec.structs.replace(MADE_OF, **changed)
     assert fingerprint_changes(MADE_OF, other) == (expected,)
-    before = (scored / "run.json").read_bytes()
+    settings_before = (scored / "run.json").read_bytes()
     with pytest.raises(InputError) as caught:
         ResultLog.open(scored, other)
     assert expected in str(caught.value) and "fresh=True" in caught.value.remedy
-    assert (scored / "run.json").read_bytes() == before and keys(scored) == ["a1", "a2", "a3"]
+    assert (scored / "run.json").read_bytes() == settings_before and keys(scored) == ["a1", "a2", "a3"]
     with ResultLog.open(scored, MADE_OF) as journal:  # and the lock was released
         assert len(journal.done) == 3
 
@@ -290,8 +290,8 @@ def test_all_changed_settings_are_named(scored: Path) -> None:
     other = Fingerprint(dump="z", options={"new": 1})
     with pytest.raises(InputError) as caught:
         ResultLog.open(scored, other)
-    for part in ("option all_tests", "option new: not set -> 1", "version of g++"):
-        assert part in caught.value.problem
+    for setting in ("option all_tests", "option new: not set -> 1", "version of g++"):
+        assert setting in caught.value.problem
 
 
 def test_run_accepts_additional_problems(folder: Path) -> None:
@@ -321,10 +321,10 @@ def test_folder_with_other_files_is_refused(folder: Path) -> None:
     ResultLog.open(folder, MADE_OF).close()
     for name in ("thesis.tex", "b", "c", "d"):
         (folder / name).write_text("")
-    before = sorted(folder.iterdir())
+    files_before = sorted(folder.iterdir())
     for fresh in (False, True):
         with pytest.raises(
             InputError, match=r"has no run.* it contains b, c, d, \.\.\.\. Choose a new or empty"
         ):
             ResultLog.open(folder, MADE_OF, fresh=fresh)
-    assert sorted(folder.iterdir()) == before
+    assert sorted(folder.iterdir()) == files_before

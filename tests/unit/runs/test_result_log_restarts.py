@@ -42,18 +42,18 @@ EDITED = msgspec.structs.replace(MADE_OF, problems={**MADE_OF.problems, "sum": "
 
 
 def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
-    before = (of_two / "results.jsonl").read_bytes()
+    results_before = (of_two / "results.jsonl").read_bytes()
     with ResultLog.open(of_two, EDITED) as journal:
         assert journal.done == {"b1"} and journal.edited == {"sum": 2} and not journal.is_unchanged
         assert journal.find_result(of_problem("a1", "sum")["submission_sha256"], "sum") is None
-        assert (of_two / "results.jsonl").read_bytes() == before  # nothing has started
+        assert (of_two / "results.jsonl").read_bytes() == results_before  # nothing has started
     with ResultLog.open(of_two, EDITED) as journal:
         journal.record_result(of_problem("a1", "sum"))
         assert journal.read_row("b1")["key"] == "b1" and journal.read_row("a1")["key"] == "a1"
     assert keys(of_two) == ["b1", "a1"]
     assert [
-        (one["key"], one["problem_sha256"])
-        for _, one in decode_lines(of_two / "earlier.jsonl", dict[str, Any])
+        (superseded_row["key"], superseded_row["problem_sha256"])
+        for _, superseded_row in decode_lines(of_two / "earlier.jsonl", dict[str, Any])
     ] == [
         ("a1", "b" * 64),
         ("a2", "b" * 64),
@@ -61,8 +61,8 @@ def test_results_of_edited_problem_are_superseded(of_two: Path) -> None:
     with ResultLog.open(of_two, EDITED) as journal:
         assert journal.done == {"a1", "b1"} and journal.is_unchanged
     with ResultLog.open(of_two, MADE_OF) as journal:  # with the original problem, its results count again
-        found = journal.find_result(of_problem("a2", "sum")["submission_sha256"], "sum")
-        assert found is not None and found["key"] == "a2"
+        reused_row = journal.find_result(of_problem("a2", "sum")["submission_sha256"], "sum")
+        assert reused_row is not None and reused_row["key"] == "a2"
 
 
 def test_problem_of_a_changed_program_is_not_named_as_changed(of_two: Path) -> None:
@@ -88,8 +88,8 @@ def test_reused_results_stay_readable_while_their_run_changes(of_two: Path, tmp_
             with ResultLog.open(of_two, made_of, fresh=how == "fresh") as other:
                 other.start_run()
         for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
-            found = journal.find_result(of_problem(key, problem)["submission_sha256"], problem)
-            assert found is not None and found["key"] == key
+            reused_row = journal.find_result(of_problem(key, problem)["submission_sha256"], problem)
+            assert reused_row is not None and reused_row["key"] == key
 
 
 @pytest.mark.parametrize("number", range(5))
@@ -105,7 +105,9 @@ def test_kill_while_superseding_loses_no_result(of_two: Path, number: int) -> No
         assert journal.done == {"b1"}
         journal.record_result(of_problem("a1", "sum"))
     assert keys(of_two) == ["b1", "a1"]
-    aside = {one["key"] for _, one in decode_lines(of_two / "earlier.jsonl", dict[str, Any])}
+    aside = {
+        superseded_row["key"] for _, superseded_row in decode_lines(of_two / "earlier.jsonl", dict[str, Any])
+    }
     assert aside == {"a1", "a2"}
 
 
@@ -125,12 +127,12 @@ def test_fresh_discards_the_old_run_with_the_first_new_row(scored: Path) -> None
 
 def test_fresh_run_cannot_reuse_its_own_results(scored: Path, tmp_path: Path) -> None:
     """They would be counted twice. The error comes before any change."""
-    before = (scored / "results.jsonl").read_bytes()
+    results_before = (scored / "results.jsonl").read_bytes()
     (tmp_path / "link").symlink_to(scored)
-    for own in (scored, tmp_path / "link"):
+    for run_folder in (scored, tmp_path / "link"):
         with pytest.raises(InputError, match="'reuse': these are the run's own results"):
-            ResultLog.open(scored, MADE_OF, fresh=True, reuse=[own])
-    assert (scored / "results.jsonl").read_bytes() == before
+            ResultLog.open(scored, MADE_OF, fresh=True, reuse=[run_folder])
+    assert (scored / "results.jsonl").read_bytes() == results_before
     with ResultLog.open(scored, MADE_OF, reuse=[scored]) as journal:
         assert journal.done == {"a1", "a2", "a3"}
 
@@ -148,12 +150,12 @@ class Killed(BaseException):
 
 def steps_until_killed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Kill the process before its n-th change to the names in a folder."""
-    left = [number]
+    steps_left = [number]
 
     def dying(method: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
+            steps_left[0] -= 1
+            if steps_left[0] < 0:
                 raise Killed
             return method(*args, **kwargs)
 
@@ -175,22 +177,22 @@ def test_temporary_files_of_a_killed_writer_are_removed(scored: Path) -> None:
 def test_kill_during_fresh_leaves_the_old_or_the_new_run(scored: Path, number: int) -> None:
     with ResultLog.open(scored, MADE_OF) as journal:
         journal.record_failure(failure("a9"))
-    new = msgspec.structs.replace(MADE_OF, dump="new")
+    new_fingerprint = msgspec.structs.replace(MADE_OF, dump="new")
     with pytest.MonkeyPatch.context() as patch:
         steps_until_killed(patch, number)
         try:
-            with ResultLog.open(scored, new, fresh=True) as journal:
+            with ResultLog.open(scored, new_fingerprint, fresh=True) as journal:
                 journal.record_result(row("b1"))
         except Killed:
             pass
     info = read_info(scored)
     assert info is not None
     with ResultLog.open(scored, info.fingerprint) as journal:
-        old, begun = {"a1", "a2", "a3"}, {"b1"}
-        assert journal.done in ((old,) if info.fingerprint.dump == MADE_OF.dump else (set(), begun))
-        assert journal.failed == ({"a9"} if journal.done == old else set())
+        old_keys, begun = {"a1", "a2", "a3"}, {"b1"}
+        assert journal.done in ((old_keys,) if info.fingerprint.dump == MADE_OF.dump else (set(), begun))
+        assert journal.failed == ({"a9"} if journal.done == old_keys else set())
         journal.record_result(row("b2"))
-    assert set(keys(scored)) - {"b2"} in (old, set(), begun)
+    assert set(keys(scored)) - {"b2"} in (old_keys, set(), begun)
 
 
 # --- killed for real ---------------------------------------------------------------------------------
@@ -233,16 +235,18 @@ def interruptions(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.nightly
 def test_kills_at_random_times_neither_duplicate_nor_lose_results(tmp_path: Path) -> None:
-    before: dict[Path, dict[str, Any]] = {}
+    rows_before: dict[Path, dict[str, Any]] = {}
     for folder in interruptions(tmp_path):
         rows = list(read_rows(folder))
-        after = {row["key"]: row for row in rows}
-        assert len(after) == len(rows)
-        assert before.get(folder, {}).items() <= after.items()
-        before[folder] = after
-    assert sum(map(len, before.values())) > 0, "every kill came before the first row: the test shows nothing"
+        rows_after = {row["key"]: row for row in rows}
+        assert len(rows_after) == len(rows)
+        assert rows_before.get(folder, {}).items() <= rows_after.items()
+        rows_before[folder] = rows_after
+    assert sum(map(len, rows_before.values())) > 0, (
+        "every kill came before the first row: the test shows nothing"
+    )
     undisturbed = run_to_the_end(tmp_path / "undisturbed")
     assert [row["key"] for row in undisturbed] == [s.key for s in interrupted_run.submissions(NUMBER)]
-    for folder in before:
+    for folder in rows_before:
         assert run_to_the_end(folder) == undisturbed
         assert (folder / "failures.jsonl").read_bytes() == b""

@@ -68,24 +68,24 @@ async def test_active_submissions_are_reported(tmp_path: Path, monkeypatch: pyte
 
     class Slow(FakeJudge):
         async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
-            kind, there = (
+            kind, endpoint = (
                 BUILD if submission.key < "k002" else WAITS,
                 mark_executing(f"server {submission.key}"),
             )
-            with track_step(kind), there if submission.key != "k000" else contextlib.nullcontext():
+            with track_step(kind), endpoint if submission.key != "k000" else contextlib.nullcontext():
                 await seen.wait()
             return await super().judge(problem, submission)
 
     def look(event: Event) -> None:
         if isinstance(event, SubmissionsNow) and event.number == 3:
-            told.append(event)
+            reports.append(event)
             seen.set()
 
-    told = list[SubmissionsNow]()
+    reports = list[SubmissionsNow]()
     with ResultLog.open(tmp_path / "run", MADE_OF) as journal:
         await judge_all(Slow(), PROBLEMS, some(3), journal, workers=3, on_event=look)
-    assert (told[0].building, told[0].builds_waiting) == (2, 1)
-    assert [(one.key, one.step, one.where) for one in told[0].longest] == [
+    assert (reports[0].building, reports[0].builds_waiting) == (2, 1)
+    assert [(active.key, active.step, active.where) for active in reports[0].longest] == [
         ("k000", BUILD, ""),
         ("k001", BUILD, "server k001"),
     ]
@@ -112,12 +112,12 @@ async def test_run_without_submissions_creates_its_files(tmp_path: Path) -> None
 async def test_submission_stream_is_read_ahead_by_at_most_the_worker_count(tmp_path: Path) -> None:
     judge = FakeJudge(pause=lambda: 2)
     recorded = 0
-    ahead: list[int] = []
+    read_ahead: list[int] = []
 
     def stream() -> Iterator[Submission]:
-        for number, one in enumerate(some(200)):
-            ahead.append(number - recorded)
-            yield one
+        for number, sent in enumerate(some(200)):
+            read_ahead.append(number - recorded)
+            yield sent
 
     def count(event: Event) -> None:
         nonlocal recorded
@@ -125,7 +125,7 @@ async def test_submission_stream_is_read_ahead_by_at_most_the_worker_count(tmp_p
 
     with ResultLog.open(tmp_path / "run", MADE_OF) as journal:
         summary = await judge_all(judge, PROBLEMS, stream(), journal, workers=4, on_event=count)
-    assert summary.judged == 200 and max(ahead) <= 4
+    assert summary.judged == 200 and max(read_ahead) <= 4
 
 
 # --- equal submissions -------------------------------------------------------------------------------
@@ -138,13 +138,13 @@ async def test_equal_submissions_are_judged_once(tmp_path: Path, workers: int) -
     summary, events = await score(tmp_path / "run", judge, [*same, submission("other")], workers)
     assert sorted(judge.judged) == ["other", "s0"]
     assert (summary.judged, summary.repeated, summary.tests) == (7, 5, 8)
-    found = rows(tmp_path / "run")
-    assert [found[f"s{n}"]["model"] for n in range(6)] == [f"m{n}" for n in range(6)]
-    assert [found[f"s{n}"]["repairs"] for n in range(6)] == [[f"r{n}"] for n in range(6)]
-    assert [found[f"s{n}"]["repeats"] for n in range(6)] == [None, *["s0"] * 5]
+    result_rows = rows(tmp_path / "run")
+    assert [result_rows[f"s{n}"]["model"] for n in range(6)] == [f"m{n}" for n in range(6)]
+    assert [result_rows[f"s{n}"]["repairs"] for n in range(6)] == [[f"r{n}"] for n in range(6)]
+    assert [result_rows[f"s{n}"]["repeats"] for n in range(6)] == [None, *["s0"] * 5]
     same_but = {"key": "", "model": "", "repairs": [], "repeats": None}
-    results = [{**found[f"s{n}"], **same_but} for n in range(6)]
-    assert all(one == results[0] for one in results)
+    results = [{**result_rows[f"s{n}"], **same_but} for n in range(6)]
+    assert all(judged_result == results[0] for judged_result in results)
     assert sum(event.repeated for event in events if isinstance(event, SubmissionJudged)) == 5
 
 
@@ -184,7 +184,7 @@ async def test_equal_code_for_another_problem_or_language_is_judged(tmp_path: Pa
 
 async def test_many_equal_submissions_are_not_held_in_memory(tmp_path: Path) -> None:
     taken = 0
-    most: list[int] = []
+    read_counts: list[int] = []
 
     def stream() -> Iterator[Submission]:
         nonlocal taken
@@ -193,12 +193,12 @@ async def test_many_equal_submissions_are_not_held_in_memory(tmp_path: Path) -> 
             yield submission(f"s{n}", code="same")
 
     def reply(of: Submission) -> SubmissionResult:
-        most.append(taken)
+        read_counts.append(taken)
         return result(of)
 
     judge = FakeJudge(reply, pause=lambda: 1000)
     summary, _ = await score(tmp_path / "run", judge, stream(), 2)
-    assert summary.judged == 500 and judge.judged == ["s0"] and most[0] < 80
+    assert summary.judged == 500 and judge.judged == ["s0"] and read_counts[0] < 80
 
 
 # --- failures ----------------------------------------------------------------------------------------
@@ -314,16 +314,16 @@ async def test_run_of_streamed_submissions_starts_without_a_total(tmp_path: Path
 
 async def test_streamed_submissions_are_judged_as_they_arrive(tmp_path: Path) -> None:
     """Each submission is generated while the submission before it is judged."""
-    judged = asyncio.Semaphore(1)
+    judged_count = asyncio.Semaphore(1)
 
     def reply(one: Submission) -> SubmissionResult:
-        judged.release()
+        judged_count.release()
         return result(one)
 
     async def writing() -> AsyncIterator[Submission]:
-        for one in some(3):
-            await judged.acquire()
-            yield one
+        for sent in some(3):
+            await judged_count.acquire()
+            yield sent
 
     summary, events = await score(tmp_path / "run", FakeJudge(reply), writing())
     assert (summary.judged, events[0]) == (3, RunStarted(total=None, skipped=0))
@@ -331,8 +331,8 @@ async def test_streamed_submissions_are_judged_as_they_arrive(tmp_path: Path) ->
 
 async def test_failing_stream_loses_no_result(tmp_path: Path) -> None:
     async def writing() -> AsyncIterator[Submission]:
-        for one in some(2):
-            yield one
+        for sent in some(2):
+            yield sent
             await asyncio.sleep(0.01)
         raise InputError("the model is gone")
 
@@ -343,8 +343,8 @@ async def test_failing_stream_loses_no_result(tmp_path: Path) -> None:
 
 async def test_duplicate_key_in_stream_is_input_error(tmp_path: Path) -> None:
     async def writing() -> AsyncIterator[Submission]:
-        for one in (*some(1), *some(1)):
-            yield one
+        for sent in (*some(1), *some(1)):
+            yield sent
 
     with pytest.raises(InputError, match="'k000' is there twice"):
         await score(tmp_path / "run", FakeJudge(), writing())
@@ -359,12 +359,12 @@ class Known(list[Submission]):
 
     @property
     def problem_ids(self) -> Mapping[str, str]:
-        return {one.key: one.problem_id for one in list.__iter__(self)}
+        return {sent.key: sent.problem_id for sent in list.__iter__(self)}
 
     def __iter__(self) -> Iterator[Submission]:
-        for one in super().__iter__():
+        for sent in super().__iter__():
             self.went += 1
-            yield one
+            yield sent
 
 
 async def test_scanned_dump_is_iterated_only_for_languages_before_judging(
@@ -372,9 +372,11 @@ async def test_scanned_dump_is_iterated_only_for_languages_before_judging(
 ) -> None:
     """Only its first rows are read for the languages, so that a large dump's first job starts soon."""
     monkeypatch.setattr(runner, "_LANGUAGE_SAMPLE", 3)
-    known = Known(some(20))
-    summary, events = await score(tmp_path / "run", FakeJudge(), known)
-    assert known.went == 3 + 20 and summary.judged == 20
+    scanned = Known(some(20))
+    summary, events = await score(tmp_path / "run", FakeJudge(), scanned)
+    assert scanned.went == 3 + 20 and summary.judged == 20
     assert events[0] == RunStarted(total=20, skipped=0)
-    again, events = await score(tmp_path / "run", FakeJudge(), Known(some(25)))
-    assert (again.judged, again.skipped) == (5, 20) and events[0] == RunStarted(total=25, skipped=20)
+    second_summary, events = await score(tmp_path / "run", FakeJudge(), Known(some(25)))
+    assert (second_summary.judged, second_summary.skipped) == (5, 20) and events[0] == RunStarted(
+        total=25, skipped=20
+    )

@@ -108,8 +108,8 @@ async def test_input_error_during_a_run_keeps_complete_rows(tmp_path: Path) -> N
     judge = FakeJudge(lambda s: InputError("broken") if s.key == "k005" else result(s))
     with pytest.raises(InputError, match="broken"):
         await score(tmp_path / "run", judge, iter(some(8)), 2)
-    done = set(rows(tmp_path / "run"))
-    assert done >= {"k000", "k001", "k002"} and "k005" not in done
+    complete_keys = set(rows(tmp_path / "run"))
+    assert complete_keys >= {"k000", "k001", "k002"} and "k005" not in complete_keys
     await score(tmp_path / "run", FakeJudge(), some(8))
     assert len(rows(tmp_path / "run")) == 8
 
@@ -153,13 +153,13 @@ def test_run_cancelled_at_any_time_is_completed_by_the_next_call(
         return judge
 
     first = asyncio.run(cancelled())
-    before = rows(folder)
+    rows_before = rows(folder)
     assert len(first.judged) - len(first.cancelled) == len(
-        {row["submission_sha256"] for row in before.values()}
+        {row["submission_sha256"] for row in rows_before.values()}
     )
     asyncio.run(score(folder, second := FakeJudge(), submissions, workers))
-    after = rows(folder)
-    assert set(after) == {s.key for s in submissions} and before.items() <= after.items()
+    rows_after = rows(folder)
+    assert set(rows_after) == {s.key for s in submissions} and rows_before.items() <= rows_after.items()
     assert len(list(read_rows(folder))) == 40
     assert len(first.judged) - len(first.cancelled) + len(second.judged) == 20
 

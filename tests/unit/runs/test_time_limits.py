@@ -26,16 +26,16 @@ def measured(processes: int, cpu_time: float) -> MeasuredLimit:
 async def test_first_process_of_a_submission_does_not_count_as_fork() -> None:
     problem = Problem(id="p", forks_by=(FORKS,), limits=Limits.contest(1.0, None))
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(3, 1.0)}, factor=2.0)
-    found = await limits.with_limits(problem)
-    assert (found.options.forks, found.limits.cpu_time, found.limits.wall_time) == (2, 2.0, 6.0)
+    limited = await limits.with_limits(problem)
+    assert (limited.options.forks, limited.limits.cpu_time, limited.limits.wall_time) == (2, 2.0, 6.0)
 
 
 async def test_factor_applies_only_to_unmeasured_limits() -> None:
     problem = Problem(id="p", time_from_solutions=2.0)
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(1, 3.0)}, factor=2.0)
     assert (await limits.with_limits(problem)).limits.cpu_time == 3.0
-    usual = Problem(id="q", limits=Limits.contest(1.0, None))
-    assert (await limits.with_limits(usual)).limits.cpu_time == 2.0
+    unmeasured = Problem(id="q", limits=Limits.contest(1.0, None))
+    assert (await limits.with_limits(unmeasured)).limits.cpu_time == 2.0
 
 
 @pytest.mark.parametrize("with_limit", [True, False])
@@ -43,7 +43,7 @@ async def test_limited_problem_is_same_object_on_repeat(with_limit: bool) -> Non
     """The judge prepares each problem once, and compares problems by identity."""
     problem = Problem(id="p", time_from_solutions=None if with_limit else 2.0)
     limits = TimeLimits(Unasked(), {limit_identity(problem): measured(1, 3.0)}, factor=2.0)
-    found = await limits.with_limits(problem)
-    assert await limits.with_limits(problem) is found
+    limited = await limits.with_limits(problem)
+    assert await limits.with_limits(problem) is limited
     changed = msgspec.structs.replace(problem, limits=Limits.contest(1.0, 1 << 20))
     assert (await limits.with_limits(changed)).limits.memory == 1 << 20

@@ -36,8 +36,8 @@ class Caller:
 
     async def counts(self) -> dict[str, float]:
         """Return the metrics by name and labels."""
-        _, text = await self.get("/metrics")
-        return parse_metrics(text)
+        _, metrics_text = await self.get("/metrics")
+        return parse_metrics(metrics_text)
 
     async def _answer(self, method: str, path: str, options: dict[str, Any]) -> tuple[int, Any]:
         async with self.session.request(method, path, **options) as reply:

@@ -66,16 +66,16 @@ class Client(Caller):
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    place = tmp_path / "contents"
-    place.mkdir(mode=0o700)
-    return place
+    cache_folder = tmp_path / "contents"
+    cache_folder.mkdir(mode=0o700)
+    return cache_folder
 
 
 @asynccontextmanager
 async def client_of(engine: EmbeddedEngine, place: Path, **options: Any) -> AsyncIterator[Client]:
-    told = ServerOptions(port=0, **{"max_body": 1 << 20, **options})
+    server_options = ServerOptions(port=0, **{"max_body": 1 << 20, **options})
     async with (
-        Server(engine, told, blob_cache=BlobCache(place, ROOM)) as server,
+        Server(engine, server_options, blob_cache=BlobCache(place, ROOM)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         yield Client(session)
@@ -118,18 +118,18 @@ async def test_content_is_uploaded_in_chunks(call: Client) -> None:
 async def test_uploaded_content_is_executable_only_if_job_marks_it(call: Client) -> None:
     script = b"#!/bin/sh\necho it runs\n"
     await call.put(script, name_of(script))
-    asked = naming("./0; test -x 1 || echo no program", name_of(script), name_of(script))
-    asked["files"][1]["executable"] = True
-    _, reply = await call.post(f"{API}/execute", json=asked)
+    request = naming("./0; test -x 1 || echo no program", name_of(script), name_of(script))
+    request["files"][1]["executable"] = True
+    _, reply = await call.post(f"{API}/execute", json=request)
     assert reply["run"]["stdout"] == "it runs\nno program\n"
 
 
 async def test_job_with_missing_contents_gets_409_with_list(call: Client) -> None:
     await call.put(TEXT, NAME)
-    others = [name_of(b"a"), name_of(b"b")]
-    status, reply = await call.runs("cat 0", NAME, *others)
+    missing_names = [name_of(b"a"), name_of(b"b")]
+    status, reply = await call.runs("cat 0", NAME, *missing_names)
     assert status == 409
-    assert reply["missing"] == sorted(others)
+    assert reply["missing"] == sorted(missing_names)
     assert "PUT" in reply["message"]
     assert (await call.counts())['ioi_eval_contents_total{event="lacking"}'] == 2
 
@@ -203,9 +203,9 @@ async def test_contents_refuse_requests_of_foreign_pages(call: Client) -> None:
 
 
 async def test_job_cannot_change_large_linked_content(engine: EmbeddedEngine, place: Path) -> None:
-    told, large = ServerOptions(port=0), b"0" * (17 << 20)
+    server_options, large = ServerOptions(port=0), b"0" * (17 << 20)
     async with (
-        Server(engine, told, blob_cache=BlobCache(place, 64 << 20)) as server,
+        Server(engine, server_options, blob_cache=BlobCache(place, 64 << 20)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call = Client(session)
@@ -220,8 +220,8 @@ async def test_job_cannot_change_large_linked_content(engine: EmbeddedEngine, pl
 
 async def test_kept_file_of_job_is_usable_by_name_and_fetchable(call: Client) -> None:
     script = "printf '%03000d' 7 > made; ln -s made link; mkdir folder"
-    asked = naming(script) | {"keep": ["made", "link", "folder", "none"]}
-    _, reply = await call.post(f"{API}/execute", json=asked)
+    request = naming(script) | {"keep": ["made", "link", "folder", "none"]}
+    _, reply = await call.post(f"{API}/execute", json=request)
     name = name_of(b"0" * 2999 + b"7")
     assert reply["kept"] == {"made": {"sha256": name, "size": 3000}}
     assert await call.get(at(name)) == (200, "0" * 2999 + "7")
@@ -234,12 +234,12 @@ async def test_kept_file_of_job_is_usable_by_name_and_fetchable(call: Client) ->
 
 @pytest.mark.parametrize("room", [0, 4, 100])
 async def test_kept_file_is_moved_into_cache_or_deleted(place: Path, tmp_path: Path, room: int) -> None:
-    made = tmp_path / "made"
-    made.write_bytes(b"a program")
+    program = tmp_path / "made"
+    program.write_bytes(b"a program")
     contents = ContentCache(BlobCache(place, room) if room else None, 1000, Counter())
-    kept = await contents.store_programs(JobResult(run=Ending(), kept={"program": str(made)}))
-    assert not made.exists() and list(kept.stayed) == (["program"] if room == 100 else [])
-    assert (kept.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
+    stored = await contents.store_programs(JobResult(run=Ending(), kept={"program": str(program)}))
+    assert not program.exists() and list(stored.stayed) == (["program"] if room == 100 else [])
+    assert (stored.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
 
 
 async def test_list_of_kept_programs_is_cleaned_up_only_after_many_additions(
@@ -262,8 +262,8 @@ async def test_list_of_kept_programs_is_cleaned_up_only_after_many_additions(
 
 
 async def test_kept_file_larger_than_cache_is_dropped(call: Client, place: Path) -> None:
-    asked = naming(f"head -c {ROOM + 1} /dev/zero > made") | {"keep": ["made"]}
-    status, reply = await call.post(f"{API}/execute", json=asked)
+    request = naming(f"head -c {ROOM + 1} /dev/zero > made") | {"keep": ["made"]}
+    status, reply = await call.post(f"{API}/execute", json=request)
     assert (status, "kept" in reply, inside(place)) == (200, False, [])
 
 
@@ -281,11 +281,11 @@ async def test_full_disk_drops_kept_file_and_not_result(
 
     monkeypatch.setattr("ioi_eval.store.contents.os.link", elsewhere)
     monkeypatch.setattr("ioi_eval.store.contents.shutil.copyfile", copied)
-    made = tmp_path / "made"
-    made.write_bytes(b"a program")
+    program = tmp_path / "made"
+    program.write_bytes(b"a program")
     contents = ContentCache(BlobCache(place, ROOM), 1000, Counter())
-    result = await contents.store_programs(JobResult(run=Ending(stdout="7"), kept={"program": str(made)}))
-    assert (result.run.stdout, result.stayed, inside(place), made.exists()) == ("7", {}, [], False)
+    result = await contents.store_programs(JobResult(run=Ending(stdout="7"), kept={"program": str(program)}))
+    assert (result.run.stdout, result.stayed, inside(place), program.exists()) == ("7", {}, [], False)
 
 
 @pytest.mark.parametrize("keep", ["made", [1], {"made": "x"}])
@@ -429,8 +429,8 @@ async def test_hash_in_text_of_job_names_no_content(call: Client) -> None:
     await call.put(TEXT, NAME)
     _, reply = await call.run(f'cat; echo "$@" # {{"sha256": "{NAME}"}}', stdin=f'{{"sha256": "{NAME}"}}')
     assert reply["run"]["stdout"] == f'{{"sha256": "{NAME}"}}\n\n'
-    asked = {"code": "cat 0; ls", "language": "bash", "files": {"0": {"sha256": NAME}}}
-    assert (await call.post("/run_code", json=asked))[0] == 422
+    request = {"code": "cat 0; ls", "language": "bash", "files": {"0": {"sha256": NAME}}}
+    assert (await call.post("/run_code", json=request))[0] == 422
 
 
 async def test_draining_worker_refuses_contents(engine: EmbeddedEngine, place: Path) -> None:
@@ -449,11 +449,13 @@ def test_full_disk_declines_content(place: Path) -> None:
 
 
 async def test_contents_folder_option_selects_folder(store: Store, tmp_path: Path) -> None:
-    there = tmp_path / "there"
+    contents_folder = tmp_path / "there"
     with pytest.raises(InputError, match=r"contents_folder.*not a writable folder"):
-        async with serve(store=store, options=ServerOptions(port=0, contents_folder=str(there))):
+        async with serve(store=store, options=ServerOptions(port=0, contents_folder=str(contents_folder))):
             raise AssertionError("a worker without a place for contents is none")
-    there.mkdir()
-    async with serve(store=store, options=ServerOptions(port=0, contents_folder=str(there)), slots=1):
-        assert any(there.iterdir())
-    assert not any(there.rglob("kept"))
+    contents_folder.mkdir()
+    async with serve(
+        store=store, options=ServerOptions(port=0, contents_folder=str(contents_folder)), slots=1
+    ):
+        assert any(contents_folder.iterdir())
+    assert not any(contents_folder.rglob("kept"))

@@ -17,18 +17,18 @@ from ioi_eval.server.log import RefusalLog, RepeatFilter
 
 
 async def test_repeated_refusal_is_logged_once_and_escaped(engine: EmbeddedEngine) -> None:
-    told: list[Event] = []
+    events: list[Event] = []
     async with (
-        Server(engine, ServerOptions(port=0), emit=told.append) as server,
+        Server(engine, ServerOptions(port=0), emit=events.append) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call = Caller(session)
         for _ in range(3):
             assert (await call.run("true", language="x\n\x1b[2Jfailed: forged"))[0] == 400
             assert (await call.post(f"{API}/execute", json={}))[0] == 400
-    assert [event.name for event in told] == ["refused", "refused"]
-    assert all(event.message.isprintable() for event in told)
-    assert "\\n\\x1b[2Jfailed: forged" in told[0].message
+    assert [event.name for event in events] == ["refused", "refused"]
+    assert all(event.message.isprintable() for event in events)
+    assert "\\n\\x1b[2Jfailed: forged" in events[0].message
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ async def test_malformed_http_request_is_not_logged(
 
 
 def test_repeated_messages_are_logged_again_after_an_hour() -> None:
-    now = 1000.0
-    repeats = RepeatFilter(lambda: now)
+    clock_seconds = 1000.0
+    repeats = RepeatFilter(lambda: clock_seconds)
     assert [repeats.is_repeated("a"), repeats.is_repeated("a")] == [False, True]
-    now += 3601
+    clock_seconds += 3601
     assert not repeats.is_repeated("a")
     for number in range(1000):
         repeats.is_repeated(str(number))
@@ -64,47 +64,47 @@ def test_repeated_messages_are_logged_again_after_an_hour() -> None:
 
 
 def test_full_queue_is_logged_once_and_its_end_too() -> None:
-    told: list[Event] = []
-    full = RefusalLog(told.append)
+    events: list[Event] = []
+    full = RefusalLog(events.append)
     full.log_acceptance()
     for _ in range(5):
         full.count_refusal("all slots are taken")
     full.log_acceptance()
     full.log_acceptance()
-    assert [event.name for event in told] == ["full", "room"]
-    assert told[1].facts == {"refused": 5}
+    assert [event.name for event in events] == ["full", "room"]
+    assert events[1].facts == {"refused": 5}
 
 
 @needs_plugin("sandbox_fusion")
 async def test_run_code_refusals_are_logged_like_jobs(engine: EmbeddedEngine) -> None:
     """A request that waits in the queue is not logged."""
-    told: list[Event] = []
-    asked = {"json": {"code": "import time; time.sleep(1000)", "language": "python", "run_timeout": 60}}
+    events: list[Event] = []
+    request = {"json": {"code": "import time; time.sleep(1000)", "language": "python", "run_timeout": 60}}
     async with (
-        Server(engine, ServerOptions(port=0, queue=0, run_timeout=60_000), emit=told.append) as server,
+        Server(engine, ServerOptions(port=0, queue=0, run_timeout=60_000), emit=events.append) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call, clock = Caller(session), FastForwardClock()
-        inside = asyncio.create_task(call.post("/run_code", **asked))
+        inside = asyncio.create_task(call.post("/run_code", **request))
         await until(lambda: server.running == 1)
         await clock.advance(80.0)
-        assert (await inside)[0] == 504 and told == []
-        again = asyncio.create_task(call.post("/run_code", **asked))
+        assert (await inside)[0] == 504 and events == []
+        running_request = asyncio.create_task(call.post("/run_code", **request))
         await until(lambda: len(server._queue._entries) == 2)
-        outside = asyncio.create_task(call.post("/run_code", **asked))
+        outside = asyncio.create_task(call.post("/run_code", **request))
         await until(lambda: server._queue._entry_locks[""].locked())
         await clock.advance(9.0)
-        assert (await outside)[0] == 504 and [event.name for event in told] == ["full"]
-        again.cancel()
+        assert (await outside)[0] == 504 and [event.name for event in events] == ["full"]
+        running_request.cancel()
         assert (await call.post("/run_code", json={"code": "print(1)", "language": "python"}))[0] == 200
-    assert [event.name for event in told] == ["full", "room"]
+    assert [event.name for event in events] == ["full", "room"]
 
 
 async def test_log_jobs_option_logs_each_job(engine: EmbeddedEngine) -> None:
-    told: list[Event] = []
+    events: list[Event] = []
     async with (
-        Server(engine, ServerOptions(port=0, log_jobs=True), emit=told.append) as server,
+        Server(engine, ServerOptions(port=0, log_jobs=True), emit=events.append) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         await Caller(session).run("exit 3")
-    assert [(event.name, event.facts["outcome"]) for event in told] == [("job", "RE")]
+    assert [(event.name, event.facts["outcome"]) for event in events] == [("job", "RE")]

@@ -48,25 +48,26 @@ def compiler(tmp_path: Path) -> Path:
 
 
 def test_installed_package_folder_has_the_layout_of_piston(tmp_path: Path) -> None:
-    place = install_package(tmp_path / "packages")
-    assert place == tmp_path / "packages" / "ioi_eval" / "1.0.0"
-    assert {path.name for path in place.iterdir()} == FILES | {".env", ".ppman-installed"}
-    assert re.fullmatch(r"\d{13}", (place / ".ppman-installed").read_text())
-    info = json.loads((place / "pkg-info.json").read_text())
+    package_folder = install_package(tmp_path / "packages")
+    assert package_folder == tmp_path / "packages" / "ioi_eval" / "1.0.0"
+    assert {path.name for path in package_folder.iterdir()} == FILES | {".env", ".ppman-installed"}
+    assert re.fullmatch(r"\d{13}", (package_folder / ".ppman-installed").read_text())
+    info = json.loads((package_folder / "pkg-info.json").read_text())
     assert (info["language"], info["version"], info["aliases"]) == ("ioi_eval", "1.0.0", [])
-    assert all(os.access(place / name, os.X_OK) for name in ("compile", "run"))
-    assert kept(place) == package_variables(place)
+    assert all(os.access(package_folder / name, os.X_OK) for name in ("compile", "run"))
+    assert kept(package_folder) == package_variables(package_folder)
 
 
 def test_packaged_compiler_is_on_path_of_server(tmp_path: Path, compiler: Path) -> None:
-    place = install_package(tmp_path / "packages", compiler=compiler)
-    seen = {
-        name: value.replace(SERVER_FOLDER, str(tmp_path / "packages")) for name, value in kept(place).items()
+    package_folder = install_package(tmp_path / "packages", compiler=compiler)
+    variables = {
+        name: value.replace(SERVER_FOLDER, str(tmp_path / "packages"))
+        for name, value in kept(package_folder).items()
     }
-    assert seen == package_variables(place)
-    assert seen["PATH"].startswith(f"{place}/compiler/bin:")
-    again = install_package(tmp_path / "packages")
-    assert (again / "compiler" / "bin" / "our-compiler").exists(), "it stays until it is replaced"
+    assert variables == package_variables(package_folder)
+    assert variables["PATH"].startswith(f"{package_folder}/compiler/bin:")
+    reinstalled = install_package(tmp_path / "packages")
+    assert (reinstalled / "compiler" / "bin" / "our-compiler").exists(), "it stays until it is replaced"
     with pytest.raises(InputError, match="the folder has no bin/"):
         install_package(tmp_path / "packages", compiler=tmp_path)
 
@@ -84,33 +85,39 @@ def test_packaged_headers_are_made_by_packaged_compiler(
     tmp_path: Path, precompiler: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    before = os.umask(0o077)
+    umask_before = os.umask(0o077)
     try:
-        place = install_package(
+        package_folder = install_package(
             tmp_path / "packages", compiler=Path("gcc"), headers=("gnu++17", "c++20", "c++20")
         )
     finally:
-        os.umask(before)
-    modes = {path.stat().st_mode & 0o777 for path in (place / "headers").rglob("*")}
+        os.umask(umask_before)
+    modes = {path.stat().st_mode & 0o777 for path in (package_folder / "headers").rglob("*")}
     assert modes == {0o755, 0o644}, "jobs run as separate users"
-    headers = (place / "headers").glob("*/bits/stdc++.h.gch")
-    made = {path.parents[1].name: path.read_text() for path in headers}
-    assert made.keys() == {"gnu++17", "gnu++20"}
-    assert all(f"-std={name} -O2" in text for name, text in made.items()), made
-    assert all(text.endswith("#include <bits/stdc++.h>\n") for text in made.values()), made
-    seen = {
-        name: value.replace(SERVER_FOLDER, str(tmp_path / "packages")) for name, value in kept(place).items()
+    headers = (package_folder / "headers").glob("*/bits/stdc++.h.gch")
+    compiled_headers = {path.parents[1].name: path.read_text() for path in headers}
+    assert compiled_headers.keys() == {"gnu++17", "gnu++20"}
+    assert all(f"-std={name} -O2" in content for name, content in compiled_headers.items()), compiled_headers
+    assert all(content.endswith("#include <bits/stdc++.h>\n") for content in compiled_headers.values()), (
+        compiled_headers
+    )
+    variables = {
+        name: value.replace(SERVER_FOLDER, str(tmp_path / "packages"))
+        for name, value in kept(package_folder).items()
     }
-    assert seen == package_variables(place) and seen["IOI_EVAL_HEADERS"] == f"{place}/headers"
-    again = install_package(tmp_path / "packages")
-    assert (again / "headers").is_dir() and kept(again)["IOI_EVAL_HEADERS"], (
+    assert (
+        variables == package_variables(package_folder)
+        and variables["IOI_EVAL_HEADERS"] == f"{package_folder}/headers"
+    )
+    reinstalled = install_package(tmp_path / "packages")
+    assert (reinstalled / "headers").is_dir() and kept(reinstalled)["IOI_EVAL_HEADERS"], (
         "they stay until they are replaced"
     )
-    again = install_package(tmp_path / "packages", headers=("gnu++23",))
-    [made_by_its_own] = (again / "headers").glob("*/bits/stdc++.h.gch")
+    reinstalled = install_package(tmp_path / "packages", headers=("gnu++23",))
+    [made_by_its_own] = (reinstalled / "headers").glob("*/bits/stdc++.h.gch")
     assert "-std=gnu++23" in made_by_its_own.read_text()
-    again = install_package(tmp_path / "packages", compiler=precompiler)
-    assert not (again / "headers").exists(), "they are from another compiler"
+    reinstalled = install_package(tmp_path / "packages", compiler=precompiler)
+    assert not (reinstalled / "headers").exists(), "they are from another compiler"
 
 
 @pytest.mark.parametrize(
@@ -127,11 +134,13 @@ def test_header_for_unsupported_standard_is_input_error(
     with pytest.raises(InputError, match=words):
         install_package(tmp_path / "packages", compiler=precompiler, headers=(name,))
     (precompiler / "bin" / "g++").write_text("#!/bin/sh\necho no such standard >&2; exit 1\n")
-    place = install_package(tmp_path / "packages", compiler=precompiler)
-    before = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
+    package_folder = install_package(tmp_path / "packages", compiler=precompiler)
+    files_before = {path.name: path.read_bytes() for path in package_folder.iterdir() if path.is_file()}
     with pytest.raises(InputError, match=r"cannot precompile bits/stdc.*no such standard"):
         install_package(tmp_path / "packages", compiler=precompiler, headers=("gnu++26",))
-    assert before == {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
+    assert files_before == {
+        path.name: path.read_bytes() for path in package_folder.iterdir() if path.is_file()
+    }
     (precompiler / "bin" / "g++").unlink()
     with pytest.raises(InputError, match=r"cannot precompile: g.. was not found"):
         publish_package(tmp_path, "http://x", compiler=precompiler, headers=("gnu++26",))
@@ -141,8 +150,10 @@ def test_package_limits_equal_compose_limits() -> None:
     """A server with stock limits then accepts ioi-eval's jobs."""
     limits = json.loads((piston_folder() / "package" / "metadata.json").read_text())["limit_overrides"]
     lines = (piston_folder() / "limits.env").read_text().splitlines()
-    given = dict(line.removeprefix("PISTON_").split("=") for line in lines if line.startswith("PISTON_"))
-    assert limits == {name: int(given[name.upper()]) for name in limits}
+    compose_limits = dict(
+        line.removeprefix("PISTON_").split("=") for line in lines if line.startswith("PISTON_")
+    )
+    assert limits == {name: int(compose_limits[name.upper()]) for name in limits}
 
 
 def test_published_index_lists_package(tmp_path: Path, compiler: Path, precompiler: Path) -> None:
@@ -156,12 +167,12 @@ def test_published_index_lists_package(tmp_path: Path, compiler: Path, precompil
     subprocess.run(["tar", "xzf", archive], cwd=tmp_path / "installed", check=True)  # as a server does
     unpacked = {path.name for path in (tmp_path / "installed").iterdir()}
     assert unpacked == FILES | {"compiler", "headers"}
-    place = tmp_path / "installed"
-    assert package_variables(place)["IOI_EVAL_HEADERS"] == f"{place}/headers"
-    assert (place / "headers/gnu++20/bits/stdc++.h.gch").is_file()
+    package_folder = tmp_path / "installed"
+    assert package_variables(package_folder)["IOI_EVAL_HEADERS"] == f"{package_folder}/headers"
+    assert (package_folder / "headers/gnu++20/bits/stdc++.h.gch").is_file()
     assert os.access(tmp_path / "installed" / "compiler" / "bin" / "our-compiler", os.X_OK)
-    again = publish_package(tmp_path, "http://10.0.0.5:8000", compiler=compiler, headers=("gnu++20",))
-    assert again == line, "the same bytes again"
+    second_line = publish_package(tmp_path, "http://10.0.0.5:8000", compiler=compiler, headers=("gnu++20",))
+    assert second_line == line, "the same bytes again"
 
 
 @pytest.mark.parametrize("write", [install_package, partial(publish_package, url="http://10.0.0.5:8000")])
@@ -201,8 +212,8 @@ async def test_installed_package_runs_jobs_with_its_limits(
         assert reply["run"]["stdout"] == "compiled\ncompile run\nrun compile a\nin\n"
         assert reply["compile"]["code"] == 0
         for name in ("compile", "run"):  # either of the two is enough
-            one = [{"name": name, "content": "echo alone"}]
-            status, reply = await call.post(f"{API}/execute", json=job | {"files": one})
+            single_file = [{"name": name, "content": "echo alone"}]
+            status, reply = await call.post(f"{API}/execute", json=job | {"files": single_file})
             assert reply[name]["stdout"] == "alone\n", reply
             assert reply["compile"]["code"] == reply["run"]["code"] == 0
         status, reply = await call.post(f"{API}/execute", json=job | {"run_timeout": 900_001})

@@ -80,8 +80,8 @@ def olympiad(code: str, numbers: str = "2 3", answer: str = "5", *others: JobFil
         "graders/grader_config.json": json.dumps(settings),
         "checker/checker.cpp": HALF,
     }
-    texts = (text(name, content) for name, content in files.items())
-    return Job(files=(*texts, *others), runtime="cms_ioi", run_timeout=20_000, run_memory_limit=64 << 20)
+    text_files = (text(name, content) for name, content in files.items())
+    return Job(files=(*text_files, *others), runtime="cms_ioi", run_timeout=20_000, run_memory_limit=64 << 20)
 
 
 def text(name: str, content: str) -> JobFile:
@@ -116,9 +116,9 @@ async def test_changed_compile_script_causes_a_new_build(
     younger.parent.mkdir(parents=True)
     younger.write_text((graders_folder() / "classic" / "compile").read_text() + "\n")
     monkeypatch.setattr("ioi_eval.server.prepared.graders_folder", lambda: tmp_path / "graders")
-    before = len(watched.builds)
+    builds_before = len(watched.builds)
     await ClassicJobEngine(watched, Store(tmp_path / "cache")).execute(job)
-    assert len(watched.builds) == 2 * before > 0
+    assert len(watched.builds) == 2 * builds_before > 0
 
 
 async def test_changed_grader_causes_a_new_build(watched: Watched, prepared: ClassicJobEngine) -> None:
@@ -126,8 +126,8 @@ async def test_changed_grader_causes_a_new_build(watched: Watched, prepared: Cla
         job = olympiad(RIGHT, checker="white-diff")
         files = (file for file in job.files if file.name not in ("graders/grader.cpp", "checker/checker.cpp"))
         files = (*files, text("graders/grader.cpp", grader))
-        done = await prepared.execute(Job(files=files, runtime="cms_ioi", run_timeout=20_000))
-        assert done.run.stdout == score
+        result = await prepared.execute(Job(files=files, runtime="cms_ioi", run_timeout=20_000))
+        assert result.run.stdout == score
     assert len(watched.builds) == 4
 
 
@@ -145,15 +145,15 @@ async def test_classic_job_with_broken_checker_reports_code_3(
 
 
 async def test_scripts_in_classic_job_override_own_ones(watched: Watched, prepared: ClassicJobEngine) -> None:
-    own = (text("compile", "echo mine > made\n"), text("run", 'cat made; echo $0 "$@"\n'))
-    result = await prepared.execute(olympiad(RIGHT, "2 3", "5", *own))
+    own_scripts = (text("compile", "echo mine > made\n"), text("run", 'cat made; echo $0 "$@"\n'))
+    result = await prepared.execute(olympiad(RIGHT, "2 3", "5", *own_scripts))
     assert result.run.stdout == "mine\nrun graders/sum.cpp\n"
     assert watched.builds == []
 
 
 async def test_cms_checker_job_scores_given_output(prepared: ClassicJobEngine) -> None:
-    given = (text("user_output.txt", "4\n"),)
-    job = olympiad("never compiled", "", "3", *given)
+    output_files = (text("user_output.txt", "4\n"),)
+    job = olympiad("never compiled", "", "3", *output_files)
     files = tuple(file for file in job.files if file.name != "graders/sum.cpp")
     result = await prepared.execute(Job(files=files, runtime="cms_ioi_checker"))
     assert (result.run.stdout, result.run.stderr, result.language) == ("0.5\n", "checked\n", "cms_checker")
@@ -196,48 +196,48 @@ class Held:
 
 
 async def test_build_outlives_disconnected_clients(watched: Watched, tmp_path: Path) -> None:
-    held, job = Held(watched), contest("main.python", PYTHON, "python3")
-    async with ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared:
+    held_engine, job = Held(watched), contest("main.python", PYTHON, "python3")
+    async with ClassicJobEngine(held_engine, Store(tmp_path / "cache")) as prepared:
         for _ in range(3):
-            asked = asyncio.create_task(prepared.execute(job))
-            await until(lambda: held.begun == 1)
+            pending = asyncio.create_task(prepared.execute(job))
+            await until(lambda: held_engine.begun == 1)
             await asyncio.sleep(0)
-            asked.cancel()
-            await asyncio.wait([asked])
-        assert (held.begun, held.ended) == (1, 0)
-        held.go.set()
+            pending.cancel()
+            await asyncio.wait([pending])
+        assert (held_engine.begun, held_engine.ended) == (1, 0)
+        held_engine.go.set()
         result = await prepared.execute(job)
-        assert (result.run.stdout, held.begun) == ("1\n", 1)
+        assert (result.run.stdout, held_engine.begun) == ("1\n", 1)
 
 
 async def test_abandoned_build_ends_when_engine_closes(watched: Watched, tmp_path: Path) -> None:
-    held = Held(watched)
-    async with ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared:
-        asked = asyncio.create_task(prepared.execute(olympiad(RIGHT)))
-        await until(lambda: held.begun == 1)
-        asked.cancel()
-        await asyncio.wait([asked])
-        assert held.ended == 0
-    assert held.ended == 1
+    held_engine = Held(watched)
+    async with ClassicJobEngine(held_engine, Store(tmp_path / "cache")) as prepared:
+        pending = asyncio.create_task(prepared.execute(olympiad(RIGHT)))
+        await until(lambda: held_engine.begun == 1)
+        pending.cancel()
+        await asyncio.wait([pending])
+        assert held_engine.ended == 0
+    assert held_engine.ended == 1
 
 
 async def test_abandoned_build_keeps_slot_of_its_request(watched: Watched, tmp_path: Path) -> None:
     """Otherwise a client could start many builds by disconnecting."""
-    held = Held(watched)
+    held_engine = Held(watched)
     body = piston.encode_request(contest("main.python", PYTHON, "python3"))
     async with (
-        ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared,
+        ClassicJobEngine(held_engine, Store(tmp_path / "cache")) as prepared,
         Server(prepared, ServerOptions(port=0, run_timeout=60_000, run_memory_limit=1 << 30)) as server,
         aiohttp.ClientSession(server.url, headers={"Content-Type": "application/json"}) as session,
     ):
         gone = asyncio.create_task(Caller(session).post(f"{API}/execute", data=body))
-        await until(lambda: held.begun == 1)
+        await until(lambda: held_engine.begun == 1)
         gone.cancel()
         await asyncio.wait([gone])
         other = asyncio.create_task(Caller(session).run("true"))
         await until(lambda: server._queue.queued == 1)
         assert (server.running, server._queue.queued) == (1, 1)
-        held.go.set()
+        held_engine.go.set()
         assert (await other)[0] == 200
 
 
@@ -245,17 +245,17 @@ async def test_build_reads_named_sources_before_it_outlives_its_request(
     watched: Watched, tmp_path: Path
 ) -> None:
     """The worker may drop the content that a request named as soon as the request is over."""
-    held, path = Held(watched), tmp_path / "content"
+    held_engine, path = Held(watched), tmp_path / "content"
     path.write_text(RIGHT)
-    named = JobFile(name="graders/sum.cpp", content=Blob.of_file(path), text=False)
+    named_file = JobFile(name="graders/sum.cpp", content=Blob.of_file(path), text=False)
     job = olympiad("")
-    job = msgspec.structs.replace(job, files=(named, *job.files[1:]))
-    async with ClassicJobEngine(held, Store(tmp_path / "cache")) as prepared:
-        asked = asyncio.create_task(prepared.execute(job))
-        await until(lambda: held.begun >= 1)
+    job = msgspec.structs.replace(job, files=(named_file, *job.files[1:]))
+    async with ClassicJobEngine(held_engine, Store(tmp_path / "cache")) as prepared:
+        pending = asyncio.create_task(prepared.execute(job))
+        await until(lambda: held_engine.begun >= 1)
         path.unlink()
-        held.go.set()
-        await asyncio.gather(asked, return_exceptions=True)  # the run needs the file as well
+        held_engine.go.set()
+        await asyncio.gather(pending, return_exceptions=True)  # the run needs the file as well
     assert [name for names in watched.builds for name in names][-1] == "built/submission"
 
 
@@ -311,8 +311,8 @@ async def test_codeforces_job_uses_files_and_checker(prepared: ClassicJobEngine)
     assert by_file.run.stdout == "1\n", by_file
     checker = text("checker.py", "import sys\nnames = sys.argv[1:]\nprint(int(open(names[2]).read()) % 2)\n")
     for answer, score in (("print(7)", "1\n"), ("print(8)", "0\n")):
-        judged = await prepared.execute(contest("main.python", answer, "python3", checker))
-        assert judged.run.stdout == score, judged
+        result = await prepared.execute(contest("main.python", answer, "python3", checker))
+        assert result.run.stdout == score, result
 
 
 # --- the store -------------------------------------------------------------------------------------------
@@ -320,11 +320,11 @@ async def test_codeforces_job_uses_files_and_checker(prepared: ClassicJobEngine)
 
 @pytest.mark.parametrize(("code", "lasts"), [(0, True), (1, True), (3, False), (None, False)])
 def test_build_cache_keeps_only_repeatable_endings(tmp_path: Path, code: int | None, lasts: bool) -> None:
-    kept = BuildCache(Store(tmp_path / "cache"))
+    build_cache = BuildCache(Store(tmp_path / "cache"))
     stage = Ending(code=code, stdout="said")
-    assert kept.add("abcd", stage, {}).stage == stage
-    found = kept.find("abcd")
-    assert (found is not None and found.stage == stage) if lasts else found is None
+    assert build_cache.add("abcd", stage, {}).stage == stage
+    cached = build_cache.find("abcd")
+    assert (cached is not None and cached.stage == stage) if lasts else cached is None
 
 
 @pytest.mark.parametrize(
@@ -338,9 +338,9 @@ def test_build_cache_keeps_only_repeatable_endings(tmp_path: Path, code: int | N
 )
 def test_build_killed_or_missing_header_is_not_cached(tmp_path: Path, words: str) -> None:
     """Its exit code means a refused source."""
-    kept = BuildCache(Store(tmp_path / "cache"))
-    assert kept.add("abcd", Ending(code=1, stderr=words), {}).stage.stderr == words
-    assert kept.find("abcd") is None
+    build_cache = BuildCache(Store(tmp_path / "cache"))
+    assert build_cache.add("abcd", Ending(code=1, stderr=words), {}).stage.stderr == words
+    assert build_cache.find("abcd") is None
 
 
 def test_build_is_returned_uncached_if_disk_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,34 +348,34 @@ def test_build_is_returned_uncached_if_disk_is_full(tmp_path: Path, monkeypatch:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Store, "folder", full)
-    made = tmp_path / "made"
-    made.write_bytes(b"program")
-    kept = BuildCache(Store(tmp_path / "cache"))
-    (file,) = kept.add("abcd", Ending(code=0), {"submission": str(made)}).files
-    assert file.content.read() == b"program" and kept.find("abcd") is None
+    program = tmp_path / "made"
+    program.write_bytes(b"program")
+    build_cache = BuildCache(Store(tmp_path / "cache"))
+    (file,) = build_cache.add("abcd", Ending(code=0), {"submission": str(program)}).files
+    assert file.content.read() == b"program" and build_cache.find("abcd") is None
 
 
 @pytest.mark.parametrize("changed", [(b"program", bytes(7)), (b"", b"")], ids=["zeros in it", "half of it"])
 def test_damaged_build_record_is_dropped(tmp_path: Path, changed: tuple[bytes, bytes]) -> None:
     store = Store(tmp_path / "cache")
-    kept = BuildCache(store)
+    build_cache = BuildCache(store)
     (tmp_path / "made").write_bytes(b"program")
-    kept.add("abcd", Ending(code=0), {"built/submission": str(tmp_path / "made")})
+    build_cache.add("abcd", Ending(code=0), {"built/submission": str(tmp_path / "made")})
     folder = store.get("abcd")
     assert folder is not None
     whole = (folder / "record.msgpack").read_bytes()
     (folder / "record.msgpack").write_bytes(
         whole.replace(*changed) if changed[0] else whole[: len(whole) // 2]
     )
-    assert kept.find("abcd") is None and store.get("abcd") is None
+    assert build_cache.find("abcd") is None and store.get("abcd") is None
 
 
 def test_oversized_build_is_returned_uncached(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache")
     store.largest = 100
-    kept = BuildCache(store)
+    build_cache = BuildCache(store)
     for key, size, lasts in (("small", 100, True), ("large", 101, False)):
         (tmp_path / key).write_bytes(b"x" * size)
-        (file,) = kept.add(key, Ending(code=0), {"built/submission": str(tmp_path / key)}).files
+        (file,) = build_cache.add(key, Ending(code=0), {"built/submission": str(tmp_path / key)}).files
         assert (file.content.size, file.executable) == (size, True)
-        assert (kept.find(key) is not None) is lasts
+        assert (build_cache.find(key) is not None) is lasts

@@ -55,9 +55,9 @@ def check_empty(queue: RequestQueue) -> None:
     """Check that the queue is empty, and that each slot and place can be used again."""
     assert (queue.running, queue.queued, queue.size, queue._lines) == (0, 0, 0, {})
     assert not any(lock.locked() for lock in queue._entry_locks.values())
-    slots, places = queue._slots, queue._slots + queue._max_waiting
+    slots, capacity = queue._slots, queue._slots + queue._max_waiting
     with ExitStack() as stack:
-        entries = [stack.enter_context(queue.enter()) for _ in range(places)]
+        entries = [stack.enter_context(queue.enter()) for _ in range(capacity)]
         for entry in entries[:slots]:
             queue.join_line(entry)
         assert queue.running == slots
@@ -334,16 +334,16 @@ async def test_cancelled_request_gives_everything_back(
         with full.enter("a") as entry:
             await phase(entry)
 
-    others = Requests(full)
+    other_requests = Requests(full)
     if phase is waits:
-        await others.come("b1")
+        await other_requests.come("b1")
     cancelled = asyncio.create_task(request())
     await settle()
-    await others.come("c1")
+    await other_requests.come("c1")
     cancelled.cancel()
     await asyncio.wait([cancelled])
-    assert cancelled.cancelled() and full.size == len(others.tasks)
-    await others.end(*others.tasks)
+    assert cancelled.cancelled() and full.size == len(other_requests.tasks)
+    await other_requests.end(*other_requests.tasks)
     check_empty(full)
 
 

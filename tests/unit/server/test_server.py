@@ -37,12 +37,12 @@ async def test_executed_job_reports_output_and_ending(call: Caller) -> None:
 
 
 async def test_minimal_reply_omits_combined_output(call: Caller) -> None:
-    _, usual = await call.run("echo out; echo err >&2; exit 3")
-    asked = job("echo out; echo err >&2; exit 3")
-    status, minimal = await call.post(f"{API}/execute", json=asked, headers={"Prefer": "return=minimal"})
+    _, full_reply = await call.run("echo out; echo err >&2; exit 3")
+    request = job("echo out; echo err >&2; exit 3")
+    status, minimal = await call.post(f"{API}/execute", json=request, headers={"Prefer": "return=minimal"})
     assert (status, minimal["run"]["stdout"], minimal["run"]["stderr"]) == (200, "out\n", "err\n")
-    assert usual["run"].pop("output") == "out\nerr\n"
-    assert minimal.keys() == usual.keys() and minimal["run"].keys() == usual["run"].keys()
+    assert full_reply["run"].pop("output") == "out\nerr\n"
+    assert minimal.keys() == full_reply.keys() and minimal["run"].keys() == full_reply["run"].keys()
     assert minimal["run"]["code"] == 3
 
 
@@ -51,7 +51,7 @@ async def test_worker_reports_version_health_and_runtimes(call: Caller) -> None:
     assert status == 200 and hello["message"].startswith("Piston v3.")
     assert await call.get("/healthz") == (200, {"status": "ok", "slots": 1, "exclusive": True})
     _, runtimes = await call.get(f"{API}/runtimes")
-    assert {"ioi_eval", "bash", "cms"} <= {each["language"] for each in runtimes}
+    assert {"ioi_eval", "bash", "cms"} <= {runtime["language"] for runtime in runtimes}
 
 
 # --- limits ----------------------------------------------------------------------------------------------
@@ -143,15 +143,15 @@ async def test_request_body_may_have_exactly_max_size(call: Caller, options: Ser
 
 @pytest.mark.parametrize(("name", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
 async def test_compressed_body_counts_by_inflated_size(engine: EmbeddedEngine, name: str, pack: Any) -> None:
-    most, headers = 1 << 16, JSON | {"Content-Encoding": name}
-    options = ServerOptions(port=0, max_body=most)
+    max_body, headers = 1 << 16, JSON | {"Content-Encoding": name}
+    options = ServerOptions(port=0, max_body=max_body)
     async with Server(engine, options) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
-        status, reply = await call.post(f"{API}/execute", data=pack(body_of(most)), headers=headers)
+        status, reply = await call.post(f"{API}/execute", data=pack(body_of(max_body)), headers=headers)
         assert status == 200, reply
-        for size in (most + 1, 50 * most):
+        for size in (max_body + 1, 50 * max_body):
             packed = pack(body_of(size))
-            assert len(packed) < most / 5
+            assert len(packed) < max_body / 5
             status, reply = await call.post(f"{API}/execute", data=packed, headers=headers)
             assert status == 400 and reply["stack"].startswith("PayloadTooLargeError")
 
@@ -189,9 +189,9 @@ async def test_unknown_route_is_404(call: Caller, path: str) -> None:
 async def test_packages_are_listed_and_not_changed(call: Caller) -> None:
     _, packages = await call.get(f"{API}/packages")
     assert {"language": "bash", "language_version": "5.2.0", "installed": True} in packages
-    known, unknown = {"language": "bash", "version": "5.x"}, {"language": "bash", "version": "77"}
-    assert await call.post(f"{API}/packages", json=known) == (500, {"message": "Already installed"})
-    status, reply = await call.delete(f"{API}/packages", json=known)
+    installed, unknown = {"language": "bash", "version": "5.x"}, {"language": "bash", "version": "77"}
+    assert await call.post(f"{API}/packages", json=installed) == (500, {"message": "Already installed"})
+    status, reply = await call.delete(f"{API}/packages", json=installed)
     assert status == 500 and "folder of packages" in reply["message"]
     for method in (call.post, call.delete):
         status, reply = await method(f"{API}/packages", json=unknown)
@@ -255,8 +255,8 @@ async def test_disconnected_client_cancels_its_job(
 async def test_draining_worker_finishes_running_jobs_and_refuses_waiting_jobs(
     engine: EmbeddedEngine, options: ServerOptions
 ) -> None:
-    held = HeldEngine(engine)
-    async with Server(held, options) as server, aiohttp.ClientSession(server.url) as session:
+    held_engine = HeldEngine(engine)
+    async with Server(held_engine, options) as server, aiohttp.ClientSession(server.url) as session:
         call = Caller(session)
         running = asyncio.create_task(call.run("echo finished"))
         await until(lambda: server.running == 1)
@@ -270,7 +270,7 @@ async def test_draining_worker_finishes_running_jobs_and_refuses_waiting_jobs(
             assert (health.status, health.headers["Connection"]) == (503, "close")
             assert await health.json() == {"status": "draining"}
         assert not draining.done()
-        held.let_go.set()
+        held_engine.let_go.set()
         status, reply = await running
         assert (status, reply["run"]["stdout"]) == (200, "finished\n")
         await draining
@@ -316,18 +316,18 @@ class BrokenEngine:
 async def test_internal_error_is_500_without_details(
     engine: EmbeddedEngine, options: ServerOptions, error: Exception
 ) -> None:
-    told: list[Event] = []
+    events: list[Event] = []
     broken: Any = BrokenEngine(engine, error)
     async with (
-        Server(broken, options, emit=told.append) as server,
+        Server(broken, options, emit=events.append) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         call = Caller(session)
         assert await call.run("true") == (500, "")
         counts = await call.counts()
-    assert [each.message for each in told] == [f"a job in bash failed: {error}"]
-    line = json.loads(told[0].as_json())
-    assert (line["event"], line["runtime"], line["message"]) == ("failed", "bash", told[0].message)
+    assert [event.message for event in events] == [f"a job in bash failed: {error}"]
+    line = json.loads(events[0].as_json())
+    assert (line["event"], line["runtime"], line["message"]) == ("failed", "bash", events[0].message)
     assert counts['ioi_eval_jobs_total{outcome="failed"}'] == 1
     assert counts["ioi_eval_jobs_running"] == 0
 
@@ -350,22 +350,22 @@ SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\S+)")
 def families(text: str) -> dict[str, tuple[str, list[tuple[str, str, float]]]]:
     """Parse Prometheus's text format strictly. Return types and samples by name."""
     assert text.endswith("\n")
-    found: dict[str, tuple[str, list[tuple[str, str, float]]]] = {}
+    metric_families: dict[str, tuple[str, list[tuple[str, str, float]]]] = {}
     name = ""
     for line in text.splitlines():
         if line.startswith("# HELP "):
             name = line.split(" ")[2]
-            assert name not in found and len(line.split(" ")) > 3
+            assert name not in metric_families and len(line.split(" ")) > 3
         elif line.startswith("# TYPE "):
             assert line.split(" ")[2] == name
-            found[name] = (line.split(" ")[3], [])
+            metric_families[name] = (line.split(" ")[3], [])
         else:
             match = SAMPLE.fullmatch(line)
             assert match is not None, line
-            suffixes = ("_bucket", "_sum", "_count") if found[name][0] == "histogram" else ("",)
+            suffixes = ("_bucket", "_sum", "_count") if metric_families[name][0] == "histogram" else ("",)
             assert match[1] in [name + suffix for suffix in suffixes], line
-            found[name][1].append((match[1], match[2] or "", float(match[3])))
-    return found
+            metric_families[name][1].append((match[1], match[2] or "", float(match[3])))
+    return metric_families
 
 
 async def test_metrics_are_prometheus_text(call: Caller) -> None:
@@ -374,19 +374,19 @@ async def test_metrics_are_prometheus_text(call: Caller) -> None:
     await call.run("true", run_timeout=-1)
     async with call.session.get("/metrics") as reply:
         assert reply.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
-        found = families(await reply.text())
-    assert all(kind in ("counter", "gauge", "histogram") for kind, _ in found.values())
-    assert found["ioi_eval_jobs_total"][1] == [
+        metric_families = families(await reply.text())
+    assert all(kind in ("counter", "gauge", "histogram") for kind, _ in metric_families.values())
+    assert metric_families["ioi_eval_jobs_total"][1] == [
         ("ioi_eval_jobs_total", 'outcome="RE"', 1),
         ("ioi_eval_jobs_total", 'outcome="ok"', 1),
     ]
-    assert found["ioi_eval_refusals_total"][1] == [("ioi_eval_refusals_total", 'status="400"', 1)]
-    seconds = found["ioi_eval_job_seconds"][1]
+    assert metric_families["ioi_eval_refusals_total"][1] == [("ioi_eval_refusals_total", 'status="400"', 1)]
+    seconds = metric_families["ioi_eval_job_seconds"][1]
     buckets = [value for name, _, value in seconds if name.endswith("_bucket")]
     assert buckets == sorted(buckets) and buckets[-1] == 2
     assert ("ioi_eval_job_seconds_count", "", 2) in seconds
-    assert found["ioi_eval_received_bytes_total"][1][0][2] > 0
-    assert found["ioi_eval_sent_bytes_total"][1][0][2] > 0
+    assert metric_families["ioi_eval_received_bytes_total"][1][0][2] > 0
+    assert metric_families["ioi_eval_sent_bytes_total"][1][0][2] > 0
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nX-Slow: "])
@@ -423,12 +423,12 @@ async def test_connections_with_unfinished_headers_do_not_block_others(server: S
 
 async def test_worker_identity_changes_with_its_limits(engine: EmbeddedEngine) -> None:
     """Clients that uploaded contents or cached the limits must notice."""
-    usual = ServerOptions(port=0)
+    default_options = ServerOptions(port=0)
     changes: list[dict[str, int]] = [{}, {}, {"run_timeout": 1234}, {"max_body": 1 << 20}, {"max_output": 99}]
     identities = []
     for change in changes:
         async with (
-            Server(engine, msgspec.structs.replace(usual, **change)) as server,
+            Server(engine, msgspec.structs.replace(default_options, **change)) as server,
             aiohttp.ClientSession(server.url) as session,
             session.get("/", headers={REQUEST: "17"}) as reply,
         ):

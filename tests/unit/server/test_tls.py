@@ -50,11 +50,11 @@ async def test_tls_client_trusting_authority_is_answered(
 ) -> None:
     async with Server(engine, of(*files)) as server:
         assert server.url.startswith("https://127.0.0.1:")
-        asked = await asyncio.create_subprocess_exec(
+        client = await asyncio.create_subprocess_exec(
             sys.executable, "-c", _ASK, server.url,
             env={**os.environ, "SSL_CERT_FILE": str(files[0])}, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        assert (await asked.communicate())[0] == b"200\n"
+        assert (await client.communicate())[0] == b"200\n"
 
 
 async def test_http_https_mix_up_is_reported_with_remedy(
@@ -84,9 +84,9 @@ async def test_untrusted_certificate_is_engine_unavailable(
 async def test_mismatched_tls_files_are_input_error(
     engine: EmbeddedEngine, files: tuple[Path, Path], names: str, words: str
 ) -> None:
-    given = {"cert": of(files[0]), "none": of("/no/such"), "key": of("", files[1])}[names]
+    tls_options = {"cert": of(files[0]), "none": of("/no/such"), "key": of("", files[1])}[names]
     with pytest.raises(InputError, match=f"tls_.*{words}|{words}.*tls_"):
-        await Server(engine, given).__aenter__()
+        await Server(engine, tls_options).__aenter__()
 
 
 def test_tls_key_with_password_is_refused_without_prompt(files: tuple[Path, Path]) -> None:
@@ -95,13 +95,13 @@ def test_tls_key_with_password_is_refused_without_prompt(files: tuple[Path, Path
         ["openssl", "ec", "-in", files[1], "-aes128", "-passout", "pass:secret", "-out", locked],
         check=True, capture_output=True,
     )  # fmt: skip
-    read = "from pathlib import Path; from ioi_eval.server import ServerOptions as S\n"
-    read += f"S(tls_cert=Path({str(files[0])!r}), tls_key=Path({str(locked)!r})).make_tls_context()"
-    done = subprocess.run(
-        [sys.executable, "-c", read], input="", capture_output=True, text=True, start_new_session=True
+    script = "from pathlib import Path; from ioi_eval.server import ServerOptions as S\n"
+    script += f"S(tls_cert=Path({str(files[0])!r}), tls_key=Path({str(locked)!r})).make_tls_context()"
+    completed = subprocess.run(
+        [sys.executable, "-c", script], input="", capture_output=True, text=True, start_new_session=True
     )
-    assert done.stderr.splitlines()[-1].endswith("the key without a password")
-    assert "pass phrase" not in done.stderr + done.stdout
+    assert completed.stderr.splitlines()[-1].endswith("the key without a password")
+    assert "pass phrase" not in completed.stderr + completed.stdout
 
 
 def signed(authority: tuple[Path, Path], folder: Path, name: str, days: str) -> Path:
@@ -133,8 +133,8 @@ async def test_invalid_certificate_error_names_remedy(
 ) -> None:
     certificate = signed(files, tmp_path, name, days)
     async with Server(engine, of(certificate, files[1])) as server:
-        asked = await asyncio.create_subprocess_exec(
+        client = await asyncio.create_subprocess_exec(
             sys.executable, "-c", _ASK, server.url,
             env={**os.environ, "SSL_CERT_FILE": str(files[0])}, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        assert remedy in (await asked.communicate())[1].decode().splitlines()[-1]
+        assert remedy in (await client.communicate())[1].decode().splitlines()[-1]

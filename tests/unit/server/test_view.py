@@ -49,8 +49,8 @@ MODEL = 'm" \\1\n2'
 
 
 def row(key: str, verdict: Verdict = Verdict.AC, model: str = MODEL) -> dict[str, Any]:
-    one = submission(key, row={"model_kwargs": {"model": model}})
-    return result_row(one, SUM, result(one, {"1-a": verdict}))
+    sent = submission(key, row={"model_kwargs": {"model": model}})
+    return result_row(sent, SUM, result(sent, {"1-a": verdict}))
 
 
 def failed(key: str) -> dict[str, Any]:
@@ -126,8 +126,8 @@ def test_judging_rate_falls_while_no_row_arrives(folder: Path) -> None:
     states = []
     for clock.now in range(1, 200):
         states.append(watch.poll())
-    different = [one for place, one in enumerate(states) if not place or one is not states[place - 1]]
-    assert [one.rate for one in different] == sorted((one.rate for one in different), reverse=True)
+    different = [state for index, state in enumerate(states) if not index or state is not states[index - 1]]
+    assert [state.rate for state in different] == sorted((state.rate for state in different), reverse=True)
     assert different[0].rate == 1.0 and different[-1].rate == pytest.approx(1 / 199, rel=0.1)
     assert len(different) < 45
 
@@ -141,18 +141,18 @@ def test_monitored_slow_run_has_rate_and_remaining_time(folder: Path) -> None:
             write_run(folder, [row(f"minute-{clock.now}")])
         rates.append(watch.poll().rate * 60)
     assert all(0.5 < rate < 1.5 for rate in rates[120:])
-    left = watch.poll().left
-    assert left is not None and 30 * 60 < left < 60 * 60, "41 rows are left"
+    remaining_seconds = watch.poll().left
+    assert remaining_seconds is not None and 30 * 60 < remaining_seconds < 60 * 60, "41 rows are left"
 
 
 def test_judging_rate_of_fast_run_covers_the_last_minute(folder: Path) -> None:
     watch = RunMonitor(folder, clock := Clock())
     watch.poll()
-    one = row("one")
+    template_row = row("one")
     with (folder / RESULTS).open("a", buffering=1) as results:
         for clock.now in range(1, 130):
             for number in range(20 if clock.now < 60 else 2):
-                print(json.dumps({**one, "key": f"{clock.now}-{number}"}), file=results)
+                print(json.dumps({**template_row, "key": f"{clock.now}-{number}"}), file=results)
             state = watch.poll()
     assert state.rate == pytest.approx(2, rel=0.05) and len(watch._times) < 70
 
@@ -191,9 +191,9 @@ def test_replaced_results_file_is_counted_again(folder: Path) -> None:
 
 
 def test_prometheus_text_has_escaped_counts(folder: Path) -> None:
-    text = format_prometheus(RunMonitor(folder).poll())
-    assert 'ioi_eval_run_submissions{model="m\\" \\\\1\\n2",verdict="WA"} 1\n' in text
-    assert "ioi_eval_run_ended 0\n" in text and "expected" not in text
+    prometheus = format_prometheus(RunMonitor(folder).poll())
+    assert 'ioi_eval_run_submissions{model="m\\" \\\\1\\n2",verdict="WA"} 1\n' in prometheus
+    assert "ioi_eval_run_ended 0\n" in prometheus and "expected" not in prometheus
 
 
 @pytest.mark.parametrize("acting", ["\x1b[31m", "\x9b31m", "\x7f", "\u202e", "\u2028", "\U000e0041"])
@@ -204,10 +204,10 @@ def test_control_characters_of_model_name_are_escaped(tmp_path: Path, acting: st
     assert f'model="otter\\\\u{ord(acting[0]):04x}' in format_prometheus(RunMonitor(folder).poll())
     write_reports(folder)
     for file in (RESULTS, "summary.json", "report.md"):
-        text = (folder / file).read_bytes().decode()
-        assert acting not in text and "otter" in text, file
-    (kept,) = RunMonitor(folder).poll().models
-    assert kept.model == name
+        content = (folder / file).read_bytes().decode()
+        assert acting not in content and "otter" in content, file
+    (model,) = RunMonitor(folder).poll().models
+    assert model.model == name
 
 
 def test_watching_folder_without_run_is_input_error(tmp_path: Path) -> None:
@@ -241,10 +241,10 @@ def test_progress_of_stopped_call_is_marked_stopped(folder: Path, finished: bool
     if finished:
         writer(RunFinished(summary=RunSummary()))
     writer.close()
-    found = read_progress(folder)
-    assert found is not None
-    assert (found.ended, found.stopped, found.tests) == (True, not finished, 7)
-    assert (found.under_way, found.building, found.submissions) == (0, 0, ())
+    progress = read_progress(folder)
+    assert progress is not None
+    assert (progress.ended, progress.stopped, progress.tests) == (True, not finished, 7)
+    assert (progress.under_way, progress.building, progress.submissions) == (0, 0, ())
 
 
 def test_stopped_call_without_rows_writes_no_progress(tmp_path: Path) -> None:
@@ -293,12 +293,18 @@ def test_running_submissions_are_written_once_per_interval(
                 )
             )
         writer(SubmissionsNow(at=clock.now, number=9, building=3, builds_waiting=2, longest=(first,)))
-        found = read_progress(folder)
-        assert found is not None and found.timeline is not None
-        assert sum(found.timeline.counts[-1].values()) <= 250
-    assert (found.under_way, found.building, found.builds_waiting) == (9, 3, 2)
-    assert found.submissions == (first,) and found.at == 60 and writes == [*range(1, 61)]
-    assert sum(one["WA"] for one in found.timeline.counts if one) == 60
+        written_progress = read_progress(folder)
+        assert written_progress is not None and written_progress.timeline is not None
+        assert sum(written_progress.timeline.counts[-1].values()) <= 250
+    assert (written_progress.under_way, written_progress.building, written_progress.builds_waiting) == (
+        9,
+        3,
+        2,
+    )
+    assert (
+        written_progress.submissions == (first,) and written_progress.at == 60 and writes == [*range(1, 61)]
+    )
+    assert sum(counts["WA"] for counts in written_progress.timeline.counts if counts) == 60
     state = RunMonitor(folder, clock).poll()
     assert (state.under_way, state.builds_waiting, state.alive) == (9, 2, 60) and state.submissions == (
         first,
@@ -309,13 +315,13 @@ def test_running_submissions_are_written_once_per_interval(
 @pytest.mark.parametrize("seconds", [1, 599, 601, 3600, 10**6])
 def test_timeline_has_bounded_length_and_complete_counts(seconds: int) -> None:
     times = TimelineCounter(clock := Clock())
-    for part in range(200):
-        clock.now = seconds * part / 200
-        times.add("AC" if part % 3 else "unscored")
+    for step in range(200):
+        clock.now = seconds * step / 200
+        times.add("AC" if step % 3 else "unscored")
     line = times.timeline()
     assert len(line.counts) <= 120 and len(line.counts) * line.step > clock.now
-    assert sum(one.get("AC", 0) for one in line.counts) == 133
-    assert sum(one.get("unscored", 0) for one in line.counts) == 67
+    assert sum(counts.get("AC", 0) for counts in line.counts) == 133
+    assert sum(counts.get("unscored", 0) for counts in line.counts) == 67
     clock.now = -5.0
     times.add("AC")
     assert len(times.timeline().counts) == len(line.counts), "a clock that is put back"
@@ -336,12 +342,15 @@ def test_progress_file_records_server_states(tmp_path: Path) -> None:
         )
     )
     state = RunMonitor(folder).poll()
-    assert [(one.url, one.why) for one in state.standings] == [("http://b", "no answer"), ("http://a", "")]
-    text = format_prometheus(state)
+    assert [(standing.url, standing.why) for standing in state.standings] == [
+        ("http://b", "no answer"),
+        ("http://a", ""),
+    ]
+    prometheus = format_prometheus(state)
     for line in ('up{server="http://a"} 1', 'up{server="http://b"} 0', 'busy{server="http://a"} 1'):
-        assert f"ioi_eval_run_server_{line}\n" in text
-    assert 'errors{server="http://a"} 3\n' in text and 'slots{server="http://a"} 2\n' in text
-    assert 'rate{server="http://a"} 0.5\n' in text
+        assert f"ioi_eval_run_server_{line}\n" in prometheus
+    assert 'errors{server="http://a"} 3\n' in prometheus and 'slots{server="http://a"} 2\n' in prometheus
+    assert 'rate{server="http://a"} 0.5\n' in prometheus
 
 
 def test_unreadable_progress_file_is_none(tmp_path: Path) -> None:
@@ -370,7 +379,7 @@ def test_strip_has_progress_and_submissions_in_progress(folder: Path) -> None:
     )
     write_progress(folder, progress)
     strip = strip_of(folder)
-    for text in (
+    for content in (
         "Running.",
         "run, engine piston. Last result",
         "<dt>Done</dt><dd>3 of 2,000</dd>",
@@ -383,7 +392,7 @@ def test_strip_has_progress_and_submissions_in_progress(folder: Path) -> None:
         "To go on, repeat the command",
         "ioi-eval score dump.jsonl",
     ):
-        assert text in strip, text
+        assert content in strip, content
     assert "<b>" not in strip
 
 
@@ -453,7 +462,7 @@ def times(folder: Path) -> dict[Path, int]:
 
 
 async def test_live_page_writes_nothing_into_run_folder(folder: Path, address: str) -> None:
-    before = times(folder)
+    times_before = times(folder)
     async with aiohttp.ClientSession() as client:
         for path in ("", "/report.html"):
             async with client.get(address + path) as answer:
@@ -465,7 +474,7 @@ async def test_live_page_writes_nothing_into_run_folder(folder: Path, address: s
         for name in ("made.json", "..%2Frun.json", "problem-x.html", "..%2f..%2fetc%2fpasswd"):
             async with client.get(f"{address}/report/{name}") as answer:
                 assert answer.status == 404
-    assert times(folder) == before
+    assert times(folder) == times_before
 
 
 async def test_live_page_is_rebuilt_when_run_ends(folder: Path, address: str) -> None:
@@ -505,14 +514,14 @@ async def test_live_page_of_broken_run_says_why(folder: Path, address: str) -> N
 
 async def test_paced_result_is_made_again_only_for_newer_state(folder: Path) -> None:
     def make(state: RunState) -> int:
-        made.append(state.rows)
+        row_counts.append(state.rows)
         return state.rows
 
-    monitor, made, paced = RunMonitor(folder), list[int](), PacedResult(make, 0.0, pause_factor=0.0)
+    monitor, row_counts, paced = RunMonitor(folder), list[int](), PacedResult(make, 0.0, pause_factor=0.0)
     first = monitor.poll()
-    assert [await paced.get(first), await paced.get(first)] == [3, 3] and made == [3]
+    assert [await paced.get(first), await paced.get(first)] == [3, 3] and row_counts == [3]
     write_run(folder, [row("d")])
-    assert await paced.get(monitor.poll()) == 4 and made == [3, 4]
+    assert await paced.get(monitor.poll()) == 4 and row_counts == [3, 4]
 
 
 async def test_paced_result_stays_until_its_age_is_reached(folder: Path) -> None:
@@ -530,8 +539,8 @@ async def test_pages_of_long_submission_list_are_served(
 ) -> None:
     monkeypatch.setattr("ioi_eval.reports.pages.LONGEST_LIST", 1)
     async with aiohttp.ClientSession() as client:
-        for part in (1, 2):
-            async with client.get(f"{address}/report/submissions-{part}.html") as answer:
+        for page_number in (1, 2):
+            async with client.get(f"{address}/report/submissions-{page_number}.html") as answer:
                 page = await answer.text()
                 assert "Submissions for " in page and page.count("<tr>") == 1 + 1
 

@@ -27,18 +27,20 @@ async def test_starting_worker_answers_with_build_status(unused_tcp_port: int) -
     async with answer_while_starting(options):
         status, hello = await answer(port, "/")
         assert status == 200 and "ioi-eval worker" in hello["message"]
-        status, told = await answer(port, "/healthz")
-        assert (status, told["status"], told["building"]) == (503, "starting", "")
+        status, status_reply = await answer(port, "/healthz")
+        assert (status, status_reply["status"], status_reply["building"]) == (503, "starting", "")
         LOG.warning("building %s, once per machine: 5 s", "the proctor")
         assert (await answer(port, "/healthz"))[1]["building"] == "the proctor"
         LOG.warning("building %s, once per machine: 5 s", "the Python fork server")
         both = "the proctor and the Python fork server"
         assert (await answer(port, "/healthz"))[1]["building"] == both
-        status, told = await answer(port, "/api/v2/execute", "POST")
-        assert status == 503 and told["message"] == "this worker is starting"
+        status, status_reply = await answer(port, "/api/v2/execute", "POST")
+        assert status == 503 and status_reply["message"] == "this worker is starting"
         with pytest.raises(InputError, match="cannot listen there"):
             async with answer_while_starting(options):
                 raise AssertionError("two workers listen on the same port")
     with pytest.raises(aiohttp.ClientConnectorError):
         await answer(port, "/")
-    assert not [each for each in logging.getLogger("ioi_eval").handlers if type(each).__name__ == "_Builds"]
+    assert not [
+        handler for handler in logging.getLogger("ioi_eval").handlers if type(handler).__name__ == "_Builds"
+    ]

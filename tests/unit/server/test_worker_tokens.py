@@ -31,24 +31,24 @@ async def test_worker_with_token_refuses_requests_without_it(engine: EmbeddedEng
             assert refused == (401, {"message": "that is not this worker's token"})
         assert (await call.run("true"))[0] == 401
         assert (await call.get("/healthz"))[0] == 200
-        for given in ("Bearer secret", "secret"):
-            assert (await call.get(f"{API}/runtimes", headers={"Authorization": given}))[0] == 200
+        for authorization in ("Bearer secret", "secret"):
+            assert (await call.get(f"{API}/runtimes", headers={"Authorization": authorization}))[0] == 200
 
 
 async def test_several_tokens_have_names_and_are_read_again(engine: EmbeddedEngine, tmp_path: Path) -> None:
-    tokens, told = tmp_path / "tokens", list[Event]()
+    tokens, events = tmp_path / "tokens", list[Event]()
     tokens.write_text("# of teams\nred secret-1\n\nblue secret-2\n")
     options = ServerOptions(port=0, token_file=tokens)
     assert read_tokens(tokens) == {"red": "secret-1", "blue": "secret-2"}
-    known = NamedTokens(options, told.append)
+    named_tokens = NamedTokens(options, events.append)
     tokens.write_text("red secret-1\nred secret-2\n")
-    known.reload_if_changed(tokens)
-    assert [known.find_name(one) for one in ("secret-1", "secret-2", "")] == ["red", "blue", None]
+    named_tokens.reload_if_changed(tokens)
+    assert [named_tokens.find_name(token) for token in ("secret-1", "secret-2", "")] == ["red", "blue", None]
     tokens.write_text("green secret-3\n")
-    known.reload_if_changed(tokens)
-    assert [known.find_name(one) for one in ("secret-1", "secret-3")] == [None, "green"]
-    assert "earlier tokens stay valid" in told[0].message
-    assert told[1].message == "The tokens were read again: green"
+    named_tokens.reload_if_changed(tokens)
+    assert [named_tokens.find_name(token) for token in ("secret-1", "secret-3")] == [None, "green"]
+    assert "earlier tokens stay valid" in events[0].message
+    assert events[1].message == "The tokens were read again: green"
     async with (
         Server(engine, options) as server,
         aiohttp.ClientSession(server.url, headers={"Authorization": "Bearer secret-3"}) as session,
@@ -86,7 +86,7 @@ def test_loopback_address_needs_no_token(host: str) -> None:
 def test_public_address_requires_token(host: str) -> None:
     with pytest.raises(InputError, match="everybody who reaches this machine") as caught:
         check_address(host, token="", open_to_all=False)
-    assert all(word in caught.value.remedy for word in ("token=...", "open_to_all=True"))
+    assert all(option in caught.value.remedy for option in ("token=...", "open_to_all=True"))
     with pytest.raises(InputError) as caught:
         check_address(host, token="", open_to_all=None)
     assert "token=..." in caught.value.remedy and "open_to_all" not in caught.value.remedy

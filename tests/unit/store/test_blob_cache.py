@@ -28,9 +28,9 @@ def test_released_contents_can_be_evicted(tmp_path: Path) -> None:
     with depot.hold([first.sha256]):
         depot.add(second)
         depot.add(third)
-        assert [depot.has(each.sha256) for each in (first, second, third)] == [True, False, True]
+        assert [depot.has(blob.sha256) for blob in (first, second, third)] == [True, False, True]
     depot.add(second)
-    assert [depot.has(each.sha256) for each in (first, second, third)] == [False, True, True]
+    assert [depot.has(blob.sha256) for blob in (first, second, third)] == [False, True, True]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted((second.sha256, third.sha256))
 
 

@@ -26,8 +26,8 @@ CONFINED = {"v": 1, "landlock": 7, "seccomp": True}
 
 
 def row(key: str, statuses: dict[str, Verdict] | None = None, of: Problem = SUM) -> dict[str, Any]:
-    one = submission(key, problem_id=of.id, row={"model": "m"})
-    return result_row(one, of, result(one, statuses, problem=of, confinement={**CONFINED, "uid": ord(key)}))
+    sent = submission(key, problem_id=of.id, row={"model": "m"})
+    return result_row(sent, of, result(sent, statuses, problem=of, confinement={**CONFINED, "uid": ord(key)}))
 
 
 def as_it_was(folder: Path) -> Path:
@@ -44,12 +44,12 @@ def as_it_was(folder: Path) -> Path:
 def test_compact_row_expands_to_the_original_row(case: tuple[Submission, Problem, SubmissionResult]) -> None:
     first = result_row(*case)
     short, confinements = compact_row(first)
-    again = expand_row(msgspec.json.decode(msgspec.json.encode(short)), confinements)
-    own = {name: value for name, value in first["confinement"].items() if name != "uid"}
-    assert again == {**first, "confinement": own}
+    expanded = expand_row(msgspec.json.decode(msgspec.json.encode(short)), confinements)
+    confinement = {name: value for name, value in first["confinement"].items() if name != "uid"}
+    assert expanded == {**first, "confinement": confinement}
     assert len(msgspec.json.encode(short)) < len(msgspec.json.encode(first))
     assert expand_row(dict(first), {}) == first, "a full row is read unchanged"
-    assert compact_row(again)[0] == short
+    assert compact_row(expanded)[0] == short
     straight, same = compact_row(compact_result_row(*case))
     assert (encode_terminal_safe_json(straight), same) == (encode_terminal_safe_json(short), confinements), (
         "to the byte"
@@ -58,14 +58,14 @@ def test_compact_row_expands_to_the_original_row(case: tuple[Submission, Problem
 
 def test_rows_with_repeated_tests_and_other_judges_expand() -> None:
     first = row("a")
-    again = first["all_subtasks_results"][2]["test_results"][3]
-    again["cpu_times"] = [1.0, 1.1]
+    repeated_test = first["all_subtasks_results"][2]["test_results"][3]
+    repeated_test["cpu_times"] = [1.0, 1.1]
     first["all_subtasks_results"][0]["test_results"][0]["status"] = "WA"  # differs from itself elsewhere
     short, confinements = compact_row(first)
     assert short["test_columns"]["cpu_times"] == [[], [], [], [], [1.0, 1.1]]
     assert short["test_columns"]["test_name"] == ["1-a", "1-a", "2-a", "2-b", "3-a"]
     assert expand_row(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
-    again["of another judge"] = True
+    repeated_test["of another judge"] = True
     assert compact_row(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], "left as it is"
 
 
@@ -80,14 +80,16 @@ def test_compact_row_keeps_points_of_single_tests() -> None:
 def test_process_counts_are_in_tests_table(tmp_path: Path) -> None:
     started = row("a")
     for name, number in (("2-a", 3), ("3-a", 5)):
-        for part in started["all_subtasks_results"]:
-            for test in part["test_results"]:
+        for subtask in started["all_subtasks_results"]:
+            for test in subtask["test_results"]:
                 if test["test_name"] == name:
                     test["processes"] = number
     run = write_run(tmp_path / "run", [started, row("b")])
     write_reports(run)
-    found = pq.read_table(run / "tests.parquet").to_pylist()
-    assert {(one["key"], one["test_name"]): one["processes"] for one in found if one["processes"]} == {
+    test_rows = pq.read_table(run / "tests.parquet").to_pylist()
+    assert {
+        (entry["key"], entry["test_name"]): entry["processes"] for entry in test_rows if entry["processes"]
+    } == {
         ("a", "2-a"): 3,
         ("a", "3-a"): 5,
     }
@@ -100,7 +102,7 @@ def test_equal_confinements_are_in_run_json_once(tmp_path: Path) -> None:
     assert (confinement, more, {line["confinement"] for line in lines}) == (CONFINED, [], {name})
     assert lines[0]["test_columns"]["status"] == "AC"
     assert lines[1]["test_columns"]["status"] == ["AC", "AC", "AC", "TLE"]
-    assert [one.confinement for one in Results.open(run)] == [CONFINED, CONFINED]
+    assert [result_read.confinement for result_read in Results.open(run)] == [CONFINED, CONFINED]
 
 
 def test_confinement_is_written_before_its_row(tmp_path: Path) -> None:
@@ -116,16 +118,16 @@ def test_confinement_is_written_before_its_row(tmp_path: Path) -> None:
 
 def test_run_of_older_version_is_read_and_continued(tmp_path: Path) -> None:
     rows = [row("a", {"2-a": Verdict.WA}), row("b", of=PLAIN)]
-    new, old = write_run(tmp_path / "new", rows), as_it_was(write_run(tmp_path / "old", rows))
-    assert list(read_rows(new)) == list(read_rows(old))
-    assert summary(new) == summary(old)
-    assert Results.open(new).tests_frame().equals(Results.open(old).tests_frame())
-    with ResultLog.open(old, Fingerprint(dump="d" * 64)) as journal:
-        assert journal.read_row("a") == next(read_rows(new))
+    newer_run, older_run = write_run(tmp_path / "new", rows), as_it_was(write_run(tmp_path / "old", rows))
+    assert list(read_rows(newer_run)) == list(read_rows(older_run))
+    assert summary(newer_run) == summary(older_run)
+    assert Results.open(newer_run).tests_frame().equals(Results.open(older_run).tests_frame())
+    with ResultLog.open(older_run, Fingerprint(dump="d" * 64)) as journal:
+        assert journal.read_row("a") == next(read_rows(newer_run))
         journal.record_result(row("c"))
-    assert [found["key"] for found in read_rows(old)] == ["a", "b", "c"]
-    assert json.loads((old / "run.json").read_text())["version"] == 2
-    assert list(read_rows(old))[2]["confinement"] == CONFINED
+    assert [stored_row["key"] for stored_row in read_rows(older_run)] == ["a", "b", "c"]
+    assert json.loads((older_run / "run.json").read_text())["version"] == 2
+    assert list(read_rows(older_run))[2]["confinement"] == CONFINED
 
 
 @pytest.mark.parametrize("older", [False, True])
@@ -134,39 +136,39 @@ def test_reused_results_keep_their_confinement(tmp_path: Path, older: bool) -> N
     if older:
         as_it_was(other)
     with ResultLog.open(tmp_path / "mine", Fingerprint(dump="x"), reuse=[other]) as journal:
-        found = journal.find_result(row("a")["submission_sha256"], "sum")
-        assert found == next(read_rows(other))
-        journal.record_result(found, is_earlier=True)
-    assert list(read_rows(tmp_path / "mine")) == [found]
+        reused_row = journal.find_result(row("a")["submission_sha256"], "sum")
+        assert reused_row == next(read_rows(other))
+        journal.record_result(reused_row, is_earlier=True)
+    assert list(read_rows(tmp_path / "mine")) == [reused_row]
 
 
 def test_superseded_result_is_found_with_its_confinement(tmp_path: Path) -> None:
-    folder, before = tmp_path / "run", Fingerprint(dump="d", problems={"sum": "one"})
-    write_run(folder, [row("a")], made_of=before)
+    folder, fingerprint_before = tmp_path / "run", Fingerprint(dump="d", problems={"sum": "one"})
+    write_run(folder, [row("a")], made_of=fingerprint_before)
     for problems in ({"sum": "two"}, {"sum": "one"}):
         with ResultLog.open(folder, Fingerprint(dump="d", problems=problems)) as journal:
             journal.start_run()
-            found = journal.find_result(row("a")["submission_sha256"], "sum")
-    assert found is not None and found["confinement"] == CONFINED
+            superseded_row = journal.find_result(row("a")["submission_sha256"], "sum")
+    assert superseded_row is not None and superseded_row["confinement"] == CONFINED
     assert "problem_sha256" in json.loads((folder / "earlier.jsonl").read_text())
 
 
 def test_results_file_alone_gives_same_report(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a", {"3-a": Verdict.PA}), row("b", of=PLAIN)])
     lent = convert_rows_to_run(run / "results.jsonl", tmp_path / "reports")
-    assert [one.points for one in Results.open(lent)] == [one.points for one in Results.open(run)]
+    assert [entry.points for entry in Results.open(lent)] == [entry.points for entry in Results.open(run)]
     assert Results.open(lent).tests_frame().equals(Results.open(run).tests_frame())
 
 
 def test_tests_are_exported_as_a_table(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", [row("a", {"3-a": Verdict.PA}), row("b", of=PLAIN)])
     write_reports(run)
-    found = pq.read_table(run / "tests.parquet").to_pandas()
+    tests_table = pq.read_table(run / "tests.parquet").to_pandas()
     frame = Results.open(run).tests_frame()
-    assert found[list(frame.columns)].to_json(orient="records") == frame.to_json(orient="records")
-    assert list(found["subtasks"][0]) == ["01-small", "02-middle", "03-all"]
-    assert list(found["subtasks"][1]) == ["02-middle", "03-all"]
-    assert [list(one) for one in found["subtasks"]][4:] == [[]] * 4
+    assert tests_table[list(frame.columns)].to_json(orient="records") == frame.to_json(orient="records")
+    assert list(tests_table["subtasks"][0]) == ["01-small", "02-middle", "03-all"]
+    assert list(tests_table["subtasks"][1]) == ["02-middle", "03-all"]
+    assert [list(subtask_names) for subtask_names in tests_table["subtasks"]][4:] == [[]] * 4
     assert not list(run.glob(".*.tmp"))
 
 

@@ -133,17 +133,17 @@ async def test_abandoned_call_is_cancelled_if_no_caller_returns() -> None:
 
 
 def test_cached_record_is_created_once(tmp_path: Path) -> None:
-    store, made = Store(tmp_path / "cache"), list[Path]()
+    store, created = Store(tmp_path / "cache"), list[Path]()
 
     def make(folder: Path) -> Blob:
         (folder / "beside").write_text("a file of it")
-        made.append(folder)
+        created.append(folder)
         return Blob.of("content")
 
     for _ in range(2):
         blob, folder = read_or_create_cached(store, "abcd", Blob, make)
         assert (blob.read(), (folder / "beside").read_text()) == (b"content", "a file of it")
-    assert len(made) == 1
+    assert len(created) == 1
     assert read_cached(store, "none", Blob) is None
 
 
@@ -169,34 +169,34 @@ def test_record_of_another_version_is_created_again(tmp_path: Path) -> None:
 
 def test_least_recently_used_values_are_evicted_first() -> None:
     gone = list[str]()
-    kept = LruCache[str](10, gone.append)
+    cache = LruCache[str](10, gone.append)
     for key in "abc":
-        kept.keep(key, key.upper(), 3)
-    assert kept.get("a") == "A"
-    kept.keep("d", "D", 4)
+        cache.keep(key, key.upper(), 3)
+    assert cache.get("a") == "A"
+    cache.keep("d", "D", 4)
     assert gone == ["B"]
-    assert [kept.get(key) for key in "abcd"] == ["A", None, "C", "D"]
-    kept.clear()
+    assert [cache.get(key) for key in "abcd"] == ["A", None, "C", "D"]
+    cache.clear()
     assert sorted(gone) == ["A", "B", "C", "D"]
 
 
 def test_newest_value_is_never_evicted() -> None:
-    kept = LruCache[int](10)
-    kept.keep("small", 1)
-    kept.keep("large", 2, 11)
-    assert (kept.get("small"), kept.get("large")) == (None, 2)
-    kept.keep("small", 3)
-    assert (kept.get("small"), kept.get("large")) == (3, None)
+    cache = LruCache[int](10)
+    cache.keep("small", 1)
+    cache.keep("large", 2, 11)
+    assert (cache.get("small"), cache.get("large")) == (None, 2)
+    cache.keep("small", 3)
+    assert (cache.get("small"), cache.get("large")) == (3, None)
 
 
 def test_value_stored_twice_counts_once() -> None:
-    kept = LruCache[int](10)
+    cache = LruCache[int](10)
     for value in range(5):
-        kept.keep("same", value, 4)
-    kept.keep("other", 9, 4)
-    assert (kept.get("same"), kept.get("other")) == (4, 9)
-    kept.forget(["same", "unknown"])
-    assert kept.get("same") is None
+        cache.keep("same", value, 4)
+    cache.keep("other", 9, 4)
+    assert (cache.get("same"), cache.get("other")) == (4, 9)
+    cache.forget(["same", "unknown"])
+    assert cache.get("same") is None
 
 
 # --- notes -------------------------------------------------------------------------------------------
@@ -208,8 +208,8 @@ def test_note_file_returns_newest_value_of_any_writer(tmp_path: Path) -> None:
     mine.put("a", [1])
     theirs.put("b", [2])
     mine.put("a", [3])
-    for one in (mine, theirs, NoteFile(tmp_path / "notes", list[int])):
-        assert (one.get("a"), one.get("b"), one.get("c")) == ([3], [2], None)
+    for note_file in (mine, theirs, NoteFile(tmp_path / "notes", list[int])):
+        assert (note_file.get("a"), note_file.get("b"), note_file.get("c")) == ([3], [2], None)
 
 
 def test_note_file_removes_its_oldest_values(tmp_path: Path) -> None:

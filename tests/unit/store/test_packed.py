@@ -23,16 +23,18 @@ def checksums(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 def test_packed_keys_behave_like_dict_keys() -> None:
     @given(st.lists(texts), st.lists(texts))
     def holds(added: list[str], asked: list[str]) -> None:
-        keys, places = Keys(), dict[str, int]()
-        for text in added:
-            assert keys.add(text) == (text not in places)
-            places.setdefault(text, len(places))
-        kept = msgspec.msgpack.decode(msgspec.msgpack.encode(keys.packed.to_stored), type=PackedContent)
-        for found in (keys, Keys.from_stored(kept)):
-            assert list(found) == list(places) and len(found) == len(places)
-            for text in (*added, *asked):
-                assert found.find(text) == places.get(text, -1)
-                assert (text in found) == (text in places)
+        keys, indexes = Keys(), dict[str, int]()
+        for key in added:
+            assert keys.add(key) == (key not in indexes)
+            indexes.setdefault(key, len(indexes))
+        stored_keys = msgspec.msgpack.decode(
+            msgspec.msgpack.encode(keys.packed.to_stored), type=PackedContent
+        )
+        for key_set in (keys, Keys.from_stored(stored_keys)):
+            assert list(key_set) == list(indexes) and len(key_set) == len(indexes)
+            for key in (*added, *asked):
+                assert key_set.find(key) == indexes.get(key, -1)
+                assert (key in key_set) == (key in indexes)
 
     holds()
 
@@ -41,21 +43,23 @@ def test_packed_set_read_from_file_accepts_new_keys() -> None:
     first = Packed()
     for number in range(100):
         first.add(b"%d" % number)
-    found = Packed.from_stored(first.to_stored)
+    restored = Packed.from_stored(first.to_stored)
     for number in range(200):
-        assert found.add(b"%d" % number) == (number >= 100)
-    assert [*found] == [b"%d" % number for number in range(200)] and len(first) == 100
+        assert restored.add(b"%d" % number) == (number >= 100)
+    assert [*restored] == [b"%d" % number for number in range(200)] and len(first) == 100
 
 
 @given(st.dictionaries(texts, st.sampled_from("abc")))
 def test_named_keys_behave_like_dict(names: dict[str, str]) -> None:
-    made = NamedKeys()
+    named_keys = NamedKeys()
     for key, name in names.items():
-        made.add(key, name)
-    kept = NamedKeys(Keys.from_stored(made.keys_in_order.packed.to_stored), made.names, made.name_indexes)
-    for found in (made, kept):
-        assert dict(found) == names and list(found) == list(names)
+        named_keys.add(key, name)
+    restored = NamedKeys(
+        Keys.from_stored(named_keys.keys_in_order.packed.to_stored), named_keys.names, named_keys.name_indexes
+    )
+    for key_map in (named_keys, restored):
+        assert dict(key_map) == names and list(key_map) == list(names)
         with pytest.raises(KeyError):
-            found["none of these"]
-    kept.add("more", "new")
-    assert dict(kept) == {**names, "more": "new"}
+            key_map["none of these"]
+    restored.add("more", "new")
+    assert dict(restored) == {**names, "more": "new"}

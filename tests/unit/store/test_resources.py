@@ -65,11 +65,11 @@ MEMORY = "9:name=systemd:/x\n4:cpu,memory:/slurm/uid_0/job_7/step_0\n0::/\n"
 def test_memory_is_limited_by_the_process_control_group(
     tmp_path: Path, groups: str, files: dict[str, str], expected: int | None
 ) -> None:
-    for name, text in {
+    for name, content in {
         "proc/self/cgroup": groups,
         **{f"sys/fs/cgroup/{n}": t for n, t in files.items()},
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(content)
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert machine_memory(tmp_path) == min(whole, expected or whole)

@@ -40,40 +40,48 @@ def test_row_survives_json_unchanged(case: Judged) -> None:
 def test_row_of_a_read_result_equals_the_original_row(case: Judged) -> None:
     of, the_problem, first = case
     row = result_row(of, the_problem, first)
-    again = read_result(msgspec.json.decode(msgspec.json.encode(row)))
-    assert result_row(of, the_problem, again) == row
-    assert again.points == first.points
-    assert [part.exact_score for part in again.subtasks] == [part.exact_score for part in first.subtasks]
-    assert {test.test_name: test.status for test in again.tests} == {
+    read_again = read_result(msgspec.json.decode(msgspec.json.encode(row)))
+    assert result_row(of, the_problem, read_again) == row
+    assert read_again.points == first.points
+    assert [subtask.exact_score for subtask in read_again.subtasks] == [
+        subtask.exact_score for subtask in first.subtasks
+    ]
+    assert {test.test_name: test.status for test in read_again.tests} == {
         t.test_name: t.status for t in first.tests
     }
 
 
 def test_first_wrong_output_is_stored_with_the_expected_output() -> None:
     of, wrong = submission("k"), {"2-a": Verdict.WA, "3-a": Verdict.PA}
-    asked = msgspec.structs.replace(
+    problem_with_answers = msgspec.structs.replace(
         SUM, tests=tuple(msgspec.structs.replace(test, answer=Blob.of("7\n" * 999)) for test in SUM.tests)
     )
-    told = result(of, wrong, problem=asked)
+    original_result = result(of, wrong, problem=problem_with_answers)
     shown = tuple(
         msgspec.structs.replace(
             test, output="8\n" * 999 if test.status is Verdict.PA else "9 \ud800</script>"
         )
-        for test in told.tests
+        for test in original_result.tests
         if test.test_name in wrong
     )
-    found = msgspec.structs.replace(told, tests=(told.tests[0], *shown))
-    kept = result_row(of, asked, found, outputs=True)["wrong_output"]
-    [given] = [test.input.read().decode() for test in SUM.tests if test.name == "2-a"]
+    shown_result = msgspec.structs.replace(original_result, tests=(original_result.tests[0], *shown))
+    stored_output = result_row(of, problem_with_answers, shown_result, outputs=True)["wrong_output"]
+    [test_input] = [test.input.read().decode() for test in SUM.tests if test.name == "2-a"]
     both = {"output": "9 \ufffd</script>", "expected": "7\n" * 200}
-    assert kept == {"test_name": "2-a", "input": given, **both}
-    assert "wrong_output" not in result_row(of, asked, found)
-    again = read_result(json.loads(json.dumps(result_row(of, asked, found, outputs=True))))
-    assert [test.output for test in again.tests] == ["", kept["output"], "", ""]
-    huge = tuple(msgspec.structs.replace(test, input=Blob.of("1\n" * 999)) for test in asked.tests)
-    large = result_row(of, msgspec.structs.replace(asked, tests=huge), found, outputs=True)["wrong_output"]
+    assert stored_output == {"test_name": "2-a", "input": test_input, **both}
+    assert "wrong_output" not in result_row(of, problem_with_answers, shown_result)
+    read_again = read_result(
+        json.loads(json.dumps(result_row(of, problem_with_answers, shown_result, outputs=True)))
+    )
+    assert [test.output for test in read_again.tests] == ["", stored_output["output"], "", ""]
+    huge = tuple(
+        msgspec.structs.replace(test, input=Blob.of("1\n" * 999)) for test in problem_with_answers.tests
+    )
+    large = result_row(
+        of, msgspec.structs.replace(problem_with_answers, tests=huge), shown_result, outputs=True
+    )["wrong_output"]
     assert large["input"] == "1\n" * (MAX_OUTPUT // 2)
-    longest = msgspec.structs.replace(told, tests=shown[1:])
+    longest = msgspec.structs.replace(original_result, tests=shown[1:])
     last = result_row(of, SUM, longest, outputs=True)["wrong_output"]
     assert len(last["output"]) == MAX_OUTPUT and last["expected"] is None
 
@@ -82,8 +90,8 @@ def test_input_of_a_test_that_ended_early_is_stored() -> None:
     of = submission("k")
     ended = result(of, {"2-a": Verdict.TLE, "3-a": Verdict.RE})
     row = result_row(of, SUM, ended, outputs=True)
-    [given] = [test.input.read().decode() for test in SUM.tests if test.name == "2-a"]
-    assert row["wrong_output"] == {"test_name": "2-a", "input": given, "output": None, "expected": None}
+    [test_input] = [test.input.read().decode() for test in SUM.tests if test.name == "2-a"]
+    assert row["wrong_output"] == {"test_name": "2-a", "input": test_input, "output": None, "expected": None}
     assert read_result(json.loads(json.dumps(row))) == ended
     assert "wrong_output" not in result_row(of, SUM, result(of), outputs=True)
     assert "wrong_output" not in result_row(
@@ -153,8 +161,8 @@ def test_year_and_difficulty_of_row_come_from_problem_or_else_from_dump() -> Non
     of = submission("k", row={"year": "2024.0", "difficulty": "mine", "tags": "x"})
     plain_row = result_row(of, SUM, result(of))
     assert (plain_row["year"], plain_row["difficulty"], plain_row["tags"]) == ("2024.0", "mine", "x")
-    named = msgspec.structs.replace(SUM, year=2024, difficulty="hard", tags=("dp", "graphs"))
-    row = result_row(of, named, result(of))
+    labelled = msgspec.structs.replace(SUM, year=2024, difficulty="hard", tags=("dp", "graphs"))
+    row = result_row(of, labelled, result(of))
     assert (row["year"], row["difficulty"], row["tags"]) == (2024, "hard", ["dp", "graphs"])
 
 
@@ -177,8 +185,8 @@ def test_failure_row_has_the_reason_and_the_model() -> None:
         "remedy": "Mend it",
         "final": False,
     }
-    named = msgspec.structs.replace(SUM, difficulty="hard", tags=("dp",))
-    row = failure_row(of, failure, named)
+    labelled = msgspec.structs.replace(SUM, difficulty="hard", tags=("dp",))
+    row = failure_row(of, failure, labelled)
     assert (row["difficulty"], row["tags"], row["model"]) == ("hard", ["dp"], "m")
 
 
@@ -199,21 +207,21 @@ def test_submission_identity_is_problem_language_and_code(other: tuple[Problem, 
 
 def test_submission_identity_distinguishes_surrogates() -> None:
     """Rows contain U+FFFD for each half of a surrogate pair, but the compiler reads the halves."""
-    texts = ['char c[] = "\ud800";', 'char c[] = "\ud801";', 'char c[] = "\ufffd";']
-    assert len({submission_identity(SUM, submission("k", code=text)) for text in texts}) == 3
+    programs = ['char c[] = "\ud800";', 'char c[] = "\ud801";', 'char c[] = "\ufffd";']
+    assert len({submission_identity(SUM, submission("k", code=program)) for program in programs}) == 3
 
 
 def test_submission_identity_includes_output_files() -> None:
-    one, two, other = (NamedBlob(name=name, content=Blob.of(name[0])) for name in ("a1", "b1", "b2"))
-    mine = submission_identity(SUM, submission("k", outputs=(one, two)))
-    assert mine == submission_identity(SUM, submission("k", outputs=(two, one)))
+    first, two, other = (NamedBlob(name=name, content=Blob.of(name[0])) for name in ("a1", "b1", "b2"))
+    mine = submission_identity(SUM, submission("k", outputs=(first, two)))
+    assert mine == submission_identity(SUM, submission("k", outputs=(two, first)))
     assert (
         len(
             {
                 mine,
                 *(
                     submission_identity(SUM, submission("k", outputs=files))
-                    for files in ((), (one,), (one, other))
+                    for files in ((), (first,), (first, other))
                 ),
             }
         )
@@ -223,8 +231,8 @@ def test_submission_identity_includes_output_files() -> None:
 
 def test_submission_identity_includes_additional_source_files() -> None:
     file = (NamedBlob(name="a.cpp", content=Blob.of("a")),)
-    made = (submission("k"), submission("k", files=file), submission("k", outputs=file))
-    assert len({submission_identity(SUM, one) for one in made}) == 3
+    variants = (submission("k"), submission("k", files=file), submission("k", outputs=file))
+    assert len({submission_identity(SUM, variant) for variant in variants}) == 3
 
 
 @pytest.mark.parametrize(

@@ -92,13 +92,13 @@ def test_existing_entry_is_not_created_again(tmp_path: Path) -> None:
 
 
 def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0o077)
+    umask_before = os.umask(0o077)
     try:
         store = Store(tmp_path / "store")
         plain, program = store.put("key1", b"x"), store.put("key2", b"x", executable=True)
         folder = store.folder("key3", lambda place: (place / "deep").mkdir())
     finally:
-        os.umask(before)
+        os.umask(umask_before)
     assert (mode(plain), mode(program), mode(plain.parent)) == (0o644, 0o755, 0o755)
     assert (mode(folder), mode(folder / "deep")) == (0o755, 0o755)
     assert mode(store.root) == 0o700
@@ -194,9 +194,9 @@ async def find_or_make(root: Path, made: list[Path]) -> None:
 
 
 async def test_later_creators_find_the_first_entry(tmp_path: Path) -> None:
-    made: list[Path] = []
-    await asyncio.gather(*(find_or_make(tmp_path, made) for _ in range(3)))
-    assert len(made) == 1
+    created: list[Path] = []
+    await asyncio.gather(*(find_or_make(tmp_path, created) for _ in range(3)))
+    assert len(created) == 1
     assert left_over(tmp_path) == []
 
 
@@ -212,24 +212,24 @@ async def test_creation_lock_is_released_after_the_block(tmp_path: Path) -> None
             entered.set()
             await asyncio.Event().wait()
 
-    ahead = asyncio.create_task(never_ends())
+    stalled = asyncio.create_task(never_ends())
     await entered.wait()
-    behind = asyncio.create_task(find_or_make(tmp_path, made := []))
+    behind = asyncio.create_task(find_or_make(tmp_path, created := []))
     await asyncio.sleep(0)
-    ahead.cancel()
+    stalled.cancel()
     await behind
-    assert len(made) == 1 and left_over(tmp_path) == []
+    assert len(created) == 1 and left_over(tmp_path) == []
 
 
 async def test_stalled_creator_is_not_waited_for(tmp_path: Path) -> None:
-    clock, made = FastForwardClock(), list[Path]()
+    clock, created = FastForwardClock(), list[Path]()
     async with Store(tmp_path).creation_lock("key1"):
-        behind = asyncio.create_task(find_or_make(tmp_path, made))
+        behind = asyncio.create_task(find_or_make(tmp_path, created))
         await clock.advance(CACHE_ENTRY.max_seconds - 5)
-        assert made == []
+        assert created == []
         await clock.advance(10)
         await behind
-        assert len(made) == 1
+        assert len(created) == 1
     assert left_over(tmp_path) == []
 
 
@@ -240,20 +240,20 @@ async def test_file_system_without_locks_does_not_block(
         raise OSError(errno.ENOLCK, "no locks here")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    made: list[Path] = []
+    created: list[Path] = []
     async with Store(tmp_path).creation_lock("key1"):
-        await find_or_make(tmp_path, made)
-    assert len(made) == 1
+        await find_or_make(tmp_path, created)
+    assert len(created) == 1
 
 
 def test_forked_process_does_not_hold_the_creation_lock(tmp_path: Path) -> None:
     """It inherits all descriptors, like workers of data loaders."""
     theirs, ours = os.pipe()
-    made: list[Path] = []
+    created: list[Path] = []
 
     async def fork_before_another() -> int:
         async with Store(tmp_path).creation_lock("key1"):
-            behind = asyncio.create_task(find_or_make(tmp_path, made))
+            behind = asyncio.create_task(find_or_make(tmp_path, created))
             await asyncio.sleep(0)
             pid = os.fork()
             if pid == 0:
@@ -267,7 +267,7 @@ def test_forked_process_does_not_hold_the_creation_lock(tmp_path: Path) -> None:
     os.close(ours)
     os.close(theirs)
     os.waitpid(pid, 0)
-    assert len(made) == 1
+    assert len(created) == 1
 
 
 # --- eviction ----------------------------------------------------------------------------------------
@@ -298,9 +298,9 @@ def test_small_entries_count_with_their_disk_usage(tmp_path: Path, monkeypatch: 
     store = Store(tmp_path, limit=320 << 10)
     for number in range(60):
         grow_old(store.folder(f"key{number}", lambda place: (place / "file").write_bytes(b"7")).parent)
-    there = [*(tmp_path / "objects").glob("*/*")]
-    assert 10 <= len(there) < 20
-    blocks = sum(path.lstat().st_blocks for entry in there for path in (entry, *entry.rglob("*")))
+    entries = [*(tmp_path / "objects").glob("*/*")]
+    assert 10 <= len(entries) < 20
+    blocks = sum(path.lstat().st_blocks for entry in entries for path in (entry, *entry.rglob("*")))
     assert blocks * 512 <= store.limit == 320 << 10
 
 
@@ -356,9 +356,9 @@ def test_folder_without_recorded_size_can_be_evicted(tmp_path: Path, told: bytes
 def test_entry_used_during_eviction_is_kept(tmp_path: Path) -> None:
     class Busy(Store):
         def _list_entries(self) -> Iterator[Any]:
-            found = list(super()._list_entries())
+            listed = list(super()._list_entries())
             self.get("key1")
-            yield from found
+            yield from listed
 
     store = Busy(tmp_path, limit=10)
     grow_old(store.put("key1", bytes(8)))
@@ -401,20 +401,20 @@ def test_pins_are_counted_and_double_release_has_no_effect(tmp_path: Path) -> No
 
 
 def test_threads_share_a_store(tmp_path: Path) -> None:
-    store, seen = Store(tmp_path, limit=2000), []
+    store, reads_correct = Store(tmp_path, limit=2000), []
 
     def work(start: int) -> None:
         for number in range(start, start + 60):
             key = f"key{number % 40}"
             with store.pin(key):
-                seen.append(store.put(key, key.encode() * 20).read_bytes() == key.encode() * 20)
+                reads_correct.append(store.put(key, key.encode() * 20).read_bytes() == key.encode() * 20)
 
     threads = [threading.Thread(target=work, args=(13 * number,)) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-    assert len(seen) == 360 and all(seen)
+    assert len(reads_correct) == 360 and all(reads_correct)
     assert left_over(tmp_path) == []
 
 
@@ -423,11 +423,11 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
 
 def test_two_processes_can_write_concurrently(tmp_path: Path) -> None:
     go = SPAWN.Event()
-    with process(write_many, tmp_path, 1, go) as one, process(write_many, tmp_path, 3, go) as two:
+    with process(write_many, tmp_path, 1, go) as first_writer, process(write_many, tmp_path, 3, go) as two:
         go.set()
-        one.join(PATIENCE)
+        first_writer.join(PATIENCE)
         two.join(PATIENCE)
-        assert (one.exitcode, two.exitcode) == (0, 0)
+        assert (first_writer.exitcode, two.exitcode) == (0, 0)
     assert left_over(tmp_path) == []
     # During an eviction the other process may add entries; the next eviction removes the rest.
     store = Store(tmp_path, limit=200_000)
@@ -436,7 +436,7 @@ def test_two_processes_can_write_concurrently(tmp_path: Path) -> None:
 
 
 def test_concurrent_evictions_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine, others = Store(tmp_path, limit=100), Store(tmp_path, limit=100)
+    mine, other_store = Store(tmp_path, limit=100), Store(tmp_path, limit=100)
     for number in range(10):
         mine.put(f"key{number}", bytes(10))
     lock, came_first = contents._flock, list[bool]()
@@ -444,7 +444,7 @@ def test_concurrent_evictions_are_counted_once(tmp_path: Path, monkeypatch: pyte
     def after_another(descriptor: int, kind: int) -> bool:
         if not came_first and Path(f"/proc/self/fd/{descriptor}").readlink().name == "eviction":
             came_first.append(True)
-            others.put("another", bytes(10))
+            other_store.put("another", bytes(10))
         return lock(descriptor, kind)
 
     monkeypatch.setattr(contents, "_flock", after_another)

@@ -142,23 +142,23 @@ def test_artifact_changed_on_disk_is_built_again(tmp_path: Path, damaged: bytes)
             ), len(server.jobs)
 
     for _ in range(2):
-        found, jobs = asyncio.run(built())
-        assert isinstance(found, BuildSuccess) and found.artifact.read() == MADE and jobs == 1
-        assert found.artifact.path is not None
-        Path(found.artifact.path).write_bytes(damaged)
+        outcome, jobs = asyncio.run(built())
+        assert isinstance(outcome, BuildSuccess) and outcome.artifact.read() == MADE and jobs == 1
+        assert outcome.artifact.path is not None
+        Path(outcome.artifact.path).write_bytes(damaged)
 
 
 async def test_artifact_too_large_for_request_with_tests_is_compile_error(tmp_path: Path) -> None:
     """Otherwise a submission could choose to be unscored, by a table that cannot be compressed."""
     noise = random.Random(7).randbytes(1 << 20)
-    made = JobResult(compile=Ending(code=0), run=delivered(noise))
-    for room, kind in ((8 << 20, BuildSuccess), (2 << 20, CompileError)):
-        async with opened(tmp_path, Server(made, max_body=room)) as artifacts:
-            found = await artifacts.build_submission(
+    result = JobResult(compile=Ending(code=0), run=delivered(noise))
+    for max_body, kind in ((8 << 20, BuildSuccess), (2 << 20, CompileError)):
+        async with opened(tmp_path, Server(result, max_body=max_body)) as artifacts:
+            outcome = await artifacts.build_submission(
                 artifacts.prepare_problem(plain_problem()), submitted("code")
             )
-        assert isinstance(found, kind), "a size that another server accepts is not reused"
-    assert isinstance(found, CompileError) and "of a request, and server has 1048576 for it" in found.log
+        assert isinstance(outcome, kind), "a size that another server accepts is not reused"
+    assert isinstance(outcome, CompileError) and "of a request, and server has 1048576 for it" in outcome.log
 
 
 async def test_one_stage_build_uses_run_limits_without_compile_timeout(tmp_path: Path) -> None:
@@ -185,13 +185,13 @@ def unconfined(result: JobResult, **profile: Any) -> Server:
 
 
 def ended(*, log: str = "", made: bool = False, **report: Any) -> JobResult:
-    told = {"v": VERSION, "confinement": CONFINED, **report}
-    ahead = f"ioi-eval 1 box {json.dumps(told)}\n"
+    box_report = {"v": VERSION, "confinement": CONFINED, **report}
+    preamble = f"ioi-eval 1 box {json.dumps(box_report)}\n"
     if log:
         packed = base64.b64encode(gzip.compress(log.encode())).decode() + "\n"
         digest = hashlib.sha256(log.encode()).hexdigest()
-        ahead += f"ioi-eval 1 log {len(log)} {digest} {len(packed)}\n{packed}"
-    run = delivered(ahead=ahead) if made else Ending(stdout=f"{ahead}ioi-eval 1 end\n", code=0)
+        preamble += f"ioi-eval 1 log {len(log)} {digest} {len(packed)}\n{packed}"
+    run = delivered(ahead=preamble) if made else Ending(stdout=f"{preamble}ioi-eval 1 end\n", code=0)
     return JobResult(run=run, endpoint="http://b")
 
 
@@ -202,12 +202,14 @@ async def test_build_job_contains_proctor_if_engine_does_not_confine(tmp_path: P
         built = await artifacts.build_submission(
             artifacts.prepare_problem(plain_problem()), submitted("code")
         )
-        again = await artifacts.build_submission(
+        second_build = await artifacts.build_submission(
             artifacts.prepare_problem(plain_problem()), submitted("code")
         )
     assert built.artifact is not None and built.artifact.read() == MADE
     assert (
-        built.confinement == again.confinement == {"v": 1, "landlock": 7, "missing": ["namespaces: refused"]}
+        built.confinement
+        == second_build.confinement
+        == {"v": 1, "landlock": 7, "missing": ["namespaces: refused"]}
     )
     (job,) = server.jobs
     outside = [name for name in names(job) if not name.startswith("box/")]
@@ -228,9 +230,10 @@ class Slow(Server):
 
 async def test_processes_sharing_store_build_checker_once(tmp_path: Path) -> None:
     server = Slow(GOOD)
-    async with opened(tmp_path, server) as one, opened(tmp_path, server) as other:
+    async with opened(tmp_path, server) as first, opened(tmp_path, server) as other:
         checkers = (
-            each.build_trusted(each.prepare_problem(checked_problem()), CHECKER) for each in (one, other)
+            builder.build_trusted(builder.prepare_problem(checked_problem()), CHECKER)
+            for builder in (first, other)
         )
         ours, theirs = await asyncio.gather(*checkers)
     assert ours is not None and theirs is not None
@@ -262,10 +265,10 @@ async def test_unwritable_cache_is_judge_failure(
 
     async with opened(tmp_path, Server(GOOD)) as artifacts:
         monkeypatch.setattr(os, "open", full)
-        words = f"compiling: cannot write to the cache .*{os.strerror(number)}"
-        with pytest.raises(JudgeFailure, match=words):
+        message = f"compiling: cannot write to the cache .*{os.strerror(number)}"
+        with pytest.raises(JudgeFailure, match=message):
             await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
-        with pytest.raises(JudgeFailure, match=words):
+        with pytest.raises(JudgeFailure, match=message):
             await artifacts.build_trusted(artifacts.prepare_problem(checked_problem()), CHECKER)
 
 
@@ -398,16 +401,16 @@ def offers(there: Mapping[str, Mapping[str, Toolchain]]) -> Mapping[str, tuple[T
 
 
 async def test_build_records_the_compiler_of_its_endpoint(tmp_path: Path) -> None:
-    there = {"http://a": tools("8.3"), "http://b": tools("12.2")}
-    server = Server(msgspec.structs.replace(GOOD, toolchains=there["http://b"]), offers=offers(there))
+    offered = {"http://a": tools("8.3"), "http://b": tools("12.2")}
+    server = Server(msgspec.structs.replace(GOOD, toolchains=offered["http://b"]), offers=offers(offered))
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.build_submission(
             artifacts.prepare_problem(plain_problem()), submitted("code")
         )
-        again = await artifacts.build_submission(
+        second_build = await artifacts.build_submission(
             artifacts.prepare_problem(plain_problem()), submitted("code")
         )
-    assert built.compiler == again.compiler == "g++ 12.2"
+    assert built.compiler == second_build.compiler == "g++ 12.2"
     (job,) = server.jobs
     assert b"g++ -pass-exit-codes" in job.files[0].content.read(), "by its name: the places differ"
 
@@ -540,12 +543,12 @@ class Changing(Server):
     """An engine whose compiler changes at its first job, so that the job no longer fits."""
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
-        (wanted,) = job.accepted_toolchains["g++"]
+        (accepted,) = job.accepted_toolchains["g++"]
         if not self.jobs:
             self.jobs.append(job)
             self._profile = msgspec.structs.replace(self._profile, toolchains=tools("13"))
             raise ToolchainGone("no server has the g++ that the job was made for")
-        assert wanted == "13"
+        assert accepted == "13"
         result = await super().execute(job, check)
         return msgspec.structs.replace(result, toolchains=tools("13"))
 
@@ -573,13 +576,13 @@ async def test_build_is_cached_under_compiler_that_made_it_after_upgrade(tmp_pat
 
 async def test_cached_build_is_reused_while_its_compiler_is_offered(tmp_path: Path) -> None:
     both = {"http://a": tools("12"), "http://b": tools("13")}
-    found: list[tuple[str, int]] = []
-    for there in (both, {"http://b": both["http://b"]}, {"http://a": both["http://a"]}):
-        result = msgspec.structs.replace(GOOD, toolchains=list(there.values())[-1])
-        server = Server(result, offers=offers(there))
+    compilers_and_jobs: list[tuple[str, int]] = []
+    for offered in (both, {"http://b": both["http://b"]}, {"http://a": both["http://a"]}):
+        result = msgspec.structs.replace(GOOD, toolchains=list(offered.values())[-1])
+        server = Server(result, offers=offers(offered))
         async with opened(tmp_path, server) as artifacts:
             built = await artifacts.build_submission(
                 artifacts.prepare_problem(plain_problem()), submitted("code")
             )
-        found.append((built.compiler, len(server.jobs)))
-    assert found == [("g++ 13", 1), ("g++ 13", 0), ("g++ 12", 1)]
+        compilers_and_jobs.append((built.compiler, len(server.jobs)))
+    assert compilers_and_jobs == [("g++ 13", 1), ("g++ 13", 0), ("g++ 12", 1)]

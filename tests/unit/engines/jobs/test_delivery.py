@@ -22,8 +22,10 @@ CONTENT = random.Random(7).randbytes(5000)
 
 
 def ran(folder: Path, script: str) -> Ending:
-    done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, check=False)
-    return Ending(stdout=done.stdout.decode(), stderr=done.stderr.decode(), code=done.returncode)
+    completed = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, check=False)
+    return Ending(
+        stdout=completed.stdout.decode(), stderr=completed.stderr.decode(), code=completed.returncode
+    )
 
 
 def handed_over(folder: Path, most: int | None = None) -> Ending:
@@ -108,17 +110,17 @@ def test_timeout_during_delivery_is_judge_failure_naming_run_timeout() -> None:
 
 
 def test_damaged_delivery_raises_broken_reply(tmp_path: Path) -> None:
-    text = handed_over(tmp_path).stdout
-    place = len(text) // 2
-    swapped = text[:place] + ("A" if text[place] != "A" else "B") + text[place + 1 :]
-    header, rest = text.split("\n", 1)
+    delivery = handed_over(tmp_path).stdout
+    middle = len(delivery) // 2
+    swapped = delivery[:middle] + ("A" if delivery[middle] != "A" else "B") + delivery[middle + 1 :]
+    header, remainder = delivery.split("\n", 1)
     damaged = [
         swapped,
-        text[:place],
-        text[:-5],
+        delivery[:middle],
+        delivery[:-5],
         "",
-        f"{header[:-3]}x\n{rest}",
-        text[:place] + "\x00" + text[place:],
+        f"{header[:-3]}x\n{remainder}",
+        delivery[:middle] + "\x00" + delivery[middle:],
     ]
     for stdout in damaged:
         with pytest.raises(BrokenReply):
@@ -128,9 +130,9 @@ def test_damaged_delivery_raises_broken_reply(tmp_path: Path) -> None:
 def test_delivery_with_data_after_gzip_member_is_refused() -> None:
     """The gzip data is sent on unchanged, and other programs could not unpack it."""
     for more in (b"", b"x", gzip.compress(b"more")):
-        text = base64.encodebytes(gzip.compress(CONTENT) + more).decode()
-        head = f"ioi-eval 1 artifact {len(CONTENT)} {Blob.of(CONTENT).sha256} {len(text)}\n"
-        stage = Ending(stdout=f"{head}{text}ioi-eval 1 end\n", code=0)
+        encoded = base64.encodebytes(gzip.compress(CONTENT) + more).decode()
+        head = f"ioi-eval 1 artifact {len(CONTENT)} {Blob.of(CONTENT).sha256} {len(encoded)}\n"
+        stage = Ending(stdout=f"{head}{encoded}ioi-eval 1 end\n", code=0)
         if more:
             with pytest.raises(BrokenReply, match="damaged"):
                 read_delivery(stage)

@@ -60,8 +60,8 @@ async def sent_files(job: Job, *, named: tuple[str, ...] = ()) -> dict[str, JobF
 
 
 def script_output(script: str, folder: Path) -> str:
-    done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    completed = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=True)
+    return completed.stdout.strip()
 
 
 async def test_packed_job_script_unpacks_its_files(tmp_path: Path) -> None:
@@ -84,10 +84,10 @@ async def test_packed_job_script_unpacks_its_files(tmp_path: Path) -> None:
 
 
 async def test_content_that_server_keeps_is_not_unpacked_by_the_script() -> None:
-    kept, other = Blob.of(TEXT), Blob.of(TEXT * 2)
-    files = (JobFile(name="kept", content=kept), JobFile(name="other", content=other))
+    stored_blob, other = Blob.of(TEXT), Blob.of(TEXT * 2)
+    files = (JobFile(name="kept", content=stored_blob), JobFile(name="other", content=other))
     run = JobFile(name="run", content=Blob.of("true\n"))
-    sent = await sent_files(Job(files=(run, *files)), named=(kept.sha256,))
+    sent = await sent_files(Job(files=(run, *files)), named=(stored_blob.sha256,))
     assert [*sent] == ["run", "kept", "other.gz"] and sent["kept"].content.data is None
     script = sent["run"].content.read()
     assert b"other.gz" in script and b"kept" not in script
@@ -130,8 +130,8 @@ async def test_same_content_is_compressed_once(tmp_path: Path) -> None:
 async def test_packed_contents_cache_is_bounded(tmp_path: Path) -> None:
     cache, path = GzipCache(max_cached_bytes=8000), tmp_path / "first"
     path.write_bytes(NOISE[:3000])
-    first, *others = [Blob.of_file(path), *(Blob.of(NOISE[: 3001 + index]) for index in range(3))]
-    for blob in (first, *others):
+    first, *other_blobs = [Blob.of_file(path), *(Blob.of(NOISE[: 3001 + index]) for index in range(3))]
+    for blob in (first, *other_blobs):
         await cache.packed(blob)
     path.unlink()
     with pytest.raises(FileNotFoundError):

@@ -55,8 +55,8 @@ def test_malformed_runtimes_listing_is_foreign_reply() -> None:
 
 
 def test_installed_packages_are_encoded_like_piston() -> None:
-    told = {"language": "bash", "language_version": "5.2.0", "installed": True}
-    assert json.loads(encode_packages([("bash", "5.2.0")])) == [told]
+    expected = {"language": "bash", "language_version": "5.2.0", "installed": True}
+    assert json.loads(encode_packages([("bash", "5.2.0")])) == [expected]
 
 
 def test_package_to_install_is_decoded_or_refused() -> None:

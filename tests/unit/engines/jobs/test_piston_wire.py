@@ -58,13 +58,13 @@ def test_recorded_samples_cover_old_and_current_server() -> None:
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_recorded_result_is_decoded_field_by_field(name: str) -> None:
-    result, told = decode_reply(*reply(name), endpoint="http://it"), SAMPLES[name]["response"]["body"]
+    result, recorded = decode_reply(*reply(name), endpoint="http://it"), SAMPLES[name]["response"]["body"]
     assert (result.language, result.version, result.endpoint) == (
-        told["language"],
-        told["version"],
+        recorded["language"],
+        recorded["version"],
         "http://it",
     )
-    for stage, fields in ((result.compile, told.get("compile")), (result.run, told["run"])):
+    for stage, fields in ((result.compile, recorded.get("compile")), (result.run, recorded["run"])):
         assert (stage is None) == (fields is None)
         for field in () if fields is None else fields.keys() - {"output"}:
             assert getattr(stage, field) == fields[field]
@@ -172,14 +172,17 @@ def test_gateway_error_page_is_quoted_in_error(status: int, body: bytes, words: 
 
 
 def test_error_text_printed_by_submission_is_no_refusal() -> None:
-    said = "run_timeout cannot exceed the configured limit of 1 PayloadTooLargeError Resource temporarily"
-    result = decode_reply(200, encode_result(JobResult(run=Ending(stdout=said, stderr=said, code=0))))
-    assert result.run.stdout == said
+    printed = "run_timeout cannot exceed the configured limit of 1 PayloadTooLargeError Resource temporarily"
+    result = decode_reply(200, encode_result(JobResult(run=Ending(stdout=printed, stderr=printed, code=0))))
+    assert result.run.stdout == printed
 
 
 def test_unknown_fields_and_statuses_of_reply_are_ignored() -> None:
-    told = {"run": {"stdout": "x", "status": "ZZ", "code": 1, "wall_time": 1.6, "new": []}, "later": {}}
-    run = decode_reply(200, json.dumps(told).encode()).run
+    recorded_reply = {
+        "run": {"stdout": "x", "status": "ZZ", "code": 1, "wall_time": 1.6, "new": []},
+        "later": {},
+    }
+    run = decode_reply(200, json.dumps(recorded_reply).encode()).run
     assert (run.stdout, run.status, run.wall_time) == ("x", None, 2)
 
 
@@ -194,22 +197,22 @@ def test_failed_compile_stage_replaces_missing_run_stage() -> None:
 @pytest.mark.parametrize("name", RESULTS)
 def test_recorded_request_survives_decoding_and_encoding(name: str) -> None:
     """The server decodes a recorded request to the job that the package's client would send."""
-    asked, told = decode_request(encoded_sample(name)), SAMPLES[name]["request"]["body"]
-    again = json.loads(encode_request(asked))
-    assert decode_request(encode_request(asked)) == asked
-    assert {**again, "files": None} == {**told, "files": None}
-    assert [(f["name"], f["content"], f.get("encoding", "utf8")) for f in again["files"]] == [
-        (f["name"], f["content"], f.get("encoding", "utf8")) for f in told["files"]
+    decoded, recorded = decode_request(encoded_sample(name)), SAMPLES[name]["request"]["body"]
+    encoded_again = json.loads(encode_request(decoded))
+    assert decode_request(encode_request(decoded)) == decoded
+    assert {**encoded_again, "files": None} == {**recorded, "files": None}
+    assert [(f["name"], f["content"], f.get("encoding", "utf8")) for f in encoded_again["files"]] == [
+        (f["name"], f["content"], f.get("encoding", "utf8")) for f in recorded["files"]
     ]
 
 
 @pytest.mark.parametrize("name", [name for name in REFUSALS if not encoded_sample(name).startswith(b'"')])
 def test_worker_refuses_with_same_reply_as_piston(name: str) -> None:
     def serve() -> None:
-        asked = decode_request(encoded_sample(name))
+        decoded = decode_request(encoded_sample(name))
         limit = 3000 if name.startswith("stock") else 60000
-        check_limits(asked, {"run_timeout": limit, "compile_timeout": 0})
-        raise RefusedRequest(f"{asked.runtime}-{asked.version} runtime is unknown")
+        check_limits(decoded, {"run_timeout": limit, "compile_timeout": 0})
+        raise RefusedRequest(f"{decoded.runtime}-{decoded.version} runtime is unknown")
 
     with pytest.raises(RefusedRequest) as caught:
         serve()
@@ -281,13 +284,15 @@ def test_binary_file_from_disk_is_sent_as_base64(tmp_path: Path) -> None:
     path = tmp_path / "blob"
     path.write_bytes(b"\xff\x00")
     run = JobFile(name="run", content=Blob.of("true"))
-    [_, told] = json.loads(encode_request(job(run, JobFile(name="x", content=Blob.of_file(path)))))["files"]
-    assert told == {"name": "x", "content": "/wA=", "encoding": "base64"}
+    [_, sent_file] = json.loads(encode_request(job(run, JobFile(name="x", content=Blob.of_file(path)))))[
+        "files"
+    ]
+    assert sent_file == {"name": "x", "content": "/wA=", "encoding": "base64"}
 
 
 def test_encoded_request_contains_only_fields_that_are_set() -> None:
-    told = json.loads(encode_request(job(runtime="bash", run_timeout=5, stdin="x", args=("a",))))
-    assert told == {
+    encoded = json.loads(encode_request(job(runtime="bash", run_timeout=5, stdin="x", args=("a",))))
+    assert encoded == {
         "language": "bash", "version": "*", "files": [{"name": "run", "content": "true"}],
         "run_timeout": 5, "stdin": "x", "args": ["a"],
     }  # fmt: skip
@@ -349,9 +354,9 @@ def test_request_limit_above_configured_limit_is_refused(name: str) -> None:
     check_limits(asked(**{name: 7}), {name: -1})
     with pytest.raises(RefusedRequest, match=f"^{name} cannot exceed the configured limit of 6$") as caught:
         check_limits(asked(**{name: 7}), {name: 6})
-    with pytest.raises(JobTooLarge) as read:
+    with pytest.raises(JobTooLarge) as refusal:
         decode_reply(caught.value.status, caught.value.body)
-    assert read.value.limit == name
+    assert refusal.value.limit == name
 
 
 @pytest.mark.parametrize(
@@ -376,8 +381,8 @@ def test_file_encoding_is_decoded_like_nodejs_does(content: str, encoding: str, 
 @given(st.binary())
 def test_base64_files_are_decoded_with_any_padding_and_alphabet(data: bytes) -> None:
     content = base64.b64encode(data).decode()
-    for text in (content, content.rstrip("="), base64.urlsafe_b64encode(data).decode()):
-        files = [{"content": "x"}, {"content": text, "encoding": "base64"}]
+    for encoded in (content, content.rstrip("="), base64.urlsafe_b64encode(data).decode()):
+        files = [{"content": "x"}, {"content": encoded, "encoding": "base64"}]
         body = {"language": "a", "version": "1", "files": files}
         assert decode_request(json.dumps(body).encode()).files[1].content.read() == data
 

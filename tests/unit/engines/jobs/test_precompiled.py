@@ -134,9 +134,9 @@ def test_precompiled_header_is_due_after_required_number_of_sightings() -> None:
 
 def preprocessed(lines: Sequence[str], *options: str) -> list[str]:
     command = [sandbox_tool().path, "-std=gnu++20", "-DEVAL", "-O2", "-E", *options, "-x", "c++", "-"]
-    text = "".join(f"{line}\n" for line in lines)
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    return [line for line in done.stdout.splitlines() if line.strip()]
+    source = "".join(f"{line}\n" for line in lines)
+    completed = subprocess.run(command, input=source, capture_output=True, text=True, check=True)
+    return [line for line in completed.stdout.splitlines() if line.strip()]
 
 
 def includes(names: Sequence[str]) -> list[str]:
@@ -151,13 +151,13 @@ def effects_of_second_include(state: Sequence[str], names: Sequence[str]) -> dic
     """Return the effect of including each header once more after all headers of `state`."""
     marked = [line for name in names for line in (f'"at {name}"', *includes([name]))]
     lines, name = preprocessed([*includes(state), '"begin"', *marked], "-dD"), ""
-    found = dict[str, list[str]]()
+    effects = dict[str, list[str]]()
     for line in lines[lines.index('"begin"') + 1 :]:
         if line.startswith('"at '):
             name = line.removeprefix('"at ').rstrip('"')
         elif not line.startswith("# "):
-            found.setdefault(name, []).append(line)
-    return found
+            effects.setdefault(name, []).append(line)
+    return effects
 
 
 USABLE = tuple(name for name in sorted(NAMES) if name not in ("expected", "print", "stacktrace", "stdfloat"))
@@ -168,19 +168,21 @@ SAYS = {"cmath": "_GLIBCXX_INCLUDE_NEXT_C_HEADERS", "assert.h": "", "cassert": "
 @pytest.mark.nightly  # asks the compiler about a hundred headers
 @pytest.mark.parametrize("state", [USABLE, USABLE[::-1]], ids=["in order", "backwards"])
 def test_second_include_of_usable_headers_has_only_known_effects(state: tuple[str, ...]) -> None:
-    taken, again = ([name for name in names if is_taken(name)] for names in (state, USABLE))
-    found = effects_of_second_include(taken, again)
-    for name, lines in found.items():
+    accepted, usable = ([name for name in names if is_taken(name)] for names in (state, USABLE))
+    effects = effects_of_second_include(accepted, usable)
+    for name, lines in effects.items():
         assert SAYS.get(name) is not None and all(SAYS[name] in line for line in lines), (name, lines)
-    assert found.keys() <= SAYS.keys()
+    assert effects.keys() <= SAYS.keys()
 
 
 @cache
 def is_taken(name: str) -> bool:
     """Return True if the compiler uses the header and prints nothing."""
     command = [sandbox_tool().path, "-std=gnu++20", "-E", "-o", "/dev/null", "-x", "c++", "-"]
-    done = subprocess.run(command, input=f"#include <{name}>\n", capture_output=True, text=True, check=False)
-    return not done.returncode and not done.stderr
+    completed = subprocess.run(
+        command, input=f"#include <{name}>\n", capture_output=True, text=True, check=False
+    )
+    return not completed.returncode and not completed.stderr
 
 
 @pytest.mark.nightly(unless="^0$")
@@ -226,22 +228,22 @@ def run_build(
     lay_out(box, recipe)
     for name, content in ((header_file_name(find_head(recipe)), header), (OBJECT, shared)):
         if content is not None:
-            place = box / secret_path(name)
-            place.parent.mkdir(parents=True)
+            link = box / secret_path(name)
+            link.parent.mkdir(parents=True)
             if isinstance(content, Path):
-                place.symlink_to(content)
+                link.symlink_to(content)
             else:
-                place.write_bytes(content)
+                link.write_bytes(content)
     script = compile_script(recipe, sandbox_tool(), prebuilt=True, brought=brought)
     if not readable:
         script = script.replace("/proc/$$/cmdline", "/nothing")
-    done = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
+    completed = subprocess.run(["bash", "-c", script], cwd=box, capture_output=True, check=False)
     if refused == "?":
-        return done.stdout
+        return completed.stdout
     if refused:
-        assert done.returncode == 1 and done.stdout.decode().count(refused) == 1
+        assert completed.returncode == 1 and completed.stdout.decode().count(refused) == 1
         return b""
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (0, b"", b"")
     return (box / recipe.output).read_bytes()
 
 
@@ -336,39 +338,41 @@ def test_broken_precompiled_header_is_ignored_by_build(
     tmp_path: Path, grader_object: bytes, broken: bytes, grader: str
 ) -> None:
     (tmp_path / "header").write_bytes(broken)
-    text = BEGINNING + "int add(int a, int b) { return a + b; }\n" + ("" if grader else ALONE)
-    build = recipe(text, graded(grader) if grader else None)
-    made = run_build(tmp_path / "with", build, tmp_path / "header", shared=grader_object if grader else None)
-    assert made == run_build(tmp_path / "without", build)
+    source = BEGINNING + "int add(int a, int b) { return a + b; }\n" + ("" if grader else ALONE)
+    build = recipe(source, graded(grader) if grader else None)
+    output = run_build(
+        tmp_path / "with", build, tmp_path / "header", shared=grader_object if grader else None
+    )
+    assert output == run_build(tmp_path / "without", build)
 
 
 @pytest.mark.parametrize("grader", ["", GRADER], ids=["alone", "graded"])
 def test_precompiled_header_of_few_includes_leaves_binary_identical(
     tmp_path: Path, lean: Path, grader_object: bytes, grader: str
 ) -> None:
-    text = "int add(int a, int b) { auto c = {__LINE__, 1, 1}; return a + b + int(c.size()) - 3; }\n"
-    build = recipe(BEGINNING + text + ("" if grader else ALONE), graded(grader) if grader else None)
+    source = "int add(int a, int b) { auto c = {__LINE__, 1, 1}; return a + b + int(c.size()) - 3; }\n"
+    build = recipe(BEGINNING + source + ("" if grader else ALONE), graded(grader) if grader else None)
     assert find_head(build) == LEAN
-    made = run_build(tmp_path / "with", build, lean, shared=grader_object if grader else None)
-    assert made == run_build(tmp_path / "without", build)
+    output = run_build(tmp_path / "with", build, lean, shared=grader_object if grader else None)
+    assert output == run_build(tmp_path / "without", build)
 
 
 @pytest.mark.parametrize("text", ["int f() {}\nint main() {}\n", "int main() { initializer_list<int> a; }\n"])
 def test_compiler_log_is_same_with_precompiled_header(tmp_path: Path, lean: Path, text: str) -> None:
-    build, told = recipe(BEGINNING + text), []
+    build, logs = recipe(BEGINNING + text), []
     for name, header in (("with", lean), ("without", None)):
-        told.append(run_build(tmp_path / name, build, header, refused="?"))
-    assert told[0] and told[0] == told[1]
+        logs.append(run_build(tmp_path / name, build, header, refused="?"))
+    assert logs[0] and logs[0] == logs[1]
 
 
 def test_rebuild_without_header_cannot_read_first_artifact(tmp_path: Path, lean: Path) -> None:
     """The first build warns and creates a program, whose file name is assembled into the second source."""
     looks = f'{BEGINNING}#warning own words\nasm(".data\\n.incbin \\"submission\\"");\nint main() {{}}\n'
-    build, told = recipe(looks), []
+    build, outputs = recipe(looks), []
     for name, header in (("with", lean), ("without", None)):
-        told.append(run_build(tmp_path / name, build, header, refused="?"))
-    assert b"file not found" in told[0]
-    logs = [format_build_log(Ending(stdout=words.decode()), LIMITS) for words in told]
+        outputs.append(run_build(tmp_path / name, build, header, refused="?"))
+    assert b"file not found" in outputs[0]
+    logs = [format_build_log(Ending(stdout=output.decode()), LIMITS) for output in outputs]
     assert logs[0] == logs[1]
 
 
@@ -376,13 +380,13 @@ def test_packaged_precompiled_header_is_used_with_same_library_and_head(
     tmp_path: Path, marked_header: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is not used with another version of the C library, or for another head."""
-    for place, features in (("same", Path(LIBRARY_HEADER).read_bytes()), ("older", b"of another version")):
-        (tmp_path / place / "gnu++20/bits").mkdir(parents=True)
-        (tmp_path / place / "gnu++20/bits/stdc++.h.gch").symlink_to(marked_header)
-        (tmp_path / place / BROUGHT_LIBRARY).write_bytes(features)
+    for library, features in (("same", Path(LIBRARY_HEADER).read_bytes()), ("older", b"of another version")):
+        (tmp_path / library / "gnu++20/bits").mkdir(parents=True)
+        (tmp_path / library / "gnu++20/bits/stdc++.h.gch").symlink_to(marked_header)
+        (tmp_path / library / BROUGHT_LIBRARY).write_bytes(features)
     big, cases = "#include <bits/stdc++.h>\n", list[int]()
-    for place, head in (("same", big), ("older", big), ("same", BEGINNING)):
-        monkeypatch.setenv(BROUGHT_HEADERS, str(tmp_path / place))
+    for library, head in (("same", big), ("older", big), ("same", BEGINNING)):
+        monkeypatch.setenv(BROUGHT_HEADERS, str(tmp_path / library))
         box = tmp_path / str(len(cases))
         run_build(box, marks(head), brought=True)
         cases.append(exit_code(box, marks()))
@@ -403,16 +407,16 @@ def test_precompiled_grader_object_leaves_binary_identical(
 ) -> None:
     """If the object cannot be linked, the grader is compiled."""
     build = recipe('#include "sum.h"\nint add(int a, int b) { return a + b; }\n', graded(GRADER))
-    made = run_build(tmp_path / "with", build, shared=b"broken" if broken else grader_object)
-    assert made == run_build(tmp_path / "without", build)
+    output = run_build(tmp_path / "with", build, shared=b"broken" if broken else grader_object)
+    assert output == run_build(tmp_path / "without", build)
 
 
 def test_precompiled_grader_object_is_linked(tmp_path: Path, grader_object: bytes) -> None:
     build = recipe("int other() { return 1; }\n", graded("int other();\nint main() { return other(); }\n"))
     theirs = run_build(tmp_path / "object", object_spec(build))
     assert theirs != grader_object
-    own = recipe("int other() { return 1; }\nint add(int, int) { return 2; }\n", graded(GRADER))
-    assert run_build(tmp_path / "box", own, shared=theirs) != run_build(tmp_path / "plain", own)
+    own_build = recipe("int other() { return 1; }\nint add(int, int) { return 2; }\n", graded(GRADER))
+    assert run_build(tmp_path / "box", own_build, shared=theirs) != run_build(tmp_path / "plain", own_build)
 
 
 def test_invalid_source_is_refused_once_with_grader_object(tmp_path: Path, grader_object: bytes) -> None:
@@ -426,7 +430,7 @@ def test_grader_object_depends_on_grader_and_not_on_submission() -> None:
     assert first == second
     assert first.main.name == "graders/grader.cpp"
     other = object_spec(recipe("int a;", graded(GRADER + "// another")))
-    keys = {one.key("x86_64", sandbox_tool()) for one in (first, other)}
+    keys = {build_recipe.key("x86_64", sandbox_tool()) for build_recipe in (first, other)}
     assert len(keys) == 2
 
 
@@ -434,7 +438,9 @@ def test_grader_object_is_shared_only_by_single_source_submissions() -> None:
     """Other files of a submission may change the grader's includes."""
     alone = submitted("int a;")
     many = msgspec.structs.replace(alone, files=(named("other.h", ""),))
-    shared = [submission_recipe(graded(GRADER), one, BuildLimits()).shared for one in (alone, many)]
+    shared = [
+        submission_recipe(graded(GRADER), submission, BuildLimits()).shared for submission in (alone, many)
+    ]
     assert shared == ["graders/grader.cpp", ""]
     assert not recipe(HELLO).shared
 

@@ -32,10 +32,10 @@ def build(folder: Path, recipe: BuildSpec, tool: Toolchain) -> Ending:
     lay_out(box, recipe)
     (box / "compile").write_text(compile_script(recipe, tool))
     environment = {**os.environ, "GOCACHE": str(box / "cache")}  # not everybody has a home
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "compile"], cwd=box, env=environment, capture_output=True, text=True, check=False
     )
-    return Ending(stdout=done.stdout, stderr=done.stderr, code=done.returncode)
+    return Ending(stdout=completed.stdout, stderr=completed.stderr, code=completed.returncode)
 
 
 def test_valid_source_is_built_without_output(tmp_path: Path) -> None:
@@ -56,8 +56,8 @@ def test_artifact_over_file_size_limit_fails_build(tmp_path: Path) -> None:
 def test_invalid_source_is_refused_with_compiler_message(tmp_path: Path) -> None:
     stage = build(tmp_path, recipe_of("int main() { return x; }"), sandbox_tool())
     assert classify_build(stage) is BuildEnding.REFUSED
-    told = format_build_log(stage, BuildLimits(log=10_000))
-    assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", told)
+    log = format_build_log(stage, BuildLimits(log=10_000))
+    assert re.search(r"graders/sum\.cpp:1:21: error: .x. was not declared", log)
 
 
 def test_undefined_function_is_refused(tmp_path: Path) -> None:
@@ -110,13 +110,23 @@ def test_nearly_full_disk_in_build_is_machine_fault(tmp_path: Path) -> None:
     mount = 'mount -t tmpfs -o size=4m disk "$0" && cp "$1" "$0" && cd "$0" && exec sh compile'
     small, script = tmp_path / "small", tmp_path / "box" / "compile"
     small.mkdir()
-    words = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, str(small), str(script))
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if "unshare" in done.stderr:
+    arguments = (
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        mount,
+        str(small),
+        str(script),
+    )
+    completed = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    if "unshare" in completed.stderr:
         pytest.skip("this user cannot create namespaces")
-    stage = Ending(stderr=done.stderr, code=done.returncode)
+    stage = Ending(stderr=completed.stderr, code=completed.returncode)
     assert classify_build(stage) is BuildEnding.MACHINE
-    assert "No space left on device" in done.stderr
+    assert "No space left on device" in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -229,9 +239,11 @@ def test_machine_at_fault_exit_code_differs_from_compiler_exit_codes() -> None:
 
 def test_temporary_file_names_are_removed_from_compile_log() -> None:
     """The compiler's temporary names differ between builds."""
-    places = ("/tmp/ccaB3dE9", "/tmp/ccZz00Qq", "/dev/shm/ioi-eval-0-1-x_y/box-12/ccaB3dE9")
-    said = (f"ld: {place}.o: undefined reference to `f()'\n" for place in places)
-    logs = {format_build_log(Ending(stdout=words, code=1), LIMITS) for words in said}
+    temporary_paths = ("/tmp/ccaB3dE9", "/tmp/ccZz00Qq", "/dev/shm/ioi-eval-0-1-x_y/box-12/ccaB3dE9")
+    messages = (
+        f"ld: {temporary_path}.o: undefined reference to `f()'\n" for temporary_path in temporary_paths
+    )
+    logs = {format_build_log(Ending(stdout=message, code=1), LIMITS) for message in messages}
     assert logs == {"ld: /tmp/cc.o: undefined reference to `f()'"}
 
 

@@ -64,7 +64,7 @@ def test_invalid_version_satisfies_no_range(text: str) -> None:
 def test_version_comparison_equals_comparison_of_numbers(
     one: tuple[int, int, int], other: tuple[int, int, int]
 ) -> None:
-    left, right = (".".join(map(str, version)) for version in (one, other))
-    assert satisfies(left, f">={right}") == (one >= other)
-    assert satisfies(left, f"<{right}") == (one < other)
-    assert satisfies(left, right) == (one == other)
+    first_version, right = (".".join(map(str, version)) for version in (one, other))
+    assert satisfies(first_version, f">={right}") == (one >= other)
+    assert satisfies(first_version, f"<{right}") == (one < other)
+    assert satisfies(first_version, right) == (one == other)

@@ -39,8 +39,8 @@ def job(text: str = "true", *others: JobFile, **fields: Any) -> Job:
 
 async def fine(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
     """Print the script as output."""
-    said = asked.files[0].content.read().decode()
-    return told(JobResult(run=Ending(stdout=said, code=0), language=asked.runtime, version="1.0.0"))
+    echoed = asked.files[0].content.read().decode()
+    return told(JobResult(run=Ending(stdout=echoed, code=0), language=asked.runtime, version="1.0.0"))
 
 
 def told(result: JobResult) -> web.Response:
@@ -56,10 +56,10 @@ def always(status: int, body: bytes = b"") -> Answer:
 
 def in_turn(*answers: Answer) -> Answer:
     """Return these replies in order, and then repeat the last reply."""
-    left = list(answers)
+    remaining = list(answers)
 
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        return await (left.pop(0) if len(left) > 1 else left[0])(server, request, asked)
+        return await (remaining.pop(0) if len(remaining) > 1 else remaining[0])(server, request, asked)
 
     return answer
 
@@ -132,15 +132,15 @@ class Loopback:
 
     async def _execute(self, request: web.Request) -> web.StreamResponse:
         try:
-            asked = decode_request(await request.read())
+            decoded_job = decode_request(await request.read())
         except RefusedRequest as refused:
             return web.Response(status=refused.status, body=refused.body)
-        self.executed.append(asked)
+        self.executed.append(decoded_job)
         self.headers.append(dict(request.headers))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            return await self.answer(self, request, asked)
+            return await self.answer(self, request, decoded_job)
         finally:
             self.at_once -= 1
 

@@ -50,7 +50,7 @@ class StillFleet(Fleet[int]):
 def path(start: State, end: State) -> list[Cause]:
     paths: dict[State, list[Cause]] = {start: []}
     while end not in paths:
-        for (before, cause), after in TRANSITIONS.items():
-            if before in paths and after not in paths:
-                paths[after] = [*paths[before], cause]
+        for (state, cause), next_state in TRANSITIONS.items():
+            if state in paths and next_state not in paths:
+                paths[next_state] = [*paths[state], cause]
     return paths[end]

@@ -78,10 +78,10 @@ def test_password_in_endpoint_url_is_refused() -> None:
 @given(st.text())
 def test_arbitrary_text_is_endpoint_url_or_input_error(text: str) -> None:
     try:
-        found = endpoint_url(text)
+        url = endpoint_url(text)
     except InputError:
         return
-    assert endpoint_url(found) == found
+    assert endpoint_url(url) == url
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_arbitrary_text_is_endpoint_url_or_input_error(text: str) -> None:
     ],
 )
 def test_discovery_text_selects_discovery_class(written: str, kind: type, name: str) -> None:
-    found = discovery(written)
-    assert type(found) is kind
-    assert str(found) == name
+    discovered = discovery(written)
+    assert type(discovered) is kind
+    assert str(discovered) == name
 
 
 @pytest.mark.parametrize("written", ["", ",", "k8s:", "k8s:a:0", "k8s:a/b", "http://a:1,http://"])
@@ -109,9 +109,9 @@ def test_invalid_discovery_text_is_input_error(written: str) -> None:
 
 
 async def test_fixed_server_list_is_never_polled() -> None:
-    found = Fixed(["b:1", "http://b:1/api/v2", "a:1"])
-    assert found.every is None
-    assert await found.find() == {"http://a:1", "http://b:1"}
+    fixed = Fixed(["b:1", "http://b:1/api/v2", "a:1"])
+    assert fixed.every is None
+    assert await fixed.find() == {"http://a:1", "http://b:1"}
 
 
 # --- Slurm -------------------------------------------------------------------------------------------
@@ -163,9 +163,9 @@ async def test_slurm_workers_are_found_by_job_name(cluster: Path) -> None:
 async def test_squeue_is_called_for_running_jobs_of_the_user(cluster: Path) -> None:
     command(cluster, "squeue", f'echo "$*" > {cluster}/asked')
     assert await Slurm("ada").find() == frozenset()
-    asked = (cluster / "asked").read_text()
-    assert "--states=RUNNING" in asked
-    assert "--user=ada" in asked
+    squeue_call = (cluster / "asked").read_text()
+    assert "--states=RUNNING" in squeue_call
+    assert "--user=ada" in squeue_call
 
 
 async def test_failing_squeue_is_engine_unavailable_with_reason(cluster: Path) -> None:

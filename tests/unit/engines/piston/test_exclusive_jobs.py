@@ -67,16 +67,18 @@ async def test_exclusive_job_overlaps_no_other_job_of_worker(store: Store) -> No
         assert (await first.capabilities()).exclusive
         with recorded() as events:
             jobs = [job(exclusive=number % 3 == 1) for number in range(6)]
-            await asyncio.gather(*(client.execute(each) for each in jobs for client in (first, second)))
-    running, most = list[bool](), 0
+            await asyncio.gather(
+                *(client.execute(queued_job) for queued_job in jobs for client in (first, second))
+            )
+    running, max_running = list[bool](), 0
     for event, exclusive in events:
         if event == "-":
             running.remove(exclusive)
             continue
         running.append(exclusive)
-        most = max(most, len(running))
+        max_running = max(max_running, len(running))
         assert len(running) == 1 or not any(running), "a job ran at the same time as an exclusive job"
-    assert most == 2 and sum(exclusive for _, exclusive in events) == 2 * 4
+    assert max_running == 2 and sum(exclusive for _, exclusive in events) == 2 * 4
 
 
 class Seen:
@@ -115,14 +117,16 @@ async def test_repeat_on_server_is_exclusive_only_if_server_can_run_it_alone(sto
     problem = Problem(id="p", limits=limits, tests=tests)
     options = JudgeOptions(layers=("namespaces", "landlock"))
     async with EmbeddedEngine(store=store, slots=2) as engine:
-        seen = Seen(engine, exclusive=can)
-        async with Server(seen, ServerOptions(port=0)) as server:
-            there = PistonEngine(discovery(server.url))
-            async with Scorer(there, store=store, options=options, trusted=BorrowedEngine(engine)) as scorer:
+        recording_engine = Seen(engine, exclusive=can)
+        async with Server(recording_engine, ServerOptions(port=0)) as server:
+            piston_engine = PistonEngine(discovery(server.url))
+            async with Scorer(
+                piston_engine, store=store, options=options, trusted=BorrowedEngine(engine)
+            ) as scorer:
                 code = Submission(key="1", problem_id="p", code=SEEMS_TO_WAIT, language="c++")
                 result = await scorer.score(problem, code)
     assert [test.status for test in result.tests] == ["TLE"]
-    assert seen.jobs == [(False, False), (can, can)]
+    assert recording_engine.jobs == [(False, False), (can, can)]
 
 
 def test_request_has_exclusive_field_only_for_exclusive_jobs() -> None:

@@ -69,8 +69,8 @@ def log_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def test_each_change_of_state_is_one_log_line_and_one_event(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="ioi_eval.engines.fleet")
     heard = list[ServerEvent]()
-    waits = Waits(first_wait=0.001, longest_wait=0.001, first_rest=0.001, longest_rest=0.001)
-    fleet = Failing(waits, tell=heard.append)
+    wait_times = Waits(first_wait=0.001, longest_wait=0.001, first_rest=0.001, longest_rest=0.001)
+    fleet = Failing(wait_times, tell=heard.append)
     fleet.begun = True
     fleet.join("http://a", 1)
     fleet.error = EngineUnavailable("HTTP 500")

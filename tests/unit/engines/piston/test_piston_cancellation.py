@@ -21,21 +21,21 @@ LARGE = "1 2 3\n" * 40_000
 @types.coroutine
 def cancelled_at(work: Coroutine[Any, Any, Any], step: int) -> Generator[Any, Any, bool]:
     """Run `work`, and cancel its task at its `step`-th await. Return False if it had fewer awaits."""
-    waits, send, given = 0, work.send, None
+    awaits, send, sent_value = 0, work.send, None
     while True:
         try:
-            waiting = send(given)  # type: ignore[arg-type]
+            waiting = send(sent_value)  # type: ignore[arg-type]
         except StopIteration:
             return False
-        if waits == step:
+        if awaits == step:
             task = asyncio.current_task()
             assert task is not None
             task.cancel()
-        waits += 1
+        awaits += 1
         try:
-            given, send = (yield waiting), work.send
+            sent_value, send = (yield waiting), work.send
         except BaseException as error:  # noqa: BLE001 - an exception thrown into the task is forwarded
-            given, send = error, work.throw  # type: ignore[assignment]
+            sent_value, send = error, work.throw  # type: ignore[assignment]
 
 
 async def every_await(make: Callable[[], Coroutine[Any, Any, Any]], after: Callable[[], object]) -> int:
@@ -78,12 +78,12 @@ async def reply_in_parts(server: Loopback, request: web.Request, asked: Job) -> 
 
 def once_each(answer: Answer) -> Answer:
     """Reply so to the first copy of each job. Requests of cancelled jobs may still arrive later."""
-    seen = set[Blob]()
+    answered_contents = set[Blob]()
 
     async def answered(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        text = asked.files[0].content
-        first = text not in seen
-        seen.add(text)
+        content = asked.files[0].content
+        first = content not in answered_contents
+        answered_contents.add(content)
         return await (answer if first else fine)(server, request, asked)
 
     return answered
@@ -104,17 +104,21 @@ async def test_job_cancelled_at_any_await_frees_slot(
 ) -> None:
     monkeypatch.setattr(sending, "is_loopback", lambda url: False)  # the large request is compressed as well
     async with Loopback(once_each(answer)) as server, engine_on(server, attempts=2) as engine:
-        texts: list[str] = []
+        sent_texts: list[str] = []
 
         async def one() -> None:
-            texts.append(f"{text} {len(texts)}")
-            await engine.execute(job(texts[-1]))
+            sent_texts.append(f"{text} {len(sent_texts)}")
+            await engine.execute(job(sent_texts[-1]))
 
         def check() -> None:
             assert fleet_of(engine).busy == 0
 
         assert await every_await(one, check) >= least
-        whole = [asked for asked in server.executed if asked.files[0].content == Blob.of(texts[-1])]
+        whole = [
+            executed_job
+            for executed_job in server.executed
+            if executed_job.files[0].content == Blob.of(sent_texts[-1])
+        ]
         assert len(whole) == (1 if answer is reply_in_parts else 2)
         await check_slots(engine)
 
@@ -124,12 +128,12 @@ async def test_job_cancelled_while_waiting_for_slot_leaves_queue() -> None:
         pool = fleet_of(engine)
 
         async def one() -> None:
-            held = await pool.take_slot()
+            slot = await pool.take_slot()
             loop, over = asyncio.get_running_loop(), asyncio.Event()
 
             def give_back() -> None:
                 if pool._slot_requests or over.is_set():
-                    pool.release_slot(held)
+                    pool.release_slot(slot)
                 else:
                     loop.call_soon(give_back)
 

@@ -41,9 +41,9 @@ async def engine(store: Store) -> AsyncIterator[EmbeddedEngine]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    place = tmp_path / "contents"
-    place.mkdir(mode=0o700)
-    return place
+    cache_folder = tmp_path / "contents"
+    cache_folder.mkdir(mode=0o700)
+    return cache_folder
 
 
 def known_endpoint(server: Server | Loopback | str, room: int = ROOM) -> Endpoint:
@@ -70,13 +70,13 @@ async def received_contents(server: Server) -> tuple[float, float]:
 
 async def job(content: bytes = NOISE, script: str = "sha256sum < t/0.in") -> Job:
     """Return a job as for an engine without paths."""
-    asked = Job(
+    unpacked = Job(
         files=(
             JobFile(name="run", content=Blob.of(f"{script}\n")),
             JobFile(name="t/0.in", content=Blob.of(content)),
         )
     )
-    return await GzipCache().pack_job(asked, SERVER)
+    return await GzipCache().pack_job(unpacked, SERVER)
 
 
 def told(result: JobResult) -> str:
@@ -89,9 +89,9 @@ HASH = Blob.of(NOISE).sha256
 
 async def test_content_is_sent_to_worker_once(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = known_endpoint(server)
+        endpoint = known_endpoint(server)
         for _ in range(3):
-            assert told(await client.execute(there, await job())) == HASH
+            assert told(await client.execute(endpoint, await job())) == HASH
         contents, size = await received_contents(server)
         assert contents == 1
         assert size < len(NOISE) + 6000
@@ -100,33 +100,33 @@ async def test_content_is_sent_to_worker_once(engine: EmbeddedEngine, place: Pat
 async def test_concurrent_jobs_of_two_clients_share_uploaded_content(
     engine: EmbeddedEngine, place: Path
 ) -> None:
-    async with worker(engine, place) as server, sender() as one, sender() as two:
-        asked = await job()
+    async with worker(engine, place) as server, sender() as first_client, sender() as two:
+        shipped_job = await job()
         results = await asyncio.gather(
             *(
-                client.execute(there, asked)
-                for client in (one, two)
-                for there in [known_endpoint(server)]
+                client.execute(endpoint, shipped_job)
+                for client in (first_client, two)
+                for endpoint in [known_endpoint(server)]
                 for _ in range(6)
             )
         )
         assert {told(result) for result in results} == {HASH}
         contents, _ = await received_contents(server)
         assert contents <= 2  # never twice by the same client
-        assert told(await one.execute(known_endpoint(server), asked)) == HASH
+        assert told(await first_client.execute(known_endpoint(server), shipped_job)) == HASH
         assert (await received_contents(server))[0] == contents  # another engine asks, and does not send
 
 
 async def test_content_evicted_by_worker_is_sent_again(engine: EmbeddedEngine, place: Path) -> None:
     async with worker(engine, place) as server, sender() as client:
-        there = known_endpoint(server)
-        await client.execute(there, await job())
+        endpoint = known_endpoint(server)
+        await client.execute(endpoint, await job())
         async with aiohttp.ClientSession() as session:
             other = Blob.of(b"x" * (ROOM - 10))
             path = f"{server.url}/api/v2/contents/{other.sha256}"
             async with session.put(path, data=other.read()) as reply:
                 assert reply.status == 201
-        assert told(await client.execute(there, await job())) == HASH
+        assert told(await client.execute(endpoint, await job())) == HASH
         assert (await read_metrics(server))['ioi_eval_contents_total{event="lacking"}'] == 1
         assert (await received_contents(server))[0] == 3
 
@@ -135,11 +135,11 @@ async def test_content_is_sent_again_after_worker_restart(engine: EmbeddedEngine
     (elsewhere := place / "after").mkdir(mode=0o700)
     async with sender() as client:
         async with worker(engine, place) as server:
-            there = known_endpoint(server)
-            await client.execute(there, await job())
-        async with worker(engine, elsewhere, port=server.port) as again:
-            assert told(await client.execute(there, await job())) == HASH
-            assert (await received_contents(again))[0] == 1
+            endpoint = known_endpoint(server)
+            await client.execute(endpoint, await job())
+        async with worker(engine, elsewhere, port=server.port) as restarted:
+            assert told(await client.execute(endpoint, await job())) == HASH
+            assert (await received_contents(restarted))[0] == 1
 
 
 async def test_worker_replaced_by_version_without_cache_gets_full_jobs(
@@ -147,26 +147,26 @@ async def test_worker_replaced_by_version_without_cache_gets_full_jobs(
 ) -> None:
     async with sender() as client:
         async with worker(engine, place) as server:
-            there = known_endpoint(server)
-            await client.execute(there, await job())
+            endpoint = known_endpoint(server)
+            await client.execute(endpoint, await job())
         async with worker(engine, None, port=server.port) as older:
-            assert told(await client.execute(there, await job())) == HASH
-            assert told(await client.execute(there, await job())) == HASH
-            assert client.contents_of(there).space == 0
+            assert told(await client.execute(endpoint, await job())) == HASH
+            assert told(await client.execute(endpoint, await job())) == HASH
+            assert client.contents_of(endpoint).space == 0
             assert (await received_contents(older))[1] > len(NOISE)  # twice half of it, packed and in base64
 
 
 async def test_worker_without_announced_content_cache_gets_full_jobs(engine: EmbeddedEngine) -> None:
     async with worker(engine, None) as server, sender() as client:
-        there = known_endpoint(server)
-        assert told(await client.execute(there, await job())) == HASH
-        assert client.contents_of(there).space == 0
+        endpoint = known_endpoint(server)
+        assert told(await client.execute(endpoint, await job())) == HASH
+        assert client.contents_of(endpoint).space == 0
 
 
 async def test_piston_gets_full_jobs_without_content_requests() -> None:
     async with Loopback() as piston, sender() as client:
-        asked = await job()
-        await client.execute(known_endpoint(piston, 0), asked)
+        shipped_job = await job()
+        await client.execute(known_endpoint(piston, 0), shipped_job)
         assert [file.name for file in piston.executed[0].files] == ["run", "t/0.in.gz"]
 
 
@@ -179,29 +179,29 @@ async def test_job_carries_contents_if_worker_cache_is_too_small(
     Here the announcement is too high.
     """
     async with worker(engine, place, room=room) as server, sender() as client:
-        there = known_endpoint(server, ROOM if room < len(NOISE) else room)
-        assert told(await client.execute(there, await job())) == HASH
-        assert told(await client.execute(there, await job())) == HASH
+        endpoint = known_endpoint(server, ROOM if room < len(NOISE) else room)
+        assert told(await client.execute(endpoint, await job())) == HASH
+        assert told(await client.execute(endpoint, await job())) == HASH
         contents, _ = await received_contents(server)
         assert contents == 0
-        assert client.contents_of(there).space
+        assert client.contents_of(endpoint).space
 
 
 async def test_full_worker_cache_is_retried_after_a_minute(
     engine: EmbeddedEngine, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = 1000.0
-    monkeypatch.setattr(contents_module, "monotonic", lambda: now)
+    clock_seconds = 1000.0
+    monkeypatch.setattr(contents_module, "monotonic", lambda: clock_seconds)
     depot = BlobCache(place, ROOM)
     async with Server(engine, ServerOptions(port=0), blob_cache=depot) as server, sender() as client:
-        there = known_endpoint(server)
+        endpoint = known_endpoint(server)
         depot.reserve(ROOM)
-        assert told(await client.execute(there, await job())) == HASH
+        assert told(await client.execute(endpoint, await job())) == HASH
         depot.release(ROOM)
-        assert told(await client.execute(there, await job())) == HASH
+        assert told(await client.execute(endpoint, await job())) == HASH
         assert (await received_contents(server))[0] == 0
-        now += 61
-        assert told(await client.execute(there, await job())) == HASH
+        clock_seconds += 61
+        assert told(await client.execute(endpoint, await job())) == HASH
         assert (await received_contents(server))[0] == 1
 
 
@@ -260,8 +260,8 @@ async def test_package_of_worker_is_started_with_large_text_files(
         worker(engine, place) as server,
         sender() as client,
     ):
-        there = known_endpoint(server, ROOM if keeps_contents else 0)
-        result = await client.execute(there, Job(files=files, runtime="greet", args=("x",)))
+        endpoint = known_endpoint(server, ROOM if keeps_contents else 0)
+        result = await client.execute(endpoint, Job(files=files, runtime="greet", args=("x",)))
         assert result.compile is not None and result.compile.stdout == "main library\n"
         assert result.run.stdout == "first main x\n"
         assert (await received_contents(server))[0] == (3 if keeps_contents else 0)
@@ -274,14 +274,14 @@ async def test_file_changed_on_disk_is_job_rejected(
     test.write_bytes(NOISE)
     content = msgspec.structs.replace(Blob.of_file(test), stamp=0)  # a client that does not look itself
     test.write_bytes(NOISE[::-1])
-    asked = Job(
+    unpacked = Job(
         files=(
             JobFile(name="run", content=Blob.of("true")),
             JobFile(name="t/0.in", content=content),
         )
     )
     async with worker(engine, place) as server, sender() as client:
-        shipped = await GzipCache().pack_job(asked, SERVER)
+        shipped = await GzipCache().pack_job(unpacked, SERVER)
         with pytest.raises(JobRejected, match=f", not {content.sha256}"):
             await client.execute(known_endpoint(server), shipped)
 

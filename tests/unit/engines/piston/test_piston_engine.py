@@ -109,11 +109,11 @@ async def test_failed_sandbox_status_is_retried_as_server_fault(stage: str) -> N
     ],
 )
 async def test_rejected_job_is_not_retried(answer: Answer, kind: type[JobRejected], words: str) -> None:
-    async with Loopback(answer) as one, Loopback(answer) as two, engine_on(one, two) as engine:
+    async with Loopback(answer) as first, Loopback(answer) as two, engine_on(first, two) as engine:
         for _ in range(5):
             with pytest.raises(kind, match=words):
                 await engine.execute(job())
-        assert len(one.executed) + len(two.executed) == 5
+        assert len(first.executed) + len(two.executed) == 5
         assert all(endpoint.state is State.HEALTHY for endpoint in endpoints_of(engine).values())
 
 
@@ -238,29 +238,32 @@ async def test_closed_server_is_marked_down_and_jobs_move() -> None:
 async def test_large_request_is_gzipped_for_remote_servers_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text, noise = "1 2 3\n" * 20_000, bytes(range(256)) * 4
+    source, noise = "1 2 3\n" * 20_000, bytes(range(256)) * 4
     async with Loopback() as server, engine_on(server) as engine:
-        await engine.execute(job(text))
+        await engine.execute(job(source))
         monkeypatch.setattr(sending, "is_loopback", lambda url: False)
-        await engine.execute(job(text))
+        await engine.execute(job(source))
         await engine.execute(job("short", JobFile(name="x", content=Blob.of(noise))))
         encodings = [headers.get("Content-Encoding") for headers in server.headers]
         assert encodings == [None, "gzip", None]
         assert int(server.headers[1]["Content-Length"]) * 10 < int(server.headers[0]["Content-Length"])
-        assert [asked.files[0].content.read().decode() for asked in server.executed[:2]] == [text, text]
+        assert [executed_job.files[0].content.read().decode() for executed_job in server.executed[:2]] == [
+            source,
+            source,
+        ]
 
 
 async def test_incompressible_request_is_sent_uncompressed() -> None:
     packed = gzip.compress(random.Random(1).randbytes(200_000))
     for files in ((JobFile(name="x", content=Blob.of(packed)),), ()):
-        text = "true" if files else "1 2 3\n" * 20_000
-        request = await sending.request_of(job(text, *files), "http://far")
+        source = "true" if files else "1 2 3\n" * 20_000
+        request = await sending.request_of(job(source, *files), "http://far")
         assert request.packed == (not files)
 
 
 def test_loopback_addresses_are_recognized() -> None:
-    here = ("127.0.0.1", "localhost", "::1", "127.9.9.9")
-    assert all(map(sending.is_loopback, here))
+    local_hosts = ("127.0.0.1", "localhost", "::1", "127.9.9.9")
+    assert all(map(sending.is_loopback, local_hosts))
     assert not any(map(sending.is_loopback, ("10.0.0.1", "host", "fe80::1", "")))
 
 
@@ -287,8 +290,8 @@ def test_request_timeout_includes_hard_stop_of_non_strict_server() -> None:
 
 def test_job_timeouts_are_extended_to_limits_of_strict_server() -> None:
     times = ServerTimes(compile=10_000, run=900_000, strict=True)
-    given = job(compile_timeout=5000, run_timeout=30_000)
-    sent = extend_limits(given, times)
+    original_job = job(compile_timeout=5000, run_timeout=30_000)
+    sent = extend_limits(original_job, times)
     assert (sent.compile_timeout, sent.run_timeout) == (10_000, 300_000)
     assert extend_limits(job(), times) == job()  # a limit that the job does not set is left to the server
     beyond = extend_limits(job(run_timeout=900_001), times)
@@ -321,9 +324,9 @@ async def test_connect_timeout_is_reported_apart_from_answer_timeout() -> None:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
         url = "http://127.0.0.1:{1}".format(*deaf.getsockname())
-        for each in (first, second):
-            each.setblocking(False)
-            each.connect_ex(deaf.getsockname())
+        for client in (first, second):
+            client.setblocking(False)
+            client.connect_ex(deaf.getsockname())
         async with HttpClient(connect=0.2) as wire:
             with pytest.raises(NoAnswer, match=rf"^{url} cannot be reached: no connection within 0\.2 s$"):
                 await wire.ask("GET", url, "/api/v2/runtimes", 660.0)

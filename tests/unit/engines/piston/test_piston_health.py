@@ -49,9 +49,9 @@ async def test_server_goes_down_after_three_faults_and_recovers() -> None:
             if len(ended) < 5:
                 assert endpoint.state is State.HEALTHY
         assert ended == [None, 0, None, None, None] and endpoint.state is State.DOWN
-        asked = server.asked
+        polls_before = server.asked
         assert (await engine.execute(job())).run.code == 0  # waits until the server answers
-        assert endpoint.state is State.HEALTHY and server.asked > asked
+        assert endpoint.state is State.HEALTHY and server.asked > polls_before
 
 
 async def test_first_job_after_rest_decides_state_of_server() -> None:
@@ -73,12 +73,12 @@ async def test_first_job_after_rest_decides_state_of_server() -> None:
 async def test_only_servers_that_are_down_are_polled() -> None:
     async with Loopback(always(500)) as bad, Loopback() as good, engine_on(bad, good) as engine:
         bad.runtimes_status = 500
-        asked = good.asked
+        polls_before = good.asked
         for _ in range(12):
             await engine.execute(job())
         await until(lambda: bad.asked > 3)
         assert endpoints_of(engine)[bad.url].state is State.DOWN
-        assert good.asked == asked
+        assert good.asked == polls_before
 
 
 async def test_server_states_are_reported_at_start_and_end() -> None:
@@ -94,10 +94,12 @@ async def test_server_states_are_reported_at_start_and_end() -> None:
         finally:
             await engine.__aexit__(None, None, None)
     first, *_, last = (event.servers for event in heard if isinstance(event, ServersNow))
-    assert {(one.state, one.slots, one.busy, one.errors) for one in first} == {("healthy", 2, 0, 0)}
-    now = {one.url: one for one in last}
-    lost = now[leaver.url]
-    assert (lost.state, now[good.url].state, now[good.url].errors) == ("down", "healthy", 0)
+    assert {(status.state, status.slots, status.busy, status.errors) for status in first} == {
+        ("healthy", 2, 0, 0)
+    }
+    by_url = {status.url: status for status in last}
+    lost = by_url[leaver.url]
+    assert (lost.state, by_url[good.url].state, by_url[good.url].errors) == ("down", "healthy", 0)
     assert lost.errors >= 1 and lost.why and lost.since is not None
 
 
@@ -134,22 +136,25 @@ async def test_job_on_hanging_server_fails_after_the_maximum_wait(jobs: int) -> 
 
 async def test_jobs_failing_on_healthy_servers_end_after_the_maximum_wait() -> None:
     """The servers are healthy but fail every job. Sixteen jobs fail at the same time."""
-    told = list[ServerEvent]()
+    events = list[ServerEvent]()
     async with (
         Loopback(always(500)) as a,
         Loopback(always(500)) as b,
         engine_on(a, b, attempts=1000, patience=USUAL) as engine,
     ):
-        engine.on_event = told.append
+        engine.on_event = events.append
         clock = FastForwardClock()
         jobs = [asyncio.create_task(engine.execute(job())) for _ in range(16)]
-        while not all(each.done() for each in jobs):
+        while not all(waiting_job.done() for waiting_job in jobs):
             await clock.advance(1.0)
             await asyncio.sleep(0.001)
-    reasons = {str(each.exception()) for each in jobs}
-    assert all(isinstance(each.exception(), AttemptsUsedUp) for each in jobs)
-    assert all("usable for 300 s" in each and a.url in each and b.url in each for each in reasons), reasons
-    assert sum(isinstance(event, JobsWait) for event in told) == 1
+    reasons = {str(waiting_job.exception()) for waiting_job in jobs}
+    assert all(isinstance(waiting_job.exception(), AttemptsUsedUp) for waiting_job in jobs)
+    assert all(
+        "usable for 300 s" in waiting_job and a.url in waiting_job and b.url in waiting_job
+        for waiting_job in reasons
+    ), reasons
+    assert sum(isinstance(event, JobsWait) for event in events) == 1
     assert len(a.executed) + len(b.executed) < 100
 
 
@@ -171,12 +176,12 @@ async def test_job_on_silent_server_is_duplicated_on_idle_slot(runtimes_status: 
     ):
         clock = FastForwardClock()
         both = [asyncio.create_task(engine.execute(once)) for _ in range(2)]
-        await until(lambda: silent.executed != [] and any(each.done() for each in both))
+        await until(lambda: silent.executed != [] and any(attempt.done() for attempt in both))
         silent.runtimes_status = runtimes_status
-        while not all(each.done() for each in both):
+        while not all(attempt.done() for attempt in both):
             await clock.advance(1.0)
             await asyncio.sleep(0.001)
-        assert [each.result().run.code for each in both] == [0, 0] and len(good.executed) == 2
+        assert [attempt.result().run.code for attempt in both] == [0, 0] and len(good.executed) == 2
         assert clock.ahead <= seconds and fleet_of(engine).busy == 0
 
 
@@ -184,13 +189,13 @@ async def test_failed_duplicate_of_job_leaves_first_attempt_running() -> None:
     async with Loopback(held) as slow, Loopback() as other, engine_on(slow, other, patience=USUAL) as engine:
         clock = FastForwardClock()
         both = [asyncio.create_task(engine.execute(job(run_timeout=1000))) for _ in range(2)]
-        await until(lambda: slow.executed != [] and any(each.done() for each in both))
+        await until(lambda: slow.executed != [] and any(attempt.done() for attempt in both))
         other.answer = always(500)
         while len(other.executed) < 2:
             await clock.advance(1.0)
             await asyncio.sleep(0.001)
         slow.closing.set()
-        assert [(await each).run.code for each in both] == [0, 0]
+        assert [(await attempt).run.code for attempt in both] == [0, 0]
         assert fleet_of(engine).busy == 0
 
 

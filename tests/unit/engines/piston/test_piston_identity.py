@@ -61,9 +61,9 @@ class Machine(Loopback):
         version = self.version
         script = asked.files[0].content.read().decode()
         tells = words(version) if script.startswith(IDENTITY_SCRIPT.partition(";")[0]) else ""
-        if found := re.search('\necho "(ioi-eval answers [0-9a-f]+)"\n', script):
-            tells += f"{found[1] if self.heard is None else self.heard}\n"
-            self.marks.append(found[1])
+        if echo_match := re.search('\necho "(ioi-eval answers [0-9a-f]+)"\n', script):
+            tells += f"{echo_match[1] if self.heard is None else self.heard}\n"
+            self.marks.append(echo_match[1])
         stage = Ending(stdout=f"{tells}built by {version}\n", code=0)
         two = any(file.name == "compile" for file in asked.files) and asked.runtime == "ioi_eval"
         reply = told(JobResult(run=Ending(code=0), compile=stage) if two else JobResult(run=stage))
@@ -153,8 +153,8 @@ async def test_failed_compile_stage_also_reports_identity(open_machines: Opening
     building = msgspec.structs.replace(building, files=building.files[::-1])
     assert (await engine.execute(building)).compile.stdout == "built by 12\n"
     machine.version = "13"
-    again = await engine.execute(building)
-    assert (again.compile.stdout, version_of(again)) == ("built by 13\n", "13")
+    second_result = await engine.execute(building)
+    assert (second_result.compile.stdout, version_of(second_result)) == ("built by 13\n", "13")
 
 
 async def test_reply_with_mark_of_another_job_is_refused(open_machines: Opening) -> None:
@@ -218,35 +218,35 @@ async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
 async def test_refusal_consistent_with_probe_is_job_rejected(open_machines: Opening) -> None:
     machine = Machine()
     engine, heard = await open_machines(machine)
-    for words, runtime in (
+    for message, runtime in (
         ("nope-1 runtime is unknown", "nope"),
         ("run_timeout cannot exceed the configured limit of 3000", "cms_ioi"),  # of the package's own
     ):
-        machine.answer = always(400, msgspec.json.encode({"message": words}))
-        with pytest.raises(JobRejected, match=words):
+        machine.answer = always(400, msgspec.json.encode({"message": message}))
+        with pytest.raises(JobRejected, match=message):
             await engine.execute(job(runtime=runtime, run_timeout=5000))
     assert not heard
 
 
 def test_identity_lines_printed_by_program_are_ignored() -> None:
-    known = Identity(tools=split_identity(words("12"))[0])
+    server_identity = Identity(tools=split_identity(words("12"))[0])
     forged = words("13") + words("12")
     with pytest.raises(ServerReplaced):
-        known.check_result("run", JobResult(run=Ending(stdout=forged)))
-    kept = known.check_result("run", JobResult(run=Ending(stdout=words("12") + words("13"))))
-    assert kept.run.stdout == words("13")
+        server_identity.check_result("run", JobResult(run=Ending(stdout=forged)))
+    checked = server_identity.check_result("run", JobResult(run=Ending(stdout=words("12") + words("13"))))
+    assert checked.run.stdout == words("13")
 
 
 def test_identity_is_read_from_run_stage_if_package_compiles() -> None:
     """For a job without `compile` a real server runs the package's `compile`."""
     run_alone = Job(runtime=OWN, files=(JobFile(name="run", content=Blob.of("true")),))
-    known = Identity(tools=split_identity(words("12"))[0])
+    server_identity = Identity(tools=split_identity(words("12"))[0])
     script = first_script(run_alone)
     reply = JobResult(compile=Ending(code=0), run=Ending(stdout=words("12") + "3\n"))
-    assert known.check_result(script, reply).run.stdout == "3\n"
+    assert server_identity.check_result(script, reply).run.stdout == "3\n"
     other = msgspec.structs.replace(reply, run=Ending(stdout=words("13") + "3\n"))
     with pytest.raises(ServerReplaced):
-        known.check_result(script, other)
+        server_identity.check_result(script, other)
 
 
 async def test_worker_header_detects_replacement_for_classic_jobs(open_machines: Opening) -> None:
@@ -360,9 +360,9 @@ async def test_late_server_with_other_compiler_joins_unless_same_compiler(
     open_machines: Opening, same: bool
 ) -> None:
     first, late = Machine(), Machine("13")
-    found = Found(every=EVERY)
-    engine, heard = await open_machines(first, late, found=found, same_compiler=same)
-    found.urls.add(late.url)
+    discovered = Found(every=EVERY)
+    engine, heard = await open_machines(first, late, found=discovered, same_compiler=same)
+    discovered.urls.add(late.url)
     await until(lambda: bool(heard))
     assert [event.change for event in heard] == [Change.LEFT_OUT if same else Change.JOINED]
     offered = {tool.version for tool in (await engine.capabilities()).offered("g++")}
@@ -370,17 +370,17 @@ async def test_late_server_with_other_compiler_joins_unless_same_compiler(
 
 
 async def test_job_runs_only_on_server_with_accepted_toolchain(open_machines: Opening) -> None:
-    old, new = Machine("12"), Machine("13")
-    engine, _ = await open_machines(old, new, per_endpoint=4)
-    made = job(accepted_toolchains={"g++": ("g++ 13",)})
-    results = await asyncio.gather(*(engine.execute(made) for _ in range(12)))
-    assert {version_of(result) for result in results} == {"13"} and old.executed == []
-    new.version = "12"
+    older, newer = Machine("12"), Machine("13")
+    engine, _ = await open_machines(older, newer, per_endpoint=4)
+    made_job = job(accepted_toolchains={"g++": ("g++ 13",)})
+    results = await asyncio.gather(*(engine.execute(made_job) for _ in range(12)))
+    assert {version_of(result) for result in results} == {"13"} and older.executed == []
+    newer.version = "12"
     with pytest.raises(ToolchainGone):
-        await engine.execute(made)
+        await engine.execute(made_job)
     await until(lambda: all(endpoint.usable for endpoint in engine.endpoints))
     with pytest.raises(ToolchainGone):
-        await engine.execute(made)
+        await engine.execute(made_job)
 
 
 async def test_each_server_runs_jobs_in_its_best_runtime(open_machines: Opening) -> None:
@@ -396,8 +396,10 @@ async def test_each_server_runs_jobs_in_its_best_runtime(open_machines: Opening)
     building = msgspec.structs.replace(building, files=building.files[::-1])
     for _ in range(4):
         assert (await engine.execute(building)).endpoint == whole.url, "bash has no stage to compile in"
-    assert {asked.runtime for asked in whole.executed} == {"ioi_eval"} and len(small.executed) == 2
-    assert {asked.runtime for asked in small.executed} == {"bash"}
+    assert {executed_job.runtime for executed_job in whole.executed} == {"ioi_eval"} and len(
+        small.executed
+    ) == 2
+    assert {executed_job.runtime for executed_job in small.executed} == {"bash"}
 
 
 async def test_run_script_is_first_file_for_bash_runtime(open_machines: Opening) -> None:
@@ -421,40 +423,40 @@ async def test_server_without_a_tool_gets_no_jobs_that_need_it(open_machines: Op
 
 
 async def test_rolling_upgrade_mixes_no_compiler_versions_in_results(open_machines: Opening) -> None:
-    there = [Machine() for _ in range(4)]
-    engine, _ = await open_machines(*there, attempts=2)
-    found: list[tuple[str, str]] = []
+    all_machines = [Machine() for _ in range(4)]
+    engine, _ = await open_machines(*all_machines, attempts=2)
+    outputs_and_versions: list[tuple[str, str]] = []
 
     async def works(number: int) -> None:
         for _ in range(number):
             result = await engine.execute(job())
-            found.append((result.run.stdout, version_of(result)))
+            outputs_and_versions.append((result.run.stdout, version_of(result)))
 
     await works(8)
-    for pair in (there[:2], there[2:]):
+    for pair in (all_machines[:2], all_machines[2:]):
         busy = asyncio.gather(*(works(6) for _ in range(4)))
         for machine in pair:
             machine.version = "13"
         await busy
-    assert {printed for printed, _ in found} == {"built by 12\n", "built by 13\n"}
-    assert all(printed == f"built by {version}\n" for printed, version in found)
-    assert [version for _, version in found[-8:]] == ["13"] * 8
+    assert {printed for printed, _ in outputs_and_versions} == {"built by 12\n", "built by 13\n"}
+    assert all(printed == f"built by {version}\n" for printed, version in outputs_and_versions)
+    assert [version for _, version in outputs_and_versions[-8:]] == ["13"] * 8
 
 
 async def test_worker_without_namespaces_keeps_identity_under_load(store: Store) -> None:
     """Its process limit depends on the user's current number of processes."""
-    here, done = EmbeddedEngine(store=store, slots=1, layers=("landlock", "seccomp")), Event()
+    embedded, finished = EmbeddedEngine(store=store, slots=1, layers=("landlock", "seccomp")), Event()
     with ThreadPoolExecutor(30) as busy:
-        async with here, Server(here, ServerOptions(port=0)) as server:
+        async with embedded, Server(embedded, ServerOptions(port=0)) as server:
             heard = list[object]()
             async with PistonEngine(discovery(server.url)) as engine, asyncio.timeout(60):
                 engine.on_event = heard.append
                 for _ in range(30):
-                    busy.submit(done.wait)
+                    busy.submit(finished.wait)
                 try:
                     assert (await engine.execute(job("echo 7"))).run.stdout == "7\n"
                 finally:
-                    done.set()
+                    finished.set()
     assert heard == []
 
 
@@ -462,16 +464,16 @@ async def test_worker_without_namespaces_keeps_identity_under_load(store: Store)
 
 
 def asked(path: str) -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         ["/bin/bash", "-c", IDENTITY_SCRIPT + "echo after"],
         env={"PATH": path},
         capture_output=True,
         check=True,
         text=True,
     )
-    assert done.stderr == ""
-    tools, rest = split_identity(done.stdout)
-    assert rest == "after\n" and tools
+    assert completed.stderr == ""
+    tools, remainder = split_identity(completed.stdout)
+    assert remainder == "after\n" and tools
     return tools
 
 

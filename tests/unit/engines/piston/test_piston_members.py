@@ -19,8 +19,8 @@ EVERY = 0.002
 
 async def test_joining_server_gets_jobs() -> None:
     async with Loopback() as first, Loopback() as second:
-        found = Found(first.url, every=EVERY)
-        async with engine_on(discovery=found) as engine:
+        discovered = Found(first.url, every=EVERY)
+        async with engine_on(discovery=discovered) as engine:
             assert engine.slots == 1
             release = asyncio.Event()
 
@@ -31,7 +31,7 @@ async def test_joining_server_gets_jobs() -> None:
             first.answer = held
             jobs = [asyncio.create_task(engine.execute(job())) for _ in range(5)]
             await until(lambda: len(first.executed) == 1, every=0.001)
-            found.urls.add(second.url)
+            discovered.urls.add(second.url)
             await until(lambda: len(second.executed) == 4, every=0.001)  # all waiting jobs run there
             assert engine.slots == 2
             release.set()
@@ -43,8 +43,8 @@ async def test_joining_server_gets_jobs() -> None:
 async def test_leaving_server_loses_no_job() -> None:
     async with Loopback() as stays:
         leaves = await Loopback().__aenter__()
-        found = Found(stays.url, leaves.url, every=EVERY)
-        async with engine_on(discovery=found, per_endpoint=3) as engine:
+        discovered = Found(stays.url, leaves.url, every=EVERY)
+        async with engine_on(discovery=discovered, per_endpoint=3) as engine:
             reached = asyncio.Event()
 
             async def dies(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -59,7 +59,7 @@ async def test_leaving_server_loses_no_job() -> None:
             jobs = [asyncio.create_task(engine.execute(job(str(n)))) for n in range(12)]
             await reached.wait()
             endpoint = endpoints_of(engine)[leaves.url]
-            found.urls.remove(leaves.url)
+            discovered.urls.remove(leaves.url)
             await leaves.__aexit__(None, None, None)
             results = await asyncio.gather(*jobs)
             assert [result.run.stdout for result in results] == [str(n) for n in range(12)]
@@ -69,8 +69,8 @@ async def test_leaving_server_loses_no_job() -> None:
 
 async def test_running_job_finishes_after_server_is_undiscovered() -> None:
     async with Loopback() as server:
-        found = Found(server.url, every=EVERY)
-        async with engine_on(discovery=found) as engine:
+        discovered = Found(server.url, every=EVERY)
+        async with engine_on(discovery=discovered) as engine:
             release = asyncio.Event()
 
             async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -81,31 +81,31 @@ async def test_running_job_finishes_after_server_is_undiscovered() -> None:
             running = asyncio.create_task(engine.execute(job("done")))
             await until(lambda: len(server.executed) == 1, every=0.001)
             endpoint = endpoints_of(engine)[server.url]
-            found.urls.clear()
+            discovered.urls.clear()
             await until(lambda: endpoint.state is State.GONE)
             release.set()
             assert (await running).run.stdout == "done"
-            found.urls.add(server.url)  # and comes back
+            discovered.urls.add(server.url)  # and comes back
             assert (await engine.execute(job("again"))).run.stdout == "again"
 
 
 async def test_server_that_reappears_joins_each_time() -> None:
     async with Loopback() as server:
-        found = Found(server.url, every=EVERY)
-        async with engine_on(discovery=found) as engine:
+        discovered = Found(server.url, every=EVERY)
+        async with engine_on(discovery=discovered) as engine:
             for number in ("1", "2", "3"):
                 endpoint = endpoints_of(engine)[server.url]
-                found.urls.clear()
+                discovered.urls.clear()
                 await until(lambda: endpoint.state is State.GONE)  # noqa: B023 - it is over by the next
-                found.urls.add(server.url)
+                discovered.urls.add(server.url)
                 assert (await engine.execute(job(number))).run.stdout == number
 
 
 async def test_server_found_before_it_answers_joins_later() -> None:
     async with Loopback() as first, Loopback() as second:
         second.runtimes_status = 503
-        found = Found(first.url, second.url, every=EVERY)
-        async with engine_on(discovery=found) as engine:
+        discovered = Found(first.url, second.url, every=EVERY)
+        async with engine_on(discovery=discovered) as engine:
             assert set(endpoints_of(engine)) == {first.url}
             assert [report.reachable for report in engine.reports].count(False) == 1
             await until(lambda: second.asked > 2)
@@ -116,13 +116,13 @@ async def test_server_found_before_it_answers_joins_later() -> None:
 
 async def test_failed_discovery_keeps_servers() -> None:
     async with Loopback() as server:
-        found = Found(server.url, every=EVERY)
-        async with engine_on(discovery=found) as engine:
-            found.error = EngineUnavailable("the scheduler is away")
-            await until(lambda: found.looks > 3)
-            found.error = InputError("half a file")
-            looks = found.looks
-            await until(lambda: found.looks > looks + 1)
+        discovered = Found(server.url, every=EVERY)
+        async with engine_on(discovery=discovered) as engine:
+            discovered.error = EngineUnavailable("the scheduler is away")
+            await until(lambda: discovered.looks > 3)
+            discovered.error = InputError("half a file")
+            looks = discovered.looks
+            await until(lambda: discovered.looks > looks + 1)
             assert (await engine.execute(job("on"))).run.stdout == "on"
 
 
@@ -140,18 +140,18 @@ async def test_engine_start_fails_without_usable_server() -> None:
 
 async def test_exception_in_background_task_is_raised_by_the_engine() -> None:
     async with Loopback() as server:
-        found = Found(server.url, every=EVERY)
+        discovered = Found(server.url, every=EVERY)
         with pytest.raises(ZeroDivisionError):
-            async with engine_on(discovery=found):
-                found.error = ZeroDivisionError()
-                looks = found.looks
-                await until(lambda: found.looks > looks)
+            async with engine_on(discovery=discovered):
+                discovered.error = ZeroDivisionError()
+                looks = discovered.looks
+                await until(lambda: discovered.looks > looks)
                 await asyncio.sleep(0)
 
 
 async def test_endpoint_on_trial_goes_down_after_one_failed_job() -> None:
-    waits = Waits(first_rest=600.0, longest_rest=600.0)
-    fleet = StillFleet(waits)
+    wait_times = Waits(first_rest=600.0, longest_rest=600.0)
+    fleet = StillFleet(wait_times)
     endpoint = fleet.join("http://a", 2)
     fleet.count_failure(endpoint, BrokenReply("half a reply"))
     assert endpoint.state is State.HEALTHY

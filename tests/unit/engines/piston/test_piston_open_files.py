@@ -20,9 +20,9 @@ from ioi_eval.models import Job
 @pytest.fixture
 def limits() -> Iterator[tuple[int, int]]:
     """Yield the limits of open files, and restore them after the test."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield before
-    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    limits_before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield limits_before
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits_before)
 
 
 def open_files() -> int:
@@ -31,23 +31,23 @@ def open_files() -> int:
 
 async def test_soft_open_file_limit_is_raised_for_many_servers(limits: tuple[int, int]) -> None:
     async with AsyncExitStack() as stack:
-        there = [await stack.enter_async_context(Loopback()) for _ in range(40)]
+        loopback_servers = [await stack.enter_async_context(Loopback()) for _ in range(40)]
         all_at_once = asyncio.Event()
 
         async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-            if sum(each.at_once for each in there) == len(there):
+            if sum(loopback.at_once for loopback in loopback_servers) == len(loopback_servers):
                 all_at_once.set()
             await all_at_once.wait()
             return await fine(server, request, asked)
 
-        for each in there:
-            each.answer = held
-        used = open_files()
-        resource.setrlimit(resource.RLIMIT_NOFILE, (used + 30, limits[1]))
-        async with engine_on(*there) as engine:
+        for loopback in loopback_servers:
+            loopback.answer = held
+        open_count = open_files()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_count + 30, limits[1]))
+        async with engine_on(*loopback_servers) as engine:
             assert resource.getrlimit(resource.RLIMIT_NOFILE) == (limits[1], limits[1])
-            results = await asyncio.gather(*(engine.execute(job()) for _ in there))
-            assert {result.endpoint for result in results} == {each.url for each in there}
+            results = await asyncio.gather(*(engine.execute(job()) for _ in loopback_servers))
+            assert {result.endpoint for result in results} == {loopback.url for loopback in loopback_servers}
             assert all(endpoint.errors == 0 for endpoint in engine.endpoints)
 
 
@@ -71,9 +71,9 @@ async def test_hard_limit_that_is_too_low_is_named_with_its_remedy() -> None:
 @pytest.mark.usefixtures("hard_limit")
 async def test_server_that_joins_beyond_the_hard_limit_is_left_out() -> None:
     async with Loopback() as a, Loopback() as b, Loopback() as c:
-        found = Found(a.url, b.url, every=0.002)
-        async with engine_on(discovery=found) as engine:
-            found.urls.add(c.url)
+        discovered = Found(a.url, b.url, every=0.002)
+        async with engine_on(discovery=discovered) as engine:
+            discovered.urls.add(c.url)
             await until(lambda: c.url in engine.left_out)
             assert "take 134 open files" in engine.left_out[c.url] and set(endpoints_of(engine)) == {
                 a.url,

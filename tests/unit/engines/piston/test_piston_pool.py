@@ -20,7 +20,7 @@ def fleet_with(
     *slots: int, total: int | None = None, patience: float = 60.0
 ) -> tuple[StillFleet, list[Endpoint[int]]]:
     fleet = StillFleet(Waits(drought=patience), total=total)
-    return fleet, [fleet.join(f"http://host-{index}", each) for index, each in enumerate(slots)]
+    return fleet, [fleet.join(f"http://host-{index}", slot_count) for index, slot_count in enumerate(slots)]
 
 
 async def test_least_loaded_endpoint_is_taken_first() -> None:
@@ -55,11 +55,11 @@ async def test_slots_are_granted_in_order_of_request() -> None:
 async def test_total_limits_slots_of_all_endpoints() -> None:
     fleet, _ = fleet_with(4, 4, total=3)
     assert fleet.slots == 3
-    taken = [await fleet.take_slot() for _ in range(3)]
+    slots = [await fleet.take_slot() for _ in range(3)]
     last = asyncio.create_task(fleet.take_slot())
     await settle()
     assert not last.done() and fleet.busy == 3
-    fleet.release_slot(taken[0])
+    fleet.release_slot(slots[0])
     await last
     assert fleet.busy == 3
 
@@ -121,14 +121,14 @@ async def test_endpoint_that_does_not_fit_is_never_taken() -> None:
 
 async def test_job_without_fitting_endpoint_fails_after_the_maximum_wait() -> None:
     """Jobs of other endpoints continue."""
-    clock, told = FastForwardClock(), list[object]()
-    fleet = StillFleet(Waits(drought=300.0), tell=told.append)
+    clock, events = FastForwardClock(), list[object]()
+    fleet = StillFleet(Waits(drought=300.0), tell=events.append)
     a, b = fleet.join("http://a", 1), fleet.join("http://b", 1)
     b.why = "HTTP 500"
     fleet.put(b, State.DOWN)
     waiting = [asyncio.create_task(fleet.take_slot(fits=lambda each: each is b)) for _ in range(2)]
     await clock.advance(290.0)
-    assert not any(task.done() for task in waiting) and len(told) == 1
+    assert not any(task.done() for task in waiting) and len(events) == 1
     assert await fleet.take_slot() is a
     patient = asyncio.create_task(fleet.take_slot())
     await clock.advance(11.0)
@@ -166,11 +166,11 @@ async def test_endpoint_on_trial_gets_one_job() -> None:
     fleet, [a] = fleet_with(3)
     fleet.put(a, State.TRIAL)
     assert await fleet.take_slot() is a
-    rest = [asyncio.create_task(fleet.take_slot()) for _ in range(2)]
+    waiting = [asyncio.create_task(fleet.take_slot()) for _ in range(2)]
     await settle()
     assert a.busy == 1
     fleet.put(a, State.HEALTHY)
-    assert [await task for task in rest] == [a, a]
+    assert [await task for task in waiting] == [a, a]
 
 
 async def test_endpoint_down_or_gone_gets_no_new_job() -> None:
@@ -190,10 +190,10 @@ async def test_joining_endpoint_serves_waiting_jobs() -> None:
     fleet, _ = fleet_with()
     waiting = [asyncio.create_task(fleet.take_slot()) for _ in range(3)]
     await settle()
-    new = fleet.join("http://new", 2)
-    assert [await waiting[0], await waiting[1]] == [new, new]
-    fleet.release_slot(new)
-    assert await waiting[2] is new
+    joined = fleet.join("http://new", 2)
+    assert [await waiting[0], await waiting[1]] == [joined, joined]
+    fleet.release_slot(joined)
+    assert await waiting[2] is joined
 
 
 async def test_waiting_job_fails_if_no_endpoint_is_usable() -> None:
@@ -217,11 +217,11 @@ async def test_jobs_waiting_without_healthy_endpoint_fail_at_the_same_time() -> 
     fleet.put(a, State.DOWN)
     first = asyncio.create_task(fleet.take_slot())
     await asyncio.sleep(0.03)
-    others = [asyncio.create_task(fleet.take_slot()) for _ in range(20)]
+    waiting = [asyncio.create_task(fleet.take_slot()) for _ in range(20)]
     with pytest.raises(EngineUnavailable):
         await first
     await settle()
-    assert all(isinstance(one.exception(), EngineUnavailable) for one in others)
+    assert all(isinstance(waiter.exception(), EngineUnavailable) for waiter in waiting)
     late = asyncio.create_task(fleet.take_slot())
     await settle()
     assert isinstance(late.exception(), EngineUnavailable)
@@ -263,8 +263,8 @@ async def on_trial(fleet: StillFleet, endpoint: Endpoint[int]) -> None:
 
 async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     """The wait is reported only once."""
-    clock, told = FastForwardClock(), list[str]()
-    fleet = StillFleet(Waits(drought=300.0), tell=lambda event: told.append("drought"))
+    clock, events = FastForwardClock(), list[str]()
+    fleet = StillFleet(Waits(drought=300.0), tell=lambda event: events.append("drought"))
     endpoint = fleet.join("http://host", 4)
     fleet.put(endpoint, State.DOWN)
     endpoint.why = "HTTP 500"
@@ -273,7 +273,7 @@ async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     for _ in range(9):
         await clock.advance(30.0)
         await on_trial(fleet, endpoint)
-    assert sum(not task.done() for task in waiting) == 11 and told == ["drought"]
+    assert sum(not task.done() for task in waiting) == 11 and events == ["drought"]
     await clock.advance(31.0)
     failed = [task.exception() for task in waiting if task.done() and task.exception()]
     assert len(failed) == 11 and "300 s; gone: http://host (HTTP 500)" in str(failed[0]), failed
@@ -283,7 +283,7 @@ async def test_failed_endpoint_trials_do_not_restart_the_maximum_wait() -> None:
     later = asyncio.create_task(fleet.take_slot())
     await settle()
     await clock.advance(290.0)
-    assert not later.done() and told == ["drought"] * 2
+    assert not later.done() and events == ["drought"] * 2
     await clock.advance(11.0)
     assert isinstance(later.exception(), EngineUnavailable)
 
@@ -354,27 +354,27 @@ def doings(seed: int) -> Iterator[tuple[str, int]]:
 async def test_random_pool_operations_lose_or_duplicate_no_slot(seed: int) -> None:
     fleet, endpoints = fleet_with(1, 2, 3, total=5)
     asking: list[asyncio.Task[Endpoint[int]]] = []
-    held: list[Endpoint[int]] = []
+    taken_slots: list[Endpoint[int]] = []
     for doing, number in doings(seed):
         some = endpoints[number % 3]
         if doing == "take":
             asking.append(asyncio.create_task(fleet.take_slot([some] if number % 5 == 0 else [])))
-        elif doing == "give" and held:
-            fleet.release_slot(held.pop(number % len(held)))
+        elif doing == "give" and taken_slots:
+            fleet.release_slot(taken_slots.pop(number % len(taken_slots)))
         elif doing == "cancel" and asking:
             asking[number % len(asking)].cancel()
         elif doing in ("down", "up"):
             fleet.put(some, State.DOWN if doing == "down" else State.HEALTHY)
         if number % 2:
             await asyncio.sleep(0)
-        held += [task.result() for task in asking if task.done() and not task.cancelled()]
+        taken_slots += [task.result() for task in asking if task.done() and not task.cancelled()]
         asking = [task for task in asking if not task.done()]
         assert fleet.busy == sum(endpoint.busy for endpoint in endpoints) <= 5
         assert all(endpoint.busy <= endpoint.slots for endpoint in endpoints)
     for task in asking:
         task.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
-    for endpoint in (*held, *(task.result() for task in asking if not task.cancelled())):
+    for endpoint in (*taken_slots, *(task.result() for task in asking if not task.cancelled())):
         fleet.release_slot(endpoint)
     assert fleet.busy == 0
     for endpoint in endpoints:

@@ -58,22 +58,22 @@ def found(report: EndpointReport) -> dict[str, tuple[bool | None, str, str]]:
 
 async def test_probe_of_unlimited_worker_finds_no_problem(store: Store) -> None:
     # With several Pythons an engine uses the newest.
-    usual = shutil.which("python3", path="/usr/bin:/bin") or ""
+    system_python = shutil.which("python3", path="/usr/bin:/bin") or ""
     async with (
-        EmbeddedEngine(store=store, python=usual) as engine,
+        EmbeddedEngine(store=store, python=system_python) as engine,
         Server(engine, ServerOptions(port=0)) as server,
     ):
         async with HttpClient() as wire:
             prober = Prober(wire)
             report = await prober.probe(server.url)
             assert await prober.confined(report, b"ours make boxes of the proctor's anyway") == report
-        here = await engine.capabilities()
+        capabilities = await engine.capabilities()
     assert report.reachable and report.isolates and report.runtime == "ioi_eval"
-    assert report.architecture == here.architecture
+    assert report.architecture == capabilities.architecture
     for command in ("g++", "gcc"):
-        assert report.toolchains[command].version == here.toolchains[command].version
-    assert report.toolchains["python3"].path == here.toolchains["python3"].path
-    assert report.toolchains["python3"].modules == here.toolchains["python3"].modules
+        assert report.toolchains[command].version == capabilities.toolchains[command].version
+    assert report.toolchains["python3"].path == capabilities.toolchains["python3"].path
+    assert report.toolchains["python3"].modules == capabilities.toolchains["python3"].modules
     assert report.cpp_standard >= "gnu++20" and report.static
     options = ServerOptions()
     assert report.max_run_time == options.run_timeout
@@ -167,10 +167,12 @@ async def test_probe_runs_proctor_to_report_confinement(store: Store) -> None:
             proctor = (await engine.capabilities()).proctor
             assert proctor is not None
             packed = gzip.compress(proctor.read(), 1)
-            others = EndpointReport(url=server.url, server="Piston v3.1.1", runtime="ioi_eval")
-            whole = found(await prober.confined(others, packed))
-            broken = found(await prober.confined(others, gzip.compress(b"#!/bin/sh\necho no >&2; exit 3")))
-        gone = found(await prober.confined(others, packed))
+            base_report = EndpointReport(url=server.url, server="Piston v3.1.1", runtime="ioi_eval")
+            whole = found(await prober.confined(base_report, packed))
+            broken = found(
+                await prober.confined(base_report, gzip.compress(b"#!/bin/sh\necho no >&2; exit 3"))
+            )
+        gone = found(await prober.confined(base_report, packed))
     assert whole["confinement"][0] is True and "seccomp" in whole["confinement"][1]
     assert broken["confinement"][:2] == (False, "no")
     assert gone["confinement"][0] is None and "no proctor could be tried" in gone["confinement"][1]
@@ -178,10 +180,10 @@ async def test_probe_runs_proctor_to_report_confinement(store: Store) -> None:
 
 def test_probe_reports_foreign_sandboxes_as_classic_only() -> None:
     names = {True: "isolate's", False: "none"}
-    for isolates, words in names.items():
+    for isolates, expected_start in names.items():
         other = EndpointReport(url="", server="Piston v3.1.1", runtime="ioi_eval", isolates=isolates)
         (line,) = (line for line in findings(other) if line.name == "boxes")
-        assert line.ok is None and line.detail.startswith(words) and "classic jobs" in line.remedy
+        assert line.ok is None and line.detail.startswith(expected_start) and "classic jobs" in line.remedy
 
 
 def old_server(limit: int = 3000) -> Answer:
@@ -190,13 +192,13 @@ def old_server(limit: int = 3000) -> Answer:
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         for name in LIMITS:
             if name.endswith("timeout") and (getattr(asked, name) or 0) > limit:
-                words = f"{name} cannot exceed the configured limit of {limit}"
-                return web.json_response({"message": words}, status=400)
-        text = asked.files[0].content.read().decode()
-        words = (
+                message = f"{name} cannot exceed the configured limit of {limit}"
+                return web.json_response({"message": message}, status=400)
+        script = asked.files[0].content.read().decode()
+        message = (
             "machine aarch64\ntool g++ /usr/bin/g++ 8.3.0 0123\nstandard gnu++17\nstatic no\nopen_files 9\n"
         )
-        out = "x" * 1500 if text == growing_output_script(OUTPUT_STEPS) else words
+        out = "x" * 1500 if script == growing_output_script(OUTPUT_STEPS) else message
         return told(JobResult(run=Ending(stdout=out, code=0)))
 
     return answer
@@ -223,7 +225,7 @@ KILLED = Ending(stdout="machine aarch64\n", code=137)  # as servers without isol
 
 def busy_server(script: str, *stopped: Ending) -> Answer:
     """Reply to this script with the endings in `stopped` first, and to all other scripts with success."""
-    left = list(stopped)
+    remaining = list(stopped)
 
     async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
         if asked.files[0].content.read().decode() != script:
@@ -233,7 +235,7 @@ def busy_server(script: str, *stopped: Ending) -> Answer:
             if script == growing_output_script(OUTPUT_STEPS)
             else WORDS
         )
-        return told(JobResult(run=left.pop(0) if left else Ending(stdout=out, code=0)))
+        return told(JobResult(run=remaining.pop(0) if remaining else Ending(stdout=out, code=0)))
 
     return answer
 
@@ -249,11 +251,13 @@ async def probed_in(seconds: float, server: Loopback) -> EndpointReport:
 async def test_probe_script_that_timed_out_is_repeated_with_more_time(script: str, stopped: Ending) -> None:
     async with Loopback(busy_server(script, stopped, stopped)) as server:
         report = await probed_in(60, server)
-        asked = [job.run_timeout for job in server.executed if job.files[0].content.read() == script.encode()]
+        timeouts = [
+            job.run_timeout for job in server.executed if job.files[0].content.read() == script.encode()
+        ]
     assert report.reachable and report.toolchains["python3"].version == "3.11.2"
     if script == growing_output_script(OUTPUT_STEPS):
         assert report.max_output is None
-    assert asked == [30_000, 60_000, 120_000]
+    assert timeouts == [30_000, 60_000, 120_000]
 
 
 @pytest.mark.parametrize("script", [INSPECTION_SCRIPT, growing_output_script(OUTPUT_STEPS)])
@@ -294,7 +298,7 @@ async def test_capabilities_come_from_the_working_server_among_broken_servers() 
         engine_on(a, b, well, capabilities=None) as engine,
     ):
         assert (await engine.capabilities()).architecture == "aarch64"
-        assert {each.url for each in engine.endpoints if each.usable} == {well.url}
+        assert {endpoint.url for endpoint in engine.endpoints if endpoint.usable} == {well.url}
 
 
 async def test_proctor_timeout_in_probe_reports_slow_server() -> None:
@@ -398,24 +402,24 @@ async def test_kotlin_version_is_read_from_file_without_starting_compiler(
     tmp_path: Path, has_archive: bool
 ) -> None:
     """Starting the compiler would use half of the stock time limit."""
-    tools, own = tmp_path / "tools", tmp_path / "kotlin"
-    for folder in (tools, own / "bin", own / "lib"):
+    tools, kotlin_home = tmp_path / "tools", tmp_path / "kotlin"
+    for folder in (tools, kotlin_home / "bin", kotlin_home / "lib"):
         folder.mkdir(parents=True)
     for name in ("bash", "readlink", "dirname", "stat", "tail", "head", "sed", "sha256sum", "python3"):
         (tools / name).symlink_to(shutil.which(name, path="/usr/bin:/bin") or "")
-    command = own / "bin" / "kotlinc"
+    command = kotlin_home / "bin" / "kotlinc"
     command.write_text("#!/bin/sh\necho OpenJDK 64-Bit >&2\necho info: kotlinc-jvm 1.9.2 '(JRE 17)' >&2\n")
     command.chmod(0o755)
     (tools / "kotlinc").symlink_to(command)
     if has_archive:
-        with zipfile.ZipFile(own / "lib" / "kotlin-compiler.jar", "w") as archive:
+        with zipfile.ZipFile(kotlin_home / "lib" / "kotlin-compiler.jar", "w") as archive:
             archive.writestr("META-INF/MANIFEST.MF", "Implementation-Version: 2.1.0-rc\r\nMain-Class: X\r\n")
     script = ("bash", "-c", INSPECTION_SCRIPT)
     running = await asyncio.create_subprocess_exec(
         *script, cwd=tmp_path, env={"PATH": str(tools)}, stdout=asyncio.subprocess.PIPE
     )
-    words, _ = await running.communicate()
-    assert parse_inspection(words.decode())["toolchains"]["kotlinc"].version == (
+    output, _ = await running.communicate()
+    assert parse_inspection(output.decode())["toolchains"]["kotlinc"].version == (
         "2.1.0-rc" if has_archive else "1.9.2"
     )
 
@@ -433,11 +437,11 @@ def lines_of(**fields: Any) -> dict[str, tuple[bool | None, str, str]]:
 
 
 async def test_redirect_is_reported_and_not_followed() -> None:
-    async with Loopback() as there, Loopback(moved=f"{there.url}/é") as server:
+    async with Loopback() as target, Loopback(moved=f"{target.url}/é") as server:
         report = await probed(server.url)
         [line] = findings(report)
-        assert line.detail == f"{server.url} sends its callers to '{there.url}/\\xe9'"
-        assert line.remedy.startswith("Use that address") and there.asked == 0
+        assert line.detail == f"{server.url} sends its callers to '{target.url}/\\xe9'"
+        assert line.remedy.startswith("Use that address") and target.asked == 0
 
 
 @pytest.mark.parametrize(
@@ -474,8 +478,8 @@ async def test_unresolvable_host_name_is_reported() -> None:
 
 
 async def test_redirect_names_an_address_that_can_be_given() -> None:
-    async with Loopback() as there, Loopback(moved=f"{there.url}/api/v2/runtimes") as server:
-        assert (await probed(server.url)).reason == f"{server.url} sends its callers to '{there.url}'"
+    async with Loopback() as target, Loopback(moved=f"{target.url}/api/v2/runtimes") as server:
+        assert (await probed(server.url)).reason == f"{server.url} sends its callers to '{target.url}'"
 
 
 async def cut_off(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
@@ -529,8 +533,8 @@ def test_probe_reports_kind_of_jobs_for_runtimes() -> None:
 def test_codeforces_package_is_detected_by_its_languages() -> None:
     """A real server lists none of its languages under the package's name."""
     recorded = json.loads((SAMPLES / "runtimes.json").read_text())["response"]["body"]
-    provided = [each for each in recorded if each.get("runtime") == "codeforces"]
-    names = tuple(name for each in provided for name in (each["language"], *each["aliases"]))
+    provided = [package for package in recorded if package.get("runtime") == "codeforces"]
+    names = tuple(name for package in provided for name in (package["language"], *package["aliases"]))
     assert "codeforces" not in names
     ok, detail, _ = lines_of(runtimes=names)["runtime"]
     assert ok is None and "only codeforces" in detail

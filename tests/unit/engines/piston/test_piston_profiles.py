@@ -29,9 +29,11 @@ def tool(command: str, version: str = "12.2.0", path: str = "", build: str = "")
 
 def report(name: str, *tools: Toolchain, **fields: Any) -> EndpointReport:
     chosen = tools or (tool("g++"), tool("python3", "3.11.2"))
-    usual: dict[str, Any] = {"runtimes": ("ioi_eval", "bash"), "architecture": "x86_64"}
+    defaults: dict[str, Any] = {"runtimes": ("ioi_eval", "bash"), "architecture": "x86_64"}
     return EndpointReport(
-        url=f"http://{name}", toolchains={each.command: each for each in chosen}, **{**usual, **fields}
+        url=f"http://{name}",
+        toolchains={toolchain.command: toolchain for toolchain in chosen},
+        **{**defaults, **fields},
     )
 
 
@@ -70,10 +72,10 @@ def test_merged_compile_time_ignores_servers_that_build_in_run_stage() -> None:
 
 def test_different_compilers_merge_to_identity_of_their_own() -> None:
     a, b = report("a", tool("g++", "12.2.0")), report("b", tool("g++", "8.3.0", "/opt/g++"))
-    both, again = (merge_capabilities(order).toolchains["g++"] for order in ([a, b], [b, a]))
+    both, reversed_merge = (merge_capabilities(order).toolchains["g++"] for order in ([a, b], [b, a]))
     assert both.version == "12.2.0, 8.3.0" and both.path == "g++"
-    alone = {merge_capabilities([each]).toolchains["g++"].identity for each in (a, b)}
-    assert both.identity not in alone and both.identity == again.identity
+    alone = {merge_capabilities([single]).toolchains["g++"].identity for single in (a, b)}
+    assert both.identity not in alone and both.identity == reversed_merge.identity
     third = merge_capabilities([a, b, report("c", tool("g++", "9"))]).toolchains["g++"].identity
     assert third not in {both.identity, *alone}
 
@@ -95,10 +97,10 @@ def test_different_compilers_merge_to_identity_of_their_own() -> None:
 def test_late_server_joins_only_if_it_matches_profile(late: EndpointReport, why: str) -> None:
     profile = merge_capabilities([report("a", max_run_time=60_000)])
     late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
-    said = find_misfit(profile, late, initial=profile)
-    assert said.startswith(why) and bool(said) == bool(why)
-    other_tools = "its g++" in said or "no python3" in said
-    assert find_misfit(profile, late) == ("" if other_tools else said)
+    misfit = find_misfit(profile, late, initial=profile)
+    assert misfit.startswith(why) and bool(misfit) == bool(why)
+    other_tools = "its g++" in misfit or "no python3" in misfit
+    assert find_misfit(profile, late) == ("" if other_tools else misfit)
 
 
 def with_packages(name: str, *packages: str) -> EndpointReport:
@@ -117,15 +119,15 @@ def test_late_server_without_common_python_package_does_not_join() -> None:
 
 
 def test_profile_offers_compilers_of_current_servers() -> None:
-    old, new = report("a", tool("g++", "12")), report("b", tool("g++", "8"))
-    begun = merge_capabilities([old])
-    both = with_toolchains(begun, [old.toolchains, new.toolchains])
-    assert [each.version for each in both.offered("g++")] == ["12", "8"]
+    older, newer = report("a", tool("g++", "12")), report("b", tool("g++", "8"))
+    begun = merge_capabilities([older])
+    both = with_toolchains(begun, [older.toolchains, newer.toolchains])
+    assert [toolchain.version for toolchain in both.offered("g++")] == ["12", "8"]
     assert both.toolchains["g++"].version == "12, 8"
     assert find_misfit(both, report("c", tool("g++", "9"))) == ""
-    assert "differs from the versions that the run started with" in find_misfit(both, new, initial=begun)
-    later = with_toolchains(both, [new.toolchains])
-    assert later.toolchains["g++"] == new.toolchains["g++"] and later.offered("g++") == (tool("g++", "8"),)
+    assert "differs from the versions that the run started with" in find_misfit(both, newer, initial=begun)
+    later = with_toolchains(both, [newer.toolchains])
+    assert later.toolchains["g++"] == newer.toolchains["g++"] and later.offered("g++") == (tool("g++", "8"),)
     assert with_toolchains(later, []) == later, "without any server left, the last toolchains stay"
 
 

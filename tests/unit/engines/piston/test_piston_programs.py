@@ -76,9 +76,9 @@ class Workers:
 
     async def start(self, *, port: int = 0, room: int = ROOM) -> Server:
         self._count += 1
-        place = self._folder / f"contents-{self._count}"
-        place.mkdir(mode=0o700)
-        server = Server(self._engine, ServerOptions(port=port), blob_cache=BlobCache(place, room))
+        cache_folder = self._folder / f"contents-{self._count}"
+        cache_folder.mkdir(mode=0o700)
+        server = Server(self._engine, ServerOptions(port=port), blob_cache=BlobCache(cache_folder, room))
         return await self._stack.enter_async_context(server)
 
 
@@ -133,14 +133,14 @@ async def test_built_program_stays_on_worker_for_later_run(workers: Workers, sto
     server, program = await workers.start(), submission()
     async with scorer(store, server) as client:
         await client.score(PROBLEM, submission())  # all contents that are sent once
-        before = await read_metrics(server)
+        metrics_before = await read_metrics(server)
         assert (await client.score(PROBLEM, program)).points == 100
-        after = await read_metrics(server)
+        metrics_after = await read_metrics(server)
     ways = ("ioi_eval_sent_bytes_total", "ioi_eval_received_bytes_total")
-    assert sum(after[way] - before[way] for way in ways) < 100_000, "the program has more"
+    assert sum(metrics_after[way] - metrics_before[way] for way in ways) < 100_000, "the program has more"
     async with scorer(store, server) as client:
         assert (await client.score(PROBLEM, program)).points == 100
-    assert (after[MADE], (await read_metrics(server))[MADE]) == (2, 2)
+    assert (metrics_after[MADE], (await read_metrics(server))[MADE]) == (2, 2)
 
 
 @pytest.mark.usefixtures("quick_probes")
@@ -201,29 +201,29 @@ RECIPE = BuildSpec(
 
 async def built(client: Client, there: Endpoint) -> Job:
     """Return a job that starts the program that a build left on the worker."""
-    made = (await client.execute(there, BUILD)).stayed["made"]
-    far = WorkerArtifact(sha256=made.sha256, size=made.size, at=there.url, spec=RECIPE, toolchain="x")
+    artifact = (await client.execute(there, BUILD)).stayed["made"]
+    far = WorkerArtifact(sha256=artifact.sha256, size=artifact.size, at=there.url, spec=RECIPE, toolchain="x")
     script = JobFile(name="run", content=Blob.of("./made | tail -c 3\n"))
     program = JobFile(name="made", content=far, executable=True)
     return Job(files=(script, program))
 
 
 async def test_second_worker_fetches_program_from_builder(workers: Workers) -> None:
-    one, two = await workers.start(), await workers.start()
+    builder, two = await workers.start(), await workers.start()
     async with sender() as client:
-        here, there = known(one), known(two)
-        job = await built(client, here)
-        for server in (here, there, there):
+        builder_endpoint, second_endpoint = known(builder), known(two)
+        job = await built(client, builder_endpoint)
+        for server in (builder_endpoint, second_endpoint, second_endpoint):
             assert (await client.execute(server, job)).run.stdout == "07\n"
-    assert (await read_metrics(one)).get(RECEIVED, 0) == 0
+    assert (await read_metrics(builder)).get(RECEIVED, 0) == 0
     assert (await read_metrics(two))[RECEIVED] == 1
 
 
 async def test_worker_without_cache_gets_program_with_job(workers: Workers, engine: EmbeddedEngine) -> None:
-    one = await workers.start()
+    server = await workers.start()
     async with sender() as client, Server(engine, ServerOptions(port=0)) as two:
-        there = known(one)
-        job = await built(client, there)
+        endpoint = known(server)
+        job = await built(client, endpoint)
         plain = known_server(EndpointReport(url=two.url))
         # For such a server only the script marks files as executable.
         script = JobFile(name="run", content=Blob.of("chmod +x made; ./made | tail -c 3\n"))
@@ -234,11 +234,11 @@ async def test_worker_without_cache_gets_program_with_job(workers: Workers, engi
 
 
 async def test_program_of_stopped_worker_raises_artifacts_lost(workers: Workers) -> None:
-    one, two = await workers.start(), await workers.start()
+    builder, two = await workers.start(), await workers.start()
     async with sender() as client:
-        there = known(one)
-        job = await built(client, there)
-        await one.__aexit__(None, None, None)
+        endpoint = known(builder)
+        job = await built(client, endpoint)
+        await builder.__aexit__(None, None, None)
         with pytest.raises(ArtifactsLost) as lost:
             await client.execute(known(two), job)
         assert [far.sha256 for far in lost.value.artifacts] == [job.files[1].content.sha256]
@@ -249,7 +249,10 @@ async def test_program_of_stopped_worker_raises_artifacts_lost(workers: Workers)
 
 def _that_leaves(file: str, script: str) -> Job:
     scripts = (("compile", script), ("run", f"cat {file}\n"))
-    return Job(files=tuple(JobFile(name=name, content=Blob.of(text)) for name, text in scripts), keep=(file,))
+    return Job(
+        files=tuple(JobFile(name=name, content=Blob.of(script_text)) for name, script_text in scripts),
+        keep=(file,),
+    )
 
 
 SHARED = SharedBuild(sha256="k", build=_that_leaves("seven", "echo 7 > seven\n"), min_uses=2)
@@ -269,39 +272,39 @@ async def run_and_check_due(client: Client, there: Endpoint) -> tuple[str, bool]
 async def test_shared_build_runs_once_on_the_worker_and_later_jobs_use_it(workers: Workers) -> None:
     server = await workers.start()
     async with sender() as client:
-        there = known(server)
-        assert [await run_and_check_due(client, there) for _ in range(3)] == [
+        endpoint = known(server)
+        assert [await run_and_check_due(client, endpoint) for _ in range(3)] == [
             ("none\n", False),
             ("none\n", True),
             ("none\n", False),
         ]
-        await client.execute_shared_build(there, SHARED, lambda body: 60.0)
-        assert [await run_and_check_due(client, there) for _ in range(2)] == [("7\n", False)] * 2
+        await client.execute_shared_build(endpoint, SHARED, lambda body: 60.0)
+        assert [await run_and_check_due(client, endpoint) for _ in range(2)] == [("7\n", False)] * 2
         await server.__aexit__(None, None, None)
         await workers.start(port=server.port)
-        lost = [await run_and_check_due(client, there) for _ in range(2)]
+        lost = [await run_and_check_due(client, endpoint) for _ in range(2)]
         assert lost == [("none\n", False), ("none\n", True)], "the build was lost, and is due again"
-        await client.execute_shared_build(there, SHARED, lambda body: 60.0)
-        assert await run_and_check_due(client, there) == ("7\n", False)
+        await client.execute_shared_build(endpoint, SHARED, lambda body: 60.0)
+        assert await run_and_check_due(client, endpoint) == ("7\n", False)
 
 
 async def test_jobs_run_without_a_shared_build_that_fails(workers: Workers) -> None:
     server = await workers.start()
     async with sender() as client:
-        there = known(server)
-        assert [await run_and_check_due(client, there) for _ in range(2)] == [
+        endpoint = known(server)
+        assert [await run_and_check_due(client, endpoint) for _ in range(2)] == [
             ("none\n", False),
             ("none\n", True),
         ]
         broken = msgspec.structs.replace(SHARED, build=_that_leaves("seven", "exit 1\n"))
-        await client.execute_shared_build(there, broken, lambda body: 60.0)
-        assert [await run_and_check_due(client, there) for _ in range(3)] == [("none\n", False)] * 3
+        await client.execute_shared_build(endpoint, broken, lambda body: 60.0)
+        assert [await run_and_check_due(client, endpoint) for _ in range(3)] == [("none\n", False)] * 3
 
 
 async def test_server_that_keeps_no_contents_gets_no_shared_build(engine: EmbeddedEngine) -> None:
     async with sender() as client, Server(engine, ServerOptions(port=0)) as server:
-        there = known_server(EndpointReport(url=server.url))
-        assert [await run_and_check_due(client, there) for _ in range(3)] == [("none\n", False)] * 3
+        endpoint = known_server(EndpointReport(url=server.url))
+        assert [await run_and_check_due(client, endpoint) for _ in range(3)] == [("none\n", False)] * 3
 
 
 @pytest.mark.nightly
@@ -318,16 +321,16 @@ async def test_precompiled_header_on_worker_leaves_artifact_identical(
         engine = PistonEngine(Fixed([server.url]), patience=QUICK)
         options = BuildOptions(precompile=precompiles)
         async with open_test_runner(engine, Store(tmp_path / str(turn)), options) as tests:
-            found = list[str]()
+            artifact_hashes = list[str]()
             for number, source in enumerate(sources):
                 built = await tests.builder.build(
                     submission_recipe(PROBLEM, submitted(source), BuildLimits())
                 )
                 assert isinstance(built, BuildSuccess)
-                found.append(built.artifact.sha256)
+                artifact_hashes.append(built.artifact.sha256)
                 if precompiles and number == 1:
                     await until_made(server, 3)
-            hashes.append(found)
+            hashes.append(artifact_hashes)
         if precompiles:
             assert (await read_metrics(server))[USED] >= 2
     assert hashes[0] == hashes[1] and len({*hashes[0]}) == 4

@@ -30,7 +30,7 @@ class Place:
 
     @property
     def heard(self) -> set[str]:
-        return {said for _, said in self.asked if said}
+        return {authorization for _, authorization in self.asked if authorization}
 
     async def _answer(self, request: web.Request) -> web.Response:
         self.asked.append((request.path, request.headers.get("Authorization", "")))
@@ -68,48 +68,48 @@ async def test_token_is_sent_only_after_worker_identifies_itself() -> None:
 
 async def test_token_is_not_sent_to_other_servers() -> None:
     async with Place(WORKER).open() as worker, Place(PISTON).open() as piston, Place("").open() as other:
-        places = [worker, piston, other]
-        engine = PistonEngine(Fixed(place.url for place in places), token="secret", per_endpoint=1)
+        servers = [worker, piston, other]
+        engine = PistonEngine(Fixed(server.url for server in servers), token="secret", per_endpoint=1)
         async with engine:  # which probes all of them
             for _ in range(6):
                 await engine.execute(job(runtime="other"))
     assert worker.heard == {"Bearer secret"} and piston.heard == other.heard == set()
-    assert all(("/api/v2/execute", "") in place.asked for place in (piston, other))
+    assert all(("/api/v2/execute", "") in server.asked for server in (piston, other))
 
 
 async def test_server_specific_token_overrides_default() -> None:
     async with (
         Place(WORKER).open() as worker,
-        Place(PISTON).open() as named,
+        Place(PISTON).open() as own_token_server,
         Place(PISTON).open() as piston,
-        HttpClient(token=f"{named.url}/api/v2/ theirs\nours") as wire,
+        HttpClient(token=f"{own_token_server.url}/api/v2/ theirs\nours") as wire,
     ):
-        for place in (worker, named, piston):
-            await ask(wire, place)
-    assert (worker.heard, named.heard, piston.heard) == ({"Bearer ours"}, {"Bearer theirs"}, set())
+        for server in (worker, own_token_server, piston):
+            await ask(wire, server)
+    assert (worker.heard, own_token_server.heard, piston.heard) == ({"Bearer ours"}, {"Bearer theirs"}, set())
 
 
 async def test_user_and_password_are_sent_as_basic_auth_and_masked() -> None:
-    async with Place(PISTON).open() as named, HttpClient(token=f"{named.url} me:pass:word-of-mine") as wire:
-        await ask(wire, named)
-    assert named.heard == {"Basic bWU6cGFzczp3b3JkLW9mLW1pbmU="}
-    tokens = Tokens(f"{named.url} me:pass:word-of-mine")
+    async with Place(PISTON).open() as server, HttpClient(token=f"{server.url} me:pass:word-of-mine") as wire:
+        await ask(wire, server)
+    assert server.heard == {"Basic bWU6cGFzczp3b3JkLW9mLW1pbmU="}
+    tokens = Tokens(f"{server.url} me:pass:word-of-mine")
     shown = tokens.redact("me:pass:word-of-mine bWU6cGFzczp3b3JkLW9mLW1pbmU= pass:word-of-mine")
     assert shown == "*** *** ***"
     assert tokens.redact_reply(b"pass:word-of-mine") == b"***"
 
 
 async def test_restarted_server_identifies_itself_before_token() -> None:
-    place = Place(WORKER)
+    server = Place(WORKER)
     async with HttpClient(token="secret") as wire:
-        async with place.open():
-            await ask(wire, place)
+        async with server.open():
+            await ask(wire, server)
         with pytest.raises(EngineError, match=r"cannot be reached|broke off"):
-            await ask(wire, place)
-        place.name, place.asked = PISTON, []
-        async with place.open():
-            await ask(wire, place)
-    assert place.asked == [("/", ""), ("/api/v2/execute", "")]
+            await ask(wire, server)
+        server.name, server.asked = PISTON, []
+        async with server.open():
+            await ask(wire, server)
+    assert server.asked == [("/", ""), ("/api/v2/execute", "")]
 
 
 async def test_identity_is_not_requested_without_token() -> None:

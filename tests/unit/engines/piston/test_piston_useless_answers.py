@@ -62,13 +62,13 @@ async def test_server_that_fails_every_second_job_rests_too() -> None:
 async def test_server_that_fails_one_job_of_many_does_not_rest() -> None:
     answers = [full_disk if number % 4 == 0 else fine for number in range(40)]
     async with (
-        Loopback(in_turn(*answers)) as one,
+        Loopback(in_turn(*answers)) as failing,
         Loopback() as good,
-        engine_on(one, good, patience=LONG_REST) as engine,
+        engine_on(failing, good, patience=LONG_REST) as engine,
     ):
         for number in range(40):
             await engine.execute(job(str(number)), check)
-        assert endpoints_of(engine)[one.url].state is State.HEALTHY
+        assert endpoints_of(engine)[failing.url].state is State.HEALTHY
 
 
 async def test_job_failed_by_all_servers_is_tried_once_on_each() -> None:
@@ -81,11 +81,11 @@ async def test_job_failed_by_all_servers_is_tried_once_on_each() -> None:
         for _ in range(5):
             with pytest.raises(
                 MachineAtFault, match=r"^No space left on device \(on http:.*, http:.*\)$"
-            ) as found:
+            ) as raised:
                 await engine.execute(job(), check)
-            assert found.value.answer.run.code == 92
+            assert raised.value.answer.run.code == 92
         assert len(a.executed) == len(b.executed) == 5
-        assert {each.state for each in engine.endpoints} == {State.HEALTHY}
+        assert {endpoint.state for endpoint in engine.endpoints} == {State.HEALTHY}
         with pytest.raises(MachineAtFault) as failed:
             await execute(engine, job(), attempts=4, phase="judging", check=check)
         assert failed.value.answer.run.code == 92, "callers get the answer"
@@ -117,8 +117,8 @@ async def test_server_on_trial_is_paused_again_after_one_useless_reply() -> None
             await engine.execute(job(str(number)), check)
         endpoint: Any = endpoints_of(engine)[full.url]
         await until(lambda: endpoint.state is State.TRIAL)
-        before, rests = len(full.executed), endpoint.inspections
-        while len(full.executed) == before:
+        count_before, rests = len(full.executed), endpoint.inspections
+        while len(full.executed) == count_before:
             await engine.execute(job(), check)
         assert endpoint.inspections == rests + 1, "it rests; how long is short here"
         full.answer = fine

@@ -35,9 +35,9 @@ GPP = Toolchain(command="g++", path="/usr/bin/g++", version="12", identity="g++ 
 
 
 def servers(*kinds: str) -> list[EndpointReport]:
-    usual = {"architecture": "x86_64", "toolchains": {"g++": GPP}}
+    defaults = {"architecture": "x86_64", "toolchains": {"g++": GPP}}
     return [
-        EndpointReport(url=f"http://{index}-{kind}", **{**usual, **KINDS[kind]})
+        EndpointReport(url=f"http://{index}-{kind}", **{**defaults, **KINDS[kind]})
         for index, kind in enumerate(kinds)
     ]
 
@@ -73,10 +73,10 @@ BATCHES, CLASSIC, NONE = ServerRole.BATCHES, ServerRole.CLASSIC, ServerRole.NONE
 def test_each_server_is_used_for_best_common_kind_of_job(
     kinds: list[str], job: Any, expected: list[ServerRole]
 ) -> None:
-    found = choose_uses(servers(*kinds), job)
-    assert [each.use for each in found.servers] == expected
-    assert all(bool(each.reason) == (each.use is NONE) for each in found.servers)
-    assert found.use == max(expected, key=[NONE, CLASSIC, BATCHES].index)
+    choice = choose_uses(servers(*kinds), job)
+    assert [server_use.use for server_use in choice.servers] == expected
+    assert all(bool(server_use.reason) == (server_use.use is NONE) for server_use in choice.servers)
+    assert choice.use == max(expected, key=[NONE, CLASSIC, BATCHES].index)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_line_of_classic_jobs_names_no_machine() -> None:
 
 
 def test_unused_servers_are_listed_with_reason() -> None:
-    found = choose_uses(servers("own", "low", "cms", "arm", "own"))
-    assert found.not_used == {
+    choice = choose_uses(servers("own", "low", "cms", "arm", "own"))
+    assert choice.not_used == {
         "http://1-low": "output only up to 1 kB",
         "http://2-cms": "it has cms_ioi only, and other servers run many tests a job",
         "http://3-arm": "its architecture is aarch64, but most servers are x86_64",
