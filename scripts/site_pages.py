@@ -47,9 +47,9 @@ def build_commands_page() -> str:
     overview = _read_help()
     names = re.findall(r"^  ([a-z]+) {2,}", overview, re.M)
     about = "Generated from the code: the output of `ioi-eval COMMAND --help-all`."
-    parts = [f"# Command line\n\n{about}\n", _format_block(overview)]
-    parts += (f"\n## {name}\n\n{_format_block(_read_help(name))}" for name in names)
-    return "\n".join(parts)
+    sections = [f"# Command line\n\n{about}\n", _format_block(overview)]
+    sections += (f"\n## {name}\n\n{_format_block(_read_help(name))}" for name in names)
+    return "\n".join(sections)
 
 
 def _read_help(*command: str) -> str:
@@ -67,14 +67,14 @@ def _format_block(text: str) -> str:
 
 
 def build_api_page() -> str:
-    parts = [
+    sections = [
         "# Public names\n",
         "Generated from the docstrings. [The library](../library.md) has an example for each name.\n",
     ]
     for module, about in MODULES.items():
-        parts.append(f"## `{module}`\n\n{about}\n")
-        parts += (f"::: {module}.{name}\n" for name in sorted(import_module(module).__all__))
-    return "\n".join(parts)
+        sections.append(f"## `{module}`\n\n{about}\n")
+        sections += (f"::: {module}.{name}\n" for name in sorted(import_module(module).__all__))
+    return "\n".join(sections)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -82,8 +82,8 @@ def on_files(files: Any, config: Any) -> Any:
     for source, page in INCLUDED.items():
         if source != "README.md":
             generated[page] = _fix_links((ROOT / source).read_text(), source, page)
-    for page, text in generated.items():
-        files.append(File.generated(config, page, content=text))
+    for page, content in generated.items():
+        files.append(File.generated(config, page, content=content))
     return files
 
 

@@ -41,7 +41,7 @@ async def main(arguments: argparse.Namespace) -> int:
 
 def print_report(result: ValidatedSolutions) -> int:
     for solution in result.validation.solutions:
-        subtask_texts = " ".join(f"{part.subtask}:{part.status}" for part in solution.subtasks)
+        subtask_texts = " ".join(f"{subtask.subtask}:{subtask.status}" for subtask in solution.subtasks)
         points = f"{solution.points:g} of {solution.max_points:g} points"
         print(f"{solution.key}: got {solution.status}, {points}  {subtask_texts}")
     for expected, statuses in result.validation.confusion.items():

@@ -156,13 +156,13 @@ def _generated_file(row: Row) -> str:
 
 def _make_statement(row: Row) -> str:
     """Return the statement in Markdown, with the examples."""
-    parts = [f"# {row.read_text('title', row.read_name('id'))}"]
+    sections = [f"# {row.read_text('title', row.read_name('id'))}"]
     for heading, field in _STATEMENT_PARTS:
-        if text := row.read_text(field, "").strip():
-            parts.append(f"## {heading}\n\n{text}" if heading else text)
+        if section := row.read_text(field, "").strip():
+            sections.append(f"## {heading}\n\n{section}" if heading else section)
     for item in row.read_objects("examples") if row.has_field("examples") else ():
-        parts.append(f"## Example\n\n```\n{item.get('input')}\n```\n\n```\n{item.get('output')}\n```")
-    return "\n\n".join(parts) + "\n"
+        sections.append(f"## Example\n\n```\n{item.get('input')}\n```\n\n```\n{item.get('output')}\n```")
+    return "\n\n".join(sections) + "\n"
 
 
 # --- CodeContests: three kinds of tests, and solutions right and wrong ----------------------------------
@@ -262,10 +262,14 @@ def _enum_member_name(row: Row, field: str, names: Sequence[str]) -> str:
 def _read_time_limit(row: Row) -> float:
     """Return the time limit in seconds, or 0 if there is none."""
     value = row.raw_value("time_limit") or {}
-    parts = [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
-    if len(parts) != 2 or not all(isinstance(part, int) and part >= 0 for part in parts):
+    seconds_and_nanos = (
+        [value.get(name) or 0 for name in ("seconds", "nanos")] if isinstance(value, dict) else []
+    )
+    if len(seconds_and_nanos) != 2 or not all(
+        isinstance(number, int) and number >= 0 for number in seconds_and_nanos
+    ):
         raise row.make_error("time_limit", f"{value!r} is not a time")
-    seconds, nanos = parts
+    seconds, nanos = seconds_and_nanos
     return float(seconds + nanos / 1e9)
 
 

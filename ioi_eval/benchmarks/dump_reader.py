@@ -177,7 +177,7 @@ class DumpRow(Fields):
         raw = ABSENT if path is None else value_at(self.columns, path)
         if column in _STRING_COLUMNS:
             raw = decode_bytes(raw)
-            if any(isinstance(part, bytes) for part in (raw if isinstance(raw, list) else [raw])):
+            if any(isinstance(item, bytes) for item in (raw if isinstance(raw, list) else [raw])):
                 raise self.make_error(column, "bytes that are no text in UTF-8")
         value = None if raw is ABSENT else as_json_value(raw)
         if column not in _ANSWER_COLUMNS:
@@ -199,9 +199,9 @@ class DumpRow(Fields):
         """Return a field's string, or None if it is missing or blank."""
         value = self.raw_value(column)
         if isinstance(value, list) and isinstance(
-            text := self.columns.get(self.find_column(column) or ""), str
+            string := self.columns.get(self.find_column(column) or ""), str
         ):
-            value = text  # the string looks like a chat, but the field cannot be a chat
+            value = string  # the string looks like a chat, but the field cannot be a chat
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
         raise self.mismatch_error(column, "a text")
@@ -307,13 +307,13 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
     """
     if path in columns:
         return columns[path]
-    head, dot, rest = path.partition(".")
+    head, dot, inner_path = path.partition(".")
     container = columns.get(head) if dot else None
     if isinstance(container, str):
         container = _parse_container(container)
     if isinstance(container, list):  # `choices.0.text`
         container = {str(index): item for index, item in enumerate(container)}
-    return value_at(container, rest) if isinstance(container, dict) else ABSENT
+    return value_at(container, inner_path) if isinstance(container, dict) else ABSENT
 
 
 @lru_cache(16)  # several columns may be read from one string
@@ -341,7 +341,7 @@ def walk_paths(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str
 def decode_bytes(value: Any) -> Any:
     """Return bytes decoded as UTF-8, also in lists. Other values are returned unchanged."""
     if isinstance(value, list):
-        return [decode_bytes(part) for part in value]
+        return [decode_bytes(item) for item in value]
     try:
         return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
@@ -398,7 +398,7 @@ def _is_message(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
         return False
     content = _message_content(value)
-    has_parts = isinstance(content, list) and all(isinstance(part, dict) for part in content)
+    has_parts = isinstance(content, list) and all(isinstance(item, dict) for item in content)
     return has_parts or isinstance(content, str | None)
 
 
@@ -435,10 +435,10 @@ def find_list_columns(path: Path) -> frozenset[str]:
         return frozenset()
     rows = (row.columns for row in read_rows_or_errors(path) if not isinstance(row, InputError))
     columns_and_kinds = [
-        (name, text.strip() == "[]" or isinstance(_parse_list(text), list))
+        (name, value.strip() == "[]" or isinstance(_parse_list(value), list))
         for row in islice(rows, _MAX_SAMPLED_ROWS)
-        for name, text in row.items()
-        if text and _LIST_COLUMN_NAME.fullmatch(name)
+        for name, value in row.items()
+        if value and _LIST_COLUMN_NAME.fullmatch(name)
     ]
     return frozenset(name for name, _ in columns_and_kinds) - {
         name for name, is_list in columns_and_kinds if not is_list
@@ -784,13 +784,13 @@ class DumpReader:
             list_columns: Columns whose strings may be lists of answers. `None` means all columns.
             original_columns: The dump's original columns.
         """
-        named = {**(schema.named if schema is not None else {}), **self._columns_by_field}
+        named_columns = {**(schema.named if schema is not None else {}), **self._columns_by_field}
         given_fields = {*self._columns_by_field, *find_usual_columns(tuple(original_columns))} - {
             *_ANSWER_COLUMNS
         }  # they win over the schema's
         derived = schema.columns if schema is not None and schema.made else {}
         origins = {field: column for field, column in derived.items() if field not in given_fields}
-        columns = DumpRow(row, policy, named, origins, list_columns)
+        columns = DumpRow(row, policy, named_columns, origins, list_columns)
         field_values = {
             field: (column, columns.raw_value(field))
             for field in _ANSWER_COLUMNS
@@ -823,7 +823,7 @@ class DumpReader:
         other_columns = {
             name: value for name, value in row.columns.items() if name not in answer_columns.values()
         }
-        other_named = {field: path for field, path in named.items() if field not in lists}
+        other_named = {field: path for field, path in named_columns.items() if field not in lists}
         for index in range(lengths.pop()):
             answer = {field: value[index] for field, (_, value) in lists.items()}
             yield (

@@ -107,17 +107,19 @@ class DetectedColumns(Value):
 
     def __str__(self) -> str:
         """Return one line for the user."""
-        parts = list[str]()
+        descriptions = list[str]()
         for field, counts in self.columns.items():
             columns_with_counts = (f"{column} ({number:,})" for column, number in counts.items())
-            parts.append(f"{field} <- {', '.join(counts if len(counts) == 1 else columns_with_counts)}")
+            descriptions.append(
+                f"{field} <- {', '.join(counts if len(counts) == 1 else columns_with_counts)}"
+            )
         languages = (
             f"{name} ({', '.join(_SOURCE_NOTES[source].format(number) for source, number in counts.items())})"
             for name, counts in self.languages.items()
         )
-        parts.append(f"language{'s' if len(self.languages) > 1 else ''} {', '.join(languages)}")
-        parts.append(f"{self.without:,} of {self.rows:,} without a program")
-        return ", ".join(parts) + ("" if self.whole else f" (from the first {self.rows:,} rows)")
+        descriptions.append(f"language{'s' if len(self.languages) > 1 else ''} {', '.join(languages)}")
+        descriptions.append(f"{self.without:,} of {self.rows:,} without a program")
+        return ", ".join(descriptions) + ("" if self.whole else f" (from the first {self.rows:,} rows)")
 
 
 _SOURCE_NOTES: Mapping[LanguageFrom, str] = {
@@ -251,17 +253,17 @@ class Dump(Collection[Submission]):
             return self._with_skipped(self.grown)
         if (done_part := self.grown.before(number, Path(self.info.files[0].path))) is None:
             return self
-        rest = self._with_skipped(done_part)
-        first = next(iter(rest), None)
-        return rest if first is not None and first.key == first_open else self
+        remaining_dump = self._with_skipped(done_part)
+        first = next(iter(remaining_dump), None)
+        return remaining_dump if first is not None and first.key == first_open else self
 
     def _with_skipped(self, before: GrownFrom) -> Dump:
         """Return the dump such that an iteration skips the submissions in `before`."""
         info, options, selection = self.info, self._options, self._selection
         earlier = (self.rejected, self.problem_ids, self.index, before)
-        rest = Dump(info, self._problems, options, selection, *earlier)
-        rest._skips_earlier = True
-        return rest
+        remaining_dump = Dump(info, self._problems, options, selection, *earlier)
+        remaining_dump._skips_earlier = True
+        return remaining_dump
 
     def read_located(self) -> Iterator[LocatedSubmission]:
         """Return the submissions with the file and line of their rows."""

@@ -301,8 +301,15 @@ class ListedBenchmark(Benchmark):
 
     def __init__(self, entry: BenchmarkEntry) -> None:
         names = entry.columns
-        needed = (names.id, names.statement, names.tests, names.inputs, names.outputs, names.assertions)
-        columns = (column for path in needed if "|" not in path for column in path.split("+"))
+        needed_columns = (
+            names.id,
+            names.statement,
+            names.tests,
+            names.inputs,
+            names.outputs,
+            names.assertions,
+        )
+        columns = (column for path in needed_columns if "|" not in path for column in path.split("+"))
         certain = filter(None, (column.partition(".")[0] for column in columns))
         copied = (
             *("name", "about", "dataset", "config", "split", "language", "packages", "ids"),
@@ -357,10 +364,10 @@ class ListedBenchmark(Benchmark):
     def read_value(self, row: Row, column: str) -> Any:
         """Return the value at a path, or None if it is missing."""
         for choice in column.split("|"):
-            name, _, rest = choice.partition(".")
+            name, _, inner_path = choice.partition(".")
             if name and row.has_field(name):
                 value = row.raw_value(name)
-                for key in rest.split(".") if rest else ():
+                for key in inner_path.split(".") if inner_path else ():
                     value = _decode_json_string(value)
                     value = value.get(key) if isinstance(value, dict) else None
                 return value
@@ -462,14 +469,16 @@ class ListedBenchmark(Benchmark):
         """Return the programs in a column: strings, or objects with `code` and `language`."""
         if path.endswith(_ITEMS):
             return self.read_items(row, path)
-        parts = [self.read_value(row, part) for part in path.split("+")]
-        value = parts[0] if len(parts) == 1 else "".join(map(str, parts))
+        values = [self.read_value(row, column) for column in path.split("+")]
+        value = values[0] if len(values) == 1 else "".join(map(str, values))
         language = find_language(self.language)
         if isinstance(value, str) and value.startswith("["):
             with suppress(CasesError):  # a program may begin with a bracket
                 value = _decode_json_string(value)
-        texts = _as_strings(value)
-        return [extract(text, language) or text if "```" in text else text for text in texts]
+        programs = _as_strings(value)
+        return [
+            extract(program, language) or program if "```" in program else program for program in programs
+        ]
 
     def _read_limit(
         self,

@@ -135,7 +135,7 @@ def _matching_names(names: Iterable[str], pattern: str) -> list[str]:
 
 def _join_nonempty(*parts: str) -> str:
     """Return the parts that are not empty, joined by slashes."""
-    return "/".join(part for part in parts if part)
+    return "/".join(component for component in parts if component)
 
 
 def _is_pattern(text: str) -> bool:

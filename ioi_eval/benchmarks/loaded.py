@@ -331,14 +331,14 @@ def load(
     if benchmark.lists_by_id and (length := _count_listed_problems(only or ())):
         aliases = _collect_aliases(_listed_problems(length, candidates, selected, tables.main.where))
     needed_ids = None if only is None else {aliases.get(name, name) for name in only}
-    needed = [
+    needed_names = [
         candidate
         for candidate in selected
         if (needed_ids is None or candidate.id in needed_ids) and not candidate.unusable
     ]
     store = Store(cache)
     comparison = CheckerKind.built_in(options.checker) if options.checker else None
-    results = [_load_problem(benchmark, candidate, tables, options, store) for candidate in needed]
+    results = [_load_problem(benchmark, candidate, tables, options, store) for candidate in needed_names]
     problems = [options.apply_limits(result.problem) for result in results if result.problem is not None]
     if comparison is not None:  # it does not replace checker programs, nor comparisons of functions' results
         problems = [
@@ -350,9 +350,10 @@ def load(
     reasons = {_id_and_year(candidate): NOT_SELECTED for candidate in candidates}
     reasons |= {_id_and_year(candidate): candidate.unusable for candidate in selected}
     reasons |= {
-        _id_and_year(candidate): result.unusable for candidate, result in zip(needed, results, strict=True)
+        _id_and_year(candidate): result.unusable
+        for candidate, result in zip(needed_names, results, strict=True)
     }
-    by_id_and_year = {_id_and_year(candidate): candidate for candidate in needed}
+    by_id_and_year = {_id_and_year(candidate): candidate for candidate in needed_names}
     return LoadedProblems(
         problems,
         reasons=reasons,

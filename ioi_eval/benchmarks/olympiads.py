@@ -408,14 +408,14 @@ def _add_tests(problem: Problem, table: Table, contents: ContentStore) -> Proble
         raise CasesError(NO_CASES)
     row = table[indexes[0]]
     subtasks = _decode_json(row.read_text("subtasks", "{}").encode(), dict[str, _SubtaskRow])
-    used = {name for subtask in subtasks.values() for name in subtask.testcases}
+    used_names = {name for subtask in subtasks.values() for name in subtask.testcases}
     cases = _decode_json(row.read_content("tests"), dict[str, msgspec.Raw])
-    for name in sorted(used - cases.keys()):
+    for name in sorted(used_names - cases.keys()):
         raise unparsable_tests(f"a subtask names the test {name!r}, which is not there")
     if not all(subtask.testcases for subtask in subtasks.values()):
         raise unparsable_tests("a subtask without tests")
     tests, has_reals = [], False
-    for name in sorted(used or cases):
+    for name in sorted(used_names or cases):
         case = _decode_json(memoryview(cases[name]), _Case)
         has_reals = has_reals or _REAL.fullmatch(case.output) is not None
         tests.append(Test(name=name, input=contents.store(case.input), answer=contents.store(case.output)))

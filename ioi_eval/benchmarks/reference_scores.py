@@ -99,7 +99,7 @@ def _find_column(files: Sequence[Path], requested: str | None) -> str:
     candidates = [
         name
         for name in names
-        if name not in _OTHER_COLUMNS and any(part in name.lower() for part in _NAME_PARTS)
+        if name not in _OTHER_COLUMNS and any(name_part in name.lower() for name_part in _NAME_PARTS)
     ] or [name for name in names if name == _LABEL]
     if len(candidates) == 1:
         return candidates[0]

@@ -61,7 +61,7 @@ def _list_files_below(folder: Path) -> Iterator[Path]:
         InputError: A link leads to a folder or to nothing.
     """
     for file in sorted(folder.rglob("*")):
-        is_hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+        is_hidden = any(component.startswith(".") for component in file.relative_to(folder).parts)
         if is_hidden or file.name in _FILES_WITHOUT_ROWS:
             continue
         if file.is_symlink() and (file.is_dir() or (is_dump(file) and not file.exists())):
@@ -300,9 +300,9 @@ def _read_jsonl_rows(path: Path, start: tuple[int, int] = (0, 0)) -> Iterator[Fi
         if offset:
             stream.seek(offset)
         for number, line in enumerate(stream, skipped_lines + 1):
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            if text.strip():
-                yield _parse_row(text, path, number)
+            line_text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            if line_text.strip():
+                yield _parse_row(line_text, path, number)
 
 
 def _parse_row(text: str, path: Path, line: int) -> FileRow | InputError:
@@ -348,7 +348,7 @@ def _read_json_rows(path: Path) -> Iterator[FileRow | InputError]:
         return
     with _open_text(path) as stream:
         for index, (line, value) in enumerate(read_json_elements(stream, str(path))):
-            if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+            if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
                 yield FileRow(line, {PLACE: f"#{index}", "generations": value})
             else:
                 yield _make_row(value, path, line)
@@ -377,8 +377,8 @@ def _read_first_character(path: Path) -> str:
     """Return the first character of a file that is not white space, or an empty string."""
     with _open_text(path) as stream:
         while piece := stream.read(_CHUNK):
-            if text := piece.lstrip():
-                return text[0]
+            if stripped_piece := piece.lstrip():
+                return stripped_piece[0]
     return ""
 
 
@@ -528,8 +528,8 @@ def _convert_sample(header: Any, sample: Any) -> dict[str, Any]:
 def read_reasoning(output: Any) -> str:
     """Return the model's reasoning in an output of inspect_ai, or an empty string."""
     content = output.message.content if output.choices else ""
-    parts = [] if isinstance(content, str) else content
-    return "\n".join(part.reasoning for part in parts if part.type == "reasoning")
+    items = [] if isinstance(content, str) else content
+    return "\n".join(item.reasoning for item in items if item.type == "reasoning")
 
 
 # --- folders of programs ---------------------------------------------------------------------------------

@@ -294,10 +294,10 @@ def extract_replies(answer: Any, *, holds_several: bool = False) -> Any:
 
 def _is_list_of_parts(answer: Any, holds_several: bool) -> bool:
     """Return True if the value is the list of parts of one answer."""
-    if not isinstance(answer, list) or not all(isinstance(part, dict) for part in answer):
+    if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
         return False
     types = [
-        part.get("type") for part in answer if "role" not in part
+        item.get("type") for item in answer if "role" not in item
     ]  # messages may have types, but they are not parts
     return any(part_type in _PART_TYPES for part_type in types) and not (
         holds_several and set(types) == {"text"}
@@ -316,7 +316,7 @@ def _list_answer_parts(items: list[Any]) -> Iterator[Any]:
 
 def _convert_harness_row(row: FileRow, where: str) -> Iterator[FileRow]:
     """Yield the row of a log of lm-evaluation-harness with its replies and its problem."""
-    answers = [text for texts in _as_list(row.columns["resps"]) for text in _as_list(texts)]
+    answers = [response for responses in _as_list(row.columns["resps"]) for response in _as_list(responses)]
     problem = _find_document_problem(row.columns)
     added_columns = _make_generation_column(answers) | ({} if problem is None else {"problem_id": problem})
     yield FileRow(row.line, {**added_columns, **row.columns})
@@ -384,7 +384,7 @@ def _is_keyed_by_problem(columns: Mapping[str, Any]) -> bool:
     if not columns or not columns.keys().isdisjoint(KNOWN):
         return False
     are_lists = all(
-        isinstance(value, list) and all(isinstance(text, str | None) for text in value)
+        isinstance(value, list) and all(isinstance(reply, str | None) for reply in value)
         for value in columns.values()
     )
     are_programs = all(name.isdecimal() and isinstance(value, str) for name, value in columns.items())
@@ -392,7 +392,7 @@ def _is_keyed_by_problem(columns: Mapping[str, Any]) -> bool:
         are_lists
         or are_programs
         or all(
-            isinstance(value, dict) and value and all(isinstance(text, str) for text in value.values())
+            isinstance(value, dict) and value and all(isinstance(reply, str) for reply in value.values())
             for value in columns.values()
         )
     )

@@ -47,8 +47,8 @@ class Table:
         self._data: Any = pyarrow.concat_tables(tables, promote_options="permissive")
         self.names: tuple[str, ...] = tuple(self._data.column_names)
         # The name of an Arrow file depends on the files from which it is made.
-        parts = [f"{file} {len(mapped)}" for file, mapped in zip(files, self._maps, strict=True)]
-        self.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        file_descriptions = [f"{file} {len(mapped)}" for file, mapped in zip(files, self._maps, strict=True)]
+        self.fingerprint = hashlib.sha256("\n".join(file_descriptions).encode()).hexdigest()
         self._read_bytes = 0  # bytes that were read since the last release
         self._columns: dict[str, Any] = {}
         self._groups: dict[str, dict[str, tuple[int, ...]]] = {}
@@ -143,8 +143,14 @@ class Row(Fields):
     def read_objects(self, field: str) -> tuple[dict[str, Any], ...]:
         """Return a list of objects. Some tables store it as an object of lists."""
         value = self.raw_value(field)
-        if isinstance(value, dict) and value and all(isinstance(part, list) for part in value.values()):
-            value = [dict(zip(value, parts, strict=True)) for parts in zip(*value.values(), strict=True)]
+        if (
+            isinstance(value, dict)
+            and value
+            and all(isinstance(column_values, list) for column_values in value.values())
+        ):
+            value = [
+                dict(zip(value, row_values, strict=True)) for row_values in zip(*value.values(), strict=True)
+            ]
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
@@ -153,11 +159,11 @@ class Row(Fields):
 
     def read_json(self, field: str) -> Any:
         """Return the parsed JSON in a field, or None if the field is blank."""
-        text = self.read_text(field, "")
-        if not text.strip():
+        json_text = self.read_text(field, "")
+        if not json_text.strip():
             return None
         try:
-            return json.loads(shallow(text))
+            return json.loads(shallow(json_text))
         except ValueError as error:
             raise self.make_error(field, f"broken JSON: {error}") from error
 
@@ -313,7 +319,7 @@ class TableSource(Value):
 
 def table_name(source: TableSource) -> str:
     """Return the name of the table: dataset, config and path."""
-    return "/".join(part for part in (source.dataset, source.config, source.path) if part)
+    return "/".join(component for component in (source.dataset, source.config, source.path) if component)
 
 
 def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()) -> list[Path]:
@@ -343,7 +349,7 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
         if path.suffix.lower() in SUFFIXES
         and path.is_file()
         and not fnmatch(path.name, source.without)
-        and not any(part.startswith(".") for part in path.relative_to(base).parts)
+        and not any(component.startswith(".") for component in path.relative_to(base).parts)
         and path.relative_to(base).parts[0] not in other_folders
     ]
     split_files = [path for path in paths if _find_split_in_path(path, base) in source.split.split("+")]
@@ -396,8 +402,8 @@ def _subfolder_or_self(folder: Path, name: str) -> Path:
 
 def _find_split_in_path(path: Path, base: Path) -> str:
     """Return the split in the names of a file and its folders, or an empty string."""
-    for part in reversed(path.relative_to(base).parts):
-        split = re.split(r"[-.]", part, maxsplit=1)[0].rstrip(
+    for component in reversed(path.relative_to(base).parts):
+        split = re.split(r"[-.]", component, maxsplit=1)[0].rstrip(
             "0123456789"
         )  # test2.jsonl belongs to the split `test`
         if split in _SPLIT_NAMES:
@@ -490,8 +496,8 @@ def _convert_parquet(files: Sequence[Path], cache: Path) -> Path:
     It is cached under a hash of their names, sizes and times.
     """
     stats = [(str(file), file.stat()) for file in files]
-    parts = [f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats]
-    key = hashlib.sha256("\n".join([str(_VERSION), *parts]).encode()).hexdigest()
+    source_stamps = [f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats]
+    key = hashlib.sha256("\n".join([str(_VERSION), *source_stamps]).encode()).hexdigest()
     store, name = Store(cache / "tables"), f"{key}.arrow"
     if (cached := store.get(name)) is not None and not _is_complete(cached):
         store.remove(name)

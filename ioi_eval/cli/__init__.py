@@ -129,13 +129,15 @@ class Commands(TyperGroup):
         for title, commands in _OVERVIEW.items():
             formatter.write(f"{title}\n")
             formatter.indent()
-            formatter.write_dl([(name.ljust(_LONGEST), text) for name, text in commands.items()])
+            formatter.write_dl(
+                [(name.ljust(_LONGEST), description) for name, description in commands.items()]
+            )
             formatter.dedent()
-        if others := _list_plugin_commands():
+        if plugin_commands := _list_plugin_commands():
             formatter.write("Of other packages\n")
             formatter.indent()
             formatter.write_dl(
-                [(name.ljust(_LONGEST), _read_summary(load_function(name))) for name in others]
+                [(name.ljust(_LONGEST), _read_summary(load_function(name))) for name in plugin_commands]
             )
             formatter.dedent()
         formatter.write_paragraph()
@@ -143,11 +145,11 @@ class Commands(TyperGroup):
         formatter.write_text("Completion in your shell: ioi-eval --install-completion")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, other_args = super().resolve_command(ctx, args)
         silence_hub_client()
         if name == "score" and not ctx.resilient_parsing:
-            _check_dumps_exist(rest)
-        return name, None if command is None or name is None else load_command(name), rest
+            _check_dumps_exist(other_args)
+        return name, None if command is None or name is None else load_command(name), other_args
 
 
 class Command(TyperCommand):
@@ -176,8 +178,8 @@ class Command(TyperCommand):
             if getattr(parameter, "hidden", False)
             for flag in (*parameter.opts, *parameter.secondary_opts)
         }
-        for word, next_word in pairwise([*takewhile(lambda word: word != "--", args), ""]):
-            flag, equals, value = word.partition("=")
+        for argument, next_word in pairwise([*takewhile(lambda word: word != "--", args), ""]):
+            flag, equals, value = argument.partition("=")
             if (option := options.get(flag)) is not None:
                 if getattr(option, "is_flag", False):
                     value = "true" if flag in option.opts else "false"

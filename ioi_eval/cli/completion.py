@@ -93,8 +93,8 @@ def _filter_by_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
 
 def _complete_last_item(incomplete: str, names: Iterable[str]) -> list[str]:
     """Complete the last name of a list with commas."""
-    before, comma, last = incomplete.rpartition(",")
-    return [before + comma + name for name in _filter_by_prefix(last, names)]
+    prefix, comma, last = incomplete.rpartition(",")
+    return [prefix + comma + name for name in _filter_by_prefix(last, names)]
 
 
 def _complete_path(incomplete: str) -> list[str]:

@@ -271,11 +271,11 @@ _HEADER = re.compile(r"(authorization|(x-)?api-key): *((bearer|basic|token) +)?+
 def _find_secret_name(command: str) -> str | None:
     """Return the name of a variable, option or header in a command that contains a literal secret."""
     try:
-        words = shlex.split(command)
+        tokens = shlex.split(command)
     except ValueError:
-        words = command.split()
-    for word, next_word in itertools.pairwise([*words, ""]):
-        name, equals, value = word.partition("=")
+        tokens = command.split()
+    for token, next_word in itertools.pairwise([*tokens, ""]):
+        name, equals, value = token.partition("=")
         value = value if equals else next_word if name.startswith("-") else ""
         if value and not value.startswith(("$", "-")) and is_secret_name(name.lstrip("-")):
             return name

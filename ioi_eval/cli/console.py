@@ -349,13 +349,14 @@ def _total_width(widths: Sequence[int]) -> int:
 
 def _fit_column_widths(table: Sequence[Sequence[str]], right: Collection[str], max_width: int) -> list[int]:
     """Return the width of each column: what it needs, or less if the table would be too wide."""
-    heads = table[0]
+    column_heads = table[0]
     widths = [
-        max((_count_columns(row[index]) for row in table if row), default=0) for index in range(len(heads))
+        max((_count_columns(row[index]) for row in table if row), default=0)
+        for index in range(len(column_heads))
     ]
-    text_columns = [index for index, head in enumerate(heads) if head not in right]
+    text_columns = [index for index, head in enumerate(column_heads) if head not in right]
     for index in sorted(text_columns, key=lambda index: (index == 0, -widths[index])):
-        min_width = max(_MIN_WIDTH if index else _MIN_FIRST_WIDTH, _count_columns(heads[index]))
+        min_width = max(_MIN_WIDTH if index else _MIN_FIRST_WIDTH, _count_columns(column_heads[index]))
         widths[index] -= max(0, min(_total_width(widths) - max_width, widths[index] - min_width))
     return widths
 

@@ -292,9 +292,9 @@ def _print_tables(problem: Problem, result: SubmissionResult) -> None:
             visible(subtask.name) for subtask in problem.subtasks if test.test_name in subtask.tests
         )
         tests.append([*cells, ", ".join(subtask_names)] if problem.subtasks else cells)
-    heads = ("test", "verdict", *_TEST_NUMBERS, *(["subtasks"] if problem.subtasks else []))
+    column_heads = ("test", "verdict", *_TEST_NUMBERS, *(["subtasks"] if problem.subtasks else []))
     console.print_line("")
-    console.print_table(heads, tests, right=_TEST_NUMBERS)
+    console.print_table(column_heads, tests, right=_TEST_NUMBERS)
 
 
 def _print_failed_test(problem: Problem, result: TestResult) -> None:
@@ -304,16 +304,16 @@ def _print_failed_test(problem: Problem, result: TestResult) -> None:
     for line in console.wrap_text(f"First test that is not right: {test.name}, {result.status}{feedback}"):
         console.print_line(console.colour_verdict(line, result.status))
     expected = "" if test.answer is None else test.answer.read_beginning(_ECHO)
-    for title, text in (
+    for title, content in (
         ("input", test.input.read_beginning(_ECHO)),
         ("output", result.output),
         ("expected", expected),
     ):
-        console.print_line(f"  {title}:" if text else f"  {title}: nothing to show")
+        console.print_line(f"  {title}:" if content else f"  {title}: nothing to show")
         line_width = _WIDTH - len(_INDENT)  # a character may take two columns
         shortened_lines = [
             shorten(line, line_width if line.isascii() else line_width // 2)
-            for line in _split_printable_lines(text)
+            for line in _split_printable_lines(content)
         ]
         _print_indented_lines(shortened_lines, _MAX_LINES)
 

@@ -108,9 +108,9 @@ def _write_package(folder: Path, kind: StarterType) -> None:
     try:
         starter_text = (Path(__file__).parent / "packages" / f"{kind}.txt").read_text(encoding="utf-8")
         _, *sections = _SECTION.split(starter_text.replace("@NAME@", name))
-        for path, text in zip(sections[::2], sections[1::2], strict=True):
+        for path, content in zip(sections[::2], sections[1::2], strict=True):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text, encoding="utf-8")
+            (folder / path).write_text(content, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {error_reason(error)}", where=str(folder)) from error
     console.print_line(f"Wrote {folder}. Check its solutions: ioi-eval validate {folder}")

@@ -251,7 +251,7 @@ class OutputOptions(Value):
     def resume_command(self) -> str:
         """Return the command that continues the run: without options that would start it over."""
         return shlex.join(
-            ["ioi-eval", *(word for word in sys.argv[1:] if word not in ("--fresh", "--rejudge"))]
+            ["ioi-eval", *(argument for argument in sys.argv[1:] if argument not in ("--fresh", "--rejudge"))]
         )
 
     def complete_run_options(

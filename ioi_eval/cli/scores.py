@@ -127,7 +127,7 @@ def _add_model_tables(screen: _ScreenPrinter, model_entries: Sequence[Entry], un
 
 def _format_changed_results(run_differences: Differences) -> Iterator[str]:
     """Yield a table of the first submissions whose results differ."""
-    heads, changed_results = ("submission", "problem", "verdict", "why"), run_differences.changed
+    column_heads, changed_results = ("submission", "problem", "verdict", "why"), run_differences.changed
     rows = [
         [
             visible(change.key),
@@ -138,7 +138,7 @@ def _format_changed_results(run_differences: Differences) -> Iterator[str]:
         for change in changed_results[:_MAX_CHANGED]
     ]
     if rows:
-        yield from console.format_table(heads, rows)
+        yield from console.format_table(column_heads, rows)
     if len(changed_results) > _MAX_CHANGED:
         yield f"and {len(changed_results) - _MAX_CHANGED:,} more in the report"
 
@@ -146,10 +146,12 @@ def _format_changed_results(run_differences: Differences) -> Iterator[str]:
 def _format_section(section: Section) -> Iterator[str]:
     yield section.title
     if section.table is not None:
-        heads = [head if head.isupper() else head[:1].lower() + head[1:] for head in section.table.heads]
-        right = [head for head, side in zip(heads, section.table.sides, strict=True) if side == "r"]
+        column_heads = [
+            head if head.isupper() else head[:1].lower() + head[1:] for head in section.table.heads
+        ]
+        right = [head for head, side in zip(column_heads, section.table.sides, strict=True) if side == "r"]
         rows = [[visible(str(cell)) for cell in row] for row in section.table.rows]
-        yield from console.format_table(heads, rows, right=right, spare=right[:0:-1])
+        yield from console.format_table(column_heads, rows, right=right, spare=right[:0:-1])
     for note in (*section.items, *section.notes):
         yield from console.wrap_text(note)
 
@@ -196,7 +198,7 @@ def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> Iterator
     if (section := sections.pass_at_k_section(model_entries, unscored)) is None:
         return
     ks = sections.known_ks(entry.model.pass_at for entry in model_entries)
-    heads = [f"pass@{k}" for k in ks]
+    column_heads = [f"pass@{k}" for k in ks]
     rows = [
         [
             visible(entry.name),
@@ -206,7 +208,9 @@ def _format_pass_at_k(model_entries: Sequence[Entry], unscored: int) -> Iterator
     ]
     if ks:
         yield from console.wrap_text(_PASS_AT_K_EXPLANATION)
-        yield from console.format_table(["model", *heads], rows, right=heads, spare=heads[:0:-1])
+        yield from console.format_table(
+            ["model", *column_heads], rows, right=column_heads, spare=column_heads[:0:-1]
+        )
     if any(
         estimate.value is None
         for entry in model_entries

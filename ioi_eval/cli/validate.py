@@ -155,7 +155,7 @@ def _compare_comparisons(
     if output.as_json:
         console.print_json({"out": str(folder), "comparisons": [*KINDS], "decided_differently": comparisons})
         return
-    heads = ("comparison", "problem", "accepts more", "accepts fewer")
+    column_heads = ("comparison", "problem", "accepts more", "accepts fewer")
     rows = [
         [comparison.checker, visible(comparison.problem), str(comparison.accepts), str(comparison.rejects)]
         for comparison in comparisons
@@ -165,7 +165,7 @@ def _compare_comparisons(
         for kind in KINDS
         if kind not in {comparison.checker for comparison in comparisons}
     ]
-    console.print_table(heads, sorted(rows), right=heads[2:])
+    console.print_table(column_heads, sorted(rows), right=column_heads[2:])
 
 
 def _print_validation(outcome: ValidatedSolutions, seconds: float, output: OutputOptions) -> None:
@@ -180,10 +180,12 @@ def _print_validation(outcome: ValidatedSolutions, seconds: float, output: Outpu
         console.print_table(
             HEADS, [[*map(_clean_cell, row)] for row in rows(validation)], right=RIGHT, spare=[HEADS[-1]]
         )
-        heads, lines = confusion_matrix(validation)
+        column_heads, lines = confusion_matrix(validation)
         if lines:
             console.print_line("")
-            console.print_table(heads, [[*map(_clean_cell, line)] for line in lines], right=heads[1:])
+            console.print_table(
+                column_heads, [[*map(_clean_cell, line)] for line in lines], right=column_heads[1:]
+            )
             console.print_line("")
         for sentence, differing in outcome.differences():
             console.print_wrapped(sentence, "", "    ")

@@ -97,7 +97,7 @@ class JudgeFailure(IoiEvalError):
         self, reason: str, *, phase: str = "", test: str = "", remedy: str = "", final: bool = False
     ) -> None:
         self.reason, self.phase, self.test, self.remedy, self.final = reason, phase, test, remedy, final
-        location = " ".join(word for word in (phase, f"on test {test}" if test else "") if word)
+        location = " ".join(phrase for phrase in (phase, f"on test {test}" if test else "") if phrase)
         message = f"{location}: {reason}" if location else reason
         super().__init__(f"{message}. {remedy}" if remedy else message)
 

@@ -133,7 +133,7 @@ class Fields:
 
     def read_enum(self, name: str, enum_class: type[Word], default: Word | None = None) -> Word:
         """Return a member of an enum by its value."""
-        return enum_class(self.read_choice(name, [word.value for word in enum_class], default))
+        return enum_class(self.read_choice(name, [member.value for member in enum_class], default))
 
     def read_choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str:
         """Return one of the allowed strings."""
@@ -181,11 +181,11 @@ class Fields:
         if isinstance(value, float) and value.is_integer() and getattr(kind, "__origin__", None) is int:
             value = int(value)
         try:
-            read: T = msgspec.convert(value, kind)
+            converted: T = msgspec.convert(value, kind)
         except msgspec.ValidationError:
             self.report_fault(name, f"{self.format_value(value)} is not {expected}", self.remedy)
             return empty if default is None else default
-        return read
+        return converted
 
 
 def parse_json(text: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:

@@ -63,15 +63,15 @@ class Nesting:
             piece if isinstance(piece, bytes) else piece.encode(errors="surrogatepass")
         )
         for start in range(0, len(brackets), _PART_LENGTH):
-            part = brackets[start : start + _PART_LENGTH]
-            opening = part.count(b"[")
+            bracket_slice = brackets[start : start + _PART_LENGTH]
+            opening = bracket_slice.count(b"[")
             if self._depth + opening > DEEPEST:
                 # Compute the highest depth within the part. The codes of the two brackets differ by two, so
                 # the code between them is subtracted to get +1 and -1.
-                highest = max(accumulate(map((ord("[") + 1).__sub__, part)))
+                highest = max(accumulate(map((ord("[") + 1).__sub__, bracket_slice)))
                 if self._depth + highest > DEEPEST:
                     raise NestedTooDeep
-            self._depth += 2 * opening - len(part)
+            self._depth += 2 * opening - len(bracket_slice)
 
     def _keep_brackets(self, piece: bytes) -> bytes:
         """Return the brackets outside of strings, all converted to square brackets.

@@ -567,7 +567,7 @@ class SubmissionResult(Value):
             return Verdict.CE
         if self.solved:
             return Verdict.AC
-        worst_verdict = worst(part.status for part in self.subtasks or self.tests)
+        worst_verdict = worst(subtask.status for subtask in self.subtasks or self.tests)
         return Verdict.PA if worst_verdict is Verdict.AC else worst_verdict
 
 

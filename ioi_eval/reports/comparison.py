@@ -61,8 +61,10 @@ def named(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
 
 def _shortest_distinct_name(parts: tuple[str, ...], all_parts: Collection[tuple[str, ...]]) -> str:
     """Return the end of a path that no other path ends with."""
-    others = [other for other in all_parts if other != parts]
-    length = next(n for n in range(1, len(parts) + 1) if all(other[-n:] != parts[-n:] for other in others))
+    other_paths = [other for other in all_parts if other != parts]
+    length = next(
+        n for n in range(1, len(parts) + 1) if all(other[-n:] != parts[-n:] for other in other_paths)
+    )
     return "/".join(parts[-length:])
 
 
@@ -222,7 +224,9 @@ def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
         values = values_by_problem(columns[0][name], measure, a.mode)
         other_values = values_by_problem(columns[1][other], measure, b.mode)
         names = sorted(values.keys() & other_values.keys())
-        problems = [ProblemPair(problem=each, a=values[each], b=other_values[each]) for each in names]
+        problems = [
+            ProblemPair(problem=problem, a=values[problem], b=other_values[problem]) for problem in names
+        ]
         if problems:
             model_pairs.append(
                 ModelPair(
@@ -528,9 +532,10 @@ def difference_sections(run_differences: Differences) -> Iterator[Section]:
     if not run_differences.changed:
         return
     counts = run_differences.confusion
-    verdicts = sorted({after for afters in counts.values() for after in afters} | counts.keys())
+    verdicts = sorted({new_verdict for afters in counts.values() for new_verdict in afters} | counts.keys())
     confusion_rows = [
-        [before, *(f"{counts[before].get(after, 0):,}" for after in verdicts)] for before in sorted(counts)
+        [old_verdict, *(f"{counts[old_verdict].get(new_verdict, 0):,}" for new_verdict in verdicts)]
+        for old_verdict in sorted(counts)
     ]
     yield Section(
         title="Verdicts in A and B",

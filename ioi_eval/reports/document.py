@@ -120,8 +120,8 @@ def share(part: float | None, whole: float | None) -> str:
 
 def percent(part: float, digits: int) -> str:
     """Return a number in [0, 1] in percent. A number below 1 is never rounded to 100."""
-    most = 100 - 0.1**digits if part < 1 - _BINARY else math.inf
-    return f"{min(100 * part, most):.{digits}f}"
+    max_percent = 100 - 0.1**digits if part < 1 - _BINARY else math.inf
+    return f"{min(100 * part, max_percent):.{digits}f}"
 
 
 def between(low: float, high: float) -> str:
@@ -482,7 +482,7 @@ _WORDS = {"yes": "good", "NO": "bad", "not judged": "bad", Reason.NO_PROGRAM: "b
 @cache
 def asset(name: str) -> str:
     """Return the style sheet or the script of all pages."""
-    return "".join((_FOLDER / part).read_text("utf-8") for part in _PARTS[name])
+    return "".join((_FOLDER / file_name).read_text("utf-8") for file_name in _PARTS[name])
 
 
 def html(document: Document, *, beside: bool = False) -> str:
@@ -676,7 +676,9 @@ def compared(output: str, expected: str) -> Any:
         (number, (None if line is None else _PIECE.findall(line) for line in pair)) for number, pair in pairs
     )
     rows = ((number, *_compare_lines(*pair)) for number, pair in pieces)
-    return Markup("".join(f"<tr><td>{number}</td>{left}{other}</tr>\n" for number, left, other in rows))
+    return Markup(
+        "".join(f"<tr><td>{number}</td>{output_cell}{other}</tr>\n" for number, output_cell, other in rows)
+    )
 
 
 def _split_lines(text: str) -> list[str]:

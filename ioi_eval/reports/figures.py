@@ -24,7 +24,7 @@ def points_figures(entries: Sequence[Entry]) -> list[Figure]:
     if not shown_entries:
         return []
     title = "Points by the number of submissions for each problem"
-    limit, most = (
+    limit, max_points = (
         max(entry.limit for entry in shown_entries),
         max(entry.model.max_points for entry in shown_entries),
     )
@@ -38,7 +38,7 @@ def points_figures(entries: Sequence[Entry]) -> list[Figure]:
         for entry in shown_entries
     ]
     x = Axis(title="Submissions for each problem", most=limit, least=1, whole=True)
-    y = Axis(title="Points", most=most)
+    y = Axis(title="Points", most=max_points)
     rows: list[tuple[Any, ...]] = [
         (entry.name, step.submissions, step.points) for entry in shown_entries for step in entry.model.steps
     ]
@@ -77,5 +77,5 @@ def pass_at_k_figures(entries: Sequence[Entry]) -> list[Figure]:
         for entry in shown_entries
         for estimate in entry.model.pass_curve
     ]
-    heads = ["model", "k", "pass_at_k", "low", "high", "problems"]
-    return [make_figure(title, draw_curves(title, series, x, y, None), heads, rows)]
+    columns = ["model", "k", "pass_at_k", "low", "high", "problems"]
+    return [make_figure(title, draw_curves(title, series, x, y, None), columns, rows)]

@@ -203,7 +203,7 @@ def headline_section(entries: Sequence[Entry]) -> Section:
     measure = common_measure(entry.model for entry in entries)
     has_several, with_points = len(entries) > 1, measure is Measure.POINTS
     unscored = any(entry.model.unscored for entry in entries)
-    heads = [
+    column_heads = [
         "Model",
         *(["Rank"] if has_several else []),
         *(
@@ -236,7 +236,9 @@ def headline_section(entries: Sequence[Entry]) -> Section:
         )
     if sentence_of_first_two := _compare_first_two(entries, measure):
         notes.append(sentence_of_first_two)
-    return Section(title=f"Headline: {measure.value}", table=TableBlock(heads=heads, rows=rows), notes=notes)
+    return Section(
+        title=f"Headline: {measure.value}", table=TableBlock(heads=column_heads, rows=rows), notes=notes
+    )
 
 
 def limits_text(entries: Iterable[Entry]) -> str:
@@ -293,7 +295,7 @@ def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = Fal
     difference_cells = offset_cells([mean_difference(column, columns[0]) for column in columns])
     medal_texts = [_medals_text(entry) for entry in entries]
     rows: list[list[Cell]] = []
-    heads = [
+    column_heads = [
         "Model",
         "Rank",
         headline_head(measure, entries),
@@ -301,7 +303,7 @@ def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = Fal
         "Minus the leader",
         "Points",
     ]
-    heads += ["Solved", "Medals", "No program", "Submissions", "Unscored"]
+    column_heads += ["Solved", "Medals", "No program", "Submissions", "Unscored"]
     for entry, rank, difference_cell, medal_text in zip(
         entries, model_ranks(entries, measure), difference_cells, medal_texts, strict=True
     ):
@@ -328,12 +330,14 @@ def leaderboard_section(entries: Sequence[Entry], *, has_model_pages: bool = Fal
     is_left_out = {
         "Rank": not has_several,
         "Minus the leader": not has_several,
-        heads[3]: not with_points,
+        column_heads[3]: not with_points,
         "Points": with_points or not any(entry.model.max_points for entry in entries),
         "Medals": not any(medal_texts),
     }
-    columns_shown = [column_index for column_index, head in enumerate(heads) if not is_left_out.get(head)]
-    heads_shown = [heads[column_index] for column_index in columns_shown]
+    columns_shown = [
+        column_index for column_index, head in enumerate(column_heads) if not is_left_out.get(head)
+    ]
+    heads_shown = [column_heads[column_index] for column_index in columns_shown]
     return Section(
         title="Leaderboard",
         text=[_MEASURE_TEXTS[measure]],

@@ -46,9 +46,9 @@ class InterimReport:
             page_choice=choose_pages(run, self._options),
         )
         # The page changes with the run, so it does not ask for another report.
-        text = [paragraph for paragraph in document.text if not paragraph.startswith(INCOMPLETE)]
+        paragraphs = [paragraph for paragraph in document.text if not paragraph.startswith(INCOMPLETE)]
         sections = _insert_section(document.sections, progress_section)
-        return html(replace(document, live=live, text=text, sections=sections))
+        return html(replace(document, live=live, text=paragraphs, sections=sections))
 
     def _count_rows(self) -> Summary:
         """Count the new rows, and return the run's numbers."""
@@ -76,11 +76,11 @@ class InterimReport:
 
 def _insert_section(sections: Sequence[Section], inserted: Section | None) -> list[Section]:
     """Return sections with another one after the leaderboard. Without a leaderboard one says why."""
-    places = [
-        place
-        for place, section in enumerate(sections, start=1)
+    indexes = [
+        index
+        for index, section in enumerate(sections, start=1)
         if section.table is not None and section.table.kind == "leaderboard"
     ]
-    if not places:
-        sections, places = [Section(title="Leaderboard", text=["No result yet."]), *sections], [1]
-    return [*sections[: places[0]], *([] if inserted is None else [inserted]), *sections[places[0] :]]
+    if not indexes:
+        sections, indexes = [Section(title="Leaderboard", text=["No result yet."]), *sections], [1]
+    return [*sections[: indexes[0]], *([] if inserted is None else [inserted]), *sections[indexes[0] :]]

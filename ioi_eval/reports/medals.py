@@ -54,11 +54,13 @@ def problems_of(contest: ContestYear, names: Collection[str], source: str) -> Co
     `source`: the source of the run's problems, because problems of other contests have years, too.
     """
     ids = {name.lower() for name in contest.ids}
-    own = [name for name in names if name.partition("@")[0].lower() in ids]
+    contest_problems = [name for name in names if name.partition("@")[0].lower() in ids]
     # A folder named after this project says nothing about the contest.
-    if not ids or (re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower()) and len(own) < len(ids)):
+    if not ids or (
+        re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower()) and len(contest_problems) < len(ids)
+    ):
         return names
-    return own if len(own) in (len(names), len(ids)) else ()
+    return contest_problems if len(contest_problems) in (len(names), len(ids)) else ()
 
 
 def award(year: int, contest: ContestYear, problems: Mapping[str, float | None], points: float) -> Award:
@@ -69,8 +71,8 @@ def award(year: int, contest: ContestYear, problems: Mapping[str, float | None],
     reason = _not_the_contest(contest, problems)
     if reason:
         return Award(year=year, points=points, medal=None, reason=reason)
-    for colour, least in contest.cutoffs().items():
-        if points >= least or math.isclose(points, least, abs_tol=1e-9):
+    for colour, cutoff in contest.cutoffs().items():
+        if points >= cutoff or math.isclose(points, cutoff, abs_tol=1e-9):
             return Award(year=year, points=points, medal=colour)
     if contest.bronze is not None:
         return Award(year=year, points=points, medal="none")
@@ -95,8 +97,8 @@ def _not_the_contest(contest: ContestYear, problems: Mapping[str, float | None])
 
 def known_contests() -> dict[int, ContestYear]:
     """Return the cut-offs of the package."""
-    text = importlib.resources.files("ioi_eval.reports").joinpath("medals.toml").read_text("utf-8")
-    return _contests(tomllib.loads(text), "medals.toml")
+    toml_text = importlib.resources.files("ioi_eval.reports").joinpath("medals.toml").read_text("utf-8")
+    return _contests(tomllib.loads(toml_text), "medals.toml")
 
 
 def read_contests(path: Path) -> dict[int, ContestYear]:
@@ -113,17 +115,17 @@ def read_contests(path: Path) -> dict[int, ContestYear]:
 def _contests(table: Any, where: str) -> dict[int, ContestYear]:
     if not isinstance(table, dict):
         raise InputError("is no table of medals", where=where, remedy=_FORM)
-    found = dict[int, ContestYear]()
+    contests = dict[int, ContestYear]()
     for name, entry in table.items():
         if not (name.isascii() and name.isdigit() and len(name) == 4):
             raise InputError(f"{name!r} is not a year", where=where, field=name, remedy=_FORM)
         try:
-            contest = found[int(name)] = msgspec.convert(entry, ContestYear)
+            contest = contests[int(name)] = msgspec.convert(entry, ContestYear)
         except msgspec.ValidationError as error:
             raise InputError(str(error), where=where, field=name, remedy=_FORM) from error
         if fault := _fault(contest):
             raise InputError(fault, where=where, field=name)
-    return found
+    return contests
 
 
 def _fault(contest: ContestYear) -> str:

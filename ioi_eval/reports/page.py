@@ -449,9 +449,9 @@ def _setting_text(value: Any) -> str:
 
 def _confinement_text(report: Mapping[str, Any]) -> str:
     """Return a confinement report (docs/protocol.md) as a line. Builds with their own proctor come last."""
-    texts = [_layers_text(report)] if set(report) != {"build"} else []
-    texts += [f"builds: {_layers_text(report['build'])}"] if report.get("build") else []
-    return "; ".join(texts)
+    layer_texts = [_layers_text(report)] if set(report) != {"build"} else []
+    layer_texts += [f"builds: {_layers_text(report['build'])}"] if report.get("build") else []
+    return "; ".join(layer_texts)
 
 
 def _layers_text(report: Mapping[str, Any]) -> str:

@@ -681,7 +681,8 @@ def _statement_section(task: Task) -> Iterator[Section]:
 def _equal_programs_section(submissions: Sequence[ListRow], selection: PageSelection) -> Iterator[Section]:
     """Yield a table of submissions whose program is equal to another one and was not judged again."""
     repeated = sorted(
-        (each for each in submissions if each.repeats), key=lambda each: (each.repeats, each.key)
+        (submission for submission in submissions if submission.repeats),
+        key=lambda each: (each.repeats, each.key),
     )
     rows: list[list[Cell]] = [
         [

@@ -54,10 +54,10 @@ def shorten_names(names: Sequence[str], max_length: int = _NAME) -> list[str]:
     """Return names for a figure. If one is too long, words that all names begin or end with are removed."""
     visible_names = [visible(name) for name in names]
     if len(set(visible_names)) < 2:
-        return [shorten_name(text, max_length) for text in visible_names]
+        return [shorten_name(visible_name, max_length) for visible_name in visible_names]
     prefix_length, suffix_length = (
         _common_words_length(visible_names),
-        _common_words_length([text[::-1] for text in visible_names]),
+        _common_words_length([visible_name[::-1] for visible_name in visible_names]),
     )
     folder = visible_names[0].rfind("/", 0, prefix_length) + 1
     for first, last in (
@@ -70,15 +70,15 @@ def shorten_names(names: Sequence[str], max_length: int = _NAME) -> list[str]:
         shortened = [
             f"{'…' * (first > 0)}{t[first : len(t) - last]}{'…' * (last > 0)}" for t in visible_names
         ]
-        if all(len(text) <= max_length for text in shortened):
+        if all(len(visible_name) <= max_length for visible_name in shortened):
             return shortened
-    return [shorten_name(text, max_length) for text in shortened]
+    return [shorten_name(visible_name, max_length) for visible_name in shortened]
 
 
 def _common_words_length(strings: Sequence[str]) -> int:
     """Return the length of the words that all strings begin with. Something remains of each string."""
     common_letters = takewhile(
-        lambda letters: len(set(letters)) == 1, zip(*(text[:-1] for text in strings), strict=False)
+        lambda letters: len(set(letters)) == 1, zip(*(string[:-1] for string in strings), strict=False)
     )
     return max(
         (length for length, letters in enumerate(common_letters, 1) if letters[0] in _BETWEEN), default=0
@@ -125,8 +125,8 @@ class _Drawing:
             f' {key}="{value if isinstance(value, str) else format(round(value, 2), "g")}"'
             for key, value in attributes.items()
         )
-        rest = f"><title>{self.escape(title)}</title></{name}>" if title else "/>"
-        self._pieces.append(f'<{name} class="{style}"{attribute_text}{rest}')
+        closing = f"><title>{self.escape(title)}</title></{name}>" if title else "/>"
+        self._pieces.append(f'<{name} class="{style}"{attribute_text}{closing}')
 
     def add_svg(self, svg: str) -> None:
         self._pieces.append(svg)
@@ -202,7 +202,9 @@ def draw_curves(
         drawing.add("line", "rule", x1=x_value, x2=x_value, y1=top, y2=bottom)
         end = x_value > (left + right) / 2
         drawing.text(x_value + (-5 if end else 5), bottom - 7, vertical_line[1], "end" if end else "start")
-    free_indexes = (place for place in range(SERIES) if all(line.place != place for line in series))
+    free_indexes = (
+        colour_index for colour_index in range(SERIES) if all(line.place != colour_index for line in series)
+    )
     styles = [_colour_class(next(free_indexes) if line.place is None else line.place) for line in series]
     for style, line in zip(styles, series, strict=True):
         if len(line.band) > 1:

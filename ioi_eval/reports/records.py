@@ -404,7 +404,9 @@ def find_cause(result: SubmissionResult) -> str:
     failed_test = next((test for test in result.tests if test.status is verdict), None)
     if failed_test is None:
         return str(verdict)
-    samples = {test.test_name for part in result.subtasks if not part.points for test in part.test_results}
+    samples = {
+        test.test_name for subtask in result.subtasks if not subtask.points for test in subtask.test_results
+    }
     if any(test.status is verdict and test.test_name in samples for test in result.tests):
         return f"{verdict}: at a sample"
     return _cause_text(verdict, failed_test.feedback.partition(":")[0] if verdict is Verdict.RE else "")

@@ -62,9 +62,9 @@ class StatementHtml(Value):
     def html(self) -> Any:
         from markupsafe import Markup
 
-        text = harmless(self.text.replace("\r\n", "\n"), "\n\t")
+        source = harmless(self.text.replace("\r\n", "\n"), "\n\t")
         is_latex = _LATEX.search(self.text) is not None  # a LaTeX document, not Markdown
-        shown = f"<pre>{html.escape(text)}</pre>" if is_latex else _markdown(text)
+        shown = f"<pre>{html.escape(source)}</pre>" if is_latex else _markdown(source)
         group = '<div class="statement" tabindex="0" role="group" aria-label="Statement">'
         return Markup(f"{group}\n{shown}</div>\n")
 
@@ -187,6 +187,6 @@ def _element(element: Element, depth: int) -> str:
         if _ATTRIBUTES.fullmatch(name) and _VALUE.fullmatch(value)
     )
     inner = html.escape(html.unescape(element.text or "")) + "".join(
-        _element(part, depth + 1) for part in element
+        _element(child, depth + 1) for child in element
     )
     return f"<{tag}{more}>{inner}</{tag}>"

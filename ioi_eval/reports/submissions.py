@@ -139,14 +139,14 @@ def _verdict(row: Mapping[str, Any], result: SubmissionResult) -> Section:
 
 
 def _max_points(result: SubmissionResult) -> float:
-    return sum(part.points for part in result.subtasks) if result.subtasks else 1.0
+    return sum(subtask.points for subtask in result.subtasks) if result.subtasks else 1.0
 
 
 def _facts(
     row: Mapping[str, Any], result: SubmissionResult, task: Task | None, selection: PageSelection
 ) -> Section:
     same = selection.link(result.repeats, result.verdict) if result.repeats else NOTHING
-    others = Link(text="all of this model for this problem", href=_attempts(row, result))
+    attempts_link = Link(text="all of this model for this problem", href=_attempts(row, result))
     equal = f"{problem_page(result.problem_id)}#{EQUAL}"
     rows: list[list[Cell]] = [
         ["Problem", Link(text=result.problem_id, href=problem_page(result.problem_id))],
@@ -158,23 +158,28 @@ def _facts(
         ["Checker", result.checker or NOTHING],
         ["Target subtask", str(row.get("target_subtask") or NOTHING)],
         ["Repaired", ", ".join(result.repairs) or NOTHING],
-        ["Attempts", others],
+        ["Attempts", attempts_link],
         ["Same result as", same],  # the equal submission that was judged
         ["Equal programs", Link(text="all of this problem", href=equal) if result.repeats else NOTHING],
     ]
-    rows += [[what, limit] for what, limit in (limits(task) if task else ())]
+    rows += [[name, limit] for name, limit in (limits(task) if task else ())]
     shown = [line for line in rows if line[1] != NOTHING]
     return Section(title="Submission", table=TableBlock(heads=["What", "Value"], rows=shown, align="ll"))
 
 
 def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
     """Yield the failed test's input, and its output next to the expected output, if the run kept them."""
-    kept = row.get("wrong_output")
-    if not kept:
+    stored_output = row.get("wrong_output")
+    if not stored_output:
         return
-    name, given, output, expected = kept["test_name"], kept.get("input"), kept["output"], kept["expected"]
-    if given is not None:
-        yield _text(f"Input of test {name}", given)
+    name, test_input, output, expected = (
+        stored_output["test_name"],
+        stored_output.get("input"),
+        stored_output["output"],
+        stored_output["expected"],
+    )
+    if test_input is not None:
+        yield _text(f"Input of test {name}", test_input)
     title = f"Output of test {name}"
     if output is None:  # the output was empty, or the test ended early
         if expected is not None:
@@ -209,13 +214,13 @@ def _compiled(result: SubmissionResult) -> Iterator[Section]:
                 heads=["Subtask", "Tests", "Points", "of", "Verdict"],
                 rows=[
                     [
-                        part.subtask,
-                        _squares(part.test_results),
-                        number(part.weighted_score),
-                        number(part.points),
-                        part.status,
+                        subtask.subtask,
+                        _squares(subtask.test_results),
+                        number(subtask.weighted_score),
+                        number(subtask.points),
+                        subtask.status,
                     ]
-                    for part in result.subtasks
+                    for subtask in result.subtasks
                 ],
                 align="llrrl",
             ),
@@ -265,9 +270,9 @@ def _read_text(row: Mapping[str, Any], kind: str, standard_column: str) -> str |
     """
     column = (row.get("read_from") or {}).get(kind, standard_column)
     value: Any = row
-    for part in (column,) if column in row else column.split("."):
+    for key in (column,) if column in row else column.split("."):
         try:
-            value = value[int(part)] if isinstance(value, list) else value[part]
+            value = value[int(key)] if isinstance(value, list) else value[key]
         except (KeyError, IndexError, TypeError, ValueError):
             return None
     if isinstance(value, list) and value and isinstance(value[-1], dict):
@@ -342,11 +347,15 @@ class AttemptIndex:
             yield list_row
 
     def script(self) -> str:
-        equal = Counter(judged for _, judged, *_ in self._rows)
-        groups = {judged: place for place, (judged, number) in enumerate(equal.items(), 1) if number > 1}
+        equal = Counter(judged_key for _, judged_key, *_ in self._rows)
+        groups = {
+            judged_key: group_number
+            for group_number, (judged_key, number) in enumerate(equal.items(), 1)
+            if number > 1
+        }
         rows = [
-            (page, shorten(visible(key), _MAX_KEY), model, attempt, ending, groups.get(judged, 0))
-            for key, judged, model, attempt, ending, page in self._rows
+            (page, shorten(visible(key), _MAX_KEY), model, attempt, ending, groups.get(judged_key, 0))
+            for key, judged_key, model, attempt, ending, page in self._rows
         ]
         shown = json.dumps({"whole": self._is_whole, "rows": rows}, separators=(",", ":"))
         return f"const ATTEMPTS = {shown};\n"

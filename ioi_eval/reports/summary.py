@@ -333,7 +333,10 @@ class SettingsOfRows(msgspec.Struct):
             versions=info.fingerprint.versions,
             given=info.settings,
             compilers=_sort_by_count(self.compilers),
-            checkers={name: tuple(sorted(found - {""})) for name, found in sorted(self.checkers.items())},
+            checkers={
+                name: tuple(sorted(checker_names - {""}))
+                for name, checker_names in sorted(self.checkers.items())
+            },
             confinements=tuple(map(msgspec.json.decode, sorted(self.confinements)[:_MAX_CONFINEMENTS])),
             repairs=_sort_by_count(self.repairs),
         )
@@ -417,7 +420,14 @@ class ModelAccount:
             pass_curve=tuple(estimate for estimate in estimates if estimate.value is not None),
             share_low=low,
             share_high=high,
-            pass_at_1=next((each for each in estimates if each.k == 1 and each.value is not None), None),
+            pass_at_1=next(
+                (
+                    pass_estimate
+                    for pass_estimate in estimates
+                    if pass_estimate.k == 1 and pass_estimate.value is not None
+                ),
+                None,
+            ),
         )
 
     def _steps(self, max_points: Mapping[str, float]) -> Iterator[Step]:
@@ -430,8 +440,8 @@ class ModelAccount:
             return self._points_of(pools[index][:number])
 
         for number in sorted({*(step for step in _STEPS if step < limit), limit} if all_pools else ()):
-            parts = (worth(index, min(number, len(chosen))) for index, chosen in enumerate(pools))
-            yield Step(submissions=number, points=math.fsum(parts))
+            problem_points = (worth(index, min(number, len(chosen))) for index, chosen in enumerate(pools))
+            yield Step(submissions=number, points=math.fsum(problem_points))
 
     # --- a problem ---
 
@@ -619,20 +629,20 @@ class RowPass:
             end: Offset after the last row; None means the end of the file.
             known: Returns those of some keys that have rows before `counted_from`.
         """
-        seen = set[str]()
+        new_keys = set[str]()
         with reduced_garbage_collection():
             for offset, row, result in read_results(self._folder, begin, end):
                 if offset >= counted_from:
-                    if row["key"] in seen:
+                    if row["key"] in new_keys:
                         refuse_duplicate_key(self._folder, row["key"])
-                    seen.add(row["key"])
+                    new_keys.add(row["key"])
                     self._check_subtasks(result, offset)
                     self._count_row(row, result)
                 for callback in row_callbacks:
                     callback(row, result, offset)
-        old_keys = known({*seen, *self._failures}) if counted_from else ()
+        old_keys = known({*new_keys, *self._failures}) if counted_from else ()
         for key in old_keys:
-            if key in seen:
+            if key in new_keys:
                 refuse_duplicate_key(self._folder, key)
             self._failures.pop(key, None)
 
@@ -838,8 +848,8 @@ def check_run(folder: Path) -> RunInfo:
     """Return the info of a run's folder. Raise InputError if the folder has no run to report."""
     info = read_info(folder)
     if info is None:
-        what = "there is no run in this folder" if folder.exists() else "no such file or folder"
-        raise InputError(what, where=str(folder), remedy="Name a run's folder")
+        problem = "there is no run in this folder" if folder.exists() else "no such file or folder"
+        raise InputError(problem, where=str(folder), remedy="Name a run's folder")
     if info.replacing:
         raise InputError(
             "a new run is replacing the old run",

@@ -87,8 +87,8 @@ class Results:
 
     def _part_rows(self, field: str, columns: Iterable[str]) -> Iterator[dict[str, Any]]:
         for _, row, result in read_results(self.folder):
-            for part in getattr(result, field):
-                yield {**_identity_columns(row), **{name: getattr(part, name) for name in columns}}
+            for item in getattr(result, field):
+                yield {**_identity_columns(row), **{name: getattr(item, name) for name in columns}}
 
 
 def _dump_columns(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,12 +36,12 @@ def read_audit(path: str | Path) -> Trust:
     remedy = "Name the audit.json that `ioi-eval audit` wrote"
     try:
         content = Path(path).read_bytes()
-        found = msgspec.json.decode(content, type=_AuditFile)
+        audit = msgspec.json.decode(content, type=_AuditFile)
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", where=str(path), remedy=remedy) from error
     except msgspec.DecodeError as error:
         raise InputError(f"is not an audit: {error}", where=str(path), remedy=remedy) from error
-    return Trust(audit=str(path), sha256=hashlib.sha256(content).hexdigest(), problems=found.untrusted)
+    return Trust(audit=str(path), sha256=hashlib.sha256(content).hexdigest(), problems=audit.untrusted)
 
 
 def trust_sentence(run: Summary) -> str:

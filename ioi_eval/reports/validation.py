@@ -40,7 +40,11 @@ def validation(
 
     Every solution's key is in `results` or, if it could not be judged, with the reason in `failures`.
     """
-    judged, unjudged, counted = list[SolutionCheck](), list[UnjudgedSolution](), list[tuple[str, Check]]()
+    solution_checks, unjudged, counted = (
+        list[SolutionCheck](),
+        list[UnjudgedSolution](),
+        list[tuple[str, Check]](),
+    )
     unknown = Counter[str]()
     for case in cases:
         unknown.update(case.unknown)
@@ -60,14 +64,14 @@ def validation(
                 )
             )
         else:
-            judged.append(solution)
+            solution_checks.append(solution)
             # Each check with its keyword in the confusion matrix.
             counted += [(check.expected, check) for check in solution.checks[: len(case.words)]]
             if case.score is not None:
                 counted.append((classify_expected_score(case, problem), solution.checks[-1]))
     differ = sum(not check.agrees for _, check in counted)
     return Validation(
-        solutions=tuple(judged),
+        solutions=tuple(solution_checks),
         unjudged=tuple(unjudged),
         expectations=len(counted),
         differences=differ,
@@ -75,7 +79,7 @@ def validation(
             "compared": len(counted),
             "agree": len(counted) - differ,
             "differ": differ,
-            "nothing expected": sum(not solution.checks for solution in judged),
+            "nothing expected": sum(not solution.checks for solution in solution_checks),
             "not judged": len(unjudged),
         },
         unknown=dict(sorted(unknown.items())),
@@ -227,13 +231,15 @@ def conclusion(outcome: Validation) -> str:
     """Return a sentence with the outcome of a validation."""
     solutions = counted(len(outcome.solutions), "solution")
     if outcome.differences:
-        text = f"{counted(outcome.differences, 'difference')}, in {len(outcome.differing):,} of {solutions}"
+        sentence = (
+            f"{counted(outcome.differences, 'difference')}, in {len(outcome.differing):,} of {solutions}"
+        )
     elif not outcome.expectations:
-        text = "Nothing was compared"
+        sentence = "Nothing was compared"
     else:
-        text = f"No difference: {counted(outcome.expectations, 'expectation')} of {solutions} met"
+        sentence = f"No difference: {counted(outcome.expectations, 'expectation')} of {solutions} met"
     unjudged = counted(len(outcome.unjudged), "solution")
-    return f"{text}; {unjudged} could not be judged" if outcome.unjudged else text
+    return f"{sentence}; {unjudged} could not be judged" if outcome.unjudged else sentence
 
 
 def number_sentences(outcome: Validation) -> Iterator[str]:
@@ -333,7 +339,7 @@ def evidence_line(test: TestResult) -> str:
 
 def sections(outcome: Validation) -> Iterator[Section]:
     """Yield the sections of a validation's report."""
-    heads, counts = confusion_matrix(outcome)
+    column_heads, counts = confusion_matrix(outcome)
     yield Section(
         title="Expected against got",
         lead=f"{conclusion(outcome)}.",
@@ -352,7 +358,7 @@ def sections(outcome: Validation) -> Iterator[Section]:
         title="Confusion",
         level=3,
         text=["How often each verdict was the result for each expected keyword."],
-        table=TableBlock(heads=heads, rows=counts),
+        table=TableBlock(heads=column_heads, rows=counts),
     )
     if outcome.differences:
         evidence = [CodeLines(sentence=sentence, lines=lines) for sentence, lines in differences(outcome)]
@@ -363,8 +369,8 @@ def _limit_notes(outcome: Validation) -> Iterator[str]:
     for problem, limit in outcome.limits.items():
         if limit.forks_by:
             files = ", ".join(limit.forks_by)
-            needed = f"{limit.processes} in all, which accepted solutions need with {files}"
-            yield f"Processes of {problem}: {needed}."
+            process_limit = f"{limit.processes} in all, which accepted solutions need with {files}"
+            yield f"Processes of {problem}: {process_limit}."
         if not limit.multiplier:
             continue
         slowest = f"the {limit.slowest:.3f} s of {limit.solution} on test {limit.test}"

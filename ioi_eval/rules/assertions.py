@@ -232,7 +232,7 @@ def _asserting_helpers(module: ast.Module) -> set[str]:
         for node in ast.walk(module)
         if isinstance(node, ast.FunctionDef)
         and _is_helper(node)
-        and any(isinstance(part, ast.Assert) for part in ast.walk(node))
+        and any(isinstance(inner_node, ast.Assert) for inner_node in ast.walk(node))
     }
 
 
@@ -248,7 +248,7 @@ def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
     called_by_assertion = [
         [
             call.func.id
-            for call in ast.walk(_NameReplacer(values).visit(copy.deepcopy(part)))
+            for call in ast.walk(_NameReplacer(values).visit(copy.deepcopy(inner_node)))
             if isinstance(call, ast.Call)
             and isinstance(call.func, ast.Name)
             and call.func.id not in defined_names
@@ -259,8 +259,8 @@ def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
         ]
         for node, values in _list_statements_with_values(body)
         if not isinstance(node, ast.FunctionDef | ast.ClassDef)
-        for part in ast.walk(node)
-        if isinstance(part, ast.Assert)
+        for inner_node in ast.walk(node)
+        if isinstance(inner_node, ast.Assert)
     ]
     common = [
         name
@@ -369,7 +369,7 @@ _MUTATING_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, as
 
 def _list_names(node: ast.AST) -> Iterator[str]:
     """Yield all names in a syntax tree."""
-    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+    return (inner_node.id for inner_node in ast.walk(node) if isinstance(inner_node, ast.Name))
 
 
 class _Values(dict[str, ast.expr]):
@@ -413,7 +413,7 @@ class _NameReplacer(ast.NodeTransformer):
         return copy.deepcopy(value)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ast.AST:
-        bound = {name for part in node.generators for name in _list_names(part.target)}
+        bound = {name for generator in node.generators for name in _list_names(generator.target)}
         return _NameReplacer(self._values, {*self._bound, *bound}).generic_visit(node)
 
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
@@ -529,11 +529,14 @@ def _make_polynomial_tests() -> _LoopTests:
 def _make_word_tests(problem_id: str, encoded: Callable[[str], str]) -> _LoopTests:
     """Return tests with encoded random words of lower-case letters, which the program decodes."""
     draw = random.Random(problem_id)
-    words = (
+    random_words = (
         "".join(draw.choice(string.ascii_lowercase) for _ in range(draw.randint(10, 20)))
         for _ in range(_RANDOM_TESTS)
     )
-    return [([encoded(word)], _parse_assert(f"assert out == {word!r}")) for word in words]
+    return [
+        ([encoded(random_word)], _parse_assert(f"assert out == {random_word!r}"))
+        for random_word in random_words
+    ]
 
 
 def _rotate_letters(word: str) -> str:
@@ -705,7 +708,7 @@ def _plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
     for node in helpers:
         if isinstance(node, ast.FunctionDef) and node.name == "assertion":
             # A few exported tests compute `exact_match` without asserting it.
-            asserts = any(isinstance(part, ast.Assert) for part in ast.walk(node))
+            asserts = any(isinstance(inner_node, ast.Assert) for inner_node in ast.walk(node))
             node.body += [] if asserts else ast.parse("assert exact_match").body
     source = READ_VALUES + _COMPARISON_PROGRAM.format(
         helpers="\n\n".join(map(ast.unparse, helpers)),

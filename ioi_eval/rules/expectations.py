@@ -131,7 +131,7 @@ def list_expectations(problem: Problem, solution: Solution) -> tuple[Expectation
 def list_unknown_keywords(solution: Solution) -> tuple[str, ...]:
     """Return the author's keywords that are not supported."""
     keywords = dict.fromkeys((solution.expected, *solution.exceptions.values()))
-    return tuple(word for word in keywords if word.strip() and not is_known_keyword(word))
+    return tuple(keyword for keyword in keywords if keyword.strip() and not is_known_keyword(keyword))
 
 
 def is_known_keyword(keyword: str) -> bool:
@@ -198,7 +198,11 @@ def agrees_with_keyword(keyword: str, score: float, statuses: Collection[Verdict
 
 def _split_alternatives(keyword: str) -> list[str]:
     """Return the alternatives in a keyword such as `WRONG-ANSWER, TIMELIMIT`, as `wrong_answer`."""
-    return [part.strip().lower().replace("-", "_") for part in keyword.split(",") if part.strip()]
+    return [
+        alternative.strip().lower().replace("-", "_")
+        for alternative in keyword.split(",")
+        if alternative.strip()
+    ]
 
 
 def _agrees_with_alternative(keyword: str, score: float, statuses: frozenset[Verdict], share: float) -> bool:
@@ -307,12 +311,12 @@ def collect_package_solutions(
 
     A submission's key is problem/expected/name.
     """
-    submissions, solution_cases, seen = list[Submission](), list[KeyedExpectation](), Counter[str]()
+    submissions, solution_cases, key_counts = list[Submission](), list[KeyedExpectation](), Counter[str]()
     for label, problem in problems.items():
         for solution in problem.solutions:
-            key = "/".join(part for part in (label, solution.expected, solution.name) if part)
-            seen[key] += 1
-            key = key if seen[key] == 1 else f"{key} ({seen[key]})"
+            key = "/".join(component for component in (label, solution.expected, solution.name) if component)
+            key_counts[key] += 1
+            key = key if key_counts[key] == 1 else f"{key} ({key_counts[key]})"
             submissions.append(
                 Submission(
                     key=key,
@@ -326,7 +330,9 @@ def collect_package_solutions(
                 )
             )
             expectation_list = list_expectations(problem, solution)
-            whole_keyword = next((word.word for word in expectation_list if not word.subtask), "")
+            whole_keyword = next(
+                (expectation.word for expectation in expectation_list if not expectation.subtask), ""
+            )
             solution_cases.append(
                 KeyedExpectation(
                     key=key,

@@ -54,16 +54,16 @@ def join_answer_text(parts: Iterable[Any]) -> str:
     else between them, such as a tool call, are put on separate lines.
     """
     pieces, is_separate = list[str](), False
-    for part in parts:
+    for item in parts:
         is_answer = (
-            isinstance(part, Mapping) and not part.get("thought") and part.get("type") not in REASONING_TYPES
+            isinstance(item, Mapping) and not item.get("thought") and item.get("type") not in REASONING_TYPES
         )
-        text = part.get("text") if is_answer else part if isinstance(part, str) else None
-        text = text.get("value") if isinstance(text, Mapping) else text
-        if text is None:
+        item_text = item.get("text") if is_answer else item if isinstance(item, str) else None
+        item_text = item_text.get("value") if isinstance(item_text, Mapping) else item_text
+        if item_text is None:
             is_separate = True
-        elif text:
-            pieces += ["\n"] * (is_separate and bool(pieces)) + [str(text)]
+        elif item_text:
+            pieces += ["\n"] * (is_separate and bool(pieces)) + [str(item_text)]
             is_separate = False
     return "".join(pieces)
 
@@ -453,7 +453,8 @@ def _does_something(statement: ast.stmt) -> bool:
             return statement.value is not None
         case ast.Assign():
             return any(
-                isinstance(part, ast.Call | ast.Lambda | ast.Name) for part in ast.walk(statement.value)
+                isinstance(inner_node, ast.Call | ast.Lambda | ast.Name)
+                for inner_node in ast.walk(statement.value)
             )
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))):  # `O(n)`
             return hasattr(builtins, name)
@@ -479,7 +480,7 @@ def _is_usage(text: str) -> bool:
     """Return True if the code is a usage example or sample output: it reads, imports and defines nothing."""
     tree = parse(text)
     return tree is not None and not any(
-        _contains_definition(part) or _contains_input(part) for part in ast.walk(tree)
+        _contains_definition(inner_node) or _contains_input(inner_node) for inner_node in ast.walk(tree)
     )
 
 
@@ -487,7 +488,7 @@ def _has_effect(text: str) -> bool:
     """Return True if the code prints or defines something; pseudo-code such as `dp[i] = j` does not."""
     tree = parse(text)
     return tree is not None and any(
-        _contains_definition(part) or _contains_print(part) for part in ast.walk(tree)
+        _contains_definition(inner_node) or _contains_print(inner_node) for inner_node in ast.walk(tree)
     )
 
 
@@ -809,9 +810,9 @@ def insert_after_future_imports(code: str, lines: str) -> str:
     """Return Python code with `lines` inserted at the top, but after any `from __future__` imports."""
     tree = parse(code) if "__future__" in code else None
     futures = (
-        part.end_lineno or 0
-        for part in (tree.body if tree else ())
-        if isinstance(part, ast.ImportFrom) and part.module == "__future__"
+        statement.end_lineno or 0
+        for statement in (tree.body if tree else ())
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
     )
     code_lines, future_end = code.split("\n"), max(futures, default=0)
     return (

@@ -71,11 +71,11 @@ def compute_grade(
 ) -> Grade:
     """Return a group's grade. Parts after the one that stopped the judging are ignored."""
     part_grades = list[Grade]()
-    for part in group.parts:
+    for member in group.parts:
         part_grades.append(
-            compute_grade(part, results, graded)
-            if isinstance(part, Grading)
-            else _grade_test(group, results[part])
+            compute_grade(member, results, graded)
+            if isinstance(member, Grading)
+            else _grade_test(group, results[member])
         )
         if group.stops and not part_grades[-1].accepted:
             break
@@ -98,9 +98,9 @@ def list_grader_questions(
     group: Grading, results: Mapping[str, TestResult], graded: GraderAnswers
 ) -> Iterator[GraderQuestion]:
     """Yield the next calls of the custom grader that the grade needs; nothing once all answers are known."""
-    for part in group.parts:
-        if isinstance(part, Grading):
-            yield from list_grader_questions(part, results, graded)
+    for member in group.parts:
+        if isinstance(member, Grading):
+            yield from list_grader_questions(member, results, graded)
     try:
         compute_grade(group, results, graded)
     except GraderAnswerMissing as ungraded:
@@ -175,7 +175,7 @@ class Bounds(NamedTuple):
     def points(self) -> Range:
         """Return the minimum and maximum points over both verdicts."""
         ranges = [range_ for range_ in self if range_ is not None]
-        return min(low for low, _ in ranges), max(most for _, most in ranges)
+        return min(low for low, _ in ranges), max(highest for _, highest in ranges)
 
     @property
     def settled(self) -> bool:
@@ -197,14 +197,14 @@ def compute_bounds(
     if group.flags is not None:
         max_points = 1.0 if group.points is Points.ACCEPTED else group.full
         return Bounds((0.0, max_points), (0.0, max_points))
-    parts = [
-        compute_bounds(part, results, partial=partial)
-        if isinstance(part, Grading)
-        else _bound_test(group, results.get(part), partial)
-        for part in group.parts
+    member_bounds = [
+        compute_bounds(member, results, partial=partial)
+        if isinstance(member, Grading)
+        else _bound_test(group, results.get(member), partial)
+        for member in group.parts
     ]
     range_by_verdict: dict[bool, Range] = {}
-    for outcomes in _extreme_outcomes(group, parts):
+    for outcomes in _extreme_outcomes(group, member_bounds):
         lowest_grade = _combine_grades(group, [Grade(verdict, ends[0]) for verdict, ends in outcomes])
         highest_grade = _combine_grades(group, [Grade(verdict, ends[1]) for verdict, ends in outcomes])
         old_range = range_by_verdict.get(lowest_grade.accepted, (lowest_grade.points, highest_grade.points))
@@ -228,8 +228,8 @@ def _bound_test(group: Grading, result: TestResult | None, partial: bool) -> Bou
 
 def _extreme_outcomes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[tuple[Verdict, Range]]]:
     """Yield outcomes of the parts, among them those with the fewest and the most points for each verdict."""
-    accepted = [None if part.accepted is None else (Verdict.AC, part.accepted) for part in parts]
-    rejected = [None if part.rejected is None else (Verdict.WA, part.rejected) for part in parts]
+    accepted = [None if bounds.accepted is None else (Verdict.AC, bounds.accepted) for bounds in parts]
+    rejected = [None if bounds.rejected is None else (Verdict.WA, bounds.rejected) for bounds in parts]
     candidates: list[list[tuple[Verdict, Range] | None]]
     if group.stops:
         # Along a run of equal parts the points rise or fall monotonically, so the ends of the run are enough.
@@ -255,7 +255,7 @@ def _extreme_outcomes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[
         candidates = [[*worst], [*best]]
         if group.acceptance is not Acceptance.ALWAYS:
             candidates += [accepted, rejected]
-            kinds = {part: index for index, part in reversed(list(enumerate(parts)))}
+            kinds = {bounds: index for index, bounds in reversed(list(enumerate(parts)))}
             for index in {*kinds.values(), len(parts) - 1}:
                 for others_outcomes in (worst, best):
                     candidates += [
@@ -287,15 +287,15 @@ def list_needed_tests(group: Grading, results: Mapping[str, TestResult]) -> Iter
 
 def _list_unsettled_tests(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
     """Yield the tests without a result that may still change the group's grade."""
-    for part in group.parts:
-        if not isinstance(part, Grading):
-            part_bounds = _bound_test(group, results.get(part), partial=True)
-            if part not in results:
-                yield part
+    for member in group.parts:
+        if not isinstance(member, Grading):
+            part_bounds = _bound_test(group, results.get(member), partial=True)
+            if member not in results:
+                yield member
         else:
-            part_bounds = compute_bounds(part, results)
+            part_bounds = compute_bounds(member, results)
             if not part_bounds.settled:
-                yield from _list_unsettled_tests(part, results)
+                yield from _list_unsettled_tests(member, results)
         if group.stops and part_bounds.accepted is None:
             return
 
@@ -313,7 +313,7 @@ def is_share_settled(group: Grading, results: Mapping[str, TestResult]) -> bool:
 def has_grader(group: Grading) -> bool:
     """Return True if the problem's custom grader grades the group or a group inside it."""
     return group.flags is not None or any(
-        has_grader(part) for part in group.parts if isinstance(part, Grading)
+        has_grader(member) for member in group.parts if isinstance(member, Grading)
     )
 
 
@@ -373,11 +373,11 @@ def award_minimum_if_passed(
 
 def list_tests(group: Grading) -> Iterable[str]:
     """Yield the names of all tests in a tree in the order of judging."""
-    for part in group.parts:
-        if isinstance(part, Grading):
-            yield from list_tests(part)
+    for member in group.parts:
+        if isinstance(member, Grading):
+            yield from list_tests(member)
         else:
-            yield part
+            yield member
 
 
 # --- trees that are equivalent to something simpler, which can stop early or be shown in parts ---------
@@ -396,15 +396,17 @@ def is_sum_of_parts(group: Grading, *, earns: bool) -> bool:
 
 def _judges_all_tests(group: Grading) -> bool:
     """Return True if no part can stop the judging of the parts after it."""
-    group_bounds = (compute_bounds(part) for part in group.parts[:-1] if isinstance(part, Grading))
-    has_tests = any(isinstance(part, str) for part in group.parts[:-1])
-    return not group.stops or (not has_tests and all(part.rejected is None for part in group_bounds))
+    group_bounds = (compute_bounds(member) for member in group.parts[:-1] if isinstance(member, Grading))
+    has_tests = any(isinstance(member, str) for member in group.parts[:-1])
+    return not group.stops or (not has_tests and all(member.rejected is None for member in group_bounds))
 
 
 def _rejected_parts_earn_nothing(group: Grading) -> bool:
     """Return True if every rejected part earns 0 points."""
-    rejected_ranges = (compute_bounds(part).rejected for part in group.parts if isinstance(part, Grading))
-    has_tests = any(isinstance(part, str) for part in group.parts)
+    rejected_ranges = (
+        compute_bounds(member).rejected for member in group.parts if isinstance(member, Grading)
+    )
+    has_tests = any(isinstance(member, str) for member in group.parts)
     return not (has_tests and group.reject_score) and all(
         point_range is None or point_range[1] == 0 for point_range in rejected_ranges
     )
@@ -441,13 +443,15 @@ def _bounds_with_one_wrong(group: Grading) -> Iterator[Bounds]:
 def _representative_tests(group: Grading) -> Iterator[str]:
     """Yield the ends of each run of tests. All tests between them behave in the same way."""
     for is_test, run in groupby(group.parts, key=lambda part: isinstance(part, str)):
-        parts = list(run)
+        run_members = list(run)
         if is_test:
-            yield from dict.fromkeys(part for part in (*parts[:2], parts[-1]) if isinstance(part, str))
+            yield from dict.fromkeys(
+                member for member in (*run_members[:2], run_members[-1]) if isinstance(member, str)
+            )
         else:
-            for part in parts:
-                if isinstance(part, Grading):
-                    yield from _representative_tests(part)
+            for member in run_members:
+                if isinstance(member, Grading):
+                    yield from _representative_tests(member)
 
 
 def _points_of_minimum(group: Grading) -> set[float] | None:
@@ -455,10 +459,12 @@ def _points_of_minimum(group: Grading) -> set[float] | None:
     is_minimum = group.points is Points.LEAST or len(group.parts) == 1
     if group.flags is not None or not is_minimum or group.reject_score or group.last_counts:
         return None
-    test_points = {group.accept_score} if any(isinstance(part, str) for part in group.parts) else set[float]()
-    for part in group.parts:
-        if isinstance(part, Grading):
-            inner_points = _points_of_minimum(part)
+    test_points = (
+        {group.accept_score} if any(isinstance(member, str) for member in group.parts) else set[float]()
+    )
+    for member in group.parts:
+        if isinstance(member, Grading):
+            inner_points = _points_of_minimum(member)
             if inner_points is None:
                 return None
             test_points |= inner_points
@@ -470,7 +476,7 @@ def is_mean(group: Grading) -> bool:
     is_sum = group.points in (Points.SUM, Points.AVERAGE) or len(group.parts) == 1
     always_accepted = group.acceptance is Acceptance.ALWAYS
     keeps_points = group.rejected_earns or always_accepted or group.any_accepted or len(group.parts) == 1
-    tests_only = all(isinstance(part, str) for part in group.parts)
+    tests_only = all(isinstance(member, str) for member in group.parts)
     return (
         group.flags is None
         and tests_only
@@ -489,6 +495,7 @@ def may_wrong_answer_earn_more(group: Grading) -> bool:
     if not group.stops or group.points not in (Points.AVERAGE, Points.LEAST):
         return False
     part_points = {
-        max_group_points(part) if isinstance(part, Grading) else group.accept_score for part in group.parts
+        max_group_points(member) if isinstance(member, Grading) else group.accept_score
+        for member in group.parts
     }
     return len(part_points) > 1 and not (group.points is Points.LEAST and _rejected_parts_earn_nothing(group))

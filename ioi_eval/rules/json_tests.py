@@ -134,7 +134,7 @@ def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> P
     )
     if not cases.function:
         return msgspec.structs.replace(problem, tests=tests)
-    if not all(part.isidentifier() for part in cases.function.split(".")):
+    if not all(identifier.isidentifier() for identifier in cases.function.split(".")):
         raise unparsable_tests(f"{cases.function!r:.80} is not the name of a function")
     return msgspec.structs.replace(
         problem,

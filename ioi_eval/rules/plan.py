@@ -287,7 +287,7 @@ def order_tests(
         cost = _START_COST + test.input.size + (test.answer.size if test.answer else 0)
         # Points that a score of 0 would settle. Each subtask adds 1, because some subtasks have no points.
         subtasks = (problem.subtasks[index] for index in planned.groups)
-        return -sum(part.points + 1 for part in subtasks if settles_subtask(part, 0.0)) / cost, cost
+        return -sum(subtask.points + 1 for subtask in subtasks if settles_subtask(subtask, 0.0)) / cost, cost
 
     return tuple(tests) if as_given else tuple(sorted(tests, key=rank))
 

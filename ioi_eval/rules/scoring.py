@@ -244,7 +244,7 @@ _SubtaskT = TypeVar("_SubtaskT", SubtaskResult, BestSubtask)
 
 def select_scored_subtasks(parts: Sequence[_SubtaskT]) -> Sequence[_SubtaskT]:
     """Return the subtasks with points, or all subtasks if none has points. Full marks depend on these."""
-    return [part for part in parts if part.points] or parts
+    return [subtask for subtask in parts if subtask.points] or parts
 
 
 class BestOfSubtasks(Value):
@@ -278,13 +278,13 @@ def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, Best
         counts[problem] += 1
         best_submissions[problem] = _better_submission(best_submissions.get(problem), result)
         bests = bests_by_problem.setdefault(problem, {})
-        for part in result.subtasks:
-            fields = {name: getattr(part, name) for name in BestSubtask.__struct_fields__ if name != "key"}
-            new = BestSubtask(**fields, key=result.key)
+        for subtask in result.subtasks:
+            fields = {name: getattr(subtask, name) for name in BestSubtask.__struct_fields__ if name != "key"}
+            new_best = BestSubtask(**fields, key=result.key)
             # Compare scores as well as points, because a subtask without points also has a best submission.
-            bests[part.subtask] = min(
-                bests.get(part.subtask, new),
-                new,
+            bests[subtask.subtask] = min(
+                bests.get(subtask.subtask, new_best),
+                new_best,
                 key=lambda best: (-best.weighted_score, -best.exact_score, best.key),
             )
     totals = dict[str, BestOfSubtasks]()
@@ -306,8 +306,8 @@ def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, Best
 
 def _better_submission(best: BestSubmission | None, result: SubmissionResult) -> BestSubmission:
     """Return the better of the best submission so far and a new result."""
-    new = BestSubmission(problem_id=result.problem_id, points=result.points, key=result.key)
-    return min(best or new, new, key=lambda submission: (-submission.points, submission.key))
+    new_best = BestSubmission(problem_id=result.problem_id, points=result.points, key=result.key)
+    return min(best or new_best, new_best, key=lambda submission: (-submission.points, submission.key))
 
 
 def select_best_submissions(results: Iterable[SubmissionResult]) -> dict[str, BestSubmission]:

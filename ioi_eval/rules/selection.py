@@ -48,7 +48,7 @@ class Attempt(Value):
     @property
     def sample_score(self) -> float:
         """Return the score on the samples, which are the subtask without points; 0 without samples."""
-        return next((part.exact_score for part in self.result.subtasks if not part.points), 0.0)
+        return next((subtask.exact_score for subtask in self.result.subtasks if not subtask.points), 0.0)
 
     @property
     def sort_key(self) -> _Order:
@@ -65,7 +65,7 @@ def _split_key(key: str) -> tuple[tuple[str, int], ...]:
 
 def without_tests(result: SubmissionResult) -> SubmissionResult:
     """Return a result without its tests, to save memory."""
-    subtasks = tuple(msgspec.structs.replace(part, test_results=()) for part in result.subtasks)
+    subtasks = tuple(msgspec.structs.replace(subtask, test_results=()) for subtask in result.subtasks)
     return msgspec.structs.replace(result, subtasks=subtasks, tests=(), compile_output="", confinement={})
 
 
@@ -105,7 +105,7 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
                 del queues[target]
             # Record the subtasks with full marks. A problem without subtasks counts as one nameless subtask.
             subtasks = next_attempt.result.subtasks
-            solved.update(part.subtask for part in subtasks if part.exact_score >= 1)
+            solved.update(subtask.subtask for subtask in subtasks if subtask.exact_score >= 1)
             if not subtasks and next_attempt.result.points >= 1:
                 solved.add(_WHOLE_PROBLEM)
             yield next_attempt
@@ -113,12 +113,12 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
 
 def _round_targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
     """Return the targets in the order of a round: the whole problem, then its subtasks from last to first."""
-    return [None, *(part.subtask for part in reversed(subtasks) if part.points)]
+    return [None, *(subtask.subtask for subtask in reversed(subtasks) if subtask.points)]
 
 
 def known_target(candidate: Attempt) -> str | None:
     """Return the subtask that an attempt is written for; None for the whole problem or an unknown subtask."""
-    names = {part.subtask for part in candidate.result.subtasks}
+    names = {subtask.subtask for subtask in candidate.result.subtasks}
     return candidate.target if candidate.target in names else None
 
 
@@ -131,7 +131,7 @@ def _is_solved(target: str | None, attempt: Attempt, solved: set[str]) -> bool:
     """Return True if a target, a subtask or the whole problem, is solved."""
     if target is not None:
         return target in solved
-    counting_subtasks = [part.subtask for part in attempt.result.subtasks if part.points]
+    counting_subtasks = [subtask.subtask for subtask in attempt.result.subtasks if subtask.points]
     return solved.issuperset(counting_subtasks or [_WHOLE_PROBLEM])
 
 
@@ -171,8 +171,8 @@ def _result_rank(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
     kind_name, _, index = kind.partition(" ")
     if kind_name != "subtask":
         return -result.points, result.key
-    part = result.subtasks[int(index)]
-    return -part.weighted_score, -part.exact_score, result.key
+    subtask = result.subtasks[int(index)]
+    return -subtask.weighted_score, -subtask.exact_score, result.key
 
 
 class SubmissionPool:

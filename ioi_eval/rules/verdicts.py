@@ -155,10 +155,14 @@ def _describe_failure(
             return Verdict.TLE, _format_time_feedback("wall time", line.wall_us, limits.wall_time)
         case "memory":
             limit_text = "" if limits.memory is None else _format_mebibytes(limits.memory)
-            used = f"{_format_mebibytes(line.memory)}{limit_text and f' of {limit_text}'}"
+            memory_text = f"{_format_mebibytes(line.memory)}{limit_text and f' of {limit_text}'}"
             # The report has the sum of all processes, but the limit applies to each.
-            used = f"of one of {processes.count} processes more than {limit_text}" if has_several else used
-            return Verdict.MLE, f"Memory limit exceeded (resident memory{process_suffix} {used})"
+            memory_text = (
+                f"of one of {processes.count} processes more than {limit_text}"
+                if has_several
+                else memory_text
+            )
+            return Verdict.MLE, f"Memory limit exceeded (resident memory{process_suffix} {memory_text})"
         case "output":
             limit_text = "" if limits.output is None else f" (more than {_format_mebibytes(limits.output)})"
             return Verdict.OLE, f"Output limit exceeded{limit_text}"

@@ -489,5 +489,5 @@ def _make_instance_lines(
 
 def _natural_sort_key(instance: Mapping[str, Any]) -> list[tuple[str, int]]:
     """Return a sort key with which apps_9 comes before apps_10."""
-    parts = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
-    return [*((letters, int(digits or 0)) for letters, digits in parts), ("", instance.get("sample", 0))]
+    pairs = re.findall(r"([^0-9]*)([0-9]*)", instance["instance_id"])
+    return [*((letters, int(digits or 0)) for letters, digits in pairs), ("", instance.get("sample", 0))]

@@ -271,10 +271,10 @@ class _JudgingRun:
 
     def _survey_indexed(self, submissions: IndexedSubmissions) -> list[Problem]:
         """Survey submissions that were read before. Languages are taken from the first of them."""
-        ids, done = submissions.problem_ids, self._journal.done
+        ids, done_keys = submissions.problem_ids, self._journal.done
         open_count, needed_problems = 0, dict[str, Problem]()
         for key in ids:
-            if key not in done:
+            if key not in done_keys:
                 open_count += 1
                 problem_id = ids[key]
                 needed_problems[problem_id] = self._problems[problem_id]
@@ -282,7 +282,7 @@ class _JudgingRun:
         self.languages |= {
             submission.language
             for submission in islice(submissions, _LANGUAGE_SAMPLE)
-            if submission.code is not None and submission.key not in done
+            if submission.code is not None and submission.key not in done_keys
         }
         self._on_event(RunStarted(total=len(ids), skipped=len(ids) - open_count))
         return list(needed_problems.values())

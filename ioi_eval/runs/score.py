@@ -348,9 +348,9 @@ class Rows(NamedTuple):
             reading = msgspec.structs.replace(reading, default_language=language_of(problems))
         index_folder = None if earlier_info is None else setup.folder
         folders = (dump for dump in dumps if not isinstance(dump, RowFile))
-        others = tuple(map(str, other_files(folders)))
-        names, places = tuple(map(dump_name, dumps)), find_dumps(dumps)
-        return cls(names, places, reading, selection or Selection(), index_folder, others)
+        other_names = tuple(map(str, other_files(folders)))
+        names, dump_files = tuple(map(dump_name, dumps)), find_dumps(dumps)
+        return cls(names, dump_files, reading, selection or Selection(), index_folder, other_names)
 
     def named_problem_ids(self) -> Collection[str] | None:
         """Return the names of the problems in the rows, or None if they are unknown."""

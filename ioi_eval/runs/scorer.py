@@ -84,10 +84,10 @@ class Scorer:
             trusted: Builder | None = None
             if self._trusted is not None:
                 with contextlib.suppress(EngineUnavailable):  # without a compiler, `engine` builds
-                    here = await opening.enter_async_context(
+                    scorer_folder = await opening.enter_async_context(
                         open_test_runner(self._trusted, store, self._builds)
                     )
-                    trusted = here.builder
+                    trusted = scorer_folder.builder
             limits = self._builds.limits if self._builds is not None else None
             self._judge = Judge(tests, Artifacts(tests.builder, limits, trusted=trusted), self._options)
             self._open = opening.pop_all()

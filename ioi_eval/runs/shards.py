@@ -78,19 +78,19 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
 
 def _find_differences(one: ShardFolder, other: ShardFolder) -> list[str]:
     """Return the reasons why two shards do not belong to one run."""
-    before, now = one.info.fingerprint, other.info.fingerprint
+    fingerprint, other_fingerprint = one.info.fingerprint, other.info.fingerprint
     differences = [
-        f"{what}: {old} -> {new}"
-        for what, old, new in (
+        f"{name}: {value} -> {other_value}"
+        for name, value, other_value in (
             ("number of shards", one.shard.number, other.shard.number),
             ("limit of rows", *(shard.info.settings.get(LIMIT) for shard in (one, other))),
         )
-        if old != new
+        if value != other_value
     ]
-    differences += fingerprint_changes(before, now, include_reading=True)
+    differences += fingerprint_changes(fingerprint, other_fingerprint, include_reading=True)
     is_read = not one.info.unread and not other.info.unread  # else its hash is not known yet
-    differences += ["another dump"] if is_read and before.dump != now.dump else []
-    return differences + (["other problems"] if before.problems != now.problems else [])
+    differences += ["another dump"] if is_read and fingerprint.dump != other_fingerprint.dump else []
+    return differences + (["other problems"] if fingerprint.problems != other_fingerprint.problems else [])
 
 
 def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
@@ -105,8 +105,8 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
     """
     first = shards[0]
     folder = out or first.folder.parent / f"{_SUFFIX.sub('', first.folder.resolve().name)}-merged"
-    before = read_info(folder)
-    if before is not None and not before.merged:
+    old_info = read_info(folder)
+    if old_info is not None and not old_info.merged:
         reason = "a run that was judged is in this folder, and the shards would take its place"
         raise InputError(reason, where=str(folder), remedy="Choose another out=FOLDER")
     limits = _common_limits(shards)
@@ -180,7 +180,9 @@ def _copy_descriptions(shards: Sequence[Path], folder: Path) -> None:
     write_tasks(
         folder, dict(sorted((name, task) for shard_tasks in tasks for name, task in shard_tasks.items()))
     )
-    if people := next((found for shard in shards if (found := read_people(shard)) is not None), None):
+    if people := next(
+        (shard_people for shard in shards if (shard_people := read_people(shard)) is not None), None
+    ):
         write_people(folder, people)
     for name in (REFERENCES, REJECTED):
         if source := next((shard / name for shard in shards if (shard / name).exists()), None):

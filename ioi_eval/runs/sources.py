@@ -158,8 +158,8 @@ def check_source_problems(source: str, options: BenchmarkOptions, store: Store) 
     )
     notes = tuple(f"{counted(number, 'problem')} left out: {reason}" for reason, number in left_out.items())
     notes += tuple(
-        f"{counted(number, 'problem')} that cannot be judged: {why}"
-        for why, number in unusable_counts.items()
+        f"{counted(number, 'problem')} that cannot be judged: {unusable_reason}"
+        for unusable_reason, number in unusable_counts.items()
     )
     return (*usable_packages, *([Package(where=source, format=benchmark.name, notes=notes)] if notes else []))
 

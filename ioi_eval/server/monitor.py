@@ -162,7 +162,7 @@ class RunMonitor:
     def _build_state(self) -> RunState:
         unscored = Counter(model for key, model in self._failures.items() if key not in self._keys)
         progress = self._progress
-        judged, total = len(self._keys), progress.total
+        judged_count, total = len(self._keys), progress.total
         (first_time, first_rows, first_tests), (last_time, last_rows, last_tests) = (
             self._times[0],
             self._times[-1],
@@ -172,7 +172,7 @@ class RunMonitor:
             max(0, number) / seconds if seconds > 0 else 0.0
             for number in (last_rows - first_rows, last_tests - first_tests)
         )
-        waiting = None if total is None else max(0, total - judged - unscored.total())
+        waiting = None if total is None else max(0, total - judged_count - unscored.total())
         activity = {name: getattr(progress, name) for name in Activity.__struct_fields__}
         activity["standings"] = tuple(
             sorted(progress.standings, key=lambda standing: standing.state == _HEALTHY)
@@ -181,12 +181,12 @@ class RunMonitor:
             **activity,
             name=self._folder.resolve().name,
             command=self._command,
-            judged=judged,
+            judged=judged_count,
             unscored=unscored.total(),
             rate=rate,
             tests_rate=tests_rate,
             left=waiting / rate if waiting is not None and rate and not progress.ended else None,
-            last=self._result_file.written if judged else None,
+            last=self._result_file.written if judged_count else None,
             models=tuple(
                 ModelCounts(model=name, verdicts=dict(self._verdicts.get(name, {})), unscored=unscored[name])
                 for name in sorted(self._verdicts.keys() | unscored.keys())

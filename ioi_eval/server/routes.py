@@ -88,9 +88,9 @@ class Routes:
         builds: SharedBuilds,
         emit: EmitEvent,
     ) -> None:
-        parts = WorkerParts(engine, jobs, builds)
+        worker_parts = WorkerParts(engine, jobs, builds)
         self._plugin_routes: list[PluginRoutes] = [
-            find_registered(Registry.ROUTES, name)(parts)
+            find_registered(Registry.ROUTES, name)(worker_parts)
             for name in registered_names(Registry.ROUTES)
             if not name.startswith(VIEW_PAGE)
         ]

@@ -117,7 +117,7 @@ def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]
             summary += f", {counted(state.building, 'build')}{waiting}"
         if len(state.submissions) < state.under_way:
             summary += f". Here are the {len(state.submissions):,} that have taken the longest"
-        heads = ["Submission", "Problem", "Step", "Where", "For"]
+        column_heads = ["Submission", "Problem", "Step", "Where", "For"]
         rows: list[list[Cell]] = [
             [
                 submission.key,
@@ -128,11 +128,11 @@ def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]
             ]
             for submission in state.submissions
         ]
-        yield "now", summary, TableBlock(heads=heads, rows=rows, align="llllr")
+        yield "now", summary, TableBlock(heads=column_heads, rows=rows, align="llllr")
     if state.standings or state.unreachable:
         works = sum(server.state == "healthy" for server in state.standings)
         summary = f"Servers: {works:,} of {len(state.standings) + len(state.unreachable):,} work"
-        heads = ["Server", "State", "Since", "Busy", "Slots", "Jobs a second", "Errors", "Last error"]
+        column_heads = ["Server", "State", "Since", "Busy", "Slots", "Jobs a second", "Errors", "Last error"]
         rows = [
             [
                 server.url,
@@ -147,7 +147,7 @@ def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]
             for server in state.standings
         ]
         rows += [[NOTHING, "not reached", *[NOTHING] * 5, reason] for reason in state.unreachable]
-        yield "servers", summary, TableBlock(heads=heads, rows=rows, align="lllrrrrl")
+        yield "servers", summary, TableBlock(heads=column_heads, rows=rows, align="lllrrrrl")
 
 
 # --- results over time -------------------------------------------------------------------------------

@@ -62,8 +62,13 @@ def write_datasets(folder: Path, total: int, row_group: int) -> int:
     for path in (rows, tests):
         path.parent.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist([row]), rows)
-    text = pa.string()
-    columns = {"problem_id": text, "test_name": text, "test_input": text, "test_output": text}
+    string_type = pa.string()
+    columns = {
+        "problem_id": string_type,
+        "test_name": string_type,
+        "test_input": string_type,
+        "test_output": string_type,
+    }
     written, group = 0, list[dict[str, str]]()
     with pq.ParquetWriter(tests, pa.schema(list(columns.items()))) as writer:
         for name, input_text in zip(names, make_contents(total), strict=True):

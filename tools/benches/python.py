@@ -103,7 +103,7 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
     """Print the CPU time per submission of a run, without the start of the engine and the report."""
     store, code = Store(folder / "store"), PROGRAMS["usual imports"]
     problems = Problems([store_tests(make_problem(_TESTS), folder)])
-    used = dict[type, tuple[float, float]]()  # by event, CPU seconds of this process and of all
+    cpu_by_event = dict[type, tuple[float, float]]()  # by event, CPU seconds of this process and of all
 
     async with Scorer(EmbeddedEngine(store=store, python=python), store=store) as scorer:
         for number, count in enumerate((_WARM_UP, submissions)):
@@ -117,15 +117,21 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
                 out=folder / f"run-{number}",
                 engine=scorer,
                 store=store,
-                on_event=lambda event: used.update({type(event): (own_cpu_seconds(), cpu_seconds())}),
+                on_event=lambda event: cpu_by_event.update({type(event): (own_cpu_seconds(), cpu_seconds())}),
             )
             assert scored.call.verdicts == {"AC": count}, scored.call
-    own_s, all_s = (end - start for start, end in zip(used[RunStarted], used[RunFinished], strict=True))
+    own_s, all_s = (
+        end - start for start, end in zip(cpu_by_event[RunStarted], cpu_by_event[RunFinished], strict=True)
+    )
     tests_s = sum(test.cpu_time or 0.0 for result in Results.open(folder / "run-1") for test in result.tests)
     loop_ms = await asyncio.to_thread(measure_plain_loop, folder, python, code, _TESTS)
-    parts = {"this process": own_s, "others, without tests": all_s - own_s - tests_s, "tests": tests_s}
-    texts = [f"{name} {1000 * seconds / submissions:.2f}" for name, seconds in parts.items()]
-    print(f"CPU ms per submission of {_TESTS} tests, of {submissions} submissions: {', '.join(texts)}")
+    seconds_by_part = {
+        "this process": own_s,
+        "others, without tests": all_s - own_s - tests_s,
+        "tests": tests_s,
+    }
+    part_texts = [f"{name} {1000 * seconds / submissions:.2f}" for name, seconds in seconds_by_part.items()]
+    print(f"CPU ms per submission of {_TESTS} tests, of {submissions} submissions: {', '.join(part_texts)}")
     print(f"a loop of the programs: {loop_ms * _TESTS:.1f}")
 
 

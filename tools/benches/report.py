@@ -76,9 +76,9 @@ def make_rows(number: int, models: int, problems: int, tests: int) -> Iterator[d
             row={"model": f"model-{model}", "generation": f"```cpp\nint main() {{\n{source}}}\n```"},
         )
         skill = dice.random() ** (1 / (2 + model))
-        judged = {test.name: make_result(test.name, dice, skill) for test in problem.tests}
+        results_by_test = {test.name: make_result(test.name, dice, skill) for test in problem.tests}
         yield result_row(
-            submission, problem, score_submission(problem, submission, judged, compiler="g++ 12.2.0")
+            submission, problem, score_submission(problem, submission, results_by_test, compiler="g++ 12.2.0")
         )
 
 
@@ -114,7 +114,7 @@ def measure_filters(browser: Any) -> None:
     browser.execute_script(
         "for (const one of document.querySelectorAll('.filters, .choice')) one.open = true"
     )
-    print_times("switches a model", [drawn(BOXES, place) for place in (0, 1, 2, 0, 1, 2)])
+    print_times("switches a model", [drawn(BOXES, index) for index in (0, 1, 2, 0, 1, 2)])
     print_times("chooses a tag", [drawn(LISTS, 0, entry) for entry in (1, 2, 3, 0, 1, 0)])
 
 

@@ -178,8 +178,8 @@ class Workers:
             except urllib.error.HTTPError as refusal:
                 answer = refusal
             with answer:
-                told = tuple((name, answer.headers[name]) for name in _KEPT if name in answer.headers)
-                return Reply(answer.status, answer.read(), told)
+                headers = tuple((name, answer.headers[name]) for name in _KEPT if name in answer.headers)
+                return Reply(answer.status, answer.read(), headers)
 
         reply = await asyncio.to_thread(ask)
         self._signed = tuple(pair for pair in reply.headers if pair[0] == _KEPT[1])
@@ -225,8 +225,8 @@ class Connection(asyncio.Protocol):
     async def _answer(self, method: str, path: str, body: bytes, packed: bool) -> None:
         reply = await self._workers.answer(self._address, method, path, body, packed)
         if not self._transport.is_closing():
-            text = reply.encode()
-            self._transport.write(text[: -len(reply.body)] if method == "HEAD" and reply.body else text)
+            data = reply.encode()
+            self._transport.write(data[: -len(reply.body)] if method == "HEAD" and reply.body else data)
 
 
 @asynccontextmanager
@@ -270,8 +270,8 @@ class Simulated:
     async def counts(self) -> dict[str, int]:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(b"\n")
-        told: dict[str, int] = json.loads(await self._process.stdout.readline())
-        return told
+        counts: dict[str, int] = json.loads(await self._process.stdout.readline())
+        return counts
 
 
 @asynccontextmanager

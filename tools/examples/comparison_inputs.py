@@ -108,7 +108,7 @@ def verse() -> Files:
 
     def words(count: int) -> str:
         drawn = ("".join(rng.choices("aeinrstl", k=rng.randint(1, 7))) for _ in range(count))
-        return "".join(word + " " * rng.randint(1, 2) for word in drawn).strip() + "."
+        return "".join(token + " " * rng.randint(1, 2) for token in drawn).strip() + "."
 
     tests = {
         "1-01": read(["a"]),

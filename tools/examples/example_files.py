@@ -17,8 +17,8 @@ def line(numbers: Iterable[Any]) -> str:
 def contest(tests: Mapping[str, tuple[str, str | None]], groups: Groups) -> Files:
     """Return tests and subtasks in the format of the contest system. A test may have no expected output."""
     files: Files = {}
-    for name, (text, answer) in tests.items():
-        files[f"tests/{name}.in"] = text
+    for name, (test_input, answer) in tests.items():
+        files[f"tests/{name}.in"] = test_input
         if answer is not None:
             files[f"tests/{name}.out"] = answer
     for name, (points, names) in groups.items():

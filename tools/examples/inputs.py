@@ -13,7 +13,7 @@ Inputs = tuple[dict[str, str], tuple[Subtask, ...]]
 
 
 def _named(prefix: str, inputs: list[str]) -> dict[str, str]:
-    return {f"{prefix}-{i:02}": text for i, text in enumerate(inputs, 1)}
+    return {f"{prefix}-{i:02}": test_input for i, test_input in enumerate(inputs, 1)}
 
 
 def _line(numbers: Any) -> str:
@@ -197,7 +197,7 @@ def carousel() -> Inputs:
     )
     tests |= _named("2", [ring(1000, 200), ring(700, 300)[:199999], "z" * 200000, ring(300, 2) * 300])
     tests |= _named("3", [ring(4000, 500), one_differs(1500000, 2), one_differs(1250000, 8)])
-    return {name: text + "\n" for name, text in tests.items()}, (
+    return {name: test_input + "\n" for name, test_input in tests.items()}, (
         ("01-small", 25, ("0-", "1-"), {}),
         ("02-medium", 35, ("0-", "1-", "2-"), {}),
         ("03-full", 40, ("",), {}),

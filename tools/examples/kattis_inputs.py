@@ -13,9 +13,9 @@ from example_files import Files, line
 def _data(tests: Mapping[str, tuple[str, str]]) -> Files:
     endings = ("in", "ans")
     return {
-        f"data/{name}.{ending}": text
-        for name, texts in tests.items()
-        for ending, text in zip(endings, texts, strict=True)
+        f"data/{name}.{ending}": content
+        for name, contents in tests.items()
+        for ending, content in zip(endings, contents, strict=True)
     }
 
 
@@ -27,7 +27,7 @@ def compass() -> Files:
         "secret/03-south-west": (1, 1),
         "secret/04-north-west": (7, 999_999_937),
     }
-    return _data({name: (line(place), line(place)) for name, place in ships.items()})
+    return _data({name: (line(position), line(position)) for name, position in ships.items()})
 
 
 def kettle() -> Files:
@@ -35,8 +35,8 @@ def kettle() -> Files:
 
     def kitchen(wanted: int, jugs: Sequence[tuple[int, int]]) -> tuple[str, str]:
         litres = _litres(wanted, jugs)
-        text = f"{len(jugs)} {wanted}\n" + "".join(map(line, jugs))
-        return text, f"{litres:.9f}\n" if litres else "nothing\n"
+        test_input = f"{len(jugs)} {wanted}\n" + "".join(map(line, jugs))
+        return test_input, f"{litres:.9f}\n" if litres else "nothing\n"
 
     some = [(rng.randint(1, 1000), rng.randint(0, 100)) for _ in range(2000)]
     return _data(
@@ -55,12 +55,12 @@ def _litres(wanted: int, jugs: Sequence[tuple[int, int]]) -> float:
     heat = [sum(v * abs(t - wanted) for v, t in jugs if sign * (t - wanted) > 0) for sign in (-1, 1)]
     litres = float(sum(v for v, t in jugs if t == wanted))
     for sign in (-1, 1):
-        left = min(heat)
+        remaining = min(heat)
         for off in range(1, 101):
             volume = sum(v for v, t in jugs if t - wanted == sign * off)
-            used = min(left, volume * off)
-            left -= used
-            litres += used / off
+            volume_used = min(remaining, volume * off)
+            remaining -= volume_used
+            litres += volume_used / off
     return litres
 
 
@@ -73,8 +73,8 @@ def shelves() -> Files:
             books = _cut(rng, width, pieces)
             while _widest_first(books, width) != len(pieces) + extra:
                 books = _cut(rng, width, pieces)
-            text = f"{len(books)} {width}\n{line(books)}"
-            tests[f"secret/{group}/{number:02}"] = (text, f"{len(pieces)}\n")
+            test_input = f"{len(books)} {width}\n{line(books)}"
+            tests[f"secret/{group}/{number:02}"] = (test_input, f"{len(pieces)}\n")
     return _data(tests)
 
 
@@ -82,19 +82,19 @@ def _cut(rng: Random, width: int, pieces: Sequence[int]) -> list[int]:
     books: list[int] = []
     for count in pieces:
         cuts = [0, *sorted(rng.sample(range(1, width), count - 1)), width]
-        books += [after - before for before, after in pairwise(cuts)]
+        books += [right_cut - left_cut for left_cut, right_cut in pairwise(cuts)]
     rng.shuffle(books)
     return books
 
 
 def _widest_first(books: Sequence[int], width: int) -> int:
-    room: list[int] = []
+    free_widths: list[int] = []
     for book in sorted(books, reverse=True):
-        place = next((i for i, left in enumerate(room) if left >= book), len(room))
-        if place == len(room):
-            room.append(width)
-        room[place] -= book
-    return len(room)
+        shelf = next((i for i, free_width in enumerate(free_widths) if free_width >= book), len(free_widths))
+        if shelf == len(free_widths):
+            free_widths.append(width)
+        free_widths[shelf] -= book
+    return len(free_widths)
 
 
 def parcels() -> Files:

@@ -42,12 +42,12 @@ class Text:
 
 
 def read_texts() -> Iterator[Text]:
-    parts = dict(_read_sections("parts"))
+    sections = dict(_read_sections("parts"))
     for model in MODELS:
         for head, body in _read_sections(model):
             problem, subtask, *options = head.split()
             pairs = dict(option.split("=") if "=" in option else (option, "yes") for option in options)
-            whole = re.sub(r"^<<(.+)>>\n", lambda part: parts[part[1]], body, flags=re.M)
+            whole = re.sub(r"^<<(.+)>>\n", lambda part: sections[part[1]], body, flags=re.M)
             yield Text(model, problem, subtask, pairs, whole)
 
 
@@ -69,10 +69,10 @@ def extract_code(text: Text) -> str | None:
 
 def make_rows() -> Iterator[dict[str, Any]]:
     numbers: Counter[tuple[str, str, str]] = Counter()
-    for index, text in enumerate(read_texts()):
-        number = numbers[text.model, text.problem, text.subtask]
-        numbers[text.model, text.problem, text.subtask] += 1
-        yield _make_row(index, text, number)
+    for index, reply_text in enumerate(read_texts()):
+        number = numbers[reply_text.model, reply_text.problem, reply_text.subtask]
+        numbers[reply_text.model, reply_text.problem, reply_text.subtask] += 1
+        yield _make_row(index, reply_text, number)
 
 
 def _make_row(index: int, text: Text, number: int) -> dict[str, Any]:

@@ -26,14 +26,14 @@ def main(names: list[str], problems: Path = PROBLEMS) -> None:
 
 
 def write(folder: Path, files: Files) -> None:
-    for made in (folder / "tests", folder / "subtasks"):
-        shutil.rmtree(made, ignore_errors=True)
+    for generated_folder in (folder / "tests", folder / "subtasks"):
+        shutil.rmtree(generated_folder, ignore_errors=True)
     for pattern in ("data/**/*.in", "data/**/*.ans", "solutions/**/output_*.txt", "solutions/**/*.out"):
         for path in folder.glob(pattern):
             path.unlink()
-    for name, text in files.items():
+    for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":

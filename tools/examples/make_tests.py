@@ -50,12 +50,12 @@ def write_tests(folder: Path, tests: dict[str, str], work: Path) -> None:
     work.mkdir()
     [model] = (folder / "solutions" / "model_solution").iterdir()
     argv = build(package, model, work)
-    for name, text in tests.items():
-        (folder / "tests" / f"{name}.in").write_text(text)
-        outcome = run_once(package, argv, text, work)
+    for name, test_input in tests.items():
+        (folder / "tests" / f"{name}.in").write_text(test_input)
+        outcome = run_once(package, argv, test_input, work)
         if outcome.end != "ok":
             raise SystemExit(f"{folder.name}: the model solution ends with {outcome.end} on {name}")
-        (folder / "tests" / f"{name}.out").write_text(compute_answer(folder.name, text, outcome.output.decode()))
+        (folder / "tests" / f"{name}.out").write_text(compute_answer(folder.name, test_input, outcome.output.decode()))
 
 
 def compute_answer(problem: str, text: str, output: str) -> str:

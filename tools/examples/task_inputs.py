@@ -46,7 +46,7 @@ def drums() -> Files:
         "2-02": played(6, 7, 8, 9, 10, 11, 12, 14, 15),
         "2-03": played(*[16] * 20),
     }
-    return small_and_full({name: (text, None) for name, text in tests.items()}, "few", 20)
+    return small_and_full({name: (test_input, None) for name, test_input in tests.items()}, "few", 20)
 
 
 def kegs() -> Files:
@@ -83,7 +83,7 @@ def postman() -> Files:
     for name, town in towns.items():
         best = _grid_round(town) if len(town) > 12 else _shortest_round(town)
         tests[name] = (f"{len(town)}\n" + "".join(map(line, town)), f"{_length(town, best)}\n")
-        files |= {f"solutions/{to}_{name}.txt": text for to, text in _handed_in(name, town, best)}
+        files |= {f"solutions/{to}_{name}.txt": content for to, content in _handed_in(name, town, best)}
     return files | contest(tests, {f"{name}-round": (20, [name]) for name in towns})
 
 
@@ -119,8 +119,8 @@ def _shortest_round(town: Town) -> list[int]:
     best = {(1, 0): (0, [0])}
     for subset in range(3, 1 << n, 2):
         for last in (i for i in range(1, n) if subset >> i & 1):
-            before = subset ^ 1 << last
-            ways = [best[before, i] for i in range(n) if (before, i) in best]
+            previous_subset = subset ^ 1 << last
+            ways = [best[previous_subset, i] for i in range(n) if (previous_subset, i) in best]
             best[subset, last] = min(
                 (length + _distance(town[way[-1]], town[last]), [*way, last]) for length, way in ways
             )
@@ -132,21 +132,21 @@ def _grid_round(town: Town) -> list[int]:
     """Return a round with steps of length 1: up and down from the second row on, and back along the first
     row.
     """
-    place = {box: i for i, box in enumerate(town)}
+    indexes = {box: i for i, box in enumerate(town)}
     width, height = max(x for x, _ in town) + 1, max(y for _, y in town) + 1
     if width % 2:
-        place, width, height = {(y, x): i for (x, y), i in place.items()}, height, width
+        indexes, width, height = {(y, x): i for (x, y), i in indexes.items()}, height, width
     home = [(x, 0) for x in range(width - 1, -1, -1)]
     rows = range(1, height)
     way = [(x, y) for x in range(width) for y in (rows if x % 2 == 0 else rows[::-1])]
-    return [place[box] for box in [*way, *home]]
+    return [indexes[box] for box in [*way, *home]]
 
 
 def _greedy_round(town: Town) -> list[int]:
     order = [0]
     while len(order) < len(town):
-        rest = (i for i in range(len(town)) if i not in order)
-        order.append(min(rest, key=lambda i: (_distance(town[order[-1]], town[i]), i)))
+        unvisited = (i for i in range(len(town)) if i not in order)
+        order.append(min(unvisited, key=lambda i: (_distance(town[order[-1]], town[i]), i)))
     return order
 
 
@@ -155,8 +155,8 @@ def scales() -> Files:
 
     def weighed(n: int, top: int, chosen: int) -> tuple[str, list[int], list[int]]:
         weights = [rng.randint(top // 2, top) for _ in range(n)]
-        places = sorted(rng.sample(range(n), chosen))
-        return f"{n} {sum(weights[i] for i in places)}\n{line(weights)}", weights, places
+        chosen_indexes = sorted(rng.sample(range(n), chosen))
+        return f"{n} {sum(weights[i] for i in chosen_indexes)}\n{line(weights)}", weights, chosen_indexes
 
     tests: dict[str, tuple[str, str | None]] = {
         "0-01": ("5 14\n2 4 5 6 7\n", None),
@@ -166,9 +166,9 @@ def scales() -> Files:
     }
     files: Files = {}
     for name in ("2-01", "2-02"):
-        text, weights, places = weighed(50, 10**15, 24)
-        tests[name] = (text, None)
-        right, nearly = _boxes(places), _boxes(_lighter(weights, places))
+        test_input, weights, chosen_indexes = weighed(50, 10**15, 24)
+        tests[name] = (test_input, None)
+        right, nearly = _boxes(chosen_indexes), _boxes(_lighter(weights, chosen_indexes))
         for folder in _WITH_FILES:
             files[f"solutions/{folder}/output_{name}.txt"] = right
         files[f"solutions/correct/search/{name}.out"] = right
@@ -194,10 +194,10 @@ _WITH_FILES = (
 
 def _lighter(weights: Sequence[int], places: Sequence[int]) -> list[int]:
     """Exchange one weight for a lighter one, with the smallest possible difference."""
-    others = [i for i in range(len(weights)) if i not in places]
-    swaps = ((weights[i] - weights[j], i, j) for i in places for j in others if weights[j] < weights[i])
-    _, gone, new = min(swaps)
-    return sorted([*(i for i in places if i != gone), new])
+    other_indexes = [i for i in range(len(weights)) if i not in places]
+    swaps = ((weights[i] - weights[j], i, j) for i in places for j in other_indexes if weights[j] < weights[i])
+    _, gone, added = min(swaps)
+    return sorted([*(i for i in places if i != gone), added])
 
 
 # --- TwoSteps, TPS -----------------------------------------------------------------------------------
@@ -256,16 +256,16 @@ def ferry() -> Files:
 
 def _cheapest(deck: int, cars: Sequence[int]) -> int:
     until = [0, *accumulate(cars)]
-    least = [0]
-    for after in range(1, len(until)):
-        ways = ((i, deck - until[after] + until[i]) for i in range(after - 1, -1, -1))
+    min_costs = [0]
+    for end in range(1, len(until)):
+        ways = ((i, deck - until[end] + until[i]) for i in range(end - 1, -1, -1))
         fitting = []
         for i, gap in ways:
             if gap < 0:
                 break
-            fitting.append(least[i] + gap * gap)
-        least.append(min(fitting))
-    return least[-1]
+            fitting.append(min_costs[i] + gap * gap)
+        min_costs.append(min(fitting))
+    return min_costs[-1]
 
 
 ALL: tuple[Callable[[], Files], ...] = (cairn, drums, kegs, postman, scales, flock, ferry)

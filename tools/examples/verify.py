@@ -69,9 +69,9 @@ def verify(package: Package, scratch: Path) -> int:
         mismatch = describe_mismatch(package, EXPECTED[source.parent.name], results)
         bad_count += bool(mismatch)
         counts = " ".join(f"{status}:{n}" for status, n in Counter(status for status, _ in results).items())
-        most = max((outcome.cpu for _, outcome in results), default=0.0)
+        max_cpu = max((outcome.cpu for _, outcome in results), default=0.0)
         name = f"{package.folder.name}/{source.parent.name}/{source.name}"
-        print(f"{'BAD ' if mismatch else 'ok  '}{name:58} {counts:16} {most:6.3f} s  {mismatch}", flush=True)
+        print(f"{'BAD ' if mismatch else 'ok  '}{name:58} {counts:16} {max_cpu:6.3f} s  {mismatch}", flush=True)
     return bad_count
 
 
@@ -88,8 +88,8 @@ def judge_solution(package: Package, source: Path, work: Path) -> list[tuple[str
 def judge_test(
     package: Package, judge: Judge, test: str, argv: list[str], work: Path
 ) -> tuple[str, Outcome]:
-    text = (package.folder / "tests" / f"{test}.in").read_text()
-    outcome = run_once(package, argv, text, work)
+    test_input = (package.folder / "tests" / f"{test}.in").read_text()
+    outcome = run_once(package, argv, test_input, work)
     if outcome.end != "ok":
         return outcome.end, outcome
     return status_of(judge.score(test, outcome.output)), outcome

@@ -40,15 +40,15 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folders = {folder.name: Package(folder) for folder in find_packages(Path(scratch, "zips"))}
         tester = Tester(folders, Path(scratch))
-        for row, text in zip(make_rows(), read_texts(), strict=True):
-            if names and text.problem not in names:
+        for row, reply_text in zip(make_rows(), read_texts(), strict=True):
+            if names and reply_text.problem not in names:
                 lines.append(plain_results[row["uuid"]])
                 continue
-            plain = tester.judge_text(text, extract_code(text))
+            plain = tester.judge_text(reply_text, extract_code(reply_text))
             broken = plain.status == "CE"  # code that compiles lacks nothing
-            repaired = tester.judge_text(text, _repair_code(text, folders)) if broken else plain
+            repaired = tester.judge_text(reply_text, _repair_code(reply_text, folders)) if broken else plain
             lines.append("\t".join([row["uuid"], *plain, *repaired]))
-            bad += print_mismatch(text, plain, repaired)
+            bad += print_mismatch(reply_text, plain, repaired)
     EXPECTED.write_text("\n".join(lines) + "\n")
     print(f"{bad} texts are not what they are labelled" if bad else "all texts are what they are labelled")
     return 1 if bad else 0
@@ -86,8 +86,8 @@ class Tester:
             return Judged("CE", "0")
         subtasks = self._packages[text.problem].subtasks
         status = status_of_subtask(subtasks[text.subtask], results)
-        least, most = sum_points(subtasks, results, 0.0), sum_points(subtasks, results, 1.0)
-        return Judged(status, f"{least:.4f}".rstrip("0").rstrip(".") if least == most else "-")
+        min_points, max_points = sum_points(subtasks, results, 0.0), sum_points(subtasks, results, 1.0)
+        return Judged(status, f"{min_points:.4f}".rstrip("0").rstrip(".") if min_points == max_points else "-")
 
     def _run_tests(self, problem: str, language: str, code: str | None) -> dict[str, tuple[Outcome, float]] | None:
         if code is None:
@@ -106,8 +106,8 @@ class Tester:
     def _run_test(
         self, package: Package, judge: Judge, test: str, argv: list[str], work: Path
     ) -> tuple[Outcome, float]:
-        text = (package.folder / "tests" / f"{test}.in").read_text()
-        outcome = run_once(package, argv, text, work, patience=MARGIN)
+        test_input = (package.folder / "tests" / f"{test}.in").read_text()
+        outcome = run_once(package, argv, test_input, work, patience=MARGIN)
         if package.time_limit * 0.4 < outcome.cpu < package.time_limit * MARGIN:
             outcome.detail = "close"
         return outcome, judge.score(test, outcome.output) if outcome.end == "ok" else 0.0
@@ -125,11 +125,11 @@ def sum_points(
 
 def status_of_subtask(subtask: dict[str, Any], results: dict[str, tuple[Outcome, float]]) -> str:
     """Return the worst status of its tests; a test with a threshold is AC if it reaches it."""
-    kept = subtask.get("score_type") == "GroupThreshold" and all(
+    meets_threshold = subtask.get("score_type") == "GroupThreshold" and all(
         0 < results[test][1] <= subtask["threshold"] for test in subtask["testcases"]
     )
     statuses = {status_of_test(*results[test]) for test in subtask["testcases"]}
-    return "AC" if kept else min(statuses, key=WORST_FIRST.index)
+    return "AC" if meets_threshold else min(statuses, key=WORST_FIRST.index)
 
 
 def status_of_test(outcome: Outcome, score: float) -> str:

@@ -48,8 +48,8 @@ def unmet(validation: dict[str, Any]) -> Iterator[str]:
             if check["expected"] == "AC" and check["agrees"]:
                 continue  # a group may be accepted despite a failed test
             if STATUS[check["expected"].lower()] != check["status"]:
-                place = f"{solution['key']} {check['subtask']}".strip()
-                yield f"{place}: expected {check['expected']}, got {check['status']}"
+                location = f"{solution['key']} {check['subtask']}".strip()
+                yield f"{location}: expected {check['expected']}, got {check['status']}"
 
 
 def slow(run: Path) -> Iterator[str]:

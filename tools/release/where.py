@@ -341,10 +341,10 @@ def main(folder: str, real_python: str, python: str, *names: str) -> None:
     (profile,) = Path(folder, "docker").rglob("profiles/seccomp/default.json")
     rig = Setup(Path(folder), real_python, python, json.loads(profile.read_text()))
     print("| where | layers that hold | the doctor besides | rows | what helps |\n|---|---|---|---|---|")
-    for place in PLACES:
-        if not names or place.name in names:
-            answer = run_environment(place, rig)
-            print(format_row(place, answer), flush=True)
+    for environment in PLACES:
+        if not names or environment.name in names:
+            answer = run_environment(environment, rig)
+            print(format_row(environment, answer), flush=True)
             print(json.dumps(answer), file=sys.stderr)
 
 

@@ -169,7 +169,7 @@ class Diagnoser:
 
     async def audit(self, mutants: MutantCounts, mutant_rejecting_tests: Collection[str]) -> ProblemAudit:
         """Return the audit of the problem. `mutant_rejecting_tests`: tests that reject mutants."""
-        judged = self._judged
+        judged_problem = self._judged
         rejections = tuple(self._rejected_right_solutions())
         if self._failures:
             try:
@@ -180,34 +180,44 @@ class Diagnoser:
                 self._diagnoses.clear()
                 rows = [item.row for item in rejections]
                 reason = f"are rejected; the reason could not be judged ({failure})"
-                self._add_diagnosis(Flaw.UNCLEAR, f"{_solutions_phrase(rows, judged.right)} {reason}", rows)
-        accepted = tuple(key for key, result in judged.wrong.items() if result.solved) + mutants.accepted
+                self._add_diagnosis(
+                    Flaw.UNCLEAR, f"{_solutions_phrase(rows, judged_problem.right)} {reason}", rows
+                )
+        accepted = (
+            tuple(key for key, result in judged_problem.wrong.items() if result.solved) + mutants.accepted
+        )
         if accepted:
-            own_names = judged.solution_names(key for key in accepted if key in judged.solutions)
-            counts = [f"{len(own_names)} of {len(judged.wrong)} wrong solutions"] if own_names else []
+            own_names = judged_problem.solution_names(
+                key for key in accepted if key in judged_problem.solutions
+            )
+            counts = [f"{len(own_names)} of {len(judged_problem.wrong)} wrong solutions"] if own_names else []
             counts += [f"{len(mutants.accepted)} wrong mutants"] if mutants.accepted else []
             self._add_diagnosis(
                 Flaw.WEAK,
                 f"The tests accept {' and '.join(counts)}: {_list_phrase(accepted)}",
                 accepted,
-                command=judged.commands.validate_command(own_names),
+                command=judged_problem.commands.validate_command(own_names),
             )
         rejecting = {
             test.test_name
-            for result in judged.wrong.values()
+            for result in judged_problem.wrong.values()
             for test in result.tests
             if test.status not in PASSED
         } | set(mutant_rejecting_tests)
-        names = [test.name for test in judged.problem.tests]
-        has_wrong = bool(judged.wrong) or mutants.rejected > 0
+        names = [test.name for test in judged_problem.problem.tests]
+        has_wrong = bool(judged_problem.wrong) or mutants.rejected > 0
         flaw_order = list(Flaw)
         return ProblemAudit(
-            problem=judged.label,
+            problem=judged_problem.label,
             tests=len(names),
-            right=Rate.make(sum(item.solved for item in judged.right.values()), len(judged.right)),
-            wrong=Rate.make(sum(not item.solved for item in judged.wrong.values()), len(judged.wrong)),
-            unusable=dict(sorted(judged.unusable.items())),
-            unjudged=tuple(sorted(judged.unjudged.keys() & judged.unusable.keys())),
+            right=Rate.make(
+                sum(item.solved for item in judged_problem.right.values()), len(judged_problem.right)
+            ),
+            wrong=Rate.make(
+                sum(not item.solved for item in judged_problem.wrong.values()), len(judged_problem.wrong)
+            ),
+            unusable=dict(sorted(judged_problem.unusable.items())),
+            unjudged=tuple(sorted(judged_problem.unjudged.keys() & judged_problem.unusable.keys())),
             undecided=tuple(name for name in names if name not in rejecting) if has_wrong else (),
             rejections=rejections,
             diagnoses=tuple(sorted(self._diagnoses, key=lambda item: flaw_order.index(item.fault))),
@@ -299,15 +309,15 @@ class Diagnoser:
         resources = (
             " and ".join(resource for resource, ratio in ratios.items() if ratio > 1) or "time or memory"
         )
-        judged, (name,) = self._judged, self._judged.solution_names([key])
-        languages = sorted({judged.solutions[row].language for row in rows})
+        judged_problem, (name,) = self._judged, self._judged.solution_names([key])
+        languages = sorted({judged_problem.solutions[row].language for row in rows})
         self._add_diagnosis(
             Flaw.LIMITS,
-            f"{_solutions_phrase(rows, judged.right)} exceed the limits ({', '.join(languages)});"
+            f"{_solutions_phrase(rows, judged_problem.right)} exceed the limits ({', '.join(languages)});"
             f" {name} needs {factor_phrase} the {resources}",
             rows,
             (test for tests in rows.values() for test in tests),
-            judged.commands.validate_command(
+            judged_problem.commands.validate_command(
                 [name], factor=1 if ratios["memory"] > 1 > ratios["time"] else factor or MAX_LIMIT_FACTOR
             ),
         )
@@ -318,12 +328,14 @@ class Diagnoser:
         First the largest test runs that the solution has not passed, then each of `exceeded`, on which it
         exceeded a limit. If it is wrong on one of these, that result replaces the exceeded limit.
         """
-        judged, limits = self._judged, self._judged.problem.limits
-        sizes = {test.name: test.input.size for test in judged.problem.tests}
+        judged_problem, limits = self._judged, self._judged.problem.limits
+        sizes = {test.name: test.input.size for test in judged_problem.problem.tests}
         by_size = sorted(exceeded, key=lambda name: -sizes[name])
-        largest = max((*by_size, *judged.skipped_tests(judged.right[key])), key=sizes.__getitem__)
+        largest = max(
+            (*by_size, *judged_problem.skipped_tests(judged_problem.right[key])), key=sizes.__getitem__
+        )
         for test in dict.fromkeys((largest, *by_size)):
-            raised = with_time_factor(judged.with_tests([test]), MAX_LIMIT_FACTOR)
+            raised = with_time_factor(judged_problem.with_tests([test]), MAX_LIMIT_FACTOR)
             if limits.memory:
                 raised = replace(
                     raised, limits=replace(raised.limits, memory=limits.memory * MAX_LIMIT_FACTOR)
@@ -345,7 +357,7 @@ class Diagnoser:
 
     async def _probe_comparisons(self) -> None:
         """Judge rejected outputs by the loosest comparison and, if that accepts them, by each looser one."""
-        judged, problem = self._judged, self._judged.problem
+        judged_problem, problem = self._judged, self._judged.problem
         wrong_outputs = self._failed_tests_by_solution(_WRONG_OUTPUT)
         if not wrong_outputs or not is_compared(problem):
             return
@@ -386,16 +398,18 @@ class Diagnoser:
         if fitting_names:
             self._add_diagnosis(
                 Flaw.STRICT,
-                f"{_solutions_phrase(rows, judged.right)} are rejected {tests_phrase}. Comparisons that"
-                f" accept them and no more wrong ones: {', '.join(fitting_names)}",
+                f"{_solutions_phrase(rows, judged_problem.right)} are rejected {tests_phrase}. Comparisons"
+                f" that accept them and no more wrong ones: {', '.join(fitting_names)}",
                 rows,
                 accepted_tests,
-                judged.commands.validate_command(judged.solution_names(rows), checker=fitting_names[0]),
+                judged_problem.commands.validate_command(
+                    judged_problem.solution_names(rows), checker=fitting_names[0]
+                ),
             )
         else:
             self._add_diagnosis(
                 Flaw.CHECKER,
-                f"{_solutions_phrase(rows, judged.right)} are rejected {tests_phrase}. Looser"
+                f"{_solutions_phrase(rows, judged_problem.right)} are rejected {tests_phrase}. Looser"
                 " comparisons accept them, and also"
                 " more wrong ones",
                 rows,
@@ -437,8 +451,13 @@ class Diagnoser:
 
     def _explain_other_failures(self) -> None:
         """Explain the failures that neither limits nor comparisons explain, by their outputs."""
-        judged, differing_tests, alike_tests, unclear_tests = self._judged, set[str](), set[str](), set[str]()
-        for test in _sort_tests(judged.problem, self._failures):
+        judged_problem, differing_tests, alike_tests, unclear_tests = (
+            self._judged,
+            set[str](),
+            set[str](),
+            set[str](),
+        )
+        for test in _sort_tests(judged_problem.problem, self._failures):
             failed = self._failures[test]
             if not failed:
                 continue
@@ -447,7 +466,7 @@ class Diagnoser:
             elif (
                 len(failed) > 1
                 and not self._some_pass(test)
-                and not all(map(_crashes_on_every_test, judged.right.values()))
+                and not all(map(_crashes_on_every_test, judged_problem.right.values()))
             ):
                 alike_tests.add(test)
             else:
@@ -459,7 +478,7 @@ class Diagnoser:
             if (
                 len({key for test in differing_tests for key in self._failures[test]})
                 == 1
-                < len(judged.right)
+                < len(judged_problem.right)
             ):
                 reason += ", or this solution is wrong"
             self._add_failure_diagnosis(Flaw.CHECKER, differing_tests, reason)
@@ -483,10 +502,12 @@ class Diagnoser:
 
     def _needs_checker(self, test: str, failures: Mapping[str, TestResult]) -> bool:
         """Return True if right solutions have different outputs on a test with a built-in comparison."""
-        judged = self._judged
-        if not is_compared(judged.problem) or not self._fails_only_by_output(test):
+        judged_problem = self._judged
+        if not is_compared(judged_problem.problem) or not self._fails_only_by_output(test):
             return False
-        answer = next(candidate.answer for candidate in judged.problem.tests if candidate.name == test)
+        answer = next(
+            candidate.answer for candidate in judged_problem.problem.tests if candidate.name == test
+        )
         expected = "" if answer is None else answer.read().decode(errors="replace")
         if any(is_reordered(result.output, expected) for result in failures.values()):
             return True
@@ -503,13 +524,16 @@ class Diagnoser:
 
     def _add_failure_diagnosis(self, fault: Flaw, tests: Collection[str], reason: str) -> None:
         """Add a diagnosis of the failures on some tests, with the differences between output and answer."""
-        judged = self._judged
+        judged_problem = self._judged
         rows = {key for test in tests for key in self._failures[test]}
-        tests_phrase = _list_phrase(_sort_tests(judged.problem, tests), "test")
+        tests_phrase = _list_phrase(_sort_tests(judged_problem.problem, tests), "test")
         differences = sorted(self._output_differences(tests))
         evidence = f" ({'; '.join(differences[:2])})" if differences else ""
         self._add_diagnosis(
-            fault, f"{_solutions_phrase(rows, judged.right)} {reason}: {tests_phrase}{evidence}", rows, tests
+            fault,
+            f"{_solutions_phrase(rows, judged_problem.right)} {reason}: {tests_phrase}{evidence}",
+            rows,
+            tests,
         )
 
     def _output_differences(self, tests: Collection[str]) -> set[str]:

@@ -31,12 +31,12 @@ class MutantRun:
         self, judged_problems: Sequence[JudgedProblem], probes: ProbeRunner, *, min_wrong: int, seed: int
     ) -> None:
         """`min_wrong`: number of wrong programs per problem, including the source's own ones."""
-        self._judged_by_label = {judged.label: judged for judged in judged_problems}
+        self._judged_by_label = {judged_problem.label: judged_problem for judged_problem in judged_problems}
         self._probes, self._seed = probes, seed
         self.problems = {
-            judged.label: mutated
-            for judged in judged_problems
-            if (mutated := self._problem_with_mutants(judged, min_wrong)) is not None
+            judged_problem.label: mutated
+            for judged_problem in judged_problems
+            if (mutated := self._problem_with_mutants(judged_problem, min_wrong)) is not None
         }
         self._outcomes = dict[str, tuple[MutantCounts, frozenset[str]]]()
 
@@ -70,8 +70,10 @@ class MutantRun:
         """Read the results of the mutants, and try other inputs on the accepted ones."""
         results_by_key = {result.key: result for result in results}
         for label, problem in self.problems.items():
-            judged = self._judged_by_label[label]
-            solutions = {solution_key(judged.label, solution): solution for solution in problem.solutions}
+            judged_problem = self._judged_by_label[label]
+            solutions = {
+                solution_key(judged_problem.label, solution): solution for solution in problem.solutions
+            }
             compiled = {
                 key: results_by_key[key]
                 for key in solutions
@@ -79,7 +81,9 @@ class MutantRun:
             }
             rejected = {key: result for key, result in compiled.items() if not result.solved}
             passing_keys = [key for key in compiled if key not in rejected]
-            wrong_keys = await self._wrong_mutants(judged, {key: solutions[key] for key in passing_keys})
+            wrong_keys = await self._wrong_mutants(
+                judged_problem, {key: solutions[key] for key in passing_keys}
+            )
             counts = MutantCounts(
                 judged=len(compiled),
                 rejected=len(rejected),

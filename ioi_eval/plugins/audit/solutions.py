@@ -42,7 +42,7 @@ def _with_unique_names(solutions: Sequence[Solution]) -> Iterator[Solution]:
 
 def solution_key(label: str, solution: Solution) -> str:
     """Return the key of a solution in the results of `validate`."""
-    return "/".join(part for part in (label, solution.expected, solution.name) if part)
+    return "/".join(component for component in (label, solution.expected, solution.name) if component)
 
 
 def is_right(problem: Problem, solution: Solution) -> bool | None:

@@ -524,7 +524,9 @@ class Session:
     async def _judge_pending(self, row: Mapping[str, Any]) -> SubmissionReply:
         """Judge a submission that was in progress when the contest was stopped. The rules allowed it then."""
         problem = row[PROBLEM]
-        files = tuple(NamedBlob(name=name, content=Blob.of(text)) for name, text in row[OUTPUTS].items())
+        files = tuple(
+            NamedBlob(name=name, content=Blob.of(content)) for name, content in row[OUTPUTS].items()
+        )
         submission = Submission(
             key="", problem_id=problem, code=row[CODE], language=row[LANGUAGE], outputs=files
         )
@@ -649,8 +651,8 @@ class Session:
         if unknown_files := sorted(set(outputs or ()) - {*tests_answered_with_files(problem)}):
             raise RefusedCall(f"{label} takes no file for {visible(unknown_files[0][:80])!r}")
         files = tuple(
-            NamedBlob(name=name, content=Blob.of(_encode_text(text, self._rules.input_bytes, "file")))
-            for name, text in (outputs or {}).items()
+            NamedBlob(name=name, content=Blob.of(_encode_text(content, self._rules.input_bytes, "file")))
+            for name, content in (outputs or {}).items()
         )
         return Submission(
             key="",

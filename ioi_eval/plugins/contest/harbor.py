@@ -121,7 +121,7 @@ def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement
     file_names = " or ".join(f"`/app/{file}`" for file in files)
     if len(files) > 1:
         file_names += f" (of both, `{files[0]}` counts)"
-    text = as_markdown(statement)
+    markdown = as_markdown(statement)
     seconds = problem.limits.wall_time or _TEST_SECONDS
     quoted = {
         "artifacts": [f"/app/{file}" for file in files],
@@ -135,8 +135,8 @@ def _write_task(task: Path, folder: Path, name: str, problem: Problem, statement
     config = _CONFIG.format_map({key: json.dumps(value, ensure_ascii=False) for key, value in quoted.items()})
     content_by_name: dict[str, str | bytes] = {
         "task.toml": config,
-        "instruction.md": text + _ASKED.format(files=file_names),
-        "environment/files/problem.md": text,
+        "instruction.md": markdown + _ASKED.format(files=file_names),
+        "environment/files/problem.md": markdown,
         "tests/requirements.txt": f"ioi-eval=={version('ioi-eval')}\n",
         "tests/judged.json": json.dumps({"problem": problem.id, "files": files}),
     }

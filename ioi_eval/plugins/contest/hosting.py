@@ -155,12 +155,12 @@ async def open_contest(
                     )
                 available = await _available_languages(judge)
                 if rules.languages and (missing_languages := sorted(languages - available)):
-                    what, remedy = (
+                    fault, remedy = (
                         f"{', '.join(missing_languages)}: not available",
                         "Allow available languages",
                     )
                     available_names = ", ".join(sorted(available))
-                    raise InputError(what, field="languages", remedy=f"{remedy}: {available_names}")
+                    raise InputError(fault, field="languages", remedy=f"{remedy}: {available_names}")
                 journal.start_run()
                 begun = _PendingFolder(journal, problems)
                 limits = create_time_limits(judge, setup, journal)

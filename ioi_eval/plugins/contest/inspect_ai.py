@@ -79,18 +79,20 @@ def contest_points() -> Scorer:
             await episode.settle()
             state.store.set(_REACHED, episode.summary_values())
         reached = state.store.get(_REACHED) or {"share": 0.0, "submissions": 0}
-        if why := reached.get("unjudged"):
-            return Score.unscored(reason="scoring_failed", explanation=f"Not judged: {why}", metadata=reached)
-        words = f"{reached.get('points', 0):g} points by {reached['submissions']} submissions"
-        return Score(value=reached["share"], explanation=words, metadata=reached)
+        if unjudged_reason := reached.get("unjudged"):
+            return Score.unscored(
+                reason="scoring_failed", explanation=f"Not judged: {unjudged_reason}", metadata=reached
+            )
+        explanation = f"{reached.get('points', 0):g} points by {reached['submissions']} submissions"
+        return Score(value=reached["share"], explanation=explanation, metadata=reached)
 
     return score
 
 
 async def _should_continue(state: AgentState) -> bool:
     """Return False at full marks, without submissions left, or if the model calls no tool."""
-    done = bool((store().get(_REACHED) or {}).get("done"))
-    return not done and bool(state.output.message.tool_calls)
+    is_done = bool((store().get(_REACHED) or {}).get("done"))
+    return not is_done and bool(state.output.message.tool_calls)
 
 
 def _make_tool(episodes: Episodes, name: str) -> Tool:

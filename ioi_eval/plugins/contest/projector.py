@@ -73,11 +73,11 @@ class ScoreboardPage:
     def _update_section(self, frozen_from: float | None) -> None:
         board = read_scoreboard(self._folder, frozen_from)
         assert board is not None, "the run is a contest"
-        text = [] if frozen_from is None else [self._freeze_note(frozen_from)]
+        paragraphs = [] if frozen_from is None else [self._freeze_note(frozen_from)]
         self._section = Section(
             title="Scoreboard",
             anchor="scoreboard",
-            text=[*text, *filter(None, [board.medals.sentence])],
+            text=[*paragraphs, *filter(None, [board.medals.sentence])],
             table=scoreboard_table(board, lambda problem: "", None),
         )
         self._counts = [

@@ -545,10 +545,10 @@ def _list_public_texts(problem: Problem) -> Iterator[tuple[str, str]]:
     for file in public_headers(problem):
         yield PurePosixPath(file.name).name, file.content.read().decode(errors="replace")
     for file in problem.attachments:
-        text = file.content.read() if file.content.size <= _MAX_ATTACHMENT_BYTES else b"\0"
+        content = file.content.read() if file.content.size <= _MAX_ATTACHMENT_BYTES else b"\0"
         with suppress(UnicodeDecodeError):
-            if b"\0" not in text:
-                yield visible(file.name), text.decode()
+            if b"\0" not in content:
+                yield visible(file.name), content.decode()
     for test in problem.tests:  # participants get the inputs that are answered with files
         if test.name in tests_answered_with_files(problem):
             yield f"{test.name}.in", test.input.read().decode(errors="replace")
@@ -612,17 +612,17 @@ def as_markdown(statement: Statement) -> str:
             f"Input: {statement.input_file or 'standard input'}. "
             f"Output: {statement.output_file or 'standard output'}."
         )
-    texts = [statement.text.strip()]
-    texts += [f"## {name}\n\n{_fence_text(text)}" for name, text in sorted(statement.attachments.items())]
-    texts += [
+    sections = [statement.text.strip()]
+    sections += [f"## {name}\n\n{_fence_text(text)}" for name, text in sorted(statement.attachments.items())]
+    sections += [
         f"## Sample {sample.name}\n\n{_fence_text(sample.input)}\n\n{_fence_text(sample.output)}"
         for sample in statement.samples
     ]
-    texts += [
+    sections += [
         f"`{cut.name}` has {cut.characters} characters, {cut.shown} of them here: `{cut.read_rest}`"
         for cut in statement.cut
     ]
-    return "\n".join(lines) + "\n\n" + "\n\n".join(text for text in texts if text) + "\n"
+    return "\n".join(lines) + "\n\n" + "\n\n".join(text for text in sections if text) + "\n"
 
 
 def _fence_text(text: str) -> str:

@@ -126,8 +126,8 @@ def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboar
             time_s, attempt = (as_number(row.get(column)) or 0.0 for column in ("contest_seconds", "attempt"))
             submissions = by_participant.setdefault(name, {}).setdefault(result.problem_id, [])
             submissions.append(_Submission(time_s, attempt, without_tests(result)))
-            parts = sum(part.points for part in result.subtasks)
-            max_points.setdefault(result.problem_id, parts or 1.0)
+            subtask_points = sum(scored_subtask.points for scored_subtask in result.subtasks)
+            max_points.setdefault(result.problem_id, subtask_points or 1.0)
     return rank_scoreboard(
         Scoreboard(
             problems=tuple(
@@ -169,7 +169,9 @@ def _make_entrant(
     problems, changes = list[ProblemProgress](), list[tuple[float, float]]()
     for problem_id, submissions in sorted(by_problem.items()):
         all_submissions = sorted(submissions, key=lambda submission: (submission.at, submission.attempt))
-        shown_submissions = [each for each in all_submissions if frozen_from is None or each.at < frozen_from]
+        shown_submissions = [
+            attempt for attempt in all_submissions if frozen_from is None or attempt.at < frozen_from
+        ]
         points, gained, steps = 0.0, None, tuple(_list_point_steps(shown_submissions, mode))
         for time_s, new_points in steps:
             if new_points != points:
@@ -295,8 +297,8 @@ def _leaders_sentence(board: Scoreboard) -> str:
     names, points = [entrant.participant for entrant in leaders], number(leaders[0].points)
     if len(names) == 1:
         return f"{names[0]} is first with {points} points."
-    others = f"{len(names) - _MAX_NAMED} others" if len(names) > _MAX_NAMED + 1 else names.pop()
-    return f"{', '.join(names[:_MAX_NAMED])} and {others} share the first place with {points} points."
+    other_leaders = f"{len(names) - _MAX_NAMED} others" if len(names) > _MAX_NAMED + 1 else names.pop()
+    return f"{', '.join(names[:_MAX_NAMED])} and {other_leaders} share the first place with {points} points."
 
 
 def scoreboard_table(
@@ -314,7 +316,7 @@ def scoreboard_table(
     first_solved, has_medals = board.first_solved(), board.medals is not MedalRule.NONE
     rows = list[list[Cell]]()
     for entrant in board.entrants:
-        own = {progress.problem_id: progress for progress in entrant.problems}
+        progress_by_problem = {progress.problem_id: progress for progress in entrant.problems}
         rows.append(
             [
                 str(entrant.place),
@@ -324,7 +326,10 @@ def scoreboard_table(
                 clock_text(entrant.gained),
                 *(
                     _make_progress_cell(
-                        own.get(problem.problem_id), problem, first_solved, page_of(problem.problem_id)
+                        progress_by_problem.get(problem.problem_id),
+                        problem,
+                        first_solved,
+                        page_of(problem.problem_id),
                     )
                     for problem in shown
                 ),
@@ -336,15 +341,15 @@ def scoreboard_table(
         f"the points of the {submission_limit} submissions for each problem that the rule for dumps would"
         " hand in"
     )
-    heads = ["Place", "Participant", *(["Medal"] if has_medals else []), "Points", "Last gain"]
+    column_heads = ["Place", "Participant", *(["Medal"] if has_medals else []), "Points", "Last gain"]
     return TableBlock(
         heads=[
-            *heads,
+            *column_heads,
             *(problem.problem_id for problem in shown),
             *([] if submission_limit is None else [by_rule]),
         ],
         rows=rows,
-        align="rl" + "r" * (len(heads) - 2 + len(shown) + (submission_limit is not None)),
+        align="rl" + "r" * (len(column_heads) - 2 + len(shown) + (submission_limit is not None)),
         meanings={"Points": "by the contest's own rule"}
         | ({} if submission_limit is None else {by_rule: meaning}),
         short={"Place": "#"},
@@ -361,13 +366,13 @@ def _make_progress_cell(
         return NOTHING
     at = progress.solved_at(problem.max_points)
     is_first = at is not None and at == first_solved[problem.problem_id]
-    parts = [f"{progress.attempts}", *([] if progress.gained is None else [clock_text(progress.gained)])]
-    parts += [f"{progress.hidden} hidden"] if progress.hidden else []
+    facts = [f"{progress.attempts}", *([] if progress.gained is None else [clock_text(progress.gained)])]
+    facts += [f"{progress.hidden} hidden"] if progress.hidden else []
     return Link(
         text=number(progress.points),
         href=href,
         share=progress.points / problem.max_points,
-        note=f"{_STAR} " * is_first + ", ".join(parts),
+        note=f"{_STAR} " * is_first + ", ".join(facts),
     )
 
 
@@ -376,7 +381,7 @@ def _replay_json(board: Scoreboard, shown: Sequence[ContestProblem]) -> str:
     steps = [
         {progress.problem_id: progress.steps for progress in entrant.problems} for entrant in board.entrants
     ]
-    submissions = sum(len(own) for by_problem in steps for own in by_problem.values())
+    submissions = sum(len(problem_steps) for by_problem in steps for problem_steps in by_problem.values())
     if not 1 < submissions <= _MAX_STEPS:
         return ""
     max_points = {problem.problem_id: problem.max_points for problem in board.problems}
@@ -390,8 +395,8 @@ def clock_text(seconds: float | None) -> str:
     """Return a time as h:mm:ss, or a dash for `None`."""
     if seconds is None:
         return NOTHING
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+    minutes, rest_s = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest_s:02}"
 
 
 def _make_points_figures(entrants: Sequence[Entrant]) -> list[Figure]:

@@ -85,7 +85,7 @@ def copy_signature(
         tool: A function of TOOLS.
         first_names: Names of the first parameters, which replace `session` and `problem`.
     """
-    types, texts = get_type_hints(tool), parameter_descriptions(tool)
+    types, descriptions = get_type_hints(tool), parameter_descriptions(tool)
     parameters = [
         parameter.replace(annotation=types[parameter.name])
         for parameter in inspect.signature(tool).parameters.values()
@@ -95,7 +95,7 @@ def copy_signature(
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=types.get(name, Any))
         for name in first_names
     ]
-    lines = [f"    {parameter.name}: {texts[parameter.name]}" for parameter in parameters]
+    lines = [f"    {parameter.name}: {descriptions[parameter.name]}" for parameter in parameters]
     function.__name__ = function.__qualname__ = tool.__name__
     function.__doc__ = "\n".join([tool.__doc__ or "", "", "Args:", *lines])
     typed = {

@@ -105,8 +105,8 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
         self._begun: dict[str, tuple[Episode, float]] = {}
 
     async def _call_tool(self, tool: Tool, *given: Any, **named: Any) -> dict[str, Any]:
-        state, now = self.state, time.monotonic()
-        for lost in [name for name, (_, last) in self._begun.items() if now - last > _MAX_IDLE_S]:
+        state, now_s = self.state, time.monotonic()
+        for lost in [name for name, (_, last) in self._begun.items() if now_s - last > _MAX_IDLE_S]:
             del self._begun[lost]
         if state.done:
             raise ToolError("the contest is over for you: nothing more may be submitted")
@@ -114,21 +114,21 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
             if state.submissions:
                 raise ToolError("this rollout was dropped: it made no call for too long")
             begun = await asyncio.to_thread(self._episodes.start, state.problem)
-            self._begun.setdefault(state.rollout, (begun, now))
+            self._begun.setdefault(state.rollout, (begun, now_s))
         episode = self._begun[state.rollout][0]
-        self._begun[state.rollout] = episode, now
+        self._begun[state.rollout] = episode, now_s
         try:
-            found: dict[str, Any] = await getattr(episode, tool.__name__)(*given, **named)
+            reply: dict[str, Any] = await getattr(episode, tool.__name__)(*given, **named)
         except RefusedCall as error:
             raise ToolError(str(error)) from None
         except UnjudgedCall as error:
-            found = {"error": str(error)}  # verifiers would drop the state of a call that raises
+            reply = {"error": str(error)}  # verifiers would drop the state of a call that raises
         finally:
             state.share, state.points, state.done = episode.share, episode.points, episode.is_done
             state.submissions, state.unjudged = episode.submissions, episode.unjudged
             if episode.is_done:
                 self._begun.pop(state.rollout, None)
-        return found
+        return reply
 
     run_program = vf.tool(name="run")(make_method(run))
     test_samples = vf.tool(name="test")(make_method(test))

@@ -312,20 +312,20 @@ def _make_subtasks(parts: Sequence[_Part], batches: Sequence[_Part]) -> Iterator
     required: list[str] = []
     for is_batch, group in itertools.groupby(parts, key=lambda part: bool(part.name)):
         if is_batch:
-            for part in group:
+            for batch in group:
                 dependencies = (
-                    name for number in part.dependencies for name in _list_batch_tests(batches, number)
+                    name for number in batch.dependencies for name in _list_batch_tests(batches, number)
                 )
                 earlier = [*required, *dependencies]
                 yield Subtask(
-                    name=part.name,
-                    points=part.points,
-                    tests=tuple(dict.fromkeys([*earlier, *part.tests])),
+                    name=batch.name,
+                    points=batch.points,
+                    tests=tuple(dict.fromkeys([*earlier, *batch.tests])),
                     score_type=ScoreType.SUM if earlier else ScoreType.GROUP_MIN,
                     # A case that earns some of its points has passed.
-                    grading=award_minimum_if_passed(part.tests, part.points, earlier) if earlier else None,
+                    grading=award_minimum_if_passed(batch.tests, batch.points, earlier) if earlier else None,
                 )
-                required += part.tests if not part.points else ()
+                required += batch.tests if not batch.points else ()
             continue
         for is_worthless, run in itertools.groupby(group, key=lambda part: not part.points):
             points = {name: case.points for case in run for name in case.tests}

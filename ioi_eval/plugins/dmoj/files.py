@@ -58,7 +58,7 @@ class PackageFiles:
         if binary:
             return Blob.of_file(path)
         content = path.read_bytes()
-        text = re.sub(rb"\r\n?", b"\n", content)
-        if text and not text.endswith(b"\n"):
-            text += b"\n"
-        return Blob.of_file(path) if text == content else Blob.of(text)
+        unix_content = re.sub(rb"\r\n?", b"\n", content)
+        if unix_content and not unix_content.endswith(b"\n"):
+            unix_content += b"\n"
+        return Blob.of_file(path) if unix_content == content else Blob.of(unix_content)

@@ -48,9 +48,9 @@ def read_solutions(
             if not stays_in_folder(str(source)) or not path.is_file():
                 keys.report_fault("source", f"there is no file {source!r}", "Name a file next to it")
                 continue
-            read = _read_solution(keys, path, test_names, faults)
-            if read is not None:
-                yield read
+            solution = _read_solution(keys, path, test_names, faults)
+            if solution is not None:
+                yield solution
 
 
 def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], faults: Faults) -> Solution | None:
@@ -75,10 +75,10 @@ def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], fault
         rules = [] if expected else list(_make_rules("", codes, other_tests))
         for name, case_codes in codes_by_test.items():
             rules += _make_rules(f"case {name}", case_codes, (name,))
-    read = make_solution(
+    solution = make_solution(
         path, name=f"{path.parent.name}/{path.name}", expected=expected, test_keywords=tuple(rules)
     )
-    return replace(read, language=language)
+    return replace(solution, language=language)
 
 
 def _read_case_codes(
@@ -97,11 +97,11 @@ def _read_case_codes(
 def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
     """Return DMOJ's codes in a value: one code or a list. An unknown code is a fault."""
     codes = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    known = {*_VERDICTS, _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR}
-    if codes and all(isinstance(code, str) and code in known for code in codes):
+    known_codes = {*_VERDICTS, _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR}
+    if codes and all(isinstance(code, str) and code in known_codes for code in codes):
         return set(codes)
     keys.report_fault(
-        key, f"{format_value(value)} is not a status of DMOJ", f"Expected {', '.join(sorted(known))}"
+        key, f"{format_value(value)} is not a status of DMOJ", f"Expected {', '.join(sorted(known_codes))}"
     )
     return {_ANY}
 

@@ -136,7 +136,10 @@ class Italy(DeclaredFormat[ItalyHeader]):
         values = super().read_header(folder, faults)
         if values is None:
             return None
-        return {**{new: values[name] for new, name in _OLD_NAMES.items() if name in values}, **values}
+        return {
+            **{new_name: values[name] for new_name, name in _OLD_NAMES.items() if name in values},
+            **values,
+        }
 
     def read_problem(self, folder: Path, where: str, header: ItalyHeader, faults: Faults) -> Problem:
         problem_id = self.read_id(folder, where, header, faults)
@@ -290,14 +293,14 @@ def _find_program(folder: Path, stems: Sequence[str], faults: Faults) -> Executa
 
 def _refuse_misnamed_programs(folder: Path, faults: Faults) -> None:
     """Report sources in the folders of checkers, for a package without a checker and a manager."""
-    for part in ("check", "cor"):
-        for path in list_visible_paths((folder / part).glob("*")):
+    for folder_name in ("check", "cor"):
+        for path in list_visible_paths((folder / folder_name).glob("*")):
             if path.stem in _GENERATING_STEMS:
                 continue
             if language_of(path.name) and path.suffix not in _HEADER_SUFFIXES:
                 problem = "it is neither a checker nor a manager by its name"
                 remedy = f"Call it {' or '.join(stem + path.suffix for stem in (*_CHECKERS, *_MANAGERS))}"
-                faults.report(problem, f"{part}/{path.name}", remedy=remedy)
+                faults.report(problem, f"{folder_name}/{path.name}", remedy=remedy)
 
 
 # --- tests and subtasks ------------------------------------------------------------------------------
@@ -321,8 +324,8 @@ def _read_tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
     elif not count:
         faults.report("no tests", _GEN, remedy="Give it a line for each test")
     else:
-        for part, used in zip(("input", "output"), zip(*pairs, strict=True), strict=True):
-            note_unused_files(folder, part, frozenset(used), faults)
+        for folder_name, paths in zip(("input", "output"), zip(*pairs, strict=True), strict=True):
+            note_unused_files(folder, folder_name, frozenset(paths), faults)
         for number, (path, answer) in enumerate(pairs):
             yield make_test(f"{number:03}", path, answer)
 

@@ -197,7 +197,11 @@ class LightCp(DeclaredFormat[LightCpHeader]):
 def _list_cases(header: LightCpHeader) -> Iterator[_Case]:
     """Yield the cases of all subtasks."""
     subtasks = header.subtasks
-    if not isinstance(subtasks, list) or not subtasks or not all(isinstance(each, dict) for each in subtasks):
+    if (
+        not isinstance(subtasks, list)
+        or not subtasks
+        or not all(isinstance(entry, dict) for entry in subtasks)
+    ):
         header.report_fault(
             "subtasks", "not a list of subtasks", "Give it a list of `n_cases: 3` or of `cases`"
         )
@@ -219,7 +223,7 @@ def _list_cases(header: LightCpHeader) -> Iterator[_Case]:
 def _read_listed_cases(header: LightCpHeader, subtask: SubtaskKeys) -> Iterator[_Case]:
     """Yield the cases that a subtask lists by the names of their files."""
     cases = subtask.cases
-    if not isinstance(cases, list) or not all(isinstance(each, dict) for each in cases):
+    if not isinstance(cases, list) or not all(isinstance(entry, dict) for entry in cases):
         remedy = "Write `cases: [{input: 1.in, output: 1.out}]`"
         subtask.report_fault("cases", "neither n_cases nor a list of cases", remedy)
         return

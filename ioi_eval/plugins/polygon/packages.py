@@ -106,12 +106,12 @@ class Polygon(PackageFormat):
 
 def _parse_header(folder: Path, faults: Faults) -> Element | None:
     """Return the root element of problem.xml, or None after a fault."""
-    text = (folder / HEADER).read_bytes()
-    if b"<!DOCTYPE" in text or b"<!ENTITY" in text:  # a few lines of entities can expand to any length
+    content = (folder / HEADER).read_bytes()
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:  # a few lines of entities can expand to any length
         faults.report("entities are not supported", HEADER, remedy="Remove its DOCTYPE")
         return None
     try:
-        root = ElementTree.fromstring(text)
+        root = ElementTree.fromstring(content)
     except ElementTree.ParseError as error:
         problem, row = f"broken XML: {error.msg}", error.position[0]
         faults.report(problem, HEADER, row=row, remedy="Correct it in the file")
@@ -173,11 +173,11 @@ class _Group(NamedTuple):
 
 def _list_required_groups(group: _Group, groups: Mapping[str, _Group]) -> Iterator[_Group]:
     """Yield the groups that a group depends on, directly or through others, each once."""
-    seen, waiting = set[str](), list(group.dependencies)
+    seen_names, waiting = set[str](), list(group.dependencies)
     while waiting:
         name = waiting.pop(0)
-        if name not in seen and name in groups:
-            seen.add(name)
+        if name not in seen_names and name in groups:
+            seen_names.add(name)
             waiting += groups[name].dependencies
             yield groups[name]
 
@@ -468,8 +468,8 @@ class _Reader:
             if element.find("extra-tags") is not None:
                 self._faults.add_note("its tags for single groups and testsets are ignored", path)
             expected = _TAGS.get(tag, tag)
-            read = make_solution(self._folder / path, name=PurePosixPath(path).name, expected=expected)
-            yield replace(read, language=language)
+            solution = make_solution(self._folder / path, name=PurePosixPath(path).name, expected=expected)
+            yield replace(solution, language=language)
 
     # --- generating tests --------------------------------------------------------------------------------
 
@@ -493,10 +493,12 @@ class _Reader:
         if main_solution is None:
             return None
         usable_validators = tuple(validator for validator in validators if validator)
-        read, written = judging.keys.input_file, judging.keys.output_file
+        input_file, written = judging.keys.input_file, judging.keys.output_file
         if interactor:  # the solution talks to the interactor, which writes the answer
-            read, written = "", "output.txt"
-        return TestGeneration(tests, generators, main_solution, usable_validators, read, written, interactor)
+            input_file, written = "", "output.txt"
+        return TestGeneration(
+            tests, generators, main_solution, usable_validators, input_file, written, interactor
+        )
 
     def _find_main_solution(self, element: Element) -> Executable | None:
         """Return the main solution with the files that it is compiled with, or None after a fault."""
@@ -543,8 +545,8 @@ class _Reader:
                 self._report_fault(field, problem, "Export the package again")
             else:
                 arguments = ("--testset", judging.element.get("name", ""), "--group", keys.group)
-                needed = () if self._is_file(path) else command
-                yield GeneratedTest(path, answer, needed, subtask=arguments)
+                test_command = () if self._is_file(path) else command
+                yield GeneratedTest(path, answer, test_command, subtask=arguments)
 
 
 def _split_command(text: str) -> tuple[str, ...]:

@@ -216,14 +216,14 @@ class RayWire:
         """Jobs name the proctor and the library of the fork server, which each node has."""
         abouts = [node.about for node in self._nodes.values() if node.about is not None]
         python = capabilities.toolchains.get("python3")
-        waits = python is not None and "/" in python.path and all(each.has_library for each in abouts)
+        can_wait = python is not None and "/" in python.path and all(about.has_library for about in abouts)
         return msgspec.structs.replace(
             capabilities,
             name="ray",
             bare=CLASSIC,
             executes_plans=True,
             proctor=PROCTOR,
-            waiting=LIBRARY if waits else None,
+            waiting=LIBRARY if can_wait else None,
         )
 
     # --- jobs --------------------------------------------------------------------------------------------
@@ -236,14 +236,14 @@ class RayWire:
         keep: tuple[str, ...],
         time: TimeOf,
     ) -> JobResult:
-        read = await asyncio.to_thread(lambda: [_node_file(file, named) for file in job.files])
-        sent = msgspec.structs.replace(job, files=tuple(read), keep=keep)
+        node_files = await asyncio.to_thread(lambda: [_node_file(file, named) for file in job.files])
+        sent = msgspec.structs.replace(job, files=tuple(node_files), keep=keep)
         result: JobResult = await self._call_node(report.url, "execute", sent)
         return msgspec.structs.replace(result, endpoint=report.url)
 
     async def has(self, address: str, name: str) -> bool:
-        there: bool = await self._call_node(address, "has", name)
-        return there
+        has_content: bool = await self._call_node(address, "has", name)
+        return has_content
 
     async def put(self, address: str, content: Blob) -> bool:
         await self._call_node(address, "put", content.sha256, await self._store_content(content))
