@@ -1,4 +1,4 @@
-"""Servers that fail in every way of a network, and answer the other jobs correctly.
+"""Servers that fail in every way of a network, and answer all other jobs correctly.
 
 A FakeEngine answers the jobs, because these tests are about HTTP and waiting.
 """
@@ -130,7 +130,7 @@ class Server:
 
 
 async def reply_slowly(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """Answer slowly, which is no fault."""
+    """Answer slowly, which is allowed."""
     await asyncio.sleep(0.05)
     return web.Response(body=await server.answer(body))
 
@@ -179,13 +179,13 @@ async def box_broken(server: Server, request: web.Request, body: bytes) -> web.S
 
 
 def _stage(**fields: object) -> web.Response:
-    """Return a reply in which each stage ended like this."""
+    """Return a reply in which each stage has these fields."""
     stage = {"stdout": "", "stderr": "", "code": None, "signal": None, **fields}
     return web.Response(body=msgspec.json.encode({"compile": stage, "run": stage}))
 
 
 async def report_killed_job(server: Server, request: web.Request, body: bytes) -> web.StreamResponse:
-    """Report a job that was killed before it printed anything, as if memory was short."""
+    """Report a job that was killed before it printed anything, as when memory is short."""
     return _stage(signal="SIGKILL", status="SG", message="Caught fatal signal 9")
 
 

@@ -51,7 +51,7 @@ ALL_FAULTS = {
         nothing, reply_slowly,
     )
 }  # fmt: skip
-FAILING = 0.45  # of the requests that reach a server; those that reach none come on top
+FAILING = 0.45  # of the requests that reach a server, without the requests that reach none
 TESTS = tuple(f"{subtask}-{test}" for subtask in "123" for test in "ab")
 PROBLEM = Problem(
     id="chaos",
@@ -67,7 +67,7 @@ PROFILE = msgspec.structs.replace(
     fake_capabilities(), name="piston", runtimes=("ioi_eval",), exclusive=False, takes_paths=False,
     max_compile_time=500, max_run_time=2100,
 )  # fmt: skip
-# What never comes is given up after two seconds, not after the minutes that a real job may take.
+# A missing reply is a failure after two seconds, not after the minutes of a real job.
 PATIENCE = Patience(
     margin=0.5, first_look=0.5, connect=2.0, health=2.0, drought=60.0, first_wait=0.002, longest_wait=0.02,
     first_rest=0.02, longest_rest=0.1,
@@ -220,7 +220,7 @@ async def test_submissions_on_faulty_servers_are_scored_once_like_on_quiet_serve
 
 
 async def test_submission_failing_on_all_servers_is_recorded_and_run_continues(scratch: Path) -> None:
-    """No server can answer one submission; all other submissions are scored."""
+    """All servers fail on a certain submission; all other submissions are scored."""
 
     class Poisoned(Server):
         async def answer(self, body: bytes) -> bytes:
@@ -252,7 +252,7 @@ async def test_submission_failing_on_all_servers_is_recorded_and_run_continues(s
 async def test_server_failing_every_job_is_paused_and_all_submissions_are_scored(
     scratch: Path, fault: Fault
 ) -> None:
-    """Otherwise a server that fails at once would get most of the jobs."""
+    """Otherwise a server that fails at once would get nearly all jobs."""
     changes: list[tuple[str, Change]] = []
     requests_before_rest: list[int] = []
 
@@ -274,4 +274,4 @@ async def test_server_failing_every_job_is_paused_and_all_submissions_are_scored
     assert (summary.judged, summary.failed) == (40, 0)
     assert verdicts(scratch / "run") == verdicts(scratch / "quiet")
     assert changes == [(bad.url, Change.LOST)]
-    assert bad.requests <= requests_before_rest[0] + 4, "after that it only ends the jobs that it has"
+    assert bad.requests <= requests_before_rest[0] + 4, "after that it only finishes its running jobs"

@@ -41,7 +41,7 @@ PROBLEM = Problem(
     ),
     subtasks=(Subtask(name="all", points=100, tests=tuple(TESTS)),),
 )
-# A box shows /usr/local/bin first. What a worker itself needs is built already, so that it works.
+# A sandbox shows /usr/local/bin first. The worker's proctor is built in advance.
 AT_HAND = """#!/bin/sh
 case "$*" in *proctor-built*) built={proctor} ;; *waiting.so*) built={library} ;; esac
 if [ -n "$built" ]; then
@@ -139,14 +139,14 @@ async def machines(
 
 
 class Run:
-    """Submissions that are judged on workers one by one, until a test has seen enough."""
+    """Submissions that are judged on workers in order, until a test stops the run."""
 
     def __init__(self, folder: Path, cache: Path, there: list[Machine]) -> None:
         self._store, self._cache = Store(folder / "client"), cache
         self.engine = PistonEngine(Fixed(machine.url for machine in there), attempts=30, patience=PATIENCE)
         self.heard: list[ServerChanged] = []
         self.engine.on_event = self._hear
-        self.compilers: list[str] = []  # of rows that are right, in the order of their ends
+        self.compilers: list[str] = []  # of right rows, in the order of completion
         self._numbers, self._last = itertools.count(), math.inf
         self._work = asyncio.create_task(self._judged())
 
@@ -203,7 +203,7 @@ async def test_worker_restarted_with_other_compiler_is_noticed(
         and set(compilers[:count_before]) == {compilers[0]}
         and set(compilers[count_before:]) == {NEW}
     )
-    # Of what the other compiler built, nothing is kept for this one.
+    # Builds of the old compiler are not reused for the new compiler.
     [healthy] = await machines(1)
     second_run = Run(tmp_path, shared_cache, [healthy])
     assert set(await second_run.finish(rows=len(compilers))) == {compilers[0]}
@@ -232,7 +232,7 @@ async def test_rolling_upgrade_of_workers_keeps_compilers_apart(
         machine.install(OTHER)
         await machine.start()
         await run.until(lambda machine=machine: Change.BACK in run.changes(machine))
-    await run.finish(rows=4)  # of which some may have begun before
+    await run.finish(rows=4)  # some of which may have started before
     compilers = await Run(tmp_path, shared_cache, both_machines).finish(rows=4)
     assert set(run.compilers) == {run.compilers[0], NEW} and run.compilers[0] != NEW
     assert set(compilers) == {NEW}

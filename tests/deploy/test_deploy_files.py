@@ -104,7 +104,7 @@ def test_start_script_leaves_configurable_server_and_warns_of_unknown_server(tmp
 
 @pytest.mark.parametrize(("kind", "starter"), [("pyxis", "srun"), ("apptainer", "apptainer")])
 def test_slurm_job_starts_official_image_with_limits(tmp_path: Path, kind: str, starter: str) -> None:
-    """A script stands for the Slurm plug-ins and prints its arguments and limits."""
+    """A script replaces the Slurm plug-ins and prints its arguments and limits."""
     program = tmp_path / starter
     program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nenv\n')
     program.chmod(0o755)
@@ -189,7 +189,7 @@ def test_worker_options_in_deployment_files_exist() -> None:
 
 
 def commands(text: str) -> list[list[str]]:
-    """Return the ioi-eval commands in a page's code blocks, split into words."""
+    """Return the ioi-eval commands in a page's code blocks, split into arguments."""
     blocks = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
     lines = [line.partition("--command -- ")[2] or line for line in blocks.splitlines()]
     return [line.split() for line in lines if line.startswith("ioi-eval ")]
@@ -271,7 +271,7 @@ def test_pod_has_probes_and_restricted_security_context() -> None:
     (container,) = pod["containers"]
     for probe in ("startupProbe", "readinessProbe"):
         assert container[probe]["httpGet"] == {"path": "/healthz", "port": "http"}
-    # Alive is whoever answers, also while it drains: /healthz says 503 then, which would be a reason to kill.
+    # A worker that answers is alive, even while it drains: with the 503 of /healthz it would be killed.
     assert container["livenessProbe"]["httpGet"] == {"path": "/", "port": "http"}
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"]

@@ -84,7 +84,7 @@ def serving(process: subprocess.Popen[str]) -> Iterator[tuple[str, list[dict[str
 
 
 def judges(url: str) -> bool:
-    """Return True if the worker judges a right completion by its own tests."""
+    """Return True if the worker judges a right completion by the row's tests."""
     data = {"id": 1, "content": "", "test": [{"input": {"stdin": "1 2"}, "output": {"stdout": "3\n"}}]}
     config = {"dataset_type": "CommonOJDataset", "language": "python", "provided_data": data}
     completion = "```python\nprint(sum(map(int, input().split())))\n```"

@@ -1,4 +1,4 @@
-"""Code blocks of the pages are run here, or by a test that they name, or give a reason why not."""
+"""Each code block of the pages is run here or by the test that it names, or has a reason why not."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run_block(block: Block, folder: Path, cache: Path, *, alone: bool) -> str:
     bin_folder = Path(sys.executable).parent
     environment = {**os.environ, "IOI_EVAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
     environment["PORT"] = str(free_port())
-    environment["PATH"] = f"{bin_folder}:/usr/local/bin:/usr/bin:/bin"  # without all that a user has
+    environment["PATH"] = f"{bin_folder}:/usr/local/bin:/usr/bin:/bin"  # without the user's variables
     if block.kind == "python" and not alone:
         script = folder / ".block.py"
         script.write_text(block.code)

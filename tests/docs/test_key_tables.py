@@ -18,7 +18,7 @@ from ioi_eval.problems.keys import Keys, format_key_table
 
 PAGES = [ROOT / "docs" / "packages.md", ROOT / "docs" / "formats.md"]
 TABLE = re.compile(r"^<!-- keys of (\S+) -->\n(?:\|.*\n)*", re.MULTILINE)
-# Classes that other classes extend, or whose keys have no names in a package.
+# Classes that other classes extend, or whose keys are not named in a package.
 WITHOUT_TABLE = {
     "GradingKeys",
     "HeaderGradingKeys",

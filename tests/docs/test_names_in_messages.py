@@ -17,7 +17,7 @@ _ARGUMENT = re.compile(r"(?<![\w?])[a-z][a-z_]+=(?:True|False|[A-Z]{2,}\b|\.\.\.
 
 @cache
 def texts() -> list[tuple[str, str]]:
-    """All texts of the library that can be in a message, each with its file."""
+    """All strings of the library that can be in a message, each with its file."""
     strings = []
     for path in PACKAGE.rglob("*.py"):
         module_path = path.relative_to(PACKAGE).as_posix()

@@ -22,7 +22,7 @@ def test_tutorial_notebook_cells_run_in_order(tmp_path: Path, monkeypatch: pytes
 
     async def run() -> None:
         for cell in json.loads(NOTEBOOK.read_text())["cells"]:
-            assert not cell.get("outputs"), "outputs are no part of it"
+            assert not cell.get("outputs"), "outputs are not stored in it"
             if cell["cell_type"] == "code":
                 tree = ast.parse("".join(cell["source"]))
                 last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None

@@ -1,4 +1,4 @@
-"""What README shows is what happens."""
+"""README's commands print the output that README shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/security.md lists every file that makes a failure of the judge: none is added without an argument."""
+"""docs/security.md lists every file that raises a judge failure, each with an argument."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import ioi_eval
 from ioi_eval.store.resources import graders_folder
 
 PACKAGE, TOP = Path(ioi_eval.__file__).parent, Path(__file__).parents[2]
-# In C++ each throws, or tells, a failure: of a test, or of a job.
+# In C++ each of these reports a failure: of a test, or of a job.
 FAILS = re.compile(r"\b(?:fail|fail_errno|mount_or_fail)\(|\blines\.(?:failed|fatal)\(")
 CLASS = re.compile(r"^ *class (\w+)\(([^)]*)\):", re.M)
 
@@ -24,7 +24,7 @@ def sources() -> dict[str, str]:
 
 
 def errors_of_the_judge(sources: dict[str, str]) -> set[str]:
-    """Their names: JudgeFailure, EngineError, and all classes made of them, wherever they are."""
+    """Return the names JudgeFailure and EngineError, and of all their subclasses in the package."""
     error_classes, classes = {"JudgeFailure", "EngineError"}, dict[str, set[str]]()
     for source in sources.values():
         for name, bases in CLASS.findall(source):
@@ -39,9 +39,9 @@ def files(sources: dict[str, str]) -> set[str]:
     error_call = re.compile(rf"\b(?:{'|'.join(kinds)})\(")
     for path, source_text in sources.items():
         if not error_call.search(source_text):
-            continue  # to parse all takes long
+            continue  # parsing all files is slow
         nodes = list(ast.walk(ast.parse(source_text)))
-        # A contest refuses its participants by an error of that name, too, which is none of the judge.
+        # A contest has errors of the same names for its participants, which are not judge failures.
         contest_names = {
             name.name
             for node in nodes
@@ -65,6 +65,6 @@ def test_every_way_to_be_unscored_is_listed(sources: dict[str, str]) -> None:
     failing_files = files(sources)
     cells = [line.split("|")[1] for line in section().splitlines() if line.startswith("| `")]
     listed = [name for cell in cells for name in re.findall(r"`([\w/.]+)`", cell)]
-    assert len(set(listed)) == len(listed), "a file stands in one row"
+    assert len(set(listed)) == len(listed), "a file is listed twice"
     assert failing_files - set(listed) == set(), "files that docs/security.md does not argue about"
     assert set(listed) - failing_files == set(), "files without any, or that are gone"

@@ -1,4 +1,4 @@
-"""Fixtures of the plugins' tests, which also use helpers of tests/unit."""
+"""Fixtures of the plugins' tests, which use helpers of tests/unit."""
 
 from __future__ import annotations
 

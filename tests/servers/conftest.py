@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--spare",
         metavar="PROGRAM:DIR:PORT",
-        help="what starts further servers with raised limits, and a port for one that may be killed",
+        help="start script, folder and port of a server with raised limits that tests may kill",
     )
 
 
@@ -62,7 +62,7 @@ class Desk:
 
 @pytest.fixture
 def desk(shared_cache: Path, tmp_path: Path) -> Desk:
-    # To touch much memory takes its time, too, and on some machines half a second of it.
+    # Touching much memory needs time, on some machines half a second.
     write_package(tmp_path / "problems" / "add", time_limit=0.5, memory=64 << 20)
     return Desk(CommandLine(folder=tmp_path, cache=shared_cache))
 
@@ -82,7 +82,7 @@ class Spare:
     def start(self, room: str = "", tools: str = "") -> None:
         """Start the server.
 
-        `room` is the size of its own disk, and `tools` a folder at the front of its PATH.
+        `room` is the size of its disk, and `tools` a folder at the front of its PATH.
         """
         command = [self.program, "start", str(self.folder), "raised", str(self.port)]
         if room:
@@ -118,7 +118,7 @@ class Spare:
         self.signal(signal.SIGKILL)
         ends = time.monotonic() + _SECONDS
         while not self._is_free():
-            assert time.monotonic() < ends, "the port is still taken"
+            assert time.monotonic() < ends, "the port is still in use"
             time.sleep(0.05)
 
     def _is_free(self) -> bool:
@@ -130,7 +130,7 @@ class Spare:
 def spare(request: pytest.FixtureRequest) -> Iterator[Spare]:
     setting = request.config.getoption("--spare")
     if setting is None:
-        pytest.skip("nobody says how to start a server")
+        pytest.skip("no --spare option says how to start a server")
     program, folder, port = setting.split(":")
     spare_server = Spare(program, Path(folder), int(port))
     yield spare_server

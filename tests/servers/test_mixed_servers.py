@@ -1,4 +1,4 @@
-"""Servers with different packages. A gateway shows one real server as several."""
+"""Servers with different packages. A gateway shows a real server as several servers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PartOf:
 
 @pytest.fixture
 def parts(real: dict[str, str]) -> Iterator[tuple[PartOf, PartOf]]:
-    """Yield a gateway that shows only bash, and one that shows only classic packages."""
+    """Yield a gateway that shows only bash, and a gateway that shows only classic packages."""
     both = PartOf(real["raised"], "bash"), PartOf(real["raised"], "cms_ioi")
     yield both
     for server in both:

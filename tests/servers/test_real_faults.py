@@ -18,7 +18,7 @@ from support.command_line import BROKEN, RIGHT, WRONG, results
 
 from ioi_eval.server.packaging import SERVER_FOLDER, install_package
 
-_LONGEST = 900.0  # seconds that a run takes on a busy machine
+_LONGEST = 900.0  # maximum seconds of a run on a busy machine
 NUMBER = 12
 
 
@@ -30,7 +30,7 @@ def programs() -> Mapping[str, str]:
 def distinct_sources(number: int) -> Mapping[str, str]:
     """Return sources whose programs differ.
 
-    Only one of several equal programs is judged. The others wait for its result, which a suspended
+    Of several equal programs the first is judged. The rest waits for its result, which a suspended
     server delays until the job's timeout.
     """
     mark = f"long long built_at = {time.time_ns()};\n"
@@ -60,7 +60,7 @@ def until(holds: Callable[[], bool], run: Popen[str]) -> None:
 
 
 def check_points(run: Path, programs: Mapping[str, str]) -> None:
-    """Check that each row is there once, with the expected points."""
+    """Check that each row occurs once, with the expected points."""
     rows: dict[str, Any] = results(run)
     assert rows.keys() == programs.keys()
     lines = (run / "results.jsonl").read_text().splitlines()
@@ -90,13 +90,13 @@ def test_suspended_piston_server_loses_no_submission(
     run = desk.cli.start(*desk.words(programs, spare.url, real["raised"]))
     until(lambda: has_rows(desk.folder, 1), run)
     spare.signal(signal.SIGSTOP)
-    until(lambda: has_rows(desk.folder, NUMBER - 2), run)  # the other one goes on
+    until(lambda: has_rows(desk.folder, NUMBER - 2), run)  # the real server continues
     spare.signal(signal.SIGCONT)
     assert finish(run)[0] == 0
     check_points(desk.folder / "there", programs)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server a small disk")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 @pytest.mark.parametrize("room", ["1m", "2500k", "2600k"], ids=["unpacked", "compiled", "delivered"])
 def test_full_disk_on_server_gives_no_score(
     desk: Any, programs: Mapping[str, str], spare: Any, room: str
@@ -113,7 +113,7 @@ def test_full_disk_on_server_gives_no_score(
     check_points(desk.folder / "there", programs)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server a small disk")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 @pytest.mark.parametrize("left", [0, 1 << 20, 2_500_000], ids=["boxes", "unpacked", "compiled"])
 def test_server_whose_disk_fills_up_rests_and_every_row_is_judged(
     desk: Any, real: dict[str, str], spare: Any, left: int
@@ -141,7 +141,7 @@ exec /usr/bin/g++ "$@"
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server other programs")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can replace a server's programs")
 @pytest.mark.parametrize("dies", [True, False], ids=["killed", "goes on"])
 def test_server_with_other_compiler_is_recorded_in_rows(
     desk: Any, spare: Any, tmp_path: Path, dies: bool
@@ -176,9 +176,9 @@ int main() {
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server another package")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can replace a server's package")
 def test_packaged_headers_are_used_by_server(desk: Any, spare: Any) -> None:
-    """The packaged header defines one more name than the usual one."""
+    """The packaged header defines an extra name."""
     spare.start()
     variables = Path(f"/proc/{spare.pid}/environ").read_text().split("\0")
     data = Path(dict(variable.split("=", 1) for variable in variables if variable)["PISTON_DATA_DIRECTORY"])
@@ -216,7 +216,7 @@ int main() {
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a server a small disk")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_full_disk_for_output_gives_no_score(desk: Any, spare: Any) -> None:
     spare.start("16m")
     header = desk.folder / "problems" / "add" / "problem.json"

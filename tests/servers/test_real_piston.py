@@ -1,4 +1,4 @@
-"""Real Piston servers give the same results as this machine."""
+"""Real Piston servers and this machine return the same results."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_verdicts_on_piston_server_equal_verdicts_of_embedded_engine(
 
 @pytest.mark.parametrize("kind", ["raised", "old"])
 def test_forking_package_validates_on_server(desk: Any, real: dict[str, str], kind: str) -> None:
-    """The permission to fork also holds inside the server's sandbox."""
+    """The permission to fork is valid inside the server's sandbox."""
     completed = desk.cli("validate", COURIERS, "--engine", real[kind], "--out", "there")
     assert (completed.returncode, "couriers: 3 processes in all" in completed.stderr) == (0, True), (
         completed.stderr

@@ -1,4 +1,4 @@
-"""The `run_submission` of docs/open_r1.md, on a real Piston with our package."""
+"""The `run_submission` of docs/open_r1.md, on a real Piston with the ioi_eval package."""
 
 from __future__ import annotations
 

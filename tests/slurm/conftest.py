@@ -31,7 +31,7 @@ def cluster() -> Iterator[dict[str, str]]:
         skip_or_fail_in_ci(reason)
     script = Path(__file__).with_name("cluster")
     with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as temporary:  # sockets have short paths
-        Path(temporary).chmod(0o711)  # munge wants its socket where everybody gets
+        Path(temporary).chmod(0o711)  # munge needs a folder that all users can enter
         folder = Path(temporary, "cluster")
         try:
             subprocess.run([script, "start", folder], check=True)

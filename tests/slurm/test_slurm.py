@@ -1,4 +1,4 @@
-"""Workers as jobs of a real Slurm cluster: launched, found, used, lost during a run, stopped."""
+"""Workers as jobs of a real Slurm cluster: launched, discovered, used, lost during a run, stopped."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ioi_eval.engines.embedded.sandboxes import choose_base, sweep
 
 _DEPLOY = Path(__file__).parents[2] / "piston" / "slurm"
 _WORKERS = 3
-_KILL_WAIT = 5  # seconds after which the cluster kills what a plain scancel ends
-# Each test takes a moment, so that whoever loses a worker loses work.
+_KILL_WAIT = 5  # seconds from scancel until the cluster kills a job
+# Each test is slow, so that work is lost with a worker.
 _SOURCE = """#include <cstdio>
 #include <ctime>
 int main() {
@@ -95,7 +95,7 @@ def reply_of_worker(port: int, path: str = "/healthz", token: str = "") -> str:
 
 
 def run_job(port: int, script: str) -> Any:
-    """What a worker says of a job."""
+    """Return a worker's reply to a job."""
     job = {"language": "bash", "version": "*", "files": [{"name": "run", "content": script}]}
     headers = {"Authorization": "Bearer only-for-us", "Content-Type": "application/json"}
     address = f"http://localhost:{port}/api/v2/execute"
@@ -125,7 +125,7 @@ def test_slurm_workers_judge_a_dump_despite_a_lost_worker(
     rows = [row(f"r{number:02}", _SOURCE % (number % 3)) for number in range(3)]
     rows += [row(f"s{number:02}", (_SOURCE % 0) + f"volatile int own = {number};\n") for number in range(6)]
     dump = write_dump(cli.folder / "dump.jsonl", rows)
-    cli.set_keys(job="batched")  # a worker that is lost takes many tests with it
+    cli.set_keys(job="batched")  # many tests are lost with a worker
     scoring = cli.start(
         "score", dump, "--problems", "problems", "--engine", "slurm:root", "--token-file", token,
         "--out", "run", "--all-tests",
@@ -147,7 +147,7 @@ def test_slurm_workers_judge_a_dump_despite_a_lost_worker(
         "ioi_eval_jobs_total" in reply_of_worker(port, "/metrics", "only-for-us") for port in remaining_ports
     )
 
-    # A job that waits is first in the list, and gone before the others are ended.
+    # A waiting job is first in the list, and is cancelled before the running jobs.
     held_job = ("--hold", "--job-name=piston-worker-1", "--output=/dev/null", "--wrap=true")
     slurm(cli, "sbatch", *held_job)
     assert (

@@ -30,7 +30,7 @@ def install_cached_lookups(
 
     Args:
         put: sets an attribute, such as `MonkeyPatch.setattr`.
-        told: the toolchains that another process found, from `encode_toolchains`.
+        told: the toolchains of another process, from `encode_toolchains`.
     """
     if told:
         _asked.know(told)
@@ -53,7 +53,7 @@ def cached_toolchains(python: str = "", promised: Collection[str] = ()) -> dict[
 def sandbox_tool(command: str = "g++") -> Toolchain:
     """Return the toolchain that sandboxes see, with a constant version and identity.
 
-    A shell may find another one first in PATH.
+    A shell may find a different compiler first in PATH.
     """
     path = cached_toolchains()[command].path
     return Toolchain(command=command, path=path, version="1", identity="1")
@@ -68,7 +68,7 @@ def encode_toolchains() -> bytes:
 
 
 def script_with_known_tools(file: Path) -> str:
-    """Return the first lines of a Python script that uses the known compilers, written to `file`."""
+    """Return the first lines of a Python script that uses the cached compilers, written to `file`."""
     file.write_bytes(encode_toolchains())
     tests = str(Path(__file__).parents[1])
     return (
@@ -81,7 +81,7 @@ Look = Callable[[], dict[str, Toolchain]]
 
 
 class _Asked:
-    """The toolchains that were found, for each requested Python."""
+    """The toolchains of this machine, for each requested Python."""
 
     def __init__(self) -> None:
         self.built: Callable[[str, Look], dict[str, Toolchain]] = lambda _, look: look()

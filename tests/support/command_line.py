@@ -21,7 +21,7 @@ from support.warm_command import RunningCommand, warm_command
 
 ROOT = Path(__file__).parents[2]
 _LONE = str(Path(__file__).with_name("isolated_command.py"))
-# <iostream> takes five times as long to compile.
+# <iostream> compiles five times slower.
 RIGHT = '#include <cstdio>\nint main() { long a, b; scanf("%ld %ld", &a, &b); printf("%ld", a + b); }\n'
 SMALL = '#include <cstdio>\nint main() { int a, b; scanf("%d %d", &a, &b); printf("%d", a + b); }\n'
 WRONG = '#include <cstdio>\nint main() { printf("0"); }\n'
@@ -56,7 +56,7 @@ class CommandLine:
         return warm_command().run(list(map(str, arguments)), self.folder, self.env, given=text)
 
     def set_keys(self, **values: object) -> None:
-        """Write the folder's `ioi-eval.toml`. `skip_unreliable` stands for the key `skip-unreliable`."""
+        """Write the folder's `ioi-eval.toml`. `skip_unreliable` is written as `skip-unreliable`."""
         lines = [f"{name.replace('_', '-')} = {json.dumps(value)}\n" for name, value in values.items()]
         (self.folder / "ioi-eval.toml").write_text("".join(lines))
 

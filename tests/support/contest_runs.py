@@ -1,4 +1,4 @@
-"""Runs contests with given submissions, times and results."""
+"""Runs contests with scripted submissions, times and results."""
 
 from __future__ import annotations
 

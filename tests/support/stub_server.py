@@ -1,4 +1,4 @@
-"""An HTTP server for tests: a function makes the replies, and the server records the requests."""
+"""An HTTP server for tests: a function returns the replies, and the server records the requests."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def code_reply(code: str) -> StubReply:
 class StubServer:
     def __init__(self, answer: Callable[[StubRequest], StubReply], under: str = "") -> None:
         self.asked: list[StubRequest] = []
-        self.over = threading.Event()  # for answers that wait: nobody listens any more
+        self.over = threading.Event()  # for answers that wait: the client is gone
         self._answer, self._lock = answer, threading.Lock()
         handler = type("Handler", (_Handler,), {"stub": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -112,7 +112,7 @@ class StubServer:
 
 @contextmanager
 def model_server(*answers: StubReply | Callable[[StubRequest], StubReply]) -> Iterator[StubServer]:
-    """Serve a model's replies in order, and then the last one for all requests. Functions make replies."""
+    """Serve a model's replies in order, and then repeat the last reply. A function computes a reply."""
 
     def answer(asked: StubRequest) -> StubReply:
         chosen = answers[min(asked.number, len(answers) - 1)]
@@ -125,7 +125,7 @@ def model_server(*answers: StubReply | Callable[[StubRequest], StubReply]) -> It
 class _Handler(BaseHTTPRequestHandler):
     stub: StubServer
     protocol_version = "HTTP/1.1"
-    wbufsize = 1 << 16  # send one packet, because a second one would wait for a delayed acknowledgement
+    wbufsize = 1 << 16  # a single packet: a second packet would wait for a delayed acknowledgement
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:

@@ -1,6 +1,6 @@
 """Runs the command line without starting an interpreter: a process imports it once and forks for each call.
 
-Each call is a new process with its own arguments, folder, environment, outputs and exit code. Modules that
+Each call is a new process with separate arguments, folder, environment, outputs and exit code. Modules that
 read the environment when they are imported are not preloaded.
 """
 
@@ -41,7 +41,7 @@ _LOADED = (
     "pyarrow.compute",  # of a table that is written
     "pyarrow.parquet",
     "pydantic.plugin._loader",
-    "typer._adapters",  # what a command's arguments are read with
+    "typer._adapters",  # for reading a command's arguments
     "typer._click.decorators",
 )
 _PLUGINS = ("ioi_eval.plugins.contest.command", "ioi_eval.plugins.ray.engine")  # a checkout may lack them
@@ -288,7 +288,7 @@ def _exit_code(call: Callable[[], None]) -> int:
             return ended.code or 0
         print(ended.code, file=sys.stderr)
         return 1
-    except BaseException:  # noqa: BLE001 - nobody is above it
+    except BaseException:  # noqa: BLE001 - the process ends here
         sys.excepthook(*sys.exc_info())
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""DMOJ's own judge gives the submissions of the tests' packages the expected verdicts."""
+"""In DMOJ's judge, the submissions of the tests' packages get the expected verdicts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def dmoj_output(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_dmoj_verdicts_of_submissions_equal_package_expectations(dmoj_output: str, name: str) -> None:
-    """tests/conformance/test_packages.py tests the same with our judge."""
+    """tests/conformance/test_packages.py tests the same with ioi_eval's judge."""
     assert f"Problem {name} passed with flying colours." in dmoj_output
     judged_tests = re.findall(rf"Result of case (\S+) for {name}: Success", dmoj_output)
     assert set(judged_tests) == {path.parent.name for path in (PACKAGES / name).glob("tests/*/test.yml")}

@@ -171,7 +171,7 @@ PAIRS = [
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """Yield the pairs above, and pairs of texts that differ slightly."""
+    """Yield the pairs above, and pairs of strings that differ slightly."""
     yield from PAIRS
     dice = random.Random("pairs")
     for _ in range(90):

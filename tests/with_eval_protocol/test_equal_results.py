@@ -1,7 +1,7 @@
-"""eval-protocol's evaluator of APPS and ours agree.
+"""The evaluators of APPS of eval-protocol and ioi_eval agree.
 
 Score, validity, reason, and the names and values of metrics are equal. docs/apps.md lists the intended
-differences with reasons; the tests at the end show them.
+differences with reasons; the last tests show them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ioi_eval.integrations.eval_protocol import evaluate_apps_solution, evaluate
 from ioi_eval.integrations.runtime import Setup, close_all
 
 CASES = list(examples())
-PATIENCE = 60  # seconds: where nothing hangs on the time, a busy machine must not decide
+PATIENCE = 60  # seconds; large where time does not matter, so that a busy machine does not decide
 SETUP = Setup(python=f"{sys.version_info.major}.{sys.version_info.minor}")  # errors differ between versions
-# Python's words for these differ between releases of a version, and between builds of a release.
+# Python's messages for these differ between releases of a version, and between builds of a release.
 WORDS_OF_A_BUILD = {"program: import of no name", "program: zero byte"}
 
 
@@ -58,7 +58,7 @@ def comparable_result(result: Any) -> dict[str, Any]:
 
 
 def printable(text: str) -> str:
-    """Return a text with blanks instead of control characters, as our evaluator shows it."""
+    """Return a string with blanks instead of control characters, as ioi_eval's evaluator shows it."""
     return "".join(
         " " if unicodedata.category(character) in ("Cc", "Zl", "Zp") and character != "\n" else character
         for character in text
@@ -82,7 +82,7 @@ def _of_the_program(traceback: str, error: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def eval_protocol_results() -> list[dict[str, Any]]:
-    """Run eval-protocol's evaluator before ours has threads, because it forks this process.
+    """Run eval-protocol's evaluator before ioi_eval's has threads, because it forks this process.
 
     So this file runs first.
     """
@@ -144,7 +144,7 @@ def without_words(result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "metrics": metrics, "reason": result["reason"].partition(" Execution Error: ")[0]}
 
 
-# --- the other names ---------------------------------------------------------------------------------
+# --- further names -----------------------------------------------------------------------------------
 
 
 def test_module_exports_all_names_of_eval_protocol() -> None:
@@ -199,7 +199,7 @@ def test_check_correctness_equals_that_of_eval_protocol(tests: dict[str, Any] | 
     assert outputs[0] == outputs[1]
 
 
-# --- what is not the same ----------------------------------------------------------------------------
+# --- differences -------------------------------------------------------------------------------------
 
 
 def both(code: str, truth: Any, **options: Any) -> tuple[Any, Any]:
@@ -241,7 +241,7 @@ def test_execution_timeout_may_be_fractional() -> None:
 
 
 def test_timeout_of_one_test_marks_all_tests_as_killed() -> None:
-    """Programs that never end show that both evaluators agree."""
+    """Programs that never exit show that both evaluators agree."""
     endless = "a, b = map(int, input().split())\nwhile a == 3: pass\nprint(a + b)"
     ended, same = both(endless, SUMS, execution_timeout=1)
     assert comparable_result(ended) == comparable_result(same)

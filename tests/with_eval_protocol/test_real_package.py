@@ -1,6 +1,6 @@
 """eval-protocol's decorator over a dataset of APPS, with rollouts by a server on this machine.
 
-It runs where eval-protocol is installed; scripts/test makes such an environment.
+It runs if eval-protocol is installed; scripts/test creates such an environment.
 """
 
 # Without `from __future__ import annotations`: the decorator looks at the types themselves.

@@ -1,4 +1,4 @@
-"""Evaluations with inspect_ai, whose mock model gives the replies of a test."""
+"""Evaluations with inspect_ai, whose mock model returns the replies of a test."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_mo
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "examples" / "problems"
 COMMAND = (str(Path(sys.executable).with_name("inspect")),)
-LONGEST = 600  # seconds for a command, on a machine that others use too
+LONGEST = 600  # seconds for a command, on a busy machine
 
 # Started in the background we have SIGINT ignored, and so would have the command that a test interrupts: it
-# would go on for ever.
+# would never stop.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -31,7 +31,7 @@ def solution(problem: str, name: str) -> str:
 
 
 def replying(replies: Mapping[str, Sequence[str]]) -> Model:
-    """Return a model that selects replies by a word in the prompt, and cycles through them."""
+    """Return a model that selects replies by a keyword in the prompt, and cycles through them."""
     reply_counts = dict.fromkeys(replies, 0)
 
     def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:
@@ -72,7 +72,7 @@ def command(*words: str, folder: Path, **variables: str) -> subprocess.Completed
     )
 
 
-# A solver for the command line, which the mock model alone cannot give replies: it counts tokens.
+# A solver for the command line, where the mock model cannot return replies: it counts tokens.
 # Its second epoch does not come as long as there is a file `wait`.
 SOLVER = """
 import asyncio

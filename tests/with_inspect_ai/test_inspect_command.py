@@ -137,7 +137,7 @@ def test_eval_retry_after_interruption_judges_remaining_samples(folder: Path) ->
     )
     with subprocess.Popen([*COMMAND, *EVAL, *arguments], cwd=folder, stdout=subprocess.DEVNULL) as process:
         try:
-            # The second is asked when the first is judged: one sample at a time.
+            # The second is asked when the first is judged: a single sample at a time.
             wait_until(lambda: process.poll() is not None or asked_twice(requests_file))
             process.send_signal(signal.SIGINT)
             process.wait(LONGEST)

@@ -21,7 +21,7 @@ NOTHING = "int main() {}"
 
 
 def scripted(*calls: tuple[str, dict[str, Any]]) -> Model:
-    """Return a model that makes these tool calls one by one and then ends."""
+    """Return a model that calls these tools in order and then stops."""
     waiting: Iterator[tuple[str, dict[str, Any]]] = iter(calls)
 
     def reply(messages: list[ChatMessage], *_: Any) -> ModelOutput:

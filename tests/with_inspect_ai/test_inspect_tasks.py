@@ -25,7 +25,7 @@ from ioi_eval.rules.extraction import extract
 from ioi_eval.rules.selection import Budget
 from ioi_eval.runs import RunOptions
 
-# What the model writes for each problem, one reply an epoch, and what becomes of it.
+# The model's replies for each problem, one per epoch, with their results.
 REPLIES = {
     "Garland": [
         (solution("garland", "model_solution/matrix.cpp"), "AC", 100),

@@ -1,4 +1,4 @@
-"""lm-evaluation-harness: its own tasks and code, with rows from the test, judged by ioi_eval."""
+"""lm-evaluation-harness: its tasks and code, with rows from the test, judged by ioi_eval."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MBPP = [
 
 
 class Writer(LM):
-    """A model that selects its reply by a word in the prompt."""
+    """A model that selects its reply by a keyword in the prompt."""
 
     def __init__(self, replies: dict[str, str]) -> None:
         super().__init__()

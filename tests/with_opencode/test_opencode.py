@@ -1,4 +1,4 @@
-"""opencode, an agent program from npm, takes part in a contest. A server on loopback is its model."""
+"""opencode, an agent program from npm, participates in a contest. A server on loopback is its model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if OPENCODE is None:
     pytest.skip("opencode is not installed", allow_module_level=True)
 
 TIDE = Path(__file__).resolve().parents[2] / "examples" / "problems" / "tide"
-LONGEST = 600  # seconds for the program, on a machine that others use too
+LONGEST = 600  # seconds for the program, on a busy machine
 CALLS = (
     ("contest_statement", {"problem": "tide"}),
     ("contest_submit", {"problem": "tide", "code": "half", "language": "c++"}),
@@ -36,7 +36,7 @@ ASKED: list[dict[str, Any]] = []
 
 
 def reply(request: StubRequest) -> StubReply:
-    """Call the tools of CALLS, one per turn, and end."""
+    """Call the tools of CALLS, one per turn, and stop."""
     ASKED.append(request.body)
     turn = sum(message["role"] == "tool" for message in request.body["messages"])
     delta: dict[str, Any] = {"role": "assistant", "content": "Done."}
@@ -88,7 +88,7 @@ async def test_opencode_agent_submits_with_contest_tools_and_earns_points(model:
                     **os.environ,
                     **{f"OPENCODE_DISABLE_{name}": value for name, value in away.items()},
                     "HOME": str(tmp_path),
-                    "PWD": str(tmp_path),  # where it works
+                    "PWD": str(tmp_path),  # its working folder
                     **{
                         f"XDG_{kind}_HOME": str(tmp_path / kind)
                         for kind in ("DATA", "CACHE", "CONFIG", "STATE")

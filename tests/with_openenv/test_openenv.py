@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "examples" / "problems"
 TIDE = (PACKAGES / "tide" / "solutions" / "model_solution" / "backwards.cpp").read_text()
 NOTHING = "int main() {}"
-LONGEST = 600  # seconds for a command, on a machine that others use too
+LONGEST = 600  # seconds for a command, on a busy machine
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""problemtools gives the submissions of the tests' ICPC packages the same verdicts as our judge."""
+"""Submissions of the tests' ICPC packages get the same verdicts from problemtools and from ioi_eval."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ioi_eval import Store, load_problems, validate
 from ioi_eval.store.folder import read_rows
 
 PACKAGES = Path(__file__).resolve().parents[1] / "packages"
-# What problemtools says of a package as a whole, where it does not judge it.
+# Error messages of problemtools about packages that it does not judge.
 REFUSED = {
     "ripples": "limits.validation_passes",
-    "barters": 'validator did not produce "score.txt"',  # it knows no passes
+    "barters": 'validator did not produce "score.txt"',  # passes are unknown to it
 }
 NEWER = "problem_format_version: 20"
 NAMES = sorted(
@@ -27,7 +27,7 @@ NAMES = sorted(
     for path in PACKAGES.glob("*/problem.yaml")
     if NEWER not in path.read_text() and path.parent.name not in REFUSED
 )
-# By package and solution: what is said there, and here.
+# By package and solution: the verdicts of problemtools and of ioi_eval.
 OTHERWISE = {
     ("couriers", "forks_itself.cpp"): ("WA", "RE"),  # it counts no processes
     ("quarry", "more.py"): ("AC", "WA"),  # 0 points there, which its grader accepts
@@ -68,7 +68,7 @@ async def test_verdicts_of_package_submissions_equal_those_of_problemtools(
         row = rows[solution]
         if (name, solution) in OTHERWISE:
             assert (verdict, row["verdict"]) == OTHERWISE[name, solution]
-        elif points and problem.subtasks:  # what earns points is accepted there, however few
+        elif points and problem.subtasks:  # problemtools accepts any submission that earns points
             assert (verdict, round(row["points"])) == ("AC", int(points)), solution
         else:
             assert verdict == row["verdict"], solution

@@ -28,7 +28,7 @@ from ioi_eval.plugins.ray.wire import NodePatience  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENT = NodePatience(look=0.3, first_look=240.0, start=120.0, health=240.0, drought=240.0)
-_LONGEST = 900.0  # seconds that anything takes on a busy machine
+_LONGEST = 900.0  # maximum seconds of an operation on a busy machine
 ROOM = 100 << 20  # bytes of each node's object store
 # Ray's settings. A killed node refuses connections, so it is dead after five health checks, here after 2 s
 # instead of 15 s. A busy node has 10 s for each answer, as usual.
@@ -59,7 +59,7 @@ class Rig(NamedTuple):
                     wait=False, **resources_of_node
                 )  # which would wait for half a minute at most
                 break
-            except Exception as error:  # so Ray says that one of its processes died as it started
+            except Exception as error:  # Ray's error if a process of it died at its start
                 if type(error) is not Exception or attempt == 2:
                     raise
         wait_for_node(node.gcs_address, node.plasma_store_socket_name, _LONGEST)
@@ -107,7 +107,7 @@ def free_port() -> int:
 
 
 def new_rig() -> Rig:
-    """Start a head without CPUs, as usual for clusters. Tests add nodes."""
+    """Start a head without CPUs, as in real clusters. Tests add nodes."""
     port = free_port()
     head = {"num_cpus": 0, "object_store_memory": ROOM, "include_dashboard": False}
     return Rig(Cluster(initialize_head=True, head_node_args={**head, "ray_client_server_port": port}), port)
@@ -188,7 +188,7 @@ def expected(
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(_LONGEST):
-        while not holds():  # noqa: ASYNC110 (Ray tells nobody)
+        while not holds():  # noqa: ASYNC110 (Ray has no event for it)
             await asyncio.sleep(0.05)
 
 

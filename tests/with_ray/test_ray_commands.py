@@ -118,7 +118,7 @@ def test_engine_ray_without_a_cluster_starts_and_stops_a_local_cluster(
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:  # sockets have short paths
         monkeypatch.setenv("RAY_TMPDIR", folder)
         check_scores("ray", tmp_path / "run")
-        assert list(Path(folder).rglob("gcs_server.out")), "it was made there"
+        assert list(Path(folder).rglob("gcs_server.out")), "the cluster's files are there"
         ends = time.monotonic() + 300
         while (leftover := processes_of_folder(folder)) and time.monotonic() < ends:
             time.sleep(0.2)
@@ -135,7 +135,7 @@ def processes_of_folder(folder: str) -> list[str]:
 
 
 def check_scores(engine: str, out: Path) -> None:
-    """Score one of the examples by a command, and check the result."""
+    """Score an example by a command, and check the result."""
     packages = str(EXAMPLES / "problems")
     dump = str(EXAMPLES / "generations.jsonl")
     arguments = ("score", dump, "--problems", packages, "--out", str(out), "--problem", "relay")
@@ -180,7 +180,7 @@ def node_with_another_compiler(rig: Rig, folder: Path) -> Iterator[subprocess.Po
         started.wait()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a node another compiler")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can replace a node's compiler")
 async def test_ray_nodes_with_different_compilers_run_programs_of_each_other(
     rig: Rig,
     store: Store,

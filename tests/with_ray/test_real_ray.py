@@ -1,6 +1,6 @@
 """A real Ray cluster with several nodes on this machine:
 
-rows equal those of the embedded engine. It runs where Ray is installed; scripts/peers makes such an
+rows equal the embedded engine's rows. It runs if Ray is installed; scripts/peers creates such an
 environment.
 """
 
@@ -49,7 +49,7 @@ async def test_rows_are_equal_while_ray_nodes_leave_and_join(
         assert len(on_ray.nodes) == 1
         third = rig.node()
         await until(lambda: len(on_ray.nodes) == 2)
-        await asyncio.to_thread(rig.kill, second)  # all others are judged on the one that joined
+        await asyncio.to_thread(rig.kill, second)  # the rest is judged on the node that joined
         rows += await judged(scorer, problems, submissions[half:])
         assert [name.endswith(f":{third._ray_params.node_manager_port}") for name in on_ray.nodes] == [True]
         # A killed node is down at once, and gone when the cluster has missed its heartbeats.
@@ -157,7 +157,7 @@ async def test_content_is_sent_to_a_ray_node_once(
     assert set(sent.values()) == {1} and len({name for _, name in sent}) == 1
 
 
-# --- what is asked of Ray ----------------------------------------------------------------------------
+# --- resources of Ray --------------------------------------------------------------------------------
 
 
 async def test_ray_engine_reserves_only_the_requested_cpus(rig: Rig) -> None:
@@ -200,7 +200,7 @@ async def test_ray_engine_without_free_cpus_is_unavailable_and_leaves_actors_alo
     assert await training.step.remote() == 1
 
 
-# --- who asks ----------------------------------------------------------------------------------------
+# --- callers -----------------------------------------------------------------------------------------
 
 
 def test_rewards_in_ray_tasks_are_judged_on_the_cluster(rig: Rig) -> None:

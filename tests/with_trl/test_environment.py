@@ -1,4 +1,4 @@
-"""Contests as environments of TRL's GRPO trainer, with a tiny random model and given tool calls."""
+"""Contests as environments of TRL's GRPO trainer, with a tiny random model and scripted tool calls."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_judge_failure_gives_no_reward_in_trl_environment(tmp_path: Path) -> Non
 
 
 class Submitting(ContestEnvironment):
-    """Submits a program at its end instead of the model. Every second program is right."""
+    """Submits a program at the reward, instead of the model. Every second program is right."""
 
     ends = 0
 
@@ -69,7 +69,7 @@ class Submitting(ContestEnvironment):
 
 def test_grpo_trainer_steps_with_contest_environment(tmp_path: Path) -> None:
     tiny_tokenizer = tokenizer()
-    tiny_tokenizer.chat_template = qwen3_chat_template  # one that the trainer reads calls of
+    tiny_tokenizer.chat_template = qwen3_chat_template  # a template whose tool calls the trainer can read
     tiny = model(len(tiny_tokenizer))
     tiny.config.max_position_embeddings = 1 << 14
     environment = make_environment(str(PACKAGES), submissions=2)()

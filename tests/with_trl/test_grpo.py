@@ -1,7 +1,7 @@
-"""Steps of TRL's GRPO trainer with our rewards and a tiny random model.
+"""Steps of TRL's GRPO trainer with ioi_eval's rewards and a tiny random model.
 
 The model writes no programs, so some tests replace its completions by programs before they are judged. It
-runs where TRL is installed; scripts/peers makes such an environment.
+runs if TRL is installed; scripts/peers creates such an environment.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def own_runtime() -> Iterator[None]:
 
 
 def trained(functions: Any, rows: Any, folder: Path, **options: Any) -> Any:
-    """Return a trainer after two steps, each with four completions of one prompt."""
+    """Return a trainer after two steps, each with four completions of a prompt."""
     tiny_tokenizer = tokenizer()
     arguments = trl.GRPOConfig(
         output_dir=str(folder),
@@ -119,7 +119,7 @@ def test_async_reward_is_awaited_by_grpo(tmp_path: Path) -> None:
 
 
 def test_unjudgeable_rows_do_not_stop_grpo_training(tmp_path: Path) -> None:
-    """They have no reward and no advantage."""
+    """Their reward and advantage are missing."""
     trainer = trained(with_programs(make_reward(name="code")), dataset(4, tests="{"), tmp_path)
     assert trainer.state.global_step == 2
     assert logged(trainer, "code/not_judged") == [1] * 2

@@ -1,4 +1,4 @@
-"""A tiny random model and its tokenizer, made without downloads."""
+"""A tiny random model and its tokenizer, created without downloads."""
 
 from __future__ import annotations
 

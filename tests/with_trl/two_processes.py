@@ -17,7 +17,7 @@ give = make_reward(name="code")
 
 
 def programs(completions: list[Any], **columns: Any) -> Any:
-    """Return right programs in the first process, and no programs in the other one."""
+    """Return right programs in the first process, and no programs in the second."""
     program = PROGRAMS[0] if os.environ["RANK"] == "0" else PROGRAMS[3]
     return give(completions=[program] * len(completions), **columns)
 

@@ -18,10 +18,10 @@ import pytest
 pytest.importorskip("verifiers", reason="verifiers is not installed")
 
 PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
-LONGEST = 1200  # seconds for a command, on a machine that others use too
+LONGEST = 1200  # seconds for a command, on a busy machine
 TIDE = (PACKAGES / "tide" / "solutions" / "model_solution" / "backwards.cpp").read_text()
 NOTHING = "int main() {}"
-# By a word in the prompt: the calls of the turns; behind a script without full marks nothing is called.
+# By a substring of the prompt: the calls of each turn. A script without full marks is not continued.
 SCRIPTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "Problem `tide`": [
         (
@@ -169,7 +169,7 @@ def test_verifiers_rollout_runs_tests_and_submits_until_full_marks(
     assert '"repeats"' in message_of(requests, 3)
     assert tide["rewards"] == {"points": {"score": 1.0, "weight": 1.0}}, tide
     assert tide["info"]["ioi_eval"]["submissions"] == 3 and tide["info"]["ioi_eval"]["done"]
-    assert tide["stop_condition"] == "finished", "full marks end a rollout"
+    assert tide["stop_condition"] == "finished", "a rollout stops at full marks"
     broken = traces["threes"]
     assert broken["rewards"] == {"points": None} and not broken["ok"], "no reward, which is not a reward of 0"
-    assert "the judge failed" in json.dumps(requests), "and the model was told"
+    assert "the judge failed" in json.dumps(requests), "and the model saw it"

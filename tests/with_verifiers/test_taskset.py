@@ -1,4 +1,4 @@
-"""`vf-eval` of verifiers over our taskset. A server on loopback is the model."""
+"""`vf-eval` of verifiers over ioi_eval's taskset. A server on loopback is the model."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ pytest.importorskip("verifiers", reason="verifiers is not installed")
 from ioi_eval import Submission, load_problems, score_sync
 
 PACKAGES = Path(__file__).resolve().parents[2] / "examples" / "problems"
-LONGEST = 1200  # seconds for a command, on a machine that others use too
-# By a word in the prompt: full marks, some of them, and a checker that does not compile.
+LONGEST = 1200  # seconds for a command, on a busy machine
+# By a substring of the prompt: full marks, partial marks, and a checker that does not compile.
 REPLIES = {
     "Garland": ("garland", "correct/doubling.cpp"),
     "Pumpkins": ("pumpkins", "partially_correct/heaviest_first.cpp"),
     "No threes": ("threes", ""),
 }
-# Its own harnesses install what they run with uv; this one only asks.
+# The harnesses of verifiers install programs with uv; this harness only sends a request.
 MODULE = """
 import httpx
 from verifiers import v1 as vf

@@ -1,6 +1,6 @@
-"""verl's reward for code and ours compare outputs alike on generated pairs.
+"""verl's reward for code and ioi_eval's compare outputs alike on generated pairs.
 
-It runs where verl is installed.
+It runs if verl is installed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def own_runtime() -> Iterator[None]:
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """Yield pairs of expected and printed outputs, most of them nearly equal."""
+    """Yield pairs of expected and printed outputs, typically nearly equal."""
     draw = random.Random(29)
     for _ in range(COUNT):
         pieces = draw.choices(PARTS, k=draw.randrange(8))

@@ -1,7 +1,7 @@
-"""verl's reward managers and loop of workers with our rewards, and a step of GRPO.
+"""verl's reward managers and loop of workers with ioi_eval's rewards, and a step of GRPO.
 
 Its trainers need a GPU, so a step here is verl's rewards, advantages and loss over a tiny random model, with
-given rollouts. It runs where verl is installed; scripts/peers makes such an environment.
+scripted rollouts. It runs if verl is installed; scripts/peers creates such an environment.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def test_unknown_reward_option_is_refused_when_manager_is_loaded(words: tuple[An
 def test_verl_grpo_step_uses_rewards_of_workers(words: tuple[Any, Path]) -> None:
     """Each worker is a process. The advantages and the loss change the model."""
     tokenizer, folder = words
-    # A cluster of its own, in a folder of its own whose path is short enough for sockets.
+    # A separate cluster, in a separate folder whose path is short enough for sockets.
     temporary = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
     ray.init("local", num_cpus=2, include_dashboard=False, logging_level="ERROR", _temp_dir=temporary)
     try:
@@ -185,7 +185,7 @@ def test_verl_grpo_step_uses_rewards_of_workers(words: tuple[Any, Path]) -> None
     loss.backward()
     torch.optim.SGD(model.parameters(), lr=0.1).step()
     gained = ((log_probabilities(model, data) - log_probabilities_before) * mask).sum(dim=1)
-    assert gained[0] > gained[2], "the right program became more likely than the wrong one did"
+    assert gained[0] > gained[2], "the right program became more likely than the wrong program"
 
 
 def log_probabilities(model: Any, data: DataProto) -> torch.Tensor:

@@ -1,6 +1,6 @@
-"""verl's client of SandboxFusion with one of our workers.
+"""verl's client of SandboxFusion with an ioi-eval worker.
 
-It runs where verl is installed; scripts/peers makes such an environment.
+It runs if verl is installed; scripts/peers creates such an environment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from verl.utils.reward_score.sandbox_fusion.utils import DEFAULT_TIMEOUT, check_
 
 TESTS = {"inputs": ["2\n", "21\n"], "outputs": ["4\n", "42\n"]}
 RIGHT = "print(2 * int(input()))"
-SLOW = 60  # seconds for what should end well
+SLOW = 60  # seconds for runs that should succeed
 
 
 @contextmanager
@@ -93,13 +93,13 @@ def test_verl_score_of_completion_with_more_tests_than_slots(url: str) -> None:
     assert (score if isinstance(score, float) else score[0]) == 1.0
 
 
-# On an idle machine its tries leave room for 87 s of 28 s each, or 33 s of 10 s each with a timeout of 1 s.
+# On an idle machine its tries allow 87 s of 28 s each, or 33 s of 10 s each with a timeout of 1 s.
 @pytest.mark.parametrize(
     ("slots", "seconds", "timeout", "language"),
     [
         (2, 1.0, DEFAULT_TIMEOUT, "python"),  # 20 s: in the first try
-        (1, 1.0, DEFAULT_TIMEOUT, "python"),  # 40 s: in the second one, whose place is that of the first
-        (1, 0.4, 1, "python"),  # 16 s: in the second one
+        (1, 1.0, DEFAULT_TIMEOUT, "python"),  # 40 s: in the second try, at the queue position of the first
+        (1, 0.4, 1, "python"),  # 16 s: in the second try
         (2, 1.0, DEFAULT_TIMEOUT, "cpp"),
     ],
 )

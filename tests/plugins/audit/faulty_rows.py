@@ -1,4 +1,4 @@
-"""Rows in the schema of CodeContests, made from example solutions, with planted faults."""
+"""Rows in the schema of CodeContests, built from example solutions, with planted faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ioi_eval import Problem, load_problems
 EXAMPLES = Path(__file__).parents[3] / "examples" / "problems"
 FAULTS = ("clean", "broken test", "broken spaces", "weak", "limits")
 CHECKER = "needs a checker"
-# Of each problem whose answers a comparison decides: right solutions, and wrong ones that some test rejects.
+# By problem whose answers are compared: right solutions, and wrong solutions that a test rejects.
 COMPARED: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "carousel": (("divisors.py", "borders.cpp"), ()),
     "carrier": (("shouted.py", "bisect.cpp"), ("glued.py",)),
@@ -25,7 +25,7 @@ COMPARED: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "tide": (("backwards.py", "bisection.cpp"), ()),
     "verse": (("with_room.py", "backwards.cpp"), ()),
 }
-# Of each problem with several answers: right solutions; the first one's outputs become the answers.
+# By problem with several answers: right solutions; the outputs of the first become the answers.
 SEVERAL_ANSWERS = {
     "banners": ("flat_start.py", "steep.cpp"),
     "relay": ("tails.py", "quadratic.cpp", "tails.cpp"),
@@ -44,7 +44,7 @@ Program = tuple[str, str]  # language and code
 
 class Row(NamedTuple):
     columns: dict[str, Any]
-    fault: str  # what is put in
+    fault: str  # the planted fault
 
 
 def make_rows(repeats: int, only: Sequence[str] = (*COMPARED, *SEVERAL_ANSWERS)) -> Iterator[Row]:

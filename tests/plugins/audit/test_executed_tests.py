@@ -74,7 +74,7 @@ async def test_rejected_right_solution_runs_on_each_test_once(tmp_path: Path) ->
 
 async def test_only_one_slow_right_solution_runs_after_its_first_exceeded_limit(tmp_path: Path) -> None:
     report, executed = await audit_problem(tmp_path, ["a", "b"], [], lambda source, test: "cpu")
-    # The second test of `a`, and one test under raised limits.
+    # The second test of `a`, and a test under raised limits.
     assert executed.total() == 4
     (diagnosis,) = report.diagnoses
     assert diagnosis.fault == "limits" and len(diagnosis.rows) == 2

@@ -21,7 +21,7 @@ from ioi_eval.plugins.audit.records import Diagnosis, Flaw, MutantCounts
 
 
 class FakeScorer:
-    """Returns given results, one per scored problem. Raises a JudgeFailure if none is left."""
+    """Returns scripted results, one per scored problem. Raises a JudgeFailure if none is left."""
 
     slots = 1
 

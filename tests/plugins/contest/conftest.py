@@ -20,6 +20,6 @@ def over_http(no_certificates: None) -> None:
 
 @pytest.fixture
 def problems(tmp_path: Path) -> Path:
-    """A folder with one package, `add`: two numbers, four tests, two subtasks of 40 and 60 points."""
+    """A folder with a package, `add`: two numbers, four tests, two subtasks of 40 and 60 points."""
     write_package(tmp_path / "problems" / "add")
     return tmp_path / "problems"

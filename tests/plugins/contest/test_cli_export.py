@@ -1,4 +1,4 @@
-"""`ioi-eval export harbor`: the folders of tasks, and what their tests write."""
+"""`ioi-eval export harbor`: the folders of tasks, and the rewards of their tests."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def task(cli: CommandLine, problems: Path) -> Path:
 
 
 def rewarded(cli: CommandLine, task: Path, **files: str | bytes) -> float | None:
-    """Call a task's tests as Harbor does, in other places; None where they write no reward.
+    """Call a task's tests like Harbor, but in other folders. Return None if they write no reward.
 
-    A second call gets what the judge says to what the first one has asked it.
+    The tests run twice: the second run gets the judge's reply to the request of the first run.
     """
     app, logs, programs = cli.folder / "app", cli.folder / "logs", cli.folder / "bin"
     for folder in (app, logs, programs):
@@ -63,7 +63,7 @@ def test_exported_harbor_task_has_expected_files(task: Path) -> None:
     assert "Print the sum of two numbers." in instruction and "`/app/solution.cpp`" in instruction
     assert "of both, `solution.py` counts" in instruction
     handed = {path.name for path in (task / "environment").rglob("*") if path.is_file()}
-    assert handed == {"Dockerfile", "problem.md"}  # nothing of the tests
+    assert handed == {"Dockerfile", "problem.md"}  # no test data
     assert (task / "tests" / "package" / "add" / "tests" / "1-1.in").exists()
 
 

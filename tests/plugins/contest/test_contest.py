@@ -1,4 +1,4 @@
-"""The rules of a contest, on a fake engine: what counts, what is reported, what is refused."""
+"""The rules of a contest, on a fake engine: attempts that count, reports, and refusals."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ async def test_best_points_of_each_subtask_count(session: Session) -> None:
 )
 @pytest.mark.parametrize("kind", [ScoreMode, str])
 async def test_problem_is_solved_according_to_score_mode(mode: str, solved: list[bool], kind: Any) -> None:
-    """The mode may be given as a string or as an enum member."""
+    """The mode may be a string or an enum member."""
     async with contest(Rules(mode=kind(mode))) as running_contest:
         session, solved_after = running_contest.session("otter"), []
         for code in ("wrong:3", "wrong:1", "right", "wrong:3,4"):
@@ -275,7 +275,7 @@ async def test_submission_before_the_pause_or_after_the_end_is_refused() -> None
 
 
 async def test_contest_time_does_not_run_backwards_if_clock_is_set_back() -> None:
-    """No participant has to wait for the clock, and the last attempt stays the last one."""
+    """No participant has to wait for the clock, and the last attempt stays the last."""
     clock, record, rules = Clock(), Kept(), Rules(mode=ScoreMode.MAX_TOKENED_LAST)
     async with contest(rules, clock=clock, record=record) as running_contest:
         clock.now += 100
@@ -290,7 +290,7 @@ async def test_contest_time_does_not_run_backwards_if_clock_is_set_back() -> Non
 
 
 async def test_submission_waiting_until_the_contest_is_over_is_refused() -> None:
-    """The second call waits for the first one, which is judged until after the end of the contest."""
+    """The second call waits for the first call, whose judging lasts until after the contest."""
     clock, record = Clock(), Kept()
 
     def slow(test: FakeTest) -> float:
@@ -669,7 +669,7 @@ class HeldEngine(FakeEngine):
 
 
 async def disconnect(call: asyncio.Task[Any]) -> None:
-    """Cancel a call, and check that it ends although nothing is judged yet."""
+    """Cancel a call, and check that it returns although nothing is judged yet."""
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
@@ -705,7 +705,7 @@ async def start_call(call: Any, reached: asyncio.Event) -> asyncio.Task[Any]:
 
 
 async def test_submission_waiting_for_a_slot_counts_after_its_caller_disconnects() -> None:
-    """All slots of the engine are taken, but the submission has begun."""
+    """All slots of the engine are in use, but the submission has started."""
     record, engine = Kept(), HeldEngine("none", slots=1, delay=3600)
     async with contest(record=record, engine=engine) as running_contest:
         otter, heron = running_contest.session("otter"), running_contest.session("heron")
@@ -824,7 +824,7 @@ class StartObservation:
 
 
 async def test_interrupted_submission_is_judged_when_the_contest_restarts() -> None:
-    """It is also judged if the contest is over by then, because it began in time."""
+    """It is judged even if the contest is over by then, because it started in time."""
     record, observation, clock, engine = Kept(), StartObservation(), Clock(), HeldEngine("run")
     rules = Rules(submissions=1, seconds=100)
     problems = {**PROBLEMS, "files": FILES}

@@ -1,4 +1,4 @@
-"""An episode of a contest for a trainer: its score, its end, and judge failures."""
+"""An episode of a contest for a trainer: its score, its last step, and judge failures."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_episode_ends_with_full_marks_despite_rounded_points(
 
 @pytest.mark.parametrize("languages", ["cpp", ["cpp"], ("cpp",)])
 def test_languages_option_accepts_a_single_string(languages: object) -> None:
-    """A command line option cannot contain a list of one string."""
+    """A command line option cannot contain a list of a single string."""
     assert start_episode(languages=languages).statement.languages == ("c++",)
 
 

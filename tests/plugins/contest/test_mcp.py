@@ -223,7 +223,7 @@ async def test_participant_is_identified_by_bearer_token() -> None:
 
 
 async def test_hostile_mcp_requests_are_refused_without_cost() -> None:
-    """The server keeps running, no request counts, and no reply contains data of others."""
+    """The server continues, no request counts, and no reply contains data of other participants."""
     async with served(Rules(feedback=Feedback.FULL)) as address:
         async with httpx.AsyncClient(headers={"Authorization": "Bearer otters-token"}) as http:
             accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -330,7 +330,7 @@ async def test_statement_as_markdown_has_title_and_no_control_characters() -> No
 # --- the command -------------------------------------------------------------------------------------
 
 LANTERNS = str(examples_folder() / "problems" / "lanterns")
-# An agent: it submits what it is told to, and leaves another program.
+# An agent: it submits the requested program, and leaves a different program.
 AGENT = """
 import json, os, pathlib, urllib.request
 server = json.loads(pathlib.Path(".mcp.json").read_text())["mcpServers"]["contest"]
@@ -400,7 +400,7 @@ def test_contest_serve_speaks_mcp_over_standard_input(warm: WarmCommand, cli: Co
 def test_submission_in_progress_when_standard_input_closes_counts(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
-    """The server ends after the submission is judged, and the report contains it."""
+    """The server stops after the submission is judged, and the report contains it."""
     arguments = ["contest", "serve", LANTERNS, "--out", "cup", "--stdio", "otter"]
     server = warm.start(arguments, cli.folder, cli.env, listens=True)
     assert server.stdin is not None
@@ -473,7 +473,7 @@ async def one_life(warm: WarmCommand, cli: CommandLine, number: int, ending: sig
         async with client(address, "chosen-token-16ch") as otter:
             arguments = await told(otter, "submit", problem="lanterns", code=f"int main() {{}} // {number}")
             assert arguments["number"] == number
-        # In the middle of a request: its client is not waited for, and nobody is told.
+        # A request is half sent: the server does not wait for its client, and logs no error.
         port = httpx.URL(address).port
         reader, half = await asyncio.open_connection("127.0.0.1", port)
         for line in (
@@ -510,11 +510,11 @@ static_assert(count() == 0);
 """
 
 
-@pytest.mark.nightly  # its compiler counts for seconds; test_open_contest kills a contest in the middle, too
+@pytest.mark.nightly  # slow compilation; test_open_contest kills a running contest as well
 async def test_submission_in_progress_at_server_stop_is_judged_by_next_start(
     warm: WarmCommand, cli: CommandLine
 ) -> None:
-    """Its compilation takes a second or more and fails. The server is stopped before that."""
+    """Its compilation lasts a second or more and fails. The server is stopped before that."""
     (cli.folder / "names").write_text("otter\tchosen-token-16ch\n")
     arguments = ["contest", "serve", LANTERNS, "--participants", "names", "--out", "cup", "--port", "0"]
     begun = cli.folder / "cup" / "in-progress"

@@ -141,7 +141,7 @@ async def test_changed_model_or_settings_are_refused_in_the_same_folder(
         return ModelOptions(name=name, base_url="http://127.0.0.1:1/v1", sampling=sampling)
 
     await competed(tmp_path, lambda one: program(one.number), requests, Turns(number=2))
-    # All of them take part by one name: what was written before is no answer of theirs.
+    # These models have the same participant name, but the stored replies are not theirs.
     for other in (model("otter-32b", 0.0), model("otter/32b", 0.5)):
         with pytest.raises(InputError, match="holds replies of another model or other settings"):
             await compete(SOURCE, other, Turns(number=2), out=tmp_path, engine=FakeEngine(outcome))
@@ -173,7 +173,7 @@ async def test_missing_and_repeated_programs_are_answered_with_a_message(
 
 
 async def test_problem_without_any_program_scores_0(tmp_path: Path, requests: list[StubRequest]) -> None:
-    """It counts in the number of problems, as for models with one attempt."""
+    """It counts in the number of problems, as for models with a single attempt."""
     result = await competed(tmp_path, lambda one: chat_reply("I cannot do that."), requests, Turns(number=2))
     (model,) = result.summary.models
     assert (model.points, model.max_points, model.submissions, model.compiled) == (0, 100, 1, 0)
@@ -186,7 +186,7 @@ async def test_problem_without_any_program_scores_0(tmp_path: Path, requests: li
 
 
 async def test_report_of_attempts_has_no_mean_score_of_programs(tmp_path: Path) -> None:
-    """Each attempt uses the feedback on the last one, so a mean over programs says nothing."""
+    """Each attempt uses the feedback on the attempt before it, so a mean over programs is meaningless."""
     rows = apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1", "2"], "outputs": ["3", "3"]})
 
     def answer(one: StubRequest) -> StubReply:
@@ -316,7 +316,7 @@ async def test_samples_are_separate_participants_and_token_budget_ends_attempts(
         "otter-32b.2/lanterns#1",
     ]
     requests.clear()
-    budget = BudgetOptions(tokens=60)  # is that of all calls
+    budget = BudgetOptions(tokens=60)  # for all calls together
     await competed(tmp_path, lambda one: program(9), requests, Turns(number=3), asking=asking, budget=budget)
     assert requests == []
 

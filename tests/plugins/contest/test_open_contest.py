@@ -61,7 +61,7 @@ async def test_contest_submissions_are_recorded_as_result_rows(tmp_path: Path) -
 
 
 async def test_points_of_untried_problems_count_in_the_maximum(tmp_path: Path) -> None:
-    """The description of a problem is updated when somebody tries it."""
+    """The description of a problem is updated at its first submission."""
     two = tmp_path / "two"
     for name in ("lanterns", "tide"):
         shutil.copytree(examples_folder() / "problems" / name, two / name)
@@ -71,7 +71,7 @@ async def test_points_of_untried_problems_count_in_the_maximum(tmp_path: Path) -
             await session.submit(tried, "right")
             assert session.standing().points_max == 200
             (model,) = Results.open(tmp_path / "cup").summary().models
-            assert (model.max_points, len(model.problems)) == (200, 2), "also while it is open"
+            assert (model.max_points, len(model.problems)) == (200, 2), "while it is open"
         results = Results.open(tmp_path / "cup")
         summary = results.summary()
         (model,) = summary.models

@@ -32,7 +32,7 @@ from ioi_eval.server.view import serve_live_page
 from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
 
-# lanterns has the subtasks 20, 15, 25 and 40; the last but one is tests 12 to 15.
+# lanterns has the subtasks 20, 15, 25 and 40; the third is tests 12 to 15.
 STEPS = (
     (60, "otter", "lanterns", "only 12 13 14 15"),
     (120, "otter", "lanterns", "only 12 13 14"),
@@ -120,7 +120,7 @@ def test_participants_with_equal_points_and_times_share_a_rank() -> None:
     [
         ((12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1), "gssbbb......"),
         ((5, 5, 5, 4, 3, 2, 1, 1, 1, 1, 1, 1), "ggg.........".replace("...", "bbb", 1)),
-        ((9, 9, 9, 9), "gggg"),  # the rule gives gold to a twelfth or more, whatever that does to the rest
+        ((9, 9, 9, 9), "gggg"),  # by the rule, a twelfth or more win gold, even if no other medals remain
         ((3, 1, 1, 1), "g..."),
         ((3, 0, 0, 0, 0, 0), "g....."),
         ((0, 0), ".."),
@@ -249,7 +249,7 @@ async def test_run_without_contest_has_no_scoreboard(tmp_path: Path) -> None:
 
 
 async def test_comparison_of_contests_has_no_mean_scores(tmp_path: Path) -> None:
-    """Each program answers the feedback on the last one, so no means are compared."""
+    """Each program answers the feedback on the program before it, so no means are compared."""
     for name in ("first", "second"):
         await hold_contest(tmp_path / name, STEPS)
     cups = [tmp_path / name / "cup" for name in ("first", "second")]

@@ -92,7 +92,7 @@ def test_dmoj_checkers_graders_and_managers_are_read() -> None:
     assert '#include "pulleys.h"\n#define main' in pulleys.options.prelude
 
 
-# --- what outputs are worth --------------------------------------------------------------------------
+# --- points of outputs -------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ int main(int, char** file) {
   return fscanf(output, "%lld", &printed) == 1 && printed > a + b ? 0 : 1;
 }
 """
-# Says how many of its questions are above what it hides.
+# Prints how many of its questions are above the hidden number.
 ASKS = """#include <cstdio>
 int main(int, char** file) {
   long long hidden, guess;
@@ -110,7 +110,7 @@ async def test_ojbench_problems_with_each_kind_of_checker_are_judged(
     assert await statuses(scorer, checked, ADD) == [V.WA, V.WA]
     assert await statuses(scorer, interactive, HALVES) == [V.AC, V.AC]
     assert await statuses(scorer, interactive, "print(99)\n") == [V.WA, V.WA]
-    assert problems.find("2083") is plain, "dumps say numbers"
+    assert problems.find("2083") is plain, "dumps contain numbers"
 
 
 async def test_converted_ojbench_problem_needs_no_dataset_files(

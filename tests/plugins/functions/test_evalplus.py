@@ -149,7 +149,7 @@ def test_problems_command_lists_evalplus_benchmarks(cli: CommandLine, tmp_path: 
     assert "Mbpp/11" in listing and "codeforces" in listing
 
 
-# --- what is read, and what is not -------------------------------------------------------------------
+# --- accepted and refused rows -----------------------------------------------------------------------
 
 _plain = st.recursive(
     st.none()
@@ -209,7 +209,7 @@ def test_unsupported_evalplus_test_is_refused_without_being_executed(
     assert not (tmp_path / "trap").exists()
 
 
-# HumanEval/134 begins so: its first line is a blank.
+# HumanEval/134 starts like this: its first line is a blank.
 AFTER_A_BLANK_LINE = " \n    return a + b\n"
 
 

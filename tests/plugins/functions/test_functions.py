@@ -51,7 +51,7 @@ EVALPLUS = {
     "plus_input": [[["a", 1], [1]], [[1.5], []]],
     "atol": 0,
 }
-# (benchmark, row, id, a right program, a wrong one, number of tests)
+# (benchmark, row, id, a right program, a wrong program, number of tests)
 ROWS: dict[str, tuple[dict[str, Any], str, str, str, int]] = {
     "humaneval": (HUMANEVAL, "HumanEval/7", TOTAL, TOTAL.replace("numbers)\n ", "numbers): return 3 #"), 4),
     "mbpp": (MBPP, "Mbpp/11", TOTAL, TOTAL.replace("sum", "len"), 2),

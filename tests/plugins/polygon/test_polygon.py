@@ -63,7 +63,7 @@ def test_polygon_package_without_short_name_is_named_by_its_archive_or_folder(
     ("wrong", "earned"),
     [
         ("", [0, 30, 70]),
-        ("5", [0, 30, 50]),  # each test of group 2 has its own points
+        ("5", [0, 30, 50]),  # the points of group 2 are per test
         ("456", [0, 30, 0]),
         ("3", [0, 0, 0]),  # group 1 is all or nothing, and group 2 depends on it
         ("1", [0, 0, 0]),  # and that on the sample

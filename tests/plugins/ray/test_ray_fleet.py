@@ -92,7 +92,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 @pytest.fixture
 async def told(ray: FakeCluster) -> AsyncIterator[list[ServerEvent]]:
-    """Return the events of an engine with one node."""
+    """Return the events of an engine with a single node."""
     ray.nodes, server_events = ["a:1"], list[ServerEvent]()
     async with RayEngine(patience=NodePatience(look=0.05, drought=300.0)) as engine:
         engine.on_event = server_events.append
@@ -189,7 +189,7 @@ def server(answer: bytes | None) -> Any:
         with contextlib.suppress(EOFError):
             await reader.readexactly(24)
         if answer is None:
-            await reader.read()  # until the other side is gone
+            await reader.read()  # until the client is gone
         else:
             writer.write(answer)
         writer.close()

@@ -25,7 +25,7 @@ class Sandbox:
     """The part of e2b.AsyncSandbox that is used, with its names and arguments."""
 
     made: ClassVar[list[Self]] = []
-    refuse: ClassVar[int] = 0  # the number of the box that cannot be had; 0: none
+    refuse: ClassVar[int] = 0  # number of the sandbox that is refused; 0 refuses none
     servers: ClassVar[list[Loopback]] = []
 
     @classmethod

@@ -177,7 +177,7 @@ async def test_unsupported_language_or_file_name_is_status_sandbox_error(
 async def test_request_without_free_slot_waits_and_then_gets_504(
     server: Server, call: Caller, options: ServerOptions
 ) -> None:
-    """SandboxFusion's clients retry only after 504, at most three times."""
+    """SandboxFusion's clients retry only after 504, up to three times."""
     jobs = [asyncio.create_task(call.run("sleep 1000")) for _ in range(1 + options.queue)]
     await until(lambda: len(server._queue._entries) == len(jobs))
     clock = FastForwardClock()
@@ -410,7 +410,7 @@ async def test_endless_loop_after_long_queueing_is_time_limit_exceeded(
     await FastForwardClock().advance(7.0)
     running.cancel()
     status, reply = await waiting
-    while status == 504:  # it began too late for this try
+    while status == 504:  # it started too late for this try
         status, reply = await post(call, endless, run_timeout=0.3)
     assert reply["run_result"]["status"] == "TimeLimitExceeded"
 

@@ -23,7 +23,7 @@ from ioi_eval.integrations.eval_protocol import (
 from ioi_eval.integrations.runtime import Setup, close_all
 from ioi_eval.testing import Broken, FakeEngine
 
-# The diagonal moves of the document's example: a point and a number of moves, the most diagonal ones or -1.
+# The document's example: for a point and a number of moves, the maximum number of diagonal moves, or -1.
 TRUTH = {
     "inputs": ["1\n2 2 3\n", "1\n4 3 7\n", "1\n10 1 9\n"],
     "outputs": ["1\n", "6\n", "-1\n"],
@@ -53,7 +53,7 @@ for _ in range(q):
     # Incorrect approach - doesn't consider diagonal optimization
     print(k)  # Always outputs k regardless of constraints
 """
-# The entry of the dataset as the document shows it: all three queries in one test.
+# The entry of the dataset as the document shows it: all three queries in a single test.
 ENTRY = {
     "id": 1,
     "question": "Mikhail walks on a Cartesian plane.",
@@ -311,5 +311,5 @@ def test_python_code_is_extracted_from_all_answer_forms(said: str, code: str) ->
 
 @pytest.mark.parametrize("part", ["<think>", "```python\n", "```", " ", "def "])
 def test_code_is_extracted_from_a_million_repetitions_in_linear_time(part: str) -> None:
-    """Quadratic extraction would not end."""
+    """Quadratic extraction would not finish."""
     _extract_python_code(part * 1_000_000)

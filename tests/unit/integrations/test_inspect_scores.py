@@ -55,7 +55,7 @@ def test_inspect_points_follow_submission_limit() -> None:
     scores = [told(PROBLEM, 1, 1, 0, 0), told(PROBLEM, 2, 0, 1, 0.5), told(PROBLEM, 3, 0, 1, 0.8, length=99)]
     every, first_only = (summarize_scores(scores, submissions=limit) for limit in (50, 1))
     assert every.budgets[Budget.LIMITED] == 30 + 56
-    assert first_only.budgets[Budget.LIMITED] == 56, "the longest is handed in first"
+    assert first_only.budgets[Budget.LIMITED] == 56, "the longest is submitted first"
     assert (every.max_points, every.problems_solved, every.scored) == (100, 0, 3)
 
 
@@ -68,7 +68,7 @@ def test_pass_at_k_counts_full_marks() -> None:
     ]
     summary = summarize_scores(scores, ks=(1, 2, 3))
     assert [estimate.value for estimate in summary.pass_at] == [0.75, 1.0, None]
-    assert summary.problems_solved == 2, "two problems of one id, of which one has no year"
+    assert summary.problems_solved == 2, "two problems with the same id, only one with a year"
 
 
 def test_only_full_marks_have_share_1() -> None:

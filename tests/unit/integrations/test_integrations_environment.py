@@ -28,7 +28,7 @@ def test_environment_variables_select_engine() -> None:
         text="slurm", per_endpoint=2, token=token, launch=launch
     )
     choice = EngineChoice.from_variables("http://a:1", variables)
-    assert choice == EngineChoice(text="http://a:1", token=token), "all of what is named"
+    assert choice == EngineChoice(text="http://a:1", token=token), "all named settings"
     with pytest.raises(InputError, match="'two' is not a whole number"):
         EngineChoice.from_variables(
             None, {"PISTON_ENDPOINTS": "slurm", "PISTON_MAX_REQUESTS_PER_ENDPOINT": "two"}

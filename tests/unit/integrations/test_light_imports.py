@@ -1,7 +1,7 @@
 """Importing an integration loads only itself and the judge.
 
-A call loads what it needs. The other packages are not installed here, so the test looks at the imports at the
-top of our modules.
+Calls import further modules. The other packages are not installed here, so the test reads the imports at the
+top of the modules.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def imported_by(name: str) -> str:
 
 
 NEVER = {
-    "open_r1": READING | JUDGING,  # a client of one's own needs no judge
+    "open_r1": READING | JUDGING,  # a custom client needs no judge
     "eval_protocol": READING,
     "lm_eval": READING,
     "trl": READING,
@@ -42,7 +42,7 @@ NEVER = {
     "verifiers": READING | JUDGING,
     "inspect_ai": JUDGING,  # it has a task for each benchmark
 }
-# Each in a process of its own, which has no more than what all of them load, and Python's own.
+# Each in a separate process that has loaded only Python's modules and the modules common to all.
 EACH = """
 import asyncio, json, os, sys
 import ioi_eval.errors, ioi_eval.models, ioi_eval.scoring

@@ -1,4 +1,4 @@
-"""Unjudged submissions are counted until the process ends, when the log may be closed."""
+"""Unjudged submissions are counted until the process exits, when the log may be closed."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ GRADERS = "graders/grader.cpp:3:1: error: 'nonsense' does not name a type\nFaile
 
 
 async def test_open_r1_broken_grader_is_judge_failure() -> None:
-    """A submission may cause it by a macro, so the grader is built again without one."""
+    """A submission may cause it by a macro, so the grader is built again without a submission."""
     client = Client()
 
     async def send_execute(data: dict[str, Any], language: str = "cms_ioi") -> Any:

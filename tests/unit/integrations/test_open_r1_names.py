@@ -1,4 +1,4 @@
-"""All names of open-r1's pipelines exist, and those that do not judge work."""
+"""All names of open-r1's pipelines exist, and the names that do not judge work."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Refusing:
         return {"message": "overloaded"}
 
 
-# What the modules of `open_r1.utils.competitive_programming` have for others (huggingface/open-r1 at commit
-# 83cb6e23a91c; what reads tests from a folder as in the fork alexmaraval/open-r1 at
+# Names that the modules of `open_r1.utils.competitive_programming` export (huggingface/open-r1 at commit
+# 83cb6e23a91c; names that read tests from a folder as in the fork alexmaraval/open-r1 at
 # commit 05a63ca0172f), and all of `open_r1.rewards` that is about code. Tests use no other names.
 THEIRS = {
     "batched",
@@ -122,7 +122,7 @@ def test_load_ioi_tests_for_year_returns_tests_of_problems(
 
 
 class Answering(FakeEngine):
-    """Returns points by a word in the submission, like the scripts of the classic contracts."""
+    """Returns points by a substring of the submission, like the scripts of the classic contracts."""
 
     async def execute(self, job: Job, check: object = None) -> JobResult:
         self.jobs.append(job)
@@ -147,7 +147,7 @@ def fenced(code: str) -> list[dict[str, str]]:
 
 
 def test_open_r1_contest_rewards_are_computed(cluster: Answering) -> None:
-    """With the columns of their datasets and of TRL. A broken row gives None."""
+    """With the columns of their datasets and of TRL. A broken row has the reward None."""
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2}
     row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
     answers = [fenced(code) for code in ("right;", "wrong;", "judge;", "right;")]
@@ -189,7 +189,7 @@ def test_open_r1_unsupported_language_has_no_reward(cluster: Answering) -> None:
 
 
 def test_interrupted_reward_cancels_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server may keep them waiting for minutes."""
+    """Otherwise the jobs may wait for a server for minutes."""
 
     class Interrupting(FakeEngine):
         given_up = threading.Event()
@@ -210,7 +210,7 @@ def test_interrupted_reward_cancels_its_jobs(monkeypatch: pytest.MonkeyPatch) ->
     row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
     with pytest.raises(KeyboardInterrupt):
         open_r1.ioi_code_reward([fenced("right;")], **{name: [row[name]] for name in row})
-    assert engine.given_up.wait(30), "not even where the thread had not said yet that it runs"
+    assert engine.given_up.wait(30), "even if the thread had not reported its start yet"
 
 
 def test_open_r1_invalid_columns_are_input_error(cluster: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +250,7 @@ def test_code_format_reward_depends_on_the_format_of_the_reply(
 
 
 def test_open_r1_batched_splits_a_list_into_batches() -> None:
-    """A size below 1 gives one batch; the original would run no test."""
+    """With a size below 1 there is a single batch; the original would run no test."""
     batches = [list(open_r1.batched("abcde", size)) for size in (2, 9, -1, 0)]
     assert batches == [[["a", "b"], ["c", "d"], ["e"]], *[[list("abcde")]] * 3]
     assert list(open_r1.batched([], -1)) == []

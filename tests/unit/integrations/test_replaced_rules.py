@@ -69,7 +69,7 @@ PAIRS = [
     Pair("01 2\n", "1 2.00\n", False, False, True),
     Pair("0.1\n", "0.10000000000000001\n", False, True, False),
 ]
-# open-r1 looks at as many lines as the shorter of both has, and strips the ends of the output alone.
+# open-r1 compares as many lines as the shorter output has, and strips only the printed output.
 OTHERWISE = {("A\nB\n", "A\n"): False, ("\nA\n", "A\n"): True, ("\nA\n", "\nA\n"): True}
 
 

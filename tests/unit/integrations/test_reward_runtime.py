@@ -1,4 +1,4 @@
-"""The runtime of rewards: shared by threads, not by child processes, and closed at the end."""
+"""The runtime of rewards: shared by threads, not by child processes, and closed at exit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_threads_share_reward_runtime() -> None:
 
 
 def test_forked_child_releases_engine_of_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the parent could not end its sandboxes."""
+    """Otherwise the parent could not close its sandboxes."""
     own_runtime, context = runtime(Setup(engine=lambda _: FakeEngine())), multiprocessing.get_context("fork")
     let_go = context.SimpleQueue()
     monkeypatch.setattr(Runtime, "let_go", lambda inherited: let_go.put(inherited is own_runtime))
@@ -153,7 +153,7 @@ def test_reward_runtime_start_failure_is_raised() -> None:
         runtime(Setup(engine=fails))
 
 
-# A trainer, and a process that it spawned: both judge, and end without a word.
+# A trainer, and a process that it spawned: both judge, and exit without output.
 TRAINING = f"""
 import multiprocessing, os
 from concurrent.futures import ProcessPoolExecutor

@@ -92,7 +92,7 @@ def test_checker_option_of_rewards_changes_output_comparison() -> None:
 
 
 def test_reward_accepts_columns_of_trl() -> None:
-    """Conversations as completions, unknown columns, and values that are no columns."""
+    """Conversations as completions, unknown columns, and values that are not columns."""
     reply_parts = [{"type": "reasoning", "text": RIGHT}, {"type": "text", "text": "See above."}]
     conversations = [[{"role": "assistant", "content": content}] for content in (RIGHT, reply_parts)]
     scores = reward(
@@ -159,7 +159,7 @@ def test_rewards_accept_function_calls_in_list_tests() -> None:
     call = {"input": "[2]\n[3]", "output": "[2, 3]", "testtype": "functional"}
     named_calls = [{**call, "metadata": {"func_name": "plus"}}]
     assert rewards(RewardMode.PARTIAL, [twice], tests=[json.dumps(named_calls)]) == [1]
-    assert rewards(RewardMode.PARTIAL, [twice], tests=[[call]]) == [None], "nobody knows what to call"
+    assert rewards(RewardMode.PARTIAL, [twice], tests=[[call]]) == [None], "the function's name is missing"
     assert rewards(RewardMode.PARTIAL, [twice], tests=[[*named_calls, {"input": "1", "output": "2"}]]) == [
         None
     ]
@@ -347,7 +347,9 @@ def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> N
 def test_row_with_broken_tests_has_no_reward() -> None:
     assert rewards(RewardMode.PARTIAL, [RIGHT, RIGHT], ground_truth=["{", TESTS]) == [None, 1]
     assert rewards(RewardMode.PARTIAL, [RIGHT], ground_truth=[[{"in": "1"}]]) == [None]
-    assert rewards(RewardMode.PARTIAL, [RIGHT], ground_truth=[[]]) == [None], "no test is no 0"
+    assert rewards(RewardMode.PARTIAL, [RIGHT], ground_truth=[[]]) == [None], (
+        "without tests the reward is not 0"
+    )
     with pytest.raises(CasesError):
         compute_score("apps", RIGHT, "", on_failure=None)
 
@@ -365,7 +367,7 @@ def test_judge_failure_reward_is_none() -> None:
 
 
 def test_rewards_judge_equal_programs_once() -> None:
-    """Also if the texts around them differ, but not for another problem, language or subtask."""
+    """Even if the prose around them differs, but not for another problem, language or subtask."""
     engine = FakeEngine()
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), setup=Setup(engine=lambda _: engine))
     other = json.dumps({"inputs": ["7"], "outputs": ["14"]})
@@ -396,7 +398,7 @@ def test_reward_uses_problem_id_and_target_subtask_columns() -> None:
     give = make_reward(RewardOptions(mode=RewardMode.PARTIAL), problems=Problems([problem_with_subtasks()]))
     scores = give(completions=[PARTLY] * 3, problem_id=["twice"] * 3, target_subtask=["small", "large", None])
     assert scores == [1, 0, pytest.approx(0.3)]
-    # The whole problem's points are no reward for a subtask that it does not have.
+    # The whole problem's points are not the reward for a missing subtask.
     assert give(completions=[RIGHT] * 2, problem_id=["twice"] * 2, subtask=["larger", 0]) == [None, None]
 
 
@@ -424,10 +426,10 @@ def test_rewards_distinguish_problems_by_year() -> None:
     assert scores == [pytest.approx(0.3), 1]
 
 
-# As many a generated one: it was never tried on what is no number.
+# Like many generated checkers, it fails on output that is not a number.
 FRAGILE = """import sys
-right, said = (int(open(name).read()) for name in (sys.argv[2], sys.argv[3]))
-print(int(right == said))
+right, printed = (int(open(name).read()) for name in (sys.argv[2], sys.argv[3]))
+print(int(right == printed))
 """
 
 
