@@ -114,7 +114,7 @@ def test_code_blocks_of_page_run_in_order_and_print_the_shown_output(
 
 
 @pytest.mark.parametrize("block", ALL, ids=str)
-def test_code_block_is_run_or_gives_a_reason(block: Block) -> None:
+def test_code_block_is_run_or_has_a_reason(block: Block) -> None:
     if block.run_by:
         test = ROOT / block.run_by
         assert test.is_file() and Path(block.page).name in test.read_text()

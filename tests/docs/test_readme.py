@@ -41,7 +41,7 @@ def test_readme_library_example_runs_in_new_interpreter(cache: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_score_of_the_examples_prints_what_readme_shows(cli: CommandLine, tmp_path: Path) -> None:
+def test_score_of_the_examples_prints_the_output_in_readme(cli: CommandLine, tmp_path: Path) -> None:
     (shown,) = blocks("text")
     command = (ROOT / "scripts" / "demo").read_text().partition('bin/ioi-eval" ')[2].partition(" --out")[0]
     arguments = [

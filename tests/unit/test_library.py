@@ -39,7 +39,7 @@ async def test_problem_of_pairs_is_judged() -> None:
         ([], "tests is empty"),
     ],
 )
-def test_tests_that_are_no_pairs_are_input_error(tests: Any, said: str) -> None:
+def test_tests_that_are_not_pairs_are_input_error(tests: Any, said: str) -> None:
     with pytest.raises(InputError) as caught:
         Problem.of(tests=tests)
     assert said in str(caught.value) and '[("1 2", "3")]' in str(caught.value)

@@ -177,7 +177,7 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
     assert conclusion(nothing) == "Nothing was compared"
 
 
-def test_unjudged_solution_is_no_difference() -> None:
+def test_unjudged_solution_is_not_a_difference() -> None:
     problem = with_solutions(solution("a.cpp", "correct"), solution("lost.cpp", "correct"))
     report = validated(problem, {"a.cpp": {}})
     assert (report.differences, len(report.solutions)) == (0, 1)

@@ -188,7 +188,7 @@ def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
     )
 
 
-def test_command_for_solutions_of_dump_and_source_names_only_the_source_ones() -> None:
+def test_command_for_solutions_of_dump_and_source_names_only_those_in_source() -> None:
     origin = Origin(
         source="packages", benchmark="", references=5, dump="d.jsonl", rows_of_dump=frozenset({"row"})
     )

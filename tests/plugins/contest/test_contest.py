@@ -380,7 +380,7 @@ async def test_markdown_fence_around_submitted_program_is_removed(code: str) -> 
 
 
 @pytest.mark.parametrize("code", ["```cpp\nint a;", "int a;\n```\nb\n```", "# a\n```\n# b\n", "```a```"])
-def test_markdown_fence_inside_a_program_is_kept(code: str) -> None:
+def test_markdown_fence_inside_a_program_is_not_removed(code: str) -> None:
     assert strip_fence(code) == code
 
 

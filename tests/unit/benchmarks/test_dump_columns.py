@@ -137,7 +137,7 @@ def test_non_utf8_code_is_bad_row(tmp_path: Path, code: Any) -> None:
         read(path)
 
 
-def test_non_utf8_row_spoils_no_other_row(tmp_path: Path) -> None:
+def test_rows_next_to_a_non_utf8_row_are_read(tmp_path: Path) -> None:
     """Rows of the same batch stay usable."""
     rows = [
         {"problem_id": b"sum", "response": reply} for reply in (ANSWER.encode(), b"\xff", ANSWER.encode())
@@ -246,7 +246,7 @@ def test_null_in_list_of_replies_is_one_empty_reply(tmp_path: Path, written: Any
         '{"candidates": []}',
     ],
 )
-def test_reply_that_looks_like_chat_is_no_bad_row(tmp_path: Path, column: str, text: str) -> None:
+def test_reply_that_looks_like_chat_is_accepted(tmp_path: Path, column: str, text: str) -> None:
     """Replies that start like a chat or a server reply must not be refused."""
     read(write_csv(tmp_path / "x.csv", [{"problem_id": "sum", column: text}]))
 

@@ -116,7 +116,7 @@ async def test_benchmark_entry_row_becomes_a_problem(scorer: Scorer, tmp_path: P
     assert V.AC not in await statuses(scorer, problem, wrong, language) or number > 1
 
 
-def test_own_solutions_of_entries_are_read(tmp_path: Path) -> None:
+def test_reference_solutions_of_entries_are_read(tmp_path: Path) -> None:
     for name, (row, label, *_) in ROWS.items():
         folder = tmp_path / name
         folder.mkdir()

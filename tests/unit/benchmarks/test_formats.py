@@ -153,7 +153,7 @@ def test_deeply_nested_json_row_is_refused_with_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
 @pytest.mark.parametrize("value", [5, "text", [1], None])
-def test_row_that_is_no_object_is_input_error(tmp_path: Path, name: str, value: Any) -> None:
+def test_row_that_is_not_an_object_is_input_error(tmp_path: Path, name: str, value: Any) -> None:
     error = failing(WRITERS[name](tmp_path / name, [{"a": 1}, value]))
     assert "a row is an object of columns" in str(error)
 

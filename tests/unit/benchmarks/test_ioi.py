@@ -48,7 +48,7 @@ def test_ioi_rows_rebuild_their_problem(hub: Path, tmp_path: Path, name: str) ->
     assert (rebuilt.manager is None) == (package.manager is None)
 
 
-def test_ioi_samples_are_subtask_worth_nothing(hub: Path) -> None:
+def test_ioi_samples_are_a_subtask_of_0_points(hub: Path) -> None:
     first = loaded(hub)["garland"].subtasks[0]
     assert (first.name, first.points, first.tests) == ("00-samples", 0, ("0-01",))
 

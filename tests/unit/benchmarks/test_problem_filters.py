@@ -77,7 +77,7 @@ def test_problem_filter_fails_only_if_no_value_matches() -> None:
         select(MANY, BenchmarkOptions(difficulty=frozenset({"introductory", "interview"})))
 
 
-def test_misspelled_value_next_to_a_correct_one_is_refused() -> None:
+def test_misspelled_value_next_to_a_correct_value_is_refused() -> None:
     options = BenchmarkOptions(difficulty=frozenset({"hard", "eassy"}))
     with pytest.raises(InputError, match=r"no problem with the difficulty 'eassy'\. Did you mean 'easy'"):
         select(MANY, options)

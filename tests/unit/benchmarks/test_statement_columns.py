@@ -178,7 +178,7 @@ def test_codeforces_loads_the_split_that_has_most_of_the_problems(tmp_path: Path
     assert ids("1234/A", split="test") == []
 
 
-def test_numeric_row_id_is_not_taken_as_problem_id(tmp_path: Path) -> None:
+def test_numeric_row_id_is_not_used_as_problem_id(tmp_path: Path) -> None:
     path = rows(tmp_path, {"id": "7", "generation": ANSWER})
     with pytest.raises(InputError, match="missing column `problem_id`"):
         read(path, Problems([problem_with_statement("7", SUM)]))

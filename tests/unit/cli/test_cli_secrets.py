@@ -220,7 +220,7 @@ def options() -> Iterator[tuple[str, Any]]:
             yield from ((f"{command} {option}", kind) for option in (f"--{name}", *written))
 
 
-def test_no_option_takes_a_secret() -> None:
+def test_no_option_value_is_a_secret() -> None:
     """Command lines are visible to other users, so a secret's option must be a file name."""
     secret_names = ("key", "token", "secret", "password", "credential", "auth")
     suspicious = {

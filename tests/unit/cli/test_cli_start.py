@@ -182,7 +182,7 @@ def test_narrow_table_keeps_numbers_and_words_whole(
     assert max(map(len, lines)) <= max(width, 20 + 10 + 7 + 4 + 6)
 
 
-def test_wide_characters_take_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wide_characters_occupy_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
     console.print_table(["model", "n"], [["模型", "1"], ["m\u0308", "22"]], right=["n"])
     assert capsys.readouterr().out.splitlines() == ["model   n", "模型    1", "m\u0308      22"]
 

@@ -26,7 +26,7 @@ def test_message_replacements_repeat_no_generated_option_name() -> None:
         assert replacement != (flag if value in ("True", "...") else f"{flag} {value}"), argument
 
 
-def test_config_key_options_take_metavar_and_help_from_fields() -> None:
+def test_config_key_options_use_metavar_and_help_of_fields() -> None:
     assert OPTIONS.keys() <= KEYS.keys()
     own_fields = {
         option.field for option in OPTIONS.values() if option.cli_option.metavar and option.cli_option.help

@@ -49,7 +49,7 @@ def test_malformed_columns_option_is_input_error(typed: list[str], words: str) -
     assert words in format_input_error(refused.value)
 
 
-def test_repair_option_takes_names_with_commas() -> None:
+def test_repair_option_accepts_names_with_commas() -> None:
     assert RowOptions(repair="includes, imports").options.repairs == Repairs(
         add_includes=True, add_imports=True
     )

@@ -10,7 +10,7 @@ from support.command_line import RIGHT, ROOT, CommandLine, row, write_dump
 from ioi_eval.cli import list_commands, load_command
 
 
-def test_settings_file_gives_options_absent_from_command_line(cli: CommandLine, problems: object) -> None:
+def test_settings_file_sets_options_absent_from_command_line(cli: CommandLine, problems: object) -> None:
     write_dump(cli.folder / "d.jsonl", [row("a", RIGHT), row("b", RIGHT)])
     settings = 'problems = "problems"\nlimit = 1\ntime-factor = 2\nhost = "0.0.0.0"\n'
     (cli.folder / "ioi-eval.toml").write_text(settings)

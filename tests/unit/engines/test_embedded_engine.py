@@ -99,7 +99,7 @@ async def test_job_script_ends_with_expected_code_signal_and_status(
     assert ending(await run(engine, text, **fields)) == expected
 
 
-async def test_output_before_timeout_or_crash_is_kept(engine: EmbeddedEngine) -> None:
+async def test_output_before_timeout_or_crash_is_returned(engine: EmbeddedEngine) -> None:
     stage = await run(engine, "echo partial; echo oops >&2; printf '\\377\\303\\244'; exit 3")
     assert (stage.stdout, stage.stderr, stage.code) == ("partial\n\ufffdä", "oops\n", 3)
     stage = await run(engine, "echo before; sleep 60", run_timeout=300)
@@ -272,7 +272,7 @@ async def test_job_cannot_see_sandboxes_or_processes_of_other_jobs(
         await task
 
 
-async def test_rejected_jobs_take_no_slot(engine: EmbeddedEngine, tmp_path: Path) -> None:
+async def test_rejected_jobs_occupy_no_slot(engine: EmbeddedEngine, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.write_text("x")
     missing = path_file("missing", gone)

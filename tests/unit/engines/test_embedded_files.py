@@ -183,7 +183,7 @@ def test_full_disk_is_engine_overloaded(number: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def test_regular_file_is_taken_out_of_sandbox(box: Path, tmp_path: Path) -> None:
+def test_regular_file_is_moved_out_of_sandbox(box: Path, tmp_path: Path) -> None:
     (box / "out").mkdir()
     program = box / "out" / "program"
     program.write_text("x")
@@ -194,7 +194,7 @@ def test_regular_file_is_taken_out_of_sandbox(box: Path, tmp_path: Path) -> None
     assert not program.exists()
 
 
-def test_links_folders_and_pipes_are_not_taken_out(box: Path, tmp_path: Path) -> None:
+def test_links_folders_and_pipes_are_not_moved_out(box: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("x")

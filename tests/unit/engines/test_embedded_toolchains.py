@@ -160,7 +160,7 @@ def test_compiler_identity_changes_with_version_and_libraries(on_path: Path) -> 
     assert len({first, second, identity()}) == 3
 
 
-def test_program_that_is_no_compiler_is_not_found(on_path: Path) -> None:
+def test_program_that_is_not_a_compiler_is_ignored(on_path: Path) -> None:
     assert find_compiler() is None
     program(on_path / "bin" / "g++", "#!/bin/sh\necho hello\n")
     assert find_compiler() is None

@@ -72,7 +72,7 @@ async def test_cancelled_exclusive_job_lets_later_jobs_run(phase: str) -> None:
     assert "b" in work.running and "ALONE" not in work.running
 
 
-async def test_cancelled_job_before_exclusive_job_gives_its_slot_back() -> None:
+async def test_cancelled_job_before_exclusive_job_releases_its_slot() -> None:
     work = Work(slots=1)
     await work.start("a", "b", "ALONE")
     await work.cancel("b")

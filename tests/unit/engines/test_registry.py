@@ -57,7 +57,7 @@ def test_unknown_engine_name_is_input_error(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("text", "meant"), [("slrum", "slurm"), ("Embedded", "embedded"), ("rya", "ray"), ("k8s", "k8s:")]
 )
-def test_misspelt_engine_name_is_not_taken_for_host(
+def test_misspelt_engine_name_is_not_treated_as_host(
     text: str, meant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [("every", "host", "is", "there", ("", 0))])

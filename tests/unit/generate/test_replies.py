@@ -81,7 +81,7 @@ def test_malformed_usage_is_read_as_empty() -> None:
         (b'{"choices": [{"message": {"content": "\\ud800"}}]}', FaultKind.STRANGE, "not a chat completion"),
     ],
 )
-def test_reply_that_is_no_chat_completion_is_fault(body: bytes, kind: FaultKind, word: str) -> None:
+def test_reply_that_is_not_a_chat_completion_is_fault(body: bytes, kind: FaultKind, word: str) -> None:
     reply_fault = fault(200, body)
     assert reply_fault.kind is kind and word in reply_fault.reason
     assert len(reply_fault.reason) < 500 and "\n" not in reply_fault.reason
@@ -159,7 +159,7 @@ def test_fault_of_redirecting_model_server_names_the_location() -> None:
     ],
 )
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_header_gives_pause(status: int, named: str, pause: float | None) -> None:
+def test_retry_after_header_sets_pause(status: int, named: str, pause: float | None) -> None:
     reply_fault = fault(status, **{"retry-after": named})
     assert (reply_fault.kind, reply_fault.pause) == (
         FaultKind.LATER if pause is None else FaultKind.PAUSE,

@@ -284,7 +284,7 @@ async def test_open_r1_codeforces_reward_follows_scoring_mode(mode: Any, reward:
     assert len(client.sent) == runs
 
 
-async def test_open_r1_codeforces_penalties_are_given() -> None:
+async def test_open_r1_codeforces_penalties_are_applied() -> None:
     refused = Client(lambda _: reply(stage(code=1), stage(code=1, stderr="no")))
     assert await score_submission(refused, ROW, "code") == -0.1
     assert await score_submission(refused, ROW, "") == -1.0

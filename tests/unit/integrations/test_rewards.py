@@ -138,7 +138,7 @@ def test_async_reward_equals_sync_reward() -> None:
     assert lines == {"own/verdict": ["AC", "WA", "WA", "CE", "no code"]}
 
 
-def test_tests_may_stand_in_verification_info() -> None:
+def test_tests_may_be_in_verification_info() -> None:
     cases = [{"input": "2\n", "output": "4\n", "type": "stdin_stdout"}]
     cpp = '```cpp\n#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", 2 * n); }\n```'
     infos = [{"language": "python", "test_cases": cases}, {"language": "cpp", "test_cases": cases}, None]

@@ -147,7 +147,7 @@ async def test_grader_that_does_not_compile_by_itself_is_a_judge_failure(
 FULL = "cc1plus: fatal error: error writing to /tmp/a.s: No space left on device\nFailed to compile sum\n"
 
 
-async def test_server_that_lacks_space_for_its_compiler_is_no_compile_error(tmp_path: Path) -> None:
+async def test_full_disk_of_server_at_compilation_is_not_a_compile_error(tmp_path: Path) -> None:
     failed = Ending(stderr=FULL, code=1)
     server = Cluster("cms_ioi", answer=lambda _: JobResult(run=failed, compile=failed))
     with pytest.raises(JudgeFailure, match=r"the server cannot compile: cc1plus: .*No space left on device"):

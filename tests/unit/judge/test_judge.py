@@ -116,7 +116,7 @@ async def test_unjudgeable_problem_is_input_error(
 
 
 @pytest.mark.parametrize("code", [b"print()", NAN, Path("a.py")])
-async def test_submission_code_that_is_no_str_is_input_error(code: Any) -> None:
+async def test_submission_code_that_is_not_a_str_is_input_error(code: Any) -> None:
     """An empty cell of a data frame is NaN."""
     engine = FakeEngine({0: 1.0})
     async with scoring(engine) as scorer:
@@ -335,7 +335,7 @@ async def test_result_lines_with_wrong_nonce_are_ignored() -> None:
             await scorer.score(problem(), submission())
 
 
-async def test_every_job_has_a_nonce_of_its_own() -> None:
+async def test_every_job_has_a_unique_nonce() -> None:
     engine = FakeEngine()
     async with scoring(engine, max_tests=1) as scorer:
         await scorer.score(problem(3), submission())

@@ -187,7 +187,7 @@ async def test_checker_with_missing_python_packages_is_refused(source: str, miss
     assert reasons(judged_by(source), toolchains={**tools, "python3": unknown}) == []
 
 
-def test_module_in_checker_sources_is_no_missing_package() -> None:
+def test_module_in_checker_sources_is_not_a_missing_package() -> None:
     tool = msgspec.structs.replace(PROFILE.toolchains["python3"], modules=())
     checker_sources = tuple(
         NamedBlob(name=name, content=Blob.of("import yaml")) for name in ("checker.py", "yaml.py")

@@ -33,7 +33,7 @@ def depth_of(value: Any) -> int:
 
 
 @given(value=VALUES, other=VALUES)
-def test_json_at_the_nesting_limit_is_accepted_and_one_deeper_is_refused(value: Any, other: Any) -> None:
+def test_json_is_accepted_up_to_the_nesting_limit(value: Any, other: Any) -> None:
     levels = DEEPEST - 1 - depth_of(value)
     for neighbour in ("[{][" * DEEPEST, other):
         encoded = f"[{json.dumps(neighbour)}, {nested_json(value, levels)}]"

@@ -173,7 +173,7 @@ def test_overlapping_members_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + b"\0" * 40])
-def test_file_that_is_no_zip_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_not_a_zip_is_refused(tmp_path: Path, content: bytes) -> None:
     archive = tmp_path / "a.zip"
     archive.write_bytes(content)
     with pytest.raises(InputError, match="not a zip"):

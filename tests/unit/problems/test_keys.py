@@ -89,7 +89,7 @@ def test_unknown_keys_are_refused_if_misspelt_or_configured(
         ]
 
 
-def test_unknown_key_similar_to_a_present_key_is_no_misspelling() -> None:
+def test_unknown_key_similar_to_a_present_key_is_not_a_misspelling() -> None:
     keys, faults = house(name="hut", names="huts", cellar=False)
     keys.check_keys()
     assert faults.errors == []

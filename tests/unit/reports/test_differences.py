@@ -136,7 +136,7 @@ def test_difference_reasons_include_problem_compiler_and_options(tmp_path: Path)
     assert difference.options == ("option all_tests: false -> true",)
 
 
-def test_skipped_test_is_no_reason_for_difference(tmp_path: Path) -> None:
+def test_skipped_test_is_not_a_reason_for_difference(tmp_path: Path) -> None:
     """Another test is the reason why it was skipped."""
     skipped: Judged = {"a": {"2-a": Verdict.SKIPPED, "2-b": Verdict.WA}}
     (change,) = compared(tmp_path, {"a": {}}, skipped).changed

@@ -100,7 +100,7 @@ def test_duplicate_key_is_named_on_the_page(folder: Path) -> None:
     assert "duplicate key" in page and 'id="live"' in page
 
 
-def test_strip_and_progress_stand_around_the_leaderboard(folder: Path) -> None:
+def test_strip_and_progress_surround_the_leaderboard(folder: Path) -> None:
     page = page_of(InterimReport(folder))
     positions = [page.index(mark) for mark in ('id="live"', ">Leaderboard<", ">Over time<", ">pass@k<")]
     assert positions == sorted(positions)

@@ -178,7 +178,7 @@ def test_report_settings_list_changed_options_first(tmp_path: Path) -> None:
     assert all(not name.startswith("Option ") or name == "Option extract" for name, _ in changed)
 
 
-def test_report_knows_the_defaults_of_dump_options() -> None:
+def test_report_has_the_defaults_of_dump_options() -> None:
     options = reading_of() | {"default_language": "c++"}
     assert {name for name, value in options.items() if value} == OPTION_DEFAULTS.keys()
     assert {name: options[name] for name in OPTION_DEFAULTS} == OPTION_DEFAULTS

@@ -58,7 +58,7 @@ async def test_slow_solution_at_three_times_limit_needs_no_factor(shared_cache: 
     assert await factor_of(solutions, shared_cache) == 1
 
 
-async def test_time_factor_lies_between_right_and_slow_solutions(shared_cache: Path) -> None:
+async def test_time_factor_is_between_right_and_slow_solutions(shared_cache: Path) -> None:
     solutions = {"right": ("correct", works(1.2)), "slow": ("time_limit", works(3.6))}
     factor = await factor_of(solutions, shared_cache)
     assert factor is not None and 1.3 < factor < 3.5

@@ -125,7 +125,7 @@ def test_pass_at_k_does_not_depend_on_problem_order(
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6))
-def test_bootstrap_interval_lies_within_values(values: list[float]) -> None:
+def test_bootstrap_interval_is_within_values(values: list[float]) -> None:
     low, high = bootstrap_interval(values, resamples=50)
     assert (low is None) == (high is None) == (len(set(values)) == 1)
     if low is None or high is None:

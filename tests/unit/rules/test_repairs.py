@@ -116,7 +116,7 @@ def test_cpp_repairs_leave_python_code_unchanged() -> None:
 SEVERAL = f"<think>{fenced(DRAFT)}</think>First:\n{fenced(DRAFT)}Better:\n{fenced(ADD)}Done."
 
 
-def test_extraction_first_and_whole_take_block_and_text() -> None:
+def test_extraction_first_returns_block_and_whole_returns_reply() -> None:
     assert extract(SEVERAL, CPP, Extraction.FIRST) == DRAFT
     assert extract(SEVERAL, CPP, Extraction.WHOLE) == SEVERAL
     assert extract("No code.", CPP, Extraction.FIRST) is None
@@ -134,14 +134,14 @@ def test_extraction_first_and_whole_take_block_and_text() -> None:
         ("", ""),
     ],
 )
-def test_livecodebench_extraction_takes_expected_block(text: str, program: str) -> None:
+def test_livecodebench_extraction_returns_expected_block(text: str, program: str) -> None:
     assert extract(text, PYTHON, Extraction.LIVECODEBENCH) == program
 
 
 @given(
     st.lists(st.sampled_from(["```", "```python", "    ```x", "a = 1", "", "text ``` text"])).map("\n".join)
 )
-def test_livecodebench_extraction_takes_text_between_last_two_fences(text: str) -> None:
+def test_livecodebench_extraction_returns_text_between_last_two_fences(text: str) -> None:
     pieces, inside = [[]], text.split("\n")
     for line in inside:
         pieces[-1].append(line)

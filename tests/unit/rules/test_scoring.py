@@ -61,7 +61,7 @@ def test_subtask_score_follows_its_score_type(
 
 
 @given(st.sampled_from(ScoreType), st.floats(0.01, 1), st.lists(SCORES, min_size=1))
-def test_subtask_score_lies_between_zero_and_one(
+def test_subtask_score_is_between_zero_and_one(
     kind: ScoreType, threshold: float, scores: list[float]
 ) -> None:
     assert 0 <= scoring.compute_subtask_score(subtask(kind, threshold=threshold), scores) <= 1

@@ -63,7 +63,7 @@ def test_repeated_messages_are_logged_again_after_an_hour() -> None:
     assert len(repeats._until) == 256
 
 
-def test_full_queue_is_logged_once_and_its_end_too() -> None:
+def test_full_queue_and_its_end_are_logged_once() -> None:
     events: list[Event] = []
     full = RefusalLog(events.append)
     full.log_acceptance()

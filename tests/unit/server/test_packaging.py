@@ -81,7 +81,7 @@ def precompiler(compiler: Path) -> Path:
     return compiler
 
 
-def test_packaged_headers_are_made_by_packaged_compiler(
+def test_packaged_headers_are_compiled_by_packaged_compiler(
     tmp_path: Path, precompiler: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

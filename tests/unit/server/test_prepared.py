@@ -144,7 +144,9 @@ async def test_classic_job_with_broken_checker_reports_code_3(
     assert "The checker does not compile" in result.compile.stderr
 
 
-async def test_scripts_in_classic_job_override_own_ones(watched: Watched, prepared: ClassicJobEngine) -> None:
+async def test_scripts_in_classic_job_override_default_scripts(
+    watched: Watched, prepared: ClassicJobEngine
+) -> None:
     own_scripts = (text("compile", "echo mine > made\n"), text("run", 'cat made; echo $0 "$@"\n'))
     result = await prepared.execute(olympiad(RIGHT, "2 3", "5", *own_scripts))
     assert result.run.stdout == "mine\nrun graders/sum.cpp\n"

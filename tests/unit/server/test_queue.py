@@ -325,7 +325,7 @@ async def runs(entry: QueueEntry) -> None:
 
 
 @pytest.mark.parametrize("phase", [sends, waits, runs])
-async def test_cancelled_request_gives_everything_back(
+async def test_cancelled_request_releases_its_slot_and_entry(
     phase: Callable[[QueueEntry], Awaitable[None]],
 ) -> None:
     full = queue(max_waiting=2)

@@ -66,7 +66,7 @@ async def test_worker_reports_version_health_and_runtimes(call: Caller) -> None:
         ({"version": "77"}, "bash-77 runtime is unknown"),
     ],
 )
-async def test_limit_above_configured_one_is_refused_with_number(
+async def test_limit_above_configured_limit_is_refused_with_number(
     call: Caller, fields: dict[str, Any], message: str
 ) -> None:
     assert await call.run("true", **fields) == (400, {"message": message})

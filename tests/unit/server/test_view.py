@@ -405,7 +405,7 @@ def test_strip_has_progress_and_submissions_in_progress(folder: Path) -> None:
         (Progress(at=10.0, ended=True, stopped=True), "The run was stopped before its end."),
     ],
 )
-def test_strip_says_what_the_run_does(folder: Path, progress: Progress, text: str) -> None:
+def test_strip_shows_the_state_of_the_run(folder: Path, progress: Progress, text: str) -> None:
     write_progress(folder, progress)
     assert f'role="status">{text}</strong>' in strip_of(folder)
 
@@ -504,7 +504,7 @@ async def test_live_page_of_run_without_rows_has_strip(tmp_path: Path) -> None:
         assert answer.status == 200 and "<dd>0 of 10</dd>" in page
 
 
-async def test_live_page_of_broken_run_says_why(folder: Path, address: str) -> None:
+async def test_live_page_of_broken_run_shows_the_reason(folder: Path, address: str) -> None:
     with (folder / RESULTS).open("a") as results:
         results.write("{\n")
     async with aiohttp.ClientSession() as client, client.get(address) as answer:
@@ -512,7 +512,7 @@ async def test_live_page_of_broken_run_says_why(folder: Path, address: str) -> N
         assert "broken line" in page and 'id="live"' in page
 
 
-async def test_paced_result_is_made_again_only_for_newer_state(folder: Path) -> None:
+async def test_paced_result_is_rebuilt_only_for_newer_state(folder: Path) -> None:
     def make(state: RunState) -> int:
         row_counts.append(state.rows)
         return state.rows

@@ -553,7 +553,7 @@ class Changing(Server):
         return msgspec.structs.replace(result, toolchains=tools("13"))
 
 
-async def test_build_is_cached_under_compiler_that_made_it_after_upgrade(tmp_path: Path) -> None:
+async def test_build_is_cached_under_its_compiler_after_upgrade(tmp_path: Path) -> None:
     server = Changing(GOOD, toolchains=tools("12"))
     async with opened(tmp_path, server) as artifacts:
         built = await artifacts.build_submission(

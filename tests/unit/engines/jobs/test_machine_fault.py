@@ -32,7 +32,7 @@ def test_job_without_proctor_output_is_machine_fault(how: dict[str, object], std
 
 
 @pytest.mark.parametrize("how", [KILLED, KILLED_BEFORE_ISOLATE, LATE, {"code": 0}])
-def test_job_that_reports_killed_program_is_no_machine_fault(how: dict[str, object]) -> None:
+def test_job_that_reports_killed_program_is_not_a_machine_fault(how: dict[str, object]) -> None:
     assert machine_fault(Ending(stdout=START + CRASHED, **how), NONCE) == ""
 
 
@@ -40,7 +40,7 @@ def test_proctor_killed_before_first_result_is_machine_fault() -> None:
     assert "killed by SIGKILL" in machine_fault(Ending(stdout=START, **KILLED), NONCE)
 
 
-def test_job_timeout_in_first_test_is_no_machine_fault() -> None:
+def test_job_timeout_in_first_test_is_not_a_machine_fault() -> None:
     assert machine_fault(Ending(stdout=START, **LATE), NONCE) == ""
 
 

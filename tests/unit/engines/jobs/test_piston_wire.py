@@ -171,7 +171,7 @@ def test_gateway_error_page_is_quoted_in_error(status: int, body: bytes, words: 
     assert words in str(caught.value)
 
 
-def test_error_text_printed_by_submission_is_no_refusal() -> None:
+def test_error_message_printed_by_submission_is_not_a_refusal() -> None:
     printed = "run_timeout cannot exceed the configured limit of 1 PayloadTooLargeError Resource temporarily"
     result = decode_reply(200, encode_result(JobResult(run=Ending(stdout=printed, stderr=printed, code=0))))
     assert result.run.stdout == printed
@@ -254,7 +254,7 @@ def test_request_without_language_is_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"5", b"null", b'"text"', b'{"language": "\xff"}', b"[" * 100_000])
-def test_request_that_is_no_json_object_is_refused_with_syntax_error(body: bytes) -> None:
+def test_request_that_is_not_a_json_object_is_refused_with_syntax_error(body: bytes) -> None:
     with pytest.raises(RefusedRequest) as caught:
         decode_request(body)
     assert json.loads(caught.value.body)["stack"].startswith("SyntaxError: ")
@@ -301,9 +301,7 @@ def test_encoded_request_contains_only_fields_that_are_set() -> None:
 
 
 @pytest.mark.parametrize(("runtime", "is_text"), [("ioi_eval", False), ("python", True)])
-def test_named_file_counts_as_text_for_runtime_that_is_told_of_text_files(
-    runtime: str, is_text: bool
-) -> None:
+def test_named_file_is_marked_as_text_except_for_ioi_eval_runtime(runtime: str, is_text: bool) -> None:
     kept = {"main": Blob.of("print()"), "noise": Blob.of(b"\xff")}
     files = (JobFile(name=name, content=content) for name, content in kept.items())
     named = tuple(content.sha256 for content in kept.values())

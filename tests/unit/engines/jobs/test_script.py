@@ -73,9 +73,7 @@ def test_unsupported_language_standard_is_machine_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("code", "end"), [("print(1)", BuildEnding.BUILT), ("print(", BuildEnding.REFUSED)])
-def test_python_source_is_syntax_checked_and_kept_unchanged(
-    tmp_path: Path, code: str, end: BuildEnding
-) -> None:
+def test_python_source_is_syntax_checked_and_unchanged(tmp_path: Path, code: str, end: BuildEnding) -> None:
     stage = build(tmp_path, recipe_of(code, language="python"), sandbox_tool("python3"))
     assert classify_build(stage) is end
     if end is BuildEnding.BUILT:

@@ -205,7 +205,7 @@ async def test_retry_avoids_all_servers_tried_before() -> None:
         assert [len(server.executed) for server in (a, b, c)] == [1, 1, 1]
 
 
-async def test_silent_server_is_given_up_and_marked_down() -> None:
+async def test_silent_server_is_abandoned_and_marked_down() -> None:
     async with (
         Loopback(silence) as mute,
         Loopback() as good,

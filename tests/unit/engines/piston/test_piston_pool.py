@@ -23,7 +23,7 @@ def fleet_with(
     return fleet, [fleet.join(f"http://host-{index}", slot_count) for index, slot_count in enumerate(slots)]
 
 
-async def test_least_loaded_endpoint_is_taken_first() -> None:
+async def test_least_loaded_endpoint_is_used_first() -> None:
     fleet, (a, b, c) = fleet_with(3, 3, 3)
     first = [await fleet.take_slot() for _ in range(3)]
     assert first == [a, b, c]
@@ -64,7 +64,7 @@ async def test_total_limits_slots_of_all_endpoints() -> None:
     assert fleet.busy == 3
 
 
-async def test_avoided_endpoint_is_taken_only_without_alternative() -> None:
+async def test_avoided_endpoint_is_used_only_without_alternative() -> None:
     fleet, [a, b] = fleet_with(2, 2)
     assert [await fleet.take_slot([a]) for _ in range(2)] == [b, b]
     patient = asyncio.create_task(fleet.take_slot([a]))
@@ -75,7 +75,7 @@ async def test_avoided_endpoint_is_taken_only_without_alternative() -> None:
     assert await patient is a  # nothing else is left
 
 
-async def test_preferred_endpoint_with_a_free_slot_is_taken() -> None:
+async def test_preferred_endpoint_with_a_free_slot_is_used() -> None:
     fleet, [a, b] = fleet_with(2, 2)
     assert await fleet.take_slot() is a
     assert await fleet.take_slot(prefer=a) is a, "although b has fewer jobs"
@@ -93,7 +93,7 @@ async def test_job_with_busy_preferred_endpoint_keeps_its_queue_position() -> No
     assert await second is b
 
 
-async def test_preferred_endpoint_that_does_not_fit_or_is_avoided_is_not_taken() -> None:
+async def test_preferred_endpoint_that_does_not_fit_or_is_avoided_is_not_used() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     assert await fleet.take_slot([a], prefer=a) is b
     waiting = asyncio.create_task(fleet.take_slot(prefer=a, fits=lambda each: each is b))
@@ -106,7 +106,7 @@ async def test_preferred_endpoint_that_does_not_fit_or_is_avoided_is_not_taken()
 # --- endpoints that do not fit -----------------------------------------------------------------------
 
 
-async def test_endpoint_that_does_not_fit_is_never_taken() -> None:
+async def test_endpoint_that_does_not_fit_is_never_used() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     only_b = lambda each: each is b  # noqa: E731
     assert await fleet.take_slot([b], fits=only_b) is b, "nothing else fits"
@@ -157,7 +157,7 @@ async def test_recovered_endpoint_that_does_not_fit_raises_fit_changed() -> None
     assert await other is a
 
 
-async def test_avoided_endpoints_are_taken_if_all_are_avoided() -> None:
+async def test_avoided_endpoints_are_used_if_all_are_avoided() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     assert {await fleet.take_slot([a, b]), await fleet.take_slot([a, b])} == {a, b}
 
@@ -229,7 +229,7 @@ async def test_jobs_waiting_without_healthy_endpoint_fail_at_the_same_time() -> 
     assert await fleet.take_slot() is a
 
 
-async def test_waiting_job_takes_endpoint_that_recovers_in_time() -> None:
+async def test_waiting_job_uses_endpoint_that_recovers_in_time() -> None:
     fleet, [a] = fleet_with(1, patience=60.0)
     fleet.put(a, State.DOWN)
     waiting = asyncio.create_task(fleet.take_slot())

@@ -477,7 +477,7 @@ async def test_unresolvable_host_name_is_reported() -> None:
     assert "no address is known for 'no-such-host.invalid'" in line.detail and "spelling" in line.remedy
 
 
-async def test_redirect_names_an_address_that_can_be_given() -> None:
+async def test_redirect_error_names_a_usable_address() -> None:
     async with Loopback() as target, Loopback(moved=f"{target.url}/api/v2/runtimes") as server:
         assert (await probed(server.url)).reason == f"{server.url} sends its callers to '{target.url}'"
 

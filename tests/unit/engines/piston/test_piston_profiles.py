@@ -70,7 +70,7 @@ def test_merged_compile_time_ignores_servers_that_build_in_run_stage() -> None:
     )
 
 
-def test_different_compilers_merge_to_identity_of_their_own() -> None:
+def test_different_compilers_merge_to_a_new_identity() -> None:
     a, b = report("a", tool("g++", "12.2.0")), report("b", tool("g++", "8.3.0", "/opt/g++"))
     both, reversed_merge = (merge_capabilities(order).toolchains["g++"] for order in ([a, b], [b, a]))
     assert both.version == "12.2.0, 8.3.0" and both.path == "g++"

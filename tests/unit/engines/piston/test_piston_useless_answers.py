@@ -46,7 +46,7 @@ async def test_job_failed_by_full_disk_is_retried_on_another_server() -> None:
             assert (event.url, event.reason) == (full.url, "No space left on device")
 
 
-async def test_server_that_fails_every_second_job_rests_too() -> None:
+async def test_server_that_fails_every_second_job_rests() -> None:
     """Builds fail there, but small jobs do not."""
     answers = [fine if number % 2 else full_disk for number in range(30)]
     async with (
