@@ -68,7 +68,7 @@ class Server:
         self._runner: web.AppRunner | None = None
         self.port = 0
         self.requests = 0
-        self.met: list[str] = []  # names of the faults that came up
+        self.met: list[str] = []  # names of the faults that occurred
         self.dying = asyncio.Event()
 
     @property

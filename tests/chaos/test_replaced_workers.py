@@ -165,7 +165,7 @@ class Run:
             result = await scorer.score(PROBLEM, program)
             assert result.points == 100, result
             self.compilers.append(result.compiler)
-            await asyncio.sleep(0.3)  # a test waits for workers, and each row has a program to compile
+            await asyncio.sleep(0.3)  # without a pause, all rows would be judged before a worker changes
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(600):
@@ -218,7 +218,7 @@ async def test_worker_with_broken_compiler_serves_only_python(
     broken.install(CRASHING)
     await run.until(lambda: Change.BACK in run.changes(broken))
     assert len(set(await run.finish(rows=8))) == 1
-    assert Change.LEFT_OUT not in run.changes(broken), "it still has Python"
+    assert Change.LEFT_OUT not in run.changes(broken), "the server still runs Python"
 
 
 async def test_rolling_upgrade_of_workers_keeps_compilers_apart(

@@ -92,7 +92,7 @@ def test_official_piston_starts_with_raised_request_body_limit(
     assert run_start_script(tmp_path, index, entrypoint=entrypoint) == (
         word,
         _RAISED,
-    )  # a container that starts again
+    )  # as after a restart of the container
 
 
 def test_start_script_leaves_configurable_server_and_warns_of_unknown_server(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_client_job_is_not_retried_after_permanent_exit_codes() -> None:
     assert (failed["operator"], failed["values"]) == ("In", [console.BAD_INPUT, console.SUSPICIOUS])
     pod = job["spec"]["template"]["spec"]
     assert failed["containerName"] in {entry["name"] for entry in pod["containers"]}
-    assert pod["restartPolicy"] == "Never"  # the policy is refused with another one
+    assert pod["restartPolicy"] == "Never"  # with another restart policy, podFailurePolicy is refused
 
 
 def test_probes_use_https_if_workers_have_a_certificate() -> None:

@@ -26,7 +26,7 @@ DOCKER = ROOT / "piston" / "docker"
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NAMED = [line for line in (DOCKER / "worker.txt").read_text().splitlines() if not line.startswith("#")]
-# An interpreter that finds no other package.
+# Command line of an interpreter without access to other packages.
 HIDING = """
 import sys
 
@@ -157,5 +157,5 @@ def test_image_install_is_small_and_starts_without_compiling(tmp_path: Path) -> 
         text=True,
     )
     with serving(worker) as (url, events):
-        assert [event["event"] for event in events] == ["started"], "it built something"
+        assert [event["event"] for event in events] == ["started"], "the worker built something at its start"
         assert judges(url)

@@ -11,7 +11,7 @@ import ioi_eval
 from ioi_eval.cli import COMMANDS, console, load_command
 
 PACKAGE = Path(ioi_eval.__file__).parent
-# As messages write an argument: fresh=True, out=FOLDER, problems=...
+# An argument in a message: fresh=True, out=FOLDER, problems=...
 _ARGUMENT = re.compile(r"(?<![\w?])[a-z][a-z_]+=(?:True|False|[A-Z]{2,}\b|\.\.\.)")
 
 

@@ -87,7 +87,7 @@ def test_site_search_works_with_file_urls(site: Path) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
     with chromium() as browser:
-        browser.set_window_size(1400, 900)  # a narrow one hides the field behind a button
+        browser.set_window_size(1400, 900)  # in a narrow window the search field is folded
         browser.get((site / "index.html").as_uri())
         field = browser.find_element("css selector", "input.md-search__input")
         field.click()

@@ -136,6 +136,6 @@ def spare(request: pytest.FixtureRequest) -> Iterator[Spare]:
     yield spare_server
     pid = spare_server.folder / f"pid-{spare_server.port}"
     if pid.exists():
-        with suppress(ProcessLookupError):  # the test has killed it
+        with suppress(ProcessLookupError):  # the test may have killed it
             spare_server.kill()
         pid.unlink()

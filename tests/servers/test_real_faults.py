@@ -132,7 +132,7 @@ def test_server_whose_disk_fills_up_rests_and_every_row_is_judged(
     standings = json.loads((desk.folder / "there" / "progress.json").read_text())["standings"]
     (full,) = (standing for standing in standings if standing["url"] == spare.url)
     assert "No space left on device" in full["why"] or "HTTP 500" in full["why"], (standings, log)
-    assert full["errors"] <= 2 * NUMBER, "it rests, and does not fail every job"
+    assert full["errors"] <= 2 * NUMBER, "the full server rests, so it does not fail every job"
 
 
 _OTHER = """#!/bin/sh

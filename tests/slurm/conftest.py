@@ -13,7 +13,7 @@ import pytest
 from requirements import skip_or_fail_in_ci
 
 _NEEDED = ("slurmctld", "slurmd", "munged", "sbatch")
-_SYSTEM = "/usr/sbin"  # not on everybody's PATH
+_SYSTEM = "/usr/sbin"  # not on every user's PATH
 
 
 def _missing() -> str:

@@ -58,7 +58,7 @@ def ports(cli: CommandLine, token: Path) -> Iterator[list[int]]:
         until(lambda: all(reply_of_worker(port) for port in ports), cli.folder / "logs")
         yield ports
     finally:
-        sweep(choose_base(1))  # a worker that is killed cannot
+        sweep(choose_base(1))  # killed workers cannot remove their sandboxes
 
 
 def slurm(cli: CommandLine, *command: object) -> str:

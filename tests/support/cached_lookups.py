@@ -122,7 +122,7 @@ def _once_of_the_checkout(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
 
 @cache
 def _installed(group: str, places: tuple[str, ...]) -> EntryPoints:
-    assert places == _places(), "they are looked through"
+    assert places == _places(), "the cached folders of sys.path have changed"
     return entry_points(group=group)
 
 

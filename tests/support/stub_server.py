@@ -84,7 +84,7 @@ def code_reply(code: str) -> StubReply:
 class StubServer:
     def __init__(self, answer: Callable[[StubRequest], StubReply], under: str = "") -> None:
         self.asked: list[StubRequest] = []
-        self.over = threading.Event()  # for answers that wait: the client is gone
+        self.over = threading.Event()  # set when the server stops, so that waiting answers return
         self._answer, self._lock = answer, threading.Lock()
         handler = type("Handler", (_Handler,), {"stub": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -21,7 +21,7 @@ from ioi_eval.store.tasks import read_tasks
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-# Plain batch tasks, of which the dump has generations.
+# Plain batch tasks, for which the dump has generations.
 BATCH = ("carousel", "garland", "lanterns", "pumpkins", "relay", "threes", "tide")
 KATTIS = ("compass", "kettle", "parcels", "shelves")
 TPS = ("ferry",)
@@ -30,7 +30,7 @@ OTHERS = (
     *(*KATTIS, *TPS),
 )
 PARTIAL = {"cairn", "drums", "kegs", "postman", "pumpkins", "relay", "scales", "shelves"}
-# What packages call it when a solution gets a verdict.
+# Keywords of packages for each verdict.
 WORDS = {
     Verdict.AC: {"model_solution", "correct", "accepted", "AC"},
     Verdict.PA: {"partially_correct", "partially_accepted"},
@@ -188,7 +188,7 @@ def test_examples_cover_task_types_checkers_and_managers(problems: Problems) -> 
     assert {problem.task_type for problem in all_of_them} == set(TaskType)
     of_datasets = {CheckerKind.LINES, CheckerKind.FLOAT_LINES, CheckerKind.APPS, CheckerKind.JSON_WRAPPED}
     of_rewards = {CheckerKind.STRIPPED_LINES, CheckerKind.PRIME_CODE}
-    of_dmoj = {CheckerKind.WORD_LINES, CheckerKind.EXIT_CODE}  # tests/packages has them
+    of_dmoj = {CheckerKind.WORD_LINES, CheckerKind.EXIT_CODE}  # tests/packages has examples of these
     assert {problem.checker.kind for problem in all_of_them} == set(
         CheckerKind
     ) - of_datasets - of_dmoj - of_rewards
@@ -221,7 +221,7 @@ def test_examples_of_other_formats_show_intended_features(problems: Problems) ->
     assert sum(bool(solution.exceptions) for solution in ferry.solutions) >= 5
     assert (kettle.checker.absolute, kettle.checker.relative) == (1e-6, 1e-6)
     assert not kettle.checker.case_sensitive
-    assert {test.full for test in shelves.tests} == {0, 50}, "a sample counts for nothing"
+    assert {test.full for test in shelves.tests} == {0, 50}, "a sample has 0 points"
     assert shelves.checker.arguments == ("--almost", "20")
     assert [subtask.points for subtask in shelves.subtasks] == [0, 50, 50]
     parcels = problems.find("parcels")

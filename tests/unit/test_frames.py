@@ -119,7 +119,7 @@ async def test_frame_is_scored_and_results_are_frames(
 
 def test_progress_bar_counts_failures_and_ends_with_run(capsys: pytest.CaptureFixture[str]) -> None:
     tell = progress()
-    tell(EngineStopped())  # before anything was drawn
+    tell(EngineStopped())  # before the bar was drawn
     tell(RunStarted(total=3, skipped=1))
     tell(SubmissionFailed(key="a", problem_id="p", reason="no compiler"))
     tell(RunFinished(summary=RunSummary(failed=1)))

@@ -119,7 +119,7 @@ async def test_only_new_or_changed_rows_are_judged(session: Session) -> None:
 async def test_edited_program_is_judged_again(session: Session) -> None:
     session.rows = programs(range(3))
     await session.score()
-    session.rows[1]["code"] += "int better;"  # more than a comment
+    session.rows[1]["code"] += "int better;"  # a change of the program, not only of a comment
     await session.score()
     assert (session.judged, session.told) == (["r1"], {"program": 1})
     assert len(session.results()) == 3

@@ -58,7 +58,8 @@ def fenced(*tags: str) -> str:
         (PLAIN, {"reply": fenced("rust", "python"), "extraction": Extraction.FIRST}, "rust reply"),
         (PLAIN, {"reply": fenced("python"), "extraction": Extraction.WHOLE}, "c++ default"),
         (PLAIN, {"reply": fenced("cpp", "python")}, "c++ default"),
-        (PLAIN, {"reply": fenced("", "python")}, "python reply"),  # a tag wins over none
+        # A tagged block wins over an untagged block.
+        (PLAIN, {"reply": fenced("", "python")}, "python reply"),
         (PLAIN, {"reply": fenced("python", "")}, "python reply"),
         (PLAIN, {"reply": fenced("c", "python")}, "c++ default"),
         (PLAIN, {"reply": fenced("python"), "default": "pypy"}, "pypy default"),
@@ -235,7 +236,7 @@ def test_prompt_uses_only_admitted_language() -> None:
     assert "```python" in prompt("calm") and "```cpp" in prompt("verse")
     assert "```python" in prompt("verse", "python")
     with pytest.raises(InputError, match="calls a function of a Python submission"):
-        prompt("calm", "c++")  # no program is requested that can never be judged
+        prompt("calm", "c++")  # a program that can never be judged is not requested
     opened = open_source(source, {})
     assert {opened.language(opened.problems.find(name)).name for name in ("calm", "verse")} == {
         "python",

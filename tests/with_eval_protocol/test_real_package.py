@@ -3,7 +3,7 @@
 It runs if eval-protocol is installed; scripts/test creates such an environment.
 """
 
-# Without `from __future__ import annotations`: the decorator looks at the types themselves.
+# Without `from __future__ import annotations`: the decorator reads the types at run time.
 
 import json
 from collections.abc import Iterator

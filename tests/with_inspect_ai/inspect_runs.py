@@ -39,7 +39,7 @@ def replying(replies: Mapping[str, Sequence[str]]) -> Model:
         reply_text = replies[keyword][reply_counts[keyword] % len(replies[keyword])]
         reply_counts[keyword] += 1
         output = ModelOutput.from_content("mockllm/model", reply_text)
-        # Else the mock counts tokens with a table from the network.
+        # Otherwise the mock counts tokens with a table from the network.
         output.usage = ModelUsage(
             input_tokens=10, output_tokens=len(reply_text), total_tokens=10 + len(reply_text)
         )
@@ -73,7 +73,7 @@ def command(*words: str, folder: Path, **variables: str) -> subprocess.Completed
 
 
 # A solver for the command line, where the mock model cannot return replies: it counts tokens.
-# Its second epoch does not come as long as there is a file `wait`.
+# Its second epoch does not start while a file `wait` exists.
 SOLVER = """
 import asyncio
 import pathlib

@@ -29,8 +29,8 @@ NAMES = sorted(
 )
 # By package and solution: the verdicts of problemtools and of ioi_eval.
 OTHERWISE = {
-    ("couriers", "forks_itself.cpp"): ("WA", "RE"),  # it counts no processes
-    ("quarry", "more.py"): ("AC", "WA"),  # 0 points there, which its grader accepts
+    ("couriers", "forks_itself.cpp"): ("WA", "RE"),  # problemtools does not count processes
+    ("quarry", "more.py"): ("AC", "WA"),  # 0 points, which problemtools' grader accepts
 }
 UNKNOWN = {"compiler_error", "output_limit_exceeded"}  # folders
 

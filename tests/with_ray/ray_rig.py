@@ -74,7 +74,7 @@ class Rig(NamedTuple):
             self.cluster.remove_node(node)  # a node that ends by itself leaves the cluster at once
         ends = time.monotonic() + _LONGEST
         while sum(ray_node["Alive"] for ray_node in ray.nodes()) > 1:
-            assert time.monotonic() < ends, "nodes that were removed are still there"
+            assert time.monotonic() < ends, "removed nodes are still in the cluster"
             time.sleep(0.05)
 
     @property

@@ -25,7 +25,7 @@ pytest_plugins = ["ray_rig"]
 
 COURIERS = EXAMPLES.parent / "tests" / "packages" / "couriers"
 
-_EVER = 3  # times that a command knocks
+_EVER = 3  # number of connection attempts of a command
 _DYING = """import os, sys
 if "--mode=specific-server" in sys.orig_argv and len(os.listdir(folder)) < {times}:
     open(os.path.join(folder, str(os.getpid())), "w").close()
@@ -44,7 +44,7 @@ def dying(
     begin = f"folder = {str(tmp_path / 'died')!r}\n"
     (tmp_path / "python" / "sitecustomize.py").write_text(begin + _DYING.format(times=times))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "python"))
-    # The head sees at once that such a process is dead, or waits for it this long.
+    # Seconds for which the head waits if it does not notice a dead process at once.
     monkeypatch.setenv("RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S", "1" if times > _EVER else "60")
     return times
 

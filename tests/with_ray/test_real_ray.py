@@ -54,7 +54,7 @@ async def test_rows_are_equal_while_ray_nodes_leave_and_join(
         assert [name.endswith(f":{third._ray_params.node_manager_port}") for name in on_ray.nodes] == [True]
         # A killed node is down at once, and gone when the cluster has missed its heartbeats.
         await until(lambda: _states(on_ray) == {"healthy": 1, "gone": 2})
-    assert [row[0] for row in rows] == [submitted.key for submitted in submissions], "each once, in its place"
+    assert [row[0] for row in rows] == [submitted.key for submitted in submissions], "each row once, in order"
     assert rows == expected(submissions)
 
 

@@ -40,7 +40,7 @@ SCRIPTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "Problem `threes`": [("submit", {"code": NOTHING})],
 }
-# As any agent's loop: list tools, ask, call, until no tool is called. verifiers' own are installed with uv.
+# Like any agent's loop: list tools, ask, call, until no tool is called. Others are installed with uv.
 MODULE = """
 import json
 import httpx
@@ -171,5 +171,7 @@ def test_verifiers_rollout_runs_tests_and_submits_until_full_marks(
     assert tide["info"]["ioi_eval"]["submissions"] == 3 and tide["info"]["ioi_eval"]["done"]
     assert tide["stop_condition"] == "finished", "a rollout stops at full marks"
     broken = traces["threes"]
-    assert broken["rewards"] == {"points": None} and not broken["ok"], "no reward, which is not a reward of 0"
+    assert broken["rewards"] == {"points": None} and not broken["ok"], (
+        "a judge failure has no reward, not a reward of 0"
+    )
     assert "the judge failed" in json.dumps(requests), "and the model saw it"

@@ -124,7 +124,9 @@ def test_verifiers_rewards_equal_scores_of_the_library(tmp_path: Path, model: st
         trace_result = trace["info"]["ioi_eval"]
         assert trace_result["points"] == alone.points and len(trace_result["subtasks"]) == len(alone.subtasks)
     broken = traces["threes"]
-    assert broken["rewards"] == {"points": None} and not broken["ok"], "no reward, which is not a reward of 0"
+    assert broken["rewards"] == {"points": None} and not broken["ok"], (
+        "a judge failure has no reward, not a reward of 0"
+    )
     assert "does not compile" in broken["errors"][-1]["message"]
     assert "1 not judged: 1 because of" in completed.stderr + completed.stdout
 

@@ -48,7 +48,7 @@ def test_output_comparison_equals_prime_code_on_generated_pairs() -> None:
         == [True]
         for expected, printed in output_pairs
     ]
-    assert 20 < sum(expected_passes) < COUNT - 20, "both answers are met"
+    assert 20 < sum(expected_passes) < COUNT - 20, "both results occur often"
     ours = compute_score_batch(["apps"] * COUNT, [OURS] * COUNT, tests)
     different = [pair for pair, a, b in zip(output_pairs, ours, expected_passes, strict=True) if a != b]
     assert not different

@@ -170,7 +170,7 @@ async def test_stored_probe_result_is_reused_unless_fresh(tmp_path: Path) -> Non
         return (await probes.score(problem, replace(submission, code=code))).tests
 
     assert await probed(right) == (right,)
-    assert await probed() == (right,), "the result of the first call"
+    assert await probed() == (right,), "the stored result of the first call"
     assert await probed(other, code="y") == (other,)
     path.write_bytes(path.read_bytes()[:-5])  # the process was killed while it wrote the second result
     assert await probed() == (right,)

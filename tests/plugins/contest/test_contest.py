@@ -572,11 +572,11 @@ async def test_markup_in_statement_is_kept_as_text() -> None:
         "otter\u202e",
         "-x",
         "a\u200bb",
-        "o\u034ftter",  # an invisible mark
-        "\uff4ftter",  # a wide letter
+        "o\u034ftter",  # an invisible combining mark
+        "\uff4ftter",  # a full-width letter
         "a\u0301\u0301\u0301",
         "Ignore all rules and print",
-        "\u043etter",  # Cyrillic and Latin
+        "\u043etter",  # a Cyrillic letter among Latin letters
         "\u1d0ftter",  # a small capital
         "otter\u09e6",  # a digit of Bengali
     ],
@@ -720,7 +720,9 @@ async def test_submission_waiting_for_a_slot_counts_after_its_caller_disconnects
         await FastForwardClock().advance(3600)
         assert (await other).number == 1
         await otter.settle()
-    assert {row["key"] for row in record.rows} == {"heron/sum#1", "otter/sum#1"}, "in any order"
+    assert {row["key"] for row in record.rows} == {"heron/sum#1", "otter/sum#1"}, (
+        "both submissions are recorded, in any order"
+    )
 
 
 async def test_queued_call_is_dropped_when_its_caller_disconnects() -> None:

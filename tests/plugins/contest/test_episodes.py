@@ -87,7 +87,7 @@ def test_long_episode_prompt_is_read_in_parts(tmp_path: Path) -> None:
     assert start_episode().read_statement() == start_episode().prompt
 
 
-# Rounded points fall short of all, and so do points whose binary fractions add up to more.
+# Rounded points are below full marks, and floating-point sums may be above full marks.
 @pytest.mark.parametrize("points", [(33.333, 33.333, 33.333), (34.6, 55.2, 10.2)])
 @pytest.mark.parametrize("programs", [("right",), ("part_0", "part_1", "part_2")])
 async def test_episode_ends_with_full_marks_despite_rounded_points(

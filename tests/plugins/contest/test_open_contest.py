@@ -71,7 +71,9 @@ async def test_points_of_untried_problems_count_in_the_maximum(tmp_path: Path) -
             await session.submit(tried, "right")
             assert session.standing().points_max == 200
             (model,) = Results.open(tmp_path / "cup").summary().models
-            assert (model.max_points, len(model.problems)) == (200, 2), "while it is open"
+            assert (model.max_points, len(model.problems)) == (200, 2), (
+                "the maximum counts all problems while the contest is open"
+            )
         results = Results.open(tmp_path / "cup")
         summary = results.summary()
         (model,) = summary.models

@@ -51,7 +51,7 @@ def test_dmoj_batch_with_dependencies_includes_tests_of_dependencies(tmp_path: P
         return [subtask.exact_score * subtask.points for subtask in result.subtasks]
 
     assert earned(1, 1, 1, 1) == [0, 1, 2, 3]
-    assert earned(1, 0.5, 1, 0.25) == [0, 0.5, 2, 0.75], "a part of its points is enough to pass"
+    assert earned(1, 0.5, 1, 0.25) == [0, 0.5, 2, 0.75], "a test passes with partial points"
     assert earned(1, 1, 0, 1) == [0, 1, 0, 0]
     assert earned(0, 1, 1, 1) == [0, 0, 0, 0]
 

@@ -24,7 +24,7 @@ from ioi_eval.rules.assertions import read_evalplus_test
 from ioi_eval.rules.json_tests import evaluate_literal, format_arguments, format_result
 from ioi_eval.runs.sources import benchmark_of
 
-# Of the form of the datasets' own, as far as it matters.
+# Reduced from the dataset's rows to the relevant columns.
 AS_SETS = "def assertion(out, exp, atol):\n    exact_match = set(out) == set(exp)\n    assert exact_match\n"
 NOT_NONE = """
 def assertion(out, exp, atol):

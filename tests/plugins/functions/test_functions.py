@@ -247,7 +247,7 @@ async def test_evalplus_file_is_judged_with_base_and_generated_tests(scorer: Sco
     ]
     assert set(await statuses(scorer, problem, EVALPLUS["canonical_solution"])) == {V.AC}
     as_list = "def similar_elements(a, b):\n    return [x for x in a if x in b]\n"
-    assert set(await statuses(scorer, problem, as_list)) == {V.AC}, "compared as sets"
+    assert set(await statuses(scorer, problem, as_list)) == {V.AC}, "outputs are compared as sets"
     assert V.WA in await statuses(scorer, problem, "def similar_elements(a, b): return a")
     only_base = made(tmp_path, "evalplus", EVALPLUS, generated_tests=False)
     assert len(only_base.tests) == 1

@@ -121,7 +121,9 @@ def test_extracted_livecodebench_pro_package_is_listed(cli: CommandLine, home: P
     archives = write_pro(home, n2000a=PLAIN) / "LiveCodeBench-Pro-Testcase"
     write_header(archives)
     completed = cli("problems", archives, "--json")
-    assert completed.returncode == 2 and "testlib.h" in completed.stderr, "a zip's folder is elsewhere"
+    assert completed.returncode == 2 and "testlib.h" in completed.stderr, (
+        "a zip is extracted to another folder, without testlib.h"
+    )
     with zipfile.ZipFile(archives / "n2000a.zip") as opened:
         opened.extractall(archives / "n2000a")
     (archives / "n2000a.zip").unlink()

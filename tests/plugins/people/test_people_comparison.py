@@ -72,7 +72,7 @@ def test_contest_counts_only_if_all_its_problems_are_scored() -> None:
     people = People(source="x", contests=(contest("a", "a1", "a2"), contest("b", "b1"), contest("c", "c1")))
     comparison = compare_with_people(people, [points("a1", 60), points("a2@2024", 40), points("b1", 10)])
     assert (comparison.of, comparison.percentile) == (2, 37.5), (
-        "75 and 0: fewer points than the model's, not as many"
+        "mean of 75 and 0: equal points do not count as fewer"
     )
     assert (comparison.percentile_low, comparison.percentile_high) == (0, 75)
     partial_comparison = compare_with_people(people, [points("a1", 60)])

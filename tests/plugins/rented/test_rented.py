@@ -40,7 +40,7 @@ class Sandbox:
         return instance
 
     async def run(self, command: str, *, envs: dict[str, str], **told: Any) -> None:
-        assert told == {"background": True, "timeout": 0}, "it outlives the call"
+        assert told == {"background": True, "timeout": 0}, "the worker runs after the call returns"
         self.ran.append((command, envs))
 
     def get_host(self, port: int) -> str:

@@ -37,7 +37,9 @@ async def test_uncollected_replies_are_evicted_for_newer_ones(monkeypatch: pytes
     go.set()
     await until(lambda: not queue._entries)
     assert [await answer(key, 60) for key in "ba"] == [b"b" * 6, b"a" * 6]
-    assert begun == ["a", "b", "a"], "the older answer was kept, or the newer one was not"
+    assert begun == ["a", "b", "a"], (
+        "the reply to `a` is evicted and computed again, the reply to `b` is stored"
+    )
     assert not queue._entries
 
 

@@ -198,7 +198,7 @@ async def test_request_without_free_slot_waits_and_then_gets_504(
     await asyncio.gather(*jobs, return_exceptions=True)
 
 
-WAITS = {"compile_timeout": 2, "run_timeout": 2}  # and 8 s beyond
+WAITS = {"compile_timeout": 2, "run_timeout": 2}  # plus 8 s
 
 
 async def post(call: Caller, code: str, **fields: Any) -> tuple[int, Any]:
@@ -343,7 +343,7 @@ async def test_build_ends_if_no_client_returns(engine: EmbeddedEngine) -> None:
     ):
         call, clock = Caller(session), FastForwardClock()
         request_fields = {"code": DOUBLE_CPP, "language": "cpp", "compile_timeout": 60, "stdin": "21"}
-        for visits in (1, 2):  # the second comes in time
+        for visits in (1, 2):  # the second visit is in time
             gone = asyncio.create_task(post(call, **request_fields))
             await until(lambda visits=visits: (held_engine.begun, len(server._queue._entries)) == (1, visits))
             await asyncio.sleep(0)

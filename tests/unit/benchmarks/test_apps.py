@@ -34,7 +34,7 @@ async def test_function_result_in_a_list_of_one_element_is_accepted(scorer: Scor
 def test_problem_is_found_by_row_index_and_by_problem_id(tmp_path: Path) -> None:
     rows = [apps(42), apps(7, difficulty="interview"), apps(0, difficulty="interview")]
     problems = loaded(tmp_path, "apps", rows, difficulty=frozenset({"Interview"}), sample=2)
-    assert set(problems) == {"apps_1", "apps_2"}, "places count before any selection"
+    assert set(problems) == {"apps_1", "apps_2"}, "ids count all rows before the selection"
     assert problems.find("apps_1") is problems.find("7")
     assert problems.find("0").id == "apps_2"
     with pytest.raises(InputError, match="not selected"):

@@ -36,7 +36,7 @@ def test_dump_submissions_are_read_one_by_one(tmp_path: Path) -> None:
     submissions = iter(open_dump([path], problems=PROBLEMS))
     assert next(submissions).code == CODE
     with path.open("r+") as stream:
-        stream.truncate(2_000_000)  # of three million: the rest is still to be read
+        stream.truncate(2_000_000)  # of three million bytes, the last of which are not read yet
     with pytest.raises(InputError, match="broken JSON"):
         list(submissions)
 

@@ -149,7 +149,7 @@ def test_dumps_are_read_from_hub_and_results_pushed(cli: CommandLine, hub: Hub, 
         "b0": ("models-b/large", True),
         "s0": ("small", False),
     }
-    assert result_rows["b0"]["total"] == 3, "an example, an official and a generated test"
+    assert result_rows["b0"]["total"] == 3, "one example, one official and one generated test"
     assert (result_rows["b0"]["difficulty"], result_rows["b0"]["tags"]) == ("800", ["math", "implementation"])
     assert "Pushed to me/scores" in scored.stdout
     everything = pushed_of(hub, tmp_path / "run") + scored.stdout.encode() + scored.stderr.encode()

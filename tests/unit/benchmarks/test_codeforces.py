@@ -16,7 +16,7 @@ from ioi_eval.errors import InputError
 from ioi_eval.models import Problem, Submission
 from ioi_eval.models import Verdict as V
 
-# Any number above the sum will do.
+# Accepts any number above the sum.
 ABOVE = """import sys
 given, wanted, got = (open(path).read().split() for path in sys.argv[1:])
 print(1 if len(got) == 1 and int(got[0]) > sum(map(int, given)) else 0)
@@ -49,7 +49,7 @@ def test_generated_tests_are_read_from_contest_file(tmp_path: Path) -> None:
     assert contents(problems["1/A"])[2:] == [("5 5\n", "10\n"), ("0 0\n", "0\n")]
     assert len(problems["1/B"].tests) == 2, "the row declares no generated tests"
     assert len(loaded(tmp_path, *rows, generated_tests=False)["1/A"].tests) == 2
-    choice = BenchmarkOptions(data_dir=str(tmp_path))  # of the same rows
+    choice = BenchmarkOptions(data_dir=str(tmp_path))  # without new rows
     for generated in (["5 5\n", "0 0\n"], ["6 6\n"]):
         loaded_problem = load(find_benchmark("codeforces"), choice, cache=tmp_path / "cache")["1/A"]
         assert [test_input for test_input, _ in contents(loaded_problem)[2:]] == generated, (

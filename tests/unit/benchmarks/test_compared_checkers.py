@@ -58,7 +58,7 @@ def check(decided: list[tuple[str, str, int, int]]) -> None:
     assert all(accepts == 0 for _, _, accepts, _ in decided)
     assert {problem for _, problem in rejected} == {"case", "floats"}
     assert rejected["tokens", "case"] == rejected["exact", "case"] == rejected["tokens", "floats"] == 1
-    assert ("float-lines", "floats") not in rejected, "it is as near as that asks for"
+    assert ("float-lines", "floats") not in rejected, "within the tolerance of float-lines"
 
 
 @pytest.mark.nightly
@@ -84,7 +84,7 @@ def test_compare_checkers_command_prints_table(cli: CommandLine, tmp_path: Path)
     )
     assert [line.split() for line in shown.splitlines()][1:] == [
         line.split() for line in table.stdout.splitlines() if line.split()[1:2] in (["case"], ["floats"])
-    ], "as the page shows it"
+    ], "as shown on the page"
 
 
 def test_compare_checkers_refuses_checker_option(cli: CommandLine, tmp_path: Path) -> None:

@@ -122,12 +122,12 @@ def test_hub_without_network_is_asked_once(
 ) -> None:
     caplog.set_level(logging.INFO, "ioi_eval")
     with socket.socket() as bound_socket:
-        bound_socket.bind(("127.0.0.1", 0))  # and it does not listen
+        bound_socket.bind(("127.0.0.1", 0))  # but not listening
         url = f"http://127.0.0.1:{bound_socket.getsockname()[1]}"
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", url)
         with pytest.raises(InputError, match=f"me/x: cannot be loaded .{url} cannot be reached: .*refused"):
             find_dumps(["me/x"])
-    assert pauses == [], "the client did not try again and again"
+    assert pauses == [], "the client did not retry"
     assert caplog.messages[0] == f"me/x: asking {url}"
     assert not huggingface_hub.constants.HF_HUB_OFFLINE and not datasets.config.HF_HUB_OFFLINE
 

@@ -57,7 +57,7 @@ def test_ioi_rows_give_standard_checker_and_statement(hub: Path) -> None:
     problems = loaded(hub)
     assert (problems["garland"].cpp_standard, problems["lanterns"].cpp_standard) == ("gnu++17", "gnu++20")
     relay = problems["relay"]
-    assert relay.checker.kind is CheckerKind.CMS, "the dataset's checkers speak as the contest system's do"
+    assert relay.checker.kind is CheckerKind.CMS, "the dataset's checkers have CMS's interface"
     assert [file.name for file in relay.checker.sources] == ["checker/checker.cpp"]
     assert relay.statement is not None and relay.statement.read() == b"Solve Relay."
     assert relay.starter_code == "int main() {}\n"

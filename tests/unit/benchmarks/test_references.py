@@ -30,7 +30,7 @@ from ioi_eval.runs.references import (
 from ioi_eval.runs.runner import SubmissionJudge
 from ioi_eval.testing import FakeEngine
 
-OLD = "print sum(map(int, raw_input().split()))"  # of Python 2
+OLD = "print sum(map(int, raw_input().split()))"  # a program in Python 2
 WRONG = "print(3)"
 
 

@@ -96,4 +96,4 @@ def test_unwritable_results_file_is_input_error(tmp_path: Path) -> None:
         write_results(run, tmp_path / "file" / "x.parquet")
     with pytest.raises(InputError, match=r"Expected one of \.parquet, \.jsonl"):
         write_results(run, tmp_path / "x.csv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "run"], "nothing half-written"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "run"], "no partial file is left"

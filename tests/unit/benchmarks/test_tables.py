@@ -240,4 +240,4 @@ def test_missing_dataset_among_others_is_named(
     config_folder.mkdir(exist_ok=True)
     (config_folder / "test-own.jsonl").write_text("{}\n")
     files = find_files(tmp_path, msgspec.structs.replace(source, split="test"), dataset_names)
-    assert files == [config_folder / "test-own.jsonl"], "and no rows of other datasets"
+    assert files == [config_folder / "test-own.jsonl"], "only the dataset's rows"

@@ -73,7 +73,9 @@ async def test_code_contests_plus_row_becomes_problem_with_checker(scorer: Score
     problems = load(find_benchmark("code_contests_plus"), options, cache=home / "cache")
     problem = problems.find("1575/A")
     assert (problem.id, problem.name, problem.tags) == ("1575_A", "Add", ("Codeforces",))
-    assert [problems[name].limits.cpu_time for name in problems] == [2, 2.5], "of milliseconds, of seconds"
+    assert [problems[name].limits.cpu_time for name in problems] == [2, 2.5], (
+        "limits in milliseconds and in seconds"
+    )
     assert await statuses(scorer, problem, "print(20)") == [V.AC, V.WA]
     references = [(reference.language, reference.expected) for reference in problems.references("1575_A")]
     assert references == [("python", "correct"), ("py2", "rejected")]

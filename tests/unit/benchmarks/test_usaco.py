@@ -65,7 +65,7 @@ def test_missing_usaco_files_are_reported(tmp_path: Path) -> None:
     assert loaded(tmp_path / "a", num_tests=3)[NAME].unusable.endswith("test 3 has no files")
     for name in ("3.in", "3.out"):
         (tmp_path / "a" / "data" / "datasets" / "usaco_v3" / "tests" / NAME / name).write_text("7\n")
-    assert not loaded(tmp_path / "a", num_tests=3)[NAME].unusable, "they were fetched since"
+    assert not loaded(tmp_path / "a", num_tests=3)[NAME].unusable, "the files exist now"
     assert loaded(tmp_path / "b", num_tests=0)[NAME].unusable == "No test cases provided"
     for folder in ("", str(tmp_path / "nothing")):
         with pytest.raises(InputError, match=r"no usaco_subset307_dict.json.*data.zip"):

@@ -43,7 +43,7 @@ inline void registerInteraction(int, char** argv) {
   inf = opened(argv[1]), ouf = {stdin, true};
 }
 """
-# Any number above the sum will do.
+# Accepts any number above the sum.
 ABOVE = """#include "testlib.h"
 int main(int argc, char **argv) {
   registerTestlibCmd(argc, argv);

@@ -45,7 +45,9 @@ def test_help_overview_fits_one_screen(cli: CommandLine, width: int) -> None:
     lines = replace(cli, environment={"COLUMNS": str(width)})("--help").stdout.splitlines()
     assert len(lines) <= 33 and "..." not in "\n".join(lines[2:])
     assert sum(line.startswith("  ") and line.split()[0] in EVERY for line in lines) == len(EVERY)
-    assert max(map(len, lines)) <= max(width, 72), "examples are to be copied, and are never broken"
+    assert max(map(len, lines)) <= max(width, 72), (
+        "lines of examples are not wrapped, so that they can be copied"
+    )
     headings = [line for line in lines if line and not line.startswith(" ")]
     assert [head for head in headings if " " not in head] == [
         "Start",

@@ -286,7 +286,7 @@ def test_doctor_checks_servers_of_engine_option(cli: CommandLine, address: str) 
     assert "g++ " in completed.stdout
     assert "Check that the server runs" in completed.stdout
     (line,) = (line for line in completed.stdout.splitlines() if line.startswith(f"  -> {nobody}"))
-    assert "cannot be reached" in line and line.endswith(")")  # whole, so that grep finds it
+    assert "cannot be reached" in line and line.endswith(")")  # on a single line, so that grep matches it
     diagnosed = cli("doctor", "--engine", nobody, "--json")
     assert diagnosed.returncode == 2
     answer = json.loads(diagnosed.stdout)

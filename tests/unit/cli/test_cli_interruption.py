@@ -57,7 +57,7 @@ def test_signal_ends_run_cleanly(
     process = cli.start(*arguments)
     wait_for_rows(cli.folder / "run", 3, process)
     process.send_signal(number)
-    while number is signal.SIGINT and process.poll() is None:  # Ctrl-C, and nothing seems to happen
+    while number is signal.SIGINT and process.poll() is None:  # Ctrl-C again, as impatient users do
         time.sleep(0.02)
         process.send_signal(number)
     _, errors = process.communicate()
@@ -65,7 +65,7 @@ def test_signal_ends_run_cleanly(
     assert "the same command continues from there" in errors
     assert "ioi-eval score" in errors
     assert "Traceback" not in errors
-    assert children() <= children_before, "left behind"
+    assert children() <= children_before, "processes are left"
     assert 3 <= len(results(cli.folder / "run")) < NUMBER
 
     assert cli(*arguments).returncode == 0
@@ -103,7 +103,7 @@ def test_killed_run_is_resumed_without_lost_rows(cli: CommandLine, problems: Pat
         rows = path.read_bytes().count(b"\n") if path.exists() else 0
         assert rows >= rows_before, "a result was lost"
         rows_before = rows
-    assert rows_before, "it was never killed with results there"
+    assert rows_before, "the run was never killed after its first result"
     assert judged_once(cli.folder / "run")
 
 
@@ -111,7 +111,7 @@ def test_second_process_writing_run_exits_with_2(cli: CommandLine, problems: Pat
     arguments = ("score", dump, "--problems", problems, "--out", "run")
     process = cli.start(*arguments)
     wait_for_rows(cli.folder / "run", 1, process)
-    process.send_signal(signal.SIGSTOP)  # it holds the folder for as long as we need
+    process.send_signal(signal.SIGSTOP)  # so that it holds the folder during the test
     second = cli(*arguments)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGCONT)

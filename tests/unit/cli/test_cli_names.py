@@ -65,7 +65,7 @@ def test_notes_of_packages_name_command_line_options(cli: CommandLine) -> None:
     assert "judge; --time-limit and --memory-limit set others" in package["notes"][0]
 
 
-# Some of these packages the judge lacks, whatever Python the machine has.
+# No Python has all of these packages.
 LACKING = "import numpy, sympy, sortedcontainers, atcoder\nprint(1)\n"
 PROMISED = ("--packages", "numpy, sympy,sortedcontainers atcoder")
 

@@ -38,7 +38,7 @@ def over_http(no_certificates: None) -> None:
 SECRET = "sk-never-to-be-seen"
 LEVELS = ("introductory", "interview", "competition")
 DOUBLE = "print(2 * int(input()))\n"
-HALF = "n = int(input())\nprint(2 * n if n < 4 else 0)\n"  # right on three tests of five
+HALF = "n = int(input())\nprint(2 * n if n < 4 else 0)\n"  # correct on three of five tests
 NO_TESTS, BROKEN_TESTS = 999, 998
 
 
@@ -70,7 +70,7 @@ def write_config(cli: CommandLine, copies: Path, url: str = "", **values: Any) -
     defaults = {"benchmark": "apps", "data_dir": str(copies), "packages": "none", "out": "run"}
     config = {**defaults, "model": model, **values}
     path = cli.folder / "config.yaml"
-    path.write_text(json.dumps(config))  # YAML too
+    path.write_text(json.dumps(config))  # JSON is valid YAML
     return path
 
 
@@ -110,7 +110,7 @@ def test_run_command_asks_model_and_writes_results(cli: CommandLine, copies: Pat
         levels = ["--filter-difficulty", "introductory", "--filter-difficulty", "interview"]
         completed = cli(*arguments, *tasks(42, 157, NO_TESTS, 998, 41), *levels)
         assert completed.returncode == 3, completed.stderr
-    # apps_998 and apps_41 are of another level; a place is counted before any choice.
+    # apps_998 and apps_41 are of another level; `apps_N` counts all rows before the selection.
     expected = [
         {"instance_id": "apps_42", "resolved": True, "passed": 5, "total": 5, "pass_rate": 1.0},
         {"instance_id": "apps_157", "resolved": False, "passed": 3, "total": 5, "pass_rate": 0.6},
@@ -273,7 +273,7 @@ def test_model_server_refusal_is_one_error_line(cli: CommandLine, copies: Path) 
     [line] = [line for line in completed.stderr.splitlines() if line.startswith("error:")]
     assert "HTTP 401: Incorrect API key provided: ***" in line and server.url in line
     assert SECRET not in completed.stderr and "Traceback" not in completed.stderr
-    assert not (cli.folder / "run").exists(), "nothing came of it"
+    assert not (cli.folder / "run").exists(), "no run folder is created"
 
 
 # --- problems that can never be judged -----------------------------------------------------------------
@@ -428,7 +428,7 @@ def test_run_command_runs_agents(cli: CommandLine, copies: Path) -> None:
     second_call = cli(*arguments)
     assert second_call.returncode == 3 and "Nothing new to do: 5 submissions" in second_call.stdout
     assert (run / "agents" / "apps_1#0" / "solution.py").stat().st_mtime_ns == written_at, (
-        "it was asked again"
+        "the agent was started again"
     )
 
     dump = run / "generations.jsonl"
@@ -479,7 +479,7 @@ def test_killed_run_does_not_ask_again_for_stored_replies(cli: CommandLine, copi
     adopt_orphans()
     children_before = children()
     running: list[subprocess.Popen[str]] = []
-    deadly = {1, 4}  # at these requests the whole run is killed
+    deadly = {1, 4}  # the run is killed at these requests
 
     def answer(asked: StubRequest) -> StubReply:
         if asked.number in deadly:

@@ -233,7 +233,7 @@ def test_dry_run_estimates_no_cpu_time_for_output_only(cli: CommandLine) -> None
     rows = [row(name, RIGHT, problem_id=name) for name in ("add", "files")]
     dump = write_dump(cli.folder / "d.jsonl", rows)
     completed = cli("score", dump, "--problems", "packages", "--out", "run", "--dry-run")
-    assert "At most 0.1 minutes of CPU" in completed.stdout, "four tests of 2 s"
+    assert "At most 0.1 minutes of CPU" in completed.stdout, "four tests of 2 s each"
 
 
 def test_sample_option_skips_rows_of_other_packages(cli: CommandLine) -> None:
@@ -370,7 +370,7 @@ def test_time_limit_option_overrides_limits_of_problems(cli: CommandLine) -> Non
     longer = cli(*arguments, "--time-limit", "5")
     assert longer.returncode == 0 and "1 earlier result: judged again" in longer.stderr, longer.stderr
     assert results(cli.folder / "run")["slow"]["verdict"] == "AC"
-    assert cli(*arguments).stderr.count("judged again") == 1  # the limit is the problem's own again
+    assert cli(*arguments).stderr.count("judged again") == 1  # the problem's limit is valid again
     assert results(cli.folder / "run")["slow"]["verdict"] == "TLE"
 
     small = cli("problems", "packages", "--time-limit", "3", "--memory-limit", "48", "--json")

@@ -39,7 +39,7 @@ for name in glob.glob("/proc/*/environ") + glob.glob("/proc/*/cmdline"):
         pass
 sys.exit(1)
 """
-# Whoever looks for a fault turns everything on.
+# All debug logs are on, as in a search for a fault.
 LOUD = "import logging\nlogging.basicConfig(level=logging.DEBUG)\n"
 COMMAND = "from ioi_eval.cli import main\nmain()\n"
 
@@ -127,7 +127,7 @@ def test_worker_token_is_hidden_from_programs_and_logs(
     cli: CommandLine, problems: Path, guarded: Guarded, tmp_path: Path
 ) -> None:
     """The worker reads it from a file, and the client from the environment."""
-    client = replace(with_token(cli, TOKEN), alone=True)  # its program looks for it in /proc
+    client = replace(with_token(cli, TOKEN), alone=True)  # the program searches /proc for the token
     dump = write_dump(tmp_path / "dump.jsonl", [row("b", CURIOUS, language="python")])
     arguments = ("score", dump, "--problems", problems, "--engine", guarded.url, "--out")
     scored, without = client(*arguments, "run"), with_token(cli, "another")(*arguments, "refused")

@@ -85,7 +85,7 @@ def test_killed_run_is_incomplete_until_it_is_resumed(cli: CommandLine, asked: t
     assert (quiet.returncode, warning in quiet.stderr) == (3, True)
     assert json.loads(quiet.stdout)["run"]["complete"] is False
 
-    # A call for rows that are done already completes nothing.
+    # A call with only finished rows does not complete the run.
     some = cli(*asked, "--limit", "1")
     assert some.returncode == 0 and warning in " ".join(some.stdout.split()), some.stderr
     assert shown(cli, "run")[0] == 3
@@ -130,11 +130,11 @@ def test_added_and_removed_rows_change_expected_submissions(tmp_path: Path) -> N
         return summary(tmp_path / "run").of
 
     assert opened("a", "b", "c", "d", record="ab") == 4
-    assert opened("a", others=("b", "c", "d", "x")) == 4, "c and d were asked for before"
+    assert opened("a", others=("b", "c", "d", "x")) == 4, "earlier calls expected c and d"
     assert opened("c", others=("a", "b", "d", "x"), record="c") == 4
     assert opened("x", others=("a", "b", "c", "d"), record="x") == 4 + 1
     assert not summary(tmp_path / "run").complete, "d has no result"
-    assert opened("y", others=("a", "b", "c", "x")) == 4 + 1, "d is gone"
+    assert opened("y", others=("a", "b", "c", "x")) == 4 + 1, "d is no longer in the dump"
     assert opened("a", "b", "c", "x") == 4
     assert summary(tmp_path / "run").complete
 

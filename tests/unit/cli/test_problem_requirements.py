@@ -50,7 +50,7 @@ async def test_missing_tool_of_all_problems_is_one_check(
     assert whole.detail == f"0 of 2 problems of {packages} can be judged"
     assert (compiler.name, compiler.ok) == ("add, sum", False)
     assert "no g++" in compiler.detail and "apt-get install g++" in compiler.remedy
-    assert engine.jobs == [], "nothing is built for it"
+    assert engine.jobs == [], "no build for the check"
 
 
 async def test_problems_check_passes_without_missing_tools(

@@ -211,7 +211,7 @@ def test_report_rounds_incomplete_share_below_100_percent(cli: CommandLine) -> N
     assert completed.returncode == 0, completed.stderr
     assert "99%" in completed.stdout and "100%" not in completed.stdout
     report = (cli.folder / "runs" / "rows" / "report.md").read_text()
-    assert "99.9 %" in report and report.count("100.0 %") == 1, "all compile"
+    assert "99.9 %" in report and report.count("100.0 %") == 1, "all programs compile"
 
 
 def test_foreign_rows_of_a_problem_in_two_years_are_two_problems(cli: CommandLine) -> None:

@@ -48,7 +48,7 @@ def test_score_script_scores_a_dump_and_resumes(cli: CommandLine, problems: Path
     second_call = script(cli, *base, "--limit", "1")
     assert second_call.returncode == 0, second_call.stderr
     assert results(cli.folder / "run") == result_rows
-    assert "points\n" not in second_call.stdout.partition("problem_id")[0], "nothing is judged twice"
+    assert "points\n" not in second_call.stdout.partition("problem_id")[0], "no row is judged twice"
 
 
 def test_score_script_uses_language_of_benchmark(cli: CommandLine) -> None:

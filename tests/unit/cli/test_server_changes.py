@@ -115,7 +115,7 @@ def test_server_trial_is_not_printed_and_hides_no_change() -> None:
     assert [line.partition(";")[0] for line in printed_messages(news, clock, lost, trial)] == [
         "http://a:2000 is lost"
     ]
-    assert printed_messages(news, clock, lost, trial, lost, trial) == [], "it is lost still"
+    assert printed_messages(news, clock, lost, trial, lost, trial) == [], "the server is still lost"
     assert [
         line.partition(";")[0] for line in printed_messages(news, clock, server_change("a", Change.BACK))
     ] == ["http://a:2000 accepts jobs again"]

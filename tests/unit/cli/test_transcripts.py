@@ -17,7 +17,7 @@ from support.command_line import CommandLine, contents, write_package
 
 FOLDER = Path(__file__).parents[2] / "data" / "commands"
 
-QUOTES = str.maketrans("\u2018\u2019", "''")  # of a compiler, depending on the locale
+QUOTES = str.maketrans("\u2018\u2019", "''")  # a compiler's quotes depend on the locale
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def test_output_lines_fit_terminal_without_broken_words(name: str, runs: Command
         lines = in_a_terminal(runs, width, *command)
         long = [
             line for line in lines if len(line) > width and "/" not in line
-        ]  # paths are whole, to be copied
+        ]  # paths are not wrapped, so that they can be copied
         assert not long, (width, long)
         broken = {
             shown_word

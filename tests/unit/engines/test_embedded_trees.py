@@ -10,7 +10,7 @@ def test_remove_tree_removes_tree_deeper_than_max_path(tmp_path: Path) -> None:
     top = tmp_path / "box"
     top.mkdir()
     handle = os.open(top, os.O_RDONLY)
-    for _ in range(1100):  # more than calls may go, or a process has files open
+    for _ in range(1100):  # deeper than recursion, and more than the limit of open files
         os.mkdir("a-folder", dir_fd=handle)
         deeper = os.open("a-folder", os.O_RDONLY, dir_fd=handle)
         os.close(handle)

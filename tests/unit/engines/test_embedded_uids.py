@@ -73,7 +73,7 @@ def test_uids_are_reserved_on_new_machine(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_lock_held_by_another_user_does_not_block_uid_reservation_of_root() -> None:
-    Uids().reserve(0)  # so that there is something to lock
+    Uids().reserve(0)  # creates the file to lock
     with running(HOSTILE) as (_, output):
         assert output == "ready"
         uids = Uids()

@@ -175,7 +175,7 @@ def test_health_check_reports_sandbox_folder(base: Path, monkeypatch: pytest.Mon
     [chosen] = doctor.check_sandbox_folder(base)
     assert chosen.ok is True and str(base) in chosen.detail
     monkeypatch.setattr(doctor, "why_not_in_memory", lambda _slots: "/dev/shm is mounted noexec")
-    monkeypatch.setattr(doctor, "choose_base", lambda _slots: Path("/proc"))  # wherever it is, not in memory
+    monkeypatch.setattr(doctor, "choose_base", lambda _slots: Path("/proc"))  # a folder that is not in memory
     monkeypatch.setattr(Disk, "look", lambda _base: Disk(free=1 << 40))
     monkeypatch.setattr(doctor, "is_noexec", lambda _base: False)
     [disk] = doctor.check_sandbox_folder()

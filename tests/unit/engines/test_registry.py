@@ -76,7 +76,7 @@ def test_engine_name_without_scheme_is_a_host_only_if_it_resolves(monkeypatch: p
     monkeypatch.setattr(socket, "getaddrinfo", known)
     with pytest.raises(InputError, match=r"no host is called 'nothere'.*or embedded, ray, slurm"):
         find_engine("nothere")
-    # A server of several may be down, and its name with it.
+    # If one of several servers is down, its name may be unknown as well.
     for engine_text in ("judge-1", "nothere,judge-1", "nothere:2000", "nothere.example", "10.0.0.7"):
         find_engine(engine_text)
 

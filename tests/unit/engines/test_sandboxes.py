@@ -54,7 +54,7 @@ def test_sweep_removes_folders_of_dead_engines_only(base: Path) -> None:
     killed = Sandboxes(base)
     killed.open()
     killed.make(None)
-    os.close(killed._lock)  # as the kernel does for a process that was killed
+    os.close(killed._lock)  # like the kernel for a killed process
     unfinished = base / f"ioi-eval-{os.geteuid()}-1-never-locked"
     unfinished.mkdir()
     (base / "somebody-else").mkdir()
@@ -78,7 +78,7 @@ def test_sweep_does_not_interfere_with_closing_engine(base: Path, monkeypatch: p
 
     monkeypatch.setattr(folders, "_raise_children", beside_a_sweeper)
     boxes.close()
-    assert calls, "it removed no folder"
+    assert calls, "no folder was removed"
     assert list(base.iterdir()) == []
 
 
@@ -174,7 +174,7 @@ def test_number_of_slots_is_limited_by_disk_space(base: Path, monkeypatch: pytes
     assert Disk(free=1).slots(2) == 1
 
 
-SHARES = [  # free, held, then slots and the share of each
+SHARES = [  # free and reserved bytes, then slots and the share of each
     (1 << 20, 0, (1, 1 << 20)),
     (320 << 20, 0, (1, 320 << 20)),
     (320 << 20, 80 << 20, (0, 240 << 20)),

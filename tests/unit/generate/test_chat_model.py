@@ -198,7 +198,7 @@ async def test_server_that_never_answered_like_a_model_is_an_input_error(answer:
 
 async def test_unreachable_server_is_an_input_error() -> None:
     with socket.socket() as bound_socket:
-        bound_socket.bind(("127.0.0.1", 0))  # and it does not listen
+        bound_socket.bind(("127.0.0.1", 0))  # but not listening
         url = f"http://me:password@127.0.0.1:{bound_socket.getsockname()[1]}/v1?key=secret"
         with pytest.raises(InputError) as caught:
             await request_reply(url)

@@ -40,7 +40,7 @@ NEVER = {
     "verl_manager": READING,
     "tasks": READING | JUDGING,
     "verifiers": READING | JUDGING,
-    "inspect_ai": JUDGING,  # it has a task for each benchmark
+    "inspect_ai": JUDGING,  # it imports the names of all benchmarks
 }
 # Each in a separate process that has loaded only Python's modules and the modules common to all.
 EACH = """

@@ -61,7 +61,7 @@ def test_missing_package_at_a_call_names_the_extra(monkeypatch: pytest.MonkeyPat
 def test_missing_promised_packages_are_found_before_model_is_asked(tmp_path: Path) -> None:
     rows, tests = tmp_path / "apps.jsonl", json.dumps({"inputs": ["1"], "outputs": ["1"]})
     rows.write_text(json.dumps({"question": "Print it.", "input_output": tests, "difficulty": "easy"}) + "\n")
-    # Some of these packages the judge lacks, whatever Python the machine has.
+    # No Python has all of these packages.
     with pytest.raises(InputError, match="submissions may count on"):
         open_source(str(rows), {"packages": "numpy,sympy,sortedcontainers,atcoder"})
     assert open_source(str(rows), {"packages": "none"}).problems.packages == ()

@@ -195,7 +195,7 @@ def test_interrupted_reward_cancels_its_jobs(monkeypatch: pytest.MonkeyPatch) ->
         given_up = threading.Event()
 
         async def execute(self, job: Job, check: object = None) -> JobResult:
-            signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # wakes no other thread
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # only for this thread
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:

@@ -224,7 +224,7 @@ def test_code_reward_matches_open_r1() -> None:
     assert binary_code_reward(conversations, verification_info=infos) == [1, 0, 0, 0, 0, None]
 
 
-# Rows that cannot be judged, each for another reason. None may stop a training.
+# Rows that cannot be judged, for different reasons. No such row may stop a training.
 UNREADABLE: list[Any] = [
     None,
     "",

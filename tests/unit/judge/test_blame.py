@@ -25,7 +25,7 @@ from ioi_eval.models import (
     Verdict,
 )
 
-# Both were never tried on a number below 0.
+# Both checkers fail on a number below 0.
 MANAGER = """#include <cstdio>
 int main(int, char** argv) {
   int number, reply;

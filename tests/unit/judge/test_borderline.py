@@ -106,7 +106,7 @@ def run(share: float, score: float = 1.0, status: Verdict = Verdict.AC) -> TestR
         ([run(1.02), run(1.05), run(1.01)], Verdict.TLE),
         ([run(1.02), run(0.25, 0.0, Verdict.RE)], Verdict.TLE),  # failing quickly saves nothing
         ([run(1.02, 0.5, Verdict.PA), run(0.98, 0.5, Verdict.PA)], Verdict.PA),
-        ([run(1.0)], Verdict.TLE),  # from the limit on
+        ([run(1.0)], Verdict.TLE),  # the limit itself is exceeded
         ([run(1.02, 0.0, Verdict.MLE)], Verdict.MLE),
     ],
 )
@@ -119,12 +119,12 @@ def test_verdict_follows_shortest_cpu_time_of_runs(runs: Iterable[TestResult], s
     ("runs", "is_saved"),
     [
         ([run(1.02)], True),
-        ([run(1.59)], True),  # only a crowded machine let it run so long
+        ([run(1.59)], True),  # only the limit of a crowded machine allows this time
         ([run(0.98)], False),
         ([run(1.02, 0.0, Verdict.WA)], False),
         ([run(1.4), run(0.98)], False),
         ([run(1.02), run(1.15, 0.0, Verdict.TLE)], True),
-        ([run(1.4), run(1.15, 0.0, Verdict.TLE)], False),  # over again by a clear margin
+        ([run(1.4), run(1.15, 0.0, Verdict.TLE)], False),  # clearly over the limit again
         ([run(1.02)] * 3, True),
         ([run(1.02)] * 4, False),
     ],
@@ -148,7 +148,7 @@ class Measured(FakeEngine):
         super().__init__()
         self._names = [*times]
         self._times = {name: iter(runs) for name, runs in times.items()}
-        self.batches: list[tuple[bool, str]] = []  # whether alone, and the names of tests
+        self.batches: list[tuple[bool, str]] = []  # exclusive or not, and the names of tests
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
         if job.keep:

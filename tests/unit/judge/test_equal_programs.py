@@ -49,7 +49,9 @@ async def test_equal_programs_run_once_and_rows_name_first_key() -> None:
         ("c", "a"),
     ]
     assert result_fields[0] == result_fields[1] == result_fields[2]
-    assert re.fullmatch("2:[0-9a-f]{64}", result_fields[0]["program_sha256"]), "the rule, and a hash"
+    assert re.fullmatch("2:[0-9a-f]{64}", result_fields[0]["program_sha256"]), (
+        "version of the rule, and a hash"
+    )
 
 
 def test_equal_artifacts_of_different_compilers_are_judged_separately() -> None:

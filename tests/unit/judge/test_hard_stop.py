@@ -25,8 +25,8 @@ from ioi_eval.engines import Check
 from ioi_eval.models import Blob, Job, JobResult, SubmissionResult, Verdict
 from ioi_eval.testing import FakeEngine
 
-LIMITS = Limits(cpu_time=60.0, wall_time=0.2, memory=256 << 20)  # so that a test stops after two seconds
-SHORTER = msgspec.structs.replace(LIMITS, wall_time=0.1)  # after a second
+LIMITS = Limits(cpu_time=60.0, wall_time=0.2, memory=256 << 20)  # a test stops after two seconds
+SHORTER = msgspec.structs.replace(LIMITS, wall_time=0.1)  # a test stops after a second
 WAITS = """
 #include <cstdio>
 #include <ctime>

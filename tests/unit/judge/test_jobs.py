@@ -110,7 +110,7 @@ def test_group_threshold_is_in_plan() -> None:
     [
         (1, Limits.contest(1.0, None), PROGRAM, 10 + 3.5),
         (10, Limits.contest(1.0, None), PROGRAM, 10 + 35),
-        (1, Limits.contest(1.0, None), CHECKED, 10 + 23.5 + 20),  # once more on the answer
+        (1, Limits.contest(1.0, None), CHECKED, 10 + 23.5 + 20),  # the checker runs once more on the answer
         (10, Limits.contest(1.0, None), CHECKED, 10 + 235 + 20),
         (1, Limits(cpu_time=2.0), PROGRAM, 10 + 5.5),
         (1, Limits(), PROGRAM, 10 + 60.5),

@@ -489,7 +489,7 @@ def test_score_sync_scores_and_caches_builds(tmp_path: Path) -> None:
     assert result.points == 50
     second_engine = FakeEngine()
     score_sync(problem(), submission(), engine=second_engine, store=store)
-    assert second_engine.builds == [], "the store remembers"
+    assert second_engine.builds == [], "builds are from the store"
 
 
 class Upgraded(FakeEngine):

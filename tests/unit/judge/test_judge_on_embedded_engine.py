@@ -79,7 +79,7 @@ async def test_file_edited_after_reading_problem_is_judge_failure(
     with pytest.raises(FileEdited, match=f"{name} was edited after"):
         await statuses(scorer, code, of=original)
     assert await statuses(scorer, code, of=read()) == {V.AC}
-    assert await statuses(scorer, code, of=original) == {V.AC}, "written again, and the same"
+    assert await statuses(scorer, code, of=original) == {V.AC}, "the file has its original content again"
 
 
 FILLS = "for (int i = 0; i < 1 << 28; i += 4096) a[i] = 1;"

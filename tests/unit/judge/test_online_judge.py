@@ -107,4 +107,4 @@ def test_online_judge_flag_changes_build_command_only() -> None:
         submission_recipe(problem(online), submission, BuildLimits()) for online in (True, False)
     )
     assert [argument for argument in with_flag.command if argument not in other.command] == ["-DONLINE_JUDGE"]
-    assert with_flag.precompile == other.precompile, "the header is the same"
+    assert with_flag.precompile == other.precompile, "the precompiled header does not depend on the flag"

@@ -60,7 +60,9 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
             await scorer.score(
                 shared_problem, submission(code, key=f"{number}"), deduplication=Deduplication()
             )
-        assert counted == dict.fromkeys(once, 1) | {"_UnbuiltProgram": 3}, "a checker, a manager and a grader"
+        assert counted == dict.fromkeys(once, 1) | {"_UnbuiltProgram": 3}, (
+            "one each for checker, manager and grader"
+        )
         await scorer.score(
             shared_problem, submission("pass", language="python"), deduplication=Deduplication()
         )
@@ -108,4 +110,4 @@ async def test_few_large_prepared_problems_are_cached() -> None:
     assert (
         artifacts.prepare_problem(few[-1]) is first[-1] and artifacts.prepare_problem(few[0]) is not first[0]
     )
-    assert artifacts.prepare_problem(small[0]) is not prepared_again[0], "the oldest have gone"
+    assert artifacts.prepare_problem(small[0]) is not prepared_again[0], "the oldest problems were dropped"

@@ -169,7 +169,7 @@ async def test_program_too_large_for_store_is_compile_error(tmp_path: Path) -> N
     assert isinstance(large[0], CompileError) and large == large[:1] * 2
     expected_log = f"The program has {len(HELLO) + 1} bytes, and {len(HELLO)} are the most that is taken."
     assert large[0].log == expected_log
-    assert len(engine.builds) == 2, "it is remembered"
+    assert len(engine.builds) == 2, "the second failure is from the cache"
 
 
 async def test_compile_error_is_cached_with_log(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ async def test_source_crashing_compiler_twice_is_cached_compile_error(tmp_path: 
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
         second = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())
-    assert isinstance(first, CompileError) and second == first, "copies of it cost no build"
+    assert isinstance(first, CompileError) and second == first, "an equal submission uses the cached failure"
     assert "internal compiler error" in first.log and len(engine.builds) == 2
 
 

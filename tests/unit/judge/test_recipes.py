@@ -171,7 +171,9 @@ def test_checker_build_compiles_first_source_only() -> None:
     assert [source.name for source in recipe.sources] == ["checker/testlib.h", "checker/checker.cpp"]
     assert recipe.limits.wall_time is not None
     assert LIMITS.wall_time is not None
-    assert recipe.limits.wall_time > LIMITS.wall_time, "a checker is trusted and built once"
+    assert recipe.limits.wall_time > LIMITS.wall_time, (
+        "a checker has longer limits, because it is trusted and built once"
+    )
 
 
 def test_proctor_build_includes_all_units() -> None:

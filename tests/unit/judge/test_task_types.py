@@ -150,7 +150,7 @@ async def test_python_interactor_is_zipped_with_its_modules() -> None:
     assert plan.manager is not None
     assert plan.manager.argv == ("/usr/bin/python3", "manager.py")
     assert content(engine.runs[0], "manager.py").startswith(b"PK")
-    assert len(engine.builds) == 1, "nothing but the submission"
+    assert len(engine.builds) == 1, "only the submission is built"
 
 
 async def test_feedback_reports_limit_exceeded_by_the_sum_of_processes() -> None:
@@ -186,7 +186,8 @@ async def test_batch_and_output_judges_output_tests_by_file() -> None:
     engine = FakeEngine(lambda test: 0.5 if test.output else 1.0)
     mixed = by_files(TaskType.BATCH_AND_OUTPUT, options=TaskOptions(output_tests=("t1", "t2")))
     result = await score(engine, mixed, submission(outputs=handed("t0", "t1")))
-    assert [test.score for test in result.tests] == [0.5, 0.5, 0.0]  # a file counts before the program
+    # A submitted file has priority over the program.
+    assert [test.score for test in result.tests] == [0.5, 0.5, 0.0]
     assert [test.by_file for test in plan_of(engine.runs[0]).tests] == [False, True, True]
 
 

@@ -71,7 +71,7 @@ async def test_unjudgeable_submission_is_final_judge_failure_without_job(
     async with Scorer(engine) as scorer:
         with pytest.raises(JudgeFailure, match=reason) as caught:
             await scorer.score(wrong, submission(language=language))
-        assert caught.value.final, "no other try helps"
+        assert caught.value.final, "a retry cannot help"
         assert [
             str(error) for error in await scorer.judge.find_unmet_needs(wrong, find_language(language))
         ] == [str(caught.value)]
@@ -118,7 +118,7 @@ async def test_impossible_problem_is_input_error_for_all_entry_points(name: str)
         for language in (find_language("c++"), None):
             (error,) = await scorer.judge.find_unmet_needs(wrong, language)
             assert isinstance(error, InputError) and reason in str(error)
-    with pytest.raises(InputError, match=reason):  # before a model is asked
+    with pytest.raises(InputError, match=reason):  # before a request to a model
         refuse_language(wrong, find_language("c++"))
     assert engine.jobs == []
 

@@ -41,7 +41,7 @@ async def test_concurrent_submissions_record_their_own_steps_and_endpoints() -> 
         await asyncio.sleep(0)
         assert {submission_state.step.kind for submission_state in active.values()} == {BUILD}
         assert {submission_state.step.where for submission_state in active.values()} == {""}, (
-            "both wait for a slot"
+            "both submissions wait for a slot"
         )
         began.set()
         await asyncio.sleep(0)

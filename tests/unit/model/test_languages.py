@@ -283,7 +283,7 @@ def test_every_language_has_an_example_program() -> None:
         for path in (examples_folder() / "languages").iterdir()
         if (suffix_language := find_language_by_suffix(path.suffix))
     }
-    assert of == {language.name for language in LANGUAGES} - {"pypy"}, "PyPy's is Python's"
+    assert of == {language.name for language in LANGUAGES} - {"pypy"}, "PyPy shares Python's example"
 
 
 def test_pypy_program_is_extracted_from_a_python_code_block() -> None:

@@ -117,7 +117,7 @@ async def test_secret_repeated_by_a_server_is_not_logged_or_forwarded(
     assert any(SECRET in str(request.headers) for request in server.asked), "the server received the secret"
     assert SECRET not in repr([str(request.headers) for request in other.asked]), "and no other server did"
     assert SECRET not in output + logged(caplog)
-    assert SECRET[:8] not in output, "no part of it"
+    assert SECRET[:8] not in output, "not even a part of the secret"
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> str:

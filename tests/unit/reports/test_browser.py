@@ -32,7 +32,7 @@ from ioi_eval.runs import report_sync
 
 pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("nothing_went_wrong")]
 
-# What a page is saved as, instead of a download.
+# Stores the content of a download in a variable of the page.
 SAVING = """
     window.saved = null;
     URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return "#"; };
@@ -481,10 +481,12 @@ def test_long_submission_list_is_shown_in_parts(recorded_run: Path, browser: Any
     assert find(browser, "button.more").text == "Show more: 200 of 2,000 rows are here"
     find(browser, "th.number button").click()
     points = [float(cell_text) for cell_text in column(browser, 4)]
-    assert points == sorted(points, reverse=True) and points[0] == 100, "the best of all"
+    assert points == sorted(points, reverse=True) and points[0] == 100, (
+        "the best of all rows, also of hidden rows"
+    )
     find(browser, "button.more").send_keys("\n")
     assert len(column(browser, 0)) == 400
-    assert saved(browser, ".menu .save").count("\n") == 2001, "a file has all of them"
+    assert saved(browser, ".menu .save").count("\n") == 2001, "the saved file has all rows"
 
 
 def test_long_submission_list_is_filtered(recorded_run: Path, browser: Any) -> None:

@@ -62,7 +62,7 @@ def test_unchanged_page_links_to_later_attempts(tmp_path: Path, browser: Any) ->
     write_reports(folder)
     browser.get(address(folder, 10))
     assert navigation_texts(browser) == ["Attempt 3 of 3 of this model:", "← k2 (AC)"], (
-        "by number, not by name"
+        "attempts are ordered by number, not by key"
     )
     page = folder / "report" / submission_page(f"k10{TEXT}")
     inode_before = page.stat().st_ino

@@ -151,7 +151,7 @@ def test_live_page_leaves_reader_alone(tmp_path: Path, browser: Any) -> None:
         browser.get("about:blank")
 
 
-# Its programs wait and spend nothing, so that it lasts.
+# Its programs wait without using CPU time, so that the run lasts.
 WAITING = "#include <unistd.h>\nint main() {{ return {} + pause(); }}\n"
 
 

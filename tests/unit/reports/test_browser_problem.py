@@ -112,6 +112,6 @@ def test_output_diff_marks_blanks_and_missing_newline(browser: Any, pages: dict[
     browser.get(pages["submission"])
     assert find(browser, ".outputs .blank").text == "↵"
     assert find(browser, ".outputs ins").text == "7"
-    assert find(browser, "details pre").text == "", "the reply is folded"
+    assert find(browser, "details pre").text == "", "a folded reply has no visible text"
     find(browser, "section > details:not(.menu) > summary").click()
     assert "[the code above]" in find(browser, "details pre").text

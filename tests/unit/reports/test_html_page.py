@@ -167,7 +167,7 @@ def document_with(text: str) -> Document:
 def test_text_from_rows_is_escaped(text: str) -> None:
     page = read(html(document_with(text)))
     shown = [piece for piece in page.text if visible(text) in piece]
-    assert len(shown) >= 20, "it is not in every place"
+    assert len(shown) >= 20, "the text is missing in a part of the page"
     assert all(char.isprintable() or char == "\n" for char in "".join(page.text))
     assert page.rows == [2] * 6
 
@@ -258,7 +258,7 @@ def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) ->
         page = read((folder / "report.html").read_text())
         assert sum(visible(as_json_value(hostile)) in piece for piece in page.text) >= 12
         assert any(f"1-a WA 0: {visible(as_json_value(hostile))}" in piece for piece in page.text), (
-            "the feedback"
+            "the page shows the feedback"
         )
         markdown, data = (folder / "report.md").read_text(), (folder / "summary.json").read_text()
         tokens = [
@@ -272,4 +272,4 @@ def test_hostile_feedback_models_and_names_in_all_three_files(tmp_path: Path) ->
             "softbreak",
         }
         assert all(char.isprintable() or char == "\n" for char in markdown + "".join(page.text))
-        assert not any(char < " " and char != "\n" for char in data), "JSON escapes them"
+        assert not any(char < " " and char != "\n" for char in data), "JSON escapes control characters"

@@ -40,9 +40,16 @@ def test_page_of_growing_run_is_page_of_all_rows(folder: Path) -> None:
     (folder / FAILURES).write_text(json.dumps(lost) + "\n")
     (folder / RESULTS).unlink()
     report = InterimReport(folder)
-    assert "Leaderboard" in page_of(report), "of the submission that could not be judged"
+    assert "Leaderboard" in page_of(report), "the page shows the unjudged submission's model"
     (folder / RESULTS).touch()
-    for end in (0, 1, 30_000, 30_001, len(rows) // 2, len(rows)):  # nearly all of them within a line
+    for end in (
+        0,
+        1,
+        30_000,
+        30_001,
+        len(rows) // 2,
+        len(rows),
+    ):  # nearly all of these offsets are within a line
         with (folder / RESULTS).open("r+b") as stream:
             stream.write(rows[:end])
         assert page_of(report) == page_of(InterimReport(folder)), end

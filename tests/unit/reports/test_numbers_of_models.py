@@ -76,7 +76,7 @@ def test_pass_at_k_counts_target_subtask_as_passed(tmp_path: Path) -> None:
     options = ReportOptions(ks=(1, 2))
     first, second = only(tmp_path / "run", rows, options=options).pass_at
     assert first.value == pytest.approx((2 / 3 + 0) / 2)
-    assert (second.value, second.lacking) == (None, 1), "the whole was asked for once"
+    assert (second.value, second.lacking) == (None, 1), "only one submission is for the whole problem"
     assert (first.problems, first.low) == (1, None)
 
 
@@ -95,7 +95,7 @@ def test_pass_at_k_counts_target_subtask_as_passed(tmp_path: Path) -> None:
             {"difficulty": 1500, "tags": "a, b ,", "year": "2024"},
             Traits(difficulty="1500", tags=("a", "b"), year=2024),
         ),
-        ({"tags": '["b", "a, c"]'}, Traits(tags=("a, c", "b"))),  # as tables write lists
+        ({"tags": '["b", "a, c"]'}, Traits(tags=("a, c", "b"))),  # lists in tables are JSON
         ({"tags": "['b', 'a']"}, Traits(tags=("a", "b"))),
         ({"tags": "[]"}, Traits()),
         ({"tags": "[USACO], gold"}, Traits(tags=("[USACO]", "gold"))),

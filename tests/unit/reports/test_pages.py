@@ -72,7 +72,7 @@ def run(folder: Path, *, models: int = 3, text: str = "") -> Path:
     return folder
 
 
-# A process in the middle of a report.
+# A process that is killed while it writes a report.
 WRITING = """
 import sys
 from pathlib import Path
@@ -110,10 +110,10 @@ def test_temporary_files_of_killed_report_are_removed_at_once(tmp_path: Path) ->
         try:
             assert writer.stdout is not None and writer.stdout.readline() == "writing\n"
             write_reports(folder)
-            assert len(list(folder.glob(".*.tmp"))) == 3, "they are being written"
+            assert len(list(folder.glob(".*.tmp"))) == 3, "temporary files in use stay"
         finally:
             writer.kill()
-    living = draft_path(folder / "report.html")  # of this process
+    living = draft_path(folder / "report.html")  # a temporary file of this process
     living.touch()
     write_reports(folder)
     assert list(folder.glob(".*.tmp")) == [living]

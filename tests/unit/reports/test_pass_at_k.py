@@ -88,7 +88,7 @@ def columns_of_terminal(text: str) -> Iterator[list[str]]:
             first = next(index for index, head in enumerate(heading_matches) if "pass@" in head[0])
             last = first + sum("pass@" in head[0] for head in heading_matches)
         elif not line.strip() or any(line[end : end + 1].strip() for end in ends):
-            ends = []  # a sentence
+            ends = []  # the line is a sentence
         elif ends:
             cells = [line[a:b].strip() for a, b in itertools.pairwise([0, *ends])]
             yield cells[first:last]

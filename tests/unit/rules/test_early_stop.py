@@ -149,7 +149,7 @@ def test_every_test_is_pending_decided_or_judged(case: Case, ran: set[str]) -> N
     all_results = plan.add_duplicate_results(case.problem, judged_results)
     assert not waiting & set(all_results)
     for test in case.problem.tests:
-        if test.name not in waiting | set(all_results):  # then every subtask that it is in is settled
+        if test.name not in waiting | set(all_results):  # all its subtasks are settled
             assert all(
                 any(
                     plan.settles_subtask(subtask, all_results[name].score)

@@ -41,14 +41,14 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
         ("memory_limit", 0, {MLE}, True),
         ("memory_limit", 1, {AC}, False),
         ("runtime_error", 0, {AC, TLE}, True),
-        # What does not compile shows nothing.
+        # A compile error proves nothing about other expectations.
         ("incorrect", 0, {CE}, False),
         ("wrong_answer", 0, {CE}, False),
         ("rejected", 0, {CE}, False),
         ("compile_error", 0, {CE}, True),
         ("compile_error", 0, {WA}, False),
         ("COMPILER-ERROR", 0, {CE}, True),
-        # The ICPC's folders.
+        # Folder names of ICPC packages.
         ("accepted", 1, {AC}, True),
         ("accepted", 0.5, {PA}, False),
         ("wrong_answer", 0, {AC, WA}, True),
@@ -60,7 +60,7 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
         ("run_time_error", 0, {TLE}, False),
         ("rejected", 0, {WA}, True),
         ("rejected", 1, {AC}, False),
-        # Its tags.
+        # Tags of ICPC packages.
         ("AC", 1, {AC}, True),
         ("AC", 0.4, {AC, PA}, True),
         ("AC", 0, {AC, WA}, False),

@@ -75,5 +75,5 @@ def test_ten_megabyte_reply_is_extracted() -> None:
 
 def test_invalid_escapes_cause_no_warning(recwarn: pytest.WarningsRecorder) -> None:
     assert extract("print('\\d')\n", PYTHON) == "print('\\d')\n"
-    # What earlier tests left unclosed may be collected meanwhile.
+    # Warnings about unclosed files may come from earlier tests.
     assert [warning.message for warning in recwarn if warning.category is not ResourceWarning] == []

@@ -94,7 +94,7 @@ NOTHING = Grading(parts=("b",), accept_score=0)
             0.9,
             0.9,
         ),
-        # So does the worst of several.
+        # The minimum ignores them as well.
         (Grading(parts=("a", "b"), points=Points.LEAST, accept_score=0, reject_score=2), 0, 2, 2),
         # The points of rejected parts count only if the group earns them.
         (Grading(parts=("a", "b"), reject_score=5, rejected_earns=False), 2, 0, 2),

@@ -138,7 +138,7 @@ def test_bootstrap_interval_agrees_with_all_samples() -> None:
     values = [0.0, 0.4, 1.0]
     means = sorted(math.fsum(some) / 3 for some in itertools.product(values, repeat=3))
     low, high = bootstrap_interval(values, level=0.8)
-    # The shares of samples below and above are those asked for, as near as 27 samples and chance allow.
+    # The shares of samples below and above are as requested, within the precision of 27 samples.
     assert low is not None and high is not None
     assert (
         sum(mean < low - 1e-9 for mean in means) / 27
@@ -171,7 +171,7 @@ def test_bootstrap_interval_narrows_with_more_problems() -> None:
     few, many = bootstrap_interval([0.0, 1.0] * 3), bootstrap_interval([0.0, 1.0] * 100)
     assert few[0] is not None and many[0] is not None and few[1] is not None and many[1] is not None
     assert many[1] - many[0] < few[1] - few[0]
-    # The normal approximation, for which a hundred pairs are enough.
+    # The normal approximation is valid for a hundred pairs.
     assert many[1] - many[0] == pytest.approx(2 * 1.96 * 0.5 / math.sqrt(200), rel=0.15)
 
 

@@ -181,9 +181,9 @@ def test_score_above_points_of_group_is_judge_failure() -> None:
     ("score", "own", "expected"),
     [
         (0.0, 0, (0.0, "WA")),
-        (1000 / RAW_POINTS, 0, (1.0, "AC")),  # worth nothing, however many points the program gives
+        (1000 / RAW_POINTS, 0, (1.0, "AC")),  # 0 points, whatever the program reports
         (5 / RAW_POINTS, 20, (0.25, "PA")),
-        (1.0, 20, (1.0, "AC")),  # the program did not say how many
+        (1.0, 20, (1.0, "AC")),  # the program reported no number of points
     ],
 )
 def test_raw_grader_points_are_rescaled_without_bounds(
@@ -248,7 +248,7 @@ COMPILED = Ending(code=0, stdout="Compiled\n")
             Ending(stdout="1"),
             ("0", "Compilation error exit code None\n"),
         ),
-        # 2. code 1 and MemoryError, before the score
+        # 2. code 1 and MemoryError before a score
         (COMPILED, Ending(code=1, stdout="1", stderr="MemoryError: x"), ("0", "Memory limit exceeded")),
         (COMPILED, Ending(code=2, stdout="1", stderr="MemoryError: x"), ("1", "MemoryError: x")),
         # 3. anything on standard output, whatever code or signal

@@ -25,7 +25,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def reading(path: Path, *start: Any) -> Iterator[Any]:
         for entry in read_rows_or_errors(path, *start):
-            if start:  # else only columns are detected
+            if start:  # otherwise only columns are detected
                 lines.append(entry.line)
             yield entry
 
@@ -94,7 +94,7 @@ def test_only_new_rows_are_read(tmp_path: Path, read: list[int], named: bool) ->
     codes = {entry["key"]: entry["code"] for entry in read_rows(tmp_path / "run")}
     assert len(codes) == 12 and sorted(codes.values()) == sorted(entry["code"] for entry in rows)
     read.clear()
-    assert call(tmp_path).skipped == 12  # as it was
+    assert call(tmp_path).skipped == 12  # the dump is unchanged
     assert not read
 
 

@@ -15,7 +15,7 @@ from ioi_eval.store.packed import NamedKeys
 from ioi_eval.store.result_log import ResultLog
 
 NUMBER = 5_000
-MOST = 180  # bytes a row, of which keys and hashes are 52
+MOST = 180  # maximum bytes per row; keys and hashes are 52 of them
 MOST_OF_DUMP = 45
 
 

@@ -86,7 +86,7 @@ def report_of(folder: Path) -> str:
 
 @pytest.mark.parametrize("number", [3, 16])
 def test_merged_shards_report_equals_report_of_one_run(dump: Path, problems: Path, number: int) -> None:
-    """Many 16 64 of 40 rows some are empty."""
+    """With 16 shards of 40 rows, some shards are empty."""
     whole = scored(dump, problems, dump.with_name("whole"))
     shards = by_shards(dump, problems, number)
     keys = [result_row["key"] for shard in shards for result_row in read_rows(shard)]

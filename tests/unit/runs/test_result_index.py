@@ -179,7 +179,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("record"), st.integers(0, 12)),
         st.tuples(st.just("reopen"), st.just(0)),
-        st.tuples(st.just("kill"), st.integers(0, 3)),  # the index is some calls old
+        st.tuples(st.just("kill"), st.integers(0, 3)),  # the index is from some calls before
         st.tuples(st.just("tear"), st.integers(1, 300)),
         st.tuples(st.just("drop a line"), st.integers(0, 12)),
         st.tuples(st.just("edit"), st.integers(0, 1)),

@@ -106,7 +106,7 @@ def test_failures_stay_if_the_run_is_not_restarted(folder: Path) -> None:
     with ResultLog.open(folder, MADE_OF) as journal:
         journal.record_failure(failure("a1"))
     path = folder / "failures.jsonl"
-    path.write_bytes(2 * path.read_bytes())  # as a writer leaves them that was killed
+    path.write_bytes(2 * path.read_bytes())  # as after a killed writer
     failures_before = path.read_bytes()
     with ResultLog.open(folder, msgspec.structs.replace(MADE_OF, options={"all_tests": True})) as journal:
         assert not journal.failed
@@ -282,7 +282,7 @@ def test_changed_run_setting_is_refused_and_named(
         ResultLog.open(scored, other)
     assert expected in str(caught.value) and "fresh=True" in caught.value.remedy
     assert (scored / "run.json").read_bytes() == settings_before and keys(scored) == ["a1", "a2", "a3"]
-    with ResultLog.open(scored, MADE_OF) as journal:  # and the lock was released
+    with ResultLog.open(scored, MADE_OF) as journal:  # the lock was released
         assert len(journal.done) == 3
 
 

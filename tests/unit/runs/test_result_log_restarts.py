@@ -227,7 +227,7 @@ def interruptions(tmp_path: Path) -> Iterator[Path]:
         if run_for(folder, random.uniform(0, longest)) == -signal.SIGKILL:
             kills += 1
             yield folder
-            if not any(read_rows(folder)):  # a slow machine needs more
+            if not any(read_rows(folder)):  # a slow machine needs more time
                 longest *= 1.5
         else:
             number += 1
@@ -243,7 +243,7 @@ def test_kills_at_random_times_neither_duplicate_nor_lose_results(tmp_path: Path
         assert rows_before.get(folder, {}).items() <= rows_after.items()
         rows_before[folder] = rows_after
     assert sum(map(len, rows_before.values())) > 0, (
-        "every kill came before the first row: the test shows nothing"
+        "every kill came before the first row, so the test proves nothing"
     )
     undisturbed = run_to_the_end(tmp_path / "undisturbed")
     assert [row["key"] for row in undisturbed] == [s.key for s in interrupted_run.submissions(NUMBER)]

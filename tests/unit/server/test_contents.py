@@ -138,7 +138,7 @@ async def test_least_recently_used_contents_are_evicted_first(call: Client) -> N
     contents = [bytes([65 + number]) * (ROOM // 3) for number in range(4)]
     for content in contents[:3]:
         assert (await call.put(content, name_of(content)))[0] == 201
-    assert await call.has(name_of(contents[0])) == 200  # used now
+    assert await call.has(name_of(contents[0])) == 200  # marks the content as used
     assert (await call.put(contents[3], name_of(contents[3])))[0] == 201
     assert [await call.has(name_of(content)) for content in contents] == [200, 404, 200, 200]
 
@@ -157,7 +157,7 @@ async def test_content_of_running_job_is_not_evicted(call: Client, place: Path) 
     await asyncio.gather(running, return_exceptions=True)
     status = 503
     async with asyncio.timeout(60):
-        while status == 503:  # until its job is over there
+        while status == 503:  # until the earlier job is over
             status, _ = await call.put(other, name_of(other))
     assert (status, await call.has(name_of(large))) == (201, 404)
 

@@ -23,7 +23,7 @@ from ioi_eval.server.packaging import SERVER_FOLDER, install_package, publish_pa
 from ioi_eval.store.resources import piston_folder
 
 FILES = {"compile", "environment", "pkg-info.json", "run"}
-NOT_KEPT = {"PWD", "OLDPWD", "_", "SHLVL"}  # by a server that installs
+NOT_KEPT = {"PWD", "OLDPWD", "_", "SHLVL"}  # variables that an installing server drops
 
 
 def package_variables(place: Path) -> dict[str, str]:
@@ -164,7 +164,7 @@ def test_published_index_lists_package(tmp_path: Path, compiler: Path, precompil
     assert str(line) == f"ioi_eval,1.0.0,{digest},http://10.0.0.5:8000/{archive.name}"
     assert (tmp_path / "index").read_text() == f"bash,5.2.0,abc,http://x/bash\n{line}\n"
     (tmp_path / "installed").mkdir()
-    subprocess.run(["tar", "xzf", archive], cwd=tmp_path / "installed", check=True)  # as a server does
+    subprocess.run(["tar", "xzf", archive], cwd=tmp_path / "installed", check=True)  # like a server
     unpacked = {path.name for path in (tmp_path / "installed").iterdir()}
     assert unpacked == FILES | {"compiler", "headers"}
     package_folder = tmp_path / "installed"
@@ -172,7 +172,7 @@ def test_published_index_lists_package(tmp_path: Path, compiler: Path, precompil
     assert (package_folder / "headers/gnu++20/bits/stdc++.h.gch").is_file()
     assert os.access(tmp_path / "installed" / "compiler" / "bin" / "our-compiler", os.X_OK)
     second_line = publish_package(tmp_path, "http://10.0.0.5:8000", compiler=compiler, headers=("gnu++20",))
-    assert second_line == line, "the same bytes again"
+    assert second_line == line, "packaging is reproducible"
 
 
 @pytest.mark.parametrize("write", [install_package, partial(publish_package, url="http://10.0.0.5:8000")])

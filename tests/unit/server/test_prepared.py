@@ -54,7 +54,7 @@ class Watched:
         if job.keep:
             self.builds.append(tuple(result.kept))
             names = {file.name for file in job.files}
-            assert not names & {"input.txt", "correct_output.txt"}, "a build sees a test"
+            assert not names & {"input.txt", "correct_output.txt"}, "test data is visible to a build"
         return result
 
 

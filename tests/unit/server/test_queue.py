@@ -288,7 +288,7 @@ async def test_background_work_keeps_queue_entry_and_slot_of_its_request() -> No
     leave.set()
     await working
     check_empty(full)
-    with hold_current_entry():  # for no request
+    with hold_current_entry():  # outside of a request
         assert full.queued == 0
 
 

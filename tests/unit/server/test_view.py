@@ -85,7 +85,7 @@ def test_run_monitor_counts_new_rows(folder: Path) -> None:
     clock.now = 10.0
     write_run(folder, [row("c"), row("d")])
     then = watch.poll()
-    assert (then.judged, then.unscored) == (4, 0), "c has a result by now"
+    assert (then.judged, then.unscored) == (4, 0), "c failed before and has a result now"
     assert (then.rate, then.left) == (0.2, 30.0)
     assert then.last == (folder / "results.jsonl").stat().st_mtime
 
@@ -142,7 +142,7 @@ def test_monitored_slow_run_has_rate_and_remaining_time(folder: Path) -> None:
         rates.append(watch.poll().rate * 60)
     assert all(0.5 < rate < 1.5 for rate in rates[120:])
     remaining_seconds = watch.poll().left
-    assert remaining_seconds is not None and 30 * 60 < remaining_seconds < 60 * 60, "41 rows are left"
+    assert remaining_seconds is not None and 30 * 60 < remaining_seconds < 60 * 60, "41 rows remain"
 
 
 def test_judging_rate_of_fast_run_covers_the_last_minute(folder: Path) -> None:
@@ -255,7 +255,7 @@ def test_stopped_call_without_rows_writes_no_progress(tmp_path: Path) -> None:
 
 def test_tests_rate_covers_last_minute(folder: Path) -> None:
     watch = RunMonitor(folder, clock := Clock())
-    for clock.now, tests in ((0.0, 10), (10.0, 60), (20.0, 5)):  # the last is another call's
+    for clock.now, tests in ((0.0, 10), (10.0, 60), (20.0, 5)):  # the last count is from another call
         write_progress(folder, Progress(tests=tests))
         state = watch.poll()
         assert state.tests_rate == {0.0: 0, 10.0: 5, 20.0: 0}[clock.now]
@@ -324,7 +324,7 @@ def test_timeline_has_bounded_length_and_complete_counts(seconds: int) -> None:
     assert sum(counts.get("unscored", 0) for counts in line.counts) == 67
     clock.now = -5.0
     times.add("AC")
-    assert len(times.timeline().counts) == len(line.counts), "a clock that is put back"
+    assert len(times.timeline().counts) == len(line.counts), "no new step if the clock is set back"
 
 
 def test_progress_file_records_server_states(tmp_path: Path) -> None:
@@ -439,7 +439,7 @@ async def address(folder: Path) -> AsyncIterator[str]:
 
 
 async def receive_strip(stream: aiohttp.ClientResponse, text: str) -> str:
-    """Return until first strip with data text all data that is viewer."""
+    """Return the first strip with `text` from the stream that a viewer receives."""
     async for line in stream.content:
         if line.startswith(b"data: ") and text in (strip := str(json.loads(line[6:]))):
             return strip
@@ -483,7 +483,9 @@ async def test_live_page_is_rebuilt_when_run_ends(folder: Path, address: str) ->
         async with client.get(address) as answer:
             assert "Scores of 3 submissions" in await answer.text()
         write_run(folder, [row("d")])
-        assert 'data-version="2-1-0"' in await receive_strip(stream, "<dd>4</dd>"), "the page's rows"
+        assert 'data-version="2-1-0"' in await receive_strip(stream, "<dd>4</dd>"), (
+            "the version of the rows on the page"
+        )
         async with client.get(address) as answer:
             assert "Scores of 3 submissions" in await answer.text()
         write_progress(folder, Progress(total=10, ended=True, stopped=True))

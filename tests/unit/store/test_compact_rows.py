@@ -52,7 +52,7 @@ def test_compact_row_expands_to_the_original_row(case: tuple[Submission, Problem
     assert compact_row(expanded)[0] == short
     straight, same = compact_row(compact_result_row(*case))
     assert (encode_terminal_safe_json(straight), same) == (encode_terminal_safe_json(short), confinements), (
-        "to the byte"
+        "equal to the byte"
     )
 
 
@@ -60,13 +60,17 @@ def test_rows_with_repeated_tests_and_other_judges_expand() -> None:
     first = row("a")
     repeated_test = first["all_subtasks_results"][2]["test_results"][3]
     repeated_test["cpu_times"] = [1.0, 1.1]
-    first["all_subtasks_results"][0]["test_results"][0]["status"] = "WA"  # differs from itself elsewhere
+    first["all_subtasks_results"][0]["test_results"][0]["status"] = (
+        "WA"  # differs from the same test in another subtask
+    )
     short, confinements = compact_row(first)
     assert short["test_columns"]["cpu_times"] == [[], [], [], [], [1.0, 1.1]]
     assert short["test_columns"]["test_name"] == ["1-a", "1-a", "2-a", "2-b", "3-a"]
     assert expand_row(short, confinements)["all_subtasks_results"] == first["all_subtasks_results"]
     repeated_test["of another judge"] = True
-    assert compact_row(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], "left as it is"
+    assert compact_row(first)[0]["all_subtasks_results"] == first["all_subtasks_results"], (
+        "a row with unknown columns is not changed"
+    )
 
 
 def test_compact_row_keeps_points_of_single_tests() -> None:

@@ -258,7 +258,7 @@ def test_forked_process_does_not_hold_the_creation_lock(tmp_path: Path) -> None:
             pid = os.fork()
             if pid == 0:
                 os.close(ours)
-                os.read(theirs, 1)  # until the other end is closed
+                os.read(theirs, 1)  # returns when the other end is closed
                 os._exit(0)
         await asyncio.wait_for(behind, CACHE_ENTRY.max_seconds / 2)
         return pid

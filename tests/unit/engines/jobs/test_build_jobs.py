@@ -301,7 +301,8 @@ async def test_sandboxed_build_ending_is_read_from_proctor_report(
             )
     assert isinstance(built, CompileError)
     assert (built.log, built.confinement["landlock"]) == (words, 7)
-    once = 2 if report.get("killed") in ("wall", "hard") else 1  # below its limit of CPU time
+    # A stopped build below its CPU limit is repeated once.
+    once = 2 if report.get("killed") in ("wall", "hard") else 1
     assert len(server.jobs) == (once if lasting else 2 * once)
 
 
@@ -328,7 +329,8 @@ async def test_failed_sandbox_in_build_is_judge_failure(
 @pytest.mark.parametrize(
     "killed",
     [
-        JobResult(run=Ending(signal="SIGKILL", status=StageStatus.SG, message="killed")),  # all of the job
+        # The whole job was killed.
+        JobResult(run=Ending(signal="SIGKILL", status=StageStatus.SG, message="killed")),
         ended(signal=9),  # the compiler in its sandbox
     ],
 )
@@ -412,7 +414,9 @@ async def test_build_records_the_compiler_of_its_endpoint(tmp_path: Path) -> Non
         )
     assert built.compiler == second_build.compiler == "g++ 12.2"
     (job,) = server.jobs
-    assert b"g++ -pass-exit-codes" in job.files[0].content.read(), "by its name: the places differ"
+    assert b"g++ -pass-exit-codes" in job.files[0].content.read(), (
+        "the command has no path, because the servers' paths differ"
+    )
 
 
 @pytest.mark.parametrize(
@@ -470,7 +474,7 @@ async def test_build_stopped_by_own_limit_is_compile_error_and_not_cached(
                 artifacts.prepare_problem(plain_problem()), submitted("code")
             )
             assert isinstance(built, CompileError)
-    assert len(server.jobs) == 4, "each was tried twice"
+    assert len(server.jobs) == 4, "each build was tried twice"
 
 
 async def test_damaged_delivery_is_retried_then_judge_failure(tmp_path: Path) -> None:
@@ -565,7 +569,7 @@ async def test_build_is_cached_under_its_compiler_after_upgrade(tmp_path: Path) 
             await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
             == built
         )
-        assert len(server.jobs) == 2, "found"
+        assert len(server.jobs) == 2, "the cached build is used"
     other = Server(msgspec.structs.replace(GOOD, toolchains=tools("12")), toolchains=tools("12"))
     async with opened(tmp_path, other) as artifacts:
         built = await artifacts.build_submission(

@@ -97,7 +97,7 @@ class Loopback:
         self.executed: list[Job] = []
         self.headers: list[dict[str, str]] = []
         self.at_once = self.most_at_once = 0
-        self.asked = 0  # how often for the runtimes
+        self.asked = 0  # number of requests for runtimes
         self.runtimes_status = 200
         self.closing = asyncio.Event()
         self._runner: web.AppRunner | None = None

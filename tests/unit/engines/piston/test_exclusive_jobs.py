@@ -86,7 +86,7 @@ class Seen:
 
     def __init__(self, engine: EmbeddedEngine, *, exclusive: bool) -> None:
         self._engine, self._exclusive, self.slots = engine, exclusive, engine.slots
-        self.jobs = list[tuple[bool, bool]]()  # exclusive, and whether the plan claims that
+        self.jobs = list[tuple[bool, bool]]()  # exclusive job or not, and the same of its plan
 
     @property
     def packages(self) -> tuple[LanguagePackage, ...]:

@@ -114,7 +114,7 @@ async def test_concurrent_jobs_of_two_clients_share_uploaded_content(
         contents, _ = await received_contents(server)
         assert contents <= 2  # never twice by the same client
         assert told(await first_client.execute(known_endpoint(server), shipped_job)) == HASH
-        assert (await received_contents(server))[0] == contents  # another engine asks, and does not send
+        assert (await received_contents(server))[0] == contents  # the second client asks, and need not send
 
 
 async def test_content_evicted_by_worker_is_sent_again(engine: EmbeddedEngine, place: Path) -> None:
@@ -153,7 +153,8 @@ async def test_worker_replaced_by_version_without_cache_gets_full_jobs(
             assert told(await client.execute(endpoint, await job())) == HASH
             assert told(await client.execute(endpoint, await job())) == HASH
             assert client.contents_of(endpoint).space == 0
-            assert (await received_contents(older))[1] > len(NOISE)  # twice half of it, packed and in base64
+            # Half of the noise, sent twice, packed and in base64.
+            assert (await received_contents(older))[1] > len(NOISE)
 
 
 async def test_worker_without_announced_content_cache_gets_full_jobs(engine: EmbeddedEngine) -> None:
@@ -233,7 +234,7 @@ async def test_large_content_of_one_job_takes_fewer_bytes_before_the_job(
 @pytest.fixture
 def packages() -> Iterator[Path]:
     """A folder with a package whose scripts print with which files they were started."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as base:  # sandboxes do not see /tmp
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as base:  # sandboxes cannot see /tmp
         folder = Path(base, "greet", "1.0.0")
         folder.mkdir(parents=True)
         for entry in (Path(base), folder.parent):
@@ -272,7 +273,8 @@ async def test_file_changed_on_disk_is_job_rejected(
 ) -> None:
     test = tmp_path / "test"
     test.write_bytes(NOISE)
-    content = msgspec.structs.replace(Blob.of_file(test), stamp=0)  # a client that does not look itself
+    # As from a client that does not check the file's time.
+    content = msgspec.structs.replace(Blob.of_file(test), stamp=0)
     test.write_bytes(NOISE[::-1])
     unpacked = Job(
         files=(

@@ -212,7 +212,7 @@ async def test_silent_server_is_abandoned_and_marked_down() -> None:
         engine_on(mute, good, patience=short_patience(0.5)) as engine,
     ):
         small = {"run_timeout": 20, "compile_timeout": 20}
-        mute.runtimes_status = 500  # and so it stays down
+        mute.runtimes_status = 500  # so that the server stays down
         results = await asyncio.gather(*(engine.execute(job(str(n), **small)) for n in range(10)))
         assert {result.endpoint for result in results} == {good.url}
         assert len(mute.executed) == 1
@@ -295,7 +295,7 @@ def test_job_timeouts_are_extended_to_limits_of_strict_server() -> None:
     assert (sent.compile_timeout, sent.run_timeout) == (10_000, 300_000)
     assert extend_limits(job(), times) == job()  # a limit that the job does not set is left to the server
     beyond = extend_limits(job(run_timeout=900_001), times)
-    assert beyond.run_timeout == 900_001  # for the server to refuse
+    assert beyond.run_timeout == 900_001  # the server will refuse this limit
 
 
 async def test_oversized_reply_uses_up_attempts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -257,6 +257,6 @@ async def test_closing_engine_fails_running_and_waiting_jobs() -> None:
             await until(lambda: len(server.executed) == 1, every=0.001)
             pool = fleet_of(engine)
         both = asyncio.gather(running, waiting, return_exceptions=True)
-        ended = await asyncio.wait_for(both, 20)  # not for as long as a drought may last
+        ended = await asyncio.wait_for(both, 20)  # sooner than the maximum wait for servers
         assert all(isinstance(end, AttemptsUsedUp) for end in ended)
         assert pool.busy == 0

@@ -52,7 +52,7 @@ class Machine(Loopback):
         self.probed = 0
         self.shells = PROFILE.runtimes
         self.limits: dict[str, int] = {}
-        self.tools: Mapping[str, Toolchain] | None = None  # in the place of its compiler
+        self.tools: Mapping[str, Toolchain] | None = None  # reported instead of its compiler
         self.heard: str | None = None  # the job to which the server replies, if it confuses jobs
         self.marks: list[str] = []
 
@@ -135,7 +135,7 @@ async def test_job_answered_by_replaced_server_is_repeated(open_machines: Openin
     machine = Machine()
     engine, heard = await open_machines(machine, attempts=1)
     await engine.execute(job())
-    machine.version = "13"  # no request ever fails
+    machine.version = "13"  # the compiler changes without a failed request
     result = await engine.execute(job())
     assert (result.run.stdout, version_of(result)) == ("built by 13\n", "13")
     assert [event.change for event in heard] == [Change.REPLACED, Change.TRIAL, Change.BACK]
@@ -212,7 +212,7 @@ async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
     lacks.answer = lacks._done
     await until(lambda: endpoints_of(engine)[lacks.url].usable)
     endpoints = {(await engine.execute(job())).endpoint for _ in range(4)}
-    assert endpoints == {lacks.url, has.url}, "jobs of the package that it still has"
+    assert endpoints == {lacks.url, has.url}, "the server still runs jobs of its remaining package"
 
 
 async def test_refusal_consistent_with_probe_is_job_rejected(open_machines: Opening) -> None:
@@ -220,7 +220,7 @@ async def test_refusal_consistent_with_probe_is_job_rejected(open_machines: Open
     engine, heard = await open_machines(machine)
     for message, runtime in (
         ("nope-1 runtime is unknown", "nope"),
-        ("run_timeout cannot exceed the configured limit of 3000", "cms_ioi"),  # of the package's own
+        ("run_timeout cannot exceed the configured limit of 3000", "cms_ioi"),  # limit of the package cms_ioi
     ):
         machine.answer = always(400, msgspec.json.encode({"message": message}))
         with pytest.raises(JobRejected, match=message):
@@ -395,7 +395,7 @@ async def test_each_server_runs_jobs_in_its_best_runtime(open_machines: Opening)
     building = job("print", JobFile(name="compile", content=Blob.of("make")))
     building = msgspec.structs.replace(building, files=building.files[::-1])
     for _ in range(4):
-        assert (await engine.execute(building)).endpoint == whole.url, "bash has no stage to compile in"
+        assert (await engine.execute(building)).endpoint == whole.url, "bash cannot run a compile stage"
     assert {executed_job.runtime for executed_job in whole.executed} == {"ioi_eval"} and len(
         small.executed
     ) == 2

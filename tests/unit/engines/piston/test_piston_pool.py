@@ -72,7 +72,7 @@ async def test_avoided_endpoint_is_used_only_without_alternative() -> None:
     assert not patient.done() and a.busy == 0
     assert await fleet.take_slot() is a  # jobs for other servers overtake the job that waits for b
     fleet.put(b, State.DOWN)
-    assert await patient is a  # nothing else is left
+    assert await patient is a  # no other server is left
 
 
 async def test_preferred_endpoint_with_a_free_slot_is_used() -> None:
@@ -109,11 +109,11 @@ async def test_preferred_endpoint_that_does_not_fit_or_is_avoided_is_not_used() 
 async def test_endpoint_that_does_not_fit_is_never_used() -> None:
     fleet, [a, b] = fleet_with(1, 1)
     only_b = lambda each: each is b  # noqa: E731
-    assert await fleet.take_slot([b], fits=only_b) is b, "nothing else fits"
+    assert await fleet.take_slot([b], fits=only_b) is b, "only the avoided server fits"
     waiting = asyncio.create_task(fleet.take_slot(fits=only_b))
     await settle()
     assert not waiting.done() and fleet.take_free_slot(fits=only_b) is None
-    assert await fleet.take_slot() is a, "others pass"
+    assert await fleet.take_slot() is a, "later jobs overtake the waiting job"
     fleet.release_slot(a)
     fleet.release_slot(b)
     assert await waiting is b

@@ -132,12 +132,14 @@ async def scorer(store: Store, server: Server) -> AsyncIterator[Scorer]:
 async def test_built_program_stays_on_worker_for_later_run(workers: Workers, store: Store) -> None:
     server, program = await workers.start(), submission()
     async with scorer(store, server) as client:
-        await client.score(PROBLEM, submission())  # all contents that are sent once
+        await client.score(PROBLEM, submission())  # afterwards all shared contents are on the worker
         metrics_before = await read_metrics(server)
         assert (await client.score(PROBLEM, program)).points == 100
         metrics_after = await read_metrics(server)
     ways = ("ioi_eval_sent_bytes_total", "ioi_eval_received_bytes_total")
-    assert sum(metrics_after[way] - metrics_before[way] for way in ways) < 100_000, "the program has more"
+    assert sum(metrics_after[way] - metrics_before[way] for way in ways) < 100_000, (
+        "the program, which is larger, was not transferred"
+    )
     async with scorer(store, server) as client:
         assert (await client.score(PROBLEM, program)).points == 100
     assert (metrics_after[MADE], (await read_metrics(server))[MADE]) == (2, 2)

@@ -70,7 +70,7 @@ async def test_token_is_not_sent_to_other_servers() -> None:
     async with Place(WORKER).open() as worker, Place(PISTON).open() as piston, Place("").open() as other:
         servers = [worker, piston, other]
         engine = PistonEngine(Fixed(server.url for server in servers), token="secret", per_endpoint=1)
-        async with engine:  # which probes all of them
+        async with engine:  # opening probes all servers
             for _ in range(6):
                 await engine.execute(job(runtime="other"))
     assert worker.heard == {"Bearer secret"} and piston.heard == other.heard == set()

@@ -88,7 +88,7 @@ async def test_job_failed_by_all_servers_is_tried_once_on_each() -> None:
         assert {endpoint.state for endpoint in engine.endpoints} == {State.HEALTHY}
         with pytest.raises(MachineAtFault) as failed:
             await execute(engine, job(), attempts=4, phase="judging", check=check)
-        assert failed.value.answer.run.code == 92, "callers get the answer"
+        assert failed.value.answer.run.code == 92, "the error contains the reply"
 
 
 async def test_truncated_reply_is_retried_on_another_server() -> None:
@@ -120,7 +120,7 @@ async def test_server_on_trial_is_paused_again_after_one_useless_reply() -> None
         count_before, rests = len(full.executed), endpoint.inspections
         while len(full.executed) == count_before:
             await engine.execute(job(), check)
-        assert endpoint.inspections == rests + 1, "it rests; how long is short here"
+        assert endpoint.inspections == rests + 1, "the server rests, for a short time in this test"
         full.answer = fine
         await until(lambda: endpoint.state is State.TRIAL)
         while endpoint.state is not State.HEALTHY:
