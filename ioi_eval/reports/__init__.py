@@ -1,7 +1,7 @@
 """Reports of a run's folder, for programs (summary.json, frames) and for people (report.md, report.html).
 
-Here: numbers made of rows, tables and sentences made of numbers, pages made of these. Not here: what a
-submission is worth (`rules`), the writing of rows (`runs`), what a terminal shows of a table (`cli`).
+The package computes numbers from rows, tables and sentences from the numbers, and pages from those tables.
+`rules` scores submissions, `runs` writes rows, and `cli` prints tables in a terminal.
 """
 
 from ioi_eval.reports.comparison import ComparedRun, comparison, named, write_comparison

@@ -1,6 +1,7 @@
 """The comparison of several runs as a document.
 
-For two runs it also has the differences of their models, and submissions whose results differ, with reasons.
+For two runs, the comparison includes the differences between their models, and the submissions whose results
+differ, with reasons.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class ComparedRun(Value):
 
 
 def named(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
-    """Return the runs with names: the folder's name, or as much of its path as makes the names differ."""
+    """Return the runs with distinct names: the folder's name, or the shortest distinct part of its path."""
     paths = {folder: folder.resolve().parts for folder in summaries}
     return [
         ComparedRun(name=_shortest_distinct_name(paths[folder], paths.values()), summary=summary)
@@ -60,7 +61,7 @@ def named(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
 
 
 def _shortest_distinct_name(parts: tuple[str, ...], all_parts: Collection[tuple[str, ...]]) -> str:
-    """Return the end of a path that no other path ends with."""
+    """Return the shortest suffix of a path that no other path has."""
     other_paths = [other for other in all_parts if other != parts]
     length = next(
         n for n in range(1, len(parts) + 1) if all(other[-n:] != parts[-n:] for other in other_paths)
@@ -71,7 +72,7 @@ def _shortest_distinct_name(parts: tuple[str, ...], all_parts: Collection[tuple[
 def write_comparison(
     runs: Sequence[ComparedRun], folder: Path, run_differences: Differences | None = None
 ) -> Path:
-    """Write comparison.json, comparison.md and comparison.html, and return the path of the last one."""
+    """Write comparison.json, comparison.md and comparison.html. Return the path of the HTML file."""
     make_folder(folder)
     if run_differences is not None:
         write_json(folder / DIFFERENCES, run_differences)
@@ -83,7 +84,7 @@ def write_comparison(
 
 
 def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> Document:
-    """Return the document. `run_differences`: those of two runs."""
+    """Return the comparison as a document. `run_differences`: the differences, if there are two runs."""
     entries_of_runs = headline.sort_entries(entries(runs))
     unscored = sum(run.summary.unscored for run in runs)
     verdicts = count_verdicts(run.summary.verdicts for run in runs)
@@ -137,7 +138,7 @@ def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None 
 
 
 def warnings(runs: Sequence[ComparedRun]) -> list[str]:
-    """Return the warnings that stand before any number of the runs."""
+    """Return the warnings that the page shows above all numbers."""
     return [f"{run.name}: {warning}" for run in runs for warning in run.summary.warnings]
 
 
@@ -210,7 +211,7 @@ class ModelPair(Value):
 def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
     """Return pairs of models with the same name, or the pair of the only models of both runs.
 
-    Runs with feedback have no pairs: each of their programs answers the verdict on an earlier program.
+    Runs with feedback are not paired: each of their programs answers the verdict on an earlier program.
     """
     if a.settings.has_feedback or b.settings.has_feedback:
         return ()
@@ -354,7 +355,7 @@ class ChangedSubmission(Value):
     after: Verdict
     points_before: float
     points_after: float
-    why: tuple[str, ...]  # what else differs: the problem, the compiler, the first test
+    why: tuple[str, ...]  # other differences: the problem, the compiler, the first test
 
 
 class ModelDifference(Value):
@@ -379,7 +380,7 @@ class Differences(Value):
     confusion: Mapping[Verdict, Mapping[Verdict, int]]  # submissions by verdict before and verdict after
     models: tuple[ModelDifference, ...]
     changed: tuple[ChangedSubmission, ...]
-    paired: tuple[ModelPair, ...] = ()  # models of both runs, also if their submissions differ
+    paired: tuple[ModelPair, ...] = ()  # models of both runs, even if their submissions differ
 
 
 def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> Differences:
@@ -430,10 +431,10 @@ def differences(before: Path, after: Path, pairs: Sequence[ModelPair] = ()) -> D
 def _submission_identity(row: Mapping[str, Any], run: str) -> tuple[str, str]:
     """Return an identity that only rows of the same submission share.
 
-    A row that was judged elsewhere has no hash of its program. Its key, problem, model and columns of code
-    replace the hash. A row without a key of its own equals no other row.
+    A row that another judge scored lacks the hash of its program. Its key, problem, model and columns of code
+    replace the hash. A row without a unique key equals no other row.
 
-    `run` tells the rows of the two runs apart.
+    `run` distinguishes the rows of the two runs.
     """
     if digest := row.get("submission_sha256"):
         return row["key"], digest
@@ -456,7 +457,7 @@ def _judged_row(result: SubmissionResult) -> JudgedRow:
 
 
 def _change_reasons(old_row: JudgedRow, new_row: JudgedRow, is_edited: bool) -> Iterator[str]:
-    """Yield what else differs between two results of a submission. `is_edited`: its problem has changed."""
+    """Yield the reasons why two results of a submission may differ. `is_edited`: its problem has changed."""
     if is_edited:
         yield "the problem has changed"
     if old_row.compiler != new_row.compiler:

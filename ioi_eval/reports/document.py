@@ -32,7 +32,7 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # control, direction, surr
 
 
 class Markdown(str):
-    """A string that is Markdown already. All other strings are escaped when a page is made."""
+    """A string in Markdown. All other strings are escaped when a page is rendered."""
 
     __slots__ = ()
 
@@ -103,18 +103,18 @@ def _line(cells: Sequence[str], widths: Sequence[int], align: str) -> str:
 
 # --- numbers -----------------------------------------------------------------------------------------
 
-NOTHING = "–"  # noqa: RUF001 - shown if there is no value
+NOTHING = "–"  # noqa: RUF001 - shown instead of a missing value
 
 
 def number(value: float | None) -> str:
-    """Return a number with at most two decimals and no trailing zeros: 100, 30.5, 33.33."""
+    """Return a number with up to two decimals, without trailing zeros: 100, 30.5, 33.33."""
     if value is None:
         return NOTHING
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def share(part: float | None, whole: float | None) -> str:
-    """Return a share in percent, or a dash if one of the numbers is missing."""
+    """Return a share in percent, or a dash if `part` is None or `whole` is None or 0."""
     return NOTHING if part is None or not whole else f"{percent(part / whole, 1)} %"
 
 
@@ -147,7 +147,7 @@ class Meter(Value):
     whole: float
     low: float | None = None
     high: float | None = None
-    said: str = ""  # text of the cell; empty: the share
+    said: str = ""  # text of the cell (default: the share)
 
     def __str__(self) -> str:
         return f"{bar(self.part, self.whole)} {self.text}"
@@ -170,8 +170,8 @@ class Offset(Value):
     value: float | None
     low: float | None
     high: float | None
-    least: float  # lower end of the column's scale, at most 0
-    most: float  # upper end
+    least: float  # lowest value of the column's scale, 0 or less
+    most: float  # highest value of the scale
 
     def __str__(self) -> str:
         return self.text
@@ -238,7 +238,7 @@ class Code(Value):
     """A program, shown with line numbers."""
 
     text: str
-    lexer: str = ""  # name of the language in Pygments; empty: without colours
+    lexer: str = ""  # Pygments' name of the language (default: no colours)
 
 
 class Outputs(Value):
@@ -254,11 +254,11 @@ Cell = str | Meter | Offset | Link | Links | Squares
 class TableBlock(Value):
     heads: Sequence[str]
     rows: Sequence[Sequence[Cell]]
-    align: str = ""  # `l` or `r` for each column; empty: `l`, then only `r`
+    align: str = ""  # `l` or `r` for each column (default: `l`, then only `r`)
     meanings: Mapping[str, str] = {}  # explanations of heads
     script_data: str = ""  # JSON for the script of the section
     short: Mapping[str, str] = {}  # short forms of heads for browsers
-    kind: str = ""  # what report.js updates when filters change; `board`: two columns stay in view
+    kind: str = ""  # lets report.js find the table when filters change; `board`: two columns stay in view
 
     @property
     def sides(self) -> str:
@@ -283,7 +283,7 @@ class CodeLines(Value):
 
 
 class HtmlPart(Protocol):
-    """A part that makes its own HTML and escapes all text of users."""
+    """A part that renders itself as HTML and escapes all text of users."""
 
     def html(self) -> Any: ...
 
@@ -300,10 +300,10 @@ OVERVIEW, PROBLEMS, FAILED, SLICES, SUBMISSIONS, SETTINGS = TABS = (
 
 class Section(Value):
     title: str
-    anchor: str = ""  # id for links; empty: the number of the section
+    anchor: str = ""  # id for links (default: the number of the section)
     level: int = 2
-    lead: str = ""  # sentence that stands out, before the text
-    text: Sequence[str] = ()  # paragraphs before the table; in Markdown the first one follows the lead
+    lead: str = ""  # highlighted sentence above the text
+    text: Sequence[str] = ()  # paragraphs above the table; in Markdown the first paragraph follows the lead
     figures: Sequence[Figure] = ()
     table: TableBlock | None = None
     notes: Sequence[str] = ()  # paragraphs after the table
@@ -311,12 +311,12 @@ class Section(Value):
     outputs: Outputs | None = None
     items: Sequence[str] = ()
     lines: Sequence[CodeLines] = ()
-    folded: str = ""  # text that unfolds the lines; empty: they are not folded
+    folded: str = ""  # text that unfolds the lines (default: the lines are not folded)
     drawn: HtmlPart | None = None
     long: bool = False  # the table is folded
     tab: str = OVERVIEW  # the tab of the report
-    side: str = ""  # column on a wide screen: `code-side` or `beside`; empty: both
-    is_whole: bool = False  # is about the whole run, also if the page is filtered
+    side: str = ""  # column on a wide screen: `code-side` or `beside` (default: both)
+    is_whole: bool = False  # shows the whole run even if the page is filtered
     script: str = ""  # JavaScript of a plugin, which runs after the scripts of all pages
 
 
@@ -338,8 +338,8 @@ class Tab(NamedTuple):
 class Document(Value):
     title: str
     about: str = ""  # line below the title: numbers of models, problems and submissions
-    ribbon: Sequence[str] = ()  # short notes on what is incomplete
-    answer: str = ""  # sentence that says which model is best
+    ribbon: Sequence[str] = ()  # short notes about incomplete results
+    answer: str = ""  # sentence about which model is best
     lead: str = ""
     text: Sequence[str] = ()
     links: Sequence[Link] = ()  # links to other pages, at the top
@@ -354,7 +354,10 @@ class Document(Value):
 
     @property
     def parts(self) -> list[tuple[str, list[tuple[str, Section]]]]:
-        """Return the sections with their anchors, by tab or side. Titles, text of users, are no anchors."""
+        """Return the sections with their anchors, by tab or side.
+
+        Titles are users' text and not used as anchors.
+        """
         anchors = [
             (section.anchor or f"s{number}", section) for number, section in enumerate(self.sections, start=1)
         ]
@@ -367,7 +370,7 @@ class Document(Value):
 
     @property
     def tabs(self) -> list[Tab]:
-        """Return the bar of tabs, which the pages in report/ also have."""
+        """Return the bar of tabs, which is the same on the pages in report/."""
         if not (self.in_parts or self.tab):
             return []
         present = {name for name, _ in self.parts} | ({SUBMISSIONS} if self.lists_submissions else set())
@@ -413,7 +416,7 @@ def model_anchor(model: str) -> str:
 
 
 def drawn(key: str) -> int:
-    """Return a number made from a key's hash, by which samples are drawn."""
+    """Return a number from a key's hash, which decides whether a sample contains the key."""
     return int(_short_hash(key)[-15:], 16)
 
 
@@ -488,7 +491,7 @@ def asset(name: str) -> str:
 def html(document: Document, *, beside: bool = False) -> str:
     """Return the document as HTML, with all text of users escaped.
 
-    `beside`: style and script are files in the same folder; otherwise the page contains them.
+    `beside`: style and script are files in the same folder. Otherwise the page contains them.
     """
     scripts = [section.script for section in document.sections]
     scripts += [document.live.script] if document.live else []
@@ -545,14 +548,14 @@ def _finalized(value: Any) -> Any:
 
 
 def rows_of(table: TableBlock) -> Any:
-    """Return the rows of a table as HTML. A template would be too slow for so many cells."""
+    """Return the rows of a table as HTML. A template would be too slow for tables with many cells."""
     from markupsafe import Markup
 
     lines = []
     for row_index, row in enumerate(table.rows):
         if (
             row_index == _PAGE
-        ):  # laying out ten thousand rows takes seconds, so a script shows the rest on request
+        ):  # a browser needs seconds to lay out 10,000 rows, so a script shows the rest on request
             lines.append("</tbody>\n<tbody hidden>\n")
         pieces = (
             _text_cell(cell, side) if isinstance(cell, str) else _cell(cell, side)
@@ -620,7 +623,7 @@ _MAX_CODE, _MAX_COLOURED = (
     200_000,
     50_000,
 )  # maximum lengths of a shown and of a coloured program, in characters
-# Pygments takes quadratic time in the number of words without punctuation: minutes for a page of them.
+# Pygments needs quadratic time for text without punctuation: minutes for a page of it.
 _MAX_STRETCH, _ENDS = 1000, re.compile(r"[;(){},=+]")
 
 
@@ -634,7 +637,7 @@ def _pygments(language: str) -> tuple[Any, Any]:
 
 
 def numbered(code: Code) -> Any:
-    """Return a program as HTML lines. Each begins with its number, which links to the line."""
+    """Return a program as HTML lines. Each line starts with its number, which links to the line."""
     from markupsafe import Markup, escape
     from pygments import highlight
 
@@ -659,8 +662,8 @@ def indented(line: str) -> Any:
     return escape(shorten(harmless(line, "\t"), MAX_TEXT))
 
 
-# --- outputs beside answers --------------------------------------------------------------------------
-# A wrong output next to the expected output, line by line. Differences are marked, also in white space.
+# --- outputs next to expected outputs ----------------------------------------------------------------
+# A wrong output next to the expected output, line by line. Differences are marked, including white space.
 
 
 _PIECE = re.compile(r"\n|[^\S\n]+|\S+")  # a word, white space between words, or the line's end
@@ -682,12 +685,12 @@ def compared(output: str, expected: str) -> Any:
 
 
 def _split_lines(text: str) -> list[str]:
-    """Return the lines with their line ends. The last line may have no end."""
+    """Return the lines with their line breaks. The last line may lack a line break."""
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
 def _pair_lines(output: Sequence[str], expected: Sequence[str]) -> Iterator[tuple[str | None, str | None]]:
-    """Yield pairs of lines that belong together by their words; None stands for a missing line."""
+    """Yield pairs of lines of the output and the expected output. None means a missing line."""
     left_lines, right_lines = ([tuple(line.split()) for line in lines] for lines in (output, expected))
     for _, start, end, other_start, other_end in SequenceMatcher(
         None, left_lines, right_lines, autojunk=False
@@ -713,7 +716,7 @@ def _compare_lines(output: list[str] | None, expected: list[str] | None) -> tupl
 
 
 def _changed_line_cell(pieces: list[str] | None, tag: str) -> str:
-    """Return the cell of a line that only this side has, or an empty cell if this side has no line."""
+    """Return the cell of a line that only this side has, or an empty cell if `pieces` is None."""
     return '<td class="none"></td>' if pieces is None else f"<td>{_tagged(tag, pieces)}</td>"
 
 

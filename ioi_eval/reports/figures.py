@@ -1,4 +1,4 @@
-"""The figures of a report. Their numbers are those of the summaries."""
+"""The figures of a report. They show numbers of the summaries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def _colour_indexes(entries: Sequence[Entry]) -> dict[str, int | None]:
-    """Return the index of each model's colour, the same in all figures of a page; None without a colour."""
+    """Return the index of each model's colour, the same in all figures of a page. None means grey."""
     return {entry.name: index if index < SERIES else None for index, entry in enumerate(entries)}
 
 
 def points_figures(entries: Sequence[Entry]) -> list[Figure]:
-    """Return a figure of points by the number of submissions that may be handed in."""
+    """Return a figure of points by the maximum number of submissions."""
     shown_entries = [entry for entry in entries if entry.model.steps]
     if not shown_entries:
         return []

@@ -1,6 +1,6 @@
 """The headline of a run: pass@1, or points under the contest's rule if every problem has subtasks.
 
-Every table, page and sentence that begins with one number uses this one.
+If a table, page or sentence shows a single number, it is the headline.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ioi_eval.rules.selection import Budget
 
 NO_NAME = "(no name)"
 _MAX_COMPILERS = 3
-_MIN_ROUNDED_POINTS = 100  # points of a run from which on the ends of an interval are whole points
+_MIN_ROUNDED_POINTS = 100  # if a run has this many points, its intervals are rounded to whole points
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -42,13 +42,13 @@ def common_measure(models: Iterable[ModelSummary]) -> Measure:
     problems = [problem for model in models for problem in model.problems if problem.scored]
     if problems and all(problem.max_points is not None for problem in problems):
         return Measure.POINTS
-    # Runs with feedback have no pass@1.
+    # Runs with feedback lack pass@1.
     has_no_pass_at_1 = bool(problems) and all(problem.pass_at_1 is None for problem in problems)
     return Measure.SOLVED if has_no_pass_at_1 else Measure.PASS_AT_1
 
 
 def problem_value(problem: ProblemSummary, measure: Measure, mode: ScoreMode) -> float | None:
-    """Return a model's value for a problem, in [0, 1]; None if nothing was scored."""
+    """Return a model's value for a problem, in [0, 1], or None if nothing was scored."""
     if not problem.scored:
         return None
     match measure:
@@ -246,7 +246,7 @@ def limits_text(entries: Iterable[Entry]) -> str:
 
 
 def headline_sentence(entries: Sequence[Entry]) -> str:
-    """Return the sentence that says which model is best. `entries`: the best first."""
+    """Return a sentence about which model is best. `entries`: the models, the best first."""
     measure = common_measure(entry.model for entry in entries)
     if len(entries) > 1:
         return _compare_first_two(entries, measure)
@@ -398,7 +398,7 @@ def _meter_cell(row: HeadlineRow, measure: Measure, entry: Entry) -> Cell:
 
 
 def _medals_text(entry: Entry) -> str:
-    """Return the medals for a limited number of submissions; empty if none are known."""
+    """Return the medals for a limited number of submissions, or "" if the cut-offs are missing."""
     medal_counts = Counter(
         medal_counts.award.medal
         for medal_counts in entry.model.awards
@@ -453,7 +453,7 @@ def _latex_row(row: HeadlineRow, headline: Headline) -> str:
         lambda match: _TEX_ESCAPES.get(match[0], "\\" + match[0]),
         visible(row.model or NO_NAME),
     )
-    if name.startswith(("[", "*")):  # the end of the line before would take these as its argument
+    if name.startswith(("[", "*")):  # the `\\` of the previous line would parse these as its argument
         name = "{}" + name
     numbers = [
         format_value(row.value),
@@ -519,7 +519,7 @@ def difference_sentence(first: str, second: str, measure: Measure, difference: M
 
 
 def signed_percent(value: float) -> str:
-    """Return a share in percent with its sign, as +5.7. A share that rounds to 0.0 has no sign."""
+    """Return a share in percent with its sign, as +5.7. A share that rounds to 0.0 has none."""
     digits = f"{abs(100 * round(value, 9)):.1f}"
     return digits if digits == "0.0" else f"{MINUS if value < 0 else '+'}{digits}"
 

@@ -28,11 +28,11 @@ class InterimReport:
         self._file, self._last_row = 0, -1  # inode of the file, and offset of the last row that was counted
 
     def html(self, live: LiveBlock, progress_section: Section | None) -> str:
-        """Return the page. If the rows cannot be counted, the page says why.
+        """Return the page. If the rows cannot be counted, the page shows the error.
 
         Args:
-            live: Stands above the tabs.
-            progress_section: Follows the leaderboard; None if there is no progress to show.
+            live: The block above the tabs.
+            progress_section: The section after the leaderboard, or None if there is nothing to show.
         """
         try:
             run = self._count_rows()
@@ -59,7 +59,7 @@ class InterimReport:
             self._file = 0 if status is None else status.st_ino
         rows = list[tuple[int, str]]()
         row_pass = RowPass(self._folder, self._options, self._counts)
-        # The pass begins with the last row that was counted, because only its begin is known.
+        # The pass starts with the last row that was counted, because only the offset of its start is stored.
         row_pass.go(
             lambda row, result, offset: rows.append((offset, row["key"])),
             begin=max(0, self._last_row),
@@ -75,7 +75,7 @@ class InterimReport:
 
 
 def _insert_section(sections: Sequence[Section], inserted: Section | None) -> list[Section]:
-    """Return sections with another one after the leaderboard. Without a leaderboard one says why."""
+    """Insert a section after the leaderboard. If there is no leaderboard, add a section that explains why."""
     indexes = [
         index
         for index, section in enumerate(sections, start=1)

@@ -28,7 +28,7 @@ class ContestYear(Value, forbid_unknown_fields=True):
     bronze: float | None = None
     problems: int = 6
     points: float = 600.0
-    ids: tuple[str, ...] = ()  # ids of its problems; empty: all problems of the year are its problems
+    ids: tuple[str, ...] = ()  # ids of its problems (default: all problems of the year)
 
     def cutoffs(self) -> dict[str, float]:
         """Return the cut-offs by medal, the best medal first."""
@@ -44,18 +44,19 @@ class Award(Value):
 
     year: int
     points: float
-    medal: str | None  # gold, silver, bronze or "none"; None: unknown, for the given `reason`
+    medal: str | None  # gold, silver, bronze or "none"; `None` means unknown, because of `reason`
     reason: str = ""
 
 
 def problems_of(contest: ContestYear, names: Collection[str], source: str) -> Collection[str]:
-    """Return which problems of a contest's year belong to it; empty if that is unknown.
+    """Return the problems that belong to the contest of their year, or nothing if that is unclear.
 
-    `source`: the source of the run's problems, because problems of other contests have years, too.
+    `source`: the source of the run's problems. It is needed because problems of other contests have years as
+    well.
     """
     ids = {name.lower() for name in contest.ids}
     contest_problems = [name for name in names if name.partition("@")[0].lower() in ids]
-    # A folder named after this project says nothing about the contest.
+    # The folder's name may contain "ioi" because of this project and not because of the contest.
     if not ids or (
         re.search(r"(?<![a-z])ioi(?![a-z]|[-_]eval)", source.lower()) and len(contest_problems) < len(ids)
     ):
@@ -64,9 +65,9 @@ def problems_of(contest: ContestYear, names: Collection[str], source: str) -> Co
 
 
 def award(year: int, contest: ContestYear, problems: Mapping[str, float | None], points: float) -> Award:
-    """Return the medal for points in a contest. Only a run with all problems of the contest can have one.
+    """Return the medal for points in a contest. Only a run with all problems of the contest gets a medal.
 
-    `problems`: the run's problems of that year, with their maximum points if these are known.
+    `problems`: the run's problems of that year, with their maximum points (None if missing).
     """
     reason = _not_the_contest(contest, problems)
     if reason:
@@ -135,7 +136,7 @@ def _fault(contest: ContestYear) -> str:
     if contest.problems < 1 or not (math.isfinite(contest.points) and contest.points > 0):
         return "a contest has at least one problem and some points"
     for colour, points in cutoffs.items():
-        if not 0 <= points <= contest.points:  # False for NaN, too
+        if not 0 <= points <= contest.points:  # False for NaN
             return f"{colour} = {points:g} is not within the contest's {contest.points:g} points"
     if list(cutoffs.values()) != sorted(cutoffs.values(), reverse=True):
         return "a better medal has a lower cut-off"

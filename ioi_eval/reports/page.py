@@ -1,4 +1,4 @@
-"""The report of one run: the document and the files."""
+"""The report of a run: the document and the files."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ from ioi_eval.store.tasks import Task, read_tasks
 
 _COMMAND = "command"  # setting: the command that started the run
 _LONG, _MANY = 40, 150  # rows: a longer table is folded; if all tables of models are longer, they get pages
-_MAX_PAGES = 20_000  # submissions; in a larger run only a sample has pages, unless the user says otherwise
+_MAX_PAGES = 20_000  # submissions; in a larger run only a sample gets pages, unless an option requests more
 _DRAFT_LIFETIME_S = 3600  # after so long without a write, a draft of a report is removed
 _MODES = {
     ScoreMode.MAX_SUBTASK: "Points add up the best result of each subtask over all submissions "
@@ -127,7 +127,7 @@ def run_document(
 
     Args:
         run: The numbers.
-        validation: The results of a validation, if the run is one.
+        validation: The results of a validation, if the run is a validation.
         has_model_pages: The tables of each model are on other pages.
         page_choice: The submissions that have pages.
     """
@@ -192,17 +192,17 @@ def run_document(
 
 
 def needs_model_pages(run: Summary) -> bool:
-    """Return True if the tables of each model are on a page of their own: the report would be too long."""
+    """Return True if each model gets a page for its tables because the report would be too long."""
     return len(run.models) > 1 and sum(len(model.problems) for model in run.models) > _MANY
 
 
 def choose_pages(run: Summary, options: ReportOptions) -> PageChoice:
-    """Return which submissions have pages: those that the options say, else all unless they are too many."""
+    """Return which submissions get pages: the choice in the options, else all, or a sample of many."""
     return options.pages or (PageChoice.ALL if run.scored <= _MAX_PAGES else PageChoice.SAMPLE)
 
 
 def _model_pages(run: Summary, has_pages: bool) -> dict[str, Document]:
-    """Return a page for each model, by file name; empty if the report is short enough for all tables.
+    """Return a page for each model, by file name, or nothing if the report is short enough for all tables.
 
     `has_pages`: submissions have pages.
     """
@@ -268,7 +268,7 @@ def _model_sections(
     Args:
         model: The model's numbers.
         folder: Prefix of links to other pages.
-        is_alone: The run has no other model.
+        is_alone: The run has a single model.
         has_pages: Submissions have pages.
     """
     yield Section(
@@ -341,7 +341,7 @@ def _problems_table(model: ModelSummary, folder: str) -> TableBlock:
     )
 
 
-# --- what could not be judged, and how all was made --------------------------------------------------
+# --- submissions that could not be judged, and the settings of the run -------------------------------
 
 
 def _failures_sections(run: Summary) -> Iterator[Section]:
@@ -432,7 +432,7 @@ def _setting_rows(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _filter_options(settings: Settings, *, has_default: bool) -> list[tuple[str, Any]]:
-    """Return the options that have their default, or those that do not (`usual=False`)."""
+    """Return the options that have their default value, or the options that differ from it."""
     options = sorted(settings.options.items())
     return [
         (name, value)
@@ -448,7 +448,7 @@ def _setting_text(value: Any) -> str:
 
 
 def _confinement_text(report: Mapping[str, Any]) -> str:
-    """Return a confinement report (docs/protocol.md) as a line. Builds with their own proctor come last."""
+    """Return a confinement report (docs/protocol.md) as a line. Builds with a separate proctor come last."""
     layer_texts = [_layers_text(report)] if set(report) != {"build"} else []
     layer_texts += [f"builds: {_layers_text(report['build'])}"] if report.get("build") else []
     return "; ".join(layer_texts)
@@ -480,7 +480,7 @@ def write_reports(
 ) -> Summary:
     """Write summary.json, report.md, report.html and the pages of report/ into a run's folder, or `into`.
 
-    A report that is up to date stays as it is. The run's own folder also gets tests.parquet. Drafts of a
+    A report that is up to date is not rewritten. The run's folder gets tests.parquet as well. Drafts of a
     report that was killed are removed.
 
     Args:
@@ -511,7 +511,7 @@ def write_reports(
 
 
 def _has_same_rows(target: Path, rows: Path, page_sources: PageSources) -> bool:
-    """Return False if rows were edited by hand, which may leave the size and both ends as they were."""
+    """Return False if rows were edited by hand, even if size, first bytes and last bytes are the same."""
     with contextlib.suppress(FileNotFoundError):
         if rows.stat().st_mtime_ns >= PageSources.written_at(target / FOLDER):
             return _digest_rows(rows, ())[0] == page_sources.covered
@@ -521,7 +521,7 @@ def _has_same_rows(target: Path, rows: Path, page_sources: PageSources) -> bool:
 def _write_report(
     folder: Path, stamp: Stamp, options: ReportOptions, target: Path, progress_counter: ProgressCounter
 ) -> Summary:
-    """Write a report. made.json comes last, so that an interrupted report is made again."""
+    """Write a report. made.json is written last, so that the next call repeats an interrupted report."""
     sources_hash = hashlib.sha256(msgspec.json.encode((stamp.program, stamp.base, options))).hexdigest()
     cache, tests_state = ReportCache(folder, target, sources_hash), TestsTableState()
     old_index, row_callbacks = cache.old_index, list[RowCallback]()
@@ -591,7 +591,7 @@ def write_document(
     Args:
         document: The document.
         folder: The folder that gets both files.
-        html_document: The document for browsers, if it is another one.
+        html_document: The document for browsers (default: `document`).
         markdown_name: File name of the Markdown.
         html_name: File name of the HTML.
     """
@@ -601,7 +601,7 @@ def write_document(
 
 # --- the cache between reports -----------------------------------------------------------------------
 # A report leaves an index, so that the next report of the run reads only later rows. The index is used if
-# results.jsonl begins with the same bytes, if options, problems and the package's sources are the same, and
+# results.jsonl starts with the same bytes, if options, problems and the package's sources are the same, and
 # if the files that the index names by their hashes are unchanged. Otherwise all rows are read again.
 
 
@@ -637,7 +637,7 @@ class ReportCache:
         if index is not None and not (index.covered in valid_digests and self._has_files(index)):
             index = None
         self.old_sources = pages if pages is not None and pages.covered in valid_digests else None
-        """The sources of the last report's pages; None if its rows are not there any more."""
+        """The sources of the last report's pages, or None if its rows have changed or disappeared."""
         self.old_index, self._large = index, self.covered.size >= MIN_INDEXED_BYTES
 
     def _has_files(self, index: ReportIndex) -> bool:
@@ -687,7 +687,7 @@ class ReportCache:
 
 
 def _digest_rows(path: Path, old_digests: Collection[RowsDigest]) -> tuple[RowsDigest, set[RowsDigest]]:
-    """Return the digest of all complete lines, and those of the old digests that still hold."""
+    """Return the digest of all complete lines, and the old digests that are still valid."""
     digest, size, valid_digests = hashlib.sha256(), 0, set[RowsDigest]()
     complete = RowsDigest(size=0, sha256=digest.hexdigest())
     stop_offsets = sorted({old_digest.size for old_digest in old_digests})

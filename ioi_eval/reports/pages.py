@@ -87,17 +87,17 @@ _MAX_OFFSET = 1 << 62  # more than any offset in a file
 
 
 class PageSelection:
-    """The choice of submissions that have their own pages."""
+    """The choice of submissions that get a page."""
 
     def __init__(self, page_choice: PageChoice, run: Summary) -> None:
         best = (best.key for model in run.models for problem in model.problems for best in problem.subtasks)
         self.pages = page_choice
         self.named = frozenset([*best, *(key for cause in run.causes for key in cause.examples)])
-        # A power of two, so that a growing run keeps most of its sample.
+        # A power of two, so that the sample of a growing run changes little.
         self.step = 1 << max(0, (run.scored // SAMPLE_SIZE).bit_length() - 1)
 
     def has_page(self, key: str, verdict: str | None) -> bool:
-        """Return True if a submission has its own page."""
+        """Return True if a submission has a page."""
         match self.pages:
             case PageChoice.NONE:
                 return False
@@ -108,7 +108,7 @@ class PageSelection:
         return True
 
     def link(self, key: str, verdict: str) -> Link:
-        """Return a link to a submission's page, or its key if it has no page."""
+        """Return a link to a submission's page, or only its key if it has no page."""
         return Link(text=key, href=submission_page(key) if self.has_page(key, verdict) else "")
 
     def report_link(self, key: str) -> Link:
@@ -123,7 +123,7 @@ class PageSelection:
 
 
 class ListState(msgspec.Struct):
-    """State of a report's lists besides their rows, stored for the next report."""
+    """State of a report's lists without their rows, stored for the next report."""
 
     bests: dict[tuple[str, str], tuple[float, str]] = {}  # by problem and model
     tests: dict[str, TestStatistics] = {}  # by problem
@@ -143,7 +143,7 @@ class SubmissionLists:
 
         Args:
             tasks: Descriptions of the run's problems.
-            file: A file that has all rows before `first_offset`, or a new file; empty means a temporary file.
+            file: A file with all rows before `first_offset`, or a new file. "" means a temporary file.
             first_offset: Offset in results.jsonl of the first row that is missing in the file.
             state: The state after the rows before `first_offset`.
         """
@@ -181,7 +181,7 @@ class SubmissionLists:
         self._rows.close()
 
     def find_known(self, keys: Collection[str]) -> set[str]:
-        """Return those of the keys that rows before `begin` have."""
+        """Return the keys that occur in rows before `first_offset`."""
         self._rows.execute("CREATE TEMP TABLE asked (key PRIMARY KEY)")
         self._rows.executemany("INSERT OR IGNORE INTO asked VALUES (?)", ((key,) for key in keys))
         query = "SELECT key FROM rows WHERE place < ? AND key IN (SELECT key FROM asked)"
@@ -281,7 +281,8 @@ class SubmissionLists:
             by_model = groupby(
                 attempt_index.noting(self._select_rows(problem)), lambda list_row: list_row.model
             )
-            submissions_by_model = {  # the first submissions of each model, and the number of its other ones
+            # The first submissions of each model, and the number of its other submissions.
+            submissions_by_model = {
                 model: (list(islice(rows, _MAX_LISTED)), sum(1 for _ in rows)) for model, rows in by_model
             }
             statistics, task = self.kept.tests[problem], self.tasks.get(problem)
@@ -311,7 +312,7 @@ class ProblemSlice(NamedTuple):
 def divide_list(counts: Mapping[str, int]) -> list[list[ProblemSlice]]:
     """Divide the list of all submissions into pages: whole problems, or parts of a problem that is too long.
 
-    So a page changes only with the submissions of its own problems.
+    So a page changes only if submissions for its problems change.
     """
     list_pages, free_rows = list[list[ProblemSlice]](), 0
     for problem, count in counts.items():
@@ -325,7 +326,7 @@ def divide_list(counts: Mapping[str, int]) -> list[list[ProblemSlice]]:
     return list_pages
 
 
-# Takes the numbers of rows that were read and of pages that were written; None: no page is written yet.
+# Arguments: numbers of rows that were read and of pages that were written (None before the first page).
 OnProgress = Callable[[int, int | None], None]
 ROWS_PER_EVENT = 256
 
@@ -420,7 +421,7 @@ class OldPages:
     """The pages of the last report, and which of them a new report can use as they are."""
 
     def __init__(self, pages: Path, old_sources: PageSources | None, new_sources: PageSources) -> None:
-        """`old_sources`: those of the old pages, if their rows have not changed."""
+        """`old_sources`: the sources of the old pages, if their rows have not changed."""
         self._folder = pages
         if old_sources is not None and (old_sources.stamp.program, old_sources.stamp.base) != (
             new_sources.stamp.program,
@@ -443,7 +444,7 @@ class OldPages:
         """Bytes of results.jsonl. Lists of problems without later rows can be used as they are."""
 
     def has_valid_page(self, offset: int, key: str, repeats: str) -> bool:
-        """Return True if a submission's page, if it had one, is still right."""
+        """Return True if the old page of a submission would still be right. It may not exist."""
         if offset >= self._size or self._recoloured_keys is None or key in self._recoloured_keys:
             return False
         return self._has_same_links or not repeats
@@ -452,7 +453,7 @@ class OldPages:
         """Link an old page into the folder of a new report, and return True if that worked."""
         try:
             os.link(self._folder / name, folder / name)
-        except OSError:  # there is no such page, or the file system has no links
+        except OSError:  # the page does not exist, or the file system does not support links
             return False
         return True
 
@@ -543,7 +544,7 @@ def problem_document(
 
     Args:
         problem: The problem's name.
-        submissions_by_model: The best submissions of each model, and the number of its other ones.
+        submissions_by_model: The best submissions of each model, and the number of its other submissions.
         statistics: Counts of all submissions for the problem.
         task: The problem's description, if the run has it.
         selection: The submissions that have pages.
@@ -679,7 +680,7 @@ def _statement_section(task: Task) -> Iterator[Section]:
 
 
 def _equal_programs_section(submissions: Sequence[ListRow], selection: PageSelection) -> Iterator[Section]:
-    """Yield a table of submissions whose program is equal to another one and was not judged again."""
+    """Yield a table of submissions that were not judged because their program equals another program."""
     repeated = sorted(
         (submission for submission in submissions if submission.repeats),
         key=lambda each: (each.repeats, each.key),
@@ -780,7 +781,7 @@ def list_part_document(
 
 
 def list_index_document(list_pages: Sequence[Sequence[ProblemSlice]], counts: Mapping[str, int]) -> Document:
-    """Return the page that says on which page each problem's submissions begin."""
+    """Return the page that lists the page on which each problem's submissions start."""
     first_pages = {
         problem_slice.problem: page_number
         for page_number, list_page in enumerate(list_pages)
@@ -856,14 +857,14 @@ _CHUNK_BYTES = (
 class Stamp(Value):
     """The state of a run's folder. Two reports with equal stamps are equal.
 
-    Rows are only ever added, so that the size and both ends of results.jsonl show whether it has changed.
+    Rows are only appended, so the size, the first and the last bytes show whether results.jsonl has changed.
     """
 
-    program: str  # hash of this package's sources and of the libraries that make pages
+    program: str  # hash of this package's sources and of the libraries that render pages
     size: int  # bytes of results.jsonl
     ends: str  # hash of its first and last bytes
     others: str  # hash of the options and of all other files
-    base: str  # hash of what a submission's page says about its problem and its judge
+    base: str  # hash of the facts about problems and judge on submissions' pages
 
     @classmethod
     def of(cls, folder: Path, options: ReportOptions) -> Stamp:
@@ -904,18 +905,18 @@ class RowsDigest(Value):
 
 
 class PageSources(Value):
-    """The content of made.json: what the pages in its folder were made of."""
+    """The content of made.json: the sources of the pages in its folder."""
 
     stamp: Stamp
     covered: RowsDigest
     selection: str  # hash of the choice of submissions that have pages
     step: int  # step of that choice
     pages: PageChoice
-    coloured: frozenset[str] | None  # submissions whose code has colours; None: all
+    coloured: frozenset[str] | None  # submissions whose code has colours; None means all
 
     @classmethod
     def read(cls, folder: Path) -> PageSources | None:
-        """Return the sources of the pages in a folder; None if the folder has no report that names them."""
+        """Return the sources of the pages in a folder, or None if its report is missing or invalid."""
         return read_value(folder / _NAME, cls)
 
     @staticmethod

@@ -23,25 +23,25 @@ class ReportPart:
     files: tuple[str, ...] = ()  # names of further files in the run's folder that the part reads
 
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:
-        """Return a value for each model of a run's folder, as JSON has it; None for a model without one.
+        """Return a JSON value for each model of a run's folder. None means that a model has no value.
 
-        `more` of the model has the value under the name of the entry, also in summary.json.
+        `ModelSummary.more` and summary.json contain the value under the name of the registry's entry.
         """
         return [None for _ in models]
 
     def run_numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Any:
-        """Return a value for the whole run, as JSON has it; None if the run has none.
+        """Return a JSON value for the whole run, or None.
 
-        `more` of the summary has the value under the name of the entry, also in summary.json.
+        `Summary.more` and summary.json contain the value under the name of the registry's entry.
         """
         return None
 
     def warnings(self, folder: Path) -> Iterable[str]:
-        """Return warnings that stand above all numbers of the run."""
+        """Return warnings that the report shows above all numbers of the run."""
         return ()
 
     def first_sections(self, run: Summary) -> Iterable[Section]:
-        """Return sections that stand before all others of a run's report."""
+        """Return sections that come first in a run's report."""
         return ()
 
     def sections(self, entries: Sequence[Entry]) -> Iterable[Section]:
@@ -79,7 +79,7 @@ def part_warnings(folder: Path) -> Iterator[str]:
 
 
 def first_part_sections(run: Summary) -> Iterator[Section]:
-    """Yield the sections of all parts that stand before the others, in the order of the parts' names."""
+    """Yield the sections that come first, in the order of the parts' names."""
     for part in _registered_parts().values():
         yield from part.first_sections(run)
 

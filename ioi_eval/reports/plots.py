@@ -23,25 +23,25 @@ WIDE, HALF = 920, 600  # widths of curves and of columns, in pixels
 _PLOT = 300  # height of curves, in pixels
 _LETTER = 7.0  # approximate width of a letter, in pixels
 _NAME = 30  # maximum length of a name, in characters
-_LEADER, _LABEL = 26.0, 15.0  # pixels from a curve's end to its name, and between names
+_LEADER, _LABEL = 26.0, 15.0  # pixels from a curve to its name, and between names
 _COLUMN = 120  # height of columns, in pixels
-_MAX_LABELS = 24  # columns; of more, only the first and the last have labels
+_MAX_LABELS = 24  # columns; if there are more, only the first and the last are labelled
 _BETWEEN = "/-_:@ "  # characters between words of names
 _Scale = Callable[[float], float]  # returns the position of a value
 _FORMULA = ("=", "+", "-", "@")  # beginnings of formulas in spreadsheets
 
 
 class Series(Value):
-    """A curve through points, with a band between low and high values if these are known."""
+    """A curve through points, with an optional band between low and high values."""
 
     name: str
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float, float]] = ()  # x, low, high
-    place: int | None = None  # index of its colour; None: its index among the series
+    place: int | None = None  # index of its colour (default: its index among the series)
 
 
 def shorten_name(name: str, max_length: int = _NAME) -> str:
-    """Return a name for a figure. A long name loses its middle, as names often share beginnings or ends."""
+    """Return a name for a figure. A long name loses its middle: names often share prefixes or suffixes."""
     visible_name = visible(name)
     return (
         visible_name
@@ -51,7 +51,7 @@ def shorten_name(name: str, max_length: int = _NAME) -> str:
 
 
 def shorten_names(names: Sequence[str], max_length: int = _NAME) -> list[str]:
-    """Return names for a figure. If one is too long, words that all names begin or end with are removed."""
+    """Return names for a figure. If any is too long, common first and last words are removed."""
     visible_names = [visible(name) for name in names]
     if len(set(visible_names)) < 2:
         return [shorten_name(visible_name, max_length) for visible_name in visible_names]
@@ -76,7 +76,7 @@ def shorten_names(names: Sequence[str], max_length: int = _NAME) -> list[str]:
 
 
 def _common_words_length(strings: Sequence[str]) -> int:
-    """Return the length of the words that all strings begin with. Something remains of each string."""
+    """Return the length of the common first words of the strings, less than the length of any string."""
     common_letters = takewhile(
         lambda letters: len(set(letters)) == 1, zip(*(string[:-1] for string in strings), strict=False)
     )
@@ -136,7 +136,7 @@ class _Drawing:
 
     @contextmanager
     def group(self, name: str) -> Iterator[None]:
-        """Context manager: what is drawn belongs to a model, which readers can hide."""
+        """Context manager that assigns all shapes drawn within it to a model, which readers can hide."""
         self.add_svg(f'<g data-of="{self.escape(name)}">')
         yield
         self.add_svg("</g>")
@@ -178,7 +178,7 @@ def draw_curves(
     y: Axis,
     vertical_line: tuple[float, str] | None,
 ) -> str:
-    """Return curves with names at their ends as SVG. Of more than eight curves the others are grey.
+    """Return curves with names at their right as SVG. Only the first eight curves have colours.
 
     `vertical_line`: position and label of a vertical line.
     """
@@ -239,7 +239,7 @@ def draw_curves(
 
 
 def spread_labels(heights: Sequence[float], lowest: float, highest: float) -> list[float]:
-    """Return heights for labels, as near to the given heights as possible without overlaps."""
+    """Return heights for labels, as near to `heights` as possible without overlaps."""
     placed, order = [*heights], sorted(range(len(heights)), key=heights.__getitem__)
     previous = lowest - _LABEL
     for index in order:
@@ -280,7 +280,7 @@ def draw_columns(
     legend_entries: Sequence[tuple[str, str]] = (),
     total_width: float = HALF,
 ) -> str:
-    """Return columns as SVG, one for each label. `legend_entries`: names and colours' classes.
+    """Return a column for each label, as SVG. `legend_entries`: names and colours' classes.
 
     If there are many columns, only the first and the last have labels. A number shows the largest height.
     """

@@ -26,7 +26,7 @@ from ioi_eval.store.rows import shorten
 
 
 class PageChoice(StrEnum):
-    """The submissions that get their own pages."""
+    """The submissions that get pages."""
 
     ALL = "all"
     FAILED = "failed"
@@ -52,7 +52,7 @@ class ReportOptions(Value):
             unset="all, of more than 20,000 submissions a sample",
         ),
     ] = None
-    contests: Contests | None = None  # cut-offs of medals; None: those of the package
+    contests: Contests | None = None  # cut-offs of medals (default: the package's)
 
 
 VERSION = 2
@@ -60,9 +60,9 @@ WITH_FEEDBACK = "with_feedback"  # option of a run; see `has_feedback`
 
 
 def has_feedback(options: Mapping[str, Any]) -> bool:
-    """Return True if a run's authors wrote each program after the verdict on the one before it.
+    """Return True if a run's authors wrote each program after the verdict on their previous program.
 
-    Means over such programs say nothing about the next one, so reports have no pass@k and no mean score.
+    Means over such programs do not predict the next program, so reports omit pass@k and mean scores.
     """
     return options.get(WITH_FEEDBACK) is True
 
@@ -100,20 +100,21 @@ class ProblemSummary(Value):
     unscored: int
     compiled: int
     solved: int  # scored submissions with full marks
-    mean_points: float | None  # of scored submissions; without subtasks a share of tests; None: with feedback
-    best_pass_rate: float | None  # highest share of passed tests; None: the problem has subtasks
+    mean_points: float | None  # of scored submissions, or their share of tests; None in runs with feedback
+    best_pass_rate: float | None  # highest share of passed tests; None if the problem has subtasks
     verdicts: Mapping[str, int]  # scored submissions by verdict or `no program`, the worst first
     subtasks: tuple[BestSubtask, ...]
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     year: int | None = None
-    date: str = ""  # date of the problem, such as 2024-05-31; empty: unknown
+    date: str = ""  # date of the problem, such as 2024-05-31; "" means unknown
     budgets: Mapping[
         Budget, float
-    ] = {}  # points by the number of submissions that may be handed in; empty without subtasks
-    handed_in: int = 0  # submissions that the budget `limited` hands in
+    ] = {}  # points by the maximum number of submissions; empty if the problem has no subtasks
+    handed_in: int = 0  # submissions that count within the budget `limited`
     pass_at: tuple[PassAtK, ...] = ()
-    pass_at_1: float | None = None  # also if the report shows other k; None: nothing scored, or with feedback
+    # Present whichever k the report shows. None if nothing was scored, or in runs with feedback.
+    pass_at_1: float | None = None
     languages: Mapping[str, LanguageSummary] = {}  # by the rows' language
 
     @property
@@ -154,7 +155,7 @@ class LimitUsage(Value):
     counts: tuple[int, ...]  # submissions by steps: 0, up to 1 step, up to 2 steps, ...; the last: more
 
     def within(self, share: float) -> float:
-        """Return the share of submissions that used at most this share of the limit, a multiple of STEP."""
+        """Return the part of submissions that used up to `share`, a multiple of STEP, of the limit."""
         return sum(self.counts[: round(share / self.STEP) + 1]) / sum(self.counts)
 
 
@@ -177,11 +178,12 @@ class ModelSummary(Value):
     pass_at: tuple[PassAtK, ...] = ()
     awards: tuple[BudgetAward, ...] = ()
     steps: tuple[Step, ...] = ()  # up to the submission limit; empty if no problem has subtasks
-    uses: tuple[LimitUsage, ...] = ()  # of limits that are known
+    uses: tuple[LimitUsage, ...] = ()  # of the limits that the problems have
     pass_curve: tuple[PassAtK, ...] = ()  # of k for which every problem and subtask has enough submissions
-    share_low: float | None = None  # 95 % interval of `share`; None: no two problems differ
+    share_low: float | None = None  # 95 % interval of `share`; None if all problems have the same result
     share_high: float | None = None
-    pass_at_1: PassAtK | None = None  # also if the report shows other k; None: nothing scored, or feedback
+    # Present whichever k the report shows. None if nothing was scored, or in runs with feedback.
+    pass_at_1: PassAtK | None = None
     more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
 
     @property
@@ -195,8 +197,8 @@ class HeadlineRow(Value):
 
     model: str
     rank: int  # 1 plus the number of models that are better beyond the interval of the difference
-    value: float | None  # None: nothing was scored
-    low: float | None  # 95 % interval; None: no two problems differ
+    value: float | None  # None if nothing was scored
+    low: float | None  # 95 % interval; None if all problems have the same result
     high: float | None
     limited: float | None  # points with a limited number of submissions for each problem
     problems: int  # problems with a scored submission
@@ -207,16 +209,16 @@ class Headline(Value):
     """The headline of each model, the best model first."""
 
     measure: Measure
-    of: float | None = None  # maximum points, or number of problems; None: pass@1
+    of: float | None = None  # maximum points, or number of problems; None for pass@1
     submission_limit: int | None = None  # submission limit of `limited`
-    sentence: str = ""  # says whether the first two models differ; empty: there is one model
+    sentence: str = ""  # whether the first two models differ; "" if there is a single model
     models: tuple[HeadlineRow, ...] = ()
 
 
 class TrustSummary(Value):
     """The numbers of a run without the problems that an audit does not trust."""
 
-    audit: str  # path of the audit's file, as the user gave it
+    audit: str  # path of the audit's file, as on the command line
     sha256: str  # digest of that file
     problems: Mapping[str, str]  # problems that are not trusted, with the reasons
     headline: Headline  # headline over the other problems
@@ -235,7 +237,7 @@ class Failures(Value):
 
 
 class Cause(Value):
-    """Submissions that have no full marks for the same cause."""
+    """Submissions that lack full marks for the same cause."""
 
     cause: str
     submissions: int
@@ -243,7 +245,7 @@ class Cause(Value):
 
 
 class Settings(Value):
-    """The settings of a run. `given` is from the run's info; other fields are from its rows."""
+    """The settings of a run. `given` is from the run's info, the other fields are from its rows."""
 
     dump: str = ""
     problems: Mapping[str, str] = {}  # digests by problem
@@ -257,7 +259,7 @@ class Settings(Value):
 
     @property
     def has_feedback(self) -> bool:
-        """Return True if each program was written after the verdict on the one before it."""
+        """Return True if each program was written after the verdict on the previous program."""
         return has_feedback(self.options)
 
 
@@ -266,9 +268,9 @@ class Summary(Value, kw_only=True):
     mode: ScoreMode = ScoreMode.MAX_SUBTASK
     submission_limit: int = 0  # submission limit of the budget `limited`
     submissions: int
-    complete: bool = True  # False: some submissions of the run have no result and are in no number
+    complete: bool = True  # False if some submissions lack a result; they are not counted
     judged: int = 0  # scored and unscored submissions
-    of: int | None = None  # submissions of the run; None: the number is unknown
+    of: int | None = None  # submissions of the run, or None if the number is unknown
     scored: int
     unscored: int
     problems: int
@@ -276,16 +278,16 @@ class Summary(Value, kw_only=True):
     models: tuple[ModelSummary, ...]  # the best headline first
     headline: Headline
     trust: TrustSummary | None = None  # `None` means that no audit was named
-    failures: tuple[Failures, ...]  # most frequent first, at most a hundred reasons
+    failures: tuple[Failures, ...]  # the 100 most frequent reasons, most frequent first
     causes: tuple[Cause, ...] = ()  # most frequent first
-    date: str = ""  # the day, in UTC, on which the run was last judging; empty: unknown
+    date: str = ""  # the last day of judging, in UTC; "" means unknown
     warnings: tuple[str, ...] = ()  # sentences to read before any number
     repeated: int = 0  # scored submissions that have the result of an equal program
     measured_again: int = 0  # tests that ran again because their time was near the limit
-    saved: int = 0  # tests that ran again and whose least time was within the limit
+    saved: int = 0  # tests that ran again and whose shortest time was within the limit
     suspicious: tuple[
         Suspicion, ...
-    ] = ()  # endings that nearly all rows of a model share; also in `warnings`
+    ] = ()  # failures that nearly all rows of a model share; `warnings` includes them
     more: Mapping[str, Any] = {}  # numbers of plugins, by their names in the registry of report sections
     settings: Settings
 
@@ -301,13 +303,13 @@ class ExpectedVerdict(Value, kw_only=True):
     """The verdict on a subtask or on the whole problem, with the expected verdict or score."""
 
     subtask: str  # empty: the whole problem
-    expected: str  # keyword or score of the package; empty: nothing is expected of this subtask alone
+    expected: str  # keyword or score of the package; "" if the package expects nothing of this subtask
     status: Verdict  # the worst verdict of its tests
     score: float
 
 
 class Check(ExpectedVerdict, kw_only=True):
-    """An expectation and the result. `score` is the compared score, for a keyword the least of the tests."""
+    """An expectation and the result. `score` is compared; for a keyword it is the minimum of the tests."""
 
     agrees: bool
     tests: int
@@ -353,7 +355,8 @@ class Validation(Value, kw_only=True):
     unjudged: tuple[UnjudgedSolution, ...] = ()
     expectations: int  # compared expectations
     differences: int  # expectations that are not met
-    numbers: Mapping[str, int] = {}  # expectations: compared, agree, differ; solutions: all others
+    # `compared`, `agree` and `differ` count expectations, all other keys count solutions.
+    numbers: Mapping[str, int] = {}
     unknown: Mapping[str, int] = {}  # keywords that are not compared, and the number of their solutions
     confusion: Mapping[str, Mapping[Verdict, int]] = {}  # expectations by expected keyword and verdict
     limits: Mapping[str, MeasuredLimit] = {}  # by problem: time limits that solutions determine
@@ -372,12 +375,12 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_validation(folder: Path) -> Validation | None:
-    """Return the validation in a folder; None if the run is not a validation."""
+    """Return the validation in a folder, or None if the run is not a validation."""
     remedy = "Run `ioi-eval validate` again"
     return read_value(folder / VALIDATION, Validation, "is not a validation's", remedy)
 
 
-# --- why submissions have no full marks --------------------------------------------------------------
+# --- why submissions lack full marks --------------------------------------------------------------
 
 
 _MAX_CAUSE = 120  # maximum length of a cause, in characters
@@ -388,9 +391,9 @@ _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
 def find_cause(result: SubmissionResult) -> str:
-    """Return why a submission has no full marks, as a phrase that submissions share; empty if it has them.
+    """Return why a submission lacks full marks, in a form that submissions can share, or "".
 
-    It begins with the verdict. A compile error adds the first error line, without positions and names.
+    It starts with the verdict. A compile error adds the first error line, without positions and names.
     """
     verdict = result.verdict
     if verdict is Verdict.AC:
@@ -432,7 +435,7 @@ class Causes(msgspec.Struct):
         return name
 
     def count_causes(self, models: Iterable[ModelSummary]) -> tuple[Cause, ...]:
-        """Return the causes with the numbers of their submissions, the most frequent cause first."""
+        """Return the causes with their numbers of submissions, in order of decreasing frequency."""
         total = Counter[str]()
         for model in models:
             for problem in model.problems:
@@ -451,7 +454,7 @@ MIN_SUSPICIOUS_ROWS, MIN_SUSPICIOUS_SHARE = 10, 0.9
 _MIN_NO_PROGRAM = 0.05  # share of scored submissions without a program from which on there is a warning
 _MAX_MODELS = 10  # models that such a warning names
 _MAX_LINE = 160  # maximum length of a line, in characters
-_MAX_LINES = 10_000  # distinct lines of a model; with so many, none is shared by 90 % of the rows
+_MAX_LINES = 10_000  # distinct lines of a model; with more, no line is shared by 90 % of the rows
 
 _REMEDIES = {
     Reason.NO_PROGRAM: "Likely the replies are empty or cut off, or the programs are in another "
@@ -471,8 +474,8 @@ class Suspicion(Value):
     model: str
     rows: int
     of: int  # scored rows of the model
-    reason: Reason | None  # None: the programs compile, and end with the same error
-    line: str  # first line of the compiler's or program's output, or why there is no program
+    reason: Reason | None  # None if the programs compile and crash with the same error
+    line: str  # first line of the compiler's or program's output, or why the program is missing
     remedy: str
 
     def __str__(self) -> str:
@@ -493,7 +496,7 @@ class EndingCounts(msgspec.Struct):
 
     scored: int = 0
     alike: Counter[tuple[Reason | None, str]] = msgspec.field(default_factory=Counter)
-    no_program: Counter[str] = msgspec.field(default_factory=Counter)  # by the reason why there is no program
+    no_program: Counter[str] = msgspec.field(default_factory=Counter)  # by the reason for it
 
     def add(self, result: SubmissionResult) -> None:
         self.scored += 1
@@ -511,7 +514,10 @@ class EndingCounts(msgspec.Struct):
             self.alike[reason_of_ending, line] += 1
 
     def find_suspicions(self, model: str) -> Iterator[Suspicion]:
-        """Yield endings that at least 90 % of ten or more rows share, and that no row contains a program."""
+        """Yield failures that 90 % of a model's rows share: the same error, or a missing program.
+
+        With fewer than ten rows, the only suspicion is that no row contains a program.
+        """
         rows = self.no_program.total()
         is_enough = self.scored >= MIN_SUSPICIOUS_ROWS or rows == self.scored
         endings: list[tuple[Reason | None, str, int]] = []
@@ -532,12 +538,12 @@ class EndingCounts(msgspec.Struct):
 
 
 def _most_frequent_reason(reasons: Counter[str]) -> tuple[str, int]:
-    """Return the most frequent reason and its number of rows; of equally frequent ones the first by name."""
+    """Return the most frequent reason and its number of rows. A tie is decided by name."""
     return min(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def no_program_warning(ends: Mapping[str, EndingCounts]) -> str:
-    """Return a warning if 5 % of all rows, or of a model's rows, contain no program; empty otherwise.
+    """Return a warning if 5 % of all rows, or of a model's rows, contain no program, or "".
 
     `ends`: counts by model. A model with a `Suspicion` about this has its own warning.
     """

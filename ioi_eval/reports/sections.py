@@ -1,4 +1,4 @@
-"""Sections and tables that compare models, of one run or of several runs."""
+"""Sections and tables that compare models within a run or across runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def model_name(model: str) -> str:
 
 
 def budgets_section(entries: Sequence[Entry]) -> Section | None:
-    """Return a table of points by the number of submissions that may be handed in."""
+    """Return a table of points by the maximum number of submissions."""
     rows = [
         [
             entry.name,
@@ -133,7 +133,7 @@ FEW_SUBMISSIONS_NOTE = (
 
 
 def _missing_k_sentence(k: int, columns: Iterable[Iterable[PassAtK]]) -> str:
-    """Return a sentence that says why no model has an estimate for this k."""
+    """Return a sentence about why every model lacks an estimate for this k."""
     counts = sorted({passed.lacking for column in columns for passed in column if passed.k == k})
     condition = f"fewer than {counted(k, 'scored submission')}"
     if counts == [0]:
@@ -152,7 +152,7 @@ def known_ks(columns: Iterable[Iterable[PassAtK]]) -> list[int]:
 def estimate_text(pass_at_k: PassAtK | None, *, brief: bool = False) -> str:
     """Return an estimate as `42.1 % (30.0 to 55.2)`, or how many problems have fewer than k submissions.
 
-    `brief` leaves out the interval.
+    `brief` omits the interval.
     """
     if pass_at_k is None:
         return NOTHING
@@ -201,7 +201,7 @@ def medals_section(entries: Sequence[Entry]) -> Section | None:
 
 
 def _no_medals_sentences(entries: Sequence[Entry]) -> Iterator[str]:
-    """Yield a sentence for each year that says why there are no medals. Runs may have different reasons."""
+    """Yield a sentence for each year about why medals are missing. Runs may have different reasons."""
     years: dict[int, dict[str, list[str]]] = {}
     for entry in entries:
         for year, reason in dict.fromkeys(
@@ -289,7 +289,7 @@ _GROUP_LABELS: Mapping[str, Callable[[ProblemSummary], Sequence[str]]] = {
 
 
 def collect_problems(entries: Sequence[Entry]) -> dict[str, ProblemSummary]:
-    """Return a summary of each problem, from any model that has one."""
+    """Return a summary of each problem, from any model with submissions for it."""
     return {problem.problem_id: problem for entry in entries for problem in entry.model.problems}
 
 
@@ -302,7 +302,7 @@ def _coloured_cell(value: float | None, href: str = "", label: str = "") -> Cell
 
 
 def group_sort_key(label: str) -> tuple[bool, int, float, str]:
-    """Difficulties that datasets have words for from easy to hard, numbers by size, nothing at the end."""
+    """Return a sort key: named difficulties from easy to hard, then numbers by size, then ""."""
     position = _EASY_TO_HARD.index(label.lower()) if label.lower() in _EASY_TO_HARD else len(_EASY_TO_HARD)
     return not label, position, as_number(label.partition(" to ")[0]) or 0, label
 
@@ -379,7 +379,7 @@ def max_points_text(problems: Sequence[ProblemSummary]) -> str:
 
 
 def limit_usage_section(entries: Sequence[Entry]) -> Section | None:
-    """Return a table of how much of the time and memory limits submissions used; None without limits."""
+    """Return a table of the shares of the limits that submissions used, or None without limits."""
     resources = [
         resource
         for resource in ("time", "memory")
@@ -456,12 +456,12 @@ def count_cells(verdict_counts: Mapping[str, int], statuses: Sequence[str]) -> l
     return [f"{verdict_counts.get(status, 0):,}" for status in statuses]
 
 
-_MAX_CAUSES = 40  # rows of the table; all other causes are one row
+_MAX_CAUSES = 40  # rows of the table; all other causes share a row
 _MAX_NAME = 200  # maximum length of a name in the page's data, in characters
 
 
 def causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:
-    """Return a table of why submissions have no full marks, with examples."""
+    """Return a table of reasons why submissions lack full marks, with examples."""
     shown_causes, other_causes = run.causes[:_MAX_CAUSES], run.causes[_MAX_CAUSES:]
     rows: list[list[Cell]] = []
     for cause in shown_causes:
@@ -490,13 +490,13 @@ def causes_section(run: Summary, make_link: Callable[[str], Link]) -> Section:
     )
 
 
-# --- what a browser needs to choose: numbers of each model, problem and language ---------------------
+# --- numbers of each model, problem and language, which the page's filters use ---------------------
 
 
 def explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> str:
     """Return the JSON for report.js. It has aggregates, so that its size does not grow with the rows.
 
-    `entries`: the models, in the order of the tables; `run`: their run, if they are of one run.
+    `entries`: the models, in the order of the tables. `run`: the run of all models, or None.
     """
     measure, problems_by_name = common_measure(entry.model for entry in entries), collect_problems(entries)
     names = sorted(problems_by_name)
@@ -557,7 +557,7 @@ def explorer_json(entries: Sequence[Entry], run: Summary | None = None) -> str:
 
 
 def _language_value(tally: LanguageSummary, problem: ProblemSummary, measure: Measure) -> float | None:
-    """Return the headline of a problem's submissions in one language; None if that has no such number."""
+    """Return the headline of a problem's submissions in one language, or None if it is undefined there."""
     match measure:
         case Measure.PASS_AT_1:
             return _round_value(tally.pass_at_1)

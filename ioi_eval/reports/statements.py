@@ -1,8 +1,8 @@
 r"""A problem's statement as HTML: Markdown, with formulas of TeX as MathML.
 
 Statements are untrusted text. Their HTML is escaped, pictures are not loaded, links only lead to the web, and
-formulas keep only elements and attributes that draw. A formula that cannot be drawn, or that is long or deep,
-is shown as TeX, so that a statement takes a bounded time.
+formulas contain only elements and attributes for drawing. A formula that cannot be converted, or that is long
+or deep, is shown as TeX, so that the time for a statement is bounded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FORMULA = re.compile(
     | \\\[(?P<square>.{1,1000}?)\\\]""",
     re.S | re.X,
 )
-_BLOCKS = ("$$", "$$$$$$")  # delimiters of displayed formulas; Codeforces uses $$$ for inline ones
+_BLOCKS = ("$$", "$$$$$$")  # delimiters of displayed formulas; Codeforces uses $$$ for inline formulas
 _DEFINES = re.compile(r"\\(?:(?:re|provide)?newcommand|[egx]?def\b|let\b|DeclareMathOperator)")
 _MAX_DEPTH = 40
 _ELEMENTS = re.compile(
@@ -125,9 +125,9 @@ def _picture_name(_renderer: Any, tokens: Sequence[Any], index: int, _options: A
 
 
 def _take_formula(state: Any, silent: bool) -> bool:
-    """Parse a formula at the current position, as a rule of markdown-it, and return True if there is one.
+    """Return True if a formula starts at the current position, and parse it. A rule of markdown-it.
 
-    With `silent` the position moves and no token is made.
+    If `silent` is true, the position moves and no token is created.
     """
     match = _FORMULA.match(state.src, state.pos, state.posMax)
     if match is None:
@@ -151,7 +151,7 @@ def _formula_html(_renderer: Any, tokens: Sequence[Any], index: int, _options: A
 
 @lru_cache(1 << 12)
 def mathml(tex: str, *, block: bool = False) -> str | None:
-    """Return a formula as MathML; None if it cannot be converted or defines its own commands."""
+    """Return a formula as MathML, or None if it cannot be converted or defines commands."""
     try:
         from latex2mathml.converter import Converter
     except ModuleNotFoundError:

@@ -107,7 +107,7 @@ def submission_document(
 
 
 def limits(task: Task) -> Iterator[tuple[str, str]]:
-    """Yield names and values of a problem's known limits."""
+    """Yield names and values of a problem's limits."""
     if task.cpu_time is not None:
         yield (
             "Time limit",
@@ -168,7 +168,7 @@ def _facts(
 
 
 def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
-    """Yield the failed test's input, and its output next to the expected output, if the run kept them."""
+    """Yield the failed test's input, and its output next to the expected output, if the row contains them."""
     stored_output = row.get("wrong_output")
     if not stored_output:
         return
@@ -181,7 +181,7 @@ def wrong_output(row: Mapping[str, Any]) -> Iterator[Section]:
     if test_input is not None:
         yield _text(f"Input of test {name}", test_input)
     title = f"Output of test {name}"
-    if output is None:  # the output was empty, or the test ended early
+    if output is None:  # the output was empty, or the program was stopped
         if expected is not None:
             yield _text(f"Expected output of test {name}", expected)
         return
@@ -264,7 +264,7 @@ def _tests(result: SubmissionResult) -> Section:
 
 
 def _read_text(row: Mapping[str, Any], kind: str, standard_column: str) -> str | None:
-    """Return the text of a row's program or reply, or None if the row does not contain it as text.
+    """Return a row's program or reply, or None if the row does not contain it as a string.
 
     Columns of the dump may be nested: `choices.0.text`. A reply in chat messages is the last message.
     """
@@ -314,7 +314,7 @@ def _program(row: Mapping[str, Any], coloured: bool) -> Iterator[Section]:
     )
 
 
-# --- the script beside the pages of a problem ---------------------------------------------------------
+# --- the script of the pages of a problem ---------------------------------------------------------
 
 
 class AttemptIndex:

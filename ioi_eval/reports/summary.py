@@ -1,4 +1,4 @@
-"""A run's numbers, computed in one pass over its rows. Memory grows with the models, the problems and the
+"""Compute a run's numbers while reading its rows once. Memory grows with the models, the problems and the
 submission limit, not with the number of rows.
 
 A submission that could not be judged is counted as unscored and is in no other number. No number depends
@@ -74,7 +74,7 @@ _GC_THRESHOLD = 100_000  # allocated objects between two runs of the garbage col
 RowCallback = Callable[[Mapping[str, Any], SubmissionResult, int], object]
 
 
-# --- what a row says, read defensively; and counters that results run through one by one, in any order
+# --- values of a row, which may have wrong types; and counters, to which results are added in any order
 
 _TOKENS = ("output_tokens", "completion_tokens")  # keys of a row's metadata.usage
 _TEXTS = ("reasoning", "reasoning_content", "generation")  # columns, by priority
@@ -82,7 +82,7 @@ _TRUE = frozenset({"true", "yes", "1"})
 
 
 def make_attempt(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
-    """Return a row as an attempt that selections may hand in."""
+    """Return a row as an attempt, from which selections choose."""
     target, metadata = row.get("target_subtask"), _parse_mapping(row.get("metadata"))
     usage = _parse_mapping(metadata.get("usage"))
     tokens = (number for name in _TOKENS if (number := as_number(usage.get(name))) is not None)
@@ -99,7 +99,7 @@ def make_attempt(row: Mapping[str, Any], result: SubmissionResult) -> Attempt:
 
 
 def parse_structured(value: Any) -> Any:
-    """Return a structured column, parsed if a table made a string of it; None if the string is broken."""
+    """Return a structured column. A string, as tables store it, is parsed; None if that fails."""
     try:
         return msgspec.json.decode(shallow(value)) if isinstance(value, str) else value
     except msgspec.DecodeError:
@@ -134,7 +134,7 @@ def _similar_names_warnings(models: Iterable[str]) -> Iterator[str]:
             yield f"Models whose names differ only in case or white space are counted separately: {quoted}."
 
 
-# --- what a problem is like --------------------------------------------------------------------------
+# --- properties of a problem --------------------------------------------------------------------------
 
 
 class Traits(Value):
@@ -178,7 +178,7 @@ def read_traits(row: Mapping[str, Any]) -> Traits:
 
 
 def _parse_date(value: Any) -> str:
-    """Return the date at the beginning of an ISO 8601 string; empty if there is none."""
+    """Return the date at the start of an ISO 8601 string, or "" if the string starts with something else."""
     try:
         return date.fromisoformat(value[:10]).isoformat() if isinstance(value, str) else ""
     except ValueError:
@@ -189,7 +189,7 @@ _MAX_CONFINEMENTS = 20  # distinct confinement reports in the settings
 
 
 class LanguageTally(msgspec.Struct):
-    """Counts of one model's submissions for one problem in one language."""
+    """Counts of a model's submissions for a problem in a language."""
 
     scored: int = 0
     asked: Counter[str | None] = msgspec.field(default_factory=Counter)  # by target: a subtask, or None
@@ -200,7 +200,7 @@ class LanguageTally(msgspec.Struct):
 
     def add(self, attempt: Attempt, failure_cause: str) -> None:
         result = attempt.result
-        # Passed means full marks on the target: the whole problem, or one of its subtasks.
+        # Passed means full marks on the target: the whole problem, or a subtask.
         target = known_target(attempt)
         has_full_marks = (
             subtask.exact_score >= 1 for subtask in result.subtasks if subtask.subtask == target
@@ -216,14 +216,14 @@ class LanguageTally(msgspec.Struct):
             )
 
     def points(self, mode: ScoreMode) -> float | None:
-        """Return the points of these submissions alone; None if the mode has no such number."""
+        """Return the points of these submissions alone, or None if they are undefined in this mode."""
         if not self.best_parts or mode is ScoreMode.MAX_TOKENED_LAST:
             return None
         return math.fsum(self.best_parts.values()) if mode is ScoreMode.MAX_SUBTASK else self.best
 
 
 class Tally(msgspec.Struct):
-    """Counts of one model's submissions for one problem."""
+    """Counts of a model's submissions for a problem."""
 
     pool: SubmissionPool
     scored: int = 0
@@ -257,7 +257,7 @@ class Tally(msgspec.Struct):
 
 
 def count_trials(problem: str, *languages: LanguageTally) -> list[Trials]:
-    """Return the trials of each target: of the whole problem, or of one of its subtasks."""
+    """Return the trials of each target. A target is the whole problem or a subtask."""
     counts, passed = Counter[str | None](), Counter[str | None]()
     for language in languages:
         counts.update(language.asked)
@@ -376,7 +376,7 @@ class ModelAccount:
             tallies: Counts by problem.
             options: Options of the report.
             source: The source of the problems, as the run names it.
-            has_feedback: The programs answer verdicts, so that there are no means and no pass@k.
+            has_feedback: The programs answer verdicts, so means and pass@k are undefined.
         """
         self._model, self._tallies, self._source = model, tallies, source
         self._has_feedback = has_feedback
@@ -395,7 +395,7 @@ class ModelAccount:
         )
         budgets = _points_by_budget(problems)
         ks, trials = self._options.ks, self._trials(problems)
-        min_scored = min((trial.scored for trial in trials), default=0)  # a larger k has no estimate
+        min_scored = min((trial.scored for trial in trials), default=0)  # estimates exist up to this k
         steps = () if self._has_feedback else (step for step in _STEPS if step <= min_scored)
         estimates = estimate_pass_at([] if self._has_feedback else trials, {1, *ks, *steps})
         low, high = _share_interval(problems, means=not self._has_feedback)
@@ -500,7 +500,7 @@ class ModelAccount:
         return sum(problem.is_solved(self._options.mode) for problem in problems)
 
     def _find_awards(self, problems: Sequence[ProblemSummary]) -> Iterator[BudgetAward]:
-        """Yield the medals of each year that has problems in the run and known cut-offs."""
+        """Yield the medals of each year that has problems in the run and cut-offs in the contests' table."""
         contests = known_contests() if self._options.contests is None else self._options.contests
         years = {problem.year for problem in problems if problem.year is not None}
         for year in sorted(years & contests.keys()):
@@ -517,7 +517,7 @@ def results(attempts: Iterable[Attempt]) -> list[SubmissionResult]:
 
 
 def summarise(submissions: Iterable[tuple[str, Attempt]], options: ReportOptions) -> ModelSummary:
-    """Return the summary of one model's scored submissions. Each comes with its problem's name."""
+    """Return the summary of a model's scored submissions: pairs of a problem's name and an attempt."""
     tallies: dict[str, Tally] = {}
     for label, attempt in submissions:
         tallies.setdefault(label, Tally(SubmissionPool(options.submissions))).add(attempt)
@@ -536,7 +536,7 @@ def best_subtasks(tally: Tally) -> tuple[BestSubtask, ...]:
 
 
 def _points_by_budget(problems: Iterable[ProblemSummary]) -> dict[Budget, float]:
-    """Return the total points by budget; empty if no problem has subtasks."""
+    """Return the total points by budget, or {} if no problem has subtasks."""
     columns = [problem.budgets for problem in problems if problem.budgets]
     return {budget: math.fsum(column[budget] for column in columns) for budget in Budget if columns}
 
@@ -589,7 +589,7 @@ def summary(folder: Path, options: ReportOptions | None = None, *row_callbacks: 
 
 
 class PassCounts(msgspec.Struct):
-    """The counts of a pass over a run's rows. A later pass can continue from them."""
+    """The counts after reading a run's rows. The next report can continue from them."""
 
     tallies: dict[tuple[str, str], Tally] = {}  # by model and problem
     traits: dict[str, Traits] = {}
@@ -603,12 +603,12 @@ class PassCounts(msgspec.Struct):
 
 
 class RowPass:
-    """A pass over a run's rows, which counts them and keeps what selections need."""
+    """Reads and counts a run's rows, and stores the attempts from which selections choose."""
 
     def __init__(self, folder: Path, options: ReportOptions, counts: PassCounts | None = None) -> None:
-        """`counts`: counts of the rows before those that `go` counts."""
+        """`counts`: counts of the rows that `go` skips."""
         self._folder, self._options, self._counts = folder, options, counts or PassCounts()
-        self._failures = read_failures(folder)  # the pass removes those that have a row
+        self._failures = read_failures(folder)  # `go` removes the submissions that have a row
         self._tasks, self._info = read_tasks(folder), check_run(folder)
         self._has_feedback = has_feedback(self._info.fingerprint.options)
 
@@ -624,10 +624,10 @@ class RowPass:
 
         Args:
             row_callbacks: Functions that are called with each row.
-            begin: Offset of the first row.
+            begin: Offset of the first row in results.jsonl.
             counted_from: Offset of the first row that is counted.
-            end: Offset after the last row; None means the end of the file.
-            known: Returns those of some keys that have rows before `counted_from`.
+            end: Offset after the last row. None means that all later rows are read.
+            known: Returns the keys, of some keys, that occur in rows before `counted_from`.
         """
         new_keys = set[str]()
         with reduced_garbage_collection():
@@ -676,11 +676,11 @@ class RowPass:
 
     @property
     def kept(self) -> PassCounts | None:
-        """Return the counts that a later pass can continue from; None if it needs the rows themselves."""
+        """Return the counts from which a later pass can continue, or None if it must read all rows."""
         return None if self._has_feedback else self._counts
 
     def summary(self) -> Summary:
-        """Return the numbers, with the submissions that could not be judged. `kept` has none of those."""
+        """Return the numbers, including submissions that could not be judged, which `kept` does not count."""
         counts = self._counts
         tallies, traits = dict(counts.tallies), dict(counts.traits)
         for row in self._failures.values():
@@ -739,7 +739,7 @@ class RowPass:
     def _trusted_headline(
         self, tallies: Mapping[tuple[str, str], Tally], traits: dict[str, Traits]
     ) -> TrustSummary | None:
-        """Return the headline without the problems that an audit does not trust, if the run names one."""
+        """Return the headline over the problems that the run's audit trusts, or None without an audit."""
         trust = read_value(self._folder / TRUST, Trust, "is not a run's", "Repeat the command of the run")
         if trust is None:
             return None
@@ -753,7 +753,7 @@ class RowPass:
         )
 
     def _incomplete_warning(self, judged: int) -> str:
-        """Return the warning about a run in which submissions have no result."""
+        """Return the warning about a run in which submissions lack a result."""
         expected = self._info.expected
         progress = (
             f"{counted(judged, 'submission')} judged, and its dump is not read to the end"
@@ -774,7 +774,7 @@ class RowPass:
     def _all_problems(self, tallies: Iterable[tuple[str, str]]) -> set[str]:
         """Return all problems of the run, so that models are compared over the same problems.
 
-        Authors who got feedback chose what to try: problems without a submission count for no points.
+        If authors got feedback, they chose the problems to try: problems without a submission score 0 points.
         """
         problems_with_submissions = {problem for _, problem in tallies}
         return (
@@ -808,13 +808,13 @@ class RowPass:
 
 
 def _date_of_progress(progress: Progress | None) -> str:
-    """Return the day on which the run was last judging, in UTC; empty if it is unknown."""
+    """Return the last day on which the run was judging, in UTC, or "" if it is unknown."""
     timestamp = None if progress is None else progress.at
     return "" if timestamp is None else datetime.fromtimestamp(timestamp, UTC).date().isoformat()
 
 
 def _missing_shards_warning(shard: str) -> str:
-    """Return the warning about a run that has only some shards, such as `1,3/4`; empty if it has all."""
+    """Return the warning about a run that has only some shards, such as `1,3/4`, or "" if it has all."""
     present, _, last_shard = shard.partition("/")
     shards = int(last_shard or 0)
     missing = [str(index) for index in range(1, shards + 1) if str(index) not in present.split(",")]
@@ -834,7 +834,7 @@ def _missing_shards_warning(shard: str) -> str:
 
 @contextlib.contextmanager
 def reduced_garbage_collection() -> Iterator[None]:
-    """Run the garbage collector less often: rows make no cycles, and it takes a fifth of the pass."""
+    """Context manager that runs the garbage collector less often. Rows contain no cycles."""
     old_thresholds = gc.get_threshold()
     if old_thresholds[0]:  # 0 means that it is switched off
         gc.set_threshold(max(old_thresholds[0], _GC_THRESHOLD), *old_thresholds[1:])
@@ -845,7 +845,7 @@ def reduced_garbage_collection() -> Iterator[None]:
 
 
 def check_run(folder: Path) -> RunInfo:
-    """Return the info of a run's folder. Raise InputError if the folder has no run to report."""
+    """Return the info of a run's folder. Raise InputError if the folder is not a run's."""
     info = read_info(folder)
     if info is None:
         problem = "there is no run in this folder" if folder.exists() else "no such file or folder"

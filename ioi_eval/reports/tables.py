@@ -48,7 +48,7 @@ class Results:
 
     @classmethod
     def open(cls, folder: str | Path) -> Results:
-        """Open a run's folder. Raise InputError if the folder has no run."""
+        """Open a run's folder. Raise InputError if the folder is not a run's."""
         check_run(Path(folder))
         return cls(Path(folder))
 
@@ -100,7 +100,7 @@ def _identity_columns(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make_frame(rows: Iterable[Mapping[str, Any]], first_columns: tuple[str, ...]) -> pandas.DataFrame:
-    """Return a frame that begins with the columns `first_columns`, also if there are no rows."""
+    """Return a frame whose first columns are `first_columns`, even without rows."""
     import pandas
 
     frame = pandas.DataFrame(list(rows))
@@ -140,15 +140,15 @@ _read_test_fields = attrgetter(*_TEST_FIELDS)
 
 
 class TestsTableState(Value):
-    """The row groups of a table that later rows do not change. The next table begins with them."""
+    """The row groups of a table that later rows do not change. The next table starts with them."""
 
     begin: int = 0  # offset in results.jsonl of the first row whose tests are not in these groups
-    size: int = 0  # bytes to the end of these groups; 0: there are none
+    size: int = 0  # bytes of the table up to and including these groups
     sha256: str = ""  # digest of these bytes
     footer: bytes = b""  # footer of a table that has only these groups
 
     def begins(self, table: Path) -> bool:
-        """Return True if a table begins with these groups."""
+        """Return True if a table starts with these groups."""
         digest = hashlib.sha256()
         with contextlib.suppress(OSError):
             for piece in _read_pieces(table, self.size):
@@ -170,7 +170,7 @@ class TestsTable:
 def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterator[TestsTable]:
     """Context manager: yield a table to which tests are added. The old table stays until it is complete.
 
-    `before`: row groups of the old table with which the new table begins.
+    `before`: row groups of the old table with which the new table starts.
     """
     try:
         import pyarrow.parquet  # noqa: F401
@@ -230,16 +230,16 @@ class _Parquet(TestsTable):
             size, digest = self._sink.size, self._sink.digest.hexdigest()
             self.kept = TestsTableState(begin=self._first, size=size, sha256=digest, footer=self._footer())
         self._writer = self._open_writer()
-        self._flush()  # also without tests, so that every run has the file
+        self._flush()  # even without tests, so that every run has the file
         self._close_writer()
         self._sink.append(self._footer())
 
     def leave(self) -> None:
-        """Stop writing, also by a writer that was not closed."""
+        """Stop writing, even if the writer was not closed."""
         self._sink.is_open = False
 
     def _open_writer(self) -> Any:
-        """Return a writer that appends groups. Its offsets count from where it begins."""
+        """Return a writer that appends groups. Its offsets start at the current size of the table."""
         import pyarrow
         import pyarrow.parquet
 
@@ -254,7 +254,7 @@ class _Parquet(TestsTable):
         return writer
 
     def _close_writer(self) -> None:
-        """Take the metadata of the writer's groups, because its own footer has no other groups."""
+        """Append the metadata of the writer's groups. The writer's footer lacks earlier groups."""
         self._sink.is_open = False
         self._writer.close()
         metadata = self._writer.writer.metadata
@@ -277,7 +277,7 @@ class _Parquet(TestsTable):
 
 
 class _Sink(io.RawIOBase):
-    """A file object that hashes what it writes to a stream, and drops everything while it is closed."""
+    """A file object that writes to a stream and hashes the bytes. While it is closed, it drops all bytes."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.digest, self.size, self.is_open = stream, hashlib.sha256(), 0, False

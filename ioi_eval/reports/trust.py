@@ -20,7 +20,7 @@ TRUST = "trust.json"  # file in a run's folder
 class Trust(Value):
     """The content of trust.json: the problems that an audit does not trust."""
 
-    audit: str  # path of the audit's file, as the user gave it
+    audit: str  # path of the audit's file, as on the command line
     sha256: str  # digest of that file
     problems: Mapping[str, str]  # reasons by problem
 
@@ -62,7 +62,7 @@ def trust_sentence(run: Summary) -> str:
 
 
 def trust_section(run: Summary) -> Section | None:
-    """Return a table of each model's headline over all and over trusted problems, and the other problems."""
+    """Return a sentence with both headlines, and a table of the problems that the audit does not trust."""
     if (trust := run.trust) is None:
         return None
     return Section(

@@ -101,7 +101,7 @@ def confusion(checks: Iterable[tuple[str, Check]]) -> dict[str, dict[Verdict, in
     }
 
 
-# --- one solution ------------------------------------------------------------------------------------
+# --- a solution ------------------------------------------------------------------------------------
 
 
 def check_solution(case: KeyedExpectation, problem: Problem, result: SubmissionResult) -> SolutionCheck:
@@ -142,7 +142,7 @@ def check_solution(case: KeyedExpectation, problem: Problem, result: SubmissionR
 def _points_share(problem: Problem, result: SubmissionResult) -> float:
     """Return a submission's share of the points: exactly 1 for full marks, else less.
 
-    Without subtasks it is 1 for an accepted submission and 0 for others.
+    Without subtasks it is 1 for an accepted submission and 0 otherwise.
     """
     if result.solved:
         return 1.0
@@ -192,7 +192,7 @@ def _check_score(
 
 
 def _executed_tests(names: Iterable[str], tests: Mapping[str, TestResult]) -> list[TestResult]:
-    """Return the results of tests that must all have run: a skipped test would count as a wrong one."""
+    """Return the results of tests that must all have run: a skipped test would count as wrong."""
     executed_tests = [tests[name] for name in names]
     for test in executed_tests:
         if test.status is Verdict.SKIPPED:
@@ -252,7 +252,7 @@ def number_sentences(outcome: Validation) -> Iterator[str]:
         yield f"Unknown keywords, with which nothing is compared: {keywords}"
 
 
-# --- expected beside got -----------------------------------------------------------------------------
+# --- expected and actual verdicts --------------------------------------------------------------------
 
 
 def rows(outcome: Validation) -> Iterator[list[str]]:
