@@ -1,6 +1,6 @@
 """Plugins that come with the package: formats, benchmarks and doors that few need.
 
 The core imports none of them and runs when a folder here is removed: each registers in pyproject.toml, as an
-installed package of somebody else does (`ioi_eval/registries.py`). A plugin may import the core, and
+installed third-party package does (`ioi_eval/registries.py`). A plugin may import the core, and
 nothing inside another plugin.
 """

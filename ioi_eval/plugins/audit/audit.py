@@ -61,7 +61,7 @@ async def audit(
 ) -> Audit:
     """Judge the right and wrong solutions of a source, and return how far its tests can be trusted.
 
-    A repeated call with the same `out` continues where the last one stopped.
+    A repeated call with the same `out` continues where the last call stopped.
 
     Args:
         source: A benchmark's name, packages, or a file of rows.
@@ -129,7 +129,7 @@ async def audit(
 def _origin(
     source: str, choice: BenchmarkOptions, options: AuditOptions, rows_of_dump: frozenset[str]
 ) -> Origin:
-    """Return where the problems and solutions come from. `rows_of_dump`: names of the dump's solutions."""
+    """Return the origin of the problems and solutions. `rows_of_dump`: names of the dump's solutions."""
     benchmark = benchmark_of(source)
     return Origin(
         source=source,
@@ -152,7 +152,8 @@ async def _judged_problems(
     unjudged = {
         unjudged_submission.key: unjudged_submission.reason
         for unjudged_submission in validated.validation.unjudged
-        if unjudged_submission.key not in results  # others are not compared because of skipped tests
+        # other solutions are not compared because some of their tests were skipped
+        if unjudged_submission.key not in results
     }
 
     async def judged_problem(label: str) -> JudgedProblem:
@@ -185,7 +186,7 @@ def _with_used_limits(problem: Problem, label: str, validated: ValidatedSolution
 async def _map_concurrently(
     function: Callable[[_T], Coroutine[Any, Any, _R]], items: Iterable[_T], max_running: int
 ) -> list[_R]:
-    """Return the results of an async function for some items. At most `max_running` calls run at once."""
+    """Return the results of an async function for some items. Up to `max_running` calls run at once."""
     slots = asyncio.Semaphore(max_running)
 
     async def call(item: _T) -> _R:

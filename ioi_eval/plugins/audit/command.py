@@ -20,7 +20,7 @@ from ioi_eval.runs import BenchmarkOptions, EngineChoice, Timing, progress
 from ioi_eval.sources import benchmark_of
 
 FOUND, UNJUDGED, INTERRUPTED = 1, 3, 130  # exit codes
-_ECHO = 1 << 16  # bytes of a wrong output that is compared with others
+_ECHO = 1 << 16  # bytes of a wrong output that are compared with other outputs
 _MAX_SHOWN = 20  # problems in the terminal
 
 
@@ -171,7 +171,7 @@ def _with_option_names(error: InputError) -> InputError:
 
 
 def terminal_lines(report: Audit) -> list[str]:
-    """Return the audit in lines for a terminal: what was found of which problem, and the whole."""
+    """Return the audit as lines for a terminal: the flaws of each problem, and a summary."""
     faulty = [problem_audit for problem_audit in report.problems if problem_audit.diagnoses]
     output = [line for problem_audit in faulty[:_MAX_SHOWN] for line in _problem_lines(problem_audit)]
     if len(faulty) > _MAX_SHOWN:

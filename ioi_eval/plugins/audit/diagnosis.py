@@ -1,4 +1,4 @@
-"""Diagnose a problem: what the results of its right and wrong solutions show about its tests."""
+"""Find flaws of a problem's tests in the results of its right and wrong solutions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ioi_eval.scoring import with_time_factor
 
 MAX_LIMIT_FACTOR = 8  # multiple of the time and memory limits that a probe has
 _LIMIT_FACTORS = (2, 4, MAX_LIMIT_FACTOR)  # multiples of the limits that a sentence may name
-_ROW_OUTPUT_BYTES = 400  # bytes of an output that the run of an audit keeps
+_ROW_OUTPUT_BYTES = 400  # bytes of an output that an audit's run stores
 _MAX_SHOWN = 200  # bytes of an input, an output and an expected answer
 _MAX_NAMED = 5  # maximum number of tests or solutions that a sentence names
 PASSED = (Verdict.AC, Verdict.SKIPPED)
@@ -42,7 +42,7 @@ Failures = dict[str, dict[str, TestResult]]  # by test, then by solution
 class JudgedProblem:
     """A problem with the results of its solutions, by key.
 
-    Right and wrong solutions that say nothing about the tests are `unusable`, with the reason.
+    `unusable`: right and wrong solutions without information about the tests, with the reasons.
     """
 
     label: str
@@ -108,7 +108,7 @@ class JudgedProblem:
 def stop_at_failure(problem: Problem) -> Problem:
     """Return the problem with a subtask of all tests, so that a solution stops at its first failed test.
 
-    A problem with subtasks stops by its own rules. If limits are measured, right solutions run on all tests.
+    A problem with subtasks stops by its rules. If limits are measured, right solutions run on all tests.
     """
     if problem.subtasks or problem.limits.cpu_time is None or problem.forks_by:
         return problem
@@ -282,7 +282,7 @@ class Diagnoser:
         return {test.test_name: test for test in result.tests}
 
     def _failed_tests_by_solution(self, statuses: Collection[Verdict]) -> dict[str, list[str]]:
-        """Return the tests that right solutions fail with one of these statuses, by solution."""
+        """Return the tests that right solutions fail with any of these statuses, by solution."""
         tests_by_key = dict[str, list[str]]()
         for test, failed in self._failures.items():
             for key, result in failed.items():
@@ -291,7 +291,7 @@ class Diagnoser:
         return tests_by_key
 
     async def _probe_limits(self) -> None:
-        """Explain the tests on which right solutions exceed a limit, by one of them under raised limits."""
+        """Explain the tests on which right solutions exceed a limit, with runs under raised limits."""
         exceeded = self._failed_tests_by_solution(_EXCEEDED)
         for key in sorted(exceeded, key=lambda key: (len(exceeded[key]), key)):
             if (result := await self._result_with_raised_limits(key, exceeded[key])) is not None:
@@ -323,10 +323,10 @@ class Diagnoser:
         )
 
     async def _result_with_raised_limits(self, key: str, exceeded: Sequence[str]) -> TestResult | None:
-        """Return a solution's result under raised limits on one test, or None if it is wrong on all of them.
+        """Return a solution's result under raised limits on some test, or None if it is wrong on all of them.
 
         First the largest test runs that the solution has not passed, then each of `exceeded`, on which it
-        exceeded a limit. If it is wrong on one of these, that result replaces the exceeded limit.
+        exceeded a limit. If it is wrong on such a test, that result replaces the exceeded limit.
         """
         judged_problem, limits = self._judged, self._judged.problem.limits
         sizes = {test.name: test.input.size for test in judged_problem.problem.tests}
@@ -348,7 +348,7 @@ class Diagnoser:
         return None
 
     def _used_limits(self, result: TestResult) -> dict[str, float]:
-        """Return the time and the memory that a test took, as multiples of the limits."""
+        """Return the time and the memory that a test used, as multiples of the limits."""
         limits = self._judged.problem.limits
         return {
             "time": (result.cpu_time or 0.0) / limits.cpu_time if limits.cpu_time else 0.0,
@@ -356,7 +356,7 @@ class Diagnoser:
         }
 
     async def _probe_comparisons(self) -> None:
-        """Judge rejected outputs by the loosest comparison and, if that accepts them, by each looser one."""
+        """Judge rejected outputs by the loosest comparison and, if it accepts them, by all looser ones."""
         judged_problem, problem = self._judged, self._judged.problem
         wrong_outputs = self._failed_tests_by_solution(_WRONG_OUTPUT)
         if not wrong_outputs or not is_compared(problem):
@@ -367,7 +367,7 @@ class Diagnoser:
             test for test, failed in failures.items() if self._have_other_word_counts(failed.values())
         }
         for key, tests in wrong_outputs.items():
-            # A probe also shows outputs, of which the row has at most the beginning of the first one.
+            # A probe returns all outputs, but the row only has the start of the first output.
             probed_tests = [
                 test
                 for test in tests
@@ -420,7 +420,7 @@ class Diagnoser:
                 del failures[test][key]
 
     def _have_other_word_counts(self, results: Iterable[TestResult]) -> bool:
-        """Return True if an output has more or fewer words than the answer: no comparison accepts that."""
+        """Return True if an output and its answer differ in length, in words: no comparison accepts that."""
         answers = {test.name: test.answer for test in self._judged.problem.tests}
         return any(
             len(result.output.encode(errors="replace").split()) != len(answer.read().split())
@@ -433,7 +433,7 @@ class Diagnoser:
         return replace(self._judged.with_tests(tests), checker=checker)
 
     async def _accepts_only_right(self, checker: Checker, tests_by_right: Mapping[str, set[str]]) -> bool:
-        """Return True if a comparison accepts the right solutions on these tests, and no more wrong ones."""
+        """Return True if a comparison accepts these right solutions and no further wrong solutions."""
         for key, tests in tests_by_right.items():
             results = await self._judge_probe(self._problem_with_checker(tests, checker), key)
             if any(result.status is not Verdict.AC for result in results.values()):

@@ -25,7 +25,7 @@ class Origin(Value):
 
 
 class EvidenceCommands:
-    """Makes the commands for one problem."""
+    """Builds the commands for a problem."""
 
     def __init__(self, origin: Origin, label: str) -> None:
         self._origin = origin
@@ -37,9 +37,9 @@ class EvidenceCommands:
         """Return the command that judges solutions by their names.
 
         Args:
-            names: Names of the solutions. If only some are of the dump, the command has only the others.
+            names: Names of the solutions. If only some are from the dump, the command omits those.
             factor: Factor on the time limits, in addition to the factor of the audit.
-            checker: A comparison instead of the audit's; ignored if the command has no name for it.
+            checker: A comparison instead of the audit's, ignored if commands cannot name it.
         """
         origin = self._origin
         if not origin.rows_of_dump.issuperset(names):  # no command reads solutions of two sources

@@ -1,4 +1,4 @@
-"""Mutants of right solutions: which mutants are judged, and which accepted ones are really wrong."""
+"""Mutants of right solutions: choose the mutants to judge, and find accepted mutants that are wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MutantRun:
     def __init__(
         self, judged_problems: Sequence[JudgedProblem], probes: ProbeRunner, *, min_wrong: int, seed: int
     ) -> None:
-        """`min_wrong`: number of wrong programs per problem, including the source's own ones."""
+        """`min_wrong`: number of wrong programs per problem, including the source's wrong solutions."""
         self._judged_by_label = {judged_problem.label: judged_problem for judged_problem in judged_problems}
         self._probes, self._seed = probes, seed
         self.problems = {
@@ -51,7 +51,7 @@ class MutantRun:
             if (mutant := next(mutants, None)) is not None:
                 chosen_mutants.append(mutant)
                 pending.append((key, mutants))
-        # The limits are those that its solutions had.
+        # The limits are the same as for the problem's solutions.
         return replace(judged.problem, solutions=tuple(chosen_mutants)) if chosen_mutants else None
 
     def _mutants_of_solution(self, judged: JudgedProblem, key: str) -> Iterator[Solution]:
@@ -63,11 +63,11 @@ class MutantRun:
             yield replace(original, name=mutant_name, code=code, expected="", score=None)
 
     def outcome_of(self, label: str) -> tuple[MutantCounts, frozenset[str]]:
-        """Return the outcomes of a problem's mutants, and the tests that reject at least one of them."""
+        """Return the outcomes of a problem's mutants, and the tests that reject any of them."""
         return self._outcomes.get(label, (MutantCounts(), frozenset()))
 
     async def read_results(self, results: Results) -> None:
-        """Read the results of the mutants, and try other inputs on the accepted ones."""
+        """Read the results of the mutants, and try other inputs on the accepted mutants."""
         results_by_key = {result.key: result for result in results}
         for label, problem in self.problems.items():
             judged_problem = self._judged_by_label[label]
@@ -157,7 +157,7 @@ class MutantRun:
 
 
 def changed_inputs(problem: Problem, seed: int) -> Iterator[str]:
-    """Yield changed inputs of small tests: some numbers are replaced by others within their line's range."""
+    """Yield changed inputs of small tests: random numbers of their line's range replace some numbers."""
     small_inputs = [test.input for test in problem.tests if test.input.size <= _MAX_INPUT_BYTES]
     random = Random(f"{seed} {problem.id}")
     yielded = set[str]()

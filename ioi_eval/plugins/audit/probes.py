@@ -22,7 +22,7 @@ class ProbeRecord(Value):
 
 
 class ProbeRunner:
-    """Judges probes, each once: the results are in a file, where the next call finds them."""
+    """Judges each probe once, and stores the results in a file for the next call."""
 
     def __init__(self, scorer: Scorer, path: Path, *, fresh: bool) -> None:
         """`path`: the file of results. `fresh`: discard the results of earlier calls."""
@@ -37,7 +37,7 @@ class ProbeRunner:
         return self._scorer.slots
 
     async def score(self, problem: Problem, submission: Submission) -> SubmissionResult:
-        """Return the result of a submission, from an earlier probe if there is one.
+        """Return the result of a submission, from an earlier probe if possible.
 
         Raises JudgeFailure if it cannot be judged; the next call tries again.
         """

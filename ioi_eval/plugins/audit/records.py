@@ -24,7 +24,7 @@ class Flaw(StrEnum):
 
 
 class Rate(Value):
-    """A share of solutions with its 95 % interval by Wilson. `None` means that there are no solutions."""
+    """A share of solutions with its 95 % interval by Wilson. `None` means that no solutions were judged."""
 
     number: int
     of: int
@@ -49,14 +49,14 @@ class Rate(Value):
 
 
 class Rejection(Value):
-    """A right solution that the tests reject, with one of these tests as an example."""
+    """A right solution that the tests reject, with such a test as an example."""
 
     row: str  # the solution's key in the run
     language: str
     tests: tuple[str, ...]  # all tests that reject it
-    test: str  # the first of these with an output, or the first one; all further fields are about it
+    test: str  # the first of these with an output, else the first; the fields below are about this test
     status: str
-    difference: str  # between the output and the expected answer, or how the program ended
+    difference: str  # between the output and the expected answer, or the way the program failed
     input: str = ""  # input, output and answer may be truncated
     output: str = ""
     expected: str = ""
@@ -82,7 +82,7 @@ class MutantCounts(Value):
 
 
 class ProblemAudit(Value):
-    """The audit of one problem."""
+    """The audit of a problem."""
 
     problem: str
     tests: int
@@ -90,7 +90,7 @@ class ProblemAudit(Value):
     wrong: Rate  # wrong solutions that are rejected
     unusable: Mapping[str, str] = {}  # reasons why solutions do not count, by key
     unjudged: tuple[str, ...] = ()  # keys in `unusable` of judge failures, which the next call judges again
-    # Tests without which the same wrong solutions are rejected; empty if there is none to reject
+    # Tests without which the same wrong solutions are rejected; empty without wrong solutions
     undecided: tuple[str, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()

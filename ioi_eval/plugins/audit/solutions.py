@@ -1,4 +1,4 @@
-"""The right and wrong solutions of an audit: those of the source, and those of a dump."""
+"""The right and wrong solutions of an audit, from the source and from a dump."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""A contest that programs take part in: problems under rules, a session for each participant.
+"""Contests for programs: problems with rules, and a session for each participant.
 
-Participants read statements, run programs on inputs of their own, try the samples, submit, and learn what
-the rules tell them. `open_contest` keeps everything in a run's folder; `Contest` itself opens no file.
+Participants read statements, run programs on their inputs and on the samples, submit programs, and get the
+feedback that the rules allow. `open_contest` stores a contest in a run's folder. `Contest` itself opens no
+file.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def contest(
 
 
 def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, str]:
-    """Return the token of each participant; empty if the user gave none.
+    """Return the token of each participant, or "" if the user names none.
 
     If only the number of participants is given, they have the names of an earlier call, whose tokens are in
     the file `tokens_path`.
@@ -129,7 +129,7 @@ def _read_participants(access: _AccessOptions, tokens_path: Path) -> dict[str, s
 
 
 def _normalize_name(name: str) -> str:
-    """Return a name in normal form: single spaces, and one Unicode form of each letter."""
+    """Return a name in normal form: single spaces, and Unicode's form NFC."""
     return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
@@ -191,7 +191,7 @@ async def _serve_contest(
     *,
     quiet: bool,
 ) -> None:
-    """Hold the contest until a signal or the end of standard input."""
+    """Hold the contest until a signal arrives or standard input is closed."""
     # The package `mcp` may be missing.
     from ioi_eval.plugins.contest.mcp import contest_server, forward_standard_input, listen, serving
 
@@ -230,19 +230,19 @@ async def _serve_contest(
 
 
 async def _serve_client(server: Any, session: Session) -> None:
-    """Serve a client until its input ends, and finish the calls that it did not wait for."""
+    """Serve a client until its input is closed, and finish the calls for which it did not wait."""
     await server.run_stdio_async()
     await session.settle()
 
 
 def _show_log_once(quiet: bool) -> None:
-    """Log on standard error before the SDK does, which would show our lines a second time."""
+    """Log on standard error before the SDK does, which would show this package's lines a second time."""
     console.set_log_output(of_others=True)
     console.set_quiet(quiet)
 
 
 def _complete_tokens(path: Path, given_tokens: Mapping[str, str]) -> dict[str, str]:
-    """Return every participant's token: from the user, from an earlier call, or a new one."""
+    """Return every participant's token: from the user, from an earlier call, or a new token."""
     old_tokens = _read_tokens(path) if path.exists() else {}
     tokens = {
         name: token or old_tokens.get(name) or secrets.token_urlsafe(_TOKEN_BYTES)
@@ -255,7 +255,7 @@ def _complete_tokens(path: Path, given_tokens: Mapping[str, str]) -> dict[str, s
 
 
 def _write_tokens(path: Path, tokens: Mapping[str, str]) -> None:
-    """Write the tokens for the next call, with those of earlier calls."""
+    """Write the tokens for the next call, including tokens of earlier calls."""
     old_tokens = _read_tokens(path) if path.exists() else {}
     old_umask = os.umask(0o077)  # only the user may read the file
     try:

@@ -1,4 +1,4 @@
-"""A contest and its sessions: what participants may do, what they score, and what they learn about it.
+"""A contest and its sessions: the calls of participants, their points, and the results that they may see.
 
 Nothing here opens a file or a socket: a judge judges, and a record stores the results.
 """
@@ -66,14 +66,14 @@ from ioi_eval.store.rows import (
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-MAX_PART_LENGTH = 32_768  # characters of a problem's texts in one reply to a model
+MAX_PART_LENGTH = 32_768  # maximum characters of a problem's texts in a reply to a model
 _COMPLETED = frozenset({Verdict.AC, Verdict.PA, Verdict.WA})
 _FILES = frozenset({TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT})
 _JUDGE_FAILED = "the judge failed; this costs nothing, and you may try again"
 _MANAGER_FAILED = (
     "the package's sample manager did not work on this input, or the judge failed; this costs nothing"
 )
-# Columns of a row, next to those of the result.
+# Columns of a row, in addition to the columns of a result.
 PARTICIPANT, ATTEMPT, AT, COMPILER = "participant", "attempt", "contest_seconds", "compiler_told"
 PROBLEM, CODE, LANGUAGE, OUTPUTS, COST = "problem_id", "code", "language", "outputs", "cost"
 
@@ -100,7 +100,7 @@ class _Attempts:
     """A participant's submissions for a problem."""
 
     def __init__(self) -> None:
-        self.turn = asyncio.Lock()  # submissions wait for each other, because limits count judged ones
+        self.turn = asyncio.Lock()  # submissions wait for each other, because limits count judged submissions
         self.runs = 0
         self.results: list[VisibleResult] = []
         self.by_code: dict[str, int] = {}
@@ -119,7 +119,7 @@ class _Attempts:
         self.steps.append((time_s, points, self.last_gain_s))
 
     def points_at(self, time_s: float | None) -> tuple[float, float | None]:
-        """Return the points and the last gain as of a time of the contest; None means now."""
+        """Return the points and the time of the last gain, at a time of the contest. None means now."""
         if time_s is None:
             return self.points, self.last_gain_s
         visible_steps = [step for step in self.steps if step[0] < time_s]
@@ -159,20 +159,20 @@ class Contest:
         session = contest.session("otter")
         print((await session.submit("lanterns", code, "c++")).points)
 
-    A call that is being judged belongs to the contest: it goes on and counts if its caller is cancelled.
-    `close`, or the end of `async with`, stops all calls.
+    A call that is being judged belongs to the contest: it continues and counts if its caller is cancelled.
+    `close` stops all calls, and so does leaving `async with`.
 
     Args:
         problems: The problems by name.
         rules: The rules.
         judge: Judges submissions.
-        participants: Names of the participants; None means that anyone may take part.
+        participants: Names of the participants. None means that any name may participate.
         record: Stores each result before it is reported. `restore` reads its rows.
         begun: Stores submissions that are being judged. `resume` reads its rows.
-        limited: Returns a problem with its time limit.
-        languages: Languages of the engine; None means all.
+        with_limits: Returns a problem with its time limit.
+        languages: Languages of the engine. None means all.
         language: Language of programs without a named language, if the problem allows it.
-        started: When the contest began, on the clock; None means now.
+        started: Time of the contest's start, by `clock`. None means now.
         clock: Returns the time in seconds.
     """
 
@@ -232,7 +232,7 @@ class Contest:
         self._find_participant(row[PARTICIPANT]).problems[row["problem_id"]].runs += 1
 
     def resume(self, row: Mapping[str, Any]) -> None:
-        """Judge a submission that was in progress when the contest was stopped. It keeps its time."""
+        """Judge a submission that was in progress when the contest was stopped. Its time does not change."""
         participant = self._find_participant(row[PARTICIPANT])
         self._latest = max(self._latest, row[AT])
         participant.start(Session(self, participant)._judge_pending(row)).add_done_callback(
@@ -264,7 +264,7 @@ class Contest:
         return self.rules.seconds is not None and self.elapsed_s >= self.rules.seconds
 
     def scoreboard(self, *, frozen_from: float | None = None) -> tuple[ScoreboardRow, ...]:
-        """Return the rows of all participants: the most points first, of equal points the earlier ones.
+        """Return the rows of all participants, by descending points and, if these are equal, by time.
 
         `frozen_from`: seconds from the start; later submissions do not count.
         """
@@ -306,8 +306,8 @@ class Session:
     """The calls of a participant.
 
     Every method raises `RefusedCall` if the rules do not allow the call, and `UnjudgedCall` if the judge
-    failed. Both cost nothing. If a caller is cancelled, a waiting call is dropped, and a call in progress
-    goes on and counts.
+    failed. Neither counts as a call. If a caller is cancelled, a waiting call is dropped, and a call in
+    progress continues and counts.
     """
 
     def __init__(self, contest: Contest, participant: _Participant) -> None:
@@ -331,7 +331,7 @@ class Session:
         return shorten_statement(self._statement(problem, sample_bytes=sys.maxsize), characters)
 
     def attachment(self, problem: str, name: str, offset: int = 0) -> TextPart:
-        """Return a part of one of a problem's texts: an attachment, a sample, or the statement."""
+        """Return a part of a text of a problem: of an attachment, a sample, or the statement."""
         texts = statement_texts(self._statement(problem, sample_bytes=sys.maxsize))
         if name not in texts:
             names = shorten(", ".join(text_name for text_name, text in texts.items() if text), 1000)
@@ -488,7 +488,7 @@ class Session:
             await self._run_call(self._submit_nothing(problem, definition, empty_submission))
 
     async def settle(self) -> None:
-        """Wait until the participant has no call in progress, including calls whose caller was cancelled."""
+        """Wait for all calls in progress of the participant, including calls whose caller was cancelled."""
         while self._state.calls:
             await asyncio.wait([*self._state.calls])
 
@@ -591,10 +591,10 @@ class Session:
             finally:
                 del self._contest.under_way[active]
 
-    # --- who waits for it ---
+    # --- cancelled callers ---------------------------------------------------------------------------
 
     async def _run_call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a call and return its result. If the caller is cancelled, a call in progress goes on."""
+        """Run a call and return its result. If the caller is cancelled, a call in progress continues."""
         if len(self._state.calls) >= self._rules.at_once + self._rules.waiting:
             coroutine.close()
             raise RefusedCall("too many calls at the same time: wait for the answers")
@@ -612,7 +612,7 @@ class Session:
 
     @contextlib.contextmanager
     def _protect_call(self, call: CallInProgress) -> Iterator[None]:
-        """Context manager: the current task goes on if its caller is cancelled."""
+        """Context manager: the current task continues if its caller is cancelled."""
         task = asyncio.current_task()
         self._state.in_progress[task] = call
         try:
@@ -620,7 +620,7 @@ class Session:
         finally:
             del self._state.in_progress[task]
 
-    # --- what is asked for ---
+    # --- checks of arguments -------------------------------------------------------------------------
 
     def _find_problem(self, label: str) -> Problem:
         if not isinstance(label, str) or label not in self._contest.problems:
@@ -698,7 +698,7 @@ class Session:
 
     @contextlib.asynccontextmanager
     async def _take_slot(self) -> AsyncIterator[None]:
-        """Wait until fewer of the participant's calls are in progress, so that a flood delays nobody else."""
+        """Wait for a free slot of the participant, so that many calls do not delay other participants."""
         async with self._state.capacity:
             self._refuse_late()
             yield
@@ -707,7 +707,7 @@ class Session:
         if self._contest.is_over or self._contest.closed:
             raise RefusedCall("the contest is over")
 
-    # --- what comes of it ---
+    # --- results -------------------------------------------------------------------------------------
 
     async def _judge(
         self,
@@ -721,7 +721,8 @@ class Session:
         Args:
             problem: The problem.
             submission: The submission.
-            change_problem: Changes the problem, for runs without points; None judges for points.
+            change_problem: Changes the problem, for runs without points. None means that the run is for
+            points.
             failure_message: Message for the participant if the judge fails. It must not name a test.
         """
         contest = self._contest

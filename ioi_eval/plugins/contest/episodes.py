@@ -1,4 +1,4 @@
-"""Episodes: contests of one participant and one problem, for trainers and evaluations."""
+"""Episodes: contests with a single participant and a single problem, for trainers and evaluations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Episodes:
             raise InputError("the filters leave no problem", where=source, remedy="Give fewer filters")
 
     def start(self, problem: str = "", seed: int | None = None) -> Episode:
-        """Start an episode with a problem, or with one that the seed chooses."""
+        """Start an episode with a problem, or with a problem that the seed chooses."""
         label = problem or random.Random(seed).choice(list(self.problems))
         if label not in self.problems:
             labels = ", ".join(list(self.problems)[:20])
@@ -49,7 +49,7 @@ class Episodes:
 
 
 class _LastFailureRecord:
-    """A record that stores only why the last submission was not judged, also if nobody waited for it."""
+    """A record that stores only why the last submission was not judged, even if its caller was cancelled."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -65,10 +65,10 @@ class _LastFailureRecord:
 
 
 class Episode:
-    """A participant's calls and points in a contest of one problem.
+    """A participant's calls and points in a contest with a single problem.
 
-    Calls raise `RefusedCall` and `UnjudgedCall`. A call in progress goes on and counts if its caller is
-    cancelled; `settle` waits for such calls.
+    Calls raise `RefusedCall` and `UnjudgedCall`. A call in progress continues and counts if its caller is
+    cancelled. `settle` waits for such calls.
     """
 
     def __init__(self, episodes: Episodes, label: str) -> None:
@@ -91,7 +91,7 @@ class Episode:
         return f"{as_markdown(self.statement)}\n{self._contest.rules.rules_text()}\n"
 
     def read_statement(self, offset: int = 0) -> str:
-        """Return at most 32,768 characters of the prompt from an offset, and the call that reads on."""
+        """Return up to 32,768 characters of the prompt from an offset, and the call that reads the rest."""
         prompt, offset = self.prompt, max(0, offset)
         end = offset + MAX_PART_LENGTH
         next_call_text = (
@@ -106,7 +106,7 @@ class Episode:
 
     @property
     def submissions(self) -> int:
-        """Return the number of submissions with a reply, including repeated ones."""
+        """Return the number of submissions with a reply, including repeated submissions."""
         return self._session.problems()[0].attempts + self._repeats
 
     async def settle(self) -> None:

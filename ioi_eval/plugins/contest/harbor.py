@@ -2,7 +2,7 @@
 
     write_tasks("packages", "tasks", store=Store())
 
-The tests run in their own container, which has the whole package. The agent's container has only the files
+The tests run in a separate container, which has the whole package. The agent's container has only the files
 that contestants get.
 """
 

@@ -1,4 +1,4 @@
-"""A contest in a run's folder, for participants who call it, or for models that are asked for programs.
+"""A contest in a run's folder, for participants that call it, or for models that are asked for programs.
 
 Every submission is a row of the run. A contest that was killed can be continued.
 """
@@ -106,13 +106,13 @@ async def open_contest(
         async with open_contest("packages", Rules(submissions=10), out="runs/cup") as contest:
             print(await contest.session("otter").submit("lanterns", code))
 
-    At the end the folder has the reports of a run, with participants instead of models.
+    After the contest the folder has the reports of a run, with participants instead of models.
 
     Args:
         source: The problems: a path, the name of a benchmark, or `Problems`.
         rules: The rules, which cannot be changed later.
         out: The run's folder.
-        participants: Names of the participants; None means that anyone may take part.
+        participants: Names of the participants. None means that any name may participate.
         choice: Options of the benchmark.
         engine: The engine.
         options: Options of the run.
@@ -180,7 +180,8 @@ async def open_contest(
                     )
                     ledger.restore(contest)
                     begun.resume(contest)
-                    # Now for reports that are made meanwhile; at the end for problems that were tried later.
+                    # Now for reports during the contest, and again after it for problems that were tried
+                    # later.
                     describe = partial(
                         describe_problems, work, setup, journal, limits.with_limits, untried=True
                     )
@@ -195,7 +196,7 @@ async def open_contest(
 
 
 def _check_options(options: RunOptions) -> RunOptions:
-    """Return the options. Raise InputError if one does not fit a contest."""
+    """Return the options. Raise InputError if an option does not fit a contest."""
     for field in ("reuse", "share"):
         if getattr(options, field) != getattr(RunOptions(), field):
             problem = "a contest cannot use this option, because it answers submissions one by one"
@@ -221,7 +222,7 @@ def _refuse_lost_results(journal: ResultLog) -> None:
 
 @contextlib.asynccontextmanager
 async def _write_progress(folder: Path, contest: Contest) -> AsyncIterator[None]:
-    """Context manager: write the contest's progress for `ioi-eval view`, also that it has ended."""
+    """Context manager: write the contest's progress for `ioi-eval view`, including that it is over."""
     last_written = Progress()
 
     def write(*, ended: bool = False) -> None:
@@ -237,7 +238,7 @@ async def _write_progress(folder: Path, contest: Contest) -> AsyncIterator[None]
         )
         if progress != last_written:
             last_written = progress
-            with contextlib.suppress(InputError):  # a full disk must not end the contest
+            with contextlib.suppress(InputError):  # a full disk must not stop the contest
                 write_progress(folder, progress)
 
     async def write_regularly() -> None:
@@ -279,10 +280,10 @@ class _PendingFolder:
             self._path(row).unlink()
 
     def _path(self, row: Mapping[str, Any]) -> Path:
-        """Return the path of a submission's file. A participant has at most one for each problem."""
+        """Return the path of a submission's file. A participant has up to one file for each problem."""
         name, problem = row[PARTICIPANT], row[PROBLEM]
         digest = hashlib.sha256(f"{name}/{problem}".encode()).hexdigest()[:16]
-        return self._folder / f"{name[:32]}-{digest}.json"  # at most 255 bytes, also for a long name
+        return self._folder / f"{name[:32]}-{digest}.json"  # up to 255 bytes, even for a long name
 
 
 def _read_pending_row(path: Path, journal: ResultLog, problems: Collection[str]) -> dict[str, Any] | None:
@@ -327,7 +328,7 @@ class _Ledger:
 
 
 def _read_or_write_start(folder: Path, clock: Callable[[], float], participants: Collection[str]) -> float:
-    """Return when the contest began: the time in contest.json, or now. Write the participants there."""
+    """Return the contest's start: the time in contest.json, or now. Write the participants there."""
     path, remedy = folder / CONTEST, "Restore the file, or give fresh=True to start over"
     stored_start = read_value(path, ContestStart, "does not say when the contest began", remedy)
     started = clock() if stored_start is None else stored_start.started
@@ -342,7 +343,7 @@ def _read_or_write_start(folder: Path, clock: Callable[[], float], participants:
 
 _TEMPLATE = "_feedback.md.j2"
 _UNUSABLE_CHARACTERS = re.compile(r"[^A-Za-z0-9_.@-]+")
-_MAX_NAME = 56  # maximum length of a participant's name that is made from a model's name
+_MAX_NAME = 56  # maximum length of a participant's name derived from a model's name
 # Text after the statement, for an agent.
 _AGENT_INSTRUCTIONS = """
 
@@ -356,13 +357,14 @@ Serving = Callable[[Contest, Mapping[str, str]], contextlib.AbstractAsyncContext
 
 
 class ContestOutcome(Value):
-    """The outcome of a contest in which models took part."""
+    """The outcome of a contest with models as participants."""
 
     out: str  # the run's folder
     scoreboard: tuple[ScoreboardRow, ...]
     summary: Summary
     unwritten: Mapping[str, str]  # reasons why a model stopped early, by participant and problem
-    unasked: tuple[str, ...] = ()  # those for which another call would ask nothing either
+    # pairs in `unwritten` for which another call would not request anything either
+    unasked: tuple[str, ...] = ()
 
 
 async def compete(
@@ -382,14 +384,14 @@ async def compete(
     on_event: OnEvent = ignore,
     serving: Serving | None = None,
 ) -> ContestOutcome:
-    """Let a model or an agent take part in a contest. Another call continues where the last one stopped.
+    """Run a contest with a model or an agent. Another call continues where the last call stopped.
 
         done = await compete("packages", ModelOptions(name="otter", base_url=URL), Turns(number=5))
         print(done.scoreboard)
 
     A model works on a problem until it has full marks or its turns are used up. Each sample is a separate
     participant. Replies are stored in turns.jsonl, and no reply is requested twice. An agent works once on
-    each problem and submits over MCP meanwhile; the solution that it leaves is submitted, too.
+    each problem and submits over MCP meanwhile. Finally, the solution in its folder is submitted.
 
     Args:
         problems: The problems: a path, the name of a benchmark, or `Problems`.
@@ -414,7 +416,7 @@ async def compete(
         check_model(author, secret_key)
     full_name = author_name(author)
     folder = Path(out or Path("runs") / f"{run_name(source_name(problems))}-{run_name(full_name)}-turns")
-    # Of a long name the end is used, because names of checkpoints differ there.
+    # A long name loses its start, because names of checkpoints differ in their last characters.
     name = _UNUSABLE_CHARACTERS.sub("-", full_name)[-_MAX_NAME:].lstrip("_.@-") or "model"
     names = (
         [name]
@@ -506,7 +508,7 @@ async def _open_author(
 
 
 class _ProblemWork(NamedTuple):
-    """The work of a model or an agent on one problem."""
+    """The work of a model or an agent on a problem."""
 
     contest: Contest
     requests: Requests
@@ -586,7 +588,8 @@ class _ReplyLog:
     """The replies in turns.jsonl, by their requests.
 
     Raises InputError if replies of the participants `names` come from another author or other settings than
-    those with the fingerprint `asked`, or from a turn after the last one. Others may have replies, too.
+    the hash `author_hash`, or from a turn after `max_turns`. Participants that are not named may have
+    replies.
     """
 
     def __init__(
@@ -619,14 +622,17 @@ class _ReplyLog:
         return InputError(f"holds replies {kind}", where=str(self._path), remedy=remedy)
 
     def stored_prompt(self, key: str, new_prompt: str, *, first: bool) -> str:
-        """Return the message that a stored reply answers, else this one. Raise InputError if they differ."""
+        """Return the message that a stored reply answers, else `new_prompt`.
+
+        Raise InputError if they differ.
+        """
         prompt = self._replies[key][0] if key in self._replies else new_prompt
         if first and prompt != new_prompt:
             raise self._mismatch_error("to other prompts")
         return prompt
 
     async def get_reply(self, request: ModelRequest, author: Author) -> GeneratedReply:
-        """Return the stored reply to a request, or request a new one and store it."""
+        """Return the stored reply to a request, or request a new reply and store it."""
         if request.key not in self._replies:
             reply = await author.write(request)
             row = {

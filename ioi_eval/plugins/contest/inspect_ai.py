@@ -2,8 +2,8 @@
 
     inspect eval ioi_eval/contest --model openai/gpt-5 -T source=FOLDER -T submissions=10
 
-Every sample is a separate contest of one problem and one participant. `contest_tools(FOLDER)` returns the
-tools for other agents, and `contest_points()` the scorer.
+Every sample is a separate contest with a single problem and a single participant. `contest_tools(FOLDER)`
+returns the tools for other agents, and `contest_points()` the scorer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ with needs("inspect-ai"):
 __all__ = ["contest", "contest_points", "contest_tools"]
 
 _REACHED = "ioi_eval:contest"  # key in a sample's store
-_MAX_MESSAGES = 200  # of a sample, unless --message-limit is given
+_MAX_MESSAGES = 200  # of a sample, unless --message-limit is set
 
 
 @task

@@ -1,6 +1,7 @@
 """A contest's tools over the Model Context Protocol, with its SDK: standard input, or streamable HTTP.
 
-Over HTTP a token identifies the participant. The contest decides what is reported, counted and refused.
+Over HTTP a token identifies the participant. The contest decides which calls count or are refused, and which
+results are reported.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ _ISSUER = "https://localhost"  # the SDK requires an issuer of tokens; here it i
 def contest_server(
     contest: Contest, *, participant: str = "", tokens: Mapping[str, str] | None = None
 ) -> Any:
-    """Return an MCP server for a contest: for one participant, or for all with `tokens`.
+    """Return an MCP server for a contest: for a single participant, or for all participants with `tokens`.
 
     server = contest_server(contest, participant="otter")
     await server.run_stdio_async()
@@ -104,8 +105,8 @@ def contest_server(
 class _ContestServer(MCPServer[Any]):
     """An MCP server that lists tools with enums of parameters and with schemas of replies.
 
-    It also has its own messages for wrong arguments: the SDK returns its parser's messages, and ignores
-    unknown arguments such as `lang`.
+    It has messages for wrong arguments. The SDK alone would return its parser's messages, and ignore unknown
+    arguments such as `lang`.
     """
 
     def __init__(self, *positional: Any, **keywords: Any) -> None:
@@ -167,7 +168,7 @@ _PARAMETERS = {
 
 
 def _allowed_values(contest: Contest, parameter: str) -> list[str]:
-    """Return the values of a parameter; empty if it may have any value."""
+    """Return the values of a parameter, or an empty list if any value is allowed."""
     if parameter == "problem" and len(contest.problems) <= _MAX_VALUES:
         return [*contest.problems]
     return sorted(contest.languages) if parameter == "language" else []
@@ -246,7 +247,7 @@ def _tool_with_progress(tool: Tool, get_session: Callable[[], Session]) -> Any:
     return call
 
 
-_REPORT_INTERVAL_S = 5.0  # between notifications of progress; some clients give up after 30 s without any
+_REPORT_INTERVAL_S = 5.0  # between notifications of progress; some clients give up after 30 s of silence
 
 
 async def _report_progress(context: Context[Any, Any]) -> None:
@@ -255,7 +256,7 @@ async def _report_progress(context: Context[Any, Any]) -> None:
         try:
             await context.report_progress(count, message="waiting for its turn, or being judged")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return  # the client has left: the call goes on
+            return  # the client has left, but the call continues
 
 
 async def _reply_or_tool_error(
@@ -286,7 +287,7 @@ def _add_statement(server: MCPServer[Any], get_session: Callable[[], Session], l
 def forward_standard_input() -> Callable[[], None]:
     """Replace standard input by a socket that forwards it, and return a function that closes the socket.
 
-    The SDK reads standard input in a thread, which only an end of the input stops.
+    The SDK reads standard input in a thread, which stops only when the input is closed.
     """
     if sys.stdin is None:  # standard input is closed, and its descriptor may belong to another file
         return lambda: None
@@ -295,11 +296,11 @@ def forward_standard_input() -> Callable[[], None]:
         os.dup2(reader.fileno(), 0)
 
     def end() -> None:
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # it is already closed
             writer.shutdown(socket.SHUT_WR)
 
     def forward_input() -> None:
-        with contextlib.suppress(OSError):  # it has ended, or cannot be read any more
+        with contextlib.suppress(OSError):  # it is closed or cannot be read
             while chunk := os.read(old_input, 1 << 16):
                 writer.sendall(chunk)
         end()
@@ -315,7 +316,7 @@ _GRACE_S = 0.2  # for replies that are being written
 
 
 class _QuietServer(uvicorn.Server):
-    """A uvicorn server that does not handle signals and does not wait for clients when it ends."""
+    """A uvicorn server that does not handle signals and does not wait for clients when it stops."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -336,9 +337,9 @@ class _QuietServer(uvicorn.Server):
 
 
 def listen(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
-    """Return a socket that listens on a port; 0 means any free port. Raise InputError if that is impossible.
+    """Return a socket that listens on a port, or on any free port for 0.
 
-    Clients that connect before `serving` uses the socket wait.
+    Clients that connect before `serving` uses the socket wait. Raises InputError if listening is impossible.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     problem, remedy = f"cannot listen on {host}:{port}", "Choose an address of this machine"
@@ -368,17 +369,17 @@ async def serving(
 ) -> AsyncIterator[str]:
     """Serve a contest over streamable HTTP, and yield its address.
 
-    No connection is kept between two requests of a client. A call that is being judged goes on and counts if
-    its client disconnects.
+    The connection is closed after each request. A call that is being judged continues and counts if its
+    client disconnects.
 
     Args:
         contest: The contest.
         tokens: Tokens by participant.
         host: The address to listen on.
-        port: The port; 0 means any free port.
-        listening: A socket from `listen`, instead of a port. It is closed at the end.
-        connections: Maximum number of connections. Each participant has an equal share of them, and all
-            clients without a token together have one such share.
+        port: The port. 0 means any free port.
+        listening: A socket from `listen`, instead of a port. Leaving `async with` closes it.
+        connections: Maximum number of connections. Each participant has an equal share of them, and so have
+        all clients without a token together.
     """
     app = contest_server(contest, tokens=tokens).streamable_http_app(
         streamable_http_path=_PATH, stateless_http=True, host=host
@@ -417,10 +418,10 @@ def _should_log(record: logging.LogRecord) -> bool:
 
 
 class _ConnectionLimits:
-    """Limits connections: at most `max_connections` for each participant, and for all strangers together.
+    """Limits connections: `max_connections` for each participant, and for all strangers together.
 
-    A stranger has not sent a token yet. If there are too many strangers, the oldest one is disconnected, so
-    that silent clients keep nobody out. A participant with too many connections gets an error.
+    A stranger has not sent a token yet. If there are too many strangers, the oldest is disconnected, so that
+    silent clients do not block participants. A participant with too many connections gets an error.
     """
 
     def __init__(self, max_connections: int) -> None:
@@ -430,7 +431,7 @@ class _ConnectionLimits:
         self._connections = defaultdict[str, set[Any]](set)
 
     def protocol_class(self) -> type[asyncio.Protocol]:
-        """Return the protocol class of which uvicorn makes an object for each connection."""
+        """Return the protocol class that uvicorn instantiates for each connection."""
         limits = self
 
         class CountedProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
@@ -478,7 +479,7 @@ class _ConnectionLimits:
 
 
 def _limit_requests(app: Callable[..., Awaitable[None]], max_requests: int) -> Callable[..., Awaitable[None]]:
-    """Wrap an application: let in at most `max_requests` requests of each participant.
+    """Wrap an application: refuse more than `max_requests` simultaneous requests of a participant.
 
     The SDK starts a stream and several tasks for each request, so a flood would delay everybody else.
     """

@@ -1,4 +1,4 @@
-"""Rules by which a scoreboard gives medals to participants."""
+"""Rules by which a scoreboard awards medals to participants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MedalRule(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """Return the rule as a sentence of the report; empty if there are no medals."""
+        """Return the rule as a sentence of the report, or "" without medals."""
         return {
             MedalRule.NONE: "",
             MedalRule.IOI: "Medals by the IOI's rule: gold for at least a twelfth of the participants, gold "
@@ -29,7 +29,8 @@ class MedalRule(StrEnum):
 
 
 def award_medals(rule: MedalRule, points: Sequence[float], places: Sequence[int]) -> list[str]:
-    """Return the medal of each participant, or an empty string. Nobody gets a medal for no points.
+    """Return the medal of each participant, or an empty string. Participants without points never get a
+    medal.
 
     Args:
         rule: The rule.

@@ -1,4 +1,4 @@
-"""Names of participants: which names are allowed, and which ones look alike."""
+"""Check names of participants: which names are allowed, and which names look alike."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _STACKED = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3}")
-# Scripts that one language uses together, by the first words of the Unicode names of their letters.
+# Scripts that East Asian languages mix, by the first words of the Unicode names of their letters.
 _SCRIPTS = dict.fromkeys(("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "BOPOMOFO", "HANGUL"), "East Asian")
 _SCRIPTS |= {"EXTENDED": "ARABIC"}  # digits
 _OF_ALL_SCRIPTS = frozenset({"COMBINING", "MODIFIER"})
-# Characters that look like others: Cyrillic, Greek, Armenian and rare Latin letters, digits, Katakana.
+# Characters that look like Latin letters: Cyrillic, Greek, Armenian and rare Latin letters, digits, Katakana.
 _LOOKALIKES = {
     "a": "\u0430\u0410\u03b1\u0391\u0251",
     "b": "\u0412\u0392",
@@ -87,7 +87,7 @@ class ParticipantNames:
 
 
 def _find_fault(name: str) -> tuple[str, str] | None:
-    """Return what is wrong with a name and the remedy, or None. Letters may be of any script."""
+    """Return the fault of a name and the remedy, or None. Letters may be of any script."""
     if (
         not 1 <= len(name) <= _MAX_NAME
         or name != " ".join(name.split())

@@ -2,9 +2,9 @@
 
     IOI_EVAL_SOURCE=packages uvicorn --factory ioi_eval.plugins.contest.openenv:app
 
-Each session is a separate contest of one problem and one participant. The reward of a step is the share of
-the points that it gained, so that the rewards of an episode add up to its share of the points. The reward is
-None if the judge failed.
+Each session is a separate contest with a single problem and a single participant. The reward of a step is the
+share of the points that it gained, so that the rewards of an episode add up to its share of the points. The
+reward is None if the judge failed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ with needs("openenv"):
 
 SOURCE, OPTIONS = "IOI_EVAL_SOURCE", "IOI_EVAL_OPTIONS"  # options: JSON
 _NAME = "ioi-eval-contest"
-_CALL_TIMEOUT_S = 600.0  # unless the step has its own timeout
+_CALL_TIMEOUT_S = 600.0  # for steps without a timeout
 _SESSIONS = 1024
 
 
@@ -45,7 +45,7 @@ class StartObservation(Observation):
 
 
 class OpenContest(MCPEnvironment):
-    """A contest of one problem at a time, with the tools `statement`, `run`, `test` and `submit`."""
+    """A contest with a single problem at a time, with the tools `statement`, `run`, `test` and `submit`."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -78,7 +78,7 @@ class OpenContest(MCPEnvironment):
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, problem: str = "", **others: Any
     ) -> StartObservation:
-        """Start a new episode, with a problem or with one that the seed chooses."""
+        """Start a new episode with a problem, or with a problem that the seed chooses."""
         self._episode, self._rewarded = self._episodes.start(problem, seed), 0.0
         self._state = State(episode_id=episode_id, step_count=0)
         return StartObservation(reward=0.0, problem=self.episode.label, prompt=self.episode.read_statement())
@@ -93,7 +93,7 @@ class OpenContest(MCPEnvironment):
         observation.done = episode.is_done
         if episode.unjudged:
             observation.reward = None
-        else:  # the reward includes points of earlier calls that nobody waited for
+        else:  # the reward includes points of earlier calls whose callers were cancelled
             share = episode.share
             observation.reward, self._rewarded = share - self._rewarded, share
         return observation

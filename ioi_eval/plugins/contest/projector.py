@@ -1,4 +1,7 @@
-"""The scoreboard of `ioi-eval view` for a projector: it updates itself, and is frozen as the rules say."""
+"""The scoreboard of `ioi-eval view` for a projector.
+
+It updates itself, and freezes by the contest's rules.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _OPTION = "contest_"  # prefix of the rules among the options of a run
 
 
 def scoreboard_page(folder: Path) -> Callable[[], str] | None:
-    """Return what makes the page of a run's folder, or None if the run is not a contest."""
+    """Return a function that renders a run's scoreboard, or None if the run is not a contest."""
     rules = _read_rules(folder)
     return None if rules is None else ScoreboardPage(folder, rules)
 
@@ -37,7 +40,7 @@ def _read_rules(folder: Path) -> Rules | None:
 
 
 class ScoreboardPage:
-    """Makes the page. It reads the rows again if there are new ones, or if the freeze begins or ends."""
+    """Renders the page. It reads the rows again after new rows, and when the freeze starts or stops."""
 
     def __init__(self, folder: Path, rules: Rules, clock: Callable[[], float] = time.time) -> None:
         """`clock` returns the seconds since 1970."""
@@ -89,7 +92,7 @@ class ScoreboardPage:
         return f"From {clock_text(frozen_from)} on, results are hidden until the end of the contest."
 
     def _time_text(self, elapsed_s: float) -> str:
-        """Return how far the contest is; empty for a contest without an end that nobody holds now."""
+        """Return the elapsed or remaining time, or "" for a stopped contest without a time limit."""
         if self._rules.seconds is None:
             return f"{clock_text(elapsed_s)} since the start" if is_written_now(self._folder) else ""
         left_s = self._rules.seconds - elapsed_s

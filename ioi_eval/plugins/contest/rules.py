@@ -41,11 +41,11 @@ _GRADED = frozenset({TaskType.BATCH, TaskType.BATCH_AND_OUTPUT, TaskType.COMMUNI
 _SAMPLE_GRADERS = frozenset({"grader", "stub"})  # names of attachments, without suffixes
 _MAX_SAMPLE_BYTES = 1 << 16  # of a sample's file
 _MAX_ATTACHMENT_BYTES = 1 << 20
-_STATEMENT, _STARTER = "statement.md", "starter-code"  # names of texts that are not attachments
+_STATEMENT, _STARTER = "statement.md", "starter-code"  # names of the texts other than attachments
 _FENCED = re.compile(
     r"\s*(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<code>(?:.*\n)?)[ \t]*(?P=fence)[`~]*\s*", re.DOTALL
 )
-# Matches messages of a compiler about the source itself, but not those of a linker.
+# Matches messages of a compiler about the source itself, but not messages of a linker.
 _COMPILER_ERROR = re.compile(r":\d+(:\d+)?: (fatal )?error:")
 _FINE = frozenset({Verdict.AC, Verdict.SKIPPED})
 
@@ -107,7 +107,7 @@ class Rules(Value):
             name="allow_language", metavar="NAME", help="A language to allow; may be repeated.", unset="all"
         ),
     ] = ()
-    at_once: Count = 2  # maximum number of a participant's calls in progress; others wait
+    at_once: Count = 2  # maximum number of a participant's calls in progress; further calls wait
     waiting: Count = 16  # maximum number of a participant's waiting calls; more are refused
     code_bytes: Count = 100_000
     input_bytes: Count = 1 << 20
@@ -136,9 +136,9 @@ class Rules(Value):
             )
 
     def frozen_from(self, elapsed_s: float) -> float | None:
-        """Return when the scoreboard freezes, in seconds from the start; None if it hides no results.
+        """Return when the scoreboard freezes, in seconds from the start, or None if it hides no results.
 
-        `elapsed_s`: seconds since the start. The end of the contest ends the freeze.
+        `elapsed_s`: seconds since the start. The freeze is lifted when the contest is over.
         """
         if self.freeze is None or self.seconds is None or elapsed_s >= self.seconds:
             return None
@@ -201,28 +201,28 @@ class Statement(Value):
     seconds: float | None  # limit of CPU time for a test
     megabytes: int | None
     points_max: float
-    languages: tuple[str, ...]  # allowed languages; empty: the problem takes no program
+    languages: tuple[str, ...]  # allowed languages; empty if the problem does not accept programs
     language: str = ""  # language of programs without a named language
     input_file: str = ""  # empty: standard input
     output_file: str = ""  # empty: standard output
-    function: str = ""  # name of the function that is called; empty: a program is run
+    function: str = ""  # name of the function that is called, or "" if a program is run
     with_grader: bool = False  # the program is compiled with a grader, which calls its functions
     starter_code: str = ""
-    own_inputs: bool = True  # False: running it takes a program that only the judge has
+    own_inputs: bool = True  # False if running a submission requires a program that only the judge has
     files: tuple[str, ...] = ()  # names of the tests that are answered with files
     attachments: Mapping[str, str] = {}  # headers, attachments of the package, inputs to answer with files
     samples: tuple[Sample, ...] = ()
-    cut: tuple[CutText, ...] = ()  # texts of which this reply has only the beginning
+    cut: tuple[CutText, ...] = ()  # texts that this reply truncates
 
 
 class TextPart(Value):
-    """A part of one of a problem's texts."""
+    """A part of a text of a problem."""
 
     name: str
     characters: int  # length of the whole text
     offset: int  # offset of this part
     text: str
-    next_offset: int | None = None  # offset of the next part; None: this is the last part
+    next_offset: int | None = None  # offset of the next part, or None after the last part
 
 
 class ProblemList(Value):
@@ -252,7 +252,7 @@ class ScoreboardRow(Value):
 
 
 class CallInProgress(Value):
-    """A participant's call that is being judged. It counts even if nobody waits for its reply."""
+    """A participant's call that is being judged. It counts even if its caller is cancelled."""
 
     problem: str
     call: Literal["submit", "run", "test"]
@@ -276,7 +276,7 @@ class RunReply(Value):
 
     compiles: bool
     compiler: str = ""  # the compiler's messages
-    ended: str = ""  # `completed`, or the verdict on its ending
+    ended: str = ""  # `completed`, or the verdict on a failed run
     words: str = ""
     output: str = ""
     error: str = ""
@@ -364,7 +364,7 @@ def public_headers(problem: Problem) -> tuple[NamedBlob, ...]:
 
 
 def has_secrets(problem: Problem) -> bool:
-    """Return True if building or running a submission takes sources that participants do not get."""
+    """Return True if building or running a submission requires sources that participants do not get."""
     public_hashes = {file.content.sha256 for file in (*public_headers(problem), *problem.attachments)}
     has_secret_files = (
         any(file.content.sha256 not in public_hashes for file in problem.grader_files) or problem.included
@@ -376,7 +376,7 @@ def participant_version(problem: Problem) -> Problem | None:
     """Return the problem as participants can build it, with the package's sample grader if it needs one.
 
     A Communication task gets the sample manager and the sample stub. None means that the judge has secret
-    sources and the package has no samples of them.
+    sources and the package lacks samples of them.
     """
     if not has_secrets(problem):
         return problem
@@ -437,7 +437,7 @@ def tests_answered_with_files(problem: Problem) -> tuple[str, ...]:
 def sample_names(problem: Problem) -> frozenset[str]:
     """Return the tests of the subtasks without points, if other subtasks have points.
 
-    Such a test is a sample even if another subtask has it, too: participants see it in the statement.
+    Such a test is a sample even if further subtasks contain it: participants see it in the statement.
     """
     if not any(subtask.points for subtask in problem.subtasks):
         return frozenset()
@@ -509,7 +509,7 @@ def _unused_name(name: str, statement: Statement) -> str:
 
 
 def shorten_statement(statement: Statement, characters: int) -> Statement:
-    """Return a statement whose texts have at most this many characters in total. `cut` lists the rest."""
+    """Return a statement whose texts have up to `characters` characters in total. `cut` lists the rest."""
     shown_texts, cut = dict[str, str](), list[CutText]()
     for name, text in statement_texts(statement).items():
         shown_texts[name] = text[:characters]
@@ -536,12 +536,12 @@ def shorten_statement(statement: Statement, characters: int) -> Statement:
 
 
 def strip_fence(code: str) -> str:
-    """Return a program without the Markdown fence around it, if there is one."""
+    """Return a program without the Markdown fence around it, if any."""
     return code if (match := _FENCED.fullmatch(code)) is None else textwrap.dedent(match["code"])
 
 
 def _list_public_texts(problem: Problem) -> Iterator[tuple[str, str]]:
-    """Yield names and texts of headers, attachments and inputs. Attachments that are not text are ignored."""
+    """Yield names and texts of headers, attachments and inputs. Binary attachments are ignored."""
     for file in public_headers(problem):
         yield PurePosixPath(file.name).name, file.content.read().decode(errors="replace")
     for file in problem.attachments:
@@ -565,7 +565,7 @@ def keep_only_samples(problem: Problem) -> Problem:
 
 
 def with_single_input(problem: Problem, input_data: bytes) -> Problem:
-    """Return the problem with one test, which has the given input. Its output is not judged."""
+    """Return the problem with a single test, whose input is `input_data`. The output is not judged."""
     test = Test(name=OWN, input=Blob.of(input_data), answer=Blob.of(b""))
     return msgspec.structs.replace(
         problem, tests=(test,), subtasks=(), checker=Checker(), grader=None, solutions=()
@@ -582,7 +582,7 @@ def without_secret_sources(problem: Problem) -> Problem:
 
 
 def source_errors(log: str) -> str:
-    """Return a compiler's messages about a source; empty if only the linker reports errors."""
+    """Return a compiler's messages about a source, or "" if only the linker reports errors."""
     return log if _COMPILER_ERROR.search(log) or "undefined reference" not in log else ""
 
 

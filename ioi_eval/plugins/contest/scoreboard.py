@@ -37,8 +37,8 @@ from ioi_eval.store.tasks import read_tasks
 _NAME = "contest"  # of the entry in the registry of report sections
 _MODE, _MEDALS = "contest_mode", "contest_medals"  # options of a run that is a contest
 _MAX_COLUMNS = 30  # problems
-_MAX_STEPS = 20_000  # submissions of a replay; more would make the page slow
-_MAX_NAMED = 5  # early stops in a warning, and participants who share the first place
+_MAX_STEPS = 20_000  # maximum submissions of a replay; with more, the page would be slow
+_MAX_NAMED = 5  # maximum early stops in a warning, and leaders in a sentence
 _STAR = "★"
 _TOLERANCE = 1e-9  # of points: adding binary fractions leaves less
 
@@ -49,13 +49,15 @@ class ContestProblem(Value):
 
 
 class ProblemProgress(Value):
-    """A participant's submissions for one problem."""
+    """A participant's submissions for a problem."""
 
     problem_id: str
     points: float
     attempts: int
-    gained: float | None  # seconds from the start to the last gain; `None` means that there was no gain
-    steps: tuple[tuple[float, float], ...] = ()  # of each submission: seconds, and the points from then on
+    # seconds from the start to the last gain; `None` means that no submission gained points
+    gained: float | None
+    # for each submission: time in seconds, and the points after it
+    steps: tuple[tuple[float, float], ...] = ()
     hidden: int = 0  # submissions since the scoreboard was frozen, which count in nothing else here
 
     def solved_at(self, max_points: float) -> float | None:
@@ -78,7 +80,7 @@ class Entrant(Value):
 
 
 class Scoreboard(Value):
-    """The scoreboard of a contest: the most points come first, of equal points the earlier ones."""
+    """The scoreboard of a contest, by descending points and, if these are equal, by time."""
 
     problems: tuple[ContestProblem, ...]
     entrants: tuple[Entrant, ...]
@@ -105,7 +107,7 @@ class _Submission(msgspec.Struct):
 def read_scoreboard(folder: Path, frozen_from: float | None = None) -> Scoreboard | None:
     """Return the scoreboard of a run's folder, or `None` if the run is not a contest.
 
-    Rows may be in any order. Participants that the folder names are in it without a row, too.
+    Rows may be in any order. Participants that the folder names are included even without a row.
 
     Args:
         folder: The run's folder.
@@ -253,7 +255,7 @@ class ScoreboardPart(ReportPart):
 
 
 def _limited_points(model: ModelSummary | None) -> float | None:
-    """Return a participant's points by the report's rule; `None` if a problem has no subtasks."""
+    """Return a participant's points by the report's rule, or `None` if a problem has no subtasks."""
     if model is None or not all(problem.budgets for problem in model.problems):
         return None
     return model.budgets.get(Budget.LIMITED)
@@ -290,7 +292,7 @@ def scoreboard_sections(
 
 
 def _leaders_sentence(board: Scoreboard) -> str:
-    """Return a sentence about the participants in the first place; empty if nobody has points."""
+    """Return a sentence about the participants in the first place, or "" if all have 0 points."""
     leaders = [entrant for entrant in board.entrants if entrant.place == 1 and entrant.points > 0]
     if not leaders:
         return ""
@@ -309,8 +311,8 @@ def scoreboard_table(
     Args:
         board: The scoreboard.
         page_of: Returns the address of a problem's page; an empty address means no link.
-        submission_limit: Submissions for each problem that the report's own rule counts; `None` leaves out
-            the points by that rule and the data of the replay.
+        submission_limit: Submissions for each problem that the report's rule counts. `None` omits the points
+        by that rule and the data of the replay.
     """
     shown = board.problems if len(board.problems) <= _MAX_COLUMNS else ()
     first_solved, has_medals = board.first_solved(), board.medals is not MedalRule.NONE
@@ -377,7 +379,7 @@ def _make_progress_cell(
 
 
 def _replay_json(board: Scoreboard, shown: Sequence[ContestProblem]) -> str:
-    """Return the data of the replay as JSON; empty for a single submission and for very many."""
+    """Return the data of the replay as JSON, or "" for a single submission and for too many."""
     steps = [
         {progress.problem_id: progress.steps for progress in entrant.problems} for entrant in board.entrants
     ]
@@ -400,7 +402,7 @@ def clock_text(seconds: float | None) -> str:
 
 
 def _make_points_figures(entrants: Sequence[Entrant]) -> list[Figure]:
-    """Return the drawing of points over time; no drawing if nobody has points."""
+    """Return the drawing of points over time, or nothing if all participants have 0 points."""
     end = max((time_s for entrant in entrants for time_s, _ in entrant.curve), default=0.0)
     max_points = max((points for entrant in entrants for _, points in entrant.curve), default=0.0)
     if not end or not max_points:
@@ -418,7 +420,7 @@ def _make_points_figures(entrants: Sequence[Entrant]) -> list[Figure]:
 
 
 def _make_step_line(entrant: Entrant, end: float) -> list[tuple[float, float]]:
-    """Return the corners of a line that keeps its height until the next gain."""
+    """Return the corners of a line whose height changes only at gains."""
     corners, height = list[tuple[float, float]](), 0.0
     for time_s, points in entrant.curve:
         corners += [(time_s, height), (time_s, points)]

@@ -1,6 +1,6 @@
 """The tools `run`, `test` and `submit` of a contest: their names, parameters and descriptions for models.
 
-Other modules bind them to a session: `copy_signature` gives their functions the signature of a tool.
+Other modules bind them to a session: `copy_signature` sets the signature of their functions.
 """
 
 from __future__ import annotations

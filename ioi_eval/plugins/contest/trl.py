@@ -15,18 +15,21 @@ from ioi_eval.plugins.contest.tools import Tool, make_method, run, submit, test
 
 
 class ContestEnvironment:
-    """A contest of one problem as an environment of a trainer. Its public methods are the model's tools."""
+    """A contest with a single problem as an environment of a trainer.
+
+    Its public methods are the model's tools.
+    """
 
     def __init__(self, episodes: Episodes) -> None:
         self._episodes = episodes
 
     def reset(self, problem_id: str = "", seed: int | None = None, **columns: Any) -> str:
-        """Start with the problem of a row's column `problem_id`, or with one that `seed` chooses."""
+        """Start with the problem of a row's column `problem_id`, or with a problem that `seed` chooses."""
         self._episode = self._episodes.start(problem_id, seed)
         return self._episode.prompt
 
     def get_reward(self) -> float | None:
-        """Return the share of the points; None if the judge failed. Calls in progress end first."""
+        """Wait for calls in progress, and return the share of the points, or None if the judge failed."""
         self._episode.settle_here()
         return None if self._episode.unjudged else self._episode.share
 
@@ -40,7 +43,7 @@ class ContestEnvironment:
 
 
 def make_environment(source: str, **options: Any) -> Callable[[], ContestEnvironment]:
-    """Return an `environment_factory`, which makes contests of problems of a benchmark or of packages.
+    """Return an `environment_factory`, which creates contests with problems of a benchmark or of packages.
 
     `options` are rules of a contest and options of the problems, as in inspect_ai's task `ioi_eval/contest`.
     """

@@ -6,8 +6,8 @@ verifiers finds a taskset by the name of a module. Write a module that may chang
 
     __all__ = ["ContestSet"]
 
-Every rollout is a separate contest of one problem and one participant. Its tools `run`, `test` and `submit`
-may be called many times.
+Every rollout is a separate contest with a single problem and a single participant. Its tools `run`, `test`
+and `submit` may be called many times.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class ContestState(vf.State):
     share: float = 0.0  # share of the points of all submissions
     points: float = 0.0
     submissions: int = 0
-    done: bool = False  # True: full marks, or nothing more may be submitted
-    unjudged: str = ""  # why the last submission was not judged; empty: it was
+    done: bool = False  # full marks, or further submissions are refused
+    unjudged: str = ""  # why the last submission was not judged, or "" if it was
 
 
 class ContestTask(vf.Task[ProblemData, ContestState, ContestConfig]):
@@ -80,7 +80,7 @@ class ContestTask(vf.Task[ProblemData, ContestState, ContestConfig]):
 
     @vf.reward
     async def points(self, trace: vf.Trace) -> float:
-        """Return the share of the points. If the judge failed, raise, so that there is no reward."""
+        """Return the share of the points. If the judge failed, raise instead of returning a reward."""
         state: ContestState = trace.state
         trace.info["ioi_eval"] = state.model_dump(
             include={"problem", "points", "submissions", "done", "unjudged"}
@@ -96,7 +96,7 @@ class ContestToolsConfig(vf.SharedToolsetConfig):
 
 
 class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
-    """The tools of all rollouts. They share a judge, and each rollout has its own episode."""
+    """The tools of all rollouts. They share a judge, and each rollout has a separate episode."""
 
     TOOL_PREFIX = None
 

@@ -33,7 +33,7 @@ _GENERATED = "generated"  # folder of the files that generators wrote
 class _Part(NamedTuple):
     """A case, or a batch of cases."""
 
-    name: str  # of a batch; empty for a case
+    name: str  # of a batch, or "" for a case
     points: float
     tests: tuple[str, ...]
     dependencies: tuple[int, ...] = ()  # numbers of earlier batches
@@ -59,7 +59,8 @@ class CaseReader:
         self.tests: list[Test] = []
         self.points: dict[str, float] = {}  # of each test's case or batch
         self.checkers: dict[str, CaseChecker] = {}  # by test
-        self.limits = set[tuple[float | None, int | None]]()  # in seconds and KiB, if cases have their own
+        # in seconds and KiB, of the cases that set limits
+        self.limits = set[tuple[float | None, int | None]]()
         self._batch_count = 0
         self._unanswered: list[Fields] = []  # cases without an answer to compare with
 
@@ -98,7 +99,7 @@ class CaseReader:
         ]
 
     def _read_part(self, fields: Fields, case_values: Mapping[str, Any]) -> _Part:
-        """Return a case or a batch. `case_values` are its own keys, `fields` include inherited keys."""
+        """Return a case or a batch. `case_values` are its keys, `fields` include inherited keys."""
         points = CaseKeys.points.read(fields)
         if "batched" not in case_values:
             return _Part("", points, (self._read_case(fields, points, case_values, batch=0, stops=False),))
@@ -108,7 +109,7 @@ class CaseReader:
         if not isinstance(cases, list) or not cases or not all(isinstance(case, Mapping) for case in cases):
             fields.report_fault("batched", "not a list of cases", CASE_EXAMPLE)
             cases = []
-        # DMOJ's site takes a batch's points from its cases, which inherit the batch's points.
+        # DMOJ's site reads a batch's points from its cases, which inherit the batch's points.
         own_fields = (fields.fields_under(f"batched.{index}", case) for index, case in enumerate(cases))
         points_of_cases = {CaseKeys.points.read(case, points) for case in own_fields} or {points}
         if len(points_of_cases) > 1:
@@ -217,7 +218,7 @@ class CaseReader:
         return name
 
     def _read_content(self, fields: Fields, key: str, *, binary: bool) -> Blob:
-        """Return the content of a case's input or answer; empty if the case names no file."""
+        """Return the content of a case's input or answer, empty if the case names no file."""
         if not fields.has_field(key):
             return Blob.of(b"")
         name = fields.read_text(key)
@@ -287,7 +288,7 @@ def _sort_key(number: Any) -> tuple[bool, Any]:
 
 
 def _parse_number(match: re.Match[str], group: str) -> Any:
-    """Return the number in a group, its string if it is not a number, or None if there is no such group."""
+    """Return a group as a number, or as a string if it is not a number, or None if it is missing."""
     digits = match.groupdict().get(group)
     return int(digits) if digits is not None and digits.isdecimal() else digits
 

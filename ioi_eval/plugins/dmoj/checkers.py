@@ -1,4 +1,4 @@
-"""Read checkers: those of DMOJ's judge by name, functions `check` in Python, and programs."""
+"""Read checkers: DMOJ's built-in checkers by name, functions `check` in Python, and programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNSUPPORTED_ARGUMENT = re.compile(r"\b(submission_source|submission_language|ex
 
 
 class CaseChecker(NamedTuple):
-    """The checker of one case."""
+    """The checker of a case."""
 
     name: str
     args: Mapping[str, Any]
@@ -85,7 +85,7 @@ def uses_percentages(header: DmojHeader, checkers: Mapping[str, CaseChecker]) ->
 def read_checker(
     folder: Path, header: DmojHeader, checkers: Mapping[str, CaseChecker], max_points: float
 ) -> Checker:
-    """Return one checker for all cases.
+    """Return a checker for all cases.
 
     Args:
         folder: The package.

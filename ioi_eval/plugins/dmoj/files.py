@@ -22,7 +22,7 @@ class PackageFiles:
 
     @cached_property
     def _archive_path(self) -> Path | None:
-        """Return the folder of the extracted archive, which stays in the cache until this process ends."""
+        """Return the folder of the extracted archive, which the cache holds until this process exits."""
         name = self._header.archive
         path = self._folder / name
         if not stays_in_folder(name) or not path.is_file():
@@ -42,15 +42,16 @@ class PackageFiles:
         return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
     def find_path(self, name: str) -> Path | None:
-        """Return the path of a file: in the folder, else in the archive. None if there is no such file."""
+        """Return the path of a file in the folder, else in the archive, or None if it is in neither."""
         folders = (self._folder, self._archive_path) if stays_in_folder(name) else ()
         paths = (folder / name for folder in folders if folder is not None)
         return next((path for path in paths if path.is_file()), None)
 
     def read_content(self, name: str, *, binary: bool = True) -> Blob | None:
-        """Return a file's content, or None if there is no such file.
+        """Return a file's content, or None if the file does not exist.
 
-        If the file is not binary, all line ends become LF and the last line gets one, as in DMOJ's judge.
+        If the file is not binary, all line breaks become LF and the last line gets a line break, as in DMOJ's
+        judge.
         """
         path = self.find_path(name)
         if path is None:

@@ -27,7 +27,7 @@ DEFAULT_WALL_TIME_FACTOR = 3.0  # of the time limit
 DEFAULT_OUTPUT_BYTES = 25165824
 DEFAULT_TIME_S, DEFAULT_MEMORY_KIB = 2.0, 65536  # of the command line of DMOJ's judge
 CASE_EXAMPLE = "Write `- {in: 1.in, out: 1.out, points: 10}`, or `- {points: 10, batched: [...]}`"
-# The expression that DMOJ uses for the names of an archive's files if the package has no other.
+# The expression that DMOJ uses for the names of an archive's files by default.
 _CASE_NAME = r".*?(?:(?:^|\W)(?P<batch>\d+)[^\d\s]+)?(?P<case>\d+)[^\d\s]*$"
 
 
@@ -92,7 +92,7 @@ class FileKeys(Keys):
 
 
 class ArchiveKeys(Keys):
-    """The keys of `test_cases` if the cases are found by the names of the archive's files."""
+    """The keys of `test_cases` if the names of the archive's files define the cases."""
 
     unknown = UnknownKeyPolicy.REFUSED
     input_format = text_key(
@@ -109,7 +109,7 @@ class ArchiveKeys(Keys):
 
 
 class InheritedKeys(Keys):
-    """The keys that a case takes from its batch, and a batch from init.yml, if it lacks them."""
+    """The keys that a case inherits from its batch, and a batch from init.yml."""
 
     input = text_key("the input, in the package or its archive", "no input", name="in", mistaken=("input",))
     output = text_key(

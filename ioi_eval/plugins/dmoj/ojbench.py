@@ -45,7 +45,7 @@ class OJBench(Benchmark):
     named = ColumnNames(difficulty="difficulty", tags=("dataset",))
 
     def rows(self, data_dir: str, cache: Path) -> Path:
-        """Write one row for each problem, with the folder of its package. Return the path of the file.
+        """Write a row for each problem, with the folder of its package. Return the path of the file.
 
         The dataset's file has a row for each language of a problem.
         """

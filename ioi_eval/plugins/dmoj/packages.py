@@ -1,7 +1,7 @@
 """Read packages of DMOJ's judge (`init.yml`).
 
-DMOJ's site has the limits, not the packages. They are read from `tests/NAME/test.yml`, as in the test suite
-of DMOJ's judge, which also contains solutions.
+Packages do not contain limits, which are on DMOJ's site. They are read from `tests/NAME/test.yml`, as in the
+test suite of DMOJ's judge, which contains solutions as well.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def _find_language(keys: ProgramKeys, source: str) -> str:
 
 
 def find_language_name(name: str) -> str:
-    """Return this judge's name of a language, or the given name if the language is unknown."""
+    """Return this judge's name of a language, or `name` if the language is unknown."""
     try:
         return find_language(name).name
     except InputError:

@@ -24,7 +24,7 @@ _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR = "SC", "*", "CE", "IE"
 
 
 def read_suite(folder: Path, faults: Faults) -> Iterator[SuiteKeys]:
-    """Yield the keys of each test.yml, without those that are to be skipped."""
+    """Yield the keys of each test.yml, unless they ask to skip it."""
     for path in list_visible_paths((folder / "tests").glob("*/")):
         values: dict[str, Any] = {}
         files = [f"tests/{path.name}/{name}" for name in SUITE_FILES]
@@ -40,7 +40,7 @@ def read_suite(folder: Path, faults: Faults) -> Iterator[SuiteKeys]:
 def read_solutions(
     folder: Path, suite: Iterable[SuiteKeys], test_names: Sequence[str], faults: Faults
 ) -> Iterator[Solution]:
-    """Yield the solutions in the suite. `test_names` are those of the problem, in order."""
+    """Yield the solutions in the suite. `test_names`: names of the problem's tests, in order."""
     for keys in suite:
         sources = keys.source if isinstance(keys.source, list) else [keys.source or ""]
         for source in sources:
@@ -84,7 +84,7 @@ def _read_solution(keys: SuiteKeys, path: Path, test_names: Sequence[str], fault
 def _read_case_codes(
     keys: SuiteKeys, test_names: Sequence[str], faults: Faults
 ) -> Iterator[tuple[str, set[str]]]:
-    """Yield the codes of single cases, which are given by number or as a list from the first case on."""
+    """Yield the codes of single cases, which are listed by number, or in order from the first case."""
     cases = keys.cases or {}
     pairs = enumerate(cases, 1) if isinstance(cases, list) else dict(cases).items()
     for number, codes in pairs:
@@ -95,7 +95,7 @@ def _read_case_codes(
 
 
 def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
-    """Return DMOJ's codes in a value: one code or a list. An unknown code is a fault."""
+    """Return DMOJ's codes in a value: a code or a list. An unknown code is a fault."""
     codes = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     known_codes = {*_VERDICTS, _SKIPPED, _ANY, _COMPILE_ERROR, _JUDGE_ERROR}
     if codes and all(isinstance(code, str) and code in known_codes for code in codes):
@@ -107,7 +107,7 @@ def _read_codes(value: Any, keys: SuiteKeys, key: str) -> set[str]:
 
 
 def _make_rules(scope: str, codes: set[str], tests: tuple[str, ...]) -> Iterator[KeywordForTests]:
-    """Yield the rule that tests have one of these codes or, if some may be skipped, that one test has one."""
+    """Yield the rule that all tests have these codes or, if tests may be skipped, that any test has."""
     verdicts = sorted({_VERDICTS[code] for code in codes if code in _VERDICTS})
     if not tests or _ANY in codes or not verdicts:
         return

@@ -17,7 +17,7 @@ from ioi_eval.model.values import Limits, Problem, Solution
 from ioi_eval.rules.assertions import INPUTS, READ_VALUES, Asserted, make_python_checker, read_evalplus_test
 from ioi_eval.rules.json_tests import NO_CASES, Case, CasesError, format_arguments
 
-# EvalPlus's limit is four times the reference's time, at least 1 s. The datasets do not contain that time.
+# EvalPlus's limit is four times the reference's time, or 1 s. The datasets do not contain that time.
 TIME_LIMIT = 4.0  # seconds
 MEMORY_LIMIT = 4 << 30  # bytes
 
@@ -31,7 +31,7 @@ class _EvalPlusBenchmark(Benchmark):
     packages: ClassVar = ("numpy",)
     version: ClassVar[int] = 4
     _prefix: ClassVar[str]
-    _solution: ClassVar[tuple[str, ...]]  # columns whose texts together are the solution
+    _solution: ClassVar[tuple[str, ...]]  # columns that are joined to the solution
 
     def accepts_row(self, row: Mapping[str, Any]) -> bool:
         """Return False for rows of plain HumanEval, which have the same columns but no list of inputs."""
@@ -165,7 +165,7 @@ def _read_inputs(row: Row, column: str) -> list[list[Any]]:
 
 
 # Types that JSON lacks, by the number of the problem in MBPP+, as EvalPlus restores them. There is a letter
-# for each argument, and the last letter is also for all further arguments. `t` is a tuple, `l` a list of
+# for each argument, and the last letter is for all further arguments as well. `t` is a tuple, `l` a list of
 # tuples, `b` a tuple of tuples, `m` a tuple whose lists are tuples, `a` tuples at all levels, `s` a list of
 # sets, `v` an object whose values are tuples, `f` a float, `c` a complex number, `.` an unchanged argument.
 _ARGUMENT_TYPES: Mapping[int, str] = {
@@ -244,5 +244,5 @@ except Exception:  # as in EvalPlus: what cannot be compared is wrong
 
 
 def _join_columns(row: Row, columns: Sequence[str]) -> str:
-    """Return the texts of these columns, joined."""
+    """Return the strings of these columns, joined."""
     return "".join(map(row.read_text, columns))

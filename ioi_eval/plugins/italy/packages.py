@@ -132,7 +132,7 @@ class Italy(DeclaredFormat[ItalyHeader]):
         )
 
     def read_header(self, folder: Path, faults: Faults) -> Mapping[str, Any] | None:
-        """Return the header's content with new names for old ones, or None after a fault."""
+        """Return the header's content with old names replaced by new names, or None after a fault."""
         values = super().read_header(folder, faults)
         if values is None:
             return None
@@ -160,7 +160,7 @@ class Italy(DeclaredFormat[ItalyHeader]):
         output_tests = _read_numbered_tests(
             header, "output_only_testcases", header.output_only_testcases, names
         )
-        # These tests are judged like others, so only their numbers are checked.
+        # These tests are judged like all tests, so only their numbers are checked.
         _read_numbered_tests(header, "output_optional_testcases", header.output_optional_testcases, names)
         options = _read_options(header, task, graders, output_tests)
         if options.with_grader:
@@ -253,7 +253,7 @@ def _read_numbered_tests(
     for item in filter(None, map(str.strip, numbers.split(","))):
         if item.isdecimal() and f"{int(item):03}" in test_names:
             names.append(f"{int(item):03}")
-        elif test_names:  # otherwise it is already reported that there are no tests
+        elif test_names:  # otherwise the missing tests are already reported
             header.report_fault(key, f"there is no test {item!r}", "Give numbers from 0, separated by commas")
     return tuple(names)
 
@@ -270,7 +270,7 @@ def _find_graders(folder: Path) -> Iterator[NamedBlob]:
 
 
 def _find_program(folder: Path, stems: Sequence[str], faults: Faults) -> Executable | None:
-    """Return the program whose source has one of these paths without suffix, or None.
+    """Return the program whose source is the first existing file of these paths without suffix, or None.
 
     It includes the other files in its folder, except binaries and sources of other programs. A program
     without its source is a fault.
@@ -307,14 +307,14 @@ def _refuse_misnamed_programs(folder: Path, faults: Faults) -> None:
 
 
 class _ListedSubtask(NamedTuple):
-    """A subtask in gen/GEN. If gen/GEN has no subtasks, all its tests are one without points."""
+    """A subtask in gen/GEN. If gen/GEN lacks subtasks, all its tests are in a subtask without points."""
 
     points: int | None
     test_count: int
 
 
 def _read_tests(folder: Path, count: int, faults: Faults) -> Iterator[Test]:
-    """Yield this number of tests. Missing files are one fault."""
+    """Yield this number of tests. All missing files are reported as a single fault."""
     pairs = [(folder / f"input/input{n}.txt", folder / f"output/output{n}.txt") for n in range(count)]
     missing = [path for pair in pairs for path in pair if not path.is_file()]
     if missing:
@@ -339,7 +339,7 @@ def _read_gen_lines(folder: Path) -> Iterator[tuple[int, str, str]]:
 
 
 def _read_listed_subtasks(folder: Path, faults: Faults) -> list[_ListedSubtask] | None:
-    """Return the subtasks in gen/GEN, or None if there is no gen/GEN."""
+    """Return the subtasks in gen/GEN, or None if gen/GEN does not exist."""
     if not (folder / _GEN).is_file():
         return None
     subtasks = [_ListedSubtask(None, 0)]
@@ -397,7 +397,7 @@ def _read_subtasks(
     test_names: Sequence[str],
     faults: Faults,
 ) -> tuple[Subtask, ...]:
-    """Return the subtasks: from the header's score type, else from gen/GEN, else one with all tests."""
+    """Return the subtasks: from the header's score type, else from gen/GEN, else a subtask with all tests."""
     has_count = header.has_field("n_input") and listed_subtasks and test_names
     if has_count and header.n_input != len(test_names):
         header.report_fault("n_input", f"{_GEN} has {len(test_names)} tests", "Correct one of the two")

@@ -57,7 +57,8 @@ class LiveCodeBenchPro(Benchmark):
     ) -> Problem:
         row = tables.main[candidate.rows[0]]
         archive = _find_archive(f"{candidate.id}.zip", options)
-        with TemporaryDirectory(prefix="ioi-eval-") as temporary_folder:  # the problem keeps no path in it
+        # the problem holds no path into the folder
+        with TemporaryDirectory(prefix="ioi-eval-") as temporary_folder:
             folder = extract_archive(archive, Store(Path(temporary_folder))).folder
             package = LightCp(*header_folders(options)).read_package(folder, str(archive))
             problem = problem_of_package(package, contents)

@@ -1,1 +1,1 @@
-"""A model among people: percentiles and ratings, where a benchmark brings results of people."""
+"""Compare models with people: percentiles and ratings, if a benchmark contains results of people."""

@@ -1,4 +1,4 @@
-"""A model's standing among people: the percentile in their contests, and a rating."""
+"""Compare a model with people: its percentile in their contests, and a rating."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class PeoplePart(ReportPart):
     files = (PEOPLE,)
 
     def numbers(self, folder: Path, models: Sequence[ModelSummary]) -> Sequence[Any]:
-        """Return each model's standing as plain values; None if the run has no results of people."""
+        """Return each model's standing as plain values, or None if the run lacks results of people."""
         if (people := read_people(folder)) is None:
             return [None for _ in models]
         return [msgspec.to_builtins(compare_with_people(people, model.problems)) for model in models]
 
     def sections(self, entries: Sequence[Entry]) -> Iterator[Section]:
-        """Yield a table with a line for each model that has a standing."""
+        """Yield a table with a row for each model that has a standing."""
         standings = [
             (entry.name, msgspec.convert(entry.model.more[_NAME], PeopleStanding))
             for entry in entries
@@ -85,10 +85,10 @@ def _interval_text(value: float | None, low: float | None, high: float | None, u
 class PeopleStanding(Value):
     """A model's percentile among contestants and its rating, with 95 % intervals.
 
-    Both are those of one submission for each problem, on average.
+    Both are averages over choices of a single submission for each problem.
     """
 
-    source: str  # where the people's results come from
+    source: str  # origin of the people's results
     of: int = 0  # number of contests, or of problems with ratings
     percentile: float | None = None  # share of contestants with fewer points, mean over contests, in percent
     percentile_low: float | None = None
@@ -100,7 +100,7 @@ class PeopleStanding(Value):
 
 
 def compare_with_people(people: People, problems: Sequence[ProblemSummary]) -> PeopleStanding:
-    """Return a model's standing for one submission for each problem, on average."""
+    """Return a model's average standing with a single submission for each problem."""
     if people.missing:
         return PeopleStanding(source=people.source, remark=people.missing)
     if people.rated:
@@ -135,7 +135,7 @@ def compare_with_people(people: People, problems: Sequence[ProblemSummary]) -> P
 
 
 def _mean_and_interval(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """Return the mean and the ends of its interval."""
+    """Return the mean and the bounds of its interval."""
     return (math.fsum(values) / len(values), *bootstrap_interval(values)) if values else (None, None, None)
 
 

@@ -19,7 +19,7 @@ _MAX_COUNT = 1 << 60
 
 
 def read_values(element: Element) -> dict[str, str]:
-    """Return an element's attributes and the texts of its child elements, by name."""
+    """Return an element's attributes and the strings in its child elements, by name."""
     return {**{child.tag: child.text or "" for child in element}, **element.attrib}
 
 
@@ -139,7 +139,7 @@ class GroupKeys(Keys):
 
 
 def read_keys(element: Element, kind: type[K], prefix: str, faults: Faults) -> K:
-    """Return the keys of an element, after a check for misspelt ones."""
+    """Return the keys of an element, after a check for misspelt keys."""
     keys = kind(read_values(element), HEADER, faults, prefix)
     keys.check_keys()
     return keys

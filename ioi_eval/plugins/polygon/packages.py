@@ -128,7 +128,7 @@ def _find_id(root: Element, folder: Path, where: str) -> str:
 
 
 def _find_language(kind: str, path: str) -> str:
-    """Return a source's language, with its C++ standard if it has one, such as c++14.
+    """Return a source's language, with the C++ standard if `kind` names it, such as c++14.
 
     If the language is unknown, the result is Polygon's name of it.
     """
@@ -172,7 +172,7 @@ class _Group(NamedTuple):
 
 
 def _list_required_groups(group: _Group, groups: Mapping[str, _Group]) -> Iterator[_Group]:
-    """Yield the groups that a group depends on, directly or through others, each once."""
+    """Yield the groups on which a group depends, directly or indirectly, each once."""
     seen_names, waiting = set[str](), list(group.dependencies)
     while waiting:
         name = waiting.pop(0)
@@ -197,7 +197,7 @@ class _Reader:
         self._folder, self._root, self._faults = folder, root, faults
 
     def read_problem(self, where: str) -> Problem | None:
-        """Return the problem. None if problem.xml has no testset."""
+        """Return the problem, or None if problem.xml lacks a testset."""
         if (judging := self._find_judging()) is None:
             return None
         interactor = self._find_program("interactor")
@@ -268,7 +268,7 @@ class _Reader:
         )
 
     def _read_second_run(self, keys: JudgingKeys) -> str:
-        """Return how solutions run again: `alone` or `together` with the interactor, or empty for one run."""
+        """Return how solutions run again: `alone` or `together` with the interactor, or "" if they do not."""
         runs, interactor = keys.run_count, self._root.find("assets/interactor")
         if self._root.find("tags/tag[@value='run-twice']") is not None and not keys.has_field("run-count"):
             keys.report_fault(
@@ -351,7 +351,7 @@ class _Reader:
         return path, _find_language(source.get("type", "") if source is not None else "", path)
 
     def _is_file(self, path: str) -> bool:
-        """Return True if the path is that of a file in the package."""
+        """Return True if the path names a file in the package."""
         return stays_in_folder(path) and (self._folder / path).is_file()
 
     # --- tests -------------------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ class _Reader:
     # --- groups ------------------------------------------------------------------------------------------
 
     def _read_groups(self, testset: Element, tests: Sequence[Test]) -> dict[str, _Group]:
-        """Return the groups of tests by name. Without groups, all tests are in one."""
+        """Return the groups of tests by name. Without groups, a single group has all tests."""
         elements = testset.findall("groups/group")
         element_by_name = {element.get("name", ""): element for element in elements}
         names = tuple(element_by_name)
@@ -437,7 +437,7 @@ class _Reader:
         return groups
 
     def _read_group(self, name: str, element: Element | None, points_by_test: Mapping[str, float]) -> _Group:
-        """Return a group. Without an element, its tests earn their points one by one."""
+        """Return a group. Without an element, each of its tests earns points separately."""
         if element is None:
             return _Group(name, False, None, (), points_by_test)
         keys = read_keys(element, GroupKeys, f"testset.groups.{name}.", self._faults)
@@ -550,7 +550,7 @@ class _Reader:
 
 
 def _split_command(text: str) -> tuple[str, ...]:
-    """Return the words of a command: the generator's name and its arguments."""
+    """Split a command into the generator's name and its arguments."""
     try:
         return tuple(shlex.split(text))
     except ValueError:  # an open quotation mark; no generator has this name

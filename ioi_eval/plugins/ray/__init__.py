@@ -1,4 +1,4 @@
-"""Jobs on the nodes of a Ray cluster: one actor with the embedded engine on each."""
+"""Run jobs on the nodes of a Ray cluster. Each node has an actor with the embedded engine."""
 
 from ioi_eval.plugins.ray.engine import RayEngine
 

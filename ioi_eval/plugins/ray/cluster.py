@@ -34,7 +34,7 @@ class SeenNode(Value):
     id: str
     name: str
     free: Mapping[str, float]  # free resources
-    declares: bool  # it declares our resource
+    declares: bool  # the node declares the resource `RESOURCE`
 
     def slots(self, cpus_per_slot: float) -> int:
         cpu_slots = int(self.free.get("CPU", 0) / cpus_per_slot)
@@ -42,7 +42,7 @@ class SeenNode(Value):
 
 
 def check_address(address: str) -> None:
-    """Raise InputError if a text is not a cluster's address, or Ray is not installed."""
+    """Raise InputError if `address` is not a cluster's address, or Ray is not installed."""
     if address != "ray" and not address.startswith("ray://"):
         raise InputError(f"not a Ray cluster: {address}", remedy="Write ray or ray://HOST:PORT, or embedded")
     if importlib.util.find_spec("ray") is None:
@@ -52,8 +52,9 @@ def check_address(address: str) -> None:
 async def wait_for_answer(address: str, seconds: float) -> None:
     """Raise EngineUnavailable, with a remedy, if nothing answers as Ray at the address that Ray would use.
 
-    Ray itself waits for minutes, and hears no signal meanwhile: also where another server has the port of a
-    cluster that is gone, or the cluster hangs.
+    Ray itself waits for minutes and ignores signals meanwhile, even if the cluster hangs, or if another
+    server
+    has the port of a cluster that has stopped.
     """
     cluster_address = _cluster_address(address)
     host, _, port = cluster_address.removeprefix("ray://").rpartition(":")
@@ -82,7 +83,7 @@ async def wait_for_answer(address: str, seconds: float) -> None:
 async def _check_http2(host: str, port: int) -> None:
     """Open an HTTP/2 connection, as all servers of Ray accept. Raises OSError or EOFError otherwise.
 
-    With TLS of Ray's own, which needs certificates, it is enough that somebody is there.
+    If Ray uses TLS, which needs certificates, it is enough that a server accepts the connection.
     """
     from ray._private.ray_constants import env_bool  # as Ray reads it
 
@@ -103,18 +104,18 @@ def _cluster_address(address: str) -> str:
 
     if ray.is_initialized() or address:
         return "" if ray.is_initialized() else address
-    from ray._private.services import get_ray_address_from_environment  # the public one is `ray.init`
+    from ray._private.services import get_ray_address_from_environment  # the public function is `ray.init`
 
     try:
         return get_ray_address_from_environment(None, None) or ""
-    except ConnectionError:  # older versions raise it if there is no address
+    except ConnectionError:  # older versions raise it if no address is set
         return ""
 
 
 def connect(address: str) -> bool:
     """Join a cluster. Returns True if this process had not joined a cluster before.
 
-    An empty address: RAY_ADDRESS where it is set, else a cluster of this machine's alone.
+    An empty address means RAY_ADDRESS if it is set, else a new cluster on this machine.
     """
     import ray
 
@@ -140,9 +141,10 @@ def connect(address: str) -> bool:
 
 
 def _join(address: str) -> None:
-    """Connect again if the head has answered, but could not start the process that serves this client.
+    """Connect, and try again if the head could not start the process that serves this client.
 
-    That process is forked from one with threads: now and then it dies at once. On a busy head it may be late.
+    Ray forks that process from a process with threads, so it sometimes dies at once. On a busy head it may be
+    late.
     """
     import ray
 
@@ -156,7 +158,7 @@ def _join(address: str) -> None:
             _log.warning("the Ray cluster at %s did not let us in; trying again in %g s", address, pause)
             time.sleep(pause)
         except BaseException as error:
-            # Ray raises this if its own node started too slowly
+            # Ray raises this if its node on this machine started too slowly
             if type(error) is Exception and not RAY_CLIENT.is_last(attempt):
                 ray.shutdown()
                 _log.warning("Ray's own cluster here started too slowly; trying again")
@@ -175,7 +177,7 @@ def disconnect() -> None:
 
 
 def survey() -> list[SeenNode]:
-    """Return the running nodes. If any of them declares our resource, return only such nodes."""
+    """Return the running nodes. If any of them declares the resource `RESOURCE`, return only such nodes."""
     import ray
     from ray.util import client
 

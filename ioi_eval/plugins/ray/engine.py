@@ -10,7 +10,7 @@ from ioi_eval.plugins.ray.wire import NodePatience, NodeUsage, RayWire
 
 
 class RayEngine(FleetEngine):
-    """Executes jobs on the nodes of a Ray cluster, with the embedded engine on each.
+    """Executes jobs on the nodes of a Ray cluster. Each node runs the embedded engine.
 
         async with RayEngine("ray://head:10001") as engine:
             ...

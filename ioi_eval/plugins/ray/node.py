@@ -30,8 +30,8 @@ VERSION = version("ioi-eval")
 PROCTOR, LIBRARY = Blob.of("the node's own proctor"), Blob.of("the node's own library of waiting")
 """Placeholders in jobs for files that each node has, so they are never sent."""
 
-_CACHE = 8 << 30  # maximum size of contents, and of what was built, in bytes
-_DISK_PARTS = 4  # contents take at most this part of the free disk
+_CACHE = 8 << 30  # maximum size of stored contents and builds, in bytes
+_DISK_PARTS = 4  # contents fill up to 1/_DISK_PARTS of the free disk
 
 
 class NodeError(Value):
@@ -41,7 +41,7 @@ class NodeError(Value):
 
 
 class MissingContents(Value):
-    """The hashes of contents that a job names and the node does not keep."""
+    """The hashes of contents that a job names and that are not stored on the node."""
 
     names: tuple[str, ...]
 
@@ -50,18 +50,18 @@ class NodeCapabilities(Value):
     """The description of a node."""
 
     made_by: str  # the engine that started the actor
-    actor: str  # a name that no other actor has
+    actor: str  # unique name of the actor
     version: str  # of this package
     slots: int
-    space: int  # bytes of contents that the node keeps
+    space: int  # maximum bytes of contents that the node stores
     capabilities: Capabilities
-    has_library: bool  # it has the library of the fork server
+    has_library: bool  # the node has the library of the fork server
 
 
 class Node:
-    """Executes the jobs of its callers. Nothing that a job does ends it.
+    """Executes the jobs of its callers. No job can stop it.
 
-    Its folders are its own, on its own machine; those of one that was killed go when the next starts there.
+    Its folders are on its machine. If a node was killed, the next node on that machine removes its folders.
     """
 
     def __init__(self, made_by: str, slots: int, allow_unconfined: bool) -> None:
@@ -93,7 +93,7 @@ class Node:
         return await run_health_checks(_store())
 
     async def execute(self, job: Job) -> JobResult | MissingContents | NodeError:
-        """Execute a job. Contents without data are those that the node keeps."""
+        """Execute a job. Contents without data are read from the node's store."""
         outcome = "cancelled"
         self._metrics.begin()
         try:
@@ -107,11 +107,11 @@ class Node:
             self._metrics.end(outcome)
 
     async def has(self, name: str) -> bool:
-        """Return True if the node keeps a content."""
+        """Return True if a content is stored on the node."""
         return (await self._open_engine()).contents.has_file(name)
 
     async def put(self, name: str, data: bytes) -> NodeError | None:
-        """Keep a content."""
+        """Store a content."""
         try:
             await (await self._open_engine()).contents.receive_file(name, _yield_data(data))
         except RefusedRequest as error:
@@ -121,7 +121,7 @@ class Node:
         return None
 
     async def get(self, name: str) -> bytes | None:
-        """Return a program that a job made here."""
+        """Return a program that a job on this node built."""
         with (await self._open_engine()).contents.pin_program(name) as path:
             return None if path is None else await asyncio.to_thread(path.read_bytes)
 

@@ -37,7 +37,7 @@ class NodePatience(Patience):
     first_look: float = 300.0
     answer: float = RAY_ADDRESS.max_seconds  # until something answers at the cluster's address
     look: float = 2.0  # between two searches for nodes
-    start: float = 30.0  # for a node to open its engine; then other nodes begin without it
+    start: float = 30.0  # for a node to open its engine; then other nodes start without it
     closing: float = 10.0
 
 
@@ -58,7 +58,7 @@ class RayNode:
 
 
 class RayWire:
-    """Calls to the actors of the nodes. Closing ends the actors that it started."""
+    """Calls to the actors of the nodes. Closing stops the actors that this object started."""
 
     is_elastic = True
 
@@ -67,8 +67,8 @@ class RayWire:
         self.every: float | None = patience.look
         self._token = secrets.token_hex(8)
         self._seen_nodes = dict[str, SeenNode]()  # by name
-        self._nodes = dict[str, RayNode]()  # by name, those that have an actor
-        self._references = LruCache[Any](_MAX_STORED_BYTES)  # of contents in the object store
+        self._nodes = dict[str, RayNode]()  # nodes with an actor, by name
+        self._references = LruCache[Any](_MAX_STORED_BYTES)  # to contents in the object store
         self._putting: SharedCalls[Any] = SharedCalls()
         self._exit_stack = contextlib.AsyncExitStack()
 
@@ -108,7 +108,7 @@ class RayWire:
         )
 
     async def find(self) -> frozenset[str]:
-        """Return the names of the nodes that have an actor, or a CPU for one."""
+        """Return the names of the nodes that have an actor, or a CPU for an actor."""
         self._seen_nodes = {
             seen_node.name: seen_node for seen_node in await asyncio.to_thread(cluster.survey)
         }
@@ -197,7 +197,7 @@ class RayWire:
         return node
 
     def _forget_actor(self, address: str, node: RayNode) -> None:
-        """Forget an actor that is gone. The next inspection starts another one."""
+        """Forget an actor that has died. The next inspection starts a new actor."""
         if self._nodes.get(address) is node:
             del self._nodes[address]
 
@@ -291,7 +291,7 @@ class RayWire:
 
 
 def _node_file(file: JobFile, stored_hashes: Collection[str]) -> JobFile:
-    """Return a file with its data, or without it if the node keeps the content."""
+    """Return a file with its data, or without data if the content is stored on the node."""
     content = file.content
     data = None if content.sha256 in stored_hashes else content.read()
     bare = Blob(sha256=content.sha256, size=content.size, data=data)

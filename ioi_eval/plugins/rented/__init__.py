@@ -1,4 +1,4 @@
-"""Machines of others for the time of a run: E2B's, and those of any provider with three methods."""
+"""Machines rented for the time of a run, from E2B or any provider that implements three methods."""
 
 from ioi_eval.plugins.rented.servers import WORKER, Provider, RentedEngine, RentedServer
 

@@ -1,8 +1,9 @@
-"""Rented servers: sandboxes of a provider that run our worker for the time of a run.
+"""Rented servers: sandboxes of a provider that run this package's worker for the time of a run.
 
 A provider starts a server from an image that has the package and its compilers, starts the worker in it, and
-says where it answers. The Piston engine does the rest: sends, tries again, loses servers. E2B is built in;
-others are a class with three methods (docs/rented.md).
+returns its address. The Piston engine sends requests, repeats them and replaces lost servers. E2B is built
+in;
+any other provider is a class with three methods (docs/rented.md).
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class RentedEngine(PistonEngine):
             await asyncio.shield(self._servers.aclose())
 
     async def _start_servers(self) -> list[RentedServer]:
-        """Start all servers. If one fails to start, the other servers are stopped, too."""
+        """Start all servers. If a server fails to start, stop all."""
         start_slots = asyncio.Semaphore(_MAX_STARTS)
 
         async def start_one() -> RentedServer:

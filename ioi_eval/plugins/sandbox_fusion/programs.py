@@ -1,7 +1,7 @@
-"""SandboxFusion's API over jobs: /run_code, and /submit for tests that come with the request.
+"""SandboxFusion's API on top of jobs: /run_code, and /submit for tests that the request contains.
 
-A program is built by one job, kept, and run by others, in the slot of their request. A build goes on when its
-client hangs up. What a program is to print never gets into a box.
+One job builds a program, the build is cached, and further jobs run it, in the slot of their request. A build
+continues if its client disconnects. Expected outputs are never copied into a sandbox.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _FUSION_LANGUAGES = (
     "rust",
     "nodejs",
     "csharp",
-)  # of their languages, by their names
+)  # SandboxFusion's languages that are supported here, by its names
 _LANGUAGES = (*_FUSION_LANGUAGES, "pascal", "haskell", "kotlin")
 _SANDBOX_ERROR = "SandboxError"
 _RUNTIME, _STDIN = "ioi_eval", ".ioi-eval-stdin"
 _NO_LIMIT = 1 << 24  # MB: more than machines have
 _MAX_FETCHED_BYTES = 64 << 20  # bytes of all files of a reply
 PATIENCE = 8.0  # seconds that clients wait beyond both timeouts; verl's waits 10
-_TOLERANCE, _TINY = 1e-5, 1e-10  # relative, of numbers in a line of their own
+_TOLERANCE, _TINY = 1e-5, 1e-10  # relative, for a number that is alone in its line
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 class RunCode(msgspec.Struct):
-    """Times in seconds. `args` are for languages that are not here."""
+    """Times are in seconds. `args` is ignored: only languages that are not supported here use it."""
 
     code: str
     language: str
@@ -128,30 +128,30 @@ class SubmitReply(msgspec.Struct):
     extra: dict[str, Any] | None = None
 
 
-# --- requests that are answered too late for their clients, told to come again, and answered then -----
+# --- requests whose work lasts longer than their client waits ----------------------------------------
 
 
-_MAX_ANSWER_BYTES = 64 << 20  # bytes of answers whose clients are away, which hold no slot
+_MAX_ANSWER_BYTES = 64 << 20  # maximum total of stored answers to disconnected clients
 
 
 @dataclass(eq=False)
 class _RequestWork:
     task: asyncio.Task[bytes]
-    entry: QueueEntry  # whose place and slot it has
-    away: asyncio.TimerHandle | None = None  # ends it, while its client is away
+    entry: QueueEntry  # its position in the queue and its slot
+    away: asyncio.TimerHandle | None = None  # cancels the work if its client does not return
 
 
 class UnansweredRequests:
-    """The work of requests. It goes on when one is told to come again, and answers the next one like it.
+    """Continues the work of a request whose client was asked to repeat it, and answers the repeated request.
 
-    So a client that comes three times and waits 28 s each time waits 84 s in one place of the queue, and what
-    has begun late is not lost.
+    So a client that sends a request three times and waits 28 s each time waits 84 s at the same position of
+    the queue, and work that started late is not lost.
     """
 
     def __init__(self) -> None:
         self._abandoned: dict[
             str, deque[_RequestWork]
-        ] = {}  # whose clients are away, those that came first ahead
+        ] = {}  # by key, work whose client is disconnected, the oldest first
         self._tasks = set[asyncio.Task[bytes]]()
         self._answers: LruCache[tuple[str, _RequestWork]] = LruCache(
             _MAX_ANSWER_BYTES, lambda left: self._forget_answer(*left)
@@ -160,9 +160,9 @@ class UnansweredRequests:
     async def answer(
         self, key: str, work: Callable[[], Coroutine[Any, Any, bytes]], entry: QueueEntry, seconds: float
     ) -> bytes:
-        """Return what comes of the work, or of what is left under the key.
+        """Return the result of the work, or of work under the same key whose client has disconnected.
 
-        Raises ResultPending where that takes more seconds.
+        Raises ResultPending if the result is not ready after `seconds`.
         """
         if key in self._abandoned:
             request_work = self._abandoned[key][0]
@@ -184,7 +184,7 @@ class UnansweredRequests:
         return request_work.task.result()
 
     async def close(self) -> None:
-        """End all work."""
+        """Cancel all work."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -202,7 +202,7 @@ class UnansweredRequests:
         return request_work
 
     def _store_answer(self, key: str, work: _RequestWork) -> None:
-        """Keep what came of it for whoever comes again: an answer at the cost of older ones."""
+        """Store the answer of disconnected work for the repeated request. Older answers may be dropped."""
         self._tasks.discard(work.task)
         if not work.task.cancelled() and work.task.exception() is None and work.away is not None:
             self._answers.keep(str(id(work)), (key, work), len(work.task.result()))
@@ -239,11 +239,14 @@ class SandboxFusion:
         return {"/run_code": self.run_code, "/submit": self.submit}
 
     async def close(self) -> None:
-        """End what clients that are away may come again for."""
+        """Cancel the work of disconnected clients."""
         await self._unanswered.close()
 
     async def run_code(self, body: bytes, entry: QueueEntry) -> bytes:
-        """Run a program. Raises ResultPending just before its client would hang up: it comes again."""
+        """Run a program.
+
+        Raises ResultPending just before the client would give up, so that it tries again.
+        """
         request = _decode_request(body, RunCode)
         patience = PATIENCE - entry.entrance_s
         patience += _to_milliseconds("compile_timeout", request.compile_timeout) / 1000
@@ -259,7 +262,7 @@ class SandboxFusion:
         return msgspec.json.encode(reply)
 
     async def submit(self, body: bytes, entry: QueueEntry) -> bytes:
-        """Tests run in their order up to the first that fails; with `extra.run_all_cases` all of them."""
+        """Judge a program on tests until a test fails, or on all tests with `extra.run_all_cases`."""
         submission = _decode_request(body, Submit)
         options, cases = submission.config, _read_tests(submission)
         language = options.language or ""
@@ -297,7 +300,10 @@ class SandboxFusion:
         entry: QueueEntry,
         expected: Sequence[str] | None = None,
     ) -> list[RunCodeReply]:
-        """A reply for each input; with `expected` up to the first that is not right. Raises JobFailed."""
+        """Return a reply for each input.
+
+        With `expected`, stop after the first wrong reply. Raises JobFailed.
+        """
         language = _find_language(request.language)
         builder = runner = "/bin/bash"
         if request.language != "bash":
@@ -316,14 +322,15 @@ class SandboxFusion:
         return replies
 
     async def _build_program(self, program: _Program, entry: QueueEntry) -> CachedBuild | None:
-        """Build the program, unless that was done before; None for languages without a build."""
+        """Return the build of the program, from the cache if possible. None for languages without a build."""
         if program.build_job is None:
             return None
         job, capabilities = self._jobs.add_limits(program.build_job), await self._engine.capabilities()
         tool = capabilities.toolchains[program.language.tools[0]]
         limits = (job.compile_timeout, job.compile_cpu_time, job.compile_memory_limit)
         key = artifact_key("run-code", capabilities.architecture, tool, map(str, limits), job.files)
-        if not self._builds.is_running(key):  # else the slot is needed when that one is done
+        # otherwise the request needs its slot only after the running build
+        if not self._builds.is_running(key):
             await entry.acquire_slot()
         return await self._builds.get_build(key, partial(self._jobs.run_job, job, entry))
 
@@ -333,7 +340,7 @@ class SandboxFusion:
         compiled = None if built is None else _make_command_result(built.stage)
         if built is not None and built.stage.code != 0:
             return _with_status(RunCodeReply(compile_result=compiled))
-        if built is not None and not built.files:  # of a unit in Pascal, for one
+        if built is not None and not built.files:  # for example for a unit in Pascal
             return RunCodeReply("Failed", "the compiler made no program", compiled)
         job = program.run_job(stdin, () if built is None else built.files)
         result = await self._jobs.run_job(self._jobs.add_limits(job), entry)
@@ -353,7 +360,7 @@ class SandboxFusion:
 
 
 class _Program:
-    """The jobs that build and run what a request brought."""
+    """The jobs that build and run the program of a request."""
 
     def __init__(self, request: RunCode, language: Language, builder: str, runner: str) -> None:
         self._request, self.language, self._builder, self._runner = request, language, builder, runner
@@ -363,7 +370,7 @@ class _Program:
 
     @property
     def build_job(self) -> Job | None:
-        """Return the build job; None for interpreted languages."""
+        """Return the build job, or None for interpreted languages."""
         if self._is_script:
             return None
         name = self.language.artifact_name
@@ -432,13 +439,13 @@ def _to_milliseconds(name: str, seconds: float) -> int:
 
 
 def _read_fetched_files(result: JobResult) -> dict[str, str] | None:
-    """Return the files that the program made; None where they are too large, as it may make them."""
+    """Return the files to fetch, or None if they are too large. The program may write files of any size."""
     if sum(Path(path).stat().st_size for path in result.kept.values()) > _MAX_FETCHED_BYTES:
         return None
     return {name: base64.b64encode(Path(path).read_bytes()).decode() for name, path in result.kept.items()}
 
 
-# --- what came of it ---------------------------------------------------------------------------------
+# --- replies -----------------------------------------------------------------------------------------
 
 
 def _make_command_result(stage: Ending) -> CommandResult:
@@ -472,7 +479,10 @@ def _with_status(reply: RunCodeReply) -> RunCodeReply:
 
 
 def _is_right(reply: RunCodeReply, expected: str) -> bool:
-    """Line by line without white space at the ends and without case; numbers in lines of their own nearly."""
+    """Return True if all lines match, ignoring case and outer white space.
+
+    A number that is alone in its line may differ a little.
+    """
     if reply.status != "Success" or reply.run_result is None:
         return False
     ours = (reply.run_result.stdout or "").strip().lower().split("\n")
@@ -492,13 +502,13 @@ def _lines_match(ours: str, theirs: str) -> bool:
 
 def _decode_request(body: bytes, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(shallow(body), type=kind, strict=False)  # "5" is a number, too
+        return msgspec.json.decode(shallow(body), type=kind, strict=False)  # "5" is accepted as a number
     except (msgspec.MsgspecError, ValueError) as error:
         raise _invalid_request(str(error)) from error
 
 
 def _read_tests(submission: Submit) -> list[StdioTest]:
-    """The tests of the row that came with the request: no dataset lies here."""
+    """Return the tests of the row in the request. The worker has no datasets."""
     options = submission.config
     if options.dataset_type not in (None, "CommonOJDataset"):
         raise _invalid_request(f"only rows of CommonOJDataset are judged here, not {options.dataset_type}")
@@ -521,7 +531,7 @@ def _read_tests(submission: Submit) -> list[StdioTest]:
 
 
 def _sandbox_error(reason: str) -> RefusedRequest:
-    """The worker's fault, which is nobody's score."""
+    """Return the reply to a fault of the worker, which must not become a score."""
     return RefusedRequest(reason, status=500, body={"detail": reason})
 
 
