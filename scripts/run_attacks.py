@@ -106,7 +106,7 @@ def _write_table(files: list[Path], *, whole: bool) -> int:
         put_into(_DOCUMENT, table.markdown())
         print(f"{document} has been updated.")
     else:
-        print(f"{document} is unchanged: only root, who tries as both users, updates it.")
+        print(f"{document} is unchanged: only a run as root tries both users and updates it.")
     return 1 if table.faults else 0
 
 

@@ -123,7 +123,7 @@ def _read_title(path: str) -> str:
 
 
 def _split_code_blocks(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield the parts of a text, with whether each is a code block, in which there are no links."""
+    """Yield the parts of a page, each with True if it is a code block, which cannot contain links."""
     end = 0
     for block in _FENCE.finditer(text):
         yield False, text[end : block.start()]

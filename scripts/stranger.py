@@ -50,7 +50,7 @@ LOOPBACK_UP = f"""#!{sys.executable}
 import fcntl, socket, struct
 fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh22x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
 """
-# Keeps exported variables and the working folder from one block to the next, like a terminal.
+# Restores exported variables and the working folder of the previous block, like a terminal.
 SESSION = """
 set -euo pipefail
 sudo() { "$@"; }
@@ -124,7 +124,7 @@ class Machine:
     def run_command(
         self, command: str, *, root: bool = False, network: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command in a shell with the variables and the folder of this user's last one."""
+        """Run a command in a shell with the variables and the folder of this user's last command."""
         home = "/root" if root else HOME
         (self.root / home[1:] / ".block").write_text(command)
         loopback = self.root.parent / "loopback_up"
@@ -216,7 +216,7 @@ class Machine:
     @staticmethod
     def compare_output(block: Block, printed: str) -> None:
         expected = block.code
-        if expected.startswith("$ "):  # the output of one of several commands
+        if expected.startswith("$ "):  # the output of a single command of the block
             expected = f"{expected.partition(chr(10))[2]}...\n"
         if not matches(expected, printed):
             raise PageError(f"{block} shows\n{expected}\nbut the output is:\n{printed}")
@@ -238,7 +238,7 @@ def follow_readme(machine: Machine, whole_suite: bool) -> None:
 
 
 def follow_tutorials(machine: Machine) -> None:
-    """Follow all tutorials, one after another, on one machine."""
+    """Follow all tutorials in order on a single machine."""
     for page in TUTORIALS:
         machine.follow_page(page, f"~/{Path(page).stem}")
 
@@ -250,7 +250,7 @@ ioi-eval new mine --type examples
 ioi-eval score mine/generations.jsonl --problems mine/problems --limit 3 --out runs/mine
 cd ..
 """
-# Uses the binaries in the wheel. The program is one of the examples, in a dump.
+# Uses the binaries in the wheel. The program is an example, in a dump.
 WITHOUT_A_COMPILER = """
 if type g++ || type cc; then exit 1; fi
 ioi-eval doctor | tee doctor.txt

@@ -5,7 +5,8 @@
     scripts/validate_official.py SOLUTIONS.jsonl --problems PACKAGES [--expected-column NAME]
     scripts/validate_official.py --table [--generate] PACKAGES...
 
-The last form prints a Markdown table with a line for each package, also for unusable ones, and the totals.
+The last form prints a Markdown table with a line for each package, including unusable packages, and the
+totals.
 `--generate`: the packages' own programs generate missing tests.
 
 Exit code 0: no difference; 1: a difference; 3: some solutions could not be judged.
@@ -97,7 +98,7 @@ async def print_table(sources: list[str], *, generates: bool) -> int:
 def find_packages(
     sources: Iterable[str | Path], store: Store, folders: ExitStack, *, generates: bool
 ) -> Iterator[Package]:
-    """Yield all packages, also unusable ones. Generated tests exist until `folders` is closed."""
+    """Yield all packages, including unusable packages. Generated tests exist until `folders` is closed."""
     for source in sources:
         try:
             for package in check_problems(Path(source), cache=store.root / "packages"):

@@ -1,8 +1,7 @@
 """Benchmark of judging: ratios to a bare loop and to the classic job shape, measured in one run.
 
-All values of a ratio are measured on the same cores, one after another, in several rounds; the median counts.
-CPU time is that of all processes, tests included, for one submission. On a busy machine, only CPU times can
-be compared.
+All values of a ratio are measured on the same cores, in turn, in several rounds. The median counts. CPU time
+includes all processes and tests, and is per submission. On a busy machine, only CPU times can be compared.
 """
 
 from __future__ import annotations
@@ -133,7 +132,7 @@ class Duration(NamedTuple):
 
 
 async def measure_in_turn(rounds: int, *measures: Callable[[], Awaitable[float]]) -> list[Duration]:
-    """Return the medians of several measures. They take turns, so that a noisy minute affects all of them."""
+    """Return the medians of several measures. They are taken in turn, so that a noisy minute affects all."""
     rounds_of: list[list[Duration]] = [[] for _ in measures]
     for _ in range(rounds):
         for measured, measure in zip(rounds_of, measures, strict=True):
@@ -166,23 +165,23 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
             )
             slow = await bench.measure_classic_jobs(task, 2 * CORES)
         total = bench.count * bench.tests
-        includes = f"{bench.headers[0]}" + (" and five usual ones" if len(bench.headers) > 1 else "")
+        includes = f"{bench.headers[0]}" + (" and five common headers" if len(bench.headers) > 1 else "")
         print(f"\n{bench.count} submissions x {bench.tests} tests, {kind}, which include {includes}")
         if checker:
-            print(f"  (the checker takes {checker_seconds:.1f} s to compile; once, and not counted)")
+            print(f"  (the checker compiles in {checker_seconds:.1f} s, once; this is not counted)")
         names = (
             "bare loop",
             "bare loop, precompiled header",
-            "ours, no header",
-            "ours, as it comes",
+            "judge, no precompiled header",
+            "judge, default",
         )
         for name, result in zip(names, results, strict=True):
             cpu_text = f"{1000 * result.cpu / bench.count:7.0f} ms of CPU"
             print_row(name, total / result.clock, results[0].clock / result.clock, cpu_text)
         print_row("classic shape", 1 / slow, results[0].clock / total / slow)
         print(
-            f"  ours to the classic shape: {slow * total / results[2].clock:.0f} times, "
-            f"{slow * total / results[3].clock:.0f} as it comes"
+            f"  judge to the classic shape: {slow * total / results[2].clock:.0f} times, "
+            f"{slow * total / results[3].clock:.0f} by default"
         )
 
 
@@ -205,7 +204,7 @@ def print_row(name: str, rate: float, ratio: float, suffix: str = "") -> None:
 
 
 async def print_added_cost(bench: Bench, rounds: int) -> None:
-    """Print the cost of a test beyond fork, exec and wait: one program, one core, hundreds of tests."""
+    """Print the cost of a test beyond fork, exec and wait: a program, a core, hundreds of tests."""
     tests = 400
     task = make_problem(bench.folder / "tests", tests, checker=False)
     work = bench.make_fresh_submissions(1)
@@ -220,8 +219,8 @@ async def print_added_cost(bench: Bench, rounds: int) -> None:
         (bare_time, _), (our_time, _) = await measure_in_turn(
             rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, task, work)
         )
-    print(f"\nA test of a program that is built already, on one core ({tests} tests)")
-    print(f"  bare loop {bare_time / tests * 1000:.2f} ms, ours {our_time / tests * 1000:.2f} ms:"
+    print(f"\nA test of a program that is already built, on one core ({tests} tests)")
+    print(f"  bare loop {bare_time / tests * 1000:.2f} ms, judge {our_time / tests * 1000:.2f} ms:"
           f" {(our_time - bare_time) / tests * 1000:.2f} ms added")  # fmt: skip
 
 
@@ -257,7 +256,7 @@ def main() -> None:
     parser.add_argument("--submissions", type=int, default=50)
     parser.add_argument("--tests", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--usual", action="store_true", help="six usual includes, not bits/stdc++.h")
+    parser.add_argument("--usual", action="store_true", help="six common includes, not bits/stdc++.h")
     parser.add_argument("--only-memory", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.only_memory:

@@ -1,8 +1,8 @@
 """Memory of `ioi-eval score DUMP --problems ioi` over gigabytes of tests, in a first and a second run.
 
 The datasets are written to parquet files as on the hub. Each run is a separate process, observed every 20 ms:
-its own (anonymous) memory, and all memory that is mapped into it. Mapped files are the kernel's cache, which
-is freed when memory is needed, but they are counted.
+its private (anonymous) memory, and all memory that is mapped into it. Mapped files are the kernel's cache,
+which is freed when memory is needed, but they are counted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ int main() {
 
 
 def make_contents(total: int) -> Iterator[str]:
-    """Yield texts of digits, all different."""
+    """Yield distinct strings of numbers."""
     line = " ".join(str(n * 7919 % 1_000_003) for n in range(4000)) + "\n"
     for test in range(TESTS):
         yield f"{test}\n" + line * (total // TESTS // len(line))
@@ -88,7 +88,10 @@ def write_datasets(folder: Path, total: int, row_group: int) -> int:
 
 
 def measure_memory(process: subprocess.Popen[bytes]) -> tuple[int, int]:
-    """Observe a process until it ends. Return the peaks in KiB of its own memory and of all mapped memory."""
+    """Observe a process until it exits.
+
+    Return the peaks in KiB of its private memory and of all mapped memory.
+    """
     own_kib = mapped_kib = 0
     while process.poll() is None:
         try:
@@ -104,14 +107,14 @@ def measure_memory(process: subprocess.Popen[bytes]) -> tuple[int, int]:
 
 
 def run_score(folder: Path, out: str) -> tuple[float, float]:
-    """Run the command. Return the peaks in MiB of its own memory and of all mapped memory."""
+    """Run the command. Return the peaks in MiB of its private memory and of all mapped memory."""
     command = [sys.executable, "-m", "ioi_eval", "score", "dump.jsonl", "--problems", "ioi"]
     arguments = ["--data-dir", "copies", "--out", out, "--quiet", "--all-tests"]
     environment = {**os.environ, "IOI_EVAL_CACHE": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
     with subprocess.Popen([*command, *arguments], cwd=folder, env=environment) as process:
         own_mib, mapped = measure_memory(process)
     if process.returncode:
-        raise SystemExit(f"the run ended with {process.returncode}")
+        raise SystemExit(f"the run failed with exit code {process.returncode}")
     return own_mib / 1024, mapped / 1024
 
 

@@ -1,11 +1,11 @@
 """Benchmark of Python: CPU time per test of a plain loop, of started interpreters, and of a fork server.
 
 All three run the same programs on the same inputs, in several rounds. The minimum counts, because other work
-of a machine only adds time. CPU time is that of all processes, the judge's included, without the build
+of a machine only adds time. CPU time includes all processes, also the judge's, but not the build
 (Python's syntax check).
 
-With --submissions, it measures instead what a run of so many different programs with ten tests each costs
-besides these programs: CPU time of this process, of all others, and of a loop that only starts the programs.
+With --submissions, it measures a run of that many different programs with ten tests each: CPU time of this
+process, of all further processes, and of a loop that only starts the programs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def measure_plain_loop(folder: Path, python: str, code: str, tests: int) -> floa
 
 
 async def measure_judge(scorer: Scorer, code: str, tests: int) -> tuple[float, float, str]:
-    """Return milliseconds per test, those of the program itself, and how Python was run."""
+    """Return CPU ms per test, CPU ms of the program per test, and how Python was run."""
     submission = Submission(key="bench", problem_id="sum", code=code, language="python")
     cpu_before = cpu_seconds()
     result = await scorer.score(make_problem(tests), submission)
@@ -69,7 +69,7 @@ def can_import(python: str, code: str) -> bool:
 
 async def measure_program(folder: Path, python: str, rounds: int, tests: int) -> None:
     store = Store(folder / "store")
-    print(f"CPU ms per test, {tests} tests, the least of {rounds} rounds; in brackets the program's own")
+    print(f"CPU ms per test, {tests} tests, minimum of {rounds} rounds; in brackets the program alone")
     for name, code in PROGRAMS.items():
         if not await asyncio.to_thread(can_import, python, code):
             print(f"{name}: not installed for {python}")
@@ -78,7 +78,7 @@ async def measure_program(folder: Path, python: str, rounds: int, tests: int) ->
         for waiting in (False, True):
             engine = EmbeddedEngine(store=store, slots=1, waiting=waiting, python=python)
             async with Scorer(engine, store=store) as scorer:
-                await measure_judge(scorer, code, 1)  # builds what is cached
+                await measure_judge(scorer, code, 1)  # fills the caches of builds
                 for _ in range(rounds):
                     loops.append(await asyncio.to_thread(measure_plain_loop, folder, python, code, tests))
                     ways[waiting].append(await measure_judge(scorer, code, tests))
@@ -96,7 +96,7 @@ def print_row(
 
 
 _TESTS = 10  # of each submission of a run
-_WARM_UP = 20  # submissions of the run before the one that is measured
+_WARM_UP = 20  # submissions of the run before the measured run
 
 
 async def measure_run(folder: Path, python: str, submissions: int) -> None:
@@ -127,7 +127,7 @@ async def measure_run(folder: Path, python: str, submissions: int) -> None:
     loop_ms = await asyncio.to_thread(measure_plain_loop, folder, python, code, _TESTS)
     seconds_by_part = {
         "this process": own_s,
-        "others, without tests": all_s - own_s - tests_s,
+        "further processes, without tests": all_s - own_s - tests_s,
         "tests": tests_s,
     }
     part_texts = [f"{name} {1000 * seconds / submissions:.2f}" for name, seconds in seconds_by_part.items()]
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--python", default="/usr/bin/python3", help="the path of the interpreter")
     parser.add_argument("--tests", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--submissions", type=int, help="measure a run of so many submissions")
+    parser.add_argument("--submissions", type=int, help="measure a run of N submissions")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-bench-") as folder:
         if options.submissions:

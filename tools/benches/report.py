@@ -1,7 +1,7 @@
 """Writes the report of a synthetic run, and measures time and memory: 10,000 rows, 8 models, 300 problems.
 
-If Chromium and selenium are installed, it also measures how long two pages, and changes of their filters,
-take until they are drawn.
+If Chromium and selenium are installed, it measures the time until two pages, and changes of their filters,
+are drawn.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ BOXES, LISTS = ".models input", ".filters select"
 
 
 def measure_filters(browser: Any) -> None:
-    """Measure how long a filter takes until the leaderboard of 30 models and 300 problems is drawn."""
+    """Measure how fast changes of filters are drawn, with 30 models and 300 problems."""
 
     def drawn(selector: str, place: int, entry: int | None = None) -> float:
         time.sleep(0.6)
@@ -119,11 +119,11 @@ def measure_filters(browser: Any) -> None:
 
 
 def print_times(name: str, times: list[float]) -> None:
-    print(f"a click that {name} takes {statistics.median(times):.0f} ms, at most {max(times):.0f} ms")
+    print(f"a click that {name}: median {statistics.median(times):.0f} ms, maximum {max(times):.0f} ms")
 
 
 def open_pages(folder: Path) -> None:
-    """Measure how long each page takes, three times. At the first time, no cache of the browser has it."""
+    """Measure the time to open each page, three times. The first time, the browser's caches are empty."""
     try:
         from selenium import webdriver
     except ImportError:
@@ -149,7 +149,10 @@ def open_pages(folder: Path) -> None:
 
 
 def repeat_rows(path: Path, of: int, more: int, begin: int) -> None:
-    """Append the existing rows with other keys, because making different rows takes longer than a report."""
+    """Append copies of the first rows with new keys.
+
+    Creating different rows would be slower than a report.
+    """
     with path.open("rb") as rows, path.open("ab") as stream:
         for number in range(more):
             if number % of == 0:
@@ -163,18 +166,18 @@ def measure_report(folder: Path, rows: int) -> None:
     write_reports(folder)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s, {peak:.0f} MiB at most", flush=True)
+    print(f"{rows:,} rows: {cpu:.1f} s of CPU time, {wall:.1f} s, {peak:.0f} MiB peak", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--copies", type=int, default=1, help="times that each row is there, by other keys")
-    parser.add_argument("--more", type=int, default=0, help="rows that come then, for a second report")
+    parser.add_argument("--copies", type=int, default=1, help="copies of each row, with different keys")
+    parser.add_argument("--more", type=int, default=0, help="rows that are added for a second report")
     parser.add_argument("--models", type=int, default=8)
     parser.add_argument("--problems", type=int, default=300)
     parser.add_argument("--tests", type=int, default=20, help="of each problem")
-    parser.add_argument("--keep", type=Path, help="folder for the run; default: one that goes away")
+    parser.add_argument("--keep", type=Path, help="folder for the run (default: a temporary folder)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ioi-eval-report-") as temporary:
         folder = arguments.keep or Path(temporary)

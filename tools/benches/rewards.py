@@ -111,7 +111,7 @@ _EQUALS = 16
 
 
 def print_repetitions(reward: Callable[..., Sequence[float | None]], column: str, rounds: int) -> None:
-    """Print the CPU time of groups of similar programs. Every program is new, so nothing of it is cached."""
+    """Print the CPU time of groups of similar programs. Every program is new, so no build of it is cached."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     for language in PROGRAMS:
         groups: dict[str, Callable[[], list[str]]] = {
@@ -145,7 +145,7 @@ def measure_cpu(
 def print_new_completions(
     reward: Callable[..., Sequence[float | None]], column: str, language: str, number: int, rounds: int
 ) -> None:
-    """Print how long a call with only new programs takes."""
+    """Print the time of a call with only new programs."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     seconds, cpu = [], cpu_seconds()
     for _ in range(rounds):
@@ -155,19 +155,19 @@ def print_new_completions(
         seconds.append(time.perf_counter() - started)
     cpu_ms = 1000 * (cpu_seconds() - cpu) / rounds / number
     call_s = statistics.median(seconds)
-    print(f"  {language:7} {number:3} new: {call_s:6.3f} s a call, {cpu_ms:5.1f} ms of CPU for one")
+    print(f"  {language:7} {number:3} new: {call_s:6.3f} s per call, {cpu_ms:5.1f} ms of CPU per program")
 
 
-# --- C++, in each of the ways that the judge builds it -----------------------------------------------
+# --- C++, with the options of builds -----------------------------------------------------------------
 
 _WAYS = {
-    "as it comes": BuildOptions(),
-    "nothing made ahead": BuildOptions(precompile=False),
+    "default": BuildOptions(),
+    "no precompiled header": BuildOptions(precompile=False),
 }
 
 
 async def print_ways(column: str, number: int, rounds: int) -> None:
-    """Print the CPU time of one completion in C++, next to that of g++ with a process for each test."""
+    """Print the CPU time per completion in C++, for each option and for g++ with a process for each test."""
     salt = itertools.count(random.randrange(1, 1 << 20) * 1000)
     tests = json.loads(column)
     pairs = list(zip(tests["inputs"], tests["outputs"], strict=True))
@@ -199,7 +199,7 @@ async def print_ways(column: str, number: int, rounds: int) -> None:
                 store = Store(Path(name) / f"{at}")
                 scorer = Scorer(EmbeddedEngine(store=store), store=store, builds=builds)
                 scorers[way] = await stack.enter_async_context(scorer)
-                for _ in range(2):  # makes the precompiled header
+                for _ in range(2):  # builds the precompiled header
                     await judged(scorers[way])
             spent: dict[str, list[float]] = {way: [] for way in (*scorers, "g++ and a process per test")}
             for _ in range(rounds):
@@ -212,7 +212,7 @@ async def print_ways(column: str, number: int, rounds: int) -> None:
                             await asyncio.to_thread(_run_by_gpp, Path(name), code, pairs)
                     times.append(cpu_seconds() - cpu_before)
     for way, times in spent.items():
-        print(f"  {way:27} {1000 * statistics.median(times) / number:6.1f} ms of CPU for one")
+        print(f"  {way:27} {1000 * statistics.median(times) / number:6.1f} ms of CPU per completion")
 
 
 def _run_by_gpp(folder: Path, code: str, pairs: Sequence[tuple[str, str]]) -> None:
@@ -244,7 +244,7 @@ def main() -> None:
         raise SystemExit("they do not agree")
     print(f"{len(completions)} completions with {options.tests} tests each, median of {options.rounds}")
     for name, result in (
-        ("judged in boxes", ours),
+        ("judged in sandboxes", ours),
         ("interpreter per test", started),
         ("exec in this process", theirs),
     ):
@@ -254,7 +254,7 @@ def main() -> None:
         print_new_completions(reward, columns[0], language, number, options.rounds)
     print(f"{len(completions)} new completions in C++ with {options.tests} tests each")
     asyncio.run(print_ways(columns[0], len(completions), options.rounds))
-    print(f"{_EQUALS} completions of one prompt, and one")
+    print(f"{_EQUALS} completions of a prompt, and a single completion")
     print_repetitions(reward, columns[0], options.rounds)
     close_all()
 

@@ -1,13 +1,13 @@
-"""The cost of one client for many simulated servers that answer after a second.
+"""The cost of a client of many simulated servers that answer after a second.
 
-The servers are addresses of 127.0.0.0/8 with one listening process and one slot each, so that connections,
-slots and choices are those of as many machines. Their answers are fixed, so nothing is judged.
+The servers are addresses of 127.0.0.0/8 with a slot each and a shared process, so the client has the same
+connections, slots and choices as with that many machines. Their answers are fixed, so nothing is judged.
 
-With `--curve`: 1, 2, 4, 8 and more servers, one after another, and the share of a linear speed-up.
+With `--curve`: 1, 2, 4, 8 and more servers in turn, and the share of a linear speed-up.
 
 With `--rows`: whole runs of that many C++ submissions, with dump, result log, builds of programs of real size
 that stay on their worker, and their tests, on the workers of simulated.py. If another checkout is named, both
-take turns.
+are measured in turn.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LINE = (
 _RUNTIMES = encode_runtimes([ServerRuntime(language="ioi_eval", version="1.0.0")])
 
 
-# --- the servers, in a process of their own ----------------------------------------------------------
+# --- the servers, in a separate process --------------------------------------------------------------
 
 
 class Connection(asyncio.Protocol):
@@ -86,7 +86,7 @@ async def serve(seconds: float, tests: int) -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(reply, seconds), "0.0.0.0", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until the client has ended
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)  # until the client exits
 
 
 @asynccontextmanager
@@ -166,7 +166,7 @@ async def measure_load(arguments: argparse.Namespace) -> None:
         started = time.perf_counter()
         known_servers = FixedDiscovery(arguments.slots, port)
         async with PistonEngine(known_servers, per_endpoint=1, attempts=1, capabilities=profile) as engine:
-            print(f"{engine.slots:,} slots found in {time.perf_counter() - started:.1f} s")
+            print(f"{engine.slots:,} slots opened in {time.perf_counter() - started:.1f} s")
             load = Load(engine, arguments.jobs, arguments.body, max(1, arguments.jobs // 10))
             await asyncio.gather(*(load.work() for _ in range(2 * arguments.slots)))
             first, last = load.moments[1], load.moments[-1]  # the first tenth opens the connections
@@ -215,7 +215,7 @@ _PEAK = "VmHWM:"
 
 
 class RowCost(Value):
-    """The cost of a row in one turn."""
+    """The cost of a row in a turn."""
 
     ms: float  # CPU time of the client
     rate: float  # rows per second
@@ -229,7 +229,7 @@ def peak_memory_mib() -> int:
 
 
 async def judge_run(arguments: argparse.Namespace, urls: str, folder: Path) -> RowCost:
-    """Judge one run in the process that is measured. Its start and its report do not count."""
+    """Judge a run in this process, which is measured. The start and the report of the run do not count."""
     moments = list[tuple[float, float]]()
 
     def record(event: Event) -> None:
@@ -290,26 +290,26 @@ async def measure_checkout(arguments: argparse.Namespace, workers: Simulated, ch
 
 
 def print_slots(name: str, turns: list[RowCost], arguments: argparse.Namespace) -> None:
-    """Print how many slots one core could keep busy."""
+    """Print the number of slots for which a single core is enough."""
     ms = statistics.median(turn.ms for turn in turns)
     rows = 1000 / ms
     slots = rows * arguments.judged
-    print(f"{name}: {ms:.2f} ms a row, the median of {len(turns)}; a core does {rows:.0f} rows/s (computed), "
-          f"and feeds {slots:.0f} slots whose rows take {arguments.judged:g} s")  # fmt: skip
+    print(f"{name}: {ms:.2f} ms per row, median of {len(turns)}; so a core handles {rows:.0f} rows/s, "
+    f"enough for {slots:.0f} slots with {arguments.judged:g} s per row")  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--slots", type=int, default=1500)
     parser.add_argument("--jobs", type=int, default=100_000)
-    parser.add_argument("--seconds", type=float, default=1.0, help="that a job takes")
+    parser.add_argument("--seconds", type=float, default=1.0, help="duration of a job")
     parser.add_argument("--body", type=int, default=4000, help="bytes of a job's files")
     parser.add_argument("--tests", type=int, default=20, help="lines in a job's reply")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--curve", action="store_true", help="1, 2, 4, 8 and more servers")
     rows = parser.add_argument_group("whole rows")
     rows.add_argument("--rows", type=int, default=0)
-    rows.add_argument("--workers", type=int, default=64, help="simulated, of one slot each")
+    rows.add_argument("--workers", type=int, default=64, help="number of simulated workers with a slot each")
     rows.add_argument("--size", type=int, default=2_000_000, help="bytes of a program")
     rows.add_argument("--turns", type=int, default=2)
     rows.add_argument("--against", type=Path, help="another checkout, with an environment in .venv")

@@ -1,8 +1,8 @@
 """Simulated workers with the protocol of `ioi-eval worker`: they store contents, and programs stay on them.
 
-They are addresses of 127.0.0.0/8 with one listening process. A real worker answers each new kind of request:
-probes, the first build, the first run of a problem. Later its replies are repeated after the requested time,
-those of builds with another program of the requested size.
+They are addresses of 127.0.0.0/8 and share a process. A real worker answers each new kind of request: probes,
+the first build, the first run of a problem. Later its replies are repeated after the requested time. Replies
+to builds contain a new program of the requested size.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Plan(msgspec.Struct):
 
 
 class Workers:
-    """All simulated workers; the real one is at `url`. `size` is that of a program, in bytes."""
+    """All simulated workers. `url`: address of the real worker. `size`: size of a program, in bytes."""
 
     def __init__(self, url: str, size: int, seconds: float) -> None:
         self._url, self._seconds = url, seconds

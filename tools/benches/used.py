@@ -11,18 +11,18 @@ _USED = slice(11, 15)  # utime, stime, cutime, cstime, counted from the field af
 
 
 def cpu_seconds() -> float:
-    """Return the CPU time of this process and all its descendants, whether they run or have ended."""
+    """Return the CPU time of this process and all its descendants, running or exited."""
     ended = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in ended) + _cpu_seconds_below(os.getpid())
 
 
 def cpu_seconds_of_family(pid: int) -> float:
-    """Return the CPU time of a process and all its descendants, whether they run or have ended."""
+    """Return the CPU time of a process and all its descendants, running or exited."""
     process = Path(f"/proc/{pid}")
     try:
         fields = (process / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        return 0.0  # it has just ended
+        return 0.0  # it has just exited
     return sum(map(int, fields[_USED])) / _TICKS + _cpu_seconds_below(pid)
 
 
@@ -32,5 +32,5 @@ def _cpu_seconds_below(pid: int) -> float:
         for listed in Path(f"/proc/{pid}/task").glob("*/children"):
             children += map(int, listed.read_text().split())
     except (FileNotFoundError, ProcessLookupError):
-        pass  # the process or a thread of it has just ended
+        pass  # the process or one of its threads has just exited
     return sum(map(cpu_seconds_of_family, children))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Problem, Submission, Subtask, Test
 
-# A checker that takes as long to compile as the usual checker libraries.
+# A checker that compiles as slowly as common checker libraries.
 SLOW_CHECKER = """#include <bits/stdc++.h>
 #include <regex>
 template <int N> struct Heavy : Heavy<N - 1> {
@@ -37,7 +37,7 @@ def include_lines(headers: Iterable[str]) -> str:
 
 
 def make_source(index: int, headers: Iterable[str] = BIG) -> str:
-    """Return a program that sums squares, with the headers and containers of a usual submission."""
+    """Return a program that sums squares, with the headers and containers of a typical submission."""
     return f"""{include_lines(headers)}using namespace std;
 int main() {{
     int n; cin >> n;

@@ -57,7 +57,7 @@ def banners() -> Files:
     }
     tests: dict[str, tuple[str, str | None]] = {}
     for name, (n, falls) in rows.items():
-        # Of any three neighbouring positions, at least one is not a fall.
+        # Any three neighbouring positions include a position that is not a fall.
         possible = falls <= n - 1 - (n - 1) // 3
         tests[name] = (f"{n} {falls}\n", "possible\n" if possible else "impossible\n")
     return small_and_full(tests, "few", 40)

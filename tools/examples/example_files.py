@@ -1,4 +1,4 @@
-"""Shared helpers of the scripts that make tests: files of a package by name."""
+"""Shared helpers of the scripts that generate tests: files of a package by name."""
 
 from __future__ import annotations
 

@@ -58,7 +58,10 @@ def _read_sections(name: str) -> list[tuple[str, str]]:
 
 
 def extract_code(text: Text) -> str | None:
-    """Return the last code block of the language. It is a simple parser; the package has a careful one."""
+    """Return the last code block of the language.
+
+    It is a simple parser; the package's parser is more careful.
+    """
     answer = text.generation.rpartition("</think>")[2]
     if answer.startswith("<think>"):
         return None
@@ -100,8 +103,9 @@ def _make_row(index: int, text: Text, number: int) -> dict[str, Any]:
 
 
 def _format_reply(index: int, text: Text) -> str:
-    """Return a reply like a server: some omit the tag that the chat template opens, some use Windows line
-    ends.
+    """Return a reply as servers send it.
+
+    Some replies lack the tag that the chat template opens, and some have Windows line breaks.
     """
     generation = text.generation.rstrip("\n")
     if text.model == "heron-7b" and index % 6 == 2 and "</think>" in generation:

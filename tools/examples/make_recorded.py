@@ -2,8 +2,9 @@
 """Makes examples/recorded.tar.xz: a run of 2,000 rows that were really judged, of programs by no model.
 
 The packages' own solutions are assigned to invented models at random: right programs more often to better
-models, and less often for harder problems. Judging takes some minutes; times and sizes in the rows are those
-of this machine.
+models, and less often for harder problems. Judging lasts some minutes. Times and sizes in the rows were
+measured
+on this machine.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _choose_solution(problem: Problem, skill: float, dice: random.Random) -> Sol
 
 
 def pack_run(run: Path) -> None:
-    """Pack the run without information about the machine, except what the judge measured."""
+    """Pack the run without information about the machine, except the judge's measurements."""
     info = msgspec.json.decode((run / "run.json").read_bytes())
     command = f"ioi-eval score {DUMP} --problems examples/problems"
     settings = {"command": command, "dumps": [DUMP], "problems": "examples/problems"}

@@ -3,8 +3,8 @@
 
     tools/examples/make_tests.py [PROBLEM...]
 
-Expected outputs are those of the problem's model solution. verify.py compares them with the other correct
-ones.
+Expected outputs are outputs of the problem's model solution. verify.py compares them with outputs of the
+other correct solutions.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def write_tests(folder: Path, tests: dict[str, str], work: Path) -> None:
         (folder / "tests" / f"{name}.in").write_text(test_input)
         outcome = run_once(package, argv, test_input, work)
         if outcome.end != "ok":
-            raise SystemExit(f"{folder.name}: the model solution ends with {outcome.end} on {name}")
+            raise SystemExit(f"{folder.name}: the model solution gets {outcome.end} on {name}")
         (folder / "tests" / f"{name}.out").write_text(compute_answer(folder.name, test_input, outcome.output.decode()))
 
 

@@ -1,4 +1,5 @@
-"""Tests of the example problems that are not of type Batch, and of the one for the preparation system.
+"""Generate tests of the example problems that are not of type Batch, and of the problem for the preparation
+system.
 
 For small problems, answers are computed here by other means than the packages' solutions.
 """
@@ -65,11 +66,11 @@ def kegs() -> Files:
     return small_and_full(tests, "few", 40)
 
 
-# --- files that are handed in ------------------------------------------------------------------------
+# --- files that are submitted ------------------------------------------------------------------------
 
 
 def postman() -> Files:
-    """Tests: letter boxes and their shortest rounds; and the files of all solutions."""
+    """Return the tests, which are letter boxes and their shortest rounds, and the files of all solutions."""
     rng = Random("postman")
     towns = {
         "01": [(0, 0), (3, 1), (5, 0), (2, 4)],
@@ -114,7 +115,7 @@ def _length(town: Town, order: Sequence[int]) -> int:
 
 
 def _shortest_round(town: Town) -> list[int]:
-    """Return the shortest round by Held and Karp: the best way through each set of boxes to each of them."""
+    """Return the shortest round by the algorithm of Held and Karp over all sets of letter boxes."""
     n = len(town)
     best = {(1, 0): (0, [0])}
     for subset in range(3, 1 << n, 2):
@@ -193,7 +194,7 @@ _WITH_FILES = (
 
 
 def _lighter(weights: Sequence[int], places: Sequence[int]) -> list[int]:
-    """Exchange one weight for a lighter one, with the smallest possible difference."""
+    """Replace a weight by a lighter weight, with the smallest possible difference."""
     other_indexes = [i for i in range(len(weights)) if i not in places]
     swaps = ((weights[i] - weights[j], i, j) for i in places for j in other_indexes if weights[j] < weights[i])
     _, gone, added = min(swaps)

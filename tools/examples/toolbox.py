@@ -97,7 +97,7 @@ def compiled(sources: list[str], target: Path, *flags: str) -> str:
 
 
 def run_once(package: Package, argv: list[str], text: str, work: Path, patience: float = 1.0) -> Outcome:
-    """Run a program on one input, in a new folder, for at most `patience` times the limits."""
+    """Run a program on an input, in a new folder. Kill it after `patience` times the limits."""
     box = work / "box"
     box.mkdir(exist_ok=True)
     input_path, output_path = box / (package.input_file or "stdin"), box / (package.output_file or "stdout")
@@ -208,7 +208,7 @@ class Judge:
         process = subprocess.run([*self._program(), *files], capture_output=True, check=False, text=True)
         if testlib:
             return _exit_score(process.returncode, process.stderr)
-        assert process.returncode == 0, f"the checker ends with {process.returncode} on {test}: {process.stderr}"
+        assert process.returncode == 0, f"the checker exits with {process.returncode} on {test}: {process.stderr}"
         return float(process.stdout.splitlines()[0])
 
     def _program(self) -> list[str]:
@@ -240,7 +240,7 @@ def _words(output: bytes) -> list[list[bytes]]:
 
 
 def _exit_score(code: int, text: str) -> float:
-    assert code in (0, 1, 2, 4, 7, 8), f"the checker ends with {code}: {text}"
+    assert code in (0, 1, 2, 4, 7, 8), f"the checker exits with {code}: {text}"
     if code == 7:
         return float(text.split()[1])
     return float(code == 0)

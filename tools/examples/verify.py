@@ -3,8 +3,8 @@
 
     tools/examples/verify.py [PROBLEM...]
 
-A solution must have its folder's verdict on some test, and this verdict or AC on the others. Solutions that
-are not meant to be slow must stay below a fifth of the time limit.
+A solution must have its folder's verdict on some test, and this verdict or AC on all tests. Solutions that
+are not intended to be slow must stay below a fifth of the time limit.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def main(names: list[str]) -> int:
             lines.append("\t".join([row["uuid"], *plain, *repaired]))
             bad += print_mismatch(reply_text, plain, repaired)
     EXPECTED.write_text("\n".join(lines) + "\n")
-    print(f"{bad} texts are not what they are labelled" if bad else "all texts are what they are labelled")
+    print(f"{bad} replies contradict their labels" if bad else "all replies agree with their labels")
     return 1 if bad else 0
 
 

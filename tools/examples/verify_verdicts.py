@@ -5,7 +5,7 @@
     tools/examples/verify_verdicts.py runs/examples
 
 For `validate`, a solution that must fail may fail in any way, because machines differ. The examples must fail
-as they are named: the worst verdict is that of the folder, the tag or the expectation. A test that is not TLE
+as labelled: the worst verdict is the label of the folder, the tag or the expectation. A test that is not TLE
 stays below two thirds of the time limit.
 """
 
@@ -30,7 +30,7 @@ EXPECTED = {
     "CE": ("compile_error", "compiler_error"),
 }
 STATUS = {word: status for status, words in EXPECTED.items() for word in words}
-LIMIT = 1.0  # in seconds, of all examples except one, which has more
+LIMIT = 1.0  # in seconds, of all examples except one with a higher limit
 
 
 def main(run: Path) -> int:

@@ -124,7 +124,7 @@ async def _run_round(title: str, start: Callable[[], Awaitable[Round]]) -> Round
     try:
         return await start()
     except JudgeFailure as failure:
-        return {title: Found("", f"the judge has no result: {failure}")}
+        return {title: Found("", f"the judge failed: {failure}")}
 
 
 def _list_rounds(

@@ -51,7 +51,7 @@ def _find_fault(outcome: dict[str, Any]) -> str:
 
 
 def has_succeeded(fault: str) -> bool:
-    """Return whether the attack succeeded. An unexpected verdict is worth a look, but is not a success."""
+    """Return whether the attack succeeded. An unexpected verdict is not a success."""
     return bool(fault) and (not fault.startswith("a verdict of") or "it got points" in fault)
 
 

@@ -1,7 +1,8 @@
-"""Tests where the judge runs: in containers like those of clusters.
+"""Tests the judge in containers like those of clusters.
 
 Called by tools/release/where. Each environment is a container of crun or bubblewrap, or gVisor's sandbox,
-with the system's folders of this machine as its image. In each one, `doctor` runs and the submissions of an
+with the system's folders of this machine as its image. In each of them, `doctor` runs and the submissions of
+an
 example are scored.
 """
 
@@ -70,7 +71,7 @@ class Setup(NamedTuple):
 
 
 def run_inside(cache: str) -> None:
-    """Print the doctor's lines, and whether all points are the expected ones."""
+    """Print the doctor's lines, and whether all points are as expected."""
     import os
 
     tree = Path(__file__).parents[2]
@@ -253,7 +254,7 @@ def _make_pyxis_command(rig: Setup) -> list[str]:
 
 
 def _make_command_without_namespaces(rig: Setup) -> list[str]:
-    """Return a command in a user namespace in which the kernel makes no other."""
+    """Return a command in a user namespace in which the kernel refuses to create further namespaces."""
     forbid = 'echo 1 > /proc/sys/user/max_user_namespaces && exec "$@"'
     inner = [
         "unshare",
