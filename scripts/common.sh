@@ -1,5 +1,5 @@
-# Sourced by the other scripts: finds a Python, makes the virtual environment, installs what is missing.
-# Everything here may run again at any time; it does only what is not done yet.
+# Sourced by the other scripts: finds a Python, creates the virtual environment, installs missing programs.
+# All functions are safe to run again: they skip finished steps.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -8,7 +8,7 @@ readonly top venv
 
 say() { printf '%s\n' "$*" >&2; }
 
-# What a user must do himself: said in one command, then we stop.
+# stop PROBLEM COMMAND: prints the command that the user must run, and exits.
 stop() {
     say "$1"
     say "    $2"
@@ -24,9 +24,9 @@ as_root() {
     if is_root; then env DEBIAN_FRONTEND=noninteractive "$@"; else sudo -n env DEBIAN_FRONTEND=noninteractive "$@"; fi
 }
 
-refresh_lists() { as_root apt-get update -qq -o Acquire::Retries=3 >&2 || say "apt-get update failed; trying with what is known"; }
+refresh_lists() { as_root apt-get update -qq -o Acquire::Retries=3 >&2 || say "apt-get update failed; continuing with the old lists of packages"; }
 
-# apt_install PACKAGE...: true where it worked.
+# apt_install PACKAGE...: installs packages; its exit code is that of apt-get.
 apt_install() {
     say "Installing $* ..."
     as_root apt-get install -y -qq -o Acquire::Retries=3 -o DPkg::Lock::Timeout=600 --no-install-recommends "$@" </dev/null >&2
@@ -38,7 +38,7 @@ need_compiler() {
     stop "A C++ compiler is missing. Install it with" "sudo apt-get update && sudo apt-get install -y g++ libc6-dev"
 }
 
-# clang++ that has libFuzzer, under whichever name the system knows it.
+# Prints the name of the newest clang++ that has libFuzzer, such as clang++-19.
 fuzzing_clang() {
     local name
     for name in $(compgen -c clang++ | grep -xE 'clang\+\+(-[0-9]+)?' | sort -urV); do
@@ -47,29 +47,29 @@ fuzzing_clang() {
     return 1
 }
 
-# Only for the tests; without it those that fuzz are left out.
+# Only for tests; if it cannot be installed, tests that fuzz are skipped.
 want_clang() {
     fuzzing_clang >/dev/null && return
     if may_install && refresh_lists && apt_install clang && apt_install "libclang-rt-$(clang++ -dumpversion | cut -d. -f1)-dev"; then return; fi
     say "Without clang and its runtime the proctor's parsers are not fuzzed."
 }
 
-# Only for the tests, and only root can start its daemons; without it those on a cluster are left out.
+# Only for tests, and only root can start the daemons; if it cannot be installed, tests on a cluster are skipped.
 want_slurm() {
     if ! is_root || { command -v sbatch && [ -x /usr/sbin/slurmctld ] && [ -x /usr/sbin/munged ]; } >/dev/null; then return; fi
     if may_install && refresh_lists && apt_install slurm-wlm munge; then return; fi
-    say "Without slurm-wlm and munge the tests on a Slurm cluster are left out."
+    say "Without slurm-wlm and munge the tests on a Slurm cluster are skipped."
 }
 
-# Only for the tests, and only in CI, because the package may start a server: what checks alert rules.
+# Only for tests, and only in CI, because the package may start a server: promtool checks alert rules.
 want_promtool() {
     if command -v promtool >/dev/null; then return; fi
     if may_install && refresh_lists && apt_install prometheus; then return; fi
     say "Without promtool (prometheus) the alert rules are not checked."
 }
 
-# install_each LOSS PACKAGE...: each by itself, because one that cannot be had would keep the others away; says what is
-# lost without it.
+# install_each LOSS PACKAGE...: installs packages one by one, so that a missing package does not prevent the others; for
+# each package that cannot be installed, prints LOSS.
 install_each() {
     local package loss=$1
     shift
@@ -80,68 +80,68 @@ install_each() {
     done
 }
 
-# missing TOOL:PACKAGE...: the packages of tools that are not there.
+# missing TOOL:PACKAGE...: prints the packages of missing tools.
 missing() {
     local tool
     for tool; do type -P "${tool%%:*}" >/dev/null || echo "${tool#*:}"; done
 }
 
-# Only for the tests, and large: the compilers and interpreters of all languages, where boxes can see them. Without
-# them the tests of a language are left out, or, where CI is set, fail.
+# Only for tests, and large: compilers and interpreters of all languages, in folders that sandboxes show. Without
+# them, the tests of a language are skipped or, if CI is set, fail.
 want_languages() {
     local packages
     packages=$(PATH=/usr/local/bin:/usr/bin:/bin missing javac:default-jdk-headless pypy3:pypy3 rustc:rustc go:golang-go \
         mcs:mono-mcs mono:mono-runtime)
     # shellcheck disable=SC2086 # the packages are words of their own
-    install_each "the tests of a language are left out" $packages
+    install_each "the tests of a language are skipped" $packages
 }
 
-# Only for the tests of the wheel, which brings binaries for another machine, and of what those do there.
+# Only for tests of the wheel, which contains binaries for aarch64, and of these binaries.
 want_other_machine() {
     # shellcheck disable=SC2046 # the packages are words of their own
     install_each "the wheel's binaries for aarch64 are not tested" \
         $(missing aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64-static:qemu-user-static)
 }
 
-# Only for the tests of the report's pages: without a browser they are left out, or, where CI is set, fail.
+# Only for tests of the report's pages: without a browser they are skipped or, if CI is set, fail.
 want_browser() {
     # shellcheck disable=SC2046 # the packages are words of their own
-    install_each "the tests of pages in a browser are left out" \
+    install_each "the tests of pages in a browser are skipped" \
         $(missing chromium:chromium chromedriver:chromium-driver npm:npm)
     [ -e "$venv/axe/node_modules/axe-core" ] || npm install --silent --no-audit --no-fund --prefix "$venv/axe" axe-core ||
-        say "Without axe-core (npm) nothing says whether all can read the report's pages."
+        say "Without axe-core (npm) the accessibility of the report's pages is not tested."
 }
 
-# Root runs the tests as nobody too, who must be able to start the same Python. (setpriv starts its program with
-# root's capabilities still in hand, so that paths that are closed to nobody would open: env drops them first.)
+# Root runs the tests as nobody as well, and nobody must be able to start the same Python. (A program that setpriv starts
+# still has root's capabilities, and could open paths that are closed to nobody. The execve of env drops them.)
 nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups env "$@"; }
 
 starts_pytest() { nobody "$1/bin/python" -c 'import pytest' 2>/dev/null; }
 
-# copy_checkout FOLDER: what the checkout has, but for its history, environments and caches.
+# copy_checkout FOLDER: copies the checkout, without its history, environments and caches.
 copy_checkout() {
     tar -C "$top" --exclude=./.git --exclude='./.venv*' --exclude=./runs --exclude='./.*_cache' -cf - . |
         tar -C "$1" --no-same-owner -xf -
 }
 
-# nobody reads copies, because a checkout may lie where only its owner may look, and writes only its own folder.
+# nobody gets copies, because other users may not be able to read the checkout, and a folder `own` to write.
 copy_for_nobody() {
     mkdir "$1/tree" "$1/own"
     copy_checkout "$1/tree"
     starts_pytest "$venv" || cp -a "$venv" "$1/venv"
-    "$venv/bin/python" -m compileall -q "$1/tree/ioi_eval" # nobody may not
+    "$venv/bin/python" -m compileall -q "$1/tree/ioi_eval" # nobody cannot write there
     chmod -R a+rX "$1"
     chown 65534:65534 "$1/own"
 }
 
-# nobodys_python PLACE ARGUMENTS...: as nobody, in a copy of everything below PLACE; PLACE/own is nobody's to write.
+# nobodys_python PLACE ARGUMENTS...: runs Python as nobody, in a copy of the checkout in PLACE. nobody can write PLACE/own.
 nobodys_python() (
     place=$1 python=$venv
     shift
     [ -d "$place/tree" ] || copy_for_nobody "$place"
     if [ -d "$place/venv" ]; then python=$place/venv; fi
     starts_pytest "$python" ||
-        stop "nobody cannot start $(real_path "$python/bin/python"). With a Python that everybody may read, make another one:" \
+        stop "nobody cannot start $(real_path "$python/bin/python"). Create the environment again, with a Python that all users can read:" \
             "rm -rf '$venv'; export PYTHON=/usr/bin/python3"
     cd "$place/tree"
     nobody -u XDG_CACHE_HOME -u XDG_RUNTIME_DIR HOME=/nonexistent TMPDIR="$place/own" \
@@ -166,7 +166,7 @@ pythons() {
     for name in python3.{11..20} python3; do type -ap "$name" || true; done
 }
 
-# find_python TEST...: the first Python that is new enough and passes every test.
+# find_python TEST...: prints the first Python that is new enough and passes every test.
 find_python() {
     local candidate test
     while read -r candidate; do
@@ -180,7 +180,7 @@ find_python() {
 
 best_python() { find_python has_venv open_to_all || find_python has_venv; }
 
-# What would give us a Python: the venv module of one that is there, else 3.11 by name, else whatever is usual.
+# Prints the packages of a Python: the venv module of an installed Python, else Python 3.11, else the system's default.
 python_packages() {
     local found
     if found=$(find_python); then
@@ -205,8 +205,8 @@ need_python() {
 
 install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
-# need_package EXTRAS: the package, editable, in the virtual environment; again only if pyproject.toml changed. For a moment
-# of an installation programs of the environment do not find the package.
+# need_package EXTRAS: installs the package, editable, into the virtual environment, again only if pyproject.toml changed.
+# During an installation, programs of the environment may not find the package for a moment.
 need_package() {
     mkdir -p "$venv"
     exec 9<"$venv"
@@ -222,7 +222,7 @@ need_package() {
 
 wanted() { printf '%s %s' "$(sha256sum <"$top/pyproject.toml")" "$top$1"; }
 
-# Whoever asks for no extras takes an installation with some.
+# An installation with extras also counts if no extras are required.
 is_installed() {
     local one noted=("$venv/.installed$1")
     if [ -z "$1" ]; then noted=("$venv/.installed"*); fi
@@ -232,11 +232,11 @@ is_installed() {
     return 1
 }
 
-# An environment that was cut off while it was made, or whose Python is gone, is made again.
+# Creates the environment, again if its creation was interrupted or its Python has disappeared.
 make_venv() {
     local python
     "$venv/bin/python" -m pip --version >/dev/null 2>&1 && new_enough "$venv/bin/python" && return
     python=$(need_python)
-    say "Making the virtual environment $venv with $python ..."
+    say "Creating the virtual environment $venv with $python ..."
     "$python" -m venv --clear "$venv"
 }
