@@ -1,6 +1,6 @@
 """Track the steps of submissions in progress. The judge and engines record them, and a run displays them.
 
-Each step can also be logged with its submission's key, at the level DEBUG.
+Each step can be logged with its submission's key, at the level DEBUG.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Step:
     """A step of the work on a submission."""
 
     kind: str
-    where: str = ""  # server or slot that executes the step; empty while it waits for one
+    where: str = ""  # server or slot that executes the step, or "" while it waits for a slot
 
 
 class TrackedSubmission:
@@ -132,7 +132,8 @@ def name_work_in_log(
 ) -> AbstractContextManager[None]:
     """Return a context in which log lines name this work, such as "tests 01, 02".
 
-    If there are many names, only the first ones are shown. Each test also gets its own line in the end.
+    If there are many names, only the first names are shown. After the work, each test is logged in a separate
+    line.
     """
     if not logger.isEnabledFor(logging.DEBUG):
         return nullcontext()

@@ -16,7 +16,7 @@ class IoiEvalError(Exception):
 
 
 class InputError(IoiEvalError):
-    """A fault in the user's input. The command line prints it in one line and exits with 2."""
+    """A fault in the user's input. The command line prints it as a single line and exits with 2."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class InputError(IoiEvalError):
         field: str | None = None,
         remedy: str | None = None,
     ) -> InputError:
-        """Return a copy of the error in which the given attributes are replaced; None keeps an attribute."""
+        """Return a copy of the error with other attributes. None means that an attribute does not change."""
         return InputError(
             self.problem,
             where=self.where if where is None else where,
@@ -54,7 +54,7 @@ class InputError(IoiEvalError):
 
 @contextmanager
 def raise_first_of_group(kind: type[Exception]) -> Iterator[None]:
-    """Replace an exception group from the code inside by its first error of a kind, if it has one."""
+    """Context manager that replaces an exception group by the first error of `kind` in it, if any."""
     try:
         yield
     except BaseExceptionGroup as errors:
@@ -127,7 +127,10 @@ class ModuleMissing(JudgeFailure):
 
 
 class ExtraMissing(IoiEvalError, ModuleNotFoundError):
-    """A Python package is missing that an extra of ioi-eval installs. The message says how to install it."""
+    """A Python package is missing that an extra of ioi-eval installs.
+
+    The message has the command to install it.
+    """
 
 
 class EngineError(IoiEvalError):
@@ -154,7 +157,7 @@ class JobTooLarge(JobRejected):
 
 
 class EngineOverloaded(EngineError):
-    """The engine has no free capacity now, but may have some later."""
+    """The engine has no free capacity now. It may have capacity later."""
 
 
 class EngineUnavailable(EngineError):
@@ -173,7 +176,7 @@ class ServerReplaced(EngineError):
 
 
 class ToolchainGone(EngineError):
-    """No server has the compiler or interpreter any more for which the job was made. Make a new job."""
+    """All servers have lost the compiler or interpreter that the job needs. Create a new job."""
 
 
 class MachineAtFault(EngineError):

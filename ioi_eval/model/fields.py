@@ -1,6 +1,6 @@
 """Read typed fields from external data: a package's header, a row, a request.
 
-A policy handles faults. `Faults` collects them and reading continues; `StrictFaults` raises the first one.
+A policy handles faults. `Faults` collects them and reading continues. `StrictFaults` raises the first fault.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MIN_SIMILARITY = 0.6  # minimum similarity by difflib; below it, names are simi
 
 
 class Faults:
-    """The policy that collects the faults of one source in the order of reading, and notes about it."""
+    """The policy that collects the faults of a source in the order of reading, and notes about the source."""
 
     def __init__(self, where: str, row: int | None = None) -> None:
         self.where, self.row = where, row
@@ -35,12 +35,12 @@ class Faults:
         self.notes: list[str] = []
 
     def make_error(self, problem: str, file: str, *, row: int | None = None, **details: str) -> InputError:
-        """Return a fault. `file` is a file in the source; empty means the source itself."""
+        """Return a fault. `file` is a file in the source, or "" for the source itself."""
         where = f"{self.where}/{file}" if file else self.where
         return InputError(problem, where=where, row=self.row if row is None else row, **details)
 
     def report(self, problem: str, file: str, *, row: int | None = None, **details: str) -> None:
-        """Handle a fault. The arguments are those of `make_error`."""
+        """Handle a fault. The arguments are the same as for `make_error`."""
         self.errors.append(self.make_error(problem, file, row=row, **details))
 
     def add_note(self, sentence: str, file: str = "") -> None:
@@ -57,7 +57,7 @@ class StrictFaults(Faults):
 
 
 class Fields:
-    """The fields of one object.
+    """The fields of an object.
 
     For an invalid field the policy handles a fault. If it does not raise, the default is returned.
     """
@@ -105,7 +105,7 @@ class Fields:
         return self._policy.make_error(problem, self.file, row=self._row, **about)
 
     def mismatch_error(self, name: str, expected: str) -> InputError:
-        """Return the fault that a field is not what `expected` describes, for callers that raise it."""
+        """Return the fault that a field does not match `expected`, for callers that raise it."""
         return self.make_error(name, f"{self.format_value(self.raw_value(name))} is not {expected}")
 
     def read_name(self, name: str) -> str:
@@ -119,7 +119,7 @@ class Fields:
         return self._read_value(name, str, "a text", default, "")
 
     def read_number(self, name: str, default: float | None = None, *, above: float | None = None) -> float:
-        """Return a finite number: greater than `above` or, without `above`, at least 0."""
+        """Return a finite number that is greater than `above` or, without `above`, not negative."""
         bounds = Meta(ge=0, le=_MAX_NUMBER) if above is None else Meta(gt=above, le=_MAX_NUMBER)
         expected = "a number of at least 0" if above is None else f"a number above {above:g}"
         return self._read_value(name, Annotated[float, bounds], expected, default, 0.0)
@@ -136,7 +136,7 @@ class Fields:
         return enum_class(self.read_choice(name, [member.value for member in enum_class], default))
 
     def read_choice(self, name: str, choices: Sequence[str], default: str | None = None) -> str:
-        """Return one of the allowed strings."""
+        """Return a string, which must be among `choices`."""
         return self._read_value(
             name, Literal[tuple(choices)], f"one of {', '.join(choices)}", default, choices[0]
         )
@@ -171,7 +171,7 @@ class Fields:
     def _read_value(self, name: str, kind: Any, expected: str, default: T | None, empty: T) -> T:
         """Return the field as a value of a type.
 
-        After a fault return `default`, or `empty` if there is no default.
+        After a fault return `default`, or `empty` if `default` is None.
         """
         value = self.raw_value(name)
         if value is None and not self.has_field(name):
@@ -191,7 +191,7 @@ class Fields:
 def parse_json(text: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Return the value of a JSON text.
 
-    `pairs_hook` makes an object from its pairs; by default duplicate keys are refused.
+    `pairs_hook` creates an object from its pairs. By default duplicate keys are refused.
 
     Raises:
         ValueError: if the text is broken, nested too deeply, or has a number such as NaN.
@@ -206,7 +206,7 @@ def parse_json(text: str, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | N
 
 
 class DuplicateKey(ValueError):
-    """Raised for a JSON object with a duplicate key, because either value could be meant."""
+    """Raised for a JSON object with a duplicate key, because it is unclear which value applies."""
 
 
 def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -221,12 +221,12 @@ def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def find_similar_names(
     name: str, known_names: Iterable[str], min_similarity: float = _MIN_SIMILARITY
 ) -> list[str]:
-    """Return at most three known names that are similar to a name, the most similar first."""
+    """Return up to three known names that are similar to a name, by decreasing similarity."""
     return get_close_matches(name, list(known_names), n=3, cutoff=min_similarity)
 
 
 def suggest_names(name: str, known_names: Sequence[str]) -> str:
-    """Return a remedy with the known names most similar to an unknown name, else the first known names."""
+    """Return a remedy that suggests known names: names similar to an unknown name, else the first names."""
     if close := find_similar_names(name, known_names):
         return f"Did you mean {' or '.join(repr(similar) for similar in close)}?"
     more_text = f" and {len(known_names) - _MAX_NAMED} more" if len(known_names) > _MAX_NAMED else ""
@@ -234,7 +234,7 @@ def suggest_names(name: str, known_names: Sequence[str]) -> str:
 
 
 def parse_name(value: Any) -> str | None:
-    """Return the name in a string or integer; None for other values."""
+    """Return the name in a string or integer, or None for other values."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value.strip() or None if isinstance(value, str) else None

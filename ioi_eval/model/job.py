@@ -18,13 +18,13 @@ class JobFile(Value):
     name: str
     content: Blob
     executable: bool = False
-    text: bool | None = None  # travels as utf8 and may be the main file; None means if its bytes are UTF-8
+    text: bool | None = None  # sent as utf8, and may be the main file; None means True if the bytes are UTF-8
 
 
 class Job(Value):
     """A request to an engine: the body of Piston's /execute as a value. Times in ms, sizes in bytes.
 
-    The runtime `ioi_eval` starts the job's own files `compile`, if there is one, and `run` with bash.
+    The runtime `ioi_eval` starts the job's files `compile`, if it exists, and `run` with bash.
 
     Fields after `keep` are not in Piston's request, and every engine reads them in the same way. Some are
     only set for engines with a capability: `plan` with `takes_paths` or `executes_plans`, `exclusive` with
@@ -43,16 +43,16 @@ class Job(Value):
     run_cpu_time: int | None = None
     compile_memory_limit: int | None = None
     run_memory_limit: int | None = None
-    keep: tuple[str, ...] = ()  # files that outlive the job; `run` prints them for engines that keep none
+    keep: tuple[str, ...] = ()  # files to return after the job; if the engine cannot, `run` prints them
     plan: str = ""  # file of the plan on which the engine starts `./proctor run`, instead of scripts
-    # By command, the identities of the toolchains that the job was made for. It needs one of them.
+    # By command, the identities of the toolchains with which the job may run.
     accepted_toolchains: Mapping[str, tuple[str, ...]] = {}
     exclusive: bool = False  # the engine runs no other job at the same time
     without_proc: bool = False  # programs see no /proc, so they can name no open file and no other process
 
 
 class StageStatus(StrEnum):
-    """Piston's words for a bad ending."""
+    """Piston's codes for programs that failed."""
 
     RE = "RE"  # exit code
     SG = "SG"  # signal
@@ -64,13 +64,13 @@ class StageStatus(StrEnum):
 
 CPU_LIMIT, HARD_STOP = "Time limit exceeded", "Time limit exceeded (hard stop)"
 IDLED = "Time limit exceeded (wall clock)"
-"""The messages of these endings; servers have others for their wall clocks."""
+"""The messages of these endings. Servers have different messages for their wall-clock limits."""
 OWN_LIMITS = {
     "Memory limit exceeded": "memory",
     "Too many processes": "processes",
     "Too many or too large files": "disk",
 }
-"""The limits for which Piston has no word, by the message of an ending."""
+"""The limits that Piston's codes do not distinguish, by the message of an ending."""
 _BY_LIMIT: Mapping[str, tuple[StageStatus, str]] = {
     "wall": (StageStatus.TO, IDLED),
     "hard": (StageStatus.TO, HARD_STOP),
@@ -84,7 +84,7 @@ _BY_CLOCK = {CPU_LIMIT: "cpu", IDLED: "wall"}
 
 
 class Ending(Value):
-    """How one program or script ended, and what it printed. The fields are those of Piston's stages."""
+    """The exit and the output of a program or script. The fields are the same as in Piston's stages."""
 
     stdout: str = ""
     stderr: str = ""
@@ -98,20 +98,23 @@ class Ending(Value):
 
     @classmethod
     def by_limit(cls, limit: str, **fields: Any) -> Self:
-        """Return the ending of a program that a limit ended. An unknown one is the sandbox's failure."""
+        """Return the ending of a program that exceeded a limit.
+
+        An unknown limit is a failure of the sandbox.
+        """
         status, message = _BY_LIMIT.get(limit, (StageStatus.XX, "the sandbox was killed from outside"))
         return cls(signal="SIGKILL", status=status, message=message, **fields)
 
     @property
     def exited(self) -> bool:
-        """True if the program ended by itself, with an exit code."""
+        """True if the program exited by itself, with an exit code."""
         return self.code is not None and self.status in (None, StageStatus.RE)
 
     @property
     def limit(self) -> str:
-        """The limit that ended the program: wall, hard, cpu, memory, processes, disk, stdout, stderr, other.
+        """The exceeded limit: wall, hard, cpu, memory, processes, disk, stdout, stderr or other.
 
-        Empty if a signal ended it, or it ended by itself.
+        Empty if the program exited by itself or was killed by a signal.
         """
         if self.exited:
             return ""
@@ -123,7 +126,7 @@ class Ending(Value):
 
 
 PRECOMPILED = ".gch"
-"""Suffix of a precompiled header. A job is built without the header if there is no space for it."""
+"""Suffix of a precompiled header. If it does not fit on the disk, a job is built without it."""
 
 
 class JobResult(Value):
@@ -132,9 +135,9 @@ class JobResult(Value):
     language: str = ""
     version: str = ""
     endpoint: str = ""
-    kept: Mapping[str, str] = {}  # file name -> path here; the caller owns and removes them
-    stayed: Mapping[str, Blob] = {}  # file name -> what the worker keeps; without its bytes
-    toolchains: Mapping[str, Toolchain] = {}  # by command: those of the server, where servers may differ
+    kept: Mapping[str, str] = {}  # path on this machine by file name; the caller must remove the files
+    stayed: Mapping[str, Blob] = {}  # files that are stored on the worker, by name, without their data
+    toolchains: Mapping[str, Toolchain] = {}  # the server's toolchains by command, if servers may differ
 
 
 SHOW_OR_NAME = (
@@ -151,9 +154,10 @@ class Toolchain(Value):
     path: str
     version: str
     identity: str  # changes when a build with it could differ: part of every artifact's key
-    read: tuple[str, ...] = ()  # what a sandbox must be shown of it, beyond the system's folders
-    modules: tuple[str, ...] | None = None  # of a Python, which of model/languages.py it has; None: unknown
-    refusal: str = ""  # why it judges no submission, as a sentence; empty: it judges them
+    read: tuple[str, ...] = ()  # further paths that a sandbox must show, in addition to the system's folders
+    # packages of model/languages.py that a Python has; None means unknown
+    modules: tuple[str, ...] | None = None
+    refusal: str = ""  # sentence about why it cannot judge submissions, or ""
 
     @property
     def name(self) -> str:

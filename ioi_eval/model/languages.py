@@ -16,8 +16,8 @@ from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import suggest_names
 from ioi_eval.model.values import Limits, Value
 
-_LIST_ARGUMENTS = ("{flags}", "{extra}", "{sources}")  # template arguments that stand for lists
-_HEAP, _ONLINE = "{heap}", "{online}"  # run template arguments that stand for lists
+_LIST_ARGUMENTS = ("{flags}", "{extra}", "{sources}")  # template arguments that are replaced by lists
+_HEAP, _ONLINE = "{heap}", "{online}"  # arguments of run templates that are replaced by lists
 _MEBIBYTE = 1 << 20
 _MIN_HEAP_MIB = 16  # minimum heap in MiB; a runtime with less cannot start, so it could not exceed its limit
 
@@ -27,21 +27,21 @@ class Language(Value, frozen=True, kw_only=True):
 
     Templates are argument vectors. `{tool}` is the compiler or interpreter, `{output}` the file that a build
     writes, `{artifact}` the file that is run, `{standard}` the dialect. The arguments in `_LIST_ARGUMENTS`
-    stand for lists.
+    are replaced by lists.
     """
 
     name: str
     # In the form that `find_language` compares: lower case without blanks, hyphens and underscores
     aliases: tuple[str, ...]
     dialects: tuple[tuple[str, str], ...] = ()  # aliases that determine the standard
-    suffixes: tuple[str, ...]  # suffixes of source files; submissions get the first one
+    suffixes: tuple[str, ...]  # suffixes of source files; the first suffix is for submissions
     command: str  # command by which an engine identifies the toolchain
     remedy: str  # command that installs the toolchain
     tells: tuple[str, ...] = ("--version",)  # arguments with which the compiler prints its version
     runner: str = ""  # command of another toolchain that runs the programs
     flags: tuple[str, ...] = ()
     build_template: tuple[str, ...]
-    finds_sources: bool = False  # the compiler itself finds further sources next to the main one
+    finds_sources: bool = False  # the compiler itself finds further sources next to the main source
     precompile_template: tuple[str, ...] = ()  # empty: headers cannot be precompiled
     run_template: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()  # environment variables of its programs
@@ -49,12 +49,12 @@ class Language(Value, frozen=True, kw_only=True):
     online_flags: tuple[str, ...] = ()  # compiler flags
     online_arguments: tuple[str, ...] = ()  # arguments of the runtime
     online_environment: tuple[tuple[str, str], ...] = ()
-    standard: str = ""  # set by the alias that `find_language` was given; overrides the problem's standard
+    standard: str = ""  # set by the alias in `find_language`; overrides the problem's standard
     default_standard: str = ""
     artifact_name: str = "submission"
     helper: str = ""  # file below graders/ that a build needs next to the sources
     control: str = ""  # a program that any working compiler accepts
-    acts: str = ""  # pattern of sources that may run their own code during the build
+    acts: str = ""  # pattern of sources that may run code during the build
     links_grader: bool = False  # a grader's source in the same language can be linked
     refusals: tuple[int, ...] = (1,)  # exit codes with which the compiler reports errors in the source
     threads: int = 1  # maximum number of threads of its programs; some start threads to get a deeper stack
@@ -65,11 +65,11 @@ class Language(Value, frozen=True, kw_only=True):
     memory_extra: int = 0  # bytes
     proc: bool = False  # the runtime needs /proc
     address_space: bool = True  # the address space can be limited as an additional safeguard
-    # Header of the whole standard library: worth precompiling, and often forgotten by models
+    # Header of the whole standard library, which is precompiled and which models often forget
     header: str = ""
     syntax: str = ""  # how extraction distinguishes code from prose: braces, python, pascal
     by_lines: bool = False  # statements need neither semicolons nor braces
-    marks: tuple[str, ...] = ()  # every complete program contains one of these
+    marks: tuple[str, ...] = ()  # every complete program contains at least one of these
     begins: str = ""  # pattern of a program's start, for languages without `syntax`
     more_tags: tuple[str, ...] = ()  # tags of fenced blocks, in addition to the names
     spare_tags: tuple[str, ...] = ()  # tags of fenced blocks that are used if no block has another tag
@@ -105,8 +105,8 @@ class Language(Value, frozen=True, kw_only=True):
         Args:
             sources: names of the sources, a grader's first.
             output: name of the program.
-            standard: the dialect; empty means the language's default.
-            tool: path of the compiler; empty means its command.
+            standard: the dialect, or "" for the language's default.
+            tool: path of the compiler, or "" for its command.
             extra: arguments that follow the flags.
         """
         return self._fill_template(self.build_template, sources, output, standard, tool, extra)
@@ -119,8 +119,8 @@ class Language(Value, frozen=True, kw_only=True):
         Args:
             header: name of the header.
             output: name of the precompiled header.
-            standard: the dialect; empty means the language's default.
-            tool: path of the compiler; empty means its command.
+            standard: the dialect, or "" for the language's default.
+            tool: path of the compiler, or "" for its command.
         """
         return self._fill_template(self.precompile_template, (header,), output, standard, tool, ())
 
@@ -142,7 +142,7 @@ class Language(Value, frozen=True, kw_only=True):
         )
 
     def adjust_limits(self, limits: Limits) -> Limits:
-        """Return the limits of one test for programs in this language."""
+        """Return the limits of a test for programs in this language."""
         return msgspec.structs.replace(
             limits,
             cpu_time=self._extend_time(limits.cpu_time),
@@ -182,7 +182,7 @@ class Language(Value, frozen=True, kw_only=True):
 def _aliases_with_standards(
     stems: Sequence[str], endings: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, str], ...]:
-    """Return each stem with each ending, paired with the standard that the ending means."""
+    """Return each stem with each suffix, paired with the standard that the suffix names."""
     return tuple(
         (stem + ending, standard)
         for standard, spellings in endings.items()
@@ -199,7 +199,7 @@ _GHC = [f"{major}{minor}" for major in (8, 9) for minor in ("", *(f".{n}" for n 
 _NODE = [f"{major}{minor}" for major in range(10, 31) for minor in ("", *(f".{n}" for n in range(1, 30)))]
 _KOTLINS = [f"{major}{minor}" for major in (1, 2) for minor in ("", *(f".{n}" for n in range(1, 10)))]
 
-# The C compiler's flags are those of the contest system.
+# The C compiler gets the same flags as in the contest system.
 _C = Language(
     name="c",
     aliases=("c", "gnuc", "gcc", "ansic"),
@@ -307,7 +307,7 @@ _PYPY = msgspec.structs.replace(
     spare_tags=(),
 )
 
-# The program is a jar that names its main class. graders/java/Build.java compiles and packs it in one step.
+# The program is a jar that names its main class. graders/java/Build.java compiles it and creates the jar.
 # The heap starts small and grows to the memory limit; the memory of the runtime itself counts as well.
 _JAVA = Language(
     name="java",
@@ -423,7 +423,7 @@ _HASKELL = Language(
     build_template=("{tool}", "{flags}", "{extra}", "-o", "{output}", "{sources}"),
     run_template=("{artifact}",),
     control="main :: IO ()\nmain = return ()\n",
-    # Templates, annotations, preprocessors and plugins. With CPP these words may be composed of parts.
+    # Templates, annotations, preprocessors and plugins. With CPP, macros may compose these names.
     acts=r"TemplateHaskell|QuasiQuotes|\bANN\b|\bCPP\b|-cpp\b|-fth\b|-pgm|-fplugin|-frontend",
     threads=4,
     address_space=False,
@@ -433,8 +433,8 @@ _HASKELL = Language(
     r"|module\s+[A-Z][\w.]*\s*(?:\(|where\b)|\w+\s*::|main\s*=)",
 )
 
-# The program is the source, byte for byte; several sources are combined into one. The options keep node from
-# searching folders and a configuration that do not exist in the sandbox.
+# The program is the source, byte for byte; several sources are combined into one. With the options, node does
+# not search for folders and a configuration that do not exist in the sandbox.
 _ISOLATION_OPTIONS = ("--preserve-symlinks", "--preserve-symlinks-main", "--openssl-config=/dev/null")
 _JAVASCRIPT = Language(
     name="javascript",
@@ -456,14 +456,14 @@ _JAVASCRIPT = Language(
     run_template=("{tool}", *_ISOLATION_OPTIONS, "--stack-size=65500", "{heap}", "{artifact}"),
     online_environment=_VARIABLE,
     threads=64,
-    proc=True,  # most programs read /dev/stdin, which needs /proc
+    proc=True,  # programs usually read /dev/stdin, which needs /proc
     address_space=False,
     syntax="braces",
     by_lines=True,
     marks=("require(", "console.log", "process.std"),
 )
 
-# If the output's name does not end in .jar, the compiler creates a folder.
+# If the output's suffix is not .jar, the compiler creates a folder.
 _KOTLIN = msgspec.structs.replace(
     _JAVA,
     name="kotlin",
@@ -525,7 +525,7 @@ LANGUAGES: tuple[Language, ...] = (
 
 
 def find_language(name: str, *, where: str = "", row: int | None = None, field: str = "language") -> Language:
-    """Return the language with a name that people use. A name such as C++17 also sets the standard.
+    """Return the language with this name or alias. A name such as C++17 sets the standard as well.
 
     Versions and word sizes of compilers are removed: `GNU C++20 (64)` is `gnuc++20`, `Java 17 64bit` and
     `Java 17.0.2` are `java17`, `Go 1.19.5` is `go1.19`, `GNU G++17 7.3.0` is `gnug++17`. Parentheses may add
@@ -639,7 +639,7 @@ MODULES: Mapping[str, str] = MappingProxyType(
 
 
 def read_packages(text: str) -> tuple[str, ...]:
-    """Return the packages in a list of names separated by commas; empty for `none`."""
+    """Return the packages in a list of names separated by commas. `none` means no packages."""
     return list_known_modules(name for name in text.replace(",", " ").split() if name.lower() != "none")
 
 

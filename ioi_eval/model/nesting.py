@@ -1,7 +1,7 @@
 """Check how deeply external JSON is nested before a decoder follows it.
 
 Decoders recurse in C up to `sys.setrecursionlimit`, which any code may raise. A reply of brackets alone could
-then overflow the stack and end the process.
+then overflow the stack and crash the process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 DEEPEST = 500  # maximum depth of lists and objects; the proctor has the same limit
-_CHUNK = 1 << 18  # characters that are checked at a time, so that no copy of a large text is made
+_CHUNK = 1 << 18  # characters that are checked at a time, so that a large string is never copied as a whole
 _PART_LENGTH = DEEPEST // 2
 _COUNTED_LENGTH = 1 << 13
 _BRACKETS = bytes.maketrans(b"{}", b"[]")

@@ -15,17 +15,17 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 class CliOption(Value):
     """A field as an option for users: `Annotated[int | None, CliOption("Jobs at the same time.", ...)]`.
 
-    Bounds come from the type's msgspec.Meta. A command line makes its options from such fields
-    (cli/groups.py). If a field of another value has the same meaning, it uses the same type, and a second
-    `CliOption` with only the differences.
+    Bounds come from the type's msgspec.Meta. cli/groups.py creates command-line options from such fields. If
+    a field of another value has the same meaning, it uses the same type, and a second `CliOption` with only
+    the differences.
     """
 
     help: str = ""
-    name: str = ""  # name of the option, if it differs from the field's
-    short: str = ""  # one letter
+    name: str = ""  # name of the option (default: the field's name)
+    short: str = ""  # short option of a single letter
     also: tuple[str, ...] = ()  # further names that work but are not shown: `-b`, `--benchmark`
     metavar: str = ""
-    unset: str = ""  # description of the default if the option is not given
+    unset: str = ""  # description of the default
     default: Any = None  # default in the form that users type, if it differs from the field's
     panel: str = ""  # heading in a help page, if it differs from the group's
     file_only: bool = False  # a key of ioi-eval.toml that is not an option of the command line
@@ -55,7 +55,7 @@ JobShape = Literal["auto", "batched", "classic"]
 
 
 class CheckerLimits(Value):
-    """A checker's limits on one test, in seconds and bytes. Exceeding them is a judge failure."""
+    """A checker's limits on a test, in seconds and bytes. Exceeding them is a judge failure."""
 
     cpu_time: float = 10.0
     wall_time: float = 20.0
@@ -63,7 +63,7 @@ class CheckerLimits(Value):
 
 
 class ManagerLimits(Value):
-    """A manager's or interactor's limits on one test. Exceeding them is a judge failure.
+    """A manager's or interactor's limits on a test. Exceeding them is a judge failure.
 
     They are looser than the submission's, so a slow submission times out first.
     """
@@ -76,10 +76,10 @@ class ManagerLimits(Value):
 class Borderline(Value):
     """A band around the CPU limit, as fractions of the limit.
 
-    Programs are stopped at the band's upper end, or at 1.6 times the limit on a crowded machine. If a test
-    with points exceeded the limit, it runs again alone and is stopped at the band's upper end. The shortest
+    Programs are stopped at the band's upper bound, or at 1.6 times the limit on a crowded machine. If a test
+    with points exceeded the limit, it runs again alone and is stopped at the band's upper bound. The shortest
     time is compared with the limit itself. Below the limit a second measurement cannot change the verdict. So
-    the lower end, which is part of the usual notation, has no effect.
+    the lower bound, which the notation includes, has no effect.
     """
 
     low: float = 0.9
@@ -107,7 +107,7 @@ class JudgeOptions(Value):
     all_tests: AllTests = False
     in_order: bool = False  # run tests in the problem's order instead of the order that fails fastest
     allow_unconfined: bool = False  # judge even if the kernel does not support confinement
-    max_tests: int = 500  # maximum number of tests in one job; engines may allow fewer
+    max_tests: int = 500  # maximum number of tests in a job; engines may allow fewer
     # Maximum duration of a job, in seconds; the remaining tests run in a new job
     max_job_time: float = 3600.0
     checker: CheckerLimits = CheckerLimits()
@@ -115,12 +115,12 @@ class JudgeOptions(Value):
     borderline: Band = None  # None: tests that exceed the limit are not measured again
     echo: int = 0  # bytes of a wrong output that its result contains
     show: bool = False  # results contain the start of any output and of the error text
-    # Layers of the confinement, see docs/protocol.md; None means all; for tests
+    # For tests: active layers of the confinement, see docs/protocol.md. None means all.
     layers: tuple[str, ...] | None = None
 
 
 class BuildLimits(Value):
-    """Limits of one build job, in seconds and bytes; `None` means no limit."""
+    """Limits of a build job, in seconds and bytes. `None` means no limit."""
 
     wall_time: float | None = 30.0
     cpu_time: float | None = 30.0
@@ -130,7 +130,7 @@ class BuildLimits(Value):
 
     @property
     def trusted(self) -> BuildLimits:
-        """Return the limits for trusted sources, which are ours and the problem's: they get more time."""
+        """Return the limits for trusted sources (this package's and the problem's), which get more time."""
         return msgspec.structs.replace(
             self,
             wall_time=None if self.wall_time is None else max(self.wall_time, _TRUSTED_SECONDS),

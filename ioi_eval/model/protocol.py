@@ -20,10 +20,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PlanLimits(Message):
-    """Limits of one program; None means no limit."""
+    """Limits of a program. None means no limit."""
 
     cpu_ms: int | None = None
-    crowded_cpu_ms: int | None = None  # CPU limit on a crowded machine; None means `cpu_ms`
+    crowded_cpu_ms: int | None = None  # CPU limit on a crowded machine (default: `cpu_ms`)
     wall_ms: int | None = None  # limit of idle time
     hard_ms: int | None = None  # limit of elapsed time, whatever the program does
     memory: int | None = None
@@ -65,7 +65,7 @@ class PlanChecker(Message):
     relative: float | None = None  # tokens: tolerance
     full: float = 1.0  # icpc: number in score.txt that means full marks
     given: tuple[str, ...] = ()  # arguments that replace those of the kind
-    passes: int = 1  # icpc: maximum number of runs of a submission on one test
+    passes: int = 1  # icpc: maximum number of runs of a submission on a test
     # A failure on an output means a wrong answer, if the checker succeeds on the expected answer
     decides: bool = False
 
@@ -76,7 +76,7 @@ class PlanManager(Message):
     argv: tuple[str, ...]
     kind: str = "cms"  # format of its score: cms, testlib, icpc
     full: float = 1.0  # icpc: number in score.txt that means full marks
-    # interactor: second run of the submission `alone` or `together` with it; empty: no second run
+    # interactor: second run of the submission `alone` or `together` with it, or "" for none
     again: str = ""
     given: tuple[str, ...] = ()  # arguments that replace those of the kind
     limits: PlanLimits = PlanLimits()
@@ -90,20 +90,21 @@ class PlanGroup(Message):
 
 
 class PlanTest(Message):
-    """The files of one test and the subtasks that need it."""
+    """The files of a test and the subtasks that need it."""
 
     index: int
     input: str
     answer: str | None = None
     output: str | None = None  # the file that was submitted for this test
     by_file: bool = False  # BatchAndOutput: judged by a submitted file, even if it is missing
-    arguments: tuple[str, ...] = ()  # further arguments of the checker or interactor, after its own
+    # further arguments of the checker or interactor, after the arguments of its kind
+    arguments: tuple[str, ...] = ()
     groups: tuple[int, ...] = ()
 
 
 # kw_only is not inherited, and a field with a default comes first
 class Plan(Message, kw_only=True, omit_defaults=False):
-    """The tests of one job and everything that is needed to run them."""
+    """The tests of a job and everything that is needed to run them."""
 
     version: int = VERSION
     nonce: str
@@ -118,7 +119,7 @@ class Plan(Message, kw_only=True, omit_defaults=False):
     user_io: str = "std_io"
     groups: tuple[PlanGroup, ...] = ()
     tests: tuple[PlanTest, ...]
-    layers: tuple[str, ...] | None = None  # for tests: active layers of the confinement; None means all
+    layers: tuple[str, ...] | None = None  # for tests: active layers of the confinement (default: all)
     allow_unconfined: bool = False
     alone: bool = False  # the judge runs nothing else, so an unclear wait for a disk counts as idling
     echo: int = 0  # bytes of a wrong output that its verdict line contains
@@ -152,7 +153,7 @@ class TestReport(Message):
     processes: int = 0  # total number of processes, if the submission may start some
     code: int = 0
     signal: int = 0
-    # The program did more than sleep; `wall` is no verdict until the test has run alone
+    # The program did not only sleep; `wall` becomes a verdict only after the test has run alone
     stalled: bool = False
     skipped: bool = False
     output: str = ""

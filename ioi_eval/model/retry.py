@@ -1,6 +1,6 @@
-"""The rules by which the package tries again: every loop that retries takes its numbers from a rule here.
+"""The retry rules of the package: every loop that retries uses the numbers of a rule in this module.
 
-docs/architecture.md shows them as a table, and a test compares the two.
+docs/architecture.md shows them as a table, and a test compares the table with the rules.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _MAX_DOUBLINGS = 16
 
 
 class RetryRule(Value):
-    """A rule for trying again: the work, the errors, the attempts, the waits, and the end.
+    """A rule for trying again: the work, the errors, the number of attempts, the waits, and the final result.
 
-    `attempts` counts the first attempt, too. After `seconds`, no further attempt begins. `None` means no
-    limit. The wait doubles from `first_wait` to `longest_wait`, in seconds.
+    `attempts` includes the first attempt. After `seconds`, no further attempt starts. `None` means no limit.
+    The wait doubles from `first_wait` to `longest_wait`, in seconds.
     """
 
     name: str
@@ -43,7 +43,7 @@ class RetryRule(Value):
         return self.seconds
 
     def is_last(self, attempt: int) -> bool:
-        """Return True if no attempt follows this one. The first attempt has the number 1."""
+        """Return True if this attempt is the last. The first attempt has the number 1."""
         return self.attempts is not None and attempt >= self.attempts
 
     def wait_after(self, attempt: int) -> float:
@@ -53,7 +53,7 @@ class RetryRule(Value):
         return random.uniform(longest / 2, longest)
 
     def describe_exhaustion(self, attempts: int) -> str:
-        """Return the end of a message to the user: that this rule allows no further attempt."""
+        """Return the last part of a message: that this rule allows no further attempt."""
         return f"after {attempts} attempt{'s' * (attempts != 1)} (retry rule `{self.name}`)"
 
     def log(self, logger: Logger, reason: object, attempt: int = 1) -> None:
@@ -278,7 +278,7 @@ DISCOVERY = RetryRule(
     gives_up="never; the servers that were found before stay",
 )
 
-# --- others' servers ---------------------------------------------------------------------------------
+# --- third-party servers -----------------------------------------------------------------------------
 
 MODEL = RetryRule(
     name="model",

@@ -32,7 +32,7 @@ class Blob(Value):
     size: int
     path: str | None = None
     data: bytes | None = None
-    stamp: int = 0  # modification time of the file when it was hashed, in ns; 0 if the file cannot change
+    stamp: int = 0  # modification time of the file when it was hashed, in ns, or 0 if the file cannot change
 
     @classmethod
     def of(cls, content: bytes | str) -> Self:
@@ -70,7 +70,7 @@ class Blob(Value):
         return content
 
     def read_beginning(self, size: int) -> str:
-        """Return the first `size` bytes as text, without loading more: a test may be larger than memory."""
+        """Return the first `size` bytes as a string. Load only these: a test may be larger than memory."""
         if self.path is None:
             return self.read()[:size].decode(errors="replace")
         with Path(self.path).open("rb") as stream:
@@ -100,25 +100,25 @@ class TaskType(StrEnum):
 
 
 class TaskOptions(Value):
-    """Settings of a task type. Fields of other task types keep their defaults."""
+    """Settings of a task type. Fields of other task types have their defaults."""
 
     with_grader: bool = False  # compiled with grader.cpp; Communication: with stub.cpp
     input_file: str = ""  # Batch: empty means standard input
     output_file: str = ""  # Batch: empty means standard output
     processes: int = 1  # Communication: number of processes of the submission
     user_io: str = "std_io"  # Communication: std_io or fifo_io
-    # Communication, Interactive: further arguments, after those of the task type
+    # Communication, Interactive: further arguments, after the arguments of the task type
     manager_args: tuple[str, ...] = ()
     output_tests: tuple[str, ...] = ()  # BatchAndOutput: tests that are judged by a submitted file
     function: str = ""  # Function: name of the tested function
-    # Total number of processes that a file of the package starts; None means not measured yet
+    # Total number of processes that a file of the package starts. None means not measured yet.
     forks: int | None = None
     prelude: str = ""  # lines that are put before submissions in C and C++
-    # Names of a submission's files without suffixes; the first is the code. Empty: one file, named after the
-    # id.
+    # Names of a submission's files without suffixes; the first is the code. Default: a single file, named
+    # after # the id.
     source_names: tuple[str, ...] = ()
     line_buffered: bool = False  # programs in C, C++ and Python flush each line, as on a terminal
-    # Maximum number of digits for converting an int in Python; 0 means Python's limit of 4,300
+    # Maximum number of digits for converting an int in Python. 0 means Python's limit of 4,300.
     integer_digits: int = 0
     online_judge: bool = False  # define ONLINE_JUDGE for submissions, as the problem's original judge does
 
@@ -171,7 +171,7 @@ _PROGRAMS = frozenset(
 )
 
 
-# The value of `full` for a program whose points have no maximum: 2**40, so that dividing by it is exact.
+# The value of `full` for a program with unlimited points: 2**40, so that dividing by it is exact.
 RAW_POINTS = float(1 << 40)
 
 
@@ -183,17 +183,17 @@ class Checker(Value, kw_only=True):
     """A comparison of outputs: a built-in comparison, which has no `sources`, or a program."""
 
     kind: CheckerKind = CheckerKind.WHITE_DIFF
-    sources: tuple[NamedBlob, ...] = ()  # the first is the one to compile
+    sources: tuple[NamedBlob, ...] = ()  # the first is compiled
     language: str = "c++"
-    arguments: tuple[str, ...] = ()  # the problem's own arguments, after those of the kind
+    arguments: tuple[str, ...] = ()  # the problem's arguments, after the arguments of the kind
     case_sensitive: bool = True  # tokens
     space_sensitive: bool = False  # tokens
     absolute: float | None = None  # tokens: tolerance
     relative: float | None = None  # tokens: tolerance
     full: float = 1.0  # icpc, testlib: number of points that means full marks
-    given: tuple[str, ...] = ()  # arguments that replace those of the kind; names in DESK stand for files
-    limits: Limits | None = None  # limits of the checker program; None means the judge's default
-    # icpc: maximum number of runs of a submission on one test, as the checker or interactor requests
+    given: tuple[str, ...] = ()  # arguments instead of the kind's; names in DESK mean files
+    limits: Limits | None = None  # limits of the checker program (default: the judge's)
+    # icpc: maximum number of runs of a submission on a test, as the checker or interactor requests
     passes: int = 1
     # The checker decides on any output. If it fails on an output, but not on the expected answer, the output
     # is wrong. Answers are not outputs here.
@@ -203,20 +203,20 @@ class Checker(Value, kw_only=True):
 class Manager(Value, kw_only=True):
     """The program with which a submission communicates: a Communication task's manager, or an interactor."""
 
-    sources: tuple[NamedBlob, ...]  # the first is the one to compile
+    sources: tuple[NamedBlob, ...]  # the first is compiled
     kind: CheckerKind = CheckerKind.CMS  # format of its score: cms, testlib, exit-code, icpc
     language: str = "c++"
     full: float = 1.0  # icpc, testlib: number of points that means full marks
-    limits: Limits | None = None  # limits of the manager program; None means the judge's default
+    limits: Limits | None = None  # limits of the manager program (default: the judge's)
     # Interactive: a second run on the interactor's output, of the submission `alone` or of both `together`.
     # Empty: no second run.
     again: str = ""
-    # Interactive: arguments that replace those of the kind; names in DESK stand for files
+    # Interactive: arguments instead of the kind's; names in DESK mean files
     given: tuple[str, ...] = ()
 
 
 class Limits(Value):
-    """Limits of one test. `None` means no limit."""
+    """Limits of a test. `None` means no limit."""
 
     cpu_time: float | None = None  # seconds
     # Seconds, of each run of a test that was repeated because it was near the limit
@@ -240,7 +240,7 @@ class Test(Value):
     name: str
     input: Blob
     answer: Blob | None = None  # the expected output
-    full: float | None = None  # number of points that means full marks here; None means the checker's
+    full: float | None = None  # number of points that means full marks here (default: the checker's)
     arguments: tuple[str, ...] = ()  # further arguments of the checker or interactor for this test
 
 
@@ -280,16 +280,16 @@ class Grading(Value):
     parts: tuple[str | Grading, ...]  # names of tests and inner groups, in the order of judging
     points: Points = Points.SUM
     acceptance: Acceptance = Acceptance.WORST_ERROR
-    any_accepted: bool = False  # one accepted part is enough
+    any_accepted: bool = False  # a single accepted part is enough
     last_counts: bool = False  # only the last part that was judged counts
     stops: bool = True  # stop after the first part that is not accepted
     accept_score: float = 1.0  # points of an accepted test in this group
-    worth: float | None = None  # points of an accepted group if its tests' points do not count; None means 1
+    worth: float | None = None  # points of an accepted group if its tests' points do not count (default: 1)
     reject_score: float = 0.0
-    rejected_earns: bool = True  # a rejected group keeps its points
+    rejected_earns: bool = True  # a rejected group still earns points
     whole_only: bool = False  # a test with a partial score is rejected
-    flags: tuple[str, ...] | None = None  # arguments of the custom grader; None means the default grader
-    full: float = 0.0  # maximum points that the custom grader gives
+    flags: tuple[str, ...] | None = None  # arguments of the custom grader; None for the default grader
+    full: float = 0.0  # maximum points of the custom grader
 
 
 class Subtask(Value):
@@ -306,7 +306,7 @@ class Subtask(Value):
 class KeywordForTests(Value):
     """An author's keyword about some tests, next to those about the solution and about subtasks."""
 
-    subtask: str  # name of these tests as a group; empty means all tests
+    subtask: str  # name of these tests as a group, or "" for all tests
     keyword: str
     tests: tuple[str, ...]
 
@@ -317,7 +317,7 @@ class Solution(Value, kw_only=True):
     name: str
     language: str = ""  # empty if only files are submitted
     code: str = ""
-    expected: str  # the package's keyword: correct, wrong_answer, ...; empty if it has none
+    expected: str  # the package's keyword: correct, wrong_answer, ..., or ""
     exceptions: Mapping[str, str] = {}  # keywords for single subtasks by name
     each_subtask: bool = False  # `expected` applies to each subtask instead of all together
     test_keywords: tuple[KeywordForTests, ...] = ()
@@ -353,7 +353,7 @@ class Problem(Value):
     included: tuple[NamedBlob, ...] = ()  # files next to every submission: `<language>/name`, `default/name`
     checker: Checker = Checker()
     manager: Manager | None = None
-    grader: Checker | None = None  # the custom grader of groups; None if all groups are graded by default
+    grader: Checker | None = None  # the custom grader of groups, or None if all groups use the default grader
     tests: tuple[Test, ...] = ()
     subtasks: tuple[Subtask, ...] = ()  # empty: every test counts
     score_precision: int = 2
@@ -424,27 +424,28 @@ class LanguageFrom(StrEnum):
     ROW = "row"  # the row's column
     OPTION = "option"  # the user's option, for rows without a language
     FORMAT = "format"  # the format of the dump
-    PROBLEM = "problem"  # the problem accepts one language only
+    PROBLEM = "problem"  # the problem accepts a single language
     REPLY = "reply"  # the tag of the program's fenced block, or the program's syntax
     DEFAULT = "default"  # the benchmark's default, else C++
 
 
 class Submission(Value):
-    """A program for a problem, normally one source file, with the row of the dump that it comes from."""
+    """A program for a problem, normally a single source file, and its row in the dump."""
 
     key: str
     problem_id: str
     code: str | None  # None if the generation contains no program
     language: str = "c++"
-    language_from: LanguageFrom | None = None  # None if there was no choice
+    language_from: LanguageFrom | None = None  # None if the language was fixed
     outputs: tuple[NamedBlob, ...] = ()  # submitted output files, each named after its test
     files: tuple[NamedBlob, ...] = ()  # further sources and headers with their names next to the code
     year: int | None = None
     target_subtask: str | None = None
-    repairs: tuple[str, ...] = ()  # names of changes that extraction or an option made to the code
-    # By `program` or `reply`, the column of `row` with the text; empty for columns `code` and `generation`
+    repairs: tuple[str, ...] = ()  # names of changes to the code by extraction or an option
+    # By `program` or `reply`, the column of `row` that contains it. Empty for columns `code` and
+    # `generation`.
     read_from: Mapping[str, str] = {}
-    no_program: str = ""  # reason why there is no code; empty if unknown
+    no_program: str = ""  # reason for missing code, or "" if unknown
     row: Mapping[str, Any] = {}  # the dump's columns
 
 
@@ -477,7 +478,7 @@ STATUS_ORDER: tuple[Verdict, ...] = (
 
 
 def worst(statuses: Iterable[Verdict]) -> Verdict:
-    """Return the worst of several verdicts; SKIPPED only if there is no other."""
+    """Return the worst of several verdicts, or SKIPPED if all are SKIPPED."""
     return min(statuses, key=STATUS_ORDER.index, default=Verdict.SKIPPED)
 
 
@@ -489,7 +490,7 @@ class Reason(StrEnum):
 
 
 class TestResult(Value):
-    """The result of a submission on one test."""
+    """The result of a submission on a test."""
 
     __test__ = False
 
@@ -511,7 +512,7 @@ class TestResult(Value):
 
 
 class SubtaskResult(Value):
-    """The result of a submission on one subtask, in the form of published result sets."""
+    """The result of a submission on a subtask, in the form of published result sets."""
 
     problem: str
     subtask: str
@@ -538,7 +539,7 @@ class SubmissionResult(Value):
     checker: str = ""
     compiler: str = ""
     confinement: Mapping[str, Any] = {}
-    program_sha256: str = ""  # equal for programs that must get equal results; empty if not computed
+    program_sha256: str = ""  # equal for programs that must get equal results, or "" if not computed
     repeats: str = ""  # key of an equal submission whose result this is
 
     @property
@@ -572,7 +573,7 @@ class SubmissionResult(Value):
 
 
 class ServerState(Value):
-    """The state of one server of an engine."""
+    """The state of a server of an engine."""
 
     url: str
     state: str  # healthy, on trial, down, left out, gone, new; unreachable from the start
