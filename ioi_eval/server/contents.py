@@ -28,8 +28,8 @@ class ContentCache:
         """Create the cache.
 
         Args:
-            blob_cache: where the files are. `None` means that nothing is cached.
-            max_job_bytes: maximum size of one file, and of all files of one job.
+            blob_cache: the cache of files. `None` means that nothing is cached.
+            max_job_bytes: maximum size of a file, and of all files of a job.
             counts: counts of files by event, for the metrics.
         """
         self._blob_cache, self._max_job_bytes, self._counts = blob_cache, max_job_bytes, counts
@@ -55,9 +55,9 @@ class ContentCache:
 
     @contextlib.contextmanager
     def pin_program(self, sha256: str) -> Iterator[Path | None]:
-        """Yield the path of a program that a job built, which stays in the cache until the context ends.
+        """Yield the path of a program that a job built. It stays in the cache until the context is left.
 
-        The path is `None` if the cache does not have the program.
+        The path is `None` if the program is not cached.
         """
         if self._blob_cache is None or sha256 not in self._built:
             yield None
@@ -121,7 +121,8 @@ class ContentCache:
 
     @contextlib.contextmanager
     def add_cached_files(self, job: Job) -> Iterator[Job]:
-        """Yield the job with the cached files that it names; they stay in the cache until the context ends.
+        """Yield the job with the cached files that it names. They stay in the cache until the context is
+        left.
 
         Raises:
             RefusedRequest: if some files are not cached, or all files together are too large.

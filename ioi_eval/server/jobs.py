@@ -23,7 +23,7 @@ from ioi_eval.server.log import EmitEvent, Event, Metrics, RepeatFilter, ignore_
 from ioi_eval.server.options import ServerOptions
 from ioi_eval.server.queue import QueueEntry
 
-# --- tokens: one for all requests, or several with names in a file -----------------------------------
+# --- tokens: a single token, or a file with several tokens and their names ---------------------------
 
 
 _CHECK_INTERVAL_S = 1.0  # minimum time between two checks whether the file has changed
@@ -83,7 +83,7 @@ def read_tokens(path: Path) -> Mapping[str, Secret]:
         content = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("cannot be read as text", where=str(path), remedy=_EXPECTED) from error
-    if len(content.split()) == 1:  # a single token has no name
+    if len(content.split()) == 1:  # a single token is nameless
         return {"": Secret(content.strip())}
     tokens = dict[str, Secret]()
     for number, line in enumerate(content.splitlines(), 1):
@@ -108,7 +108,7 @@ def read_tokens(path: Path) -> Mapping[str, Secret]:
 # Maximum bytes of JSON for each byte of output: a line break needs two. A NUL would need six.
 _JSON_BYTES = 2
 _MAX_MESSAGE_LENGTH = 1000  # characters of a message in the log
-_MIN_THREAD_BYTES = 1 << 20  # JSON of at least this size is encoded and decoded in a thread
+_MIN_THREAD_BYTES = 1 << 20  # minimum size of JSON that is encoded and decoded in a thread
 
 _T = TypeVar("_T")
 
@@ -206,7 +206,7 @@ class Jobs:
         return msgspec.structs.replace(result, run=piston.bounded(result.run, limit), compile=compiled)
 
     def add_limits(self, job: Job) -> Job:
-        """Return the job with the server's limits where the request sets none.
+        """Return the job with the server's limits as defaults for limits that the request does not set.
 
         Raises:
             RefusedRequest: if the language is unknown, or a limit is above the server's.
@@ -230,5 +230,5 @@ class Jobs:
 
 
 async def _run_in_thread_if_large(size_bytes: int, function: Callable[[], _T]) -> _T:
-    """Return the function's result. For large data it runs in a thread, and the server keeps answering."""
+    """Return the function's result. For large data it runs in a thread, so that the server still answers."""
     return function() if size_bytes < _MIN_THREAD_BYTES else await asyncio.to_thread(function)

@@ -26,7 +26,7 @@ class Event(Value):
     facts: Mapping[str, Any] = {}
 
     def as_json(self) -> str:
-        """Return the event as one line of JSON, with the present time."""
+        """Return the event as a line of JSON, with the present time."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         return encode_terminal_safe_json(
             {"time": time, "event": self.name, "message": self.message, **self.facts}
@@ -37,7 +37,7 @@ EmitEvent = Callable[[Event], None]  # receives the events of the log
 
 
 class RepeatFilter:
-    """Detects repeated messages, so that no client can fill the log with one message."""
+    """Detects repeated messages, so that no client can fill the log by repeating a message."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -46,7 +46,7 @@ class RepeatFilter:
     def is_repeated(self, message: str) -> bool:
         """Return True if the message was logged within the last hour.
 
-        False is also returned after many other messages, which replace the oldest ones.
+        After many different messages the oldest message is forgotten, so the result may be False earlier.
         """
         now = self._clock()
         if (self._until.get(message) or 0.0) > now:
@@ -62,7 +62,7 @@ class RefusalLog:
         self._emit, self._refused = emit, 0
 
     def count_refusal(self, reason: str) -> None:
-        """Count a refused request, and log the first one."""
+        """Count a refused request. Log only the first."""
         self._refused += 1
         if self._refused == 1:
             self._emit(Event(name="full", message=f"requests are refused: {reason}"))
@@ -113,7 +113,7 @@ class Metrics:
     """A server's counts since it started."""
 
     def __init__(self) -> None:
-        self.outcomes: Counter[str] = Counter()  # jobs, by how they ended
+        self.outcomes: Counter[str] = Counter()  # number of jobs by outcome
         self.refusals: Counter[int] = Counter()  # requests, by HTTP status
         self.contents: Counter[str] = Counter()  # cached files, by event
         self.received_bytes = 0
@@ -122,7 +122,7 @@ class Metrics:
         self.wait_time = Histogram()  # of jobs for a slot
 
     def count_job(self, outcome: str, seconds: float) -> None:
-        """Count a job that has ended, and its run time."""
+        """Count a finished job, and its run time."""
         self.outcomes[outcome] += 1
         self.run_time.add_value(seconds)
 

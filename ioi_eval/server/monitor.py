@@ -104,7 +104,7 @@ class RunMonitor:
     """Reads a run's state. Each call of `poll` counts new rows."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        """Raise InputError if the folder has no run."""
+        """Raise InputError if the folder is not a run's."""
         self._folder, self._clock = folder, clock
         command = check_run(folder).settings.get("command")
         self._command = command if isinstance(command, str) else ""

@@ -117,14 +117,14 @@ class ServerOptions(Value):
     compile_cpu_time: int = 120_000
     run_memory_limit: int = -1
     compile_memory_limit: int = -1
-    token: Secret = Secret()  # that requests must send; empty means no token, or the tokens of the file
-    token_file: Path | None = None  # file with one token, or with several tokens and their names
+    token: Secret = Secret()  # for requests; "" means no token, or the tokens of the file
+    token_file: Path | None = None  # file with a single token, or with several tokens and their names
     log_jobs: bool = False  # log every job
     allowing: str = "allow_hosts=NAME"  # for messages: how to allow a further host name
 
     @property
     def max_queued_bytes(self) -> int:
-        """Maximum size of all bodies together; always enough for one body."""
+        """Maximum size of all bodies together, always enough for a single body."""
         limit = machine_memory() // _MEMORY_PARTS if self.max_bodies is None else self.max_bodies
         return max(self.max_body, limit)
 
@@ -143,7 +143,7 @@ class ServerOptions(Value):
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
             context.load_cert_chain(self.tls_cert, self.tls_key, password="")  # no prompt
-        except OSError as error:  # ssl.SSLError is one
+        except OSError as error:  # including ssl.SSLError
             raise InputError(
                 f"the certificate and its key cannot be read: {error.strerror or error}",
                 where=str(self.tls_cert),
@@ -153,7 +153,7 @@ class ServerOptions(Value):
         return context
 
     def get_limits(self) -> Mapping[str, int]:
-        """Return the limits by their names in requests: the defaults, which are also the maximum values."""
+        """Return the limits by their names in requests. They are defaults and maximum values."""
         return {name: getattr(self, name) for name in piston.LIMITS}
 
 
@@ -163,7 +163,7 @@ def check_address(host: str, *, token: str | bool, open_to_all: bool | None) -> 
     Args:
         host: the address to listen on.
         token: the token, or whether there is a token.
-        open_to_all: True if the user allows requests without a token. `None` if the user has no such option.
+        open_to_all: True if the user allows requests without a token. `None` if the user cannot allow it.
     """
     if token or open_to_all or is_loopback(host):
         return
@@ -176,9 +176,9 @@ def check_address(host: str, *, token: str | bool, open_to_all: bool | None) -> 
 
 
 # --- host names in requests to a worker without a token ----------------------------------------------
-# Every web page that is opened on this machine can send requests to this machine, and the page's host name
-# can be made to resolve to any address (DNS rebinding). Such a request is detected by the host name in it,
-# which is the page's. A request that contains an address was sent to that address and is accepted.
+# Every web page that is opened on this machine can send requests to this machine, and the owner of the page's
+# host name can let it resolve to any address (DNS rebinding). Such a request is detected by the host name in
+# it, which is the page's. A request that contains an address was sent to that address and is accepted.
 
 
 def check_hosts(headers: CIMultiDictProxy[str], options: ServerOptions) -> None:

@@ -1,8 +1,8 @@
 """The package `ioi_eval` for Piston servers: an installed folder, or an index to install it from.
 
 The package can contain a compiler, and `bits/stdc++.h` precompiled by that compiler or by the compiler of
-this machine. A compiler uses a precompiled header only if exactly the same compiler made it; otherwise it
-reads the header's text.
+this machine. A compiler uses a precompiled header only if exactly the same compiler wrote it. Otherwise it
+reads the header's source.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def install_package(folder: Path, *, compiler: Path | None = None, headers: Sequ
                 _write_file(package / name, content)
             if compiler is not None:
                 _replace_folder(package / _COMPILER, compiler)
-                shutil.rmtree(package / _HEADERS, ignore_errors=True)  # made by the earlier compiler
+                shutil.rmtree(package / _HEADERS, ignore_errors=True)  # written by the earlier compiler
             if headers:
                 _replace_folder(package / _HEADERS, precompiled)
         # A server stores the variables that sourcing `environment` sets, not the file itself.
@@ -162,7 +162,7 @@ def _precompile_headers(prefix: Path | None, standards: Sequence[str]) -> Iterat
     with tempfile.TemporaryDirectory(prefix="ioi-eval-headers-") as folder:
         for language in languages.values():
             _precompile_header(language, prefix and prefix.resolve(), Path(folder))
-        if languages:  # a compiler checks which compiler made a header, but not for which C library
+        if languages:  # a compiler checks which compiler wrote a header, but not for which C library
             shutil.copyfile(LIBRARY_HEADER, Path(folder, BROUGHT_LIBRARY))
         for path in (Path(folder), *Path(folder).rglob("*")):  # jobs run as another user
             path.chmod(0o755 if path.is_dir() else 0o644)

@@ -3,7 +3,7 @@
 A classic job contains one test and all sources, and clients send one job per test. The checker, the manager
 and the grader are built once for all submissions, and a submission once for all its tests; these builds do
 not contain the test. A build continues if its client disconnects, so that a client with a timeout of 30 s
-gets the result of a build of 40 s when it asks again. Jobs with their own scripts are executed unchanged.
+gets the result of a build of 40 s when it asks again. Jobs with scripts are executed unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ioi_eval.store import Store
 from ioi_eval.store.memory import SharedCalls, read_cached, read_or_create_cached
 from ioi_eval.store.resources import graders_folder
 
-# --- builds in the store: a folder for each key, with the compiler's ending and the files ------------
+# --- builds in the store: a folder for each key, with the compiler's exit status and the files -------
 
 
 _COMPILE_ERROR_CODE = 1  # exit code of the compile script if the submission does not compile
@@ -42,7 +42,7 @@ _TEMPORARY = re.compile(r"\b(killed|signal|memory|space|resources?|unavailable)\
 
 
 class CachedBuild(Value):
-    """How a build's compiler ended, and the files that it wrote for later jobs."""
+    """The exit of a build's compiler, and the files that it wrote for later jobs."""
 
     stage: Ending
     files: tuple[JobFile, ...] = ()
@@ -70,7 +70,7 @@ class BuildCache:
         return build
 
     def add(self, key: str, stage: Ending, paths: Mapping[str, str]) -> CachedBuild:
-        """Return the build from the compiler's ending and its files, and cache it if the result is final.
+        """Return the build with the compiler's exit and its files. Cache it if the result is final.
 
         Failures that may be temporary are not cached: a time limit, a crashed compiler, or output that
         matches `_TEMPORARY` or names a missing header. (If the kernel kills the compiler proper, g++ exits as
@@ -99,8 +99,8 @@ class SharedBuilds:
     """Builds by key, each shared by all requests for it.
 
     A running build continues if its clients disconnect, because they usually ask again. It occupies the queue
-    entry of the request that started it until it ends, or until no client has asked for some seconds. So a
-    client cannot have more running builds than requests, and cannot occupy slots by disconnecting.
+    entry of the request that started it until it is finished, or until no client has asked for some seconds.
+    So a client cannot have more running builds than requests, and cannot occupy slots by disconnecting.
     """
 
     def __init__(self, store: Store | None) -> None:
@@ -181,7 +181,7 @@ class ClassicJobEngine:
         return await self._engine.capabilities()
 
     async def execute(self, job: Job, check: Check | None = None) -> JobResult:
-        """Execute a job. `check` is not called: there is one machine."""
+        """Execute a job. `check` is not called, because there is only this machine."""
         capabilities = await self._engine.capabilities()
         package = find_package(self.packages, job.runtime, job.version)
         submission = None if package is None else _find_submission_name(job, package)
@@ -243,7 +243,7 @@ class ClassicJobEngine:
 def _find_submission_name(job: Job, package: LanguagePackage) -> str | None:
     """Return the file name of a classic job's submission.
 
-    It is empty if the job has no submission, and `None` if the job is not a classic job.
+    It is empty for a job without a submission, and `None` if the job is not a classic job.
     """
     if package.name != _PACKAGE or any(file.name in _SCRIPTS for file in job.files):
         return None

@@ -18,24 +18,24 @@ MAX_ABSENCE_S = (
 
 
 class Draining(EngineOverloaded):
-    """The server accepts no more jobs: it ends after the running jobs."""
+    """The server refuses new jobs, and stops after the running jobs."""
 
     def __init__(self) -> None:
         super().__init__("this server drains: it ends after the running jobs and accepts no more jobs")
 
 
 class ResultPending(EngineOverloaded):
-    """The work of a request goes on, but its client would hang up first and is asked to come again."""
+    """The work of a request continues, but its client would time out and is asked to repeat the request."""
 
     def __init__(self) -> None:
         super().__init__(f"no answer yet: ask again within {MAX_ABSENCE_S:g} s; this request keeps its place")
 
 
 class RequestQueue:
-    """The requests of a worker: those that have a slot, and a bounded number of others.
+    """The requests of a worker: requests with a slot, and a limited number of waiting requests.
 
-    A request counts from its first byte, because its body takes memory long before its job has a slot. Free
-    slots go to one waiting request of each token in turn, and among the requests of a token to the first.
+    A request counts from its first byte, because its body occupies memory long before its job has a slot.
+    Free slots go to the tokens in turn, and for each token to its first waiting request.
 
     No method that changes the queue awaits. A cancelled request can leave it at any time.
     """
@@ -57,7 +57,7 @@ class RequestQueue:
 
     @property
     def queued(self) -> int:
-        """The number of requests that have no slot."""
+        """The number of requests without a slot."""
         return len(self._entries) - len(self._running)
 
     @property
@@ -67,7 +67,10 @@ class RequestQueue:
 
     @contextmanager
     def enter(self, token_name: str = "") -> Iterator[QueueEntry]:
-        """Add a request to the queue until the context ends. Raises EngineOverloaded if the queue is full."""
+        """Add a request to the queue while the context is open.
+
+        Raises EngineOverloaded if the queue is full.
+        """
         if self.draining:
             raise Draining
         if self._is_full():
@@ -85,7 +88,7 @@ class RequestQueue:
     async def enter_within(self, seconds: float, token_name: str = "") -> AsyncIterator[QueueEntry]:
         """Do as `enter`, but wait up to `seconds` if the queue is full.
 
-        Tokens enter in turn, and requests of one token in the order in which they came.
+        Tokens enter in turn, and requests of the same token in the order of their arrival.
         """
         started = asyncio.get_running_loop().time()
         with suppress(TimeoutError):
@@ -97,7 +100,7 @@ class RequestQueue:
             yield entry
 
     def drain(self) -> None:
-        """Refuse all requests that have no slot, also those that come from now on."""
+        """Refuse all requests without a slot, and all later requests."""
         self.draining = True
         for line in self._lines.values():
             for entry in line:
@@ -193,15 +196,15 @@ class RequestQueue:
 
 
 class QueueEntry:
-    """A request in the queue. It keeps its place and its slot while anything holds it."""
+    """A request in the queue. It has its place and its slot until the last holder releases it."""
 
     def __init__(self, queue: RequestQueue, token_name: str) -> None:
         self._queue, self.token_name = queue, token_name
         self.size = 0  # bytes of its body
-        self.is_away = False  # it does not count: a further request of its client does
+        self.is_away = False  # its client was asked to repeat the request, which then counts instead
         self.entrance_s = 0.0  # time that it waited to enter, in seconds
         self.unreported_s = 0.0  # time that it waited for its slot, in seconds, until a job reports it
-        self.slot_decided = asyncio.Event()  # it has got a slot, or never gets one
+        self.slot_decided = asyncio.Event()  # it has a slot, or will never get a slot
         self._holders = 0
 
     def count_bytes(self, more: int) -> None:
@@ -224,13 +227,13 @@ class QueueEntry:
         self.unreported_s = time.monotonic() - started
 
     def release_place(self) -> None:
-        """Free the place of this entry for a further request of its client, which comes for the result."""
+        """Free the place of this entry for the repeated request of its client."""
         self.is_away = True
         self._queue.notify_waiting()
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Keep the entry for work that may outlast the request."""
+        """Hold the entry for work that may outlast the request."""
         if not self._holders:
             self._queue.add(self)
         self._holders += 1
@@ -246,6 +249,6 @@ _current: ContextVar[QueueEntry] = ContextVar("entry")
 
 
 def hold_current_entry() -> AbstractContextManager[None]:
-    """Return a context in which work keeps the entry of the request that it is done for, if any."""
+    """Return a context in which the entry of the current request, if any, is held."""
     entry = _current.get(None)
     return entry.hold() if entry else nullcontext()

@@ -1,4 +1,4 @@
-"""The routes of a worker: those of Piston's API, /healthz and /metrics, and those of plugins."""
+"""The routes of a worker: Piston's API, /healthz, /metrics, and the routes of plugins."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 _RETRY_SOON = {"Retry-After": "1"}
 _MAX_UNSTREAMED_BYTES = 1 << 20  # a larger reply is sent in pieces
 _MAX_REQUEST_ID_LENGTH = 32  # characters of a request's number in the log
-_WRITE_TIMEOUT_S = 60.0  # until a client that reads nothing of a large reply is disconnected
+_WRITE_TIMEOUT_S = 60.0  # until a client is disconnected that does not read a large reply
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -114,7 +114,7 @@ class Routes:
             if request_id := request.headers.get(REQUEST):
                 response.headers[REQUEST] = request_id
             if self._queue.draining:
-                # A further request on the same connection would be cut off when the server ends.
+                # A further request on the same connection would be interrupted when the server stops.
                 response.headers["Connection"] = "close"
                 response.force_close()
 
@@ -336,7 +336,7 @@ class Routes:
 
 
 def _open_request_log(request: web.Request) -> AbstractContextManager[None]:
-    """Return a context in which log lines contain the request's number, which the client also logs."""
+    """Return a context in which log lines contain the request's number. The client logs the same number."""
     request_id = request.headers.get(REQUEST, "")
     is_valid = request_id.isalnum() and len(request_id) <= _MAX_REQUEST_ID_LENGTH
     return name_work_in_log(_log, f"request {request_id}" if is_valid else "request")
@@ -373,7 +373,7 @@ def _make_message_response(
 
 _ENCODINGS = ("", "identity", "gzip", "deflate")
 _READ_TIMEOUT_S = 60.0  # maximum time without a byte of the body
-# A body may take this time, and longer in proportion to its size, so that no client occupies the queue.
+# Maximum time for a body, plus a time in proportion to its size, so that slow clients do not block the queue.
 _BODY_TIME_S, _MIN_BYTES_PER_S = 60.0, 1 << 14
 
 

@@ -34,7 +34,7 @@ from ioi_eval.store.contents import BESIDE, BlobCache
 from ioi_eval.store.resources import graders_folder
 
 _DEFAULT_CACHE_BYTES = 8 << 30  # maximum size of the content cache
-_DISK_PARTS = 4  # the default size is at most the free disk space divided by this
+_DISK_PARTS = 4  # maximum default size: the free disk space divided by this
 _BUILD_MESSAGE = "building "  # start of the log messages about builds
 _IDLE_TIMEOUT_S = 75.0  # until a connection without a complete header or a further request is closed
 _SHUTDOWN_S = 0.1  # time for running requests when the server closes, before they are cancelled
@@ -149,7 +149,7 @@ async def listen_at_address(application: web.Application, options: ServerOptions
             await web.TCPSite(runner, options.host, options.port, ssl_context=tls).start()
         except OSError as error:
             where = f"{options.host}:{options.port}"
-            # asyncio's message repeats the address. The error of an unknown host has no usable errno.
+            # asyncio's message repeats the address. The errno of an unknown host is not usable.
             number = None if isinstance(error, socket.gaierror) else error.errno
             reason = error.strerror or str(error) if number is None else os.strerror(number)
             remedy = "Choose another port" if error.errno == errno.EADDRINUSE else ""
@@ -176,15 +176,15 @@ async def serve(
     python: str = "",
     emit: EmitEvent = ignore_event,
 ) -> AsyncIterator[Server]:
-    """Start a server with its own embedded engine, and yield it, as `ioi-eval worker` does.
+    """Start a server with an embedded engine, as `ioi-eval worker` does, and yield the server.
 
     Args:
         store: cache for compiled programs.
         options: address, tokens and limits.
-        slots: number of jobs at the same time. `None` means one per core.
+        slots: number of jobs at the same time. `None` means the number of cores.
         packages: folders with further packages in Piston's layout.
-        allow_unconfined: True to judge also if the kernel offers no confinement.
-        python: path or version of the Python for submissions. Empty means the newest of the system.
+        allow_unconfined: True to judge even if the kernel does not support confinement.
+        python: path or version of the Python for submissions (default: the newest system Python).
         emit: receives the events of the log.
     """
     options = options or ServerOptions()
@@ -211,11 +211,11 @@ async def serve(
 
 @contextlib.asynccontextmanager
 async def answer_while_starting(options: ServerOptions) -> AsyncIterator[None]:
-    """Answer requests while the engine opens, which takes a minute if its programs must be built.
+    """Answer requests while the engine opens, for up to a minute if its programs must be built.
 
-    `/` answers as usual. All other paths answer 503 with the names of the programs that are being built.
+    `/` answers normally. All other paths answer 503 with the names of the programs that are being built.
     """
-    if not options.port:  # no client knows the port yet
+    if not options.port:  # clients cannot know the port yet
         yield
         return
     builds = _BuildMonitor()

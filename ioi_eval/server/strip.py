@@ -1,4 +1,4 @@
-"""The live strip above a run's report: progress, what is being judged now, servers, how to go on."""
+"""The live strip above a run's report: progress, submissions in progress, servers, and how to continue."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SERVER_STATES = {
 def strip_html(
     state: RunState, pages: Iterable[str], version: str, clock: Callable[[], float] = time.time
 ) -> str:
-    """Return the strip. live.js replaces what differs from the strip that a page has.
+    """Return the strip. live.js replaces the parts that differ from the page's strip.
 
     Args:
         state: The run's state.
@@ -89,14 +89,14 @@ def _condition_text(state: RunState, now: float) -> str:
 
 
 def _age_text(state: RunState, now: float) -> str:
-    """Return when the last result came; empty after the end of the run."""
+    """Return the age of the last result, or "" after the run."""
     if state.ended:
         return ""
     return "No result yet." if state.last is None else f"Last result {span_text(now - state.last)} ago."
 
 
 def _tiles(state: RunState) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the numbers that stand out."""
+    """Yield names and values of the most important numbers."""
     yield "Done", f"{state.rows:,}" if state.total is None else f"{state.rows:,} of {state.total:,}"
     if not state.ended:
         yield "A minute", _rate_text(60 * state.rate)
@@ -154,7 +154,7 @@ def _tables(state: RunState, now: float) -> Iterator[tuple[str, str, TableBlock]
 
 
 def timeline_section(timeline: Timeline | None) -> Section | None:
-    """Return a figure of the results of a run's last call over time; None if there are none."""
+    """Return a figure of the results of a run's last call over time, or None without results."""
     if timeline is None or not any(timeline.counts):
         return None
     present = {ending for counts in timeline.counts for ending in counts}

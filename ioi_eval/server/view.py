@@ -1,6 +1,6 @@
 """The server of `ioi-eval view`: the report so far with a live strip above it, and counts for Prometheus.
 
-It reads the run's folder and never writes there: the pages of report/ are made in a temporary folder.
+It reads the run's folder and never writes there: the pages of report/ are written to a temporary folder.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from ioi_eval.server.server import listen_at_address
 from ioi_eval.server.strip import strip_html, timeline_section
 
 _POLL_INTERVAL_S = 1.0  # between two checks of the folder, and between two strips
-_KEEPALIVE_S = 15.0  # after which viewers get an event even if nothing has changed
-_MIN_PAGE_AGE_S, _MIN_FOLDER_AGE_S = 5.0, 30.0  # before the page, or the pages of report/, are made again
-_PAUSE_FACTOR = 50  # minimum age of a result, as a multiple of the CPU time that making it took
+_KEEPALIVE_S = 15.0  # maximum time between two events for viewers
+_MIN_PAGE_AGE_S, _MIN_FOLDER_AGE_S = 5.0, 30.0  # of the page, and of the pages of report/
+_PAUSE_FACTOR = 50  # minimum age of a result, as a multiple of the CPU time that it needed
 _COOKIE = "ioi_eval_view"
 _PAGE = re.compile(r"[a-z]+(-([0-9a-f]{16}|[0-9]+))?\.(html|css|js)", re.ASCII)
 _HEADERS = {
@@ -48,7 +48,7 @@ _Result = TypeVar("_Result")
 
 
 class PacedResult(Generic[_Result]):
-    """Something that is made of a run's rows. It is made again for a newer state, but not too often."""
+    """A result computed from a run's rows. It is computed again for a newer state, but not too often."""
 
     def __init__(
         self,
@@ -56,13 +56,16 @@ class PacedResult(Generic[_Result]):
         min_age_s: float,
         pause_factor: float = _PAUSE_FACTOR,
     ) -> None:
-        """`make` runs in a thread. A new result is made after `pause_factor` times its CPU time."""
+        """`make` runs in a thread.
+
+        After each call, the pause is `pause_factor` times its CPU time or longer.
+        """
         self._make, self._min_age_s, self._pause_factor = make, min_age_s, pause_factor
         self._lock, self._stale_at = asyncio.Lock(), 0.0
         self.latest: tuple[RunState, _Result] | None = None  # the last result, and its state
 
     async def get(self, current: RunState) -> _Result:
-        """Return the result for this state, or for an earlier one if it is too early for another result."""
+        """Return the result for this state, or for an earlier state if it is too early for a new result."""
         async with self._lock:
             if self.latest is None or self._is_outdated(self.latest[0], current):
                 cpu_start = time.process_time()
@@ -72,7 +75,7 @@ class PacedResult(Generic[_Result]):
             return self.latest[1]
 
     def _is_outdated(self, state: RunState, current: RunState) -> bool:
-        # After the end of the run the result is made again at once, because it is final then.
+        # After the run the result is computed at once, because it is final then.
         is_due = current.ended or time.monotonic() >= self._stale_at
         return is_due and version_of(current) != version_of(state)
 
@@ -83,7 +86,7 @@ def version_of(state: RunState) -> str:
 
 
 class LivePage:
-    """The routes of the live page. All viewers share the state that one task reads from the folder."""
+    """The routes of the live page. All viewers share the state, which a single task reads from the folder."""
 
     def __init__(self, run: Path, report_folder: Path, options: ServerOptions) -> None:
         self._monitor, self._interim_report = RunMonitor(run), InterimReport(run)
@@ -127,7 +130,7 @@ class LivePage:
             self._state = await asyncio.to_thread(self._monitor.poll)
             self._is_read.set()
 
-    # --- who may see it ---
+    # --- access --------------------------------------------------------------------------------------
 
     @web.middleware
     async def _check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -149,12 +152,12 @@ class LivePage:
             reply.headers.update(_HEADERS)
         return reply
 
-    # --- what there is to see ---
+    # --- pages ---------------------------------------------------------------------------------------
 
     async def _send_page(self, request: web.Request) -> web.Response:
         """Return the report so far, with the strip above it.
 
-        If there are other viewers, a page that they make necessary is not waited for.
+        If events go to some viewers, return the latest page at once, because it is updated for them anyway.
         """
         state = await self._wait_for_state()
         if self._viewer_count and self._page.latest is not None:
@@ -169,7 +172,7 @@ class LivePage:
         return self._interim_report.html(live, timeline_section(state.timeline))
 
     async def _send_events(self, request: web.Request) -> web.StreamResponse:
-        """Send the strip whenever it differs from the last one that was sent, as server-sent events."""
+        """Send the strip as server-sent events, whenever it has changed."""
         reply = web.StreamResponse(headers={"Content-Type": "text/event-stream", **_HEADERS})
         await reply.prepare(request)
         sent_strip, sent_at = b"", 0.0
@@ -202,7 +205,7 @@ class LivePage:
         return web.Response(text=format_prometheus(await self._wait_for_state()))
 
     async def _send_page_of_folder(self, request: web.Request) -> web.StreamResponse:
-        """Return a page of report/. All of them are made on request."""
+        """Return a page of report/. All pages are written on request."""
         name = request.match_info["name"]
         if not _PAGE.fullmatch(name):
             raise web.HTTPNotFound
@@ -219,7 +222,7 @@ class LivePage:
         return self._report_folder / FOLDER
 
     async def _wait_for_state(self) -> RunState:
-        """Return the run's state, also while the rows are read for the first time."""
+        """Return the run's state. Wait if the rows are being read for the first time."""
         await self._is_read.wait()
         assert self._state is not None
         return self._state
@@ -235,10 +238,10 @@ def _make_page_handler(make_page: Callable[[], str]) -> Handler:
 
 
 def _find_page_makers() -> dict[str, Callable[[Path], Callable[[], str] | None]]:
-    """Return the functions that make pages of plugins, by the names in the pages' addresses.
+    """Return functions that open pages of plugins, by the names in the pages' addresses.
 
-    Such a function takes the run's folder. It returns a function that returns the page's HTML, or None if the
-    run has no such page.
+    Such a function receives the run's folder. It returns a function that returns the page's HTML, or None if
+    the page does not apply to the run.
     """
     return {
         name.removeprefix(VIEW_PAGE): find_registered(Registry.ROUTES, name)
@@ -253,7 +256,7 @@ def _equals_token(received: str, token: str) -> bool:
 
 @contextlib.asynccontextmanager
 async def serve_live_page(run: Path, options: ServerOptions) -> AsyncIterator[str]:
-    """Serve a run's folder, and yield the address. Raise InputError if the folder has no run."""
+    """Serve a run's folder, and yield the address. Raise InputError if the folder is not a run's."""
     with tempfile.TemporaryDirectory(prefix="ioi-eval-view-", ignore_cleanup_errors=True) as report_folder:
         live_page = LivePage(run, Path(report_folder), options)
         async with listen_at_address(live_page.make_application(), options) as address:
