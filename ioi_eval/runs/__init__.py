@@ -1,4 +1,4 @@
-"""Use cases: score_dump, validate, run, calibrate, report; and the one writer of a run's folder.
+"""Use cases: score_dump, validate, run, calibrate, report. Only this package writes the folders of runs.
 
 Values in, typed results out, events on the way. Nothing here prints, parses a command line, takes a signal or
 reads the environment. Each use case is an async function; its twin for programs without an event loop has

@@ -80,9 +80,9 @@ class GeneratedRun(Value):
     out: str  # the run's folder
     call: RunSummary  # numbers of this call
     summary: Summary  # numbers of the whole run
-    instances: tuple[Mapping[str, Any], ...]  # lines of instances.jsonl, one for each requested program
+    instances: tuple[Mapping[str, Any], ...]  # lines of instances.jsonl: a line for each requested program
     failures: Mapping[str, str]  # reasons of the judge failures, by key
-    unwritten: Mapping[str, str]  # reasons why there is no program, by key
+    unwritten: Mapping[str, str]  # reasons for missing programs, by key
     unasked: tuple[str, ...] = ()  # keys in `unwritten` for which no program was requested
 
     def as_json(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ async def run(
         outcome = await run("apps", ModelOptions(name="otter", base_url="http://127.0.0.1:8000/v1"))
         print(outcome.summary.headline.models[0].value, outcome.unwritten)
 
-    A repeated call continues where the last one stopped. If the call is cancelled, the folder contains
+    A repeated call continues where the last call stopped. If the call is cancelled, the folder contains
     complete programs and results.
 
     Args:
@@ -125,7 +125,7 @@ async def run(
         asking: What the author is asked for.
         engine: Executes the programs. It may be an open scorer.
         options: Options for judging. With `fresh`, the author is asked again for all programs.
-        rejudge: Judge all programs again, without asking for new ones.
+        rejudge: Judge all programs again, without requesting new programs.
         store: The cache.
         on_event: Receives events.
 
@@ -201,7 +201,7 @@ async def _generate_and_judge(call: _RunCall, problems: Problems, rejudge: bool)
         try:
             call_summary = await judge_work(work, setup._replace(options=rejudge_options))
         except InputError as error:
-            # Only results are outdated. Programs are kept, because they may have cost money.
+            # Only results are outdated. Programs are not discarded, because they may have cost money.
             raise error.with_details(
                 remedy=error.remedy.replace("fresh=True to", "rejudge=True to")
             ) from error
@@ -327,7 +327,7 @@ def _create_requests(source: Source, problems: Problems, asking: Asking, *, agen
 async def _refuse_unjudgeable_requests(
     judge: Judge, problems: Problems, asks: Iterable[ModelRequest], generations: Generations
 ) -> None:
-    """Raise InputError if the engine cannot judge one of the programs that are not written yet."""
+    """Raise InputError if the engine cannot judge some of the programs that are not written yet."""
     unwritten = [ask for ask in asks if ask.key not in generations]
     languages_by_problem = {(ask.problem_id, ask.year): ask.language for ask in unwritten}
     pairs = [(problems.find(name, year), language) for (name, year), language in languages_by_problem.items()]
@@ -410,7 +410,7 @@ async def _stream_submissions(
         call.source, call.asking, agent=isinstance(call.author, AgentOptions)
     ).choose_language
     for label in request_list.refused:
-        # An empty submission is a judge failure, so that the reason is with those of all failures.
+        # An empty submission is a judge failure, so that its reason is listed with all failures.
         problem, chosen_language = problems[label], choose_language(problems[label])
         key = sample_key(problem, 0)
         if _is_output_only(problem) and not problem.unusable:  # an empty submission would score 0

@@ -21,7 +21,7 @@ AnyEngine = EngineChoice | Engine | Scorer
 
 
 async def cancel_tasks(*tasks: asyncio.Task[None]) -> None:
-    """Cancel tasks, and wait until they have ended. Raises the exception of a task that failed."""
+    """Cancel tasks and wait for them. Raises the exception of a task that failed."""
     for task in tasks:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -35,7 +35,7 @@ def set_server_callback(engine: Engine, on_server: OnServer) -> None:
 
 
 def servers_found_event(engine: Engine) -> ServersFound | None:
-    """Return the event about the servers of an open engine, or None if it has no servers."""
+    """Return the event about the servers of an open engine, or None for an engine without servers."""
     if (cluster := cluster_of(engine)) is None:
         return None
     servers = cluster.servers()
@@ -55,7 +55,7 @@ def servers_found_event(engine: Engine) -> ServersFound | None:
 
 @contextlib.asynccontextmanager
 async def emit_server_events(engine: Engine, on_event: OnEvent) -> AsyncIterator[None]:
-    """Context manager: emit the states of the servers at the start, after changes, and at the end."""
+    """Context manager: emit the states of the servers on entry, after changes, and on exit."""
     cluster = cluster_of(engine)
     if cluster is None:
         yield

@@ -18,8 +18,9 @@ from ioi_eval.rules.calibration import TimeRatio
 from ioi_eval.store.folder import RUN, ActiveSubmission, MeasuredLimit, Progress, Timeline, write_progress
 
 _FIRST_STEP_S = 5.0  # initial length of a timeline's intervals, in seconds
-_MAX_STEPS = 120  # maximum number of intervals; at more, their length doubles
-_ALIVE_S = 10.0  # progress.json is rewritten at most this often if only the time has changed, in seconds
+_MAX_STEPS = 120  # maximum number of intervals; then their length is doubled
+# minimum interval between two updates of progress.json if only the time has changed, in seconds
+_ALIVE_S = 10.0
 _UNSCORED = "unscored"  # name of judge failures in a timeline
 
 
@@ -48,8 +49,8 @@ class ResultChange(StrEnum):
 
     PROBLEM = "problem"
     PROGRAM = "program"
-    COLUMNS = "columns"  # only other columns of the row: the row is written again and not judged
-    GONE = "gone"  # the dump has no such row
+    COLUMNS = "columns"  # only columns that do not affect the score: the row is written again and not judged
+    GONE = "gone"  # the dump does not contain the row any more
 
 
 class JudgedAgain(Value):
@@ -67,7 +68,7 @@ class SubmissionJudged(Value):
     status: Verdict
     points: float
     verdicts: Mapping[Verdict, int]  # number of its tests by verdict
-    tests: int  # number of tests that ran; 0 if the result comes from an equal submission
+    tests: int  # number of tests that ran, or 0 for the result of an equal submission
     repeated: bool = False
     reason: Reason | None = None  # why no test ran
 
@@ -81,10 +82,10 @@ class SubmissionFailed(Value):
 
 
 class RunSummary(Value):
-    """The number of submissions of one call, by outcome."""
+    """The number of submissions of a call, by outcome."""
 
     skipped: int = 0  # submissions that already had a result
-    judged: int = 0  # submissions that got a result, including the repeated ones
+    judged: int = 0  # submissions that got a result, including repeated results
     repeated: int = 0  # submissions that got the result of an equal submission
     failed: int = 0  # judge failures
     tests: int = 0  # tests that ran
@@ -98,7 +99,7 @@ class RunFinished(Value):
 
 
 class ReferencesStarted(Value):
-    """The solutions of a benchmark are judged next, in a run of their own."""
+    """The solutions of a benchmark are judged next, in a separate run."""
 
     most: int  # maximum number of solutions per problem
     problems: int  # number of problems
@@ -141,14 +142,14 @@ class EngineStarting(Value):
 class ServersFound(Value):
     """The engine's servers when it was opened."""
 
-    servers: int  # number of servers that were found
+    servers: int  # number of listed servers
     used: int  # number of servers that are used
     slots: int
     unreachable: tuple[str, ...]  # reason for each unreachable server
     left_out: Mapping[str, str]  # reasons why servers are excluded, by address
     differences: tuple[HealthCheck, ...]
-    uses: str = ""  # number of servers of each kind, and their use; empty if all servers are alike
-    jobs: str = ""  # how tests are judged there; empty means many tests per job
+    uses: str = ""  # number of servers of each kind, and their use, or "" if all servers are alike
+    jobs: str = ""  # how tests are judged there (default: many tests per job)
     cores: int = 0  # total number of cores, if it is larger than the default number of jobs
 
     @property
@@ -296,7 +297,7 @@ class ProgressWriter:
                 )
             case RunFinished():
                 self._mark_ended(stopped=False)
-        # A run that ends before its first row must leave no files.
+        # A run that stops before its first row must not leave files.
         self._has_run |= isinstance(event, SubmissionJudged | SubmissionFailed | RunFinished) or (
             isinstance(event, SubmissionsNow) and (self._folder / RUN).exists()
         )
@@ -304,7 +305,7 @@ class ProgressWriter:
         self._on_event(event)
 
     def close(self) -> None:
-        """Write that the call has ended. Without a `RunFinished` event before, it was stopped."""
+        """Write that the call is over. If `RunFinished` was not emitted, the call was stopped."""
         if not self._progress.ended:
             self._mark_ended(stopped=True)
             self._write()

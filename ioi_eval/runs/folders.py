@@ -1,4 +1,4 @@
-"""Report: what the folders of runs say, made anew from their rows; and several side by side."""
+"""Report: write the reports of runs again from their rows, and compare several runs."""
 
 from __future__ import annotations
 
@@ -65,16 +65,15 @@ async def report(
         print(reports.page)
 
     Args:
-        folders: Folders of runs, folders of the shards of one run, or files with rows that were judged
-            elsewhere. A file is converted to a run's folder next to `out`. Read-only folders are compared,
-            and get no report.
+        folders: Folders of runs, folders of the shards of a run, or files with rows of other judges. A file
+            is converted to a run's folder next to `out`. Read-only folders are compared, and get no report.
         options: Options of the reports.
         out: Folder of the comparison, by default runs/comparison. For shards, folder of the merged run, by
             default next to the first shard.
         on_event: Receives events.
 
     Raises:
-        InputError: There is no run, or two files would be converted to the same folder.
+        InputError: A folder is not a run's, or two files would be converted to the same folder.
     """
     if not folders:
         raise InputError("no run is named", field="folders", remedy="Name a run's folder, or several")
@@ -152,8 +151,8 @@ def _summarize_run(
     return summary(folder, options), False
 
 
-# --- rows that were judged elsewhere -----------------------------------------------------------------
-# A file with such rows, or with rows taken from a run, is converted to a run's folder.
+# --- rows of other judges ----------------------------------------------------------------------------
+# A file with such rows, or with some rows of a run, is converted to a run's folder.
 
 # Names of columns, in order of preference
 _KEY_COLUMNS = ("key", "uuid", "id")
@@ -179,7 +178,7 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 _MAX_VALUE = 80  # maximum length of a value in a message, in characters
 _REMEDY = "docs/results.md says what a row of results has"
-_SOURCE_SETTING = "rows of"  # name of the setting with the file from which the run was made
+_SOURCE_SETTING = "rows of"  # name of the setting with the file that was converted
 
 
 def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
@@ -196,7 +195,7 @@ def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
 
 
 def _choose_folder(file: Path, runs: Path) -> Path:
-    """Return the folder of the run that is made from a file."""
+    """Return the folder for the run to which a file is converted."""
     return runs / name_without_suffixes(file)
 
 

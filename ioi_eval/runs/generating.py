@@ -33,7 +33,7 @@ from ioi_eval.runs.work import synchronous
 from ioi_eval.store import Store
 from ioi_eval.store.resources import graders_folder
 
-_STDERR = "stderr"  # tells the script that the output is on standard error
+_STDERR = "stderr"  # argument of the script: the output is on standard error
 # Names of files in the sandbox
 _SCRIPT, _OUTPUT, _INPUT, _PROGRAM = "ioi-eval-produce.py", "ioi-eval-made", "ioi-eval-given", "ioi-eval-run"
 _PARTNER = "ioi-eval-partner"
@@ -50,11 +50,11 @@ async def generate(
         source: A package or a folder of packages.
         out: Folder of the copies. No copy may exist there yet.
         store: Cache of compiled programs.
-        seconds: CPU limit of a package's program for one test, over all its processes.
+        seconds: CPU limit of a package's program for a test, over all its processes.
 
     Raises:
-        InputError: A package does not describe how its tests are generated, one of its programs fails, or its
-            validators reject a test.
+        InputError: A package does not describe how its tests are generated, a program fails, or a validator
+        rejects a test.
     """
     copies = list[Path]()
     with ExitStack() as opened_archives:
@@ -87,7 +87,7 @@ generate_sync = synchronous(generate)
 
 
 class _TestGenerator:
-    """Generates the missing files of one package."""
+    """Generates the missing files of a package."""
 
     def __init__(self, builder: Builder, folder: Path, where: str, seconds: float) -> None:
         self._builder, self._folder, self._where = builder, folder, where
@@ -102,7 +102,7 @@ class _TestGenerator:
                 test_input = await self._generate_output(test, test_plan)
             else:
                 test_input = load_with_unix_line_ends(self._folder / (test.copied or test.input))
-            # An input in memory has other line ends than its file.
+            # An input in memory differs from its file in line breaks.
             if test.command or test.copied or test_input.data is not None:
                 files[test.input] = test_input
             for validator in test_plan.validators:
@@ -155,8 +155,8 @@ class _TestGenerator:
             arguments: Its arguments.
             test_input: Its input; `None` means no input.
             failure: Start of the InputError's message if the program fails.
-            input_name: Name of the input file; empty means standard input.
-            output_name: Name of the output file; empty means standard output.
+            input_name: Name of the input file, or "" for standard input.
+            output_name: Name of the output file, or "" for standard output.
             interactor: An interactor that runs with the program. The output is then the interactor's file.
         """
         script = NamedBlob(name=_SCRIPT, content=Blob.of_file(graders_folder() / "python" / "produce.py"))
@@ -213,7 +213,7 @@ class _TestGenerator:
         return self._executables[program]
 
     async def _build_or_raise(self, spec: BuildSpec, failure: str) -> BuildSuccess:
-        """Return what a build makes. Raises InputError, whose message starts with `failure`, if it fails."""
+        """Return a successful build. Raises InputError, whose message starts with `failure`, if it fails."""
         outcome = await self._builder.build(spec)
         if isinstance(outcome, CompileError):
             log = " ".join(outcome.log.split()).replace("The compiler was stopped: ", "")

@@ -1,4 +1,4 @@
-"""Check whether an engine has what the problems of a source need, before anything is judged."""
+"""Check before a run whether an engine supports all problems of a source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Need(Value):
     """Something that a problem needs and that the engine lacks."""
 
     problem: str
-    ok: bool | None  # False if the problem cannot be judged; None if it can in part, or if nothing can help
+    # False if the problem cannot be judged; None if only some submissions can be judged, or without remedy
+    ok: bool | None
     detail: str
     remedy: str = ""
     of_solution: bool = False  # True if only a solution of the package needs it
@@ -38,10 +39,10 @@ class Need(Value):
 async def check_needs(
     source: str, choice: BenchmarkOptions, engine: EngineChoice, *, store: Store
 ) -> tuple[HealthCheck, ...]:
-    """Return health checks about what the problems of a source need and an engine or a package lacks.
+    """Return health checks about needs of a source's problems that the engine or a package does not meet.
 
-    The first condition has the number of problems that can be judged in the default language. No program of
-    a problem is built. Raises InputError if the source has no problems.
+    The first check has the number of problems that can be judged in the default language. Programs of
+    problems are not built. Raises InputError if the source is empty.
     """
     packages, default_language = check_source_problems(source, choice, store), language_of(source)
     broken = [

@@ -1,8 +1,8 @@
-"""A dataset's own solutions, judged: whether its tests and its comparison take what it calls right.
+"""Judge a dataset's solutions, to find problems whose tests or comparison reject right solutions.
 
-Datasets compare outputs word by word or byte by byte where many answers are right, have tests that nothing
-passes, and solutions for a Python of long ago. A problem is reliable where a solution passes and none is
-called wrong. One that crashes or is too slow here says nothing: it may miss its own time's interpreter.
+Some datasets compare outputs exactly although many answers are right, or have tests that no program passes,
+or solutions for old versions of Python. A problem is reliable if a solution passes and no right solution is
+judged wrong. A crash or a timeout shows nothing: the solution may need an old interpreter.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class Reliability(StrEnum):
 
     RELIABLE = "reliable"
     UNRELIABLE = "unreliable"
-    UNKNOWN = "unknown"  # there is no solution, or none could be judged
+    UNKNOWN = "unknown"  # without solutions, or all of them could not be judged
 
 
 class Reference(Value, kw_only=True):
-    """The outcome of one solution."""
+    """The outcome of a solution."""
 
     solution: str
     language: str
@@ -167,7 +167,7 @@ async def judge_references(
 
 
 def with_references(problems: Problems, max_solutions: int) -> tuple[Problems, dict[str, int]]:
-    """Return the problems with at most `max_solutions` solutions of each kind, and the excluded numbers.
+    """Return the problems with up to `max_solutions` solutions of each kind, and the excluded numbers.
 
     The numbers are by reason and count excluded solutions and problems. Problems of packages are unchanged.
     """
@@ -237,7 +237,7 @@ async def check_references(
 
 
 def summarize_references(outcomes: References, options: ReferenceOptions) -> str:
-    """Return a summary in one sentence."""
+    """Return a summary as a sentence."""
     counts = {reliability: len(outcomes.labels(reliability)) for reliability in Reliability}
     exclusion_note = " (left out)" if options.skip and counts[Reliability.UNRELIABLE] else ""
     return (
@@ -252,7 +252,7 @@ def summarize_references(outcomes: References, options: ReferenceOptions) -> str
 
 
 class _SelectedSolutions(Value):
-    """The selected solutions of one problem."""
+    """The selected solutions of a problem."""
 
     label: str
     solutions: tuple[Solution, ...] = ()

@@ -1,6 +1,6 @@
-"""Many submissions through one judge: so many at a time, equal ones once, every result written at once.
+"""Judge many submissions: several at a time, equal submissions once. Each result is written at once.
 
-Nothing is kept but keys and what is being judged, so a dump may be of any size.
+Only keys and submissions in progress are in memory, so a dump may be of any size.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class ResultStore(Protocol):
 
 @runtime_checkable
 class IndexedSubmissions(Protocol):
-    """Submissions that were already read once: their keys are distinct and their problems are known."""
+    """Submissions that were read before: their keys are distinct, and their problems exist."""
 
     @property
     def problem_ids(self) -> Mapping[str, str]:
@@ -130,23 +130,24 @@ async def judge_all(
     outputs: bool = False,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunSummary:
-    """Judge all submissions that have no result in the journal, and return a summary.
+    """Judge all submissions without a result in the journal, and return a summary.
 
-    Submissions with a length are read once before anything is judged. Then an unknown problem or a duplicate
-    key ends the run before anything is written. Submissions without a length are judged as they arrive.
+    Submissions with a length are read once before the first is judged. Then an unknown problem or a duplicate
+    key stops the run before anything is written. Submissions without a length are judged as they arrive.
 
     If the call is cancelled, the journal contains complete results, and the next run continues.
 
     Args:
-        judge: Judges one submission.
+        judge: Judges a submission.
         problems: The problems by label.
         submissions: The submissions. They may be a stream, from a model that is still writing.
-        journal: Stores the results, and knows earlier results.
+        journal: Stores the results, and contains earlier results.
         workers: Number of submissions at a time, or a function that returns it, for engines that grow.
         check: Called with the languages of the submissions before anything is built. It raises an error if
-            one of these languages cannot be judged. Submissions without a length are not checked.
-        prepare: Builds the programs of a problem. If it fails for all problems, the run ends; if it fails
-            for some, only their submissions fail.
+        any
+        of these languages cannot be judged. Submissions without a length are not checked.
+        prepare: Builds the programs of a problem. If it fails for all problems, the run stops. If it
+        fails for some, only their submissions fail.
         with_limits: Returns the problem with the limits for judging.
         expected: Number of submissions without a length, for events.
         share: Judge equal submissions once.
@@ -174,10 +175,10 @@ async def judge_all(
 
 
 class _SubmissionSource:
-    """Hands submissions to workers, one at a time. Workers take turns at waiting for a stream."""
+    """Returns submissions to workers, one by one. Only one worker at a time waits for a stream."""
 
     def __init__(self, submissions: Iterable[Submission] | AsyncIterable[Submission]) -> None:
-        # Keys of submissions that were read before are known to be distinct.
+        # Keys of submissions that were read before are distinct.
         self._known_keys = None if isinstance(submissions, IndexedSubmissions) else set[str]()
         self._rows: Iterator[Submission] | None = None
         if isinstance(submissions, Iterable):
@@ -186,7 +187,7 @@ class _SubmissionSource:
             self._stream, self._stream_lock = aiter(submissions), asyncio.Lock()
 
     async def next_submission(self) -> Submission | None:
-        """Return the next submission, or None at the end."""
+        """Return the next submission, or None after the last."""
         if self._rows is not None:
             submission = next(self._rows, None)
         else:
@@ -209,7 +210,7 @@ def _check_distinct(key: str, known_keys: set[str]) -> None:
 
 
 class _Claim:
-    """Equal submissions without a result. One of them is judged, and the others wait for its result."""
+    """Equal submissions without a result. The first of them is judged, and the rest wait for its result."""
 
     def __init__(self, problem: Problem, first: Submission, identity: str) -> None:
         self.problem, self.identity = problem, identity
@@ -218,7 +219,7 @@ class _Claim:
 
 
 class _JudgingRun:
-    """The state of one call of `judge_all`."""
+    """The state of a call of `judge_all`."""
 
     def __init__(
         self,
@@ -270,7 +271,7 @@ class _JudgingRun:
         return list(needed_problems.values())
 
     def _survey_indexed(self, submissions: IndexedSubmissions) -> list[Problem]:
-        """Survey submissions that were read before. Languages are taken from the first of them."""
+        """Survey submissions that were read before. Only the first submissions determine the languages."""
         ids, done_keys = submissions.problem_ids, self._journal.done
         open_count, needed_problems = 0, dict[str, Problem]()
         for key in ids:
@@ -302,7 +303,7 @@ class _JudgingRun:
     # --- judging ---
 
     async def run_workers(self, source: _SubmissionSource, workers: int | Callable[[], int]) -> None:
-        """Run workers until one of them finds no more submissions. Add workers if the engine grows."""
+        """Run workers until there are no more submissions. Add workers if the engine grows."""
         worker_tasks, reporting = set[asyncio.Task[None]](), asyncio.create_task(self._report_active())
         try:
             async with asyncio.TaskGroup() as group:
@@ -323,7 +324,7 @@ class _JudgingRun:
             self._on_event(active_submissions_event(self._active))
 
     async def run_worker(self, source: _SubmissionSource) -> None:
-        """Run one worker: take submissions from the source and judge them until none is left."""
+        """Run a worker, which judges submissions from the source until the source is empty."""
         while (submission := await source.next_submission()) is not None:
             if (claim := await self._claim_submission(submission)) is None:
                 continue
@@ -337,8 +338,8 @@ class _JudgingRun:
     async def _judge_claim(self, claim: _Claim) -> None:
         """Judge the first submission of a claim and record its result for all of them.
 
-        If the judge fails, only the first submission fails, and the others are judged one by one. Nothing is
-        awaited between the result and the last row, so cancelling cannot separate them.
+        If the judge fails, only the first submission fails, and the rest are judged one by one. There is no
+        `await` between the result and the last row, so cancelling cannot separate them.
         """
         submission, problem = claim.waiting.popleft(), claim.problem
         try:
@@ -362,7 +363,7 @@ class _JudgingRun:
     async def _claim_submission(self, submission: Submission) -> _Claim | None:
         """Return a claim to judge the submission, or None if it needs no judging.
 
-        That is the case if it has a result, if an equal submission has one, or if one is being judged.
+        It needs no judging if it has a result, or if an equal submission has a result or is being judged.
         """
         if submission.key in self._journal.done:
             self._numbers["skipped"] += not self._skipped_counted
@@ -454,7 +455,7 @@ class _JudgingRun:
 
     def finish(self) -> RunSummary:
         """Emit the last event and return the summary."""
-        self._journal.start_run()  # creates the files also if the run has no rows
+        self._journal.start_run()  # creates the files even if the run has no rows
         summary = RunSummary(**self._numbers, verdicts=dict(self._verdicts))
         self._on_event(RunFinished(summary=summary))
         return summary

@@ -130,7 +130,7 @@ async def score_dump(
         scored = await score_dump("generations.jsonl", "packages", out="runs/mine", on_event=print)
         print(scored.summary.models[0].points, scored.failures)
 
-    A repeated call continues where the last one stopped. If the call is cancelled, the folder contains
+    A repeated call continues where the last call stopped. If the call is cancelled, the folder contains
     complete results.
 
     Args:
@@ -141,7 +141,7 @@ async def score_dump(
         reading: How the rows are read.
         selection: The selection of submissions.
         references: Judge a benchmark's own solutions first.
-        trust: The file of an audit. The report then also has the numbers without the untrusted problems.
+        trust: The file of an audit. The report then includes the numbers without the untrusted problems.
         engine: Executes the programs. It may be an open scorer.
         options: Options for judging.
         store: The cache.
@@ -245,7 +245,7 @@ class DumpTail:
         await prepare_problems(judge.prepare, [self._problems[name] for name in names])
 
     async def _submissions(self) -> AsyncGenerator[Submission]:
-        """Yield the submissions of the beginning, then those of the tail."""
+        """Yield the submissions of the dump's first part, then all later submissions."""
         loop = asyncio.get_running_loop()
 
         def on_rows(number: int) -> None:
@@ -339,7 +339,7 @@ class Rows(NamedTuple):
         problems: Source,
         setup: RunSetup,
     ) -> Self:
-        """Return the rows of dumps. A continued run keeps its rule for keys."""
+        """Return the rows of dumps. A continued run uses the same rule for keys as before."""
         reading = reading or DumpOptions()
         earlier_info = None if setup.options.fresh else read_info(setup.folder)
         if earlier_info is not None and not earlier_info.fingerprint.options.get("keys_of_content"):
@@ -357,7 +357,7 @@ class Rows(NamedTuple):
         return named_problem_ids(self.places, self.reading.problem_column, self.reading.prompt_column)
 
     def open_dump(self, problems: Problems, on_rows: Callable[[int], None] = lambda rows: None) -> Dump:
-        """Read the rows. Raises InputError if there is no submission.
+        """Read the rows. Raises InputError if there are no submissions.
 
         `on_rows`: called with the number of rows so far.
         """
@@ -402,7 +402,7 @@ class Rows(NamedTuple):
         `result_settings`: settings except `reading` that can change results. `settings`: for reports.
         """
         reading: dict[str, Any] = msgspec.to_builtins(self.reading)
-        reading |= reading.pop("repairs")  # a fingerprint has no nested options
+        reading |= reading.pop("repairs")  # options in a fingerprint are not nested
         del reading["skip_bad_rows"]  # changes no result
         return Work(
             problems=problems,
@@ -416,7 +416,7 @@ class Rows(NamedTuple):
 
 
 def _default_folder(dump: str, selection: Selection | None) -> Path:
-    """Return the folder of a run for which the user gives no folder."""
+    """Return the default folder of a run."""
     shard = None if selection is None else selection.shard
     shard_suffix = "" if shard is None else f"-shard-{shard.index}-of-{shard.number}"
     return Path("runs") / f"{run_name(dump)}{shard_suffix}"
@@ -441,7 +441,7 @@ _HOUR_S = 3600.0  # seconds in an hour
 
 
 class Forecast(Value):
-    """A forecast of one call of `score_dump` with the same arguments."""
+    """A forecast of a call of `score_dump` with the same arguments."""
 
     out: str  # the run's folder
     rows: int  # number of selected rows
@@ -450,7 +450,7 @@ class Forecast(Value):
     without: int  # rows without a result and without a program
     tests: int  # total number of tests of the programs that would be judged
     problems: int  # number of problems of these programs
-    cpu_hours: float | None  # CPU time if each test took its whole limit; `None` if a limit is unknown
+    cpu_hours: float | None  # CPU time if each test used its whole limit; `None` if a limit is unknown
     expected_cpu_hours: float | None  # CPU time at the mean of the run's results; `None` without results
     rejected: int  # unusable rows
     understood: DetectedColumns
@@ -512,7 +512,7 @@ def forecast_dump(
 
 
 def _unjudged_submissions(work: Work, journal: ResultLog) -> tuple[list[Submission], int]:
-    """Return the submissions that would be judged, without their code, and the number of empty ones."""
+    """Return the submissions to judge, without their code, and the number of empty submissions."""
     distinct: dict[str, Submission] = {}
     empty_count = 0
     for submission in work.submissions if isinstance(work.submissions, Iterable) else ():

@@ -45,8 +45,8 @@ class Scorer:
 
     Args:
         engine: Executes jobs. By default this machine.
-        store: Cache of builds. By default a private folder among the temporary files; if `engine` is given, a
-            folder that is removed when the scorer is closed.
+        store: Cache of builds. By default a private folder among the temporary files, or, with `engine`, a
+        folder that is removed when the scorer is closed.
         options: How submissions are judged.
         builds: How programs are built.
         trusted: Builds proctor, checkers and managers for `engine`, if it can be opened.
@@ -116,7 +116,7 @@ class Scorer:
         return self.judge.with_options(all_tests=all_tests, borderline=borderline, echo=echo)
 
     async def prepare(self, problem: Problem) -> None:
-        """Build the problem's checker and manager. Raises ProgramBroken if one of them does not compile."""
+        """Build the problem's checker and manager. Raises ProgramBroken if any of them does not compile."""
         await self.judge.prepare(problem)
 
     async def score(
@@ -184,7 +184,7 @@ def score_sync(
     store: Store | None = None,
     options: JudgeOptions | None = None,
 ) -> SubmissionResult:
-    """Return one submission's score, for programs without an event loop.
+    """Return a submission's score, for programs without an event loop.
 
         result = score_sync(problem, Submission(key="1", problem_id=problem.id, code=source))
 

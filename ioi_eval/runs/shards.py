@@ -1,4 +1,4 @@
-"""Merge the shards of a run into one folder."""
+"""Merge the shards of a run into a single folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SUFFIX = re.compile(r"-shard-[0-9]+-of-[0-9]+$")
 
 
 class ShardFolder(NamedTuple):
-    """A run's folder with the rows of one shard."""
+    """A run's folder with the rows of a shard."""
 
     folder: Path
     info: RunInfo
@@ -77,7 +77,7 @@ def find_shards(folders: Sequence[Path]) -> list[ShardFolder]:
 
 
 def _find_differences(one: ShardFolder, other: ShardFolder) -> list[str]:
-    """Return the reasons why two shards do not belong to one run."""
+    """Return the reasons why two shards do not belong to the same run."""
     fingerprint, other_fingerprint = one.info.fingerprint, other.info.fingerprint
     differences = [
         f"{name}: {value} -> {other_value}"
@@ -88,7 +88,7 @@ def _find_differences(one: ShardFolder, other: ShardFolder) -> list[str]:
         if value != other_value
     ]
     differences += fingerprint_changes(fingerprint, other_fingerprint, include_reading=True)
-    is_read = not one.info.unread and not other.info.unread  # else its hash is not known yet
+    is_read = not one.info.unread and not other.info.unread  # otherwise its hash is unknown
     differences += ["another dump"] if is_read and fingerprint.dump != other_fingerprint.dump else []
     return differences + (["other problems"] if fingerprint.problems != other_fingerprint.problems else [])
 
@@ -97,7 +97,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
     """Write a folder with the rows of all shards, and return it. It replaces an earlier merged folder.
 
     Args:
-        shards: At least one, as `find_shards` returns them.
+        shards: The shards, as `find_shards` returns them.
         out: The folder. `None` means a folder next to the first shard.
 
     Raises:
@@ -131,7 +131,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
 
 
 def _list_present_shards(shards: Sequence[ShardFolder]) -> str:
-    """Return which shards are present, such as `1,3/4`; empty if no shard is missing."""
+    """Return the present shards, such as `1,3/4`, or "" if all are present."""
     number = shards[0].shard.number
     return "" if len(shards) == number else f"{','.join(str(shard.shard.index) for shard in shards)}/{number}"
 

@@ -1,4 +1,4 @@
-"""Validate: solutions of known worth judged on all tests, and compared with what is expected of them.
+"""Validate: judge solutions with expected verdicts or scores on all tests, and compare the results.
 
 And calibrate: the same solutions under raised limits, to see how far they are from their limits here.
 """
@@ -86,7 +86,7 @@ class ValidatedSolutions(Value):
 
     @property
     def conclusion(self) -> str:
-        """Return a summary in one sentence."""
+        """Return a summary as a sentence."""
         return conclusion(self.validation)
 
     def differences(self) -> list[tuple[str, list[str]]]:
@@ -131,7 +131,7 @@ async def validate(
         problems: The problems, if `solutions` is a file.
         out: The folder of the run.
         choice: The selection of problems.
-        most: Maximum number of solutions of each kind, for a benchmark.
+        most: Maximum number of solutions of each kind, if the source is a benchmark.
         column: The file's column with expected scores or verdicts.
         scale: The scale of scores in this column.
         reading: How the rows of the file are read.
@@ -176,7 +176,7 @@ validate_sync = synchronous(validate)
 
 
 def _check_kind(solutions: Source, problems: Source | None) -> None:
-    """Raise an InputError if a file of solutions has no problems, or packages have other problems."""
+    """Raise InputError if a file of solutions lacks problems, or if packages are combined with problems."""
     name = source_name(solutions)
     suffix = "" if isinstance(solutions, Problems) else Path(solutions).suffix.lower()
     if problems is None and is_dump(Path(name)):
@@ -238,9 +238,9 @@ def _plan_file(
 def read_solutions(
     dump: str | Path, problems: Problems, *, column: str | None = None
 ) -> list[tuple[str, Solution]]:
-    """Return the programs of a dump, each with its problem's label, and what a column says of their worth.
+    """Return the programs of a dump with their problems' labels and the expected results in a column.
 
-    Without `column`, the column is found as `validate` finds it. Raises BadRows for unusable rows.
+    Without `column`, the column is detected as by `validate`. Raises BadRows for unusable rows.
     """
     with dump_paths(str(dump)) as files:
         rows = open_dump(find_dumps(files), problems=problems, options=DumpOptions(), selection=Selection())
@@ -317,13 +317,13 @@ def _plan_packages(
 def _select_cases(
     cases: Iterable[KeyedExpectation], selected_keys: Collection[str], where: str
 ) -> tuple[KeyedExpectation, ...]:
-    """Return the cases with these keys or names of solutions, or all cases if none are given."""
+    """Return the cases with these keys or names of solutions, or all cases if `selected_keys` is empty."""
     cases, names = tuple(cases), set(selected_keys)
     if not names:
         return cases
     selected = tuple(case for case in cases if names & {case.key, case.solution})
     if missing := sorted(names - {name for case in selected for name in (case.key, case.solution)}):
-        # Suggest keys if the user gave a key, else names of files.
+        # Suggest keys if the unknown name is a key, else names of files.
         alternatives = dict.fromkeys(case.key if "/" in missing[0] else case.solution for case in cases)
         raise InputError(
             f"no solution {', '.join(map(repr, missing))} in it",
@@ -362,7 +362,7 @@ KINDS = tuple(kind for kind in CheckerKind if not kind.is_program and not kind.v
 
 
 class Decision(Value):
-    """The differences of a comparison from the benchmark's own comparison, on one problem's solutions."""
+    """The differences of a comparison from the benchmark's comparison, on a problem's solutions."""
 
     problem: str
     checker: str
@@ -397,7 +397,7 @@ async def compare_checkers(
             solutions, problems, out=Path(out) / kind.value, choice=kind_choice, **arguments
         )
         own_results, other_results = _accepted_by_key(own_outcome), _accepted_by_key(other_outcome)
-        # For each problem and each solution that differs: True if only the other comparison accepts it.
+        # For each problem and each solution that differs: True if only the new comparison accepts it.
         changed_decisions = dict[str, list[bool]]()
         for key, (problem_id, solved) in own_results.items():
             if key in other_results and other_results[key][1] != solved:

@@ -1,4 +1,4 @@
-"""A source of problems: packages on disk, a benchmark by its name or its own file, or a file of its rows."""
+"""Sources of problems: packages on disk, a benchmark by its name or definition, or a file of its rows."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def load_problems(
         source: packages (a folder or zip, or a folder of these), the name of a benchmark, a file of its rows,
             a benchmark of your own (`.py`, `.toml`), or loaded problems.
         choice: which problems of a benchmark, and their limits.
-        only: ids; empty means all.
-        cache: a folder for what is fetched or extracted, by default the private folder.
+        only: ids (default: all).
+        cache: a folder for downloaded and extracted files, by default the private folder.
     """
     options = choice or BenchmarkOptions()
     options = msgspec.structs.replace(options, problems=options.problems | frozenset(only))
@@ -172,7 +172,10 @@ def no_problem_error(source: Source) -> InputError:
 
 
 def benchmark_of(source: Source | None) -> Benchmark | None:
-    """Return the benchmark; None for a folder or a zip. A folder of its name is written as ./name."""
+    """Return the benchmark, or None for a folder or a zip.
+
+    A folder with a benchmark's name is written as ./name.
+    """
     if source is None or isinstance(source, Problems):
         return None
     check_source_type(source)
@@ -208,13 +211,13 @@ def language_of(source: Source | None) -> str:
 
 
 def packages_of(source: str, options: BenchmarkOptions) -> tuple[str, ...]:
-    """Return the Python packages that programs may count on: as the options say, else the benchmark's."""
+    """Return the Python packages that programs may import: from the options, else from the benchmark."""
     benchmark = benchmark_of(source)
     return (() if benchmark is None else benchmark.packages) if options.packages is None else options.packages
 
 
 def _package_filter(options: BenchmarkOptions) -> Callable[[Sequence[str]], Sequence[str]] | None:
-    """Return how packages are chosen by their ids; None: all of them."""
+    """Return the function that selects packages by their ids, or None for all packages."""
     return None if options.first is None and options.sample is None else partial(_choose_ids, options)
 
 
@@ -225,7 +228,7 @@ def _choose_ids(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
 
 
 def _refuse_benchmark_options(options: BenchmarkOptions) -> None:
-    """Options of benchmarks say nothing of packages, where they would be passed over in silence."""
+    """Raise InputError for options of benchmarks, which packages would silently ignore."""
     plain = msgspec.structs.replace(
         options,
         problems=frozenset(),

@@ -37,7 +37,7 @@ _MEASURABLE = frozenset({Verdict.AC, Verdict.PA})  # verdicts of tests whose tim
 
 
 class TimeLimits:
-    """Adds limits to problems, and measures those that packages leave open.
+    """Adds limits to problems, and measures limits that packages leave open.
 
     Args:
         judge: Judges the accepted solutions.
@@ -105,7 +105,7 @@ class TimeLimits:
         return problem if self._factor == 1 else with_time_factor(problem, self._factor)
 
     async def _measure(self, problem: Problem) -> MeasuredLimit:
-        """Judge the accepted solutions one after another, and return the limits.
+        """Judge the accepted solutions one by one, and return the limits.
 
         Solutions in a language that cannot run here are skipped. Raises JudgeFailure if no solution is left.
         """
@@ -171,7 +171,7 @@ def _is_valid(limit: MeasuredLimit | None, problem: Problem) -> bool:
 
 
 def _measured_times(solution: Solution, result: SubmissionResult) -> Iterator[tuple[float, str, str]]:
-    """Yield CPU time, solution and test for each test that the solution passes at least in part.
+    """Yield CPU time, solution and test for each test that the solution passes, fully or partially.
 
     Raises JudgeFailure if the solution exceeds the time limit for measuring.
     """

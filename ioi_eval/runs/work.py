@@ -64,7 +64,7 @@ from ioi_eval.store.result_log import ResultLog
 from ioi_eval.store.rows import MAX_OUTPUT, read_result
 from ioi_eval.store.tasks import People, Task, read_people, read_tasks, write_people, write_tasks
 
-# Submissions in progress for each slot: while one is between two jobs, another one uses the slot.
+# Submissions in progress for each slot: while a submission is between two jobs, the next uses the slot.
 _SUBMISSIONS_PER_SLOT = 2
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -117,7 +117,7 @@ class RunOptions(Value):
 
 
 class RunSetup(NamedTuple):
-    """The settings of one call: output folder, engine, options, cache, and event callback."""
+    """The settings of a call: output folder, engine, options, cache, and event callback."""
 
     folder: Path
     engine: AnyEngine
@@ -134,7 +134,7 @@ class RunSetup(NamedTuple):
         store: Store | None,
         on_event: OnEvent,
     ) -> Self:
-        """Return the settings with defaults for what is missing.
+        """Return the settings, with defaults for missing values.
 
         Raises InputError if the folder contains files that do not belong to a run.
         """
@@ -167,7 +167,7 @@ class RunSetup(NamedTuple):
 
 
 def synchronous(call: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
-    """Return a function that runs an async function. Its name ends in `_sync`."""
+    """Return a function that runs an async function. Its name has the suffix `_sync`."""
 
     @functools.wraps(call)
     def run_synchronously(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -188,14 +188,15 @@ class Work(Value):
     fingerprint: Fingerprint
     keys: Collection[str] | None = None  # `None` means that the submissions are a stream
     others: Collection[str] = ()  # keys that belong to the run and are not selected by this call
-    expected: int | None = None  # number of submissions of a stream; `None` means unknown until its end
+    # number of submissions of a stream; `None` if it is unknown before the last row
+    expected: int | None = None
     check: Callable[[Judge], Awaitable[None]] | None = None  # called before the first submission of a stream
     settings: Mapping[str, Any] = {}  # further settings that reports show
     shard: str = ""  # I/N means that the submissions are shard I of N
     on_settle_available: (
         Callable[[Callable[[Fingerprint, Mapping[str, Any], Collection[str]], None]], None] | None
     ) = None
-    """Receives `ResultLog.settle`, which a stream calls when it knows its fingerprint, settings and keys."""
+    """Receives `ResultLog.settle`, which a stream calls with its fingerprint, settings and keys."""
     trusted: bool = False  # solutions of a package: a missing module is a judge failure
 
 
@@ -233,7 +234,7 @@ async def judge_work(work: Work, setup: RunSetup) -> RunSummary:
             keys is not None and len(keys) <= len(done_before) and all(key in done_before for key in keys)
         )
         if is_done and not is_fresh:
-            journal.start_run()  # creates the files also if there are no submissions
+            journal.start_run()  # creates the files even without submissions
             await describe_problems(work, setup, journal, None)
             return RunSummary(skipped=len(keys or ()))
 
@@ -444,7 +445,8 @@ def supersede_changed_submissions(
     """Supersede the results of submissions that have changed or are gone, and return an event about them.
 
     `others`: keys that belong to the run and are not selected by this call. Raises InputError if the folder
-    would lose most of its results: the dump is then a different one, and nothing is superseded.
+    would
+    lose more than half of its results: then the dump is a different dump, and nothing is superseded.
     """
     reasons = Counter(
         {ResultChange.PROBLEM: journal.edited.total(), ResultChange.COLUMNS: journal.relabelled}
@@ -454,7 +456,8 @@ def supersede_changed_submissions(
     for submission in submissions:
         current_keys.add(submission.key)
         problem = problems.get(submission.problem_id)
-        has_program = submission.code is not None or submission.outputs  # others are not equal
+        # submissions without a program are never equal
+        has_program = submission.code is not None or submission.outputs
         if problem is not None and has_program and submission.key not in earlier_keys:
             current_programs.add(rows.submission_identity(problem, submission))
         if (reason := _change_of_result(journal, problems, submission)) is not None:
