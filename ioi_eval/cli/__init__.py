@@ -88,7 +88,7 @@ _GROUPS = (
     "Output",
     "Options",
 )
-# The options of large commands that most people use. `--help` shows only these.
+# The common options of large commands. `--help` shows only these.
 _USUAL = {
     "score": "problems problem year difficulty limit columns engine workers time-factor out dry-run",
     "judge": "problems problem year language all-tests time-factor engine json",
@@ -286,7 +286,7 @@ _EXAMPLE_WIDTH = 78  # columns; the page is indented by two
 _ALL = "--help-all"
 _MAX_EXAMPLES = 4  # of a brief help page
 _LOG_FORMAT = "--log-format"
-# Errors that may be the user's to fix. `_format_user_error` tells which of them are.
+# Errors that the user may be able to fix. `_format_user_error` decides which errors these are.
 _USER_ERRORS = (IoiEvalError, ModuleNotFoundError, OSError, RuntimeError)
 # The base class of typer's errors about the command line. Its name depends on typer's version.
 _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
@@ -311,14 +311,14 @@ def _log_errors_as_events(*, enabled: bool) -> Iterator[None]:
         raise typer.Exit(console.BAD_INPUT) from None
 
 
-# Suffixes of files of rows. A name with one of them is not the name of a dataset on the hub.
+# Suffixes of files of rows. A name with such a suffix is not the name of a dataset on the hub.
 _DUMP_SUFFIXES = (".jsonl", ".json", ".csv", ".parquet", ".gz", ".zst")
 
 
 def _check_dumps_exist(args: Sequence[str]) -> None:
     """Raise InputError for a missing dump that is named before all options.
 
-    The command itself does this check too, but it takes a second to load.
+    The command itself does the same check, but it needs a second to load.
     """
     for dump in takewhile(lambda word: not word.startswith("-"), args):
         is_path = "/" not in dump or dump.lower().endswith(_DUMP_SUFFIXES)
@@ -350,7 +350,7 @@ def _format_argument_name(argument: Any) -> str:
 
 
 def _find_long_name(option: Any) -> str:
-    if "--help" in option.opts:  # its names have no order
+    if "--help" in option.opts:  # its names are a set without order
         return "--help"
     return next((str(name) for name in option.opts if name.startswith("--")), str(option.opts[0]))
 
@@ -449,7 +449,10 @@ _PACKAGES = {
 
 
 def main() -> NoReturn:
-    """Run the command line and exit. Errors that the user can fix are one line; others are bugs and show."""
+    """Run the command line and exit.
+
+    Errors that the user can fix are printed as a single line, bugs with a traceback.
+    """
     _open_closed_streams()
     console.set_log_level("info")
     console.set_log_output()
@@ -479,7 +482,7 @@ def _format_usage_error(error: typer.BadParameter) -> str:
 
 
 def _unwrap_single_error(error: Exception) -> Exception:
-    """Return the error in a group of one error, or the error itself."""
+    """Return the error in a group of a single error, or the error itself."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         [error] = error.exceptions
     return error

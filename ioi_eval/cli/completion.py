@@ -1,6 +1,6 @@
 """Values that a shell completes: benchmarks and paths, engines, comparisons, languages and other names.
 
-Values from a fixed list, such as those of `--mode`, are completed by Typer itself.
+Values from a fixed list, such as values of `--mode`, are completed by Typer itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Completer = Callable[[str], list[str]]
 
 
 def add_completions(function: Callable[..., None]) -> None:
-    """Set the completion of those options and arguments of a command that have one here."""
+    """Set the completion of a command's options and arguments for which this module has a completion."""
     signature = inspect.signature(function, eval_str=True)
     function.__signature__ = signature  # type: ignore[attr-defined]  # or Typer evaluates strings again
     for name, parameter in signature.parameters.items():
@@ -24,7 +24,7 @@ def add_completions(function: Callable[..., None]) -> None:
             if isinstance(info, ArgumentInfo):
                 info.autocompletion = _ARGUMENTS.get(str(info.metavar))
             elif isinstance(info, OptionInfo) and info.metavar != "DIR":  # the shell completes folders
-                # In an annotation, Typer takes the first name for the default.
+                # In an annotation, Typer stores the first name as the default.
                 names = [info.default, *(info.param_decls or ())]
                 flags = [name for name in names if isinstance(name, str) and name.startswith("--")]
                 info.autocompletion = _OPTIONS.get([*flags, f"--{name.replace('_', '-')}"][0])
@@ -98,7 +98,7 @@ def _complete_last_item(incomplete: str, names: Iterable[str]) -> list[str]:
 
 
 def _complete_path(incomplete: str) -> list[str]:
-    """Return the files and folders that a path can continue to; folders end with a slash.
+    """Return the files and folders that start with `incomplete`. Folders have a slash as suffix.
 
     A folder that is the only match is followed by its content, so that the shell adds no space to it.
     """

@@ -127,7 +127,7 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
             problem = "a model or a command, not both"
             raise InputError(problem, field="--command", remedy="Remove one of them")
         values.pop("command", None)
-    # An option for the number of problems also replaces the other keys for it in the file.
+    # An option for the number of problems replaces all keys for this number in the file.
     if counts := given_flags.keys() & _COUNTS:
         values = {name: value for name, value in values.items() if name not in _COUNTS - counts}
     values |= given_flags
@@ -150,7 +150,7 @@ def read_config(path: Path | None, flags: Mapping[str, Any]) -> Config:
 
 @contextmanager
 def name_option_in_errors(flags: Mapping[str, Any], file: Path | None = None) -> Iterator[None]:
-    """In an InputError about a value, name the option that gave it, otherwise the file and its key."""
+    """In an InputError about a value, name its option, otherwise the file and its key."""
     try:
         yield
     except InputError as error:
@@ -227,7 +227,7 @@ def _read_file(path: Path) -> dict[str, Any]:
             ]
             remedy = f"Did you mean {paths[0]!r}?" if paths else suggest_names(name, sibling_keys)
             raise InputError(f"unknown key {key!r}", where=str(path), remedy=remedy)
-    # A key without a value, such as one with only comments below it, is ignored.
+    # A key without a value is ignored, for example a key with only comments below it.
     values = {key: value for key, value in flat_values.items() if value is not None}
     match values.get("memory_limit"):
         case int() | float() as mebibytes if math.isfinite(mebibytes):

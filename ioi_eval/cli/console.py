@@ -19,21 +19,21 @@ from ioi_eval.model.errors import BadRows, InputError
 _MAX_SHOWN_ROWS = 20  # unusable rows that are listed
 SETTINGS_FILE = Path("ioi-eval.toml")
 WIDTH = 100  # maximum width of output in a terminal, in columns
-_UNLIMITED = sys.maxsize  # width of output into a file or a pipe: a row stays on one line, as grep needs it
+_UNLIMITED = sys.maxsize  # width of output into a file or a pipe: a row is a single line, as grep needs it
 _PACKAGE = "ioi_eval"
 _GAP = "  "  # between two columns of a table
 _MIN_WIDTH, _MIN_FIRST_WIDTH = 10, 20  # minimum widths of a table's text columns, and of its first column
 
 # Exit codes. 0 means that everything is scored.
-MISMATCH = 1  # a check found a difference
+MISMATCH = 1  # a check reports a difference
 BAD_INPUT = 2
-UNSCORED = 3  # some submissions have no result
+UNSCORED = 3  # some submissions lack a result
 SUSPICIOUS = 4  # the results are hardly plausible
 INTERRUPTED = 130
 
 # By field: the option, or the key of `ioi-eval.toml`. Filled when commands are loaded (groups.py).
 FLAGS: dict[str, str] = {}
-# Further arguments of the library, in messages, and what to type instead.
+# Further arguments of the library in messages, and the corresponding options.
 _REPLACEMENTS = {
     "rejudge=True": "--rejudge",
     "out=FOLDER": "--out folder",
@@ -130,7 +130,7 @@ def colour_text(text: str, colour: str, stream: TextIO) -> str:
 
 
 def colour_verdict(text: str, verdict: str) -> str:
-    """Return a text for standard output with the first occurrence of the verdict in its colour."""
+    """Return a string for standard output, with the first occurrence of the verdict in its colour."""
     if verdict not in _VERDICT_COLOURS:
         return text
     return re.sub(
@@ -147,7 +147,7 @@ class _LogHandler(logging.Handler):
         self._debug_format = logging.Formatter("%(asctime)s.%(msecs)03d %(name)s  %(message)s", "%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the message. Messages of level debug also have the time and the module."""
+        """Return the message. Messages of level debug include the time and the module."""
         return self._debug_format.format(record) if record.levelno < logging.INFO else super().format(record)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -157,7 +157,7 @@ class _LogHandler(logging.Handler):
 def set_log_output(write: Callable[[str], None] = print_message, *, of_others: bool = False) -> None:
     """Pass this package's log messages to `write`, instead of the function of an earlier call.
 
-    If `of_others` is true, log messages of other libraries and Python's warnings are passed, too.
+    If `of_others` is true, log messages of other libraries and Python's warnings are printed as well.
     """
     logger = logging.getLogger(_PACKAGE)
     logger.handlers = [handler for handler in logger.handlers if not isinstance(handler, _LogHandler)]
@@ -199,7 +199,7 @@ class StopSignals:
 
 
 def print_error(text: str) -> None:
-    """Print an error in one line, without control characters."""
+    """Print an error as a single line, without control characters."""
     line = " ".join(text.split())
     if not line.isprintable():
         from ioi_eval.reports.document import visible  # loads all reports
@@ -209,7 +209,7 @@ def print_error(text: str) -> None:
 
 
 def print_row_errors(error: BadRows) -> None:
-    """Print the errors of the first unusable rows, a line each, and where all errors are listed."""
+    """Print the errors of the first unusable rows, a line each, and the file with all errors."""
     for row_error in error.errors[:_MAX_SHOWN_ROWS]:
         print_error(format_input_error(row_error))
     if len(error.errors) > 1:
@@ -264,7 +264,7 @@ def print_wrapped(text: str, first: str = "", later: str = "") -> None:
 
 
 def wrap_text(text: str, first: str = "", later: str = "") -> list[str]:
-    """Return a sentence in lines that fit the terminal; in a file or a pipe, in one line."""
+    """Return a sentence in lines that fit the terminal. In a file or a pipe, return a single line."""
     from ioi_eval.reports.document import visible
 
     lines = textwrap.wrap(
@@ -287,7 +287,7 @@ def get_terminal_width() -> int:
 
 
 def get_line_width() -> int:
-    """Return the maximum width of a line: the terminal's, at most 100 columns. Files and pipes have none."""
+    """Return the maximum width of a line: the terminal's width, up to 100 columns. Files have no limit."""
     return min(get_terminal_width(), WIDTH) if sys.stdout.isatty() else _UNLIMITED
 
 
@@ -313,15 +313,15 @@ def format_table(
 ) -> Iterator[str]:
     """Yield the lines of a table without a frame. An empty row is an empty line.
 
-    Numbers are never cut. In a narrow terminal, text is wrapped between words, that of the first column last.
-    If that is not enough, spare columns are removed.
+    Numbers are never truncated. In a narrow terminal, text is wrapped between words, in the first column only
+    if necessary. If that is not enough, spare columns are removed.
 
     Args:
         heads: the headings.
         rows: the cells.
         right: headings of columns that are aligned to the right, such as numbers.
-        spare: headings of columns that may be removed, the least important one first.
-        width: maximum width, also in a file or a pipe.
+        spare: headings of columns that may be removed, by increasing importance.
+        width: maximum width, even in a file or a pipe.
     """
     max_width = get_line_width() if width is None else min(width, get_line_width())
     table, removable = [list(heads), *map(list, rows)], list(spare)
@@ -348,7 +348,7 @@ def _total_width(widths: Sequence[int]) -> int:
 
 
 def _fit_column_widths(table: Sequence[Sequence[str]], right: Collection[str], max_width: int) -> list[int]:
-    """Return the width of each column: what it needs, or less if the table would be too wide."""
+    """Return the width of each column: the width of its content, or less if the table would be too wide."""
     column_heads = table[0]
     widths = [
         max((_count_columns(row[index]) for row in table if row), default=0)
@@ -362,7 +362,7 @@ def _fit_column_widths(table: Sequence[Sequence[str]], right: Collection[str], m
 
 
 def _fold_cell(cell: str, width: int) -> list[str]:
-    """Return a cell in lines of a width. Words are not broken; a long word loses its middle."""
+    """Return a cell in lines of a width. Words are not split: a word that is too long loses its middle."""
     if _count_columns(cell) <= width:
         return [cell]
     lines: list[str] = []
@@ -380,12 +380,12 @@ def _shorten_word(word: str, width: int) -> str:
         return word
     kept_length = (
         width - 1 if _count_columns(word) == len(word) else (width - 1) // 2
-    )  # a character may take two columns
+    )  # a character may be two columns wide
     return f"{word[: kept_length - kept_length // 2]}…{word[len(word) - kept_length // 2 :]}"
 
 
 def _count_columns(text: str) -> int:
-    """Return the width of a text in a terminal, in columns."""
+    """Return the width of a string in a terminal, in columns."""
     if text.isascii():
         return len(text)
     wide_count = sum(unicodedata.east_asian_width(char) in "WF" for char in text)

@@ -58,7 +58,7 @@ _MARKS = {True: "ok", None: "note", False: "MISSING"}
 _COLOURS = {True: console.GREEN, None: console.YELLOW, False: console.RED}
 _MARK_WIDTH = 8  # columns
 _TABLE_WIDTH = 80  # columns of the table of servers
-_MAX_ADDRESS = 23  # characters of an address in the table; longer ones are numbered
+_MAX_ADDRESS = 23  # maximum characters of an address in the table; longer addresses are numbered
 _HEADS = ("server", "version", "packages", "compilers", "limits", "used for")
 
 
@@ -237,7 +237,7 @@ def _describe_compilers(report: EndpointReport) -> str:
 
 async def _check_servers(choice: EngineChoice) -> ClusterFindings:
     """Check the servers of an engine. Raises InputError or EngineUnavailable if there are none."""
-    # The HTTP client takes as long to load as everything else.
+    # Loading the HTTP client doubles the time of the imports.
     from ioi_eval.engines.piston.discovery import discovery
     from ioi_eval.engines.piston.probe import Prober
     from ioi_eval.engines.piston.sending import HttpClient
@@ -268,7 +268,7 @@ async def _check_servers(choice: EngineChoice) -> ClusterFindings:
 
 
 async def _build_gzipped_proctor() -> bytes | None:
-    """Return the proctor for servers to try, or `None` if this machine has no compiler."""
+    """Return the proctor for tests on servers, or `None` if this machine lacks a compiler."""
     with trial_folder() as folder:
         compiler = await asyncio.to_thread(find_compiler)
         try:

@@ -1,4 +1,4 @@
-"""Options in groups: a command has a parameter for each group, and the group's options take its place.
+"""Options in groups: a command has a parameter for each group, which is replaced by the group's options.
 
 A group is `Annotated[Kind, OptionGroup(...)]`. Fields of `Kind` with a `CliOption` become options, and the
 command gets a `Kind`.
@@ -21,7 +21,7 @@ from ioi_eval.cli import console
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.options import CliOption
 
-# Parameters of a command, and a function that makes one value from their arguments.
+# Parameters of a command, and a function that creates a value from their arguments.
 _ParameterGroup = tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]
 
 
@@ -32,13 +32,13 @@ class OptionGroup(NamedTuple):
     # The type with the fields, if the command gets a value of another type; or the options themselves.
     fields_of: type[msgspec.Struct] | Iterable[DeclaredOption] | None = None
     without: tuple[str, ...] = ()  # fields that are not options of this command
-    only: tuple[str, ...] = ()  # fields; empty means all
+    only: tuple[str, ...] = ()  # fields (default: all)
     changes: Mapping[str, Mapping[str, Any]] | None = None  # by field: fields of its `CliOption` to change
 
     def make_parameters(self, kind: Any) -> _ParameterGroup:
-        """Return the group's options, and a function that makes a `kind` from their arguments.
+        """Return the group's options, and a function that creates a `kind` from their arguments.
 
-        A `dict` has only the options that were given.
+        A `dict` contains only options from the command line.
         """
         options = register_options(
             (self.fields_of or kind) if isinstance(self.fields_of, type | None) else self.fields_of
@@ -66,10 +66,10 @@ _LogLevel = Annotated[
 
 
 def command(examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that makes a command of a function.
+    """Return a decorator that turns a function into a command.
 
-    Groups are replaced by their options, the option --log-level is added, and the help page ends with the
-    examples.
+    Groups are replaced by their options, the option --log-level is added, and the examples are appended to
+    the help page.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -240,7 +240,7 @@ def register_options(kind: type[msgspec.Struct] | Iterable[DeclaredOption]) -> M
 
 
 def make_option(kind: type[msgspec.Struct], field: str, **changes: Any) -> Any:
-    """Return the option of one field, for a command that has no other options of the type."""
+    """Return the option of a single field, for a command that does not use the rest of the type."""
     return register_options(kind)[field].with_changes(**changes).make_typer_option()
 
 

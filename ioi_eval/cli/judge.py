@@ -1,4 +1,4 @@
-"""The command `judge`: judge one program and print a table of its tests."""
+"""The command `judge`: judge a program and print a table of its tests."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def judge(
         raise typer.Exit(_NOT_FULL)
 
 
-# --- what was asked for ------------------------------------------------------------------------------
+# --- arguments ---------------------------------------------------------------------------------------
 
 
 def _read_program(path: str, language: str | None) -> tuple[str, str]:
@@ -156,11 +156,15 @@ def _read_program(path: str, language: str | None) -> tuple[str, str]:
 
 
 def _select_single_problem(problems: Problems, options: BenchmarkOptions, source: str) -> Problem:
-    """Return the problem that the options select. Raises InputError if it is not exactly one."""
+    """Return the problem that the options select.
+
+    Raises InputError unless they select exactly one problem.
+    """
     if len(problems) == 1:
         (problem,) = problems.values()
     elif len(options.problems) == 1 and not problems:
-        problem = problems.find(next(iter(options.problems)))  # raises an error that says why it is left out
+        # raises an error with the reason why it is excluded
+        problem = problems.find(next(iter(options.problems)))
     else:
         source_hint = "with its --year" if benchmark_of(source) else "the package itself with --problems"
         raise InputError(
@@ -209,7 +213,7 @@ async def _judge_submission(
         on_event(EngineStopped())
 
 
-# --- what is shown -----------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------------
 
 
 def _build_json_result(problem: Problem, result: SubmissionResult, language: str) -> dict[str, Any]:
@@ -310,7 +314,7 @@ def _print_failed_test(problem: Problem, result: TestResult) -> None:
         ("expected", expected),
     ):
         console.print_line(f"  {title}:" if content else f"  {title}: nothing to show")
-        line_width = _WIDTH - len(_INDENT)  # a character may take two columns
+        line_width = _WIDTH - len(_INDENT)  # a character may be two columns wide
         shortened_lines = [
             shorten(line, line_width if line.isascii() else line_width // 2)
             for line in _split_printable_lines(content)
@@ -319,7 +323,7 @@ def _print_failed_test(problem: Problem, result: TestResult) -> None:
 
 
 def _split_printable_lines(text: str) -> list[str]:
-    """Return the lines of a text, with control characters replaced."""
+    """Return the lines of a string, with control characters replaced."""
     lines = text.expandtabs().splitlines()
     return ["".join(char if char.isprintable() else "\ufffd" for char in line) for line in lines]
 

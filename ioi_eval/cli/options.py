@@ -1,6 +1,6 @@
 """Options that several commands have, and the environment variables for the cache and the token.
 
-An option group becomes one value; other options are single parameters.
+An option group becomes a single value. Options without a group are single parameters.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ AllowSuspicious = Annotated[
 # --- problems ----------------------------------------------------------------------------------------
 
 ProblemOptions = Annotated[BenchmarkOptions, OptionGroup("Problems", without=("first",))]
-# Fields that select several problems, which a command for one problem does not have.
+# Fields that select several problems. Commands for a single problem do not have them.
 _MANY = ("first", "difficulty", "tags", "date_from", "date_to", "sample", "seed")
 _OF_ONE = {
     "problems": {"help": "The program's problem. Not needed if the source has one problem."},
@@ -91,7 +91,7 @@ ValidateReferences = Annotated[
 ]
 References = Annotated[
     dict[str, Any], OptionGroup("Problems", fields_of=ReferenceOptions)
-]  # only the given options
+]  # only options from the command line
 
 
 # --- rows, judging -----------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class RowOptions:
 
 
 def read_column_names(arguments: Iterable[str]) -> dict[str, str]:
-    """Return the columns of `--columns` by what they contain. Raises InputError for invalid arguments."""
+    """Return the columns of `--columns` by their contents. Raises InputError for invalid arguments."""
     contents = (*COLUMN_NAMES, _EXPECTED)
     separator = re.compile(rf",(?=(?:{'|'.join(contents)})=)")
     columns = dict[str, str]()
@@ -194,7 +194,7 @@ TokenFile = Annotated[Path | None, make_option(EngineChoice, "token")]
 
 
 class EngineOptions:
-    """The options of an engine. An option that is not given comes from a file, or from the environment."""
+    """The options of an engine. Missing options are read from a file, or from the environment."""
 
     def __init__(self, **typed: Any) -> None:
         self._typed = typed
@@ -228,7 +228,7 @@ Engine = Annotated[EngineOptions, OptionGroup("Engine", fields_of=EngineChoice)]
 
 
 class OutputOptions(Value):
-    """The folder of a run, and what the command prints."""
+    """The folder of a run, and options for the command's output."""
 
     out: Annotated[
         Path | None,
@@ -288,7 +288,7 @@ def open_store() -> Store:
 
 
 def read_token(path: Path | str | None) -> Secret:
-    """Return the token in a file, or in the environment variable; empty if there is none."""
+    """Return the token in a file, or in the environment variable, or ""."""
     if path is None:
         return Secret(os.environ.get(TOKEN_VARIABLE, "").strip())
     token = Secret(Path(path).read_text(errors="replace").strip())
@@ -299,7 +299,7 @@ def read_token(path: Path | str | None) -> Secret:
 
 
 def read_own_token(path: Path | str | None) -> Secret:
-    """Return the token that requests to our own server must send."""
+    """Return the token that requests to this machine's server must send."""
     token = read_token(path)
     if len(token.split()) > 1:
         where = TOKEN_VARIABLE if path is None else str(path)

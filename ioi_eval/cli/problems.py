@@ -88,12 +88,12 @@ def _print_packages(packages: tuple[Package, ...]) -> None:
     usable_count = sum(not problem.unusable for problem in problems)
     package_count = len(problems) + sum(
         bool(package.errors) for package in packages
-    )  # notes alone are no package
+    )  # an entry with only notes is not a package
     console.print_line(f"{usable_count} of {package_count} packages can be used")
 
 
 def _summarize_errors(package: Package) -> str:
-    """Return a summary of a package's errors, which are also listed one by one."""
+    """Return a summary of a package's errors."""
     faults = [f"{error.field}: {error.problem}" if error.field else error.problem for error in package.errors]
     files = [error.where.removeprefix(package.where).lstrip("/") for error in package.errors]
     summaries = [
@@ -124,7 +124,7 @@ def _format_row(package_format: str, problem: Problem) -> tuple[str, ...]:
 
 
 def _describe_judging(problem: Problem) -> str:
-    """Return what judges an output: a comparison, or a manager or an interactor and its checker."""
+    """Return how outputs are judged: by a comparison, or by a manager or an interactor and its checker."""
     checker = problem.checker
     if problem.manager is None:
         return checker.kind.value

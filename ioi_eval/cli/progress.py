@@ -1,4 +1,4 @@
-"""Progress of a run, its interruption, and the messages at its end."""
+"""Progress of a run, its interruption, and its last messages."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from ioi_eval.runs.events import (
 from ioi_eval.store.folder import MeasuredLimit, read_failures
 
 _TICK_S = 0.5  # time between two updates of the progress bar
-_MAX_LISTED = 3  # servers that have a line each; the others are only counted
+_MAX_LISTED = 3  # maximum number of servers with a line each; further servers are only counted
 _READING_INTERVAL_S = 5.0  # time between two messages while a dump is read
-_LINE_INTERVAL_S = 15.0  # time between two messages if there is no terminal
+_LINE_INTERVAL_S = 15.0  # time between two messages outside of terminals
 _SERVERS_INTERVAL_S = 60.0  # time between two lists of the servers
 _HEALTHY = "healthy"
 _T = TypeVar("_T")
@@ -209,7 +209,7 @@ def describe_overload(event: Overloaded, machine: str = "This machine is") -> st
 
 
 def describe_servers(servers_found: ServersFound) -> Iterator[str]:
-    """Yield lines about an engine's servers: their number, and those that are not used."""
+    """Yield lines about an engine's servers: their number, and the unused servers."""
     server_count, job_capacity = (
         counted(servers_found.servers, "server"),
         f"{counted(servers_found.slots, 'job')} at a time",
@@ -274,8 +274,8 @@ def describe_measured_limit(limit: MeasuredLimit) -> str:
 class SignalHandler:
     """Handles Ctrl-C, SIGTERM and SIGHUP. It receives the run's events.
 
-    While an engine is open, a signal cancels the run, which then cleans up. Further signals have no effect,
-    because an interrupted cleanup would leave files behind. Without an open engine, signals have their
+    While an engine is open, a signal cancels the run, which then cleans up. Further signals are ignored,
+    because an interrupted cleanup would leave files. Without an open engine, signals have their
     default effect.
     """
 
@@ -303,7 +303,10 @@ class SignalHandler:
         return self
 
     def _restore_handlers(self) -> None:
-        """Restore the default handlers. Ctrl-C gets our own: asyncio would replace Python's default one."""
+        """Restore the default handlers.
+
+        Ctrl-C gets a new handler, because asyncio would replace Python's default.
+        """
         own_handlers: dict[signal.Signals, Any] = {signal.SIGINT: _raise_interrupt}
         if self._old_handlers[signal.SIGINT] is not signal.default_int_handler:
             own_handlers = {}
@@ -353,7 +356,7 @@ def run_with_progress(
         raise typer.Exit(console.INTERRUPTED) from None
 
 
-# --- the end -----------------------------------------------------------------------------------------
+# --- messages after a run ----------------------------------------------------------------------------
 
 
 def print_failures(failures: Mapping[str, str], out: str) -> None:
@@ -418,7 +421,7 @@ def summarize_call(call: RunSummary, seconds: float, *, unscored: int) -> str:
 _COLLECTION_S = 2.0  # changes within this time share a line, as when a rack loses its power
 _MAX_NAMED = 3  # servers that a line names
 _MAX_REASON_LENGTH = 200  # maximum length of a server's last error, in characters
-_MAX_LINES, _LINES_PERIOD_S = 4, 600.0  # maximum number of lines about one server within this time
+_MAX_LINES, _LINES_PERIOD_S = 4, 600.0  # maximum number of lines about a server within this time
 _RECOVERIES = (Change.BACK, Change.JOINED)
 _CHANGE_VERBS = {
     Change.LOST: ("is lost", "are lost"),
@@ -436,7 +439,7 @@ _CHANGE_VERBS = {
 
 
 def format_server_states(servers: Sequence[ServerState]) -> str:
-    """Return a line with the states of the first servers, beginning with failed ones, and the others' sum."""
+    """Return a line with the states of some servers, failed servers first, and the number of the rest."""
     ordered = sorted(servers, key=lambda server: (server.state == _HEALTHY, server.url))
     listed, unlisted = ordered[:_MAX_NAMED], ordered[_MAX_NAMED:]
     descriptions = [_format_server_state(server) for server in listed]
@@ -460,7 +463,7 @@ def _format_server_state(server: ServerState) -> str:
 
 
 class ServerEventLog:
-    """Collects changes of servers for a moment, and reports those that lasted."""
+    """Collects changes of servers for a moment, and reports changes that last."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

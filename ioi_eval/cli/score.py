@@ -70,7 +70,7 @@ class ExportOptions(Value):
     ] = False
 
     def __post_init__(self) -> None:
-        """Raise InputError for options that would fail at the end of a long run."""
+        """Raise InputError for options that would fail only after a long run."""
         repo = self.push_to_hub
         if self.results is not None:
             check_results_path(self.results)
@@ -81,7 +81,7 @@ class ExportOptions(Value):
             raise InputError("needs a token", field="--push-to-hub", remedy=remedy)
 
     def __call__(self, out: str, output: OutputOptions) -> None:
-        """Write the outputs and print what was written. `--quiet` does not hide a dry run."""
+        """Write the outputs and print their names. `--quiet` does not hide a dry run."""
         lines = list(self._export(Path(out)))
         if not output.as_json and (self.dry_run or not output.quiet):
             for line in lines:
@@ -240,7 +240,7 @@ def _print_scored_dump(
 
 
 def _print_forecast(forecast: Forecast, output: OutputOptions) -> None:
-    """Show the work to do, and the most CPU time that it can take."""
+    """Show the work to do, and an upper bound of its CPU time."""
     if output.as_json:
         console.print_json(forecast)
         return
@@ -271,7 +271,7 @@ def _print_forecast(forecast: Forecast, output: OutputOptions) -> None:
 
 
 def format_hours(hours: float) -> str:
-    """Return hours in words, never as 0.0 of anything unless they are 0."""
+    """Return a duration with its unit. Only 0 hours are shown as 0.0."""
     if hours >= 1:
         return f"{hours:.1f} hours"
     return f"{hours * 60:.1f} minutes" if hours * 60 >= 0.1 else f"{hours * 3600:.2g} seconds"

@@ -26,10 +26,10 @@ from ioi_eval.runs.references import (
 from ioi_eval.store.rows import shorten
 
 _NOTHING = "-"
-_MAX_LINES = 34  # of all tables; with the other lines, a run prints at most 40
+_MAX_LINES = 34  # maximum lines of all tables; with all other lines, a run prints up to 40
 _MAX_MODELS = 12  # in a table; the report has all models
 _MAX_WARNING = 400  # characters of a warning; the report has all of it
-_SENTENCE_LINES = 3  # lines that a sentence usually needs at most
+_SENTENCE_LINES = 3  # maximum lines of a typical sentence
 _MAX_PAIRS = 3  # pairs of models of two runs whose difference is printed
 _MAX_CHANGED = 6  # submissions with another result that are listed
 _MAX_PROBLEMS = 20  # problems that are listed; the file has all
@@ -37,7 +37,7 @@ _PASS_AT_K_EXPLANATION = "pass@k: how likely one of k submissions solves its pro
 
 
 class _ScreenPrinter:
-    """Prints tables as long as they fit on one screen, and the names of the other tables."""
+    """Prints tables while they fit on a screen, and the names of the omitted tables."""
 
     def __init__(self, last: Section | None = None, sentences: Sequence[str] = ()) -> None:
         """`last` is always printed, after the other tables, and `sentences` below it."""
@@ -157,7 +157,7 @@ def _format_section(section: Section) -> Iterator[str]:
 
 
 def exit_if_incomplete(runs: Sequence[ComparedRun], *, silent: bool) -> None:
-    """Exit with code 3 if submissions of a run have no result. If `silent`, print the warning first."""
+    """Exit with code 3 if submissions of a run lack a result. If `silent`, print the warning first."""
     incomplete = [run for run in runs if not run.summary.complete]
     for run in incomplete if silent else ():
         console.print_message(visible(f"{run.name}: {run.summary.warnings[0]}"))

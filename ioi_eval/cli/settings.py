@@ -16,7 +16,7 @@ _NOT_SET = frozenset({"help"})  # options that print something and exit
 def read_option_values(
     options: Mapping[str, str], list_all_keys: Callable[[], Iterable[str]]
 ) -> Mapping[str, Any]:
-    """Return the values of a command's options in `ioi-eval.toml`; empty if there is no such file.
+    """Return the values of a command's options in `ioi-eval.toml`, or {} if the file does not exist.
 
     Keys are options without their dashes, such as `time-factor = 2`. Options of other commands are ignored.
 

@@ -1,4 +1,4 @@
-"""The command `validate`: judge solutions and compare their verdicts with the expected ones."""
+"""The command `validate`: judge solutions and compare their verdicts with the expected verdicts."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def worker(
         allowing="--allow-host NAME",
     )
     store = open_store()
-    # The usual limit would be used up by a thousand idle clients.
+    # A thousand idle clients would reach the default limit.
     raise_open_files()
     opening = serve(
         store=store,

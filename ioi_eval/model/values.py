@@ -114,8 +114,8 @@ class TaskOptions(Value):
     # Total number of processes that a file of the package starts. None means not measured yet.
     forks: int | None = None
     prelude: str = ""  # lines that are put before submissions in C and C++
-    # Names of a submission's files without suffixes; the first is the code. Default: a single file, named
-    # after # the id.
+    # Names of a submission's files without suffixes; the first is the code. By default a single file, named
+    # after the id.
     source_names: tuple[str, ...] = ()
     line_buffered: bool = False  # programs in C, C++ and Python flush each line, as on a terminal
     # Maximum number of digits for converting an int in Python. 0 means Python's limit of 4,300.
