@@ -1,5 +1,5 @@
 """Decisions without I/O: plans, verdicts, scores, extraction, selection, metrics and limits.
 
-Functions here take values and return values. Code that reads files belongs in `store`, code that runs
+Functions in this package convert values to values. Code that reads files belongs in `store`, code that runs
 programs in `engines`.
 """

@@ -2,7 +2,7 @@
 
 An assertion that calls the function becomes a test. Its input is the call's arguments, its answer is the
 condition on the result. If the condition is plain equality, the comparison `json` judges the result.
-Otherwise a checker program made in this module judges it, in the sandbox of checkers.
+Otherwise a checker program that this module generates judges it, in the sandbox of checkers.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def make_python_checker(source: str, *, decides: bool = False) -> Checker:
 
 
 def parse_test_program(source: str) -> ast.Module:
-    """Return the syntax tree of a test program. If a function is defined twice, keep the last definition.
+    """Return the syntax tree of a test program. If a function is defined twice, the last definition counts.
 
     Raises CasesError if the program is not Python.
     """
@@ -136,10 +136,10 @@ def read_assertions(source: str, function: str = "") -> Asserted:
 
     Args:
         source: the test program.
-        function: name of the tested function; empty if the assertions name it.
+        function: name of the tested function, or "" if the assertions name it.
 
     Raises:
-        CasesError: if the program has no assertions or uses a form that is not supported.
+        CasesError: if the program lacks assertions or uses a form that is not supported.
     """
     module = parse_test_program(source)
     helpers = [node for node in module.body if _is_helper(node)]
@@ -171,7 +171,7 @@ def read_assertions(source: str, function: str = "") -> Asserted:
 
 
 def _check_names(source: str) -> None:
-    """Raise CasesError if the source uses an undefined name, which would make every result wrong."""
+    """Raise CasesError if the source uses an undefined name: then every result would be wrong."""
     if "import *" in source:
         return
     try:
@@ -237,7 +237,7 @@ def _asserting_helpers(module: ast.Module) -> set[str]:
 
 
 def _tested_function(module: ast.Module, helpers: list[ast.stmt]) -> str:
-    """Return the one function that every assertion calls and that the test program does not define."""
+    """Return the only function that every assertion calls and that the test program does not define."""
     defined_names = {node.name for node in helpers if isinstance(node, ast.FunctionDef)} | set(dir(builtins))
     defined_names |= {
         alias.asname or alias.name
@@ -285,7 +285,7 @@ def _argument_assertions(
     the tests in `_HUMANEVAL_LOOPS`; other loops are refused.
 
     Args:
-        body: statements of one function or of the module.
+        body: statements of a function or of the module.
         tested_names: names of the tested function.
         asserting_helpers: names of helper functions that assert something.
     """
@@ -510,7 +510,7 @@ _LoopTests = list[tuple[Any, ast.Assert]]  # arguments of a call, and the condit
 
 
 def _parse_assert(source: str) -> ast.Assert:
-    """Return the syntax tree of one assert statement of this module."""
+    """Return the syntax tree of an assert statement from this module."""
     [node] = ast.parse(source).body
     assert isinstance(node, ast.Assert), "only called with assertions"
     return node
@@ -674,7 +674,7 @@ def _built_in_checker(
     return Checker(kind=CheckerKind.JSON, absolute=tolerance, relative=RELATIVE if tolerance else None)
 
 
-# --- tests with a comparison of their own ------------------------------------------------------------
+# --- tests with a special comparison -----------------------------------------------------------------
 
 
 _COMPARISON_PROGRAM = """\
@@ -700,7 +700,7 @@ def _is_plus_helper(node: ast.stmt) -> bool:
 
 
 def _plus_checker(helpers: list[ast.stmt], statement: ast.AST) -> Checker:
-    """Return a checker that runs the test's comparison on one input and its result."""
+    """Return a checker that runs the test's comparison on an input and its result."""
     reference = ""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         reference = f"exp = {ast.unparse(statement.value.args[1])}"

@@ -12,7 +12,7 @@ from ioi_eval.model.values import Problem, Solution, SubmissionResult, Value, Ve
 from ioi_eval.rules.expectations import list_expectations, must_be_right
 
 _SLOW_KEYWORDS = frozenset({"time_limit", "time_limit_exceeded", "timelimit", "tle", "required tle"})
-_MIN_MARGIN = 1.2  # minimum margin on both sides for keeping the factor 1
+_MIN_MARGIN = 1.2  # minimum margin on both sides for the factor 1
 _MEASURED_STATUSES = frozenset({Verdict.AC, Verdict.PA, Verdict.TLE})
 _DEFAULT_MARGIN = 1.5  # margin above the slowest right solution if no slow solution bounds the factor
 
@@ -56,7 +56,7 @@ class Calibration(Value):
 
     @property
     def margins(self) -> tuple[float, float | None] | None:
-        """Return the factor's margins as ratios, or None if there is no factor.
+        """Return the factor's margins as ratios, or None without a factor.
 
         The first is scaled limit / slowest right time. The second is fastest slow time / scaled limit.
         """
@@ -79,7 +79,7 @@ def with_time_factor(problem: Problem, factor: float) -> Problem:
 
 
 def expected_speed(problem: Problem, solution: Solution) -> ExpectedSpeed | None:
-    """Return which speed the author expects of a solution, or None if the package has no expectation."""
+    """Return the speed that the author expects of a solution, or None if the package does not name any."""
     keywords = [
         expectation.word.strip().lower().replace("-", "_")
         for expectation in list_expectations(problem, solution)
@@ -123,7 +123,7 @@ def propose_time_factor(distances: Iterable[TimeRatio], unclear: Iterable[str] =
     """Return the calibration with the proposed factor.
 
     The factor is in the middle of the gap between right and slow solutions. It is 1 if 1 leaves a margin on
-    both sides, and None if there is no gap.
+    both sides, and None without a gap.
     """
     measured_times = Calibration(distances=tuple(distances), unclear=tuple(unclear))
     right, slow = measured_times.slowest_right, measured_times.fastest_slow

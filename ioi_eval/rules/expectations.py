@@ -1,6 +1,6 @@
 """Compare the results of a solution with its author's expectations.
 
-An expectation is a keyword about a scope: one subtask, or all tests that count. The scope's score is the
+An expectation is a keyword about a scope: a subtask, or all tests that count. The scope's score is the
 minimum over its tests. The keywords come from the package formats:
 
     correct, model_solution           every test is right: score 1
@@ -31,12 +31,12 @@ _ACCEPTED_GROUP = "ac"
 _ROUNDING = 1e-9  # rounding error of a multiple of the time resolution
 _RIGHT_KEYWORDS = frozenset({"correct", "model_solution", "accepted"})
 _PASSED_STATUSES = frozenset({Verdict.AC, Verdict.PA})
-# The ICPC format has no status for the memory or output limit: problemtools ends such programs with a
+# The ICPC format lacks a status for the memory or output limit: problemtools stops such programs with a #
 # run-time error.
 _CRASHED_STATUSES = frozenset({Verdict.RE, Verdict.MLE, Verdict.OLE})
 _WRONG_STATUSES = frozenset({Verdict.WA, Verdict.PA})
-# Folders and tags of the ICPC format in lower case with underscores, and the statuses of which at least one
-# must occur.
+# Folders and tags of the ICPC format in lower case with underscores, and their statuses, some of which must #
+# occur.
 _REQUIRED_STATUSES: Mapping[str, frozenset[Verdict]] = MappingProxyType(
     {
         "wrong_answer": _WRONG_STATUSES,
@@ -93,7 +93,7 @@ _SUPPORTED_KEYWORDS = (
 
 
 class Expectation(Value, kw_only=True):
-    """An author's keyword about the tests of one scope."""
+    """An author's keyword about the tests of a scope."""
 
     subtask: str  # empty: all tests that count
     word: str
@@ -104,7 +104,7 @@ class Expectation(Value, kw_only=True):
 def list_expectations(problem: Problem, solution: Solution) -> tuple[Expectation, ...]:
     """Return all expectations of a solution's author; nothing if the package has none.
 
-    The keyword for the whole solution is skipped if every subtask has its own keyword.
+    The keyword for the whole solution is skipped if every subtask has a keyword.
     """
     is_per_subtask = solution.each_subtask and bool(problem.subtasks)
     keywords = {subtask.name: solution.expected for subtask in problem.subtasks if is_per_subtask} | dict(
@@ -149,7 +149,7 @@ def _is_rule(keyword: str) -> bool:
 
 
 def list_counting_tests(problem: Problem) -> tuple[str, ...]:
-    """Return the names of the tests in subtasks, each once, or of all tests if there are no subtasks."""
+    """Return the names of the tests in subtasks, each once, or of all tests without subtasks."""
     if not problem.subtasks:
         return tuple(test.name for test in problem.tests)
     counting = {name for subtask in problem.subtasks for name in subtask.tests}
@@ -175,7 +175,7 @@ def is_expectation_met(expectation: Expectation, results: Mapping[str, TestResul
             return compute_grade(expectation.grading, results).accepted
     is_partial = bool(_PARTIAL_KEYWORDS.intersection(_split_alternatives(expectation.word)))
     if is_partial and any(result.points is not None for result in scope_results):
-        score = min(score, 0.5)  # only the grader knows the number of points, so count them as partial
+        score = min(score, 0.5)  # only the grader can compute the number of points, so count them as partial
     return agrees_with_keyword(
         expectation.word, score, statuses, share=score if expectation.subtask else share
     )
@@ -206,7 +206,7 @@ def _split_alternatives(keyword: str) -> list[str]:
 
 
 def _agrees_with_alternative(keyword: str, score: float, statuses: frozenset[Verdict], share: float) -> bool:
-    """Return True if results agree with one keyword: see `agrees_with_keyword`."""
+    """Return True if results agree with a single keyword: see `agrees_with_keyword`."""
     has_full_points = share >= 1
     if keyword in _COMPILE_ERROR_KEYWORDS or Verdict.CE in statuses:
         return keyword in _COMPILE_ERROR_KEYWORDS and statuses == {Verdict.CE}
@@ -241,7 +241,7 @@ def must_be_right(keyword: str) -> bool:
 
 
 def must_be_wrong(keyword: str) -> bool:
-    """Return True if full marks disagree with a word."""
+    """Return True if full marks contradict a keyword."""
     return is_known_keyword(keyword) and not agrees_with_keyword(keyword, 1.0, {Verdict.AC}, share=1.0)
 
 
@@ -262,7 +262,7 @@ def compute_time_limit(slowest: float, multiplier: float, resolution: float | No
         slowest: time of the slowest accepted solution, in seconds.
         multiplier: the package's factor for that time.
         resolution: the limit is the smallest multiple of it that is long enough. `None` means the nearest
-            whole second, and at least one.
+        whole second, but not 0.
     """
     seconds = slowest * multiplier
     if resolution is None:
@@ -270,14 +270,14 @@ def compute_time_limit(slowest: float, multiplier: float, resolution: float | No
     return round(max(1, math.ceil(seconds / resolution - _ROUNDING)) * resolution, 9)
 
 
-# --- solutions with a known score ----------------------------------------------------------------------
+# --- solutions with expected scores ------------------------------------------------------------------
 
 
 class ExpectedScore(Value, kw_only=True):
     """An expected score for the whole problem, from a list of solutions."""
 
     value: float
-    most: float | None = None  # upper end of a range that starts at `value`
+    most: float | None = None  # maximum of a range that starts at `value`
     fraction: bool = False  # the value is a fraction of the problem's points, not points
     digits: int = 2  # decimals; a difference below half of the last decimal is rounding
 
@@ -288,7 +288,7 @@ class ExpectedSolution(Value, kw_only=True):
     key: str  # key of its submission
     problem: str  # label of the problem
     solution: str  # name for display
-    expected: str = ""  # the keyword as it was written; empty if there is none
+    expected: str = ""  # the keyword in its original spelling, or ""
 
 
 class KeyedExpectation(ExpectedSolution, kw_only=True):

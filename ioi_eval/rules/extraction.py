@@ -86,7 +86,7 @@ def _remove_reasoning(text: str) -> str:
 
 
 def _normalize_line_ends(generation: str) -> str:
-    """Return the text with Unix line ends and without a byte order mark."""
+    """Return the reply with Unix line breaks and without a byte order mark."""
     text = generation.removeprefix("\ufeff").replace("\r\n", "\n")
     return text if "\n" in text else text.replace("\r", "\n")
 
@@ -135,7 +135,7 @@ class _Block:
 
     tag: str
     fence: str
-    # Indentation of the fence; None if other characters precede the fence, such as a list mark
+    # Indentation of the fence, or None if characters such as a list mark precede the fence
     indent: int | None
     column: int  # position of the fence in its line
     start: int
@@ -183,7 +183,7 @@ def _parse_opening_fence(text: str, line: _Line) -> _Block | None:
         return _make_block(text, line, line.first, indent=line.first[0] - line.start)
     if line.runs == 1 and _LIST_OR_QUOTE_MARK.fullmatch(text, line.start, line.first[0]):
         return _make_block(text, line, line.first, indent=None)
-    # Models also write "the code: ```cpp". An even number of runs is inline code. If more than a word follows
+    # Some models write "the code: ```cpp". An even number of runs is inline code. If more than a word follows
     # the run, the line is a sentence about fences.
     info = text[line.last[1] : line.end]
     if line.runs % 2 and text[line.last[0]] == "`" and re.fullmatch(r"\s*[\w{.\"'\[<(]\S*\s*", info):
@@ -200,14 +200,15 @@ def _make_block(text: str, line: _Line, run: tuple[int, int], *, indent: int | N
 
 
 def _close_block(text: str, line: _Line, block: _Block) -> _Block | None:
-    """Return `block` with its end if this line closes it, else None."""
+    """Return `block`, closed, if this line closes it, else None."""
     fence = text[line.first[0] : line.first[1]]
     tail_match = _AFTER_CLOSING_FENCE.fullmatch(text, line.first[1], line.end)
     if line.runs > 1 or not fence.startswith(block.fence) or not tail_match:
         return None
     if _is_blank(text, line.start, line.first[0]):
         return replace(block, end=max(line.start, block.start), closed=True)
-    # "}```" closes a block, because no program ends in three backticks except in a comment.
+    # "}```" closes a block, because only in a comment three backticks can be the last characters of a
+    # program.
     remark = _COMMENT_START.fullmatch(text, line.start, line.first[0])
     return replace(block, end=line.first[0], closed=True) if fence == block.fence and not remark else None
 
@@ -237,9 +238,9 @@ def _end_of_documentation(text: str, start: int, position: int, stop: int, ends:
         text: the generation.
         start: a position before `position` that is in no docstring or comment.
         position: the position in question.
-        stop: end of the search.
-        ends: cache of the next closing mark by opening mark; `stop` if there is none. This function updates
-            it.
+        stop: position where the search stops.
+        ends: cache of the next closing mark by opening mark, or `stop` without a closing mark. This function
+        updates it.
     """
     while start < position:
         match = _COMMENT_OR_STRING.search(text, start, position)
@@ -303,7 +304,7 @@ _DECLARING = (
     "using|virtual|void|volatile"
 )
 # Signs of prose: the end of a sentence, a colon before a line break, marks of Markdown and LaTeX (except
-# those of attributes and annotations), or four words in a row.
+# marks of attributes and annotations), or four words in a row.
 _PROSE = re.compile(
     r"[A-Za-z][.!?](?=\s)|[A-Za-z]:[ \t]*+$|`|\#(?!!?\[)|@(?![A-Z])|\\[a-z]{3}"
     rf"|(?:\b(?!(?:{_DECLARING})\b)[A-Za-z]++\s++){{4}}",
@@ -324,14 +325,14 @@ _PASCAL_OUTPUT = re.compile(r"\bwrite(?:ln)?\s*+[(;]", re.I)
 
 
 def _skeleton(text: str, lexeme: re.Pattern[str] = _LEXEME) -> str:
-    """Return code with braces without comments; each literal and directive becomes one character."""
+    """Return code with braces, without comments. A character replaces each literal and each directive."""
     return lexeme.sub(lambda match: _REPLACEMENTS[match.lastgroup or ""], text)
 
 
 def _outside_braces(skeleton: str) -> str | None:
     """Return the text outside of braces, with `{}` for each block.
 
-    None if there are no braces or the braces do not match.
+    None if the code lacks braces or the braces do not match.
     """
     pieces: list[str] = []
     depth = position = 0
@@ -346,7 +347,7 @@ def _outside_braces(skeleton: str) -> str | None:
 
 
 def _is_declarations(text: str) -> bool:
-    """Return True if the text consists of declarations: every statement outside of braces looks like one."""
+    """Return True if every statement outside of braces looks like a declaration."""
     outside = _outside_braces(_skeleton(text))
     if outside is None:
         return False
@@ -408,7 +409,7 @@ _COMMENTS = {
 
 
 def _only_comments(code: str, language: Notation) -> bool:
-    """Return True if the code has only comments and blanks; False if the language's syntax is unknown."""
+    """Return True if the code has only comments and blanks. False if the language's syntax is unknown."""
     comments = _COMMENTS.get(language.syntax)
     return comments is not None and comments.fullmatch(code) is not None
 
@@ -504,7 +505,7 @@ def _may_be_code(text: str, language: Notation) -> bool:
     """Return True if an untagged block may be a program. Models fence output and pseudo-code as well."""
     if language.syntax == "python":
         return _is_python(text)
-    # Python also has `main(` and `class `. A JavaScript script may parse as Python.
+    # `main(` and `class ` occur in Python as well. A JavaScript script may parse as Python.
     if language.syntax == "braces" and not language.by_lines and _is_python(text):
         return False
     return _has_mark(text, language) or (
@@ -603,8 +604,8 @@ def _find_untagged_python(
 ) -> _LanguageT | None:
     """Return Python if the reply's untagged program is in Python, else None.
 
-    None if a program in the default language is found. `tagged`: other blocks have tags. Untagged code that
-    only prints is then more likely a program's output.
+    None if the reply contains a program in the default language. `tagged`: other blocks have tags. Untagged
+    code that only prints is then more likely a program's output.
     """
     python = next((language for language in languages if language.syntax == "python"), None)
     if python is None or default_language.syntax == "python":
@@ -624,7 +625,7 @@ def _find_untagged_python(
 
 
 def explain_missing_program(generation: str | None) -> str:
-    """Return the reason why no program was found in a reply."""
+    """Return the reason why a reply contains no usable program."""
     if not (generation or "").strip():
         return "the reply is empty"
     text = _remove_reasoning(_normalize_line_ends(generation or ""))
@@ -658,7 +659,7 @@ def find_extraction(repairs: Iterable[str]) -> Extraction:
 
 
 def _extract_block(generation: str, language: Notation, *, takes_first: bool) -> str | None:
-    """Return the program in a generation, with Unix line ends, or None.
+    """Return the program in a generation, with Unix line breaks, or None.
 
     The whole text is the program if it is code throughout; fences in its comments and strings are ignored
     then. Otherwise a block is the program. Without blocks, it is the content of the answer tags. Text before
@@ -707,7 +708,7 @@ def _extract_block(generation: str, language: Notation, *, takes_first: bool) ->
 def _find_text_before_fence(text: str, blocks: list[_Block], *, whole: bool) -> str:
     """Return the text before the first fence if that fence closes a block that the prompt opened, else "".
 
-    Such a fence has no tag. `whole`: accept it even if the fence itself opens a block that is closed later.
+    Such a fence lacks a tag. `whole`: accept it even if the fence itself opens a block that is closed later.
     """
     if not blocks or blocks[0].tag or blocks[0].indent is None or (blocks[0].closed and not whole):
         return ""
@@ -742,7 +743,7 @@ def _may_start_with_code(text: str, blocks: list[_Block], language: Notation) ->
 # --- repairs ------------------------------------------------------------------------------------------
 
 # The imports of LiveCodeBench's harness. The built-in names come last because some modules export names that
-# hide them. The modules themselves come after that, because some of their names are also exported by a module
+# hide them. The modules themselves come after that, because some modules export a function of the same name
 # (datetime, copy, bisect).
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random"),
@@ -801,7 +802,7 @@ def _missing_lines(code: str, problem: Problem, language: Notation) -> Iterator[
         yield "add_includes", f"#include <{language.header}>"
     if problem_header and problem_header not in included:
         yield "add_header", f'#include "{problem_header}"'
-    # Code that writes std:: itself was written without the directive, which could make its names ambiguous.
+    # Code that contains std:: was written without the directive, which could cause ambiguous names.
     if not re.search(r"\busing\s++namespace\s++std\b|\bstd\s*+::", code):
         yield "add_namespace", "using namespace std;"
 

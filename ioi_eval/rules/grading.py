@@ -46,7 +46,7 @@ class Grade(NamedTuple):
 
 
 class GraderQuestion(NamedTuple):
-    """A call of the problem's custom grader: its arguments and one input line per part of the group."""
+    """A call of the problem's custom grader: its arguments, and an input line for each part of the group."""
 
     flags: tuple[str, ...]
     lines: str
@@ -69,7 +69,7 @@ class GraderAnswerMissing(JudgeFailure):
 def compute_grade(
     group: Grading, results: Mapping[str, TestResult], graded: GraderAnswers = NO_GRADER_ANSWERS
 ) -> Grade:
-    """Return a group's grade. Parts after the one that stopped the judging are ignored."""
+    """Return a group's grade. Parts after the part that stopped the judging are ignored."""
     part_grades = list[Grade]()
     for member in group.parts:
         part_grades.append(
@@ -97,7 +97,7 @@ def compute_grade(
 def list_grader_questions(
     group: Grading, results: Mapping[str, TestResult], graded: GraderAnswers
 ) -> Iterator[GraderQuestion]:
-    """Yield the next calls of the custom grader that the grade needs; nothing once all answers are known."""
+    """Yield the next necessary calls of the custom grader, or nothing if `graded` has all answers."""
     for member in group.parts:
         if isinstance(member, Grading):
             yield from list_grader_questions(member, results, graded)
@@ -191,8 +191,8 @@ def compute_bounds(
 ) -> Bounds:
     """Return the points that a group can still earn over all outcomes of the tests without a result.
 
-    `partial`: an accepted test may earn less than its points. For a group with a custom grader only the
-    maximum is known. A fast wrong answer may earn more than a right one.
+    `partial`: an accepted test may earn less than its points. For a group with a custom grader, only the
+    maximum can be computed. A fast wrong answer may earn more than a right answer.
     """
     if group.flags is not None:
         max_points = 1.0 if group.points is Points.ACCEPTED else group.full
@@ -227,14 +227,14 @@ def _bound_test(group: Grading, result: TestResult | None, partial: bool) -> Bou
 
 
 def _extreme_outcomes(group: Grading, parts: Sequence[Bounds]) -> Iterator[list[tuple[Verdict, Range]]]:
-    """Yield outcomes of the parts, among them those with the fewest and the most points for each verdict."""
+    """Yield outcomes of the parts. They include the minimum and maximum of points for each verdict."""
     accepted = [None if bounds.accepted is None else (Verdict.AC, bounds.accepted) for bounds in parts]
     rejected = [None if bounds.rejected is None else (Verdict.WA, bounds.rejected) for bounds in parts]
     candidates: list[list[tuple[Verdict, Range] | None]]
     if group.stops:
-        # Along a run of equal parts the points rise or fall monotonically, so the ends of the run are enough.
-        # For the first run that means its first two parts, for later runs also the part before the run. After
-        # a rejected part nothing is judged.
+        # Within a run of equal parts the points rise or fall monotonically, so its first and last parts are
+        # enough. For the first run these are its first two parts and its last part. For later runs the part
+        # before the run is needed as well. After a rejected part nothing is judged.
         changes = [
             index
             for index, (part_before, part_after) in enumerate(pairwise(parts))
@@ -274,7 +274,7 @@ def max_group_points(group: Grading) -> float:
 
 
 def list_needed_tests(group: Grading, results: Mapping[str, TestResult]) -> Iterator[str]:
-    """Yield the tests without a result that can still change what a group earns.
+    """Yield the tests without a result that can still change a group's points.
 
     If the group has a custom grader, these are all tests without a result, because the grader reads every
     result.
@@ -385,7 +385,7 @@ def list_tests(group: Grading) -> Iterable[str]:
 
 
 def is_sum_of_parts(group: Grading, *, earns: bool) -> bool:
-    """Return True if a group's points are the sum of its parts'. `earns`: also if it is rejected."""
+    """Return True if a group's points are the sum of its parts' points. `earns`: even if it is rejected."""
     if group.points is not Points.SUM or group.last_counts or group.flags is not None:
         return False
     if not _judges_all_tests(group):
@@ -413,7 +413,7 @@ def _rejected_parts_earn_nothing(group: Grading) -> bool:
 
 
 def is_worst_test(group: Grading, *, graded_tests: bool) -> bool:
-    """Return True if a group's score is that of its worst test. `graded_tests`: tests have partial scores."""
+    """Return True if a group's score is its worst test's score. `graded_tests`: tests have partial scores."""
     test_points = _points_of_minimum(group)
     if graded_tests or test_points is not None:
         return test_points is not None and (len(test_points) == 1 or not graded_tests)
@@ -427,21 +427,24 @@ def is_worst_test(group: Grading, *, graded_tests: bool) -> bool:
 
 
 def rejects_any_failure(group: Grading) -> bool:
-    """Return True if a group is rejected whenever one of its tests is."""
+    """Return True if a group is rejected whenever any of its tests is rejected."""
     return not has_grader(group) and all(
         case_bounds.accepted is None for case_bounds in _bounds_with_one_wrong(group)
     )
 
 
 def _bounds_with_one_wrong(group: Grading) -> Iterator[Bounds]:
-    """Yield the group's possible points if one test is rejected, for each representative test."""
+    """Yield the group's possible points if only this test is rejected, for each representative test."""
     for name in _representative_tests(group):
         wrong_result = TestResult(test_name=name, score=0.0, status=Verdict.WA)
         yield compute_bounds(group, {name: wrong_result}, partial=False)
 
 
 def _representative_tests(group: Grading) -> Iterator[str]:
-    """Yield the ends of each run of tests. All tests between them behave in the same way."""
+    """Yield the first two tests and the last test of each run.
+
+    All tests between them have the same effect.
+    """
     for is_test, run in groupby(group.parts, key=lambda part: isinstance(part, str)):
         run_members = list(run)
         if is_test:
@@ -488,7 +491,7 @@ def is_mean(group: Grading) -> bool:
 
 
 def may_wrong_answer_earn_more(group: Grading) -> bool:
-    """Return True if an early wrong answer may earn more than a right one.
+    """Return True if an early wrong answer may earn more than a right answer.
 
     This happens because tests that were not judged count neither in an average nor in a minimum.
     """

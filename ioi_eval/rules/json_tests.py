@@ -31,11 +31,11 @@ from ioi_eval.model.values import Blob, Checker, CheckerKind, Problem, TaskOptio
 
 NO_CASES = "No test cases provided"
 BROKEN_CASES = "Could not parse test cases"
-MAX_UNPACKED_BYTES = 1 << 30  # maximum size of unpacked tests, in bytes; far more than any known problem has
+MAX_UNPACKED_BYTES = 1 << 30  # maximum size of unpacked tests, in bytes, far above the size of real problems
 
 
 class CasesError(IoiEvalError):
-    """Raised if there are no tests, or if they cannot be parsed. The messages are those of APPS harnesses."""
+    """Raised if tests are missing or cannot be parsed. The messages are the same as in APPS harnesses."""
 
 
 class Case(NamedTuple):
@@ -49,8 +49,8 @@ class Cases(Value):
     """The test cases of a problem, for a program or a function."""
 
     cases: tuple[Case, ...]
-    function: str = ""  # name of the tested function; empty: programs that read standard input
-    # Every result is in a list of one element, which the function may or may not return
+    function: str = ""  # name of the tested function, or "" for programs that read standard input
+    # Every result is in a list of length 1, which the function may or may not return
     wrapped: bool = False
 
 
@@ -69,9 +69,9 @@ def unparsable_tests(reason: str) -> CasesError:
 def read_cases(column: str | Mapping[str, Any] | None) -> Cases:
     """Return the tests in a column `input_output`, which is JSON or a decoded JSON object.
 
-    Arguments of a function are a list, a string with one JSON value per line, or a single argument. If the
+    Arguments of a function are a list, a string with a JSON value on each line, or a single argument. If the
     arguments are a string, the result is a string with JSON as well. `packed` contains the same object as
-    zlib-compressed JSON in base64. Raises CasesError if there are no tests or they cannot be parsed.
+    zlib-compressed JSON in base64. Raises CasesError if tests are missing or cannot be parsed.
     """
     if column is None or (isinstance(column, str) and not column.strip()):
         raise CasesError(NO_CASES)
@@ -118,13 +118,13 @@ def decompress_base64(encoded: str, max_bytes: int = MAX_UNPACKED_BYTES) -> byte
 
 
 def read_call(arguments: str, result: str) -> Case:
-    """Return the case for arguments with one JSON value per line, and a result in JSON."""
+    """Return the case for arguments with a JSON value on each line, and a result in JSON."""
     arguments_json = [_check_json(line) for line in arguments.strip().split("\n") if line.strip()]
     return Case(f"[{', '.join(arguments_json)}]", _check_json(result))
 
 
 def with_cases(problem: Problem, cases: Cases, blob: Callable[[str], Blob]) -> Problem:
-    """Return the problem with these tests; for a function's tests also with the JSON comparison.
+    """Return the problem with these tests and, for a function's tests, with the JSON comparison.
 
     Raises CasesError if the function's name is not a Python identifier. `blob` stores a test's text.
     """
@@ -232,7 +232,7 @@ def parse_literal(text: str, *, arrays: bool = False) -> Any:
 
 
 def parse_list(text: str) -> list[Any] | None:
-    """Return the list in a text in JSON, Python or numpy notation, or None if it is not a list.
+    """Return the list in a string in JSON, Python or numpy notation, or None if it is not a list.
 
     Tables store lists in this form.
     """

@@ -2,7 +2,7 @@
 
 The test is the sign-flip test: if A and B are equally good, the sign of each problem's difference is random.
 The interval contains every difference that the test does not reject at 5 %, so test and interval always
-agree. Its ends are means of subsets of the differences (Hartigan 1969): all subsets for up to 12 problems,
+agree. Its bounds are means of subsets of the differences (Hartigan 1969): all subsets for up to 12 problems,
 otherwise 4,000 or 1,000 random subsets. `reports/report.js` has the same rules, random numbers and sentences.
 """
 
@@ -15,13 +15,13 @@ from itertools import compress, product
 
 from ioi_eval.model.values import Value
 
-# Minimum number of problems; with fewer, all differences have one sign by chance in more than 5 % of cases
+# Minimum number of problems. With fewer, all differences have the same sign by chance in over 5 % of cases.
 MIN_PROBLEMS = 6
 _MAX_EXHAUSTIVE_PROBLEMS = 12  # maximum number of problems for which every subset is used
 _MAX_USUAL_PROBLEMS = 300  # number of problems above which fewer random subsets are used
 # Number of random subsets; even, because each is paired with its complement
 _RANDOM_SUBSETS, _RANDOM_SUBSETS_OF_MANY = 4000, 1000
-_REJECTED_FRACTION = 0.025  # fraction of all subsets that is rejected at each end
+_REJECTED_FRACTION = 0.025  # fraction of all subsets that is rejected on each side
 _BITS = bytes.maketrans(b"01", b"\0\1")
 _MAX_SHOWN_AS_ZERO = 0.0005 + 1e-9  # largest difference that tables show as 0: a twentieth of a point in 100
 
@@ -29,7 +29,7 @@ _MAX_SHOWN_AS_ZERO = 0.0005 + 1e-9  # largest difference that tables show as 0: 
 class MeanDifference(Value):
     """The mean of differences with its 95 % interval, which is `None` for fewer than 6 differences."""
 
-    mean: float | None  # None if there are no differences
+    mean: float | None  # None without differences
     low: float | None
     high: float | None
     number: int
@@ -37,7 +37,7 @@ class MeanDifference(Value):
 
     @property
     def sign(self) -> int:
-        """Return 1 or -1 if the interval, as tables show it, excludes 0; else 0."""
+        """Return 1 or -1 if the interval, rounded as in tables, excludes 0. Otherwise return 0."""
         if self.low is None or self.high is None:
             return 0
         return (self.low > _MAX_SHOWN_AS_ZERO) - (self.high < -_MAX_SHOWN_AS_ZERO)
@@ -69,7 +69,7 @@ def subset_means(values: Sequence[float]) -> list[float]:
 
 @lru_cache(maxsize=2)
 def _list_subsets(problem_count: int) -> list[tuple[Sequence[int], int]]:
-    """Return subsets of this number of problems, with sizes. Callers also use each subset's complement."""
+    """Return subsets of `problem_count` problems, with sizes. Callers use each subset and its complement."""
     if problem_count <= _MAX_EXHAUSTIVE_PROBLEMS:
         subsets: Iterable[Sequence[int]] = ((1, *rest) for rest in product((0, 1), repeat=problem_count - 1))
     else:

@@ -3,7 +3,8 @@
 A subtask's score is settled by a test whose outcome no other test can compensate: a score of 0 if the
 subtask's score is a minimum or a product, a score outside (0, T] if it is a threshold. A sum is never
 settled. In a tree of groups, a test counts until the minimum and maximum points of its group are equal. A
-test is skipped if all its subtasks are settled. The tests that run give exactly the scores of a full run.
+test is skipped if all its subtasks are settled. The remaining tests yield exactly the same scores as a full
+run.
 
 The judge repeats this loop, and the proctor follows the same rule within a job:
 
@@ -63,7 +64,7 @@ class PlannedTest(Value):
 
 
 def settles_subtask(subtask: Subtask, score: float) -> bool:
-    """Return True if a test with this score fixes the subtask's score, whatever the other tests earn."""
+    """Return True if this score of a test determines the subtask's score, whatever other tests earn."""
     match subtask.score_type:
         case ScoreType.GROUP_MIN | ScoreType.GROUP_MUL:
             return score <= 0
@@ -94,8 +95,8 @@ def make_plan_groups(problem: Problem, *, all_tests: bool = False) -> tuple[Plan
 
 # --- invalid problems ----------------------------------------------------------------------------
 
-# Exclusive maximum of each limit, in seconds or bytes: the most that a plan can express. 30 years is as good
-# as no limit.
+# Exclusive maximum of each limit, in seconds or bytes, which a plan can still express. 30 years is #
+# practically no limit.
 _MAX_LIMITS = {"cpu_time": 1e9, "wall_time": 1e9, "memory": 1 << 50, "output": 1 << 50}
 # Task types in which a manager answers the submission
 MANAGED_TASK_TYPES = frozenset({TaskType.COMMUNICATION, TaskType.INTERACTIVE})
@@ -107,9 +108,9 @@ def needs_answers(task: TaskType, checker: Checker) -> bool:
 
 
 def refuse_invalid_problem(problem: Problem) -> None:
-    """Raise InputError if a problem has values that would give meaningless scores.
+    """Raise InputError if a problem has values that would lead to meaningless scores.
 
-    Only problems made in Python can have such values, packages cannot.
+    Only problems created in Python can have such values, packages cannot.
     """
     where = problem.source or problem.id
     _refuse_wrong_types(problem, where)
@@ -122,7 +123,7 @@ def refuse_invalid_problem(problem: Problem) -> None:
             raise InputError(
                 f"{value!r} is not a valid limit", where=where, field=f"limits.{field}", remedy=remedy
             )
-    # An empty cell of a data frame is NaN, which would compare as text
+    # An empty cell of a data frame is NaN, for which values would be compared as strings
     for field in ("absolute", "relative"):
         value = getattr(problem.checker, field)
         if value is not None and not 0 <= value < math.inf:
@@ -173,8 +174,8 @@ def _refuse_wrong_types(value_object: Value, where: str) -> None:
 def distinct_tests(problem: Problem, *, all_tests: bool = False) -> tuple[PlannedTest, ...]:
     """Return each test that counts once, in the problem's order.
 
-    Tests with the same input and answer are one test. If there are subtasks, tests outside of them count only
-    with `all_tests`. Raises InputError if a subtask names a test that does not exist.
+    Tests with the same input and answer are merged into a single test. If there are subtasks, tests outside
+    of them count only with `all_tests`. Raises InputError if a subtask names a test that does not exist.
     """
     # Indices of each test's subtasks
     subtasks_of_tests: dict[str, list[int]] = {test.name: [] for test in problem.tests}
@@ -229,7 +230,7 @@ class Schedule:
         """Return the tests without a result that can still change a reported score, in the order to run them.
 
         A SKIPPED result does not count as a result. Settled subtasks are removed from each test's `groups`,
-        so that the next job, which does not know them, can stop as early as possible.
+        so that the next job, which does not receive them, can stop as early as possible.
         """
         tests_with_outcomes = [(test, find_outcome(test, results)) for test in self.tests]
         unfinished = [test for test, result in tests_with_outcomes if result is None]
@@ -264,7 +265,7 @@ class Schedule:
 
 
 def find_outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> TestResult | None:
-    """Return the result of a test or of one of its duplicates; None if none of them ran."""
+    """Return the result of a test or of a duplicate of it, or None if none of them ran."""
     own_results = (results[name] for name in planned.names if name in results)
     return next((result for result in own_results if result.status is not Verdict.SKIPPED), None)
 
@@ -275,17 +276,18 @@ def find_outcome(planned: PlannedTest, results: Mapping[str, TestResult]) -> Tes
 def order_tests(
     problem: Problem, tests: Iterable[PlannedTest], *, as_given: bool = False
 ) -> tuple[PlannedTest, ...]:
-    """Return the tests in the order that fails fast: first tests that can settle the most points per cost.
+    """Return the tests in an order that fails early: by the points per cost that a test can settle.
 
     A test that many live subtasks share comes before a test that few share, and a small test before a large
-    test. Tests that cannot settle anything come last. Equal tests keep the problem's order. `as_given`: keep
-    the problem's order for all tests.
+    test. Tests that cannot settle anything come last. Equal tests stay in the problem's order. `as_given`: do
+    not change the problem's order at all.
     """
 
     def rank(planned: PlannedTest) -> tuple[float, int]:
         test = planned.test
         cost = _START_COST + test.input.size + (test.answer.size if test.answer else 0)
-        # Points that a score of 0 would settle. Each subtask adds 1, because some subtasks have no points.
+        # Points that a score of 0 would settle. Each subtask adds 1, because some subtasks are worth 0
+        # points.
         subtasks = (problem.subtasks[index] for index in planned.groups)
         return -sum(subtask.points + 1 for subtask in subtasks if settles_subtask(subtask, 0.0)) / cost, cost
 
@@ -324,8 +326,8 @@ Selector = Sequence[str] | str | int
 def select_group_tests(names: Iterable[str], selectors: Sequence[Selector]) -> tuple[tuple[str, ...], ...]:
     """Return the tests of each group.
 
-    A regular expression must match at the start of a name. A count takes the next tests in the order of
-    names, so counts cannot be combined with the other selectors.
+    A regular expression must match at the start of a name. A count selects the next tests in the order of
+    names, so counts cannot be combined with other selectors.
     """
     sorted_names = sorted(names)
     if any(isinstance(selector, int) for selector in selectors):
@@ -334,7 +336,7 @@ def select_group_tests(names: Iterable[str], selectors: Sequence[Selector]) -> t
 
 
 def _groups_by_count(sorted_names: Sequence[str], selectors: Sequence[Selector]) -> Iterator[tuple[str, ...]]:
-    """Yield the tests of groups that are given as counts."""
+    """Yield the tests of groups that are defined by counts."""
     start = 0
     for selector in selectors:
         if not isinstance(selector, int):
@@ -347,7 +349,7 @@ def _groups_by_count(sorted_names: Sequence[str], selectors: Sequence[Selector])
 
 
 def _group_by_name(sorted_names: Sequence[str], selector: Selector) -> tuple[str, ...]:
-    """Return the tests of a group that is given as names or as a regular expression."""
+    """Return the tests of a group that is defined by names or by a regular expression."""
     if isinstance(selector, str):
         return _group_by_pattern(sorted_names, selector)
     assert not isinstance(selector, int), "`select_group_tests` handles counts"

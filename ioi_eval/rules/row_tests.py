@@ -193,7 +193,7 @@ def _tests_in_list(items: Sequence[Any], function: str) -> Cases:
 def _read_json_lists(tests_value: Any, function: str) -> dict[str, Any] | None:
     """Return the lists of inputs and outputs in a JSON object, or None for other tests.
 
-    The items stay JSON texts, so that numbers are unchanged.
+    The items are JSON strings, so that numbers are unchanged.
     """
     if not isinstance(tests_value, str) or not tests_value.lstrip().startswith("{"):
         return None
@@ -220,7 +220,7 @@ def _tests_in_program(source: str, function: str, setup: str) -> Asserted:
 
 
 def _read_test_side(case: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return a test's input or output, also from a form such as `{"stdin": text}`."""
+    """Return a test's input or output, even from a form such as `{"stdin": text}`."""
     value = next((case[name] for name in names if name in case), None)
     return value[names[1]] if isinstance(value, Mapping) and value.keys() == {names[1]} else value
 
@@ -235,7 +235,7 @@ def _join_lines(value: Any) -> str:
 
 
 def _read_metadata(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the object in the key `metadata`, which may be a JSON string; empty if missing."""
+    """Return the object in the key `metadata`, which may be a JSON string, or {} if it is missing."""
     metadata = value.get("metadata")
     if isinstance(metadata, str):
         with suppress(CasesError):
@@ -286,7 +286,7 @@ def _is_python(text: str) -> bool:
 
 # --- private tests, packed as base64 of zlib of a pickled string ---------------------------------------
 # A pickle is a program, and datasets are not trusted, so pickles are never executed. Their instructions are
-# only read, and anything except pushing one string is refused.
+# only read, and anything except pushing a single string is refused.
 
 _MIN_PACKED_LENGTH = 40  # minimum length, in characters; every pickled string is longer
 _STRING_OPERATIONS = frozenset({"UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"})
@@ -299,7 +299,7 @@ def unpack_tests(packed: str, *, max_bytes: int = MAX_UNPACKED_BYTES) -> str:
 
 
 def read_pickled_string(data: bytes) -> str:
-    """Return the one string in a pickle without unpickling it. Raises CasesError for other pickles."""
+    """Return the only string in a pickle without unpickling it. Raises CasesError for other pickles."""
     strings = list[object]()
     try:
         for operation, argument, _ in pickletools.genops(data):

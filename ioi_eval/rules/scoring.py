@@ -31,7 +31,7 @@ from ioi_eval.model.values import (
 )
 from ioi_eval.rules import grading, plan, verdicts
 
-# --- one subtask -------------------------------------------------------------------------------------
+# --- a subtask ---------------------------------------------------------------------------------------
 
 
 def compute_subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
@@ -41,8 +41,8 @@ def compute_subtask_score(subtask: Subtask, scores: Sequence[float]) -> float:
     is for scores that are costs: only there a lower score above 0 may earn more.
     """
     if not scores:
-        # An empty subtask is fine if it has no points, such as samples that a package lists but does not
-        # contain.
+        # An empty subtask is allowed if it is worth 0 points, such as samples that a package lists but does
+        # not contain.
         if subtask.points:
             raise InputError(f"subtask {subtask.name!r} has points and no tests", field=subtask.name)
         return 0.0
@@ -109,7 +109,7 @@ def _missing_result(test_name: str, scope: str) -> JudgeFailure:
     return JudgeFailure(f"no result, but the score of {scope} depends on it", phase="scoring", test=test_name)
 
 
-# --- one submission ----------------------------------------------------------------------------------
+# --- a submission ------------------------------------------------------------------------------------
 
 
 def score_submission(
@@ -142,7 +142,7 @@ def score_submission(
 
     Raises:
         JudgeFailure: if a missing result could change the score.
-        InputError: if the problem has no tests.
+        InputError: if the problem lacks tests.
     """
     judged_subtasks = problem.subtasks
     if compiles:
@@ -227,7 +227,7 @@ def pass_rate(result: SubmissionResult) -> PassRate:
 
 
 class BestSubtask(Value):
-    """The best result of any submission on one subtask."""
+    """The best result of any submission on a subtask."""
 
     subtask: str
     points: float  # maximum points of the subtask
@@ -248,7 +248,7 @@ def select_scored_subtasks(parts: Sequence[_SubtaskT]) -> Sequence[_SubtaskT]:
 
 
 class BestOfSubtasks(Value):
-    """The result of one problem by the rule `max_subtask`."""
+    """The result of a problem by the rule `max_subtask`."""
 
     problem_id: str
     points: float  # sum of the rounded best points; without subtasks the best submission's points
@@ -258,7 +258,7 @@ class BestOfSubtasks(Value):
 
 
 class BestSubmission(Value):
-    """The result of one problem by `max` or `max_tokened_last`: a submission's points, not rounded."""
+    """The result of a problem by `max` or `max_tokened_last`: a submission's points, not rounded."""
 
     problem_id: str
     points: float
@@ -281,7 +281,7 @@ def collect_best_subtasks(results: Iterable[SubmissionResult]) -> dict[str, Best
         for subtask in result.subtasks:
             fields = {name: getattr(subtask, name) for name in BestSubtask.__struct_fields__ if name != "key"}
             new_best = BestSubtask(**fields, key=result.key)
-            # Compare scores as well as points, because a subtask without points also has a best submission.
+            # Compare scores as well as points, because even a subtask without points has a best submission.
             bests[subtask.subtask] = min(
                 bests.get(subtask.subtask, new_best),
                 new_best,
@@ -335,7 +335,7 @@ def select_best_tokened_or_last(
 
 
 class ScoreMode(StrEnum):
-    """The rule by which several submissions give a problem's points."""
+    """The rule by which a problem's points are computed from several submissions."""
 
     MAX_SUBTASK = "max_subtask"
     MAX = "max"
@@ -345,7 +345,7 @@ class ScoreMode(StrEnum):
 def compute_problem_points(
     mode: ScoreMode, results: Sequence[SubmissionResult], tokened: Collection[str] = ()
 ) -> float:
-    """Return a problem's points from its submissions in the order of submission; 0 without submissions."""
+    """Return a problem's points from its submissions in the order of submission, or 0 without submissions."""
     best_results: Mapping[str, BestOfSubtasks | BestSubmission]
     match mode:
         case ScoreMode.MAX_SUBTASK:

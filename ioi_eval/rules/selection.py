@@ -1,7 +1,7 @@
 """Select the submissions of a model that a contestant would have submitted.
 
-A selection uses only what a contestant knows before submitting: whether the program compiles and its score on
-the samples.
+A selection uses only facts that a contestant has before submitting: whether the program compiles, and its
+score on the samples.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WHOLE_PROBLEM = ""
 
 
 class Budget(StrEnum):
-    """The number of submissions that a model may make for a problem."""
+    """The number of submissions that a model may submit for a problem."""
 
     UNLIMITED = "unlimited"
     LIMITED = "limited"
@@ -36,10 +36,10 @@ _Order = tuple[float, str, tuple[tuple[str, int], ...], str]
 
 
 class Attempt(Value):
-    """A scored submission, with the facts about it that are known before it is submitted."""
+    """A scored submission, with the facts about it that are available before it is submitted."""
 
     result: SubmissionResult
-    target: str | None = None  # the subtask that it is written for; None means the whole problem
+    target: str | None = None  # the subtask for which it is written, or None for the whole problem
     number: float | None = None  # number of the solution among its model's solutions
     time: str = ""
     length: int = 0  # length of the reasoning, or of the whole generation
@@ -47,12 +47,12 @@ class Attempt(Value):
 
     @property
     def sample_score(self) -> float:
-        """Return the score on the samples, which are the subtask without points; 0 without samples."""
+        """Return the score on the samples, which are the subtask without points, or 0 without samples."""
         return next((subtask.exact_score for subtask in self.result.subtasks if not subtask.points), 0.0)
 
     @property
     def sort_key(self) -> _Order:
-        """Return the sort key that gives the order of submission. Rows are in the order of judging."""
+        """Return the sort key for the order of submission. Rows are in the order of judging."""
         number = math.inf if self.number is None else self.number
         return number, self.time, _split_key(self.result.key), self.result.key
 
@@ -80,9 +80,10 @@ def select_limited(candidates: Iterable[Attempt], submissions: int = SUBMISSIONS
 def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
     """Yield the attempts in the order of submission.
 
-    Each round goes over the subtasks from last to first and submits one attempt for each subtask.
+    Each round goes over the subtasks from last to first and submits an attempt for each subtask.
     A solved subtask is skipped from then on and uses no more submissions. Attempts for the same subtask are
-    ordered by `target_rank`. Attempts that do not compile, or whose target has no points, are not submitted.
+    ordered by `target_rank`. Attempts that do not compile, or whose target is worth 0 points, are not
+    submitted.
     """
     groups: dict[str | None, list[Attempt]] = {}
     for candidate in candidates:
@@ -103,7 +104,7 @@ def order_by_rounds(candidates: Iterable[Attempt]) -> Iterator[Attempt]:
             next_attempt = queues[target].pop()
             if not queues[target]:
                 del queues[target]
-            # Record the subtasks with full marks. A problem without subtasks counts as one nameless subtask.
+            # Record the subtasks with full marks. A problem without subtasks counts as a nameless subtask.
             subtasks = next_attempt.result.subtasks
             solved.update(subtask.subtask for subtask in subtasks if subtask.exact_score >= 1)
             if not subtasks and next_attempt.result.points >= 1:
@@ -117,7 +118,7 @@ def _round_targets(subtasks: Sequence[SubtaskResult]) -> list[str | None]:
 
 
 def known_target(candidate: Attempt) -> str | None:
-    """Return the subtask that an attempt is written for; None for the whole problem or an unknown subtask."""
+    """Return the subtask for which an attempt is written. None means the whole problem, or is unknown."""
     names = {subtask.subtask for subtask in candidate.result.subtasks}
     return candidate.target if candidate.target in names else None
 
@@ -153,7 +154,7 @@ def _single_rank(candidate: Attempt) -> tuple[int, _Order]:
     return (order.index(target) if target in order else len(order)), candidate.sort_key
 
 
-# --- attempts added one by one -------------------------------------------------------------------------
+# --- pools of attempts -------------------------------------------------------------------------------
 
 
 _RankedAttempt = tuple[tuple[Any, ...], Attempt]  # sort key and attempt; the lowest key wins
@@ -167,7 +168,7 @@ _PackedPool = tuple[
 
 
 def _result_rank(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
-    """Return a sort key for results: most points first; for `subtask N` most points of that subtask."""
+    """Return a sort key for results: by decreasing points or, for `subtask N`, by that subtask's points."""
     kind_name, _, index = kind.partition(" ")
     if kind_name != "subtask":
         return -result.points, result.key
@@ -176,9 +177,9 @@ def _result_rank(kind: str, result: SubmissionResult) -> tuple[Any, ...]:
 
 
 class SubmissionPool:
-    """A model's submissions for one problem, added one by one.
+    """A model's submissions for a problem, added one by one.
 
-    The pool holds only submissions that a selection may need: for each subtask at most twice the limit.
+    The pool holds only submissions that a selection may need: for each subtask up to twice the limit.
     """
 
     def __init__(self, submissions: int = SUBMISSIONS) -> None:
@@ -189,7 +190,7 @@ class SubmissionPool:
         self._single: _RankedAttempt | None = None
 
     def add(self, candidate: Attempt) -> None:
-        """Add a submission, and keep it if a selection may need it."""
+        """Add a submission, if a selection may need it."""
         candidate = msgspec.structs.replace(candidate, result=without_tests(candidate.result))
         result, order, single_rank = candidate.result, candidate.sort_key, _single_rank(candidate)
         # Keep the few submissions that decide in every mode of scoring: the best of each kind, and the last.
@@ -238,7 +239,7 @@ class SubmissionPool:
         return pool
 
     def select(self, budget: Budget) -> list[Attempt]:
-        """Return the submissions to make, in order.
+        """Return the selected submissions, in order.
 
         For an unlimited budget, return only the submissions that can decide a score.
         """

@@ -26,7 +26,7 @@ class Shard(Value):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the shard in a text such as `1/4`. Raises InputError for other texts."""
+        """Return the shard in a string such as `1/4`. Raises InputError for other strings."""
         if (form := _FORM.fullmatch(text.strip())) is None:
             remedy = "Give I/N with I from 1 to N, such as 1/4"
             raise InputError(f"{text!r} is not a shard", field="shard", remedy=remedy)

@@ -58,7 +58,7 @@ _SIGNALS: Mapping[int, str] = MappingProxyType(
     }
 )
 
-# A plain decimal number. Python's float() would also accept nan, 1_0 and digits of other scripts.
+# A plain decimal number. Python's float() would accept nan, 1_0 and digits of other scripts as well.
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 # Parts of a classic job's feedback, tried in this order, and their verdicts for a score of 0.
@@ -81,10 +81,10 @@ def verdict_of_score(score: float) -> Verdict:
 
 
 class SubmissionProcesses(Value):
-    """The number of a submission's processes on one test. Reports add up their times and memory."""
+    """The number of a submission's processes on a test. Reports add up their times and memory."""
 
     count: int = 1
-    has_separate_limits: bool = False  # each process has its own CPU limit; otherwise they share one
+    has_separate_limits: bool = False  # each process has a separate CPU limit; otherwise they share a limit
 
 
 ONE_PROCESS = SubmissionProcesses()
@@ -190,9 +190,9 @@ def _format_mebibytes(size: int) -> str:
 
 
 def rescale_result(result: TestResult, score_points: float, max_points: float) -> TestResult:
-    """Return a result rescaled from a score of `score_points` points to a test with at most `max_points`.
+    """Return a result rescaled from a score of `score_points` points to a test with `max_points` points.
 
-    If `max_points` is 0, any points make the test right.
+    If `max_points` is 0, the test is right for any points.
     """
     if score_points == RAW_POINTS and result.status is Verdict.AC:
         return result  # accepted without a number of points, which means all points
@@ -211,7 +211,7 @@ def rescale_result(result: TestResult, score_points: float, max_points: float) -
 
 
 def with_raw_points(result: TestResult) -> TestResult:
-    """Return a result with its points, for a grader whose points have no maximum.
+    """Return a result with its points, for a grader whose points are unlimited.
 
     Raises JudgeFailure if the program accepted without printing its points.
     """
@@ -230,7 +230,7 @@ def with_raw_points(result: TestResult) -> TestResult:
 
 def _check_score_range(test_name: str, score: float) -> float:
     """Return a score in [0, 1]. Raises JudgeFailure for other numbers."""
-    if not 0 <= score <= 1:  # also refuses nan
+    if not 0 <= score <= 1:  # refuses nan as well
         raise JudgeFailure(f"the score {score} is not in [0, 1]", phase="checking", test=test_name)
     return score + 0.0  # turns -0.0 into 0.0
 
@@ -255,7 +255,7 @@ def stalled_result(test_name: str, stalled: str) -> TestResult:
 
 
 def uncompiled_result(test_name: str, feedback: str = COMPILATION_ERROR) -> TestResult:
-    """Return the result of a test that was not run because there is no program."""
+    """Return the result of a test that was not run because the program is missing."""
     return TestResult(test_name=test_name, score=0.0, status=Verdict.CE, feedback=feedback)
 
 
@@ -266,7 +266,7 @@ def classic_outcome(result: JobResult) -> tuple[str, str]:
     """Return a classic job's score and feedback as strings, by the rules of existing pipelines.
 
     Two failures that these pipelines do not check come first: a sandbox that failed, and a checker or manager
-    that does not compile. Both raise JudgeFailure, because they say nothing about the submission.
+    that does not compile. Both raise JudgeFailure, because they do not depend on the submission.
     """
     for phase, stage in (("compiling", result.compile), ("running", result.run)):
         if stage is not None and stage.status is StageStatus.XX:
@@ -295,7 +295,7 @@ _MAX_MESSAGE_LENGTH = 1000  # maximum length of a failure's message, in characte
 def lacks_space(compilation: Ending | None) -> bool:
     """Return True if a compiler printed that the machine lacks disk space or memory.
 
-    A source can make a compiler print this.
+    A source can cause a compiler to print this.
     """
     if compilation is None or compilation.code in (None, 0):
         return False
@@ -339,7 +339,7 @@ def compilation_failure(problem: str, compilation: Ending, test: str = "") -> Ju
 
 
 def find_first_error(compilation: Ending) -> str:
-    """Return the first line of a compiler's output with an error, or the first line if there is no error."""
+    """Return the first line of a compiler's output with an error, or else the first line."""
     errors = (line for line in compilation.stderr.splitlines() if _ERROR.search(line))
     return next(errors, "") or compilation.stderr.partition("\n")[0]
 
@@ -368,15 +368,15 @@ def classic_result(test_name: str, score: str, feedback: str) -> TestResult:
 
 # --- outcome of a build -------------------------------------------------------------------------------
 # The source, a limit, the compiler or the machine may be at fault. A compiler exits with 1 for an error in
-# the source, but also when it cannot start a subprocess or write to the disk. So when a build fails, its
+# the source, and when it cannot start a subprocess or write to the disk. So when a build fails, its
 # script builds a control program with the same command. The source is at fault only if that build succeeds
-# and the disk has space. After an outcome that is rare for a healthy compiler (a crash, or a message about
-# one) the build is repeated, and if it fails again, the source is at fault. A compiler's output is not
-# trusted, because a source can make it print anything. It can only cause that second build.
+# and the disk has space. After an outcome that is rare for a healthy compiler (a crash, or a message about a
+# crash) the build is repeated, and if it fails again, the source is at fault. A compiler's output is not
+# trusted, because a source can cause any output. It can only cause that second build.
 
 
-MACHINE_AT_FAULT = 90  # exit code that no compiler uses
-# Exit code of a shell for a program that was killed by the server or the machine, not by our limits
+MACHINE_AT_FAULT = 90  # exit code that compilers do not use
+# Exit code of a shell for a program that was killed by the server or the machine, not by a limit
 _KILLED_CODE = 137
 _LACK_OF_SPACE = re.compile(
     "No space left|Cannot allocate memory|out of memory|[Rr]esource temporarily unavailable|Killed signal"
@@ -386,7 +386,7 @@ _COMPILER_CRASH = re.compile(
 )
 _MISSING_LIBRARY = re.compile("No such file or directory|Could not (?:find|load) module|Can't find unit")
 _FILE_TOO_LARGE = re.compile("File size limit exceeded|File too large|file truncated")
-# The sandbox may have no /tmp
+# The sandbox may lack /tmp
 _TEMPORARY_NAME = re.compile(r"(?<![\w.])/(?:[\w.-]+/)+cc[A-Za-z0-9]{6}(?=\.)")
 # Output of Go, PyPy and Kotlin's Java for every program, before the messages about this program.
 _PREAMBLE = re.compile(
@@ -404,8 +404,8 @@ class BuildEnding(StrEnum):
     IDLED = "idled"  # the compiler waited for something that never came
     # Ended below its CPU limit: the compiler waited for something, or the machine was busy
     STOPPED = "stopped"
-    KILLED = "killed"  # killed by the server or the machine, which says nothing about the source
-    CRASHED = "crashed"  # the compiler crashed; one more build is justified
+    KILLED = "killed"  # killed by the server or the machine, so the source is not judged by it
+    CRASHED = "crashed"  # the compiler crashed; a second build is justified
     MACHINE = "machine"  # the control program could not be built either
 
 
@@ -452,13 +452,13 @@ _REASONS = {
 }
 
 
-_SIGNAL_MESSAGE = "Caught fatal signal"  # of a stage that a signal ended, and it says nothing else
+_SIGNAL_MESSAGE = "Caught fatal signal"  # the only message of a stage that was killed by a signal
 
 
 def format_build_log(ended: Ending, limits: BuildLimits) -> str:
     """Return the compiler's printable output within its limit, and the limit that stopped the compiler."""
     log = _UNPRINTABLE.sub("\ufffd", (ended.stdout + ended.stderr)[: limits.log]).rstrip("\n")
-    log = _TEMPORARY_NAME.sub("/tmp/cc", log)  # makes the output of equal sources equal
+    log = _TEMPORARY_NAME.sub("/tmp/cc", log)  # so that equal sources have equal output
     log = _PREAMBLE.sub("", log)
     if ended.code and _FILE_TOO_LARGE.search(log):
         max_mib = limits.file_size >> 20
