@@ -1,7 +1,7 @@
 """Benchmarks and dumps of generations: from datasets and files to problems and submissions, and runs back.
 
-Here: datasets, a file for each kind, tables and rows and where they come from. Not here: packages on disk
-(`problems`), what is repaired or taken out of a reply (`rules`), how long anything is judged (`runs`).
+The package reads datasets (a module for each kind), tables, rows and dumps. `problems` reads packages on
+disk, `rules` extracts and repairs programs in replies, and `runs` judges submissions.
 """
 
 from __future__ import annotations

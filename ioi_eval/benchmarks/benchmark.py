@@ -1,7 +1,7 @@
 """The form of a benchmark: a file that turns rows into problems, and an entry in the registry.
 
-A benchmark lists its problems from cheap columns first (`candidates`). Only what is selected, and of that
-only what a dump mentions, is made into a problem (`problem`), once for each state of its tables.
+A benchmark first lists its problems from small columns (`candidates`). Only problems that are selected, and
+that a dump mentions, are then read in full (`problem`), once for each state of the tables.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INLINE = 1 << 10  # bytes; larger contents are stored in files
 
 
 class ContentStore:
-    """Stores the contents of one problem in its folder in the cache."""
+    """Stores the contents of a problem in its folder in the cache."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -74,9 +74,9 @@ class StoredProblem(Value):
 def load_stored_problem(
     store: Store, key: str, make_problem: Callable[[ContentStore], StoredProblem]
 ) -> StoredProblem:
-    """Return the problem in the cache under this key. If it is missing or damaged, make and store it.
+    """Return the problem in the cache under this key. If it is missing or damaged, create and store it.
 
-    `key` is a hash of everything from which the problem is made.
+    `key` is a hash of all data from which the problem is created.
     """
     stored, folder = read_or_create_cached(
         store, key, StoredProblem, lambda folder: make_problem(ContentStore(folder))
@@ -88,7 +88,7 @@ def load_stored_problem(
         )
     if stored.problem is None:
         return stored
-    tests = tuple(  # only contents of tests are in files; make their paths absolute
+    tests = tuple(  # only contents of tests are in files, and get absolute paths here
         replace(
             test, input=_with_path(test.input, folder), answer=test.answer and _with_path(test.answer, folder)
         )
@@ -161,7 +161,7 @@ class BenchmarkOptions(Value):
         CliOption(metavar="WORD", help="Only problems of this difficulty; may be repeated."),
     ] = frozenset()
     tags: Annotated[
-        frozenset[str],  # a problem needs one of these, in any case; the platform counts as a tag
+        frozenset[str],  # a problem needs at least one of these, in any case; the platform counts as a tag
         CliOption(name="tag", metavar="WORD", help="Only problems with this tag; may be repeated."),
     ] = frozenset()
     date_from: Annotated[
@@ -171,11 +171,11 @@ class BenchmarkOptions(Value):
         ""
     )
     first: Annotated[
-        Count | None,  # after the other filters, in the order of the rows
+        Count | None,  # after all other filters, in the order of the rows
         CliOption(metavar="N", help="Only the first N problems."),
     ] = None
     sample: Annotated[
-        Count | None,  # after the other filters, independent of the order of the rows
+        Count | None,  # after all other filters, independent of the order of the rows
         CliOption(metavar="N", help="Only N of the selected problems."),
     ] = None
     seed: Annotated[int, CliOption(metavar="S", help="Seed of the sample.", file_only=True)] = 0
@@ -274,15 +274,18 @@ class Candidate(Value):
     difficulty: str = ""
     tags: tuple[str, ...] = ()
     date: str = ""  # starts with the day, such as 2024-05-31
-    unusable: str = ""  # why it cannot be judged, if that is known already
+    unusable: str = ""  # reason why it cannot be judged, if it can be determined already
 
 
 class Unusable(IoiEvalError):
-    """Raised if a known flaw of the dataset makes a problem unusable. The problem is excluded and counted."""
+    """Raised if a problem is unusable because of a flaw of the dataset.
+
+    The problem is excluded and counted.
+    """
 
 
 class ColumnNames(Value):
-    """The names of a table's columns, by content. An empty name means that there is no such column."""
+    """The names of a table's columns, by content. An empty name means that the table lacks the column."""
 
     id: str = "id"  # empty if problems are named after the row's number
     difficulty: str = ""
@@ -294,17 +297,17 @@ class ColumnNames(Value):
 
 
 class Benchmark(ABC):
-    """A benchmark: it knows the schema of its dataset and makes problems from the rows.
+    """A benchmark: the schema of its dataset, and the conversion of rows to problems.
 
-    It does not know caches, selections or dumps.
+    It is independent of caches, selections and dumps.
     """
 
     name: ClassVar[str]
-    about: ClassVar[str]  # description in one line
+    about: ClassVar[str]  # description, a single line
     dataset: ClassVar[str]  # hub id of the main table
     config: ClassVar[str] = ""  # config of the dataset on the hub
     split: ClassVar[str]  # splits, joined by a plus
-    # Splits to use for a dump if most of its problems are not in `split`. Empty if there are no others.
+    # Splits to use for a dump if most of its problems are not in `split`. Empty without further splits.
     all_splits: ClassVar[str] = ""
     columns: ClassVar[tuple[str, ...]]  # columns of the main table that every row must have
     mixed: ClassVar[tuple[str, ...]] = ()  # columns with values of several types, which become JSON strings
@@ -314,13 +317,14 @@ class Benchmark(ABC):
     ids: ClassVar[str] = ""  # pattern of the problems' ids, by which dumps are recognized
     dump_files: ClassVar[tuple[str, ...]] = ()  # names of files that are dumps of this benchmark
     dump_columns: ClassVar[tuple[str, ...]] = ()  # columns that dumps need to be recognized by their ids
-    # Order of dumps that are one list of replies for each problem: True for sorted ids, False for rows.
+    # Order of dumps that contain a list of replies for each problem: True for sorted ids, False for rows.
     lists_by_id: ClassVar[bool] = False
     adds_to: ClassVar[str] = ""  # benchmark with the same ids, to which this benchmark adds tests
     named: ClassVar[ColumnNames] = ColumnNames()
     uses_testlib: ClassVar[bool] = False  # programs may include testlib.h, which the dataset does not contain
-    relevant_options: ClassVar[tuple[str, ...]] = ()  # options that change the problems which `problem` makes
-    version: ClassVar[int] = 1  # increase it if `problem` makes other problems from the same rows
+    # options that change the problems which `problem` returns
+    relevant_options: ClassVar[tuple[str, ...]] = ()
+    version: ClassVar[int] = 1  # increase it if `problem` returns different problems for the same rows
 
     def accepts_row(self, row: Mapping[str, Any]) -> bool:
         """Return False if a row with the benchmark's columns is another benchmark's."""
@@ -331,7 +335,7 @@ class Benchmark(ABC):
         return None
 
     def candidates(self, main: Table) -> Iterator[Candidate]:
-        """Yield all problems of the main table, one for each row, without reading large columns."""
+        """Yield the problem of each row of the main table, without reading large columns."""
         return map(self.candidate, main)
 
     def candidate(self, row: Row) -> Candidate:
@@ -408,7 +412,7 @@ class Benchmark(ABC):
             return replace(problem, **more, unusable=str(error))
 
     def fingerprint(self, candidate: Candidate, tables: Tables) -> str:
-        """Return a hash that changes if a table changes from which the problem is made."""
+        """Return a hash that changes whenever a table changes on which the problem depends."""
         return tables.main.fingerprint
 
     def options_fingerprint(self, options: BenchmarkOptions) -> str:

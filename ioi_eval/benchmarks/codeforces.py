@@ -131,7 +131,7 @@ class Codeforces(Benchmark):
                 online_judge=True,
             ),
             limits=Limits.contest(row.read_number("time_limit", above=0), memory),
-            # Problems without a checker have one answer, so tokens are compared.
+            # Problems without a checker have a unique answer, so tokens are compared.
             checker=make_python_checker(checker) if checker.strip() else Checker(kind=CheckerKind.TOKENS),
             tests=tuple(tests.values()),
             difficulty=candidate.difficulty,
@@ -170,8 +170,8 @@ def _make_statement(row: Row) -> str:
 # Limits for the few problems without limits, as in the dataset's own runner.
 TIME_LIMIT = 10.0  # seconds
 MEMORY_LIMIT = 256 << 20  # bytes
-TOLERANCE = 1e-5  # tolerance of numbers, as in the dataset's own runner
-_CPP_STANDARD = "gnu++17"  # the usual standard when the dataset's solutions were written
+TOLERANCE = 1e-5  # tolerance of numbers, as in the dataset's runner
+_CPP_STANDARD = "gnu++17"  # the common standard at the time of the dataset's solutions
 
 # Enumerations of the dataset, in the order of its numbers.
 _SOURCES = ("", "CODECHEF", "CODEFORCES", "HACKEREARTH", "CODEJAM", "ATCODER", "AIZU")
@@ -222,8 +222,9 @@ class CodeContests(Benchmark):
             cases = tuple(case for field in fields for case in _read_cases(row, field))
             if not cases:
                 raise CasesError(NO_CASES)
-            # As the dataset's own runner, except that numbers may differ only if an answer has a decimal
-            # point. The runner also compares integers beyond 32 bits as doubles, so that some are equal.
+            # As in the dataset's runner, except that numbers may differ only if an answer has a decimal
+            # point. The runner even compares integers beyond 32 bits as doubles, so that different integers
+            # may be equal.
             tolerance = TOLERANCE if any(_DECIMAL.search(case.output) for case in cases) else None
             checker = Checker(kind=CheckerKind.TOKENS, case_sensitive=False, absolute=tolerance)
             problem = replace(problem, options=_read_file_options(row), checker=checker)

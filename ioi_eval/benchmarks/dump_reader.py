@@ -47,7 +47,7 @@ from ioi_eval.store.rows import MODEL_COLUMNS, as_json_value, model_of_row
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
 ABSENT = object()  # marks a missing value, as distinct from null
-_CHAT_COLUMN = "messages"  # column of replies that may also contain only the prompt
+_CHAT_COLUMN = "messages"  # column of replies that may contain only the prompt
 _REFERENCE_COLUMN = (
     "solution"  # column of replies that, next to a prompt, holds the dataset's reference solution
 )
@@ -98,8 +98,8 @@ class DumpRow(Fields):
                 raise self.missing_column_error(f"`{path}`", field, (path,))
 
     def full_name(self, name: str) -> str:
-        """Return the column that messages name for a field: the dump's own column, if there is one."""
-        origin = self._origins.get(name, "")  # a description with spaces if it is not a column
+        """Return the column that messages name for a field: the dump's column, if it has one."""
+        origin = self._origins.get(name, "")  # a description with spaces unless it is a column
         return origin if origin and " " not in origin else self.find_column(name) or name
 
     def missing_column_error(
@@ -116,7 +116,7 @@ class DumpRow(Fields):
             column: The column's name in the message.
             missing_field: The field that is missing.
             names: Columns that could hold the field.
-            default_remedy: The remedy if the field has no option that names a column.
+            default_remedy: The remedy for fields without an option that names a column.
             suggestion: The suggested option with its column, if the values show it.
         """
         columns = [str(name) for name in self.columns]
@@ -186,8 +186,8 @@ class DumpRow(Fields):
         answers = extract_replies(parsed, holds_several=path in _LIST_COLUMNS)
         if not isinstance(value, str):
             return answers
-        # A model's text must not decide how many answers the row has, nor make the row unusable. So a string
-        # is split only if the column is known to hold lists.
+        # A model's reply must not decide how many answers the row has, and must not cause an unusable row. So
+        # a string is split only if the column generally holds lists.
         is_list = _is_list_of_answers(path or "", answers)
         holds_lists = self._lists is None or path in self._lists
         if is_list and not (holds_lists and isinstance(parsed, list)):
@@ -316,7 +316,7 @@ def value_at(columns: Mapping[str, Any], path: str) -> Any:
     return value_at(container, inner_path) if isinstance(container, dict) else ABSENT
 
 
-@lru_cache(16)  # several columns may be read from one string
+@lru_cache(16)  # several columns may be read from the same string
 def _parse_container(text: str) -> Any:
     """Return the object or list in a JSON string, or None for other strings."""
     if not text.lstrip().startswith(("{", "[")):
@@ -339,7 +339,7 @@ def walk_paths(columns: Mapping[str, Any], depth: int = 3) -> Iterator[tuple[str
 
 
 def decode_bytes(value: Any) -> Any:
-    """Return bytes decoded as UTF-8, also in lists. Other values are returned unchanged."""
+    """Return bytes decoded as UTF-8, even in lists. Other values are returned unchanged."""
     if isinstance(value, list):
         return [decode_bytes(item) for item in value]
     try:
@@ -445,7 +445,7 @@ def find_list_columns(path: Path) -> frozenset[str]:
     }
 
 
-@lru_cache(4)  # strings of a row are parsed repeatedly, and parsing takes most of the time
+@lru_cache(4)  # strings of a row are parsed repeatedly, and parsing dominates the run time
 def _parse_cached_list(text: str) -> list[Any] | None:
     """Return the list that the string contains, or None."""
     return parse_list(text)
@@ -489,7 +489,7 @@ _LIST_COLUMN_NAME = re.compile(
     re.I,
 )
 _ID_COLUMNS = ("uuid", "id")
-_ANSWER_COLUMNS = ("code", "generation")  # a list in one of these fields is several submissions
+_ANSWER_COLUMNS = ("code", "generation")  # a list in such a field is several submissions
 _STRING_COLUMNS = frozenset({*_ANSWER_COLUMNS, "problem_id", "language", "subtask", MODEL_COLUMNS[0]})
 # Options that name the column of a field, as in messages.
 _COLUMN_OPTIONS: Mapping[str, str] = MappingProxyType(
@@ -521,7 +521,7 @@ _NOTE_TOOL_CALL = (
 )
 _TOOL_CALL_KEYS = ("functionCall", "function_call", "tool_call", "tool_calls", "tool_use", "toolUse")
 _AMBIGUOUS_LANGUAGE_COLUMN = "lang"
-# Columns that each hold one numbered sample of a model.
+# Columns that each hold a numbered sample of a model.
 _NUMBERED_SAMPLE = re.compile(
     r"(?:answer|code|completion|generation|output|response|sample|solution)s?[ _.-]?\d+", re.I
 )
@@ -568,12 +568,13 @@ class DumpOptions(Value):
             read=canonical_language,
         ),
     ] = ""
-    default_language: str = ""  # used if no language is detected; empty for the benchmark's, else C++
+    default_language: str = ""  # used if no language is detected; "" means the benchmark's, else C++
     id_column: Annotated[
         str | None,
         CliOption(metavar="NAME", help="The column with each row's id; empty: none.", unset="uuid or id"),
     ] = None
-    # Make keys of rows without an id from their content; False, as in older runs: from their file and index.
+    # Derive keys of rows without an id from their content. False, as in older runs: from their file and
+    # index.
     keys_of_content: bool = True
     # Columns, or paths into them. None means the standard columns.
     code_column: Annotated[
@@ -635,7 +636,7 @@ class DumpOptions(Value):
 class Selection(Value):
     """The options that select the rows of a dump. Other rows may name unknown problems."""
 
-    problems: frozenset[str] = frozenset()  # ids; empty for all problems
+    problems: frozenset[str] = frozenset()  # ids (default: all problems)
     keys: Annotated[
         frozenset[str],  # empty for all rows
         CliOption(name="only", metavar="ID", help="Only this submission; may be repeated."),
@@ -679,7 +680,7 @@ class DumpReader:
         selection: Selection,
         taken: NamedKeys | None = None,
     ) -> None:
-        """`taken`: the problems by key, if the dump was already read once."""
+        """`taken`: the problems by key, if the dump was read before."""
         self._problems, self._options, self._selection = problems, options, selection
         self._columns_by_field = options.named_columns
         self._wanted = {
@@ -732,7 +733,7 @@ class DumpReader:
             row_file: The file.
             file_hash: The hash of the file's content.
             id_column: The column with the rows' ids, or an empty string.
-            start: Number of bytes and of lines to skip, because their rows are known already.
+            start: Number of bytes and of lines to skip, because their rows were read before.
         """
         policy = StrictFaults(row_file.label)
         list_columns = None if self._options.split_lists else find_list_columns(row_file.path)
@@ -775,7 +776,7 @@ class DumpReader:
     ) -> Iterator[tuple[str, DumpRow]]:
         """Yield the row's submissions: a suffix for the key, and the columns.
 
-        A row with several answers is split. Other rows are one submission, with an empty suffix.
+        A row with several answers is split. Any other row is a single submission, with an empty suffix.
 
         Args:
             row: The row with standard columns.
@@ -920,7 +921,7 @@ class DumpReader:
         """Return a usable row.
 
         Args:
-            columns: The columns of one submission.
+            columns: The columns of a submission.
             unsplit_columns: The columns of the row before its answers were split.
             row_file: The file.
             id_column: The column with the rows' ids, or an empty string.
@@ -947,7 +948,7 @@ class DumpReader:
         code, generation = self._read_code_and_reply(columns)
         has_reply_column = (
             generation is not None or columns.find_column("code") is None
-        )  # True also if the reply is blank
+        )  # True even if the reply is blank
         is_reply = code is None and has_reply_column and self._options.code_column is None
         return UsableRow(
             line=columns.line,
@@ -1000,7 +1001,7 @@ class DumpReader:
                 return located
             if column is None:
                 raise self._missing_problem_error(columns, located[1] if statement_columns else "")
-        name = name or columns.read_name("problem_id")  # raises an error because there is no name
+        name = name or columns.read_name("problem_id")  # raises an error because the name is missing
         if self._wanted and not self._wanted & {name, *_find_canonical_id(self._problems, name)}:
             return None, _OTHER_PROBLEM, source_column
         try:
@@ -1031,7 +1032,7 @@ class DumpReader:
     def _find_problem_by_statement(
         self, unsplit_columns: Mapping[str, Any], paths: Iterable[str]
     ) -> tuple[Problem | None, str, str]:
-        """Return the problem whose statement is in one of the columns, why there is none, and the column."""
+        """Return the problem whose statement is in a column, why it was not found, and the column."""
         reason, source_column = "", ""
         for path in paths:
             match, source_column = (
@@ -1087,7 +1088,7 @@ class DumpReader:
         return language
 
     def _read_code_and_reply(self, columns: DumpRow) -> tuple[str | None, str | None]:
-        """Return the row's program and the model's reply. At least one of them must exist."""
+        """Return the row's program and the model's reply. They must not both be missing."""
         is_extracted = self._options.always_extract
         if self._options.code_column is not None:
             return (

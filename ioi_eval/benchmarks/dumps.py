@@ -2,7 +2,7 @@
 
 The first pass reads all rows, so that all errors in a dump are reported before anything is judged. The second
 pass extracts the programs and yields submissions; it holds only a few rows in memory. The first rows of a
-large dump can be opened as a dump of their own (`open_first_rows`), so that judging can start early.
+large dump can be opened as a separate dump (`open_first_rows`), so that judging can start early.
 """
 
 from __future__ import annotations
@@ -102,11 +102,11 @@ class DetectedColumns(Value):
     rows: int  # number of these rows
     whole: bool  # these are all selected rows
     columns: Mapping[str, Mapping[str, int]]  # number of rows by field and column
-    languages: Mapping[str, Mapping[LanguageFrom, int]]  # number of rows by language and how it was found
+    languages: Mapping[str, Mapping[LanguageFrom, int]]  # number of rows by language and its source
     without: int  # rows without a program
 
     def __str__(self) -> str:
-        """Return one line for the user."""
+        """Return a line for the user."""
         descriptions = list[str]()
         for field, counts in self.columns.items():
             columns_with_counts = (f"{column} ({number:,})" for column, number in counts.items())
@@ -156,7 +156,7 @@ class LocatedSubmission(NamedTuple):
 
 
 class GrownFrom(NamedTuple):
-    """The earlier state of a dump to which rows were added at the end."""
+    """The earlier state of a dump to which rows were appended."""
 
     sha256: str  # `DumpInfo.sha256` of the earlier dump
     end: tuple[int, int]  # size in bytes and number of lines
@@ -167,7 +167,7 @@ class GrownFrom(NamedTuple):
     def before(self, submission_count: int, path: Path) -> GrownFrom | None:
         """Return the state of the dump after its first `submission_count` submissions.
 
-        The result is None unless each line is one submission with an id.
+        The result is None unless each line is a single submission with an id.
         """
         if not submission_count or self.equal or not self.end[1] == self.rows == self.submissions:
             return None
@@ -240,7 +240,7 @@ class Dump(Collection[Submission]):
         """Return the dump such that an iteration skips rows of its earlier state that are done.
 
         If `done` contains all submissions of the earlier state, all are skipped. Otherwise the submissions
-        before the first open submission are skipped, if the dump has one line for each submission.
+        before the first open submission are skipped, if the dump has a line for each submission.
         """
         if self.grown is None:
             return self
@@ -324,7 +324,7 @@ def open_dump(
 
     Raises:
         BadRows: Rows cannot be used, and the options do not skip such rows.
-        InputError: The dump has no rows, or a file is contained twice.
+        InputError: The dump is empty, or a file is contained twice.
     """
     options, selection = options or DumpOptions(), selection or Selection()
     for name in filter(None, (options.language, options.default_language)):
@@ -413,7 +413,7 @@ def named_problem_ids(
 
 
 def _names_problem_by_id(row: Mapping[str, Any]) -> bool:
-    """Return True if the row has no column of problems, but its `id` looks like a benchmark's problem."""
+    """Return True if the row lacks a column of problems, but its `id` looks like a benchmark's problem."""
     row_id = row.get("id")
     if not isinstance(row_id, str) or row_id.isdigit() or not row.keys().isdisjoint(PROBLEM_COLUMNS):
         return False
@@ -443,16 +443,16 @@ class FirstPassCounts(msgspec.Struct):
     looked_at: int = 0  # selected rows whose program and language were determined
     without: int = 0  # rows among these without a program
     columns: dict[str, dict[str, int]] = {}  # number of rows by field and column
-    languages: dict[str, dict[LanguageFrom, int]] = {}  # number of rows by language and how it was found
+    languages: dict[str, dict[LanguageFrom, int]] = {}  # number of rows by language and its source
     programs: int = 0  # values in the column of programs
     fenced: int = 0  # values among these that contain a code fence
-    replies: int = 0  # rows among these that also have a reply in another column
+    replies: int = 0  # rows among these with a reply in another column
 
 
 class DumpIndex(Value):
     """The results of a first pass over a large dump, from which the next pass continues."""
 
-    size: int  # number of bytes that were read, which end with a line
+    size: int  # number of bytes that were read, up to a line break
     sha256: str  # hash of these bytes
     read_by: str  # hash of the options, the problems, the package's sources and the Python version
     id_column: str
@@ -478,12 +478,12 @@ def first_pass_hash(options: DumpOptions, problems: Mapping[str, str]) -> str:
 
 
 def read_index(folder: Path) -> DumpIndex | None:
-    """Return the index of the dump in a run's folder, or None if there is no usable index."""
+    """Return the index of the dump in a run's folder, or None without a usable index."""
     return read_value(folder / INDEX, DumpIndex, decode=msgspec.msgpack.decode)
 
 
 def write_index(folder: Path, index: DumpIndex | None) -> None:
-    """Write the index into a run's folder. If there is no index, remove an older index."""
+    """Write the index into a run's folder. If `index` is None, remove an older index."""
     if index is None:
         (folder / INDEX).unlink(missing_ok=True)
     else:
@@ -494,7 +494,7 @@ def write_index(folder: Path, index: DumpIndex | None) -> None:
 
 
 class _FirstPass:
-    """Reads all rows of a dump, checks them, and counts what it finds."""
+    """Reads, checks and counts all rows of a dump."""
 
     def __init__(
         self,
@@ -591,7 +591,7 @@ class _FirstPass:
             return self._read_file(row_file)
 
     def _read_file(self, row_file: RowFile) -> DumpFile:
-        """Read the rows of a file, after those that the index contains, and count them."""
+        """Read and count the rows of a file after the rows in the index."""
         path, label = row_file.path, row_file.label
         file_stamp, start = stamp(path), (0, 0)
         if self.index is not None and (growth := scan_growth(path, self.index.size, self.index.sha256)):
@@ -641,7 +641,7 @@ class _FirstPass:
         )
 
     def _resume_from(self, index: DumpIndex, end: tuple[int, int]) -> None:
-        """Continue from the results of an earlier pass over the first rows."""
+        """Continue from the results of an earlier reading of the first rows."""
         earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
         reader.taken = NamedKeys(Keys.from_stored(index.keys), index.names, index.problems)
         self._ids, self._hashes = Keys.from_stored(index.ids), bytearray(index.contents)
@@ -653,7 +653,7 @@ class _FirstPass:
         self._counts = index.counts
 
     def make_index(self, info: DumpInfo, read_by: str) -> DumpIndex | None:
-        """Return the index if the dump is one large .jsonl file without errors, else None."""
+        """Return the index if the dump is a single large .jsonl file without errors, else None."""
         (file,) = info.files
         path, size = Path(file.path), file.stamp[0]
         if (
@@ -707,7 +707,7 @@ def _combine_hashes(hashes: Sequence[str]) -> str:
 
 
 def _ends_with_line(path: Path, size: int) -> bool:
-    """Return True if the first `size` bytes of the file end with a line break."""
+    """Return True if the last of the first `size` bytes of the file is a line break."""
     with path.open("rb") as stream:
         stream.seek(size - 1)
         return stream.read(1) == b"\n"

@@ -40,28 +40,28 @@ from ioi_eval.rules.row_tests import with_tests
 from ioi_eval.store.rows import as_number
 
 SUFFIX = ".toml"
-_ITEMS = ".*"  # ends the name of a column with a list, each item of which is read
+_ITEMS = ".*"  # suffix of the name of a column with a list, each item of which is read
 _MEBIBYTE = 1 << 20
 _MAX_SECONDS = 500.0  # a larger time limit in seconds is a number of milliseconds
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class EntryColumns(ColumnNames, kw_only=True, forbid_unknown_fields=True):
-    """The columns of an entry. An empty name means that there is no such column."""
+    """The columns of an entry. An empty name means that the table lacks the column."""
 
     id: str = ""  # empty if problems are named after the row's number
     alias: str = ""  # another id
     year: str = ""  # empty if the date has the year
-    tests: str = ""  # pairs in any form; `a.*`: objects with `input` and `output`, read one by one
+    tests: str = ""  # pairs in any form; `a.*`: objects with `input` and `output`, read separately
     inputs: str = ""  # lists of inputs and of outputs, instead of pairs
     outputs: str = ""
     assertions: str = ""  # a Python program with assertions, or a list of them, instead of pairs
     setup: str = ""  # statements that the assertions need, such as imports
     function: str = ""  # the name of the tested function
     checker: str = ""  # a C++ program with testlib
-    time_limit: str = ""  # seconds, unless `milliseconds_from` says otherwise
+    time_limit: str = ""  # seconds, or milliseconds from `milliseconds_from` on
     memory_limit: str = ""  # MiB
-    # The dataset's own solutions: a program or a reply with one, or a list of them; `a.*`: programs, or
+    # The dataset's solutions: a program or a reply with a program, or a list of these; `a.*`: programs, or
     # objects with `code` and `language`.
     solution: str = ""
     wrong_solution: str = ""
@@ -71,7 +71,7 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
     """A benchmark described by its columns."""
 
     name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]*$")]
-    about: str = ""  # description in one line
+    about: str = ""  # description, a single line
     dataset: str = ""  # hub id
     config: str = ""
     split: str = "train"
@@ -88,7 +88,7 @@ class BenchmarkEntry(Value, kw_only=True, forbid_unknown_fields=True):
     time_limit: _Positive | None = 4.0  # seconds; None if every row must have a limit
     memory_limit: _Positive | None = 512.0  # MiB; None if every row must have a limit
     milliseconds_from: float = math.inf  # time limits from this number on are milliseconds
-    integer_digits: int = 0  # digits of integers that Python converts; 0 means Python's own limit
+    integer_digits: int = 0  # maximum digits of integers that Python converts; 0 means Python's default
     cpp_standard: str = "gnu++17"
     columns: EntryColumns = EntryColumns()
 
@@ -101,7 +101,7 @@ APPS = BenchmarkEntry(
     packages=("numpy",),
     ids="apps_[0-9]+",
     dump_files=("all_codes.json",),
-    time_limit=10.0,  # as the harnesses in use; the dataset has no limits
+    time_limit=10.0,  # as in common harnesses; the dataset lacks limits
     cpp_standard="gnu++20",
     columns=EntryColumns(
         alias="problem_id",
@@ -126,7 +126,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
         dump_columns=("question_id",),
         lists_by_id=True,
         comparison="lines",
-        time_limit=6.0,  # as the benchmark's harness, which has no memory limit
+        time_limit=6.0,  # as in the benchmark's harness, which does not limit memory
         memory_limit=1024,
         integer_digits=50_000,  # as the benchmark's runner
         cpp_standard="gnu++20",
@@ -295,7 +295,7 @@ ENTRIES: tuple[BenchmarkEntry, ...] = (
 
 
 class ListedBenchmark(Benchmark):
-    """A benchmark made of an entry."""
+    """A benchmark defined by an entry."""
 
     version: ClassVar[int] = 16
 
@@ -459,7 +459,7 @@ class ListedBenchmark(Benchmark):
                 name, language_name, code = f"{column} {number}", str(item.get("language")), item.get("code")
                 if code is None:
                     continue
-                with suppress(InputError):  # an unknown language keeps the dataset's name
+                with suppress(InputError):  # an unknown language has the dataset's name
                     language_name = find_language(language_name).name
             if not isinstance(code, str):
                 raise row.make_error(column, "not a list of texts")
@@ -494,10 +494,10 @@ class ListedBenchmark(Benchmark):
         Args:
             row: The row.
             path: The column with the limit.
-            default: The limit if the row has none; None if it must have one.
+            default: The limit of rows without a limit, or None if every row must have a limit.
             unit: The unit, for messages.
-            too_large: Numbers from this one on are in another unit, and are refused.
-            milliseconds_from: Numbers from this one on are milliseconds.
+            too_large: Numbers from this number on have another unit, and are refused.
+            milliseconds_from: Numbers from this number on are milliseconds.
         """
         value = self.read_value(row, path)
         if value is None and default is not None:
@@ -518,7 +518,7 @@ def _as_strings(value: Any) -> list[str]:
 
 
 def _decode_json_string(value: Any) -> Any:
-    """Return the value that a string contains, as JSON or a Python literal; None if it is blank.
+    """Return the value in a string, as JSON or a Python literal, or None if the string is blank.
 
     Other values are returned unchanged. Raises CasesError for other strings.
     """

@@ -1,6 +1,7 @@
-"""Export a run: its rows in one file, or as a dataset on the hub with the report as the dataset's card.
+"""Export a run: its rows in a file, or as a dataset on the hub with the report as the dataset's card.
 
-A .jsonl file has one JSON object per row, including the tests. A .parquet file has the same as columns.
+A .jsonl file has a JSON object for each row, including the tests. A .parquet file has the same data as
+columns.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _BATCH_ROWS = 500  # rows in memory, and rows in a row group
 
 
 def check_results_path(path: Path, dumps: Iterable[str] = ()) -> None:
-    """Raise an InputError if rows cannot be written to a file, or if they would replace their own source."""
+    """Raise an InputError if rows cannot be written to a file, or if they would overwrite their source."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"cannot tell the format from the suffix {path.suffix!r}",
@@ -137,7 +138,7 @@ def _parquet_type(arrow_type: Any) -> Any:
 
 
 def _split_into_batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield the rows in lists of at most `_BATCH_ROWS`."""
+    """Yield the rows in lists of up to `_BATCH_ROWS`."""
     iterator = iter(rows)
     while batch := list(islice(iterator, _BATCH_ROWS)):
         yield batch
@@ -174,7 +175,7 @@ def publish(run: Path, repo: str, *, private: bool, token: Secret, dry: bool) ->
         repo: The dataset's name. It is created if it does not exist.
         private: A new dataset is private.
         token: The hub's token.
-        dry: Send nothing; only return what would be sent.
+        dry: Return the files without sending them.
     """
     with tempfile.TemporaryDirectory() as folder:
         table, readme = Path(folder) / "results.parquet", Path(folder) / "README.md"

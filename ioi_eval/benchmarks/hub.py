@@ -29,7 +29,7 @@ _DEFAULT_CONFIG = "default"  # name of the config of a dataset without configs
 _log = logging.getLogger(__name__)
 _offline_lock = threading.RLock()  # the client's offline setting holds for the whole process
 _CONNECT_TIMEOUT_S = 8.0  # seconds; by then a lost packet was sent four times
-# Names of the errors that mean that there is no connection.
+# Names of the errors that mean a missing connection.
 _CONNECTION_ERRORS = frozenset(
     {"ConnectError", "ConnectTimeout", "ConnectionError", "ProxyError", "SSLError"}
 )
@@ -148,10 +148,10 @@ def hub_connection(repo: str) -> Iterator[None]:
     """Call the hub's client in a `with` block, offline if the hub cannot be reached.
 
     Without a connection the client would silently try for half a minute. So the connection is checked first.
-    Without one, the client uses only files that were fetched before.
+    If that fails, the client uses only files that were fetched before.
 
     Raises:
-        ConnectionError: There is no connection, and a file was not fetched before.
+    ConnectionError: The hub cannot be reached, and a file was not fetched before.
     """
     from huggingface_hub import constants
 
@@ -172,7 +172,7 @@ def hub_connection(repo: str) -> Iterator[None]:
 
 @contextmanager
 def _offline() -> Iterator[None]:
-    """Make the hub's client use only fetched files in a `with` block. Its calls have no such option."""
+    """Context manager: the hub's client uses only fetched files. Its calls lack an option for this."""
     from huggingface_hub import constants
 
     clients = [constants, *(loaded.config for name, loaded in sys.modules.items() if name == "datasets")]
@@ -210,14 +210,14 @@ def _connection_error() -> str | None:
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """Return the types of network errors, including those of the HTTP library of the hub's client."""
+    """Return the types of network errors, including errors of the HTTP library of the hub's client."""
     libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     return (OSError, *(library.HTTPError for library in libraries if library is not None))
 
 
 @contextmanager
 def _hub_input_errors(where: str) -> Iterator[None]:
-    """Turn errors of the hub and of its data into an InputError with one sentence."""
+    """Turn errors of the hub and of its data into an InputError with a short message."""
     import datasets
 
     try:

@@ -57,7 +57,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 
 
 def benchmarks() -> tuple[Benchmark, ...]:
-    """Return all benchmarks: those of the core, of its plugins and of other packages."""
+    """Return all benchmarks of the core, of its plugins and of other packages."""
     return (*BENCHMARKS, *(make() for make in registered(Registry.BENCHMARKS).values()))
 
 
@@ -119,7 +119,7 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
 
     Raises:
         InputError: No problem has an id, a difficulty, a tag or a year that the options name. If several are
-            named, one match suffices, unless the others look misspelled.
+        named, a single match suffices, unless other names look misspelled.
     """
     selected = list(candidates)
     difficulty, tags = _lowercase_names(map(as_label, options.difficulty)), _lowercase_names(options.tags)
@@ -136,7 +136,7 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
         (begin, lambda candidate: candidate.date[:10] >= begin),
         (end, lambda candidate: candidate.date[:10] <= end),
     ]
-    # Dates are no names: a window may be empty, but only of problems that have dates.
+    # Dates are not names: a window may be empty, but only for problems with dates.
     difficulties = _lowercase_names(candidate.difficulty for candidate in selected) - {""}
     _check_values_exist("difficulty", difficulty, difficulties)
     _check_values_exist(
@@ -168,7 +168,7 @@ def sample(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candid
 def sampled(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], str]) -> list[_T]:
     """Return the `size` items with the smallest hashes of seed and key, in their order.
 
-    A larger sample contains the smaller one.
+    A larger sample contains every smaller sample.
     """
 
     def rank(item: _T) -> str:
@@ -365,7 +365,7 @@ def load(
 
 
 def _are_mostly_unknown(names: Collection[str] | None, candidates: Sequence[Candidate]) -> bool:
-    """Return True if most of these names are not names of candidates."""
+    """Return True if more than half of these names are not names of candidates."""
     candidate_names = {name for candidate in candidates for name in (candidate.id, candidate.alias)}
     return names is not None and 2 * sum(name not in candidate_names for name in names) > len(names)
 
@@ -382,10 +382,10 @@ def _count_listed_problems(names: Collection[str]) -> int:
 def _listed_problems(
     length: int, candidates: Sequence[Candidate], selected: Sequence[Candidate], where: str
 ) -> Sequence[Candidate]:
-    """Return the problems of a list of lists of replies, in the order of the list, which is that of the ids.
+    """Return the problems of a list of lists of replies, in the order of the list, which is sorted by id.
 
     Raises:
-        InputError: The length is neither the number of all problems nor that of the selected problems.
+        InputError: The length is neither the number of all problems nor the number of selected problems.
     """
     for problems in (candidates, selected):
         if length == len(problems):
@@ -435,7 +435,7 @@ def open_tables(benchmark: Benchmark, options: BenchmarkOptions, cache: Path) ->
 def _load_problem(
     benchmark: Benchmark, candidate: Candidate, tables: Tables, options: BenchmarkOptions, store: Store
 ) -> StoredProblem:
-    """Return the problem of a candidate from the cache, or make it."""
+    """Return the problem of a candidate from the cache, or create it."""
 
     def make(contents: ContentStore) -> StoredProblem:
         try:
@@ -465,7 +465,7 @@ def _load_problem(
 def _collect_aliases(candidates: Collection[Candidate]) -> dict[str, str]:
     """Return the ids of problems by their aliases. `#0` is an alias of the first row's problem.
 
-    A name that several problems have, or that is another problem's id, is no alias.
+    A name of several problems, or a name that is another problem's id, is not an alias.
     """
     names = [
         (name, candidate.id)
@@ -477,7 +477,7 @@ def _collect_aliases(candidates: Collection[Candidate]) -> dict[str, str]:
 
 
 def _id_and_year(candidate: Candidate) -> tuple[str, int | None]:
-    """Return what identifies a problem: olympiads reuse names."""
+    """Return the id and the year, which identify a problem: olympiads reuse names."""
     return candidate.id, candidate.year
 
 
@@ -504,13 +504,13 @@ _LOADING_ERRORS = (
 
 
 def load_benchmark_file(path: Path) -> Benchmark:
-    """Load a Python file, and return the one benchmark that it defines.
+    """Load a Python file, and return the single benchmark that it defines.
 
     Raises:
         InputError: The file cannot be loaded, or does not define exactly one benchmark.
     """
     content = path.read_bytes()
-    # The module's name changes with the file, so that problems which other code made are not in the cache.
+    # The module's name changes with the file, so that problems from older code are not in the cache.
     name = f"ioi_eval_benchmark_{hashlib.sha256(content).hexdigest()[:16]}"
     if (module := sys.modules.get(name)) is None:
         spec = importlib.util.spec_from_file_location(name, path)

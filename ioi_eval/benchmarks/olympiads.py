@@ -46,8 +46,8 @@ from ioi_eval.store.rows import as_number
 from ioi_eval.store.tasks import ContestResults, People
 
 # --- IOI: a row for each subtask, and another table with the tests of each year ---------------------------
-# The grader files of a row are those of an export of the contest system (CMS), so they are read as one.
-# graders/grader_config.json takes the place of the package's problem.json.
+# The grader files of a row are like an export of the contest system (CMS), so they are read as an export.
+# graders/grader_config.json replaces the package's problem.json.
 
 TESTS = "open-r1/ioi-test-cases"  # dataset with the tests
 CONFIG = "graders/grader_config.json"
@@ -82,7 +82,7 @@ class Ioi(Benchmark):
         problem = _problem_without_tests(rows[0], candidate)
         subtasks = _make_subtasks(rows)
         indexes = _row_indexes(tests, candidate)
-        # If each subtask has a statement, the last one is complete.
+        # If each subtask has a statement, the last statement is complete.
         statements = [rows[-1].read_text(field, "") for field in ("statement", "problem")]
         return replace(
             problem,
@@ -211,7 +211,7 @@ def _make_test(row: Row, problem: Problem, contents: ContentStore) -> Test:
     )
 
 
-# --- LiveOIBench: tasks of 14 olympiads; the tests of a task are one JSON string ----------------------------
+# --- LiveOIBench: tasks of 14 olympiads; a JSON string has all tests of a task -----------------------
 
 LIVE_TESTS = "LiveOIBench/LiveOIBench_tests"  # dataset with the tests
 PEOPLE = "LiveOIBench/LiveOIBench_contestants"  # dataset with the results of human contestants
@@ -220,8 +220,8 @@ SCRIPTS = "interactive, and only a shell script runs its manager: judge the task
 _CPP_STANDARD = "gnu++17"
 _LIMIT_FACTOR = 1.2  # the benchmark's judge raises the contest's time and memory limits by this factor
 _MEBIBYTE = 1 << 20
-_TOLERANCE = 1e-6  # tolerance for an answer that is one number, as in the benchmark's judge
-# An answer that is one number with a point or an exponent.
+_TOLERANCE = 1e-6  # tolerance for an answer that is a single number, as in the benchmark's judge
+# An answer that is a single number with a point or an exponent.
 _REAL = re.compile(r"\s*[+-]?(?=[0-9.]*[.eE])([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 _PIECE_BYTES = 1 << 20  # bytes of JSON that are checked at once
 _GRADER = "grader.cpp"
@@ -240,7 +240,7 @@ class _SubtaskRow(msgspec.Struct):
 
 
 class LiveOIBench(Benchmark):
-    """Tasks of informatics olympiads. Their contestants' results are known, too."""
+    """Tasks of informatics olympiads, with the results of their contestants."""
 
     name: ClassVar = "liveoibench"
     about: ClassVar = "403 tasks of 14 informatics olympiads since 2023, with subtasks"
@@ -316,7 +316,7 @@ _UNRATED = (0, -1000)  # values of contestants without a rating
 
 
 def _read_contest_results(row: Row) -> ContestResults | None:
-    """Return the contestants' totals, or None if results of one of the contest's problems are missing."""
+    """Return the contestants' totals, or None if results of any of the contest's problems are missing."""
     name, problems = row.read_name("contest_id"), row.read_json("problems") or []
     rankings = [
         {_normalize_key(key): value for key, value in ranking.items()}
@@ -371,7 +371,7 @@ def _read_interactive_fields(row: Row, tests: Table, folders: Sequence[Path]) ->
     Scripts that start a manager are not run.
 
     Raises:
-        Unusable: There is no interactor.
+        Unusable: The interactor is missing.
     """
     sources = {**_read_source_files(row, "starter_code"), **_read_source_files(row, "grader_code")}
     for index in tests.group_rows("problem_id").get(row.read_name("problem_id"), ()):

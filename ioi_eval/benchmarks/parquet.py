@@ -30,7 +30,7 @@ _ALLOCATOR_VARIABLES = (
     "MALLOC_ARENA_MAX=1",
     f"MALLOC_MMAP_THRESHOLD_={1 << 20}",
 )
-_idle: list[subprocess.Popen[bytes]] = []  # children without a request; starting a child takes 0.15 s
+_idle: list[subprocess.Popen[bytes]] = []  # idle child processes; starting a child costs 0.15 s
 os.register_at_fork(after_in_child=_idle.clear)
 
 
@@ -43,7 +43,7 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
         memory: Maximum memory for unpacking, in bytes. `None` means a quarter of the machine's memory.
 
     Raises:
-        InputError: The file needs more memory, or unpacking it ended the child.
+        InputError: The file needs more memory, or the child crashed.
         pyarrow.ArrowException: The file is broken.
     """
     import pyarrow.ipc
@@ -61,7 +61,7 @@ def batches(path: Path, columns: list[str] | None = None, *, memory: int | None 
                 if is_idle := child.stdout is not None and child.stdout.read(1) == b"\n":
                     return
                 break
-            except (pyarrow.ArrowException, OSError):  # the child has ended
+            except (pyarrow.ArrowException, OSError):  # the child has exited
                 break
             yield batch
             del batch  # free its memory before the next batch is read
@@ -81,7 +81,7 @@ def _send_request(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
         except IndexError:
             child, is_new = _start_child(), True
         assert child.stdin is not None
-        with suppress(BrokenPipeError):  # the child has ended
+        with suppress(BrokenPipeError):  # the child has exited
             child.stdin.write(request + b"\n")
             child.stdin.flush()
         try:
@@ -89,7 +89,7 @@ def _send_request(request: bytes) -> tuple[subprocess.Popen[bytes], Any]:
         except (pyarrow.ArrowException, OSError):
             if is_new or child.wait() != 0:
                 return child, None
-            _kill_child(child)  # it had ended, because it was idle for too long
+            _kill_child(child)  # it had exited, because it was idle for too long
 
 
 def _start_child() -> subprocess.Popen[bytes]:
@@ -145,7 +145,7 @@ def with_decoded_bytes(batch: Any) -> Any:
 
     columns = list(batch.columns)
     if all(_replace_bytes_type(column.type) == column.type for column in columns):
-        return batch  # also a batch without columns, which still has a number of rows
+        return batch  # for example a batch without columns, which still has a number of rows
     for index, column in enumerate(columns):
         with suppress(pyarrow.ArrowInvalid):
             columns[index] = column.cast(_replace_bytes_type(column.type))

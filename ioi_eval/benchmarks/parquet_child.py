@@ -1,7 +1,8 @@
-"""The child process of `parquet.py`: unpacks Parquet files, one after the other, within a memory limit.
+"""The child process of `parquet.py`: unpacks Parquet files one by one, within a memory limit.
 
 A request is a line of JSON on standard input. Its answer is a stream of Arrow batches on standard output, and
-then a newline. The newline shows that the stream is complete, because pyarrow also ends a broken one.
+then a newline. The newline shows that the stream is complete, because pyarrow terminates a broken stream as
+well.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, BinaryIO
 TOO_LARGE, UNREADABLE = 3, 4  # exit codes
 _MAX_ROWS = 1 << 12  # maximum rows of a batch
 _BATCH_BYTES = 16 << 20  # maximum size of a batch that is sent, unless a single row is larger
-_IDLE_S = 5.0  # seconds after which a child without a request ends
+_IDLE_S = 5.0  # seconds after which a child without a request exits
 
 
 def main() -> int:
@@ -30,7 +31,7 @@ def main() -> int:
     while select.select([0], [], [], _IDLE_S)[0] and (line := sys.stdin.readline()):
         try:
             _answer_request(output, **json.loads(line))
-        except MemoryError:  # also pyarrow's, which is a subclass
+        except MemoryError:  # including pyarrow's, which is a subclass
             return TOO_LARGE
         except (ArrowException, OSError) as error:
             os.write(2, str(error).encode())
@@ -70,7 +71,10 @@ def _open_parquet(path: str) -> Any:
 
 
 def _read_group(path: str, group: int, columns: list[str] | None, memory: int) -> Iterator[Any]:
-    """Yield the rows of a group in small batches. If many rows do not fit, unpack them one by one."""
+    """Yield the rows of a group in small batches.
+
+    If many rows do not fit into memory, unpack them one by one.
+    """
     with _open_parquet(path) as file:
         metadata = file.metadata.row_group(group)
         rows = max(1, min(_MAX_ROWS, metadata.num_rows * _BATCH_BYTES // max(1, metadata.total_byte_size)))

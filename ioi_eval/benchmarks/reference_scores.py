@@ -1,7 +1,7 @@
-"""Read solutions whose scores are known: a dump with one more column, which holds each solution's score.
+"""Read solutions with expected scores: a dump with an additional column, which holds each solution's score.
 
 The column holds scores of the whole problem, in points or as fractions, or verdicts. It is detected only if
-there is exactly one candidate. Whether its numbers are points or fractions is decided by the whole column.
+there is a single candidate. Whether its numbers are points or fractions is decided by the whole column.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ioi_eval.rules.expectations import (
 )
 from ioi_eval.store.rows import as_json_value, as_number
 
-_LABEL = "label"  # column with the kind of a solution; its values are verdicts, too, but less than a score
+_LABEL = "label"  # column with the kind of a solution; its values are verdicts, but less precise than a score
 _NAME_PARTS = ("score", "points", "grade", "expected", "verdict")  # parts of the names of candidates
-_OTHER_COLUMNS = frozenset({"score_precision"})  # columns that are no candidates, despite their names
+_OTHER_COLUMNS = frozenset({"score_precision"})  # columns that are not candidates, despite their names
 _MAX_DIGITS = 6  # maximum number of decimals of a score; binary fractions may have more
 _ROUNDING_ERROR = 1e-6  # maximum error of a binary fraction
 # Verdicts of whole submissions that packages write in another way.
@@ -63,8 +63,8 @@ def read_reference_scores(
     Args:
         dump: The dump.
         problems: The problems by id.
-        column: The column with the expected results; None to detect it.
-        scale: `points` or `fraction`; None to detect it from the column's numbers.
+        column: The column with the expected results. None means that it is detected.
+        scale: `points` or `fraction`. None means that it is detected from the column's numbers.
 
     Raises:
         InputError: The column cannot be detected, or a value is not an expected result.
@@ -88,7 +88,7 @@ def read_reference_scores(
 
 
 def _find_column(files: Sequence[Path], requested: str | None) -> str:
-    """Return the column with the expected results: the requested one, or the only candidate."""
+    """Return the column with the expected results: the requested column, or the only candidate."""
     names = dict.fromkeys(str(name) for row in _read_rows(files) for name in row.columns)
     where = ", ".join(map(str, files))
     if requested is not None:
@@ -121,7 +121,7 @@ def _read_rows(files: Sequence[Path]) -> Iterator[FileRow]:
 
 
 def _count_digits(number: float) -> int:
-    """Return the number of decimals, at most `_MAX_DIGITS`."""
+    """Return the number of decimals, up to `_MAX_DIGITS`."""
     exponent = Decimal(repr(number)).normalize().as_tuple().exponent
     return min(_MAX_DIGITS, max(0, -exponent)) if isinstance(exponent, int) else 0
 
@@ -129,7 +129,7 @@ def _count_digits(number: float) -> int:
 def _make_case(
     row: LocatedSubmission, problems: Mapping[str, Problem], column: str, is_fraction: bool, digits: int
 ) -> KeyedExpectation:
-    """Return the expected result of one submission.
+    """Return the expected result of a submission.
 
     Args:
         row: The row with the submission.

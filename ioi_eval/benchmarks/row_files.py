@@ -39,7 +39,7 @@ _field_limit_lock = threading.Lock()  # csv's limit holds for the whole process
 class FileRow(NamedTuple):
     """A row of a file: its columns, and the line where it starts."""
 
-    line: int  # starts at 1; the number of the row if the file has no lines
+    line: int  # starts at 1; the number of the row in files without lines
     columns: dict[str, Any]
 
 
@@ -74,7 +74,7 @@ def _list_files_below(folder: Path) -> Iterator[Path]:
 
 
 def _list_dump_files(path: Path) -> list[Path]:
-    """Return the files of rows at a path. A folder of programs is one such file."""
+    """Return the files of rows at a path. A folder of programs counts as a file."""
     if path.is_dir():
         for error in find_unreadable_folders(path):
             where, problem = str(error.filename), f"cannot be read ({error.strerror})"
@@ -160,7 +160,7 @@ class FileGrowth(NamedTuple):
 def scan_growth(path: Path, size: int, sha256: str) -> FileGrowth | None:
     """Return the new hash of a .jsonl file, or None if it is not an earlier file with appended lines.
 
-    `size` and `sha256` are those of the earlier file.
+    `size` and `sha256`: size and hash of the earlier file.
     """
     if path.suffix.lower() != ".jsonl" or path.stat().st_size < size:
         return None
@@ -220,7 +220,7 @@ def _open_text(path: Path) -> TextIO:
 
 
 class _TextCheck:
-    """Checks that text, which arrives in pieces, is UTF-8 and has no NUL bytes."""
+    """Checks that text, which arrives in pieces, is UTF-8 without NUL bytes."""
 
     def __init__(self, where: str, line: int = 1) -> None:
         self._where, self._line = where, line
@@ -341,7 +341,7 @@ def _make_row(value: Any, path: Path, line: int) -> FileRow | InputError:
 
 
 def _read_json_rows(path: Path) -> Iterator[FileRow | InputError]:
-    """Yield the rows of a .json file: a list of objects or of lists of strings, one object, or JSON lines."""
+    """Yield the rows of a .json file: a list of objects or of lists of strings, an object, or JSON lines."""
     if _read_first_character(path) == "{":
         columns = _read_single_object(path)
         yield from _read_jsonl_rows(path) if columns is None else (FileRow(1, columns),)
@@ -355,7 +355,7 @@ def _read_json_rows(path: Path) -> Iterator[FileRow | InputError]:
 
 
 def _read_single_object(path: Path) -> dict[str, Any] | None:
-    """Return the one object in a file, or None if its first line is already an object."""
+    """Return the single object in a file, or None if its first line is already an object."""
     with _open_text(path) as stream:
         first_line = next((line for line in stream if line.strip()), "")
         try:
@@ -414,9 +414,9 @@ def _read_csv_rows(path: Path) -> Iterator[FileRow | InputError]:
 
 
 def _read_next_fields(reader: Iterator[list[str]]) -> list[str] | None:
-    """Return the fields of the next line, or None at the end. Fields may have any length.
+    """Return the fields of the next line, or None after the last line. Fields may have any length.
 
-    csv's limit holds for the whole process, so it is raised for one line only.
+    csv's limit holds for the whole process, so it is raised only during a line.
     """
     with _field_limit_lock:
         previous_limit = csv.field_size_limit(_MAX_FIELD_LENGTH)
@@ -446,7 +446,7 @@ def _parquet_error(path: Path, error: Exception) -> InputError:
 
 
 def _read_parquet_rows(path: Path, columns: list[str] | None = None) -> Iterator[FileRow]:
-    """Yield the rows of a .parquet file. `columns`: the columns to read; None means all."""
+    """Yield the rows of a .parquet file. `columns`: the columns to read (default: all)."""
     import pyarrow.parquet
 
     number = 0
@@ -506,7 +506,7 @@ def _read_eval_rows(path: Path) -> Iterator[FileRow]:
 
 
 def _convert_sample(header: Any, sample: Any) -> dict[str, Any]:
-    """Return the columns of a sample. `header` is that of its log."""
+    """Return the columns of a sample. `header`: the header of its log."""
     usage = sample.output.usage
     usage_column = {"usage": {"output_tokens": usage.output_tokens}} if usage is not None else {}
     return {
@@ -582,7 +582,7 @@ def _read_program_rows(folder: Path) -> Iterator[FileRow]:
 
 
 # ijson is five times as fast, but it does not report lines, which messages name, and it does not accept NaN.
-_MAX_TOKEN_LENGTH = 16  # maximum length of a number, word or escape that the end of a piece cuts off
+_MAX_TOKEN_LENGTH = 16  # maximum length of a number, word or escape that may be split between two pieces
 _SPACE = " \t\r\n"
 
 
@@ -618,7 +618,7 @@ class _Window:
         self.line = 1
 
     def next_character(self) -> str:
-        """Return the next character that is not white space, without consuming it; empty at the end."""
+        """Return the next character that is not white space, without consuming it, or "" after the last."""
         while True:
             start = self._position
             while self._position < len(self._buffer) and self._buffer[self._position] in _SPACE:
@@ -630,7 +630,7 @@ class _Window:
                 return ""
 
     def expect_character(self, character: str) -> None:
-        """Consume this character. Raise an InputError if another one is next."""
+        """Consume this character. Raise an InputError if another character is next."""
         actual = self.next_character()
         if actual != character:
             raise self.json_error(
@@ -670,9 +670,9 @@ class _Window:
         )
 
     def _read_more(self) -> bool:
-        """Read another piece and return True, or return False at the end.
+        """Read another piece and return True, or return False after the last piece.
 
-        The piece is as long as the unparsed part, so that parsing a long element takes linear time.
+        The piece is as long as the unparsed part, so that a long element is parsed in linear time.
         """
         piece = self._stream.read(max(_CHUNK, len(self._buffer) - self._position))
         if piece:

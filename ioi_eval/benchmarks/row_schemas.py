@@ -1,4 +1,4 @@
-"""Recognize rows that other tools write: a table of their columns, and what these contain."""
+"""Recognize rows that other tools write, by a table of their columns and contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ioi_eval.rules.extraction import REASONING_TYPES, join_answer_text
 from ioi_eval.store.rows import MODEL_COLUMNS
 
 PROBLEM_COLUMNS = ("problem_id", "task_id", "question_id", "ioi_id", "instance_id", "name", "problem")
-# Columns that may contain the prompt. If no column names the problem, its statement in one of these does.
+# Columns that may contain the prompt. If no column names the problem, its statement in such a column does.
 PROMPT_COLUMNS = (
     *("prompt", "question", "problem_statement", "statement", "description", "input", "query"),
     *("instruction", "full_prompt", "conversations", "messages"),
@@ -29,7 +29,7 @@ OF_DATASETS = (
     "content",
     "output_list",
     "outputs",
-)  # columns of replies that datasets also have
+)  # columns of replies that occur in datasets as well
 _MAX_NAME = 200  # maximum length of a problem's name, in characters
 # Names of columns that are not standard, but can only contain a model's output.
 _MODEL_COLUMN = re.compile(
@@ -94,7 +94,7 @@ def find_schema(columns: Mapping[str, Any]) -> RowSchema | None:
     return next((schema for schema in _matching_schemas(tuple(columns)) if schema.also(columns)), None)
 
 
-@lru_cache(1024)  # most rows of a file have the same columns
+@lru_cache(1024)  # usually the rows of a file have the same columns
 def _matching_schemas(names: tuple[str, ...]) -> tuple[RowSchema, ...]:
     """Return the schemas that match the column names."""
     return tuple(schema for schema in ROW_SCHEMAS if schema.matches_columns(names))
@@ -151,15 +151,16 @@ def problem_columns() -> frozenset[str]:
     return frozenset({*PROBLEM_COLUMNS, "id", *filter(None, shape_columns)})
 
 
-# --- rows made from other rows -------------------------------------------------------------------------
+# --- rows converted to other rows --------------------------------------------------------------------
 
 _SAMPLE_NUMBER = re.compile(r"[#/:]\d+\Z")
-_REQUEST_ID_COLUMNS = ("custom_id", "key")  # columns of a batch with the id that the user gave a request
+_REQUEST_ID_COLUMNS = ("custom_id", "key")  # columns of a batch with the user's id of a request
 _JSON_ANSWER = re.compile(r'\s*+\{\s*+"(?:id|object|choices|candidates)"\s*+:')  # no program starts like this
 _ANSWER_LISTS = ("choices", "output", "candidates", "content")  # keys of lists in answers of servers
 # Keys of an answer in a batch. Gemini omits `candidates` if it refused the prompt.
 _BATCH_ANSWER_KEYS = ("body", "candidates", "promptFeedback", "usageMetadata")
-_CHOICE_KEYS = {"message", "content", "finish_reason", "finishReason"}  # a reply has one of these keys
+# a reply has at least one of these keys
+_CHOICE_KEYS = {"message", "content", "finish_reason", "finishReason"}
 # Types of an answer's parts.
 _PART_TYPES = REASONING_TYPES | {"function_call", "output_text", "refusal", "text", "tool_call", "tool_use"}
 _EVALPLUS_ID = re.compile(r"(HumanEval|Mbpp)/\d+")
@@ -248,7 +249,7 @@ def _read_replies(body: Mapping[str, Any]) -> list[str | None]:
 
 
 def _has_answer_columns(columns: Mapping[str, Any]) -> bool:
-    """Return True if the columns are the fields of a server's answer and there is no column of replies."""
+    """Return True if the columns are the fields of a server's answer, without a column of replies."""
     choices = columns.get("choices", columns.get("candidates"))
     replies = {*USUAL["code"], *USUAL["generation"]} - {"messages"}
     if not isinstance(choices, list) or not columns.keys().isdisjoint(replies):
@@ -285,7 +286,7 @@ def extract_replies(answer: Any, *, holds_several: bool = False) -> Any:
     if not isinstance(answer, dict):
         return answer
     if "role" in answer:
-        return [answer]  # a chat of one message
+        return [answer]  # a chat with a single message
     if isinstance(text := answer.get("text", answer.get("content")), str):
         return text
     replies = _read_replies(answer) if _is_server_answer(answer) else []
@@ -293,7 +294,7 @@ def extract_replies(answer: Any, *, holds_several: bool = False) -> Any:
 
 
 def _is_list_of_parts(answer: Any, holds_several: bool) -> bool:
-    """Return True if the value is the list of parts of one answer."""
+    """Return True if the value is the list of parts of a single answer."""
     if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
         return False
     types = [
@@ -310,7 +311,7 @@ def _list_answer_parts(items: list[Any]) -> Iterator[Any]:
         if not isinstance(item, dict) or item.get("type") != "message":
             yield item
         elif item.get("role", "assistant") == "assistant":
-            yield None  # separates the message from the previous one
+            yield None  # separates the message from the previous message
             yield from _as_list(item.get("content"))
 
 
@@ -399,7 +400,7 @@ def _is_keyed_by_problem(columns: Mapping[str, Any]) -> bool:
 
 
 def _convert_problem_object(row: FileRow, where: str) -> Iterator[FileRow]:
-    """Yield one row for each program in an object whose keys are problems."""
+    """Yield a row for each program in an object whose keys are problems."""
     for problem, value in row.columns.items():
         if isinstance(value, list | str):
             if value:
@@ -416,7 +417,7 @@ def _convert_problem_object(row: FileRow, where: str) -> Iterator[FileRow]:
 
 # --- the table -----------------------------------------------------------------------------------------
 
-# The first schema that matches is used. The table in docs/dumps.md is generated from this one.
+# The first schema that matches is used. The table in docs/dumps.md is generated from this table.
 ROW_SCHEMAS = (
     RowSchema(
         "OpenAI's batch results",

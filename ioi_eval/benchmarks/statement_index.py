@@ -36,7 +36,7 @@ class StatementIndex:
                     )
 
     def find(self, prompt: str) -> Problem | NoMatch:
-        """Return the problem whose statement is in the text, or the reason if there is not exactly one.
+        """Return the problem whose statement is in the prompt, or the reason if there is none or several.
 
         A statement inside a longer statement does not count.
         """
@@ -46,7 +46,7 @@ class StatementIndex:
         return self._matches[key]
 
     def _search(self, normalized_text: str) -> Problem | NoMatch:
-        """Search for statements in a text without white space."""
+        """Search for statements in a prompt without white space."""
         spans: list[tuple[int, int, Problem]] = []
         for start in range(len(normalized_text) - SHORTEST + 1):
             for statement, problem in self._by_head.get(normalized_text[start : start + SHORTEST], ()):

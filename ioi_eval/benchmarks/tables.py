@@ -46,7 +46,7 @@ class Table:
         tables = [pyarrow.ipc.open_stream(pyarrow.py_buffer(mapped)).read_all() for mapped in self._maps]
         self._data: Any = pyarrow.concat_tables(tables, promote_options="permissive")
         self.names: tuple[str, ...] = tuple(self._data.column_names)
-        # The name of an Arrow file depends on the files from which it is made.
+        # The name of an Arrow file depends on the files from which it is converted.
         file_descriptions = [f"{file} {len(mapped)}" for file, mapped in zip(files, self._maps, strict=True)]
         self.fingerprint = hashlib.sha256("\n".join(file_descriptions).encode()).hexdigest()
         self._read_bytes = 0  # bytes that were read since the last release
@@ -122,7 +122,7 @@ class Row(Fields):
         raise self.mismatch_error(field, expected)
 
     def read_number(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
-        """Return a finite number, greater than `above` if it is given. Strings may contain a number."""
+        """Return a finite number that is greater than `above`, if any. Strings may contain a number."""
         value = self.raw_value(field)
         if value is None and default is not None:
             return default
@@ -226,7 +226,7 @@ class Tables:
         Args:
             main: The source of the main table.
             cache: The folder for Arrow files.
-            data_dir: A folder with copies of the datasets; empty for the hub.
+            data_dir: A folder with copies of the datasets, or "" for the hub.
             columns: Columns that the main table must have.
             datasets: Other datasets that may have folders in `data_dir`.
         """
@@ -285,7 +285,7 @@ class Tables:
             table.release()
 
     def _open(self, source: TableSource) -> Table:
-        """Open a table from copies on disk, or from the hub if there is no `data_dir`."""
+        """Open a table from copies on disk or, without `data_dir`, from the hub."""
         if self._data_dir and not source.files:
             files = tuple(map(str, find_files(Path(self._data_dir), source, self._datasets)))
             source = msgspec.structs.replace(source, files=files)
@@ -311,7 +311,7 @@ class TableSource(Value):
     config: str = ""
     split: str = "train"
     revision: str = ""
-    path: str = ""  # one file of the dataset, instead of a config
+    path: str = ""  # a file of the dataset, instead of a config
     without: str = ""  # pattern for names of files that do not belong to the table
     files: tuple[str, ...] = ()  # files on disk, instead of the hub's
     label: str = ""  # name in messages
@@ -329,7 +329,7 @@ def find_files(folder: Path, source: TableSource, datasets: Collection[str] = ()
     The result are the files whose names contain the split, or all files without a split in their names.
 
     Raises:
-        InputError: No file is found.
+        InputError: No file matches.
     """
     if folder.is_file():
         return [folder]
@@ -431,7 +431,7 @@ def _make_arrow_files(source: TableSource, cache: Path) -> list[Path]:
     try:
         if kind == SUFFIXES[".parquet"]:
             return [_convert_parquet([Path(file) for file in source.files], cache)]
-        import datasets  # imported on demand, because it takes seconds and 100 MB
+        import datasets  # imported on demand, because it needs seconds and 100 MB
 
         datasets.disable_progress_bars()
         try:
@@ -447,7 +447,7 @@ def _make_arrow_files(source: TableSource, cache: Path) -> list[Path]:
 
 
 def _load_files(kind: str, files: Sequence[str], tables: Path) -> list[Path]:
-    """Convert files by `datasets`, or return its cached result. A damaged cache is made again."""
+    """Convert files by `datasets`, or return its cached result. A damaged cache is rebuilt."""
     import datasets
 
     def load(folder: Path) -> list[Path]:
@@ -491,7 +491,7 @@ def _list_cache_files(loaded: Any) -> list[Path]:
 
 
 def _convert_parquet(files: Sequence[Path], cache: Path) -> Path:
-    """Return one Arrow file with the rows of parquet files.
+    """Return an Arrow file with the rows of parquet files.
 
     It is cached under a hash of their names, sizes and times.
     """
@@ -505,7 +505,7 @@ def _convert_parquet(files: Sequence[Path], cache: Path) -> Path:
 
 
 def _is_complete(arrow_path: Path) -> bool:
-    """Return False if the end of an Arrow file is missing, as after a power cut."""
+    """Return False if an Arrow file is truncated, as after a power failure."""
     with arrow_path.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - len(_ARROW_END)))
@@ -513,7 +513,7 @@ def _is_complete(arrow_path: Path) -> bool:
 
 
 def _write_arrow(files: Sequence[Path], path: Path) -> None:
-    """Write the rows of parquet files into one Arrow file at `path`. Missing columns become null."""
+    """Write the rows of parquet files into a single Arrow file at `path`. Missing columns become null."""
     import pyarrow.ipc
     import pyarrow.parquet
 
@@ -534,7 +534,10 @@ def _write_arrow(files: Sequence[Path], path: Path) -> None:
 
 
 def _fetch_hub_files(source: TableSource, cache: Path) -> list[Path]:
-    """Return the Arrow files of a table on the hub. Without a network, return those of an earlier call."""
+    """Return the Arrow files of a table on the hub.
+
+    Without a network, return the files of an earlier call.
+    """
     key = hashlib.sha256(msgspec.json.encode(source)).hexdigest()
     record = cache / "tables" / f"{key}.json"
     try:
