@@ -172,15 +172,15 @@ async def print_throughput(bench: Bench, rounds: int) -> None:
         names = (
             "bare loop",
             "bare loop, precompiled header",
-            "judge, no precompiled header",
-            "judge, default",
+            "ioi_eval, without the header",
+            "ioi_eval, by default",
         )
         for name, result in zip(names, results, strict=True):
             cpu_text = f"{1000 * result.cpu / bench.count:7.0f} ms of CPU"
             print_row(name, total / result.clock, results[0].clock / result.clock, cpu_text)
         print_row("classic shape", 1 / slow, results[0].clock / total / slow)
         print(
-            f"  judge to the classic shape: {slow * total / results[2].clock:.0f} times, "
+            f"  ioi_eval to the classic shape: {slow * total / results[2].clock:.0f} times, "
             f"{slow * total / results[3].clock:.0f} by default"
         )
 
@@ -220,7 +220,7 @@ async def print_added_cost(bench: Bench, rounds: int) -> None:
             rounds, measure_bare_loop, lambda: bench.measure_judge(scorer, task, work)
         )
     print(f"\nA test of a program that is already built, on one core ({tests} tests)")
-    print(f"  bare loop {bare_time / tests * 1000:.2f} ms, judge {our_time / tests * 1000:.2f} ms:"
+    print(f"  bare loop {bare_time / tests * 1000:.2f} ms, ioi_eval {our_time / tests * 1000:.2f} ms:"
           f" {(our_time - bare_time) / tests * 1000:.2f} ms added")  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PICTURE = DOCS / "images" / "throughput.svg"
 NAMES = {
-    "bare loop": "a bare loop, no limits, no sandbox",
+    "bare loop": "a bare loop, no limits, no box",
     "ioi_eval, without the header": "ioi_eval, no precompiled header",
     "ioi_eval, by default": "ioi_eval",
     "classic shape": "a job per test, as pipelines send them",
