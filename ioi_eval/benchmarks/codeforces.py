@@ -30,7 +30,7 @@ from ioi_eval.store.tasks import People
 # these are all tests. `generated_tests` is the number of further tests in test_cases_<contest>.parquet.
 
 INTERACTIVE = "interactive, and the dataset has no interactor"
-NOT_EXECUTABLE = "the dataset says that it cannot be executed"
+NOT_EXECUTABLE = "the dataset marks it as not executable"
 NO_TESTS = "no tests"
 NO_LIMITS = "no time limit"
 _MEBIBYTE = 1 << 20

@@ -153,7 +153,7 @@ class DumpRow(Fields):
         elif suggestion or similar_columns:
             suggestion = f". Did you mean {suggestion or option + similar_columns[0]}?"
         else:
-            suggestion = f". Name the one that is meant with {option}NAME"
+            suggestion = f". Name the right column with {option}NAME"
         remedy = f"The columns are: {', '.join(columns) or 'none'}{suggestion}"
         return MissingColumn(f"missing column {column}", where=self.where, row=self.line, remedy=remedy)
 
@@ -178,7 +178,7 @@ class DumpRow(Fields):
         if column in _STRING_COLUMNS:
             raw = decode_bytes(raw)
             if any(isinstance(item, bytes) for item in (raw if isinstance(raw, list) else [raw])):
-                raise self.make_error(column, "bytes that are no text in UTF-8")
+                raise self.make_error(column, "bytes that are not UTF-8")
         value = None if raw is ABSENT else as_json_value(raw)
         if column not in _ANSWER_COLUMNS:
             return value

@@ -72,7 +72,7 @@ SAMPLED_ROWS = 10_000  # rows whose detected columns are reported, and rows betw
 LARGE_DUMP_BYTES = 32 << 20  # bytes; a larger dump is judged from its first rows before all rows are read
 MIN_INDEXED_BYTES = 1 << 20  # bytes; a larger dump gets an index, so that the next pass reads only new rows
 _HASH_BYTES = 16  # bytes of the hash of a row
-_NOTE_FENCED = "whose program holds a fenced block, as replies do: no fence is taken off"
+_NOTE_FENCED = "whose program holds a fenced block, as replies do: fences are not removed"
 # Matches code whose first line that is neither blank nor a comment is indented.
 _INDENTED_BODY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*+(?:  |\t)\s*[^\s#]")
 _FENCE = re.compile(r"^ {0,3}```", re.MULTILINE)
@@ -692,7 +692,7 @@ class _FirstPass:
         offset = _HASH_BYTES * self._ids.find(entry.key)
         if self._hashes[offset : offset + _HASH_BYTES] != content:
             return InputError(
-                f"the id {entry.key!r} is there twice, and the rows are not the same",
+                f"duplicate id {entry.key!r}, in different rows",
                 where=label,
                 row=entry.line,
                 field=id_column,
@@ -824,7 +824,7 @@ def guess_benchmark(dumps: Sequence[str | Path | RowFile], column: str | None = 
         problem = f"its rows may be of {' or '.join(matching)}"
         raise InputError(problem, where=where, field=FIELD, remedy=f"Say which: problems={matching[0]}")
     sample_ids = ", ".join(sorted(ids)[:3]) or "none"
-    problem = f"nothing says which problems its rows are of (their ids: {sample_ids})"
+    problem = f"its rows do not identify their problems (their ids: {sample_ids})"
     raise InputError(problem, where=where, field=FIELD, remedy="Name a benchmark, or packages")
 
 

@@ -42,7 +42,7 @@ def check_results_path(path: Path, dumps: Iterable[str] = ()) -> None:
     """Raise an InputError if rows cannot be written to a file, or if they would overwrite their source."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
-            f"cannot tell the format from the suffix {path.suffix!r}",
+            f"cannot determine the format from the suffix {path.suffix!r}",
             where=str(path),
             field="results",
             remedy=f"Expected one of {', '.join(SUFFIXES)}",

@@ -105,9 +105,7 @@ def benchmark_of_columns(
     if len(most_specific) != 1:
         benchmark_names = " and ".join(benchmark.name for benchmark in most_specific)
         raise InputError(
-            f"rows that may be of {benchmark_names}"
-            if benchmark_names
-            else "rows of no benchmark that is known",
+            f"rows that may be of {benchmark_names}" if benchmark_names else "rows of an unknown benchmark",
             where=where,
             remedy="Name the benchmark with problems=SOURCE, and the file with dataset=FILE",
         )

@@ -411,7 +411,7 @@ def _add_tests(problem: Problem, table: Table, contents: ContentStore) -> Proble
     used_names = {name for subtask in subtasks.values() for name in subtask.testcases}
     cases = _decode_json(row.read_content("tests"), dict[str, msgspec.Raw])
     for name in sorted(used_names - cases.keys()):
-        raise unparsable_tests(f"a subtask names the test {name!r}, which is not there")
+        raise unparsable_tests(f"a subtask names the test {name!r}, which does not exist")
     if not all(subtask.testcases for subtask in subtasks.values()):
         raise unparsable_tests("a subtask without tests")
     tests, has_reals = [], False

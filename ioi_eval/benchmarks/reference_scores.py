@@ -144,7 +144,7 @@ def _make_case(
     if number is not None:
         maximum = 1.0 if is_fraction else max_problem_points(problem)
         if not 0 <= number <= maximum + _ROUNDING_ERROR:
-            reason = f"{number:g} is no score between 0 and {maximum:g}"
+            reason = f"{number:g} is not a score between 0 and {maximum:g}"
             raise _row_error(row, column, reason, "Is it the right column, and scale=... the right one?")
         digits = max(digits, problem.score_precision)
         score = ExpectedScore(value=number, fraction=is_fraction, digits=digits)

@@ -32,7 +32,7 @@ PLACE = "place_of_problem"  # column with the problem's index, `#0`, in rows of 
 # Files without rows that the package datasets writes next to the rows.
 _FILES_WITHOUT_ROWS = frozenset({"state.json", "dataset_info.json", "dataset_dict.json"})
 _BATCH_ROWS = 64  # rows of an Arrow file that are in memory
-_DUPLICATE_KEY_REMEDY = "Keep the one that is meant"
+_DUPLICATE_KEY_REMEDY = "Keep only the right one"
 _field_limit_lock = threading.Lock()  # csv's limit holds for the whole process
 
 
@@ -96,7 +96,7 @@ def _list_dump_files(path: Path) -> list[Path]:
         )
     if not is_dump(path):
         raise InputError(
-            f"cannot tell the format from the suffix {path.suffix!r}",
+            f"cannot determine the format from the suffix {path.suffix!r}",
             where=str(path),
             remedy=f"Expected one of {_format_suffixes()}",
         )
@@ -602,10 +602,10 @@ def read_json_elements(stream: TextIO, where: str) -> Iterator[tuple[int, Any]]:
         if window.next_character() != "]":
             window.expect_character(",")
             if window.next_character() == "]":
-                raise window.json_error("a comma with nothing behind it")
+                raise window.json_error("a comma without a following element")
     window.expect_character("]")
     if window.next_character():
-        raise window.json_error("something behind the end of the list")
+        raise window.json_error("something after the end of the list")
 
 
 class _Window:

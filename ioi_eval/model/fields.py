@@ -214,7 +214,7 @@ def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
         name, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise DuplicateKey(f"the key {format_value(name)} is there twice")
+        raise DuplicateKey(f"duplicate key {format_value(name)}")
     return result
 
 

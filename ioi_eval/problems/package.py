@@ -354,7 +354,7 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
                     node is self._root and key.value in _DESCRIPTIVE_KEYS
                 )
                 if not is_descriptive and yaml.serialize(values[key.value]) != yaml.serialize(value):
-                    problem = f"the key {format_value(key.value)} is there twice"
+                    problem = f"duplicate key {format_value(key.value)}"
                     raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
                 self._repeated.append(key.value)
             values[key.value] = value

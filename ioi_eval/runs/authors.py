@@ -341,7 +341,7 @@ async def refuse_unjudgeable_programs(
     await judge.check_packages(packages, {language for _, language in programs})
     for problem, language in programs:
         for error in await judge.find_unmet_needs(problem, find_language(language)):
-            raise InputError(f"nobody is asked for a program: {error}", where=f"problem {problem.id}")
+            raise InputError(f"programs are not requested: {error}", where=f"problem {problem.id}")
 
 
 def _check_author(author: object) -> None:
@@ -350,7 +350,7 @@ def _check_author(author: object) -> None:
         return
     subject = author.__name__ if isinstance(author, type) else f"a value of type {type(author).__name__}"
     raise InputError(
-        f"{subject} is no author",
+        f"{subject} is not an author",
         field="author",
         remedy="Give ModelOptions(...), AgentOptions(...), or a function from a prompt to a reply",
     )

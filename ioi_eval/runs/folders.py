@@ -146,7 +146,7 @@ def _summarize_run(
         raise InputError(
             "the folder cannot be written",
             where=str(folder),
-            remedy="A run's reports lie in its folder: copy it to where you may write, and name the copy",
+            remedy="Reports are written into the run's folder: copy it to a writable place and name the copy",
         )
     return summary(folder, options), False
 
@@ -177,7 +177,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "confinement": {},
 }
 _MAX_VALUE = 80  # maximum length of a value in a message, in characters
-_REMEDY = "docs/results.md says what a row of results has"
+_REMEDY = "docs/results.md lists the columns of results"
 _SOURCE_SETTING = "rows of"  # name of the setting with the file that was converted
 
 
@@ -190,7 +190,7 @@ def _refuse_shared_folders(paths: Collection[Path], runs: Path) -> None:
             raise InputError(
                 f"goes to the folder {folder}, and so does {earlier_path}",
                 where=str(path),
-                remedy="Give it a name of its own",
+                remedy="Give it a unique name",
             )
 
 
@@ -205,9 +205,9 @@ def convert_rows_to_run(file: Path, runs: Path) -> Path:
     info = read_info(folder)
     if info is not None and _SOURCE_SETTING not in info.settings:
         raise InputError(
-            "a run of that name is there, which was judged here",
+            "the folder contains a run that was judged here",
             where=str(folder),
-            remedy=f"Name its folder instead of {file}, or the file otherwise",
+            remedy=f"Name its folder instead of {file}, or rename the file",
         )
     scan(file)
     years = dict[str, set[int | None]]()

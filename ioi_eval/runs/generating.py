@@ -62,7 +62,9 @@ async def generate(
             for folder, location in package_folders(source, store.root / "packages", opened_archives):
                 package_format = detect_format(folder)
                 if not isinstance(package_format, PackageFormat):
-                    raise InputError("packages of this format do not say how tests are made", where=location)
+                    raise InputError(
+                        "packages of this format do not describe how tests are generated", where=location
+                    )
                 target = Path(out) / (package_format.package_id(folder, location) or folder.name)
                 if target.exists():
                     raise InputError(
@@ -132,7 +134,7 @@ class _TestGenerator:
     ) -> Blob:
         """Return the output of a test's generator."""
         generator_name, *arguments = test.command
-        failure = f"{' '.join(test.command)} fails, which is to make {test.input}"
+        failure = f"{' '.join(test.command)} fails, which should generate {test.input}"
         return await self._run_program(
             test_plan.generators[generator_name], tuple(arguments), None, failure, output_name=output_name
         )

@@ -34,11 +34,11 @@ from ioi_eval.store.memory import read_cached, read_or_create_cached
 from ioi_eval.store.rows import read_result, shorten
 
 REFERENCES = "references.json"
-LEFT_OUT = "its own solutions do not pass"  # reason for excluding a problem
+LEFT_OUT = "its solutions do not pass"  # reason for excluding a problem
 MOST = 3  # default maximum number of solutions of a problem
 _RIGHT = "correct"  # expected result of right solutions in benchmarks
 _WRONG = frozenset({Verdict.WA, Verdict.PA, Verdict.OLE})
-_NONE, _OTHER_LANGUAGES = "the dataset has none", "none is in a language that is known here"
+_NONE, _OTHER_LANGUAGES = "the dataset has none", "no solution is in a supported language"
 _VERSION = 1
 _MAX_REASON = 300  # maximum length of a reason, in characters
 
@@ -194,7 +194,7 @@ def _select_solutions(
     counts_by_kind = Counter[str]()
     for solution in solutions:
         if not _is_known_language(solution.language):
-            excluded_counts["solutions in a language that is not known here"] += 1
+            excluded_counts["solutions in an unsupported language"] += 1
         elif counts_by_kind[solution.expected] == max_solutions:
             excluded_counts[f"solutions beyond the first {max_solutions}"] += 1
         else:
@@ -213,7 +213,7 @@ async def check_references(
         return problems, None
     if not isinstance(problems, LoadedProblems):
         raise InputError(
-            "only a benchmark has solutions of its own to check first",
+            "only a benchmark's solutions can be checked first",
             field="references",
             remedy="Packages are checked with `ioi-eval validate`",
         )

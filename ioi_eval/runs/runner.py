@@ -202,9 +202,9 @@ def _check_distinct(key: str, known_keys: set[str]) -> None:
     """Add the key to `known_keys`. A key that was already in it is an InputError."""
     if key in known_keys:
         raise InputError(
-            f"the key {key!r} is there twice",
+            f"duplicate key {key!r}",
             field="key",
-            remedy="Give every row an id of its own, or leave the id column out",
+            remedy="Give every row a unique id, or omit the id column",
         )
     known_keys.add(key)
 

@@ -107,7 +107,7 @@ def merge_shards(shards: Sequence[ShardFolder], out: Path | None) -> Path:
     folder = out or first.folder.parent / f"{_SUFFIX.sub('', first.folder.resolve().name)}-merged"
     old_info = read_info(folder)
     if old_info is not None and not old_info.merged:
-        reason = "a run that was judged is in this folder, and the shards would take its place"
+        reason = "the folder contains a judged run, which the shards would replace"
         raise InputError(reason, where=str(folder), remedy="Choose another out=FOLDER")
     limits = _common_limits(shards)
     with ResultLog.open(
@@ -154,7 +154,7 @@ def _common_limits(shards: Sequence[ShardFolder]) -> dict[str, MeasuredLimit]:
                     f" another shard, {_format_limit(earlier_limit)}",
                     where=str(shard.folder),
                     remedy="Score this shard again with fresh=True and with reuse=FOLDER of the other shard,"
-                    " whose limits are taken over",
+                    " whose limits are then used",
                 )
     return limits
 

@@ -181,7 +181,7 @@ def _check_kind(solutions: Source, problems: Source | None) -> None:
     suffix = "" if isinstance(solutions, Problems) else Path(solutions).suffix.lower()
     if problems is None and is_dump(Path(name)):
         remedy = "Name the problem packages with problems=SOURCE"
-        raise InputError("a file of solutions brings no problems", where=str(solutions), remedy=remedy)
+        raise InputError("a file of solutions does not contain problems", where=str(solutions), remedy=remedy)
     if problems is not None and (suffix in ARCHIVES or isinstance(solutions, Problems)):
         remedy = "Leave problems=... out, or name a file of solutions"
         raise InputError("a package contains its own problems", where=name, remedy=remedy)
@@ -227,7 +227,7 @@ def _plan_file(
             cases=reference_scores.cases,
             note=". ".join(
                 [
-                    f"Column {reference_scores.column} is taken for expected {reference_scores.kind}",
+                    f"Column {reference_scores.column} has the expected {reference_scores.kind}",
                     *skipped_row_notes(dump.info),
                 ]
             ),

@@ -55,7 +55,7 @@ def open_problem_source(
         yield source
     else:
         raise InputError(
-            "loaded problems take no further choice",
+            "problems that are loaded cannot be selected again",
             field="choice",
             remedy="Choose problems when you load them, or name their source",
         )

@@ -150,13 +150,13 @@ class Metrics:
             format_metric(
                 "jobs_total",
                 "counter",
-                "Jobs that ran, by how they ended.",
+                "Finished jobs, by outcome.",
                 [("", {"outcome": name}, count) for name, count in sorted(self.outcomes.items())],
             ),
             format_metric("jobs_running", "gauge", "Jobs that have a slot.", [("", {}, running)]),
             format_metric("jobs_queued", "gauge", "Requests that wait for a slot.", [("", {}, queued)]),
             format_metric("slots", "gauge", "Jobs that can run at the same time.", [("", {}, slots)]),
-            format_metric("job_seconds", "histogram", "Time that jobs took.", self.run_time.list_samples()),
+            format_metric("job_seconds", "histogram", "Run time of jobs.", self.run_time.list_samples()),
             format_metric(
                 "wait_seconds", "histogram", "Time that jobs waited.", self.wait_time.list_samples()
             ),

@@ -21,7 +21,7 @@ class Draining(EngineOverloaded):
     """The server refuses new jobs, and stops after the running jobs."""
 
     def __init__(self) -> None:
-        super().__init__("this server drains: it ends after the running jobs and accepts no more jobs")
+        super().__init__("this server drains: it stops after the running jobs and refuses new jobs")
 
 
 class ResultPending(EngineOverloaded):
@@ -119,7 +119,12 @@ class RequestQueue:
         names = sorted({*self._served, *self._refused, *requests} - {""})
         for name, kind, help_text, counts in (
             ("caller_jobs_total", "counter", "Requests that got a slot, by the token's name.", self._served),
-            ("caller_refusals_total", "counter", "Requests that found the queue full.", self._refused),
+            (
+                "caller_refusals_total",
+                "counter",
+                "Requests that were refused because the queue was full.",
+                self._refused,
+            ),
             ("caller_requests", "gauge", "Requests that run or wait.", requests),
             ("caller_slots", "gauge", "Slots that they have.", slots),
         ):

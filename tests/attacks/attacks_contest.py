@@ -227,7 +227,7 @@ REQUESTS = (
     Knocking(
         name="files-instead-of-a-program",
         body=call("submit", problem="sum", code="x", outputs={f"{n}-a": "3" for n in range(10_000)}),
-        told="takes a program, not files",
+        told="accepts a program, not files",
     ),
 )
 

@@ -208,10 +208,15 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
     ("file", "old", "new", "words"),
     [
         ("tests/01", "3\n1", "4\n1", "the validator rejects tests/01: it ended with 3"),
-        ("files/same.py", "import sys", "raise SystemExit(5)", "same 7 fails, which is to make tests/04: it"),
+        (
+            "files/same.py",
+            "import sys",
+            "raise SystemExit(5)",
+            "same 7 fails, which should generate tests/04: it",
+        ),
         pytest.param(
             *("files/same.py", "import sys", "__import__('time').sleep(600)"),
-            "same 7 fails, which is to make tests/04: it did nothing for 3 s. Correct",
+            "same 7 fails, which should generate tests/04: it did nothing for 3 s. Correct",
             id="it-sleeps",
         ),
         pytest.param(
@@ -221,7 +226,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
         ),
         pytest.param(
             *("files/same.py", "import sys", "__import__('os').kill(-1, 9)"),
-            "same 7 fails, which is to make tests/04: killed by a signal, not by a limit. Correct",
+            "same 7 fails, which should generate tests/04: killed by a signal, not by a limit. Correct",
             id="it-kills-all",
         ),
         pytest.param(
@@ -231,7 +236,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
         ),
         pytest.param(
             *("files/same.py", "import sys", f"import os, sys\n{REMOVE}"),
-            "same 7 fails, which is to make tests/04: it removed ioi-eval-",
+            "same 7 fails, which should generate tests/04: it removed ioi-eval-",
             id="it-removes-its-folder",
         ),
         pytest.param(
@@ -245,7 +250,7 @@ REMOVE = "for name in os.listdir('.'): os.path.isdir(name) or os.remove(name)"
         ),
         pytest.param(
             *("files/same.py", "import sys", "while True: print('x' * 65536)"),
-            "same 7 fails, which is to make tests/04: ",
+            "same 7 fails, which should generate tests/04: ",
             id="it-floods",
         ),
         ("files/gen.cpp", "int main", "int mine", "files/gen.cpp does not compile"),
@@ -285,9 +290,8 @@ async def test_endlessly_forking_generator_is_stopped(
     shutil.copytree(FOLDER / "stairs", package)
     (package / "files/same.py").write_text(BOMB)
     slow = r"it took too long[.] Correct it in the package, or allow more than 0[.]2 s \(seconds=S\)"
-    words = (
-        rf"same 7 fails, which is to make tests/04: ({slow}|Too many processes[.] Correct it in the package)"
-    )
+    end = f"({slow}|Too many processes[.] Correct it in the package)"
+    words = rf"same 7 fails, which should generate tests/04: {end}"
     with pytest.raises(InputError, match=words):
         await generate(package, tmp_path / "made", store=store, seconds=0.2)
     assert not (tmp_path / "made").exists()

@@ -95,7 +95,7 @@ async def test_run_of_large_dump_equals_run_after_full_scan(
 
 async def test_late_duplicate_key_ends_run_and_keeps_results(large: LargeDump) -> None:
     large.rows[10] = row("k1", "// another")
-    with pytest.raises(InputError, match="'k1' is there twice"):
+    with pytest.raises(InputError, match="duplicate id 'k1'"):
         await large.score()
     keys_before = large.keys()
     assert {"k0"} <= set(keys_before) <= {f"k{n}" for n in range(4)}

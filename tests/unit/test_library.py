@@ -120,7 +120,7 @@ def test_run_calls_function_for_each_problem(tmp_path: Path, rows: Path, author:
 
 def test_function_returning_no_string_is_input_error(tmp_path: Path, rows: Path) -> None:
     author: Any = dict
-    with pytest.raises(InputError, match="dict is no author"):
+    with pytest.raises(InputError, match="dict is not an author"):
         run_sync(rows, author, out=tmp_path / "run")
     wrong: Any = len
     choice = BenchmarkOptions(packages=())
@@ -130,6 +130,6 @@ def test_function_returning_no_string_is_input_error(tmp_path: Path, rows: Path)
 
 @pytest.mark.parametrize("author", ["otter", None, 3])
 def test_run_with_invalid_author_is_input_error(tmp_path: Path, rows: Path, author: Any) -> None:
-    with pytest.raises(InputError, match=r"is no author. Give ModelOptions\(...\), Agent"):
+    with pytest.raises(InputError, match=r"is not an author. Give ModelOptions\(...\), Agent"):
         run_sync(rows, author, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -133,7 +133,7 @@ async def test_run_keeps_problem_descriptions_with_limits(tmp_path: Path) -> Non
 
 async def test_problem_selection_with_loaded_problems_is_input_error(tmp_path: Path) -> None:
     problems = load_problems(examples_folder() / "problems" / "lanterns", cache=tmp_path / "cache")
-    with pytest.raises(InputError, match="loaded problems take no further choice"):
+    with pytest.raises(InputError, match="problems that are loaded cannot be selected again"):
         await score_dump(
             dump(tmp_path, "a"), problems, out=tmp_path / "run", choice=BenchmarkOptions(sample=1)
         )

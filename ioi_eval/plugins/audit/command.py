@@ -130,7 +130,7 @@ def audit(
     except InputError as error:
         raise _with_option_names(error) from error
     except KeyboardInterrupt:
-        typer.echo("Interrupted. The same command goes on.", err=True)
+        typer.echo("Interrupted. Run the same command again to continue.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     if not quiet:
         for line in terminal_lines(report):

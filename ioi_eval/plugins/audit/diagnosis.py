@@ -76,7 +76,7 @@ class JudgedProblem:
         crashing_keys = {key for key, result in right.items() if _crashes_on_every_test(result)}
         if crashing_keys != right.keys():  # usually because of another interpreter version
             self.unusable |= dict.fromkeys(
-                crashing_keys, "it crashes on every test, and other right ones do not"
+                crashing_keys, "it crashes on every test, and other right solutions do not"
             )
             right = {key: result for key, result in right.items() if key not in crashing_keys}
         self.right = right
@@ -474,7 +474,7 @@ class Diagnoser:
         if differing_tests:
             differing_tests |= {test for test in alike_tests if self._fails_only_by_output(test)}
             alike_tests -= differing_tests
-            reason = "give outputs that differ from each other or have another order than the answer"
+            reason = "print outputs that differ from each other, or the answer in another order"
             if (
                 len({key for test in differing_tests for key in self._failures[test]})
                 == 1

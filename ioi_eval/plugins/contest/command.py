@@ -159,7 +159,7 @@ def _read_tokens(path: Path) -> dict[str, str]:
         tokens[name] = token
     if not tokens:
         remedy = "Write a name in each line"
-        raise InputError("the file names nobody", where=str(path), field="--participants", remedy=remedy)
+        raise InputError("the file contains no names", where=str(path), field="--participants", remedy=remedy)
     return tokens
 
 

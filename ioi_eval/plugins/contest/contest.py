@@ -643,13 +643,15 @@ class Session:
             _encode_text(code, max_code_bytes, "code")
             code = strip_fence(code)
         if problem.task_type is TaskType.OUTPUT_ONLY and (code or not outputs):
-            raise RefusedCall(f"{label} takes no program: submit `outputs`, files by the names of its tests")
+            raise RefusedCall(
+                f"{label} does not accept programs: submit `outputs`, files by the names of its tests"
+            )
         if not (code or "").strip() and not (outputs and takes_files):
             raise RefusedCall("the submission contains no program")
         if outputs and not takes_files:
-            raise RefusedCall(f"{label} takes a program, not files")
+            raise RefusedCall(f"{label} accepts a program, not files")
         if unknown_files := sorted(set(outputs or ()) - {*tests_answered_with_files(problem)}):
-            raise RefusedCall(f"{label} takes no file for {visible(unknown_files[0][:80])!r}")
+            raise RefusedCall(f"{label} does not accept a file for {visible(unknown_files[0][:80])!r}")
         files = tuple(
             NamedBlob(name=name, content=Blob.of(_encode_text(content, self._rules.input_bytes, "file")))
             for name, content in (outputs or {}).items()

@@ -82,9 +82,9 @@ def write_tasks(
             elif statement.files:
                 left_out[label] = "it asks for files"
             elif not statement.languages:
-                left_out[label] = f"it takes no program in {' or '.join(SOLUTIONS)}"
+                left_out[label] = f"it does not accept programs in {' or '.join(SOLUTIONS)}"
             elif not statement.text.strip():
-                left_out[label] = "it has no statement in text"
+                left_out[label] = "its statement is not text"
             else:
                 name = _ODD.sub("-", label).strip("-_") or "problem"
                 tasks_to_write.append((Path(out) / name, folders[problem.source], problem, statement))

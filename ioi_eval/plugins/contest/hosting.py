@@ -330,7 +330,7 @@ class _Ledger:
 def _read_or_write_start(folder: Path, clock: Callable[[], float], participants: Collection[str]) -> float:
     """Return the contest's start: the time in contest.json, or now. Write the participants there."""
     path, remedy = folder / CONTEST, "Restore the file, or give fresh=True to start over"
-    stored_start = read_value(path, ContestStart, "does not say when the contest began", remedy)
+    stored_start = read_value(path, ContestStart, "does not contain the contest's start", remedy)
     started = clock() if stored_start is None else stored_start.started
     start = ContestStart(started=started, participants=(*participants,))
     if start != stored_start:
@@ -607,7 +607,7 @@ class _ReplyLog:
                 key, prompt, stored_hash = row["key"], row["prompt"], row["asked"]
                 participant, turn = key.partition("/")[0], int(key.rpartition("#")[2])
             except (KeyError, ValueError, msgspec.ValidationError) as error:
-                problem = f"a line is no reply of a model: {error}"
+                problem = f"a line is not a model's reply: {error}"
                 raise InputError(problem, where=str(path), remedy="Take the line out") from error
             if participant in names and stored_hash != author_hash:
                 raise self._mismatch_error("of another model or other settings")

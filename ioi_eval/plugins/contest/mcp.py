@@ -83,7 +83,7 @@ def contest_server(
 
     if tokens is None and not participant:
         raise InputError(
-            "nobody takes part", field="participant", remedy="Name a participant, or give tokens"
+            "the participant is missing", field="participant", remedy="Name a participant, or give tokens"
         )
     security_options: dict[str, Any] = {}
     if tokens is not None:

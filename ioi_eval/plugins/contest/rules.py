@@ -160,7 +160,7 @@ class Rules(Value):
                     else []
                 ),
                 f"{repeated_code} again, and failures of the judge, cost nothing.",
-                "A call that is being judged goes on and counts if you stop waiting for its answer.",
+                "A call that is being judged continues and counts if you stop waiting for its answer.",
             ]
         )
 

@@ -242,7 +242,7 @@ class ScoreboardPart(ReportPart):
             times = counted(len(stopped), "time")
             yield (
                 f"Stopped early {times}, so that points there may be too low ({reasons})."
-                " The command that made the run goes on."
+                " Repeat the command that started the run to continue."
             )
 
     def first_sections(self, run: Summary) -> Iterator[Section]:

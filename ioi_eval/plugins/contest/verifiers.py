@@ -112,7 +112,7 @@ class ContestTools(vf.Toolset[ContestToolsConfig, ContestState]):
             raise ToolError("the contest is over for you: nothing more may be submitted")
         if state.rollout not in self._begun:
             if state.submissions:
-                raise ToolError("this rollout was dropped: it made no call for too long")
+                raise ToolError("this rollout was dropped because it was idle for too long")
             begun = await asyncio.to_thread(self._episodes.start, state.problem)
             self._begun.setdefault(state.rollout, (begun, now_s))
         episode = self._begun[state.rollout][0]

@@ -262,7 +262,7 @@ def _find_archive_cases(
             if case is None:
                 keys.report_fault(key, f"it finds no case in {name!r}", "Name a group: (?P<case>\\d+)")
             elif side in group:
-                problem = f"{group[side]!r} and {name!r} are one case, {case}"
+                problem = f"{group[side]!r} and {name!r} belong to the same case, {case}"
                 keys.report_fault(key, problem, "Rename one, or list the cases")
             group[side] = name
     points = keys.case_points

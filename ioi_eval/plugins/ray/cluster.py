@@ -93,7 +93,7 @@ async def _check_http2(host: str, port: int) -> None:
             writer.write(_PREFACE)
             frame = await reader.readexactly(len(_SETTINGS))
             if frame[3] != _SETTINGS[3]:
-                raise ConnectionError("another server is there")
+                raise ConnectionError("another server answers there")
     finally:
         writer.close()
 

@@ -104,7 +104,7 @@ class RayWire:
     def none_found(self) -> str:
         return (
             f"no node of the Ray cluster could be used for {self._patience.first_look:g} s:"
-            " none has a free CPU. Stop what has reserved them, or use fewer"
+            " none has a free CPU. Stop programs that reserve CPUs, or use fewer"
         )
 
     async def find(self) -> frozenset[str]:

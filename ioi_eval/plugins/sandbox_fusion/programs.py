@@ -341,7 +341,7 @@ class SandboxFusion:
         if built is not None and built.stage.code != 0:
             return _with_status(RunCodeReply(compile_result=compiled))
         if built is not None and not built.files:  # for example for a unit in Pascal
-            return RunCodeReply("Failed", "the compiler made no program", compiled)
+            return RunCodeReply("Failed", "the compiler wrote no program", compiled)
         job = program.run_job(stdin, () if built is None else built.files)
         result = await self._jobs.run_job(self._jobs.add_limits(job), entry)
         try:
@@ -413,7 +413,7 @@ class _Program:
             try:
                 yield JobFile(name=name, content=Blob.of(base64.b64decode(content, validate=True)))
             except ValueError as error:
-                raise _invalid_request(f"files[{name!r}] is no base64: {error}") from error
+                raise _invalid_request(f"files[{name!r}] is not base64: {error}") from error
         helper = self.language.helper
         if helper and not self._is_script:
             yield _make_text_file(helper, (graders_folder() / helper).read_text())
@@ -513,12 +513,12 @@ def _read_tests(submission: Submit) -> list[StdioTest]:
     if options.dataset_type not in (None, "CommonOJDataset"):
         raise _invalid_request(f"only rows of CommonOJDataset are judged here, not {options.dataset_type}")
     if options.language is None:
-        raise _invalid_request("config.language must say the language")
+        raise _invalid_request("config.language must name the language")
     provided = options.provided_data
     rows = [provided] if isinstance(provided, dict) else provided or []
     row = rows[0] if len(rows) == 1 else next((row for row in rows if row.get("id") == submission.id), None)
     if row is None:
-        raise _invalid_request("config.provided_data must have the row: no dataset lies here")
+        raise _invalid_request("config.provided_data must have the row: this server has no datasets")
     tests = row.get("test")
     try:
         decoded = msgspec.json.decode(shallow(tests)) if isinstance(tests, str) else tests

@@ -111,7 +111,7 @@ def test_unexportable_problem_exits_with_2(cli: CommandLine, problems: Path, tas
     written = contents(task)
     for arguments, message in (
         ((problems, "tasks"), "exists already. Remove it, or name another folder"),
-        ((problems, "others", "--problem", "mute"), "mute: it has no statement in text"),
+        ((problems, "others", "--problem", "mute"), "mute: its statement is not text"),
         ((EXAMPLES / "postman", "others"), "postman: it asks for files"),
         ((EXAMPLES / "scales", "others"), "scales: it asks for files"),  # and for a program
         (("apps", "others"), "only packages can be exported"),

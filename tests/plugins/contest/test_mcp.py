@@ -308,7 +308,7 @@ async def hang_up_over_http(address: str, way: str, reached: asyncio.Event) -> N
 
 async def test_contest_server_without_participants_is_refused() -> None:
     async with Scorer(FakeEngine()) as scorer:
-        with pytest.raises(InputError, match="nobody takes part"):
+        with pytest.raises(InputError, match="the participant is missing"):
             contest_server(Contest(PROBLEMS, judge=scorer.judge))
 
 
@@ -672,7 +672,7 @@ def test_contest_that_cannot_be_served_creates_no_folder(
             "otter\ttoken-of-sixteen-1\nheron\ttoken-of-sixteen-1",
             "line 2, field 'token': 'otter' and 'heron' have the same token. Give each",
         ),
-        ("# nobody\n", "the file names nobody. Write a name in each line"),
+        ("# nobody\n", "the file contains no names. Write a name in each line"),
     ],
 )
 def test_error_in_participants_file_names_line_and_field(

@@ -253,7 +253,7 @@ async def test_model_is_not_asked_if_the_compiler_is_missing(tmp_path: Path) -> 
     engine = FakeEngine(outcome, capabilities=replace(profile, toolchains=tools))
     with StubServer(lambda one: program(99), "/v1").running() as server:
         model = ModelOptions(name="otter", base_url=server.url)
-        with pytest.raises(InputError, match=r"nobody is asked for a program.*apt-get install g\+\+"):
+        with pytest.raises(InputError, match=r"programs are not requested.*apt-get install g\+\+"):
             await compete(SOURCE, model, out=tmp_path / "run", engine=engine)
     assert server.asked == []
 

@@ -238,7 +238,7 @@ async def test_contest_file_without_start_time_is_input_error(tmp_path: Path) ->
     async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()):
         pass
     (tmp_path / "contest.json").write_text("{}")
-    with pytest.raises(InputError, match=r"contest\.json: does not say when the contest began"):
+    with pytest.raises(InputError, match=r"contest\.json: does not contain the contest's start"):
         async with open_contest(SOURCE, out=tmp_path, engine=FakeEngine()):
             pass
 

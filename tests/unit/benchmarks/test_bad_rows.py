@@ -67,7 +67,7 @@ def test_unparsable_row_is_bad_row(tmp_path: Path, name: str) -> None:
 def test_first_of_two_rows_with_same_id_is_kept(tmp_path: Path) -> None:
     rows = [{"id": "a", **GOOD}, {"id": "a", **GOOD, "code": "other"}, {"id": "b", **GOOD}]
     path = write_jsonl(tmp_path / "x.jsonl", rows)
-    with pytest.raises(InputError, match="the id 'a' is there twice"):
+    with pytest.raises(InputError, match="duplicate id 'a'"):
         open_dump([path], problems=PROBLEMS)
     dump = open_dump([path], problems=PROBLEMS, options=SKIPPING)
     assert [(submission.key, submission.code) for submission in dump] == [("a", CODE), ("b", CODE)]

@@ -51,7 +51,7 @@ def test_benchmark_is_guessed_from_ids_and_columns(
     [
         (("1873_A",), {"column": "question_id"}, "may be of livecodebench or code_contests_plus"),
         (("nile",), {}, r"nothing says.*\(their ids: nile\).*Name a benchmark"),
-        (("apps_1", "nile"), {}, "nothing says which problems"),
+        (("apps_1", "nile"), {}, "do not identify their problems"),
     ],
 )
 def test_ambiguous_dump_requires_problems_option(

@@ -89,7 +89,7 @@ def test_benchmarks_are_found_by_name_and_by_their_columns() -> None:
         assert benchmark_of_columns([*benchmark.columns, "more"], where="x") is benchmark
     with pytest.raises(InputError, match="Did you mean 'codeforces'"):
         find_benchmark("codeforce")
-    with pytest.raises(InputError, match="rows of no benchmark"):
+    with pytest.raises(InputError, match="rows of an unknown benchmark"):
         benchmark_of_columns(["problem_id", "code"], where="x.jsonl")
 
 

@@ -114,9 +114,9 @@ def test_numeric_string_in_score_column_is_a_score(tmp_path: Path) -> None:
         ({"score": 1}, "worth", "no column 'worth'.*score"),
         ({"score": None}, None, "line 1, field 'score': nothing is neither"),
         ({"score": True}, None, "True is neither a score nor a verdict"),
-        ({"score": -1}, None, "-1 is no score between 0 and 1"),
-        ({"score": 101}, None, "101 is no score between 0 and 100"),
-        ({"score": 60, "problem_id": "plain"}, None, "60 is no score between 0 and 1"),
+        ({"score": -1}, None, "-1 is not a score between 0 and 1"),
+        ({"score": 101}, None, "101 is not a score between 0 and 100"),
+        ({"score": 60, "problem_id": "plain"}, None, "60 is not a score between 0 and 1"),
     ],
 )
 def test_invalid_reference_score_is_an_input_error(

@@ -184,7 +184,7 @@ async def test_only_correct_solutions_in_known_languages_are_judged(scorer: Scor
     assert (only.solution, only.language, only.status) == ("solutions 0", "python3", V.AC)
     assert references["a"].others == 1
     assert (references["b"].references, references["b"].others) == ((), 2)
-    assert references["b"].note == "none is in a language that is known here"
+    assert references["b"].note == "no solution is in a supported language"
 
 
 async def test_solution_in_other_language_is_judged_again(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_validate_references_judges_benchmark_solutions_first(cli: CommandLine, 
     validation_report = json.loads(completed.stdout)
     assert (completed.returncode, validation_report["dump"]["left_out"]) == (
         0,
-        {"its own solutions do not pass": 1},
+        {"its solutions do not pass": 1},
     )
     assert validation_report["references"] == written, "nothing was judged twice, or it would not be the same"
     assert set(results(tmp_path / "some")) == {"0", "2"}
@@ -176,7 +176,7 @@ def test_apps_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tm
     completed = cli(*command)
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert "No difference: 2 expectations of 2 solutions met" in completed.stdout
-    left_out = "problems (No test cases provided): 1; solutions in a language that is not known here: 1"
+    left_out = "problems (No test cases provided): 1; solutions in an unsupported language: 1"
     assert f"Left out: {left_out}" in completed.stdout
     validated = json.loads((tmp_path / "run" / "validation.json").read_text())
     assert validated["confusion"] == {"correct": {"AC": 1}, "rejected": {"WA": 1}}

@@ -64,7 +64,7 @@ def test_report_of_read_only_run_needs_out(cli: CommandLine) -> None:
     theirs, mine = run(cli.folder / "theirs", m1=6), run(cli.folder / "mine", m1=5)
     theirs.chmod(0o555)
     alone = cli("report", theirs)
-    assert alone.returncode == 2 and "the folder cannot be written. A run's reports lie in" in alone.stderr
+    assert alone.returncode == 2 and "the folder cannot be written. Reports are" in alone.stderr
     together = cli("report", theirs, mine, "--out", "both")
     assert together.returncode == 0, together.stderr
     assert together.stderr.splitlines() == [
@@ -232,7 +232,7 @@ def test_report_of_file_does_not_overwrite_run_of_same_name(cli: CommandLine) ->
     files_before = contents(run(cli.folder / "runs" / "rows", m1=6))
     (cli.folder / "rows.jsonl").write_text('{"problem_id": "a", "passed": true}\n')
     refused = cli("report", "rows.jsonl")
-    assert refused.returncode == 2 and "a run of that name is there" in refused.stderr
+    assert refused.returncode == 2 and "the folder contains a run" in refused.stderr
     assert contents(cli.folder / "runs" / "rows") == files_before
 
 

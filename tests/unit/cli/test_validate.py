@@ -184,7 +184,7 @@ def test_validate_checks_file_with_scores(cli: CommandLine, problems: Path) -> N
     dump = write_dump(cli.folder / "official.jsonl", rows)
     completed = cli("validate", dump, "--problems", problems, "--out", "run")
     assert completed.returncode == 1, completed.stderr + completed.stdout
-    assert "Column score is taken for expected points" in completed.stdout
+    assert "Column score has the expected points" in completed.stdout
     assert "add, official.jsonl:3 incorrect: expected 40, got WA with a score of 0" in completed.stdout
     report = validation(cli.folder / "run")
     assert report["confusion"] == {"full marks": {"AC": 1}, "part of it": {"WA": 2}}

@@ -203,6 +203,6 @@ def test_appended_row_with_duplicate_id_is_refused(tmp_path: Path, read: list[in
     read.clear()
     with (tmp_path / "dump.jsonl").open("a") as stream:
         stream.write(json.dumps(row(2, code="int main() { return 9; }\n")) + "\n")
-    with pytest.raises(BadRows, match=r"dump\.jsonl, line 6.*'r2' is there twice"):
+    with pytest.raises(BadRows, match=r"dump\.jsonl, line 6.*duplicate id 'r2'"):
         call(tmp_path)
     assert read == [6]

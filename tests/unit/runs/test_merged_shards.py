@@ -330,8 +330,8 @@ def test_merged_shards_replace_no_run(dump: Path, problems: Path) -> None:
     shards = by_shards(dump, problems, 2)
     whole = scored(dump, problems, dump.with_name("whole"))
     results_before = (whole / "results.jsonl").read_bytes()
-    with pytest.raises(InputError, match="a run that was judged is in this folder"):
+    with pytest.raises(InputError, match="the folder contains a judged run"):
         report_sync(shards, out=whole)
-    with pytest.raises(InputError, match="a run that was judged is in this folder"):
+    with pytest.raises(InputError, match="the folder contains a judged run"):
         report_sync(shards, out=shards[0])
     assert (whole / "results.jsonl").read_bytes() == results_before

@@ -346,7 +346,7 @@ async def test_duplicate_key_in_stream_is_input_error(tmp_path: Path) -> None:
         for sent in (*some(1), *some(1)):
             yield sent
 
-    with pytest.raises(InputError, match="'k000' is there twice"):
+    with pytest.raises(InputError, match="duplicate key 'k000'"):
         await score(tmp_path / "run", FakeJudge(), writing())
 
 

@@ -30,7 +30,7 @@ from ioi_eval.runs.runner import judge_all
     ("submissions", "said"),
     [
         ([*some(3), submission("x", problem_id="nosuch")], r"unknown problem 'nosuch'.*sum, tree"),
-        ([*some(3), submission("k001")], "'k001' is there twice"),
+        ([*some(3), submission("k001")], "duplicate key 'k001'"),
     ],
 )
 async def test_run_with_unusable_submissions_writes_nothing(
