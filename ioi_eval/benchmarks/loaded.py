@@ -160,10 +160,10 @@ def select(candidates: Iterable[Candidate], options: BenchmarkOptions) -> list[C
 def sample(candidates: Sequence[Candidate], size: int, seed: int) -> list[Candidate]:
     """Return a sample of the usable candidates, which depends only on their ids, their years and the seed."""
     usable = [candidate for candidate in candidates if not candidate.unusable]
-    return sampled(usable, size, seed, key=lambda candidate: f"{candidate.id}\n{candidate.year}")
+    return choose_sample(usable, size, seed, key=lambda candidate: f"{candidate.id}\n{candidate.year}")
 
 
-def sampled(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], str]) -> list[_T]:
+def choose_sample(items: Sequence[_T], size: int, seed: int, *, key: Callable[[_T], str]) -> list[_T]:
     """Return the `size` items with the smallest hashes of seed and key, in their order.
 
     A larger sample contains every smaller sample.
@@ -272,7 +272,7 @@ class LoadedProblems(Problems):
                 raise error.with_details(remedy=remedy) from error
             raise
 
-    def without(self, labels: Collection[str], reason: str) -> LoadedProblems:
+    def exclude(self, labels: Collection[str], reason: str) -> LoadedProblems:
         """Return the collection without the problems with these labels, which are missing for this reason."""
         removed = [self[label] for label in labels]
         return LoadedProblems(

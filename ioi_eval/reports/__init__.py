@@ -4,7 +4,7 @@ The package computes numbers from rows, tables and sentences from the numbers, a
 `rules` scores submissions, `runs` writes rows, and `cli` prints tables in a terminal.
 """
 
-from ioi_eval.reports.comparison import ComparedRun, comparison, named, write_comparison
+from ioi_eval.reports.comparison import ComparedRun, comparison, name_runs, write_comparison
 from ioi_eval.reports.document import html, markdown
 from ioi_eval.reports.medals import read_contests
 from ioi_eval.reports.page import run_document, write_reports
@@ -31,7 +31,7 @@ __all__ = [
     "comparison",
     "html",
     "markdown",
-    "named",
+    "name_runs",
     "read_contests",
     "run_document",
     "summary",

@@ -51,7 +51,7 @@ class ComparedRun(Value):
     summary: Summary
 
 
-def named(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
+def name_runs(summaries: Mapping[Path, Summary]) -> list[ComparedRun]:
     """Return the runs with distinct names: the folder's name, or the shortest distinct part of its path."""
     paths = {folder: folder.resolve().parts for folder in summaries}
     return [
@@ -208,7 +208,7 @@ class ModelPair(Value):
         return text if self.model != self.b_model or not self.model else f"{model_name(self.model)}: {text}"
 
 
-def paired(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
+def pair_models(a: Summary, b: Summary) -> tuple[ModelPair, ...]:
     """Return pairs of models with the same name, or the pair of the only models of both runs.
 
     Runs with feedback are not paired: each of their programs answers the verdict on an earlier program.

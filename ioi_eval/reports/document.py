@@ -39,16 +39,16 @@ class Markdown(str):
 
 def visible(text: str) -> str:
     """Return a string as one line, without control characters and other invisible characters."""
-    return " ".join(harmless(text, "").split())
+    return " ".join(remove_invisible(text, "").split())
 
 
-def harmless(text: str, kept: str) -> str:
-    """Return a string without invisible characters, except those in `kept`. White space becomes spaces."""
+def remove_invisible(text: str, allowed: str) -> str:
+    """Return a string without invisible characters, except those in `allowed`. White space becomes spaces."""
     if text.isprintable():
         return text
     return "".join(
         char
-        if char in kept
+        if char in allowed
         else " "
         if char.isspace()
         else "\ufffd"
@@ -415,7 +415,7 @@ def model_anchor(model: str) -> str:
     return f"m-{_short_hash(model)}"
 
 
-def drawn(key: str) -> int:
+def sample_number(key: str) -> int:
     """Return a number from a key's hash, which decides whether a sample contains the key."""
     return int(_short_hash(key)[-15:], 16)
 
@@ -525,8 +525,8 @@ def _html_template(beside: bool) -> jinja2.Template:
     environment.filters |= {"drawn": Markup, "raw": escape, "indented": indented, "trusted": Markup}
     environment.globals |= {
         "rows": rows_of,
-        "numbered": numbered,
-        "compared": compared,
+        "numbered": numbered_html,
+        "compared": compared_html,
         "beside": beside,
         "style": Markup(style),
         "script": Markup(script),
@@ -636,12 +636,12 @@ def _pygments(language: str) -> tuple[Any, Any]:
     return get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True)
 
 
-def numbered(code: Code) -> Any:
+def numbered_html(code: Code) -> Any:
     """Return a program as HTML lines. Each line starts with its number, which links to the line."""
     from markupsafe import Markup, escape
     from pygments import highlight
 
-    text = "\n".join(harmless(line, "\t") for line in code.text.split("\n"))
+    text = "\n".join(remove_invisible(line, "\t") for line in code.text.split("\n"))
     if len(text) > _MAX_CODE:
         text = text[:_MAX_CODE] + "\n…"
     shown = str(escape(text))
@@ -659,7 +659,7 @@ def indented(line: str) -> Any:
     """Return a line of a program or a compiler as HTML, with all its spaces."""
     from markupsafe import escape
 
-    return escape(shorten(harmless(line, "\t"), MAX_TEXT))
+    return escape(shorten(remove_invisible(line, "\t"), MAX_TEXT))
 
 
 # --- outputs next to expected outputs ----------------------------------------------------------------
@@ -670,7 +670,7 @@ _PIECE = re.compile(r"\n|[^\S\n]+|\S+")  # a word, white space between words, or
 _SYMBOLS = {" ": "·", "\t": "⇥", "\r": r"\r", "\n": "↵"}
 
 
-def compared(output: str, expected: str) -> Any:
+def compared_html(output: str, expected: str) -> Any:
     """Return rows of a table as HTML: line number, line of the output, expected line."""
     from markupsafe import Markup
 

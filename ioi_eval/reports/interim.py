@@ -60,7 +60,7 @@ class InterimReport:
         rows = list[tuple[int, str]]()
         row_pass = RowPass(self._folder, self._options, self._counts)
         # The pass starts with the last row that was counted, because only the offset of its start is stored.
-        row_pass.go(
+        row_pass.read_rows(
             lambda row, result, offset: rows.append((offset, row["key"])),
             begin=max(0, self._last_row),
             counted_from=self._last_row + 1,

@@ -534,7 +534,7 @@ def _write_report(
             )
             row_callbacks.append(table.add)
             begin = 0 if old_index is None else min(begin, old_index.tests.begin)
-        row_pass.go(
+        row_pass.read_rows(
             lists.add,
             *row_callbacks,
             progress_counter.add,
@@ -646,7 +646,7 @@ class ReportCache:
                 rows = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError:
             return False
-        return rows == index.rows and index.tests.begins(self._target / TESTS)
+        return rows == index.rows and index.tests.is_prefix_of(self._target / TESTS)
 
     @contextlib.contextmanager
     def lists(self, tasks: dict[str, Task]) -> Iterator[SubmissionLists]:

@@ -42,12 +42,12 @@ from ioi_eval.reports.document import (
     asset,
     attempts_script,
     counted,
-    drawn,
     html,
     model_anchor,
     number,
     part_page,
     problem_page,
+    sample_number,
     submission_page,
 )
 from ioi_eval.reports.parts import part_files
@@ -104,7 +104,7 @@ class PageSelection:
             case PageChoice.FAILED:
                 return verdict != Verdict.AC or key in self.named
             case PageChoice.SAMPLE:
-                return drawn(key) % self.step == 0 or key in self.named
+                return sample_number(key) % self.step == 0 or key in self.named
         return True
 
     def link(self, key: str, verdict: str) -> Link:
@@ -159,7 +159,7 @@ class SubmissionLists:
             return
         attempt, language = as_number(row.get("solution_number")), as_label(row.get("language") or "")
         list_row = ListRow.of(result, model_of_row(row), attempt, language)
-        self._buffered.append((*list_row, offset, drawn(list_row.key)))
+        self._buffered.append((*list_row, offset, sample_number(list_row.key)))
         if len(self._buffered) == _MAX_BUFFERED:
             self._flush()
         sort_key, problem_and_model = (-list_row.points, list_row.key), (list_row.problem, list_row.model)

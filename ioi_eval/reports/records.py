@@ -14,7 +14,7 @@ import msgspec
 from ioi_eval.model.options import CliOption, Count
 from ioi_eval.model.quoting import encode_terminal_safe_json
 from ioi_eval.model.values import Reason, SubmissionResult, TestResult, Value, Verdict
-from ioi_eval.reports.document import counted, drawn, percent, visible
+from ioi_eval.reports.document import counted, percent, sample_number, visible
 from ioi_eval.reports.medals import Award, Contests
 from ioi_eval.rules.expectations import ExpectedSolution
 from ioi_eval.rules.metrics import PassAtK
@@ -422,7 +422,7 @@ def _cause_text(verdict: str, line: str) -> str:
 class Causes(msgspec.Struct):
     """Collects the causes of a run's submissions, with examples. The order of the rows does not matter."""
 
-    examples: dict[str, list[tuple[int, str]]] = {}  # by cause: the keys with the lowest `drawn` numbers
+    examples: dict[str, list[tuple[int, str]]] = {}  # by cause: the keys with the lowest sample numbers
 
     def add(self, result: SubmissionResult) -> str:
         """Count a result and return its cause."""
@@ -430,7 +430,7 @@ class Causes(msgspec.Struct):
         if name and name not in self.examples and len(self.examples) >= _MAX_CAUSES:
             name = f"{name.partition(':')[0]}: other lines"
         if name:
-            example = drawn(result.key), result.key
+            example = sample_number(result.key), result.key
             self.examples[name] = sorted([*self.examples.get(name, ()), example])[:_MAX_EXAMPLES]
         return name
 

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ioi_eval.model.values import Value
-from ioi_eval.reports.document import harmless
+from ioi_eval.reports.document import remove_invisible
 from ioi_eval.store.rows import shorten
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class StatementHtml(Value):
     def html(self) -> Any:
         from markupsafe import Markup
 
-        source = harmless(self.text.replace("\r\n", "\n"), "\n\t")
+        source = remove_invisible(self.text.replace("\r\n", "\n"), "\n\t")
         is_latex = _LATEX.search(self.text) is not None  # a LaTeX document, not Markdown
         shown = f"<pre>{html.escape(source)}</pre>" if is_latex else _markdown(source)
         group = '<div class="statement" tabindex="0" role="group" aria-label="Statement">'

@@ -584,7 +584,7 @@ def summary(folder: Path, options: ReportOptions | None = None, *row_callbacks: 
         row_callbacks: Functions that are called with each row.
     """
     row_pass = RowPass(folder, options or ReportOptions())
-    row_pass.go(*row_callbacks)
+    row_pass.read_rows(*row_callbacks)
     return row_pass.summary()
 
 
@@ -606,13 +606,13 @@ class RowPass:
     """Reads and counts a run's rows, and stores the attempts from which selections choose."""
 
     def __init__(self, folder: Path, options: ReportOptions, counts: PassCounts | None = None) -> None:
-        """`counts`: counts of the rows that `go` skips."""
+        """`counts`: counts of the rows that `read_rows` skips."""
         self._folder, self._options, self._counts = folder, options, counts or PassCounts()
-        self._failures = read_failures(folder)  # `go` removes the submissions that have a row
+        self._failures = read_failures(folder)  # `read_rows` removes the submissions that have a row
         self._tasks, self._info = read_tasks(folder), check_run(folder)
         self._has_feedback = has_feedback(self._info.fingerprint.options)
 
-    def go(
+    def read_rows(
         self,
         *row_callbacks: RowCallback,
         begin: int = 0,

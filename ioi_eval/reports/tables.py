@@ -147,7 +147,7 @@ class TestsTableState(Value):
     sha256: str = ""  # digest of these bytes
     footer: bytes = b""  # footer of a table that has only these groups
 
-    def begins(self, table: Path) -> bool:
+    def is_prefix_of(self, table: Path) -> bool:
         """Return True if a table starts with these groups."""
         digest = hashlib.sha256()
         with contextlib.suppress(OSError):
@@ -186,7 +186,7 @@ def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterat
                 yield table
                 table.close()
             finally:
-                table.leave()
+                table.abandon()
         draft.replace(folder / TESTS)
     except OSError as error:
         raise write_error(folder / TESTS, error) from error
@@ -234,7 +234,7 @@ class _Parquet(TestsTable):
         self._close_writer()
         self._sink.append(self._footer())
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         """Stop writing, even if the writer was not closed."""
         self._sink.is_open = False
 

@@ -18,12 +18,12 @@ from ioi_eval.reports import (
     ComparedRun,
     ReportOptions,
     Summary,
-    named,
+    name_runs,
     summary,
     write_comparison,
     write_reports,
 )
-from ioi_eval.reports.comparison import Differences, differences, paired
+from ioi_eval.reports.comparison import Differences, differences, pair_models
 from ioi_eval.reports.pages import OnProgress
 from ioi_eval.reports.summary import parse_structured, read_traits
 from ioi_eval.runs.events import (
@@ -108,10 +108,10 @@ report_sync = synchronous(report)
 
 def _write_comparison(summaries: Mapping[Path, Summary], out: Path) -> WrittenReports:
     """Return the reports, and write the comparison of several runs."""
-    run_folders, compared_runs = list(summaries), tuple(named(summaries))
+    run_folders, compared_runs = list(summaries), tuple(name_runs(summaries))
     run_differences = None
     if len(run_folders) == 2:
-        run_differences = differences(run_folders[0], run_folders[1], paired(*summaries.values()))
+        run_differences = differences(run_folders[0], run_folders[1], pair_models(*summaries.values()))
     page = (
         run_folders[0] / "report.html"
         if len(run_folders) == 1

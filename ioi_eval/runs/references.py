@@ -233,7 +233,7 @@ async def check_references(
             on_event=setup.on_event,
         )
     unreliable = outcomes.labels(Reliability.UNRELIABLE)
-    return problems.without(unreliable, LEFT_OUT) if options.skip else problems, outcomes
+    return problems.exclude(unreliable, LEFT_OUT) if options.skip else problems, outcomes
 
 
 def summarize_references(outcomes: References, options: ReferenceOptions) -> str:

@@ -19,7 +19,7 @@ from ioi_eval.benchmarks import (
     find_benchmark,
     load,
 )
-from ioi_eval.benchmarks.loaded import SUFFIX, load_benchmark_file, sampled
+from ioi_eval.benchmarks.loaded import SUFFIX, choose_sample, load_benchmark_file
 from ioi_eval.benchmarks.row_files import column_names, read_rows
 from ioi_eval.model.errors import InputError
 from ioi_eval.model.fields import suggest_names
@@ -224,7 +224,7 @@ def _package_filter(options: BenchmarkOptions) -> Callable[[Sequence[str]], Sequ
 def _choose_ids(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
     """The first packages, or a sample of them that is the same for the same seed."""
     first = ids[: options.first]
-    return first if options.sample is None else sampled(first, options.sample, options.seed, key=str)
+    return first if options.sample is None else choose_sample(first, options.sample, options.seed, key=str)
 
 
 def _refuse_benchmark_options(options: BenchmarkOptions) -> None:

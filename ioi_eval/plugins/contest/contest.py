@@ -51,7 +51,7 @@ from ioi_eval.plugins.contest.rules import (
     with_single_input,
     without_secret_sources,
 )
-from ioi_eval.reports.document import harmless, visible
+from ioi_eval.reports.document import remove_invisible, visible
 from ioi_eval.rules import scoring
 from ioi_eval.rules.expectations import max_problem_points
 from ioi_eval.rules.languages import choose_language, list_allowed_languages
@@ -850,7 +850,7 @@ def _encode_text(text: str, max_bytes: int, field: str) -> bytes:
 
 
 def _clean_compiler_messages(log: str) -> str:
-    return shorten(harmless(log, "\n\t"), MAX_COMPILE_OUTPUT)
+    return shorten(remove_invisible(log, "\n\t"), MAX_COMPILE_OUTPUT)
 
 
 def _clean_feedback(feedback: str) -> str:

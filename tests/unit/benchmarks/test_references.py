@@ -245,7 +245,7 @@ def test_references_are_written_as_json(tmp_path: Path) -> None:
 
 def test_excluded_problem_raises_left_out_with_the_reason(tmp_path: Path) -> None:
     problems = loaded(tmp_path, "apps", [apps(7), apps(8)])
-    remaining = problems.without(["apps_0"], "not sound")
+    remaining = problems.exclude(["apps_0"], "not sound")
     assert list(remaining) == ["apps_1"] and list(problems) == ["apps_0", "apps_1"]
     for name in ("7", "apps_0"):
         with pytest.raises(LeftOut) as left_out:

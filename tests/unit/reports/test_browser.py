@@ -23,7 +23,7 @@ from support.runs import result_row
 from test_html_page import HOSTILE
 
 from ioi_eval.models import Verdict
-from ioi_eval.reports import named, summary, write_comparison, write_reports
+from ioi_eval.reports import name_runs, summary, write_comparison, write_reports
 from ioi_eval.reports.document import ALL, Document, Section, TableBlock, html, problem_page, visible
 from ioi_eval.reports.headline import difference_sentence
 from ioi_eval.reports.records import Measure
@@ -428,7 +428,7 @@ def test_pages_do_not_scroll_sideways(folder: Path, recorded_run: Path, browser:
 
 @pytest.fixture(scope="module")
 def compared(folder: Path, recorded_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = named({run_folder: summary(run_folder) for run_folder in (folder, recorded_run)})
+    runs = name_runs({run_folder: summary(run_folder) for run_folder in (folder, recorded_run)})
     return write_comparison(runs, tmp_path_factory.mktemp("compared"))
 
 

@@ -13,7 +13,7 @@ from support.runs import Fingerprint, ScoreMode, failure_row, result_row
 
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Verdict
-from ioi_eval.reports import ComparedRun, ReportOptions, comparison, named, summary, write_comparison
+from ioi_eval.reports import ComparedRun, ReportOptions, comparison, name_runs, summary, write_comparison
 from ioi_eval.reports.comparison import changed_ranks
 from ioi_eval.reports.document import Document, Section
 from ioi_eval.runs import report_sync
@@ -38,7 +38,7 @@ def run(
 
 
 def compared(folders: list[Path]) -> Document:
-    return comparison(named({folder: summary(folder) for folder in folders}))
+    return comparison(name_runs({folder: summary(folder) for folder in folders}))
 
 
 def section(of: Document, title: str) -> Section:
@@ -126,12 +126,12 @@ def test_comparison_warns_of_incomparable_runs(tmp_path: Path) -> None:
 
 def test_compared_runs_get_distinct_names(tmp_path: Path) -> None:
     folders = [run(tmp_path / run_path, {"m": True}) for run_path in ("x/demo", "y/demo", "y/other")]
-    named_runs = named({folder: summary(folder) for folder in folders})
+    named_runs = name_runs({folder: summary(folder) for folder in folders})
     assert [named_run.name for named_run in named_runs] == ["x/demo", "y/demo", "other"]
 
 
 def test_comparison_is_written_as_html_markdown_and_json(tmp_path: Path) -> None:
-    runs = named({folder: summary(folder) for folder in [run(tmp_path / "a", {"m<b>": True})]})
+    runs = name_runs({folder: summary(folder) for folder in [run(tmp_path / "a", {"m<b>": True})]})
     page = write_comparison(runs, tmp_path / "deep" / "both")
     assert page == tmp_path / "deep" / "both" / "comparison.html"
     assert "m&lt;b&gt;" in page.read_text() and "<b>" not in page.read_text()

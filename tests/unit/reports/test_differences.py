@@ -13,7 +13,7 @@ from support.runs import Fingerprint, result_row
 
 from ioi_eval.models import Problem, Verdict
 from ioi_eval.reports import Summary, summary
-from ioi_eval.reports.comparison import Differences, differences, paired, paired_sections, sentence
+from ioi_eval.reports.comparison import Differences, differences, pair_models, paired_sections, sentence
 from ioi_eval.reports.records import Measure
 from ioi_eval.runs import report_sync
 
@@ -83,7 +83,7 @@ def test_models_are_paired_problem_by_problem(tmp_path: Path) -> None:
         "b": {"1-a": Verdict.WA},
         "plain-new": {"1-a": Verdict.WA},
     }
-    [pair] = paired(
+    [pair] = pair_models(
         summary(run(tmp_path / "a", verdicts_before)), summary(run(tmp_path / "b", verdicts_after))
     )
     assert [(pair_problem.problem, pair_problem.a, pair_problem.b) for pair_problem in pair.problems] == [
@@ -105,7 +105,7 @@ def test_models_are_paired_problem_by_problem(tmp_path: Path) -> None:
 
 def test_problems_with_subtasks_are_compared_by_points(tmp_path: Path) -> None:
     folders = [run(tmp_path / name, {"a": wrong}) for name, wrong in (("a", {}), ("b", {"3-a": Verdict.TLE}))]
-    [pair] = paired(*map(summary, folders))
+    [pair] = pair_models(*map(summary, folders))
     assert (pair.measure, pair.difference.mean) == (Measure.POINTS, pytest.approx(0.495))
 
 
@@ -120,11 +120,11 @@ def test_single_models_of_two_runs_are_paired(tmp_path: Path) -> None:
         )
 
     older, newer = of("old", "old"), of("new", "new")
-    [pair] = paired(older, newer)
+    [pair] = pair_models(older, newer)
     assert (pair.names, pair.name, pair.difference.mean) == (("old", "new"), "old and new", 0)
     both, shifted = of("both", "a", "b"), of("others", "b", "c")
-    assert [paired_model.name for paired_model in paired(both, shifted)] == ["b"]
-    assert paired(both, newer) == ()
+    assert [paired_model.name for paired_model in pair_models(both, shifted)] == ["b"]
+    assert pair_models(both, newer) == ()
     assert list(paired_sections([])) == []
 
 

@@ -28,8 +28,8 @@ from ioi_eval.reports.document import (
     TableBlock,
     _pygments,
     attempts_script,
-    compared,
-    numbered,
+    compared_html,
+    numbered_html,
     part_page,
     problem_page,
     rows_of,
@@ -244,7 +244,7 @@ def test_output_diff_marks_differences(
         return '<td class="none"></td>' if text is None else f"<td>{text}</td>"
 
     lines = (f"<tr><td>{n}</td>{cell(left)}{cell(two)}</tr>\n" for n, (left, two) in enumerate(rows, start=1))
-    assert str(compared(output, expected)) == "".join(lines)
+    assert str(compared_html(output, expected)) == "".join(lines)
 
 
 def test_reply_keeps_whitespace_on_page(tmp_path: Path) -> None:
@@ -418,19 +418,19 @@ def test_pygments_is_usable_while_another_thread_loads_it(monkeypatch: pytest.Mo
     first.__path__ = list(pygments.formatters.__path__)
     monkeypatch.setitem(sys.modules, "pygments.formatters", first)
     _pygments.cache_clear()
-    assert "<span" in str(numbered(Code(text="int main() {}", lexer="cpp")))
+    assert "<span" in str(numbered_html(Code(text="int main() {}", lexer="cpp")))
 
 
 def test_code_lines_are_numbered_once_each() -> None:
     for code in ("a\n\n\nb", "\n\nx = '''\n\n'''\n", "/*\n*/\n", "\tx\r\n"):
         for lexer in ("", "python", "cpp"):
-            shown = str(numbered(Code(text=code, lexer=lexer)))
+            shown = str(numbered_html(Code(text=code, lexer=lexer)))
             assert shown.count("<a ") == code.rstrip("\n").count("\n") + 1, (code, lexer)
 
 
 def test_slow_to_highlight_program_is_not_coloured() -> None:
     """Pygments needs 30 s for 20,000 consecutive blanks."""
     for code in (f"int {' ' * 1100}f", "\n" * 1100 + "int f;", "#if 0\n" + "x\n" * 600):
-        assert "<span" not in str(numbered(Code(text=code, lexer="cpp")))
+        assert "<span" not in str(numbered_html(Code(text=code, lexer="cpp")))
     long = f"int x[] = {{{'1, ' * 600}2}};  // {'word ' * 190}\n"
-    assert "<span" in str(numbered(Code(text=long, lexer="cpp")))
+    assert "<span" in str(numbered_html(Code(text=long, lexer="cpp")))

@@ -24,7 +24,7 @@ from support.runs import ReportOptions, result_row
 from ioi_eval.cli.scores import print_comparison, print_scores
 from ioi_eval.models import Verdict
 from ioi_eval.reports import write_reports
-from ioi_eval.reports.comparison import named, write_comparison
+from ioi_eval.reports.comparison import name_runs, write_comparison
 
 KS = (1, 2, 3, 5)
 PROBLEMS = [SUM, problem("other"), problem("plain", subtasks=False)]
@@ -149,8 +149,8 @@ def test_pass_at_k_never_falls_with_k(one: list[dict[str, Any]], two: list[dict[
         summaries = {folder: write_reports(folder, options) for folder in folders}
         for run_summary in summaries.values():
             print_scores(run_summary)
-        write_comparison(named(summaries), Path(temporary) / "both")
-        print_comparison(named(summaries))
+        write_comparison(name_runs(summaries), Path(temporary) / "both")
+        print_comparison(name_runs(summaries))
         folders.append(Path(temporary) / "both")
         files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
         of_kind = {
