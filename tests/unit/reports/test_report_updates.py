@@ -42,7 +42,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     ):
         monkeypatch.setattr(module, name, value)
     counts = list[int]()
-    go: Callable[..., None] = RowPass.go
+    read_rows: Callable[..., None] = RowPass.read_rows
 
     def counting(self: RowPass, *more: Any, **how: Any) -> None:
         counts.append(0)
@@ -50,9 +50,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         def count(row: object, found: object, place: int) -> None:
             counts[-1] += place >= how.get("counted_from", 0)
 
-        go(self, *more, count, **how)
+        read_rows(self, *more, count, **how)
 
-    monkeypatch.setattr(RowPass, "go", counting)
+    monkeypatch.setattr(RowPass, "read_rows", counting)
     yield counts
 
 
