@@ -447,7 +447,7 @@ class Causes(msgspec.Struct):
         )
 
 
-# --- tables that can hardly be true ------------------------------------------------------------------
+# --- implausible results ------------------------------------------------------------------------------
 
 
 MIN_SUSPICIOUS_ROWS, MIN_SUSPICIOUS_SHARE = 10, 0.9
@@ -488,7 +488,7 @@ class Suspicion(Value):
             case None:
                 problem = f'fail with the same first line: "{self.line}"'
         finding = f"{self.rows:,} of the {counted(self.of, 'scored submission')}{model_suffix} {problem}"
-        return f"This table can hardly be true: {finding}. {self.remedy}."
+        return f"These results are hardly plausible: {finding}. {self.remedy}."
 
 
 class EndingCounts(msgspec.Struct):

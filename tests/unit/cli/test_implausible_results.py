@@ -57,7 +57,7 @@ def test_nine_of_ten_rows_with_the_same_error_are_suspicious(
     (suspicion,) = report.suspicious
     assert (suspicion.model, suspicion.rows, suspicion.of, suspicion.line) == ("m1", 9, 10, line)
     (warning,) = report.warnings
-    expected_start = f"This table can hardly be true: 9 of the 10 scored submissions of m1 {words}"
+    expected_start = f"These results are hardly plausible: 9 of the 10 scored submissions of m1 {words}"
     assert warning.startswith(expected_start) and warning.endswith(f"{suspicion.remedy}.")
 
 
@@ -170,7 +170,7 @@ def test_suspicion_warning_is_above_tables(tmp_path: Path) -> None:
     write_reports(folder)
     page, markdown = (folder / "report.html").read_text(), (folder / "report.md").read_text()
     for shown, table in ((page, "<table"), (markdown, "| Model")):
-        assert 0 < shown.index("can hardly be true") < shown.index(table)
+        assert 0 < shown.index("are hardly plausible") < shown.index(table)
     summary_json = json.loads((folder / "summary.json").read_text())
     assert summary_json["suspicious"][0]["line"] == MISSING
     assert summary_json["suspicious"][0]["reason"] == "not compiled" and len(summary_json["warnings"]) == 1
@@ -182,16 +182,16 @@ def test_suspicious_report_exits_with_4(cli: CommandLine) -> None:
     write_run(cli.folder / "fine", [row_with_outcome(f"good{n}") for n in range(10)])
     alone = cli("report", "one")
     assert alone.returncode == 4, alone.stderr
-    assert 0 <= alone.stdout.index("can hardly be true") < alone.stdout.index("points")
+    assert 0 <= alone.stdout.index("are hardly plausible") < alone.stdout.index("points")
     several = cli("report", "one", "fine", "two")
-    assert (several.returncode, several.stdout.count("can hardly be true")) == (4, 2)
+    assert (several.returncode, several.stdout.count("are hardly plausible")) == (4, 2)
     compared = (cli.folder / "runs/comparison/comparison.md").read_text()
-    assert compared.count("can hardly be true") == 2
+    assert compared.count("are hardly plausible") == 2
     quiet = cli("report", "one", "--json")
-    assert (quiet.returncode, "can hardly be true" in quiet.stderr) == (4, True)
+    assert (quiet.returncode, "are hardly plausible" in quiet.stderr) == (4, True)
     (cli.folder / "ioi-eval.toml").write_text("allow-suspicious = true\n")
     allowed = cli("report", "one", "fine")
-    assert (allowed.returncode, "can hardly be true" in allowed.stdout) == (0, True)
+    assert (allowed.returncode, "are hardly plausible" in allowed.stdout) == (0, True)
     assert cli("report", "fine").returncode == 0
 
 
