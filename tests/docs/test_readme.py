@@ -30,9 +30,9 @@ def test_readme_library_example_runs(
 
 
 @pytest.mark.nightly
-def test_readme_library_example_runs_in_new_interpreter(cache: Path) -> None:
+def test_readme_library_example_runs_in_new_interpreter(shared_cache: Path) -> None:
     (example,) = blocks("python")
-    code = f"import tempfile; tempfile.tempdir = {str(cache.parent)!r}\n{example}"
+    code = f"import tempfile; tempfile.tempdir = {str(shared_cache.parent)!r}\n{example}"
     completed = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
