@@ -409,7 +409,7 @@ def summarize_call(call: RunSummary, seconds: float, *, unscored: int) -> str:
     if call.repeated:
         summary += f" ({call.repeated} equal to another one)"
     rate = call.tests / seconds
-    rate_text = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"  # slow is not never
+    rate_text = f"{rate:.0f}" if rate >= 10 else f"{rate:.2g}"  # a low rate is not shown as 0
     summary += f" in {seconds:.1f} s: {counted(call.tests, 'test')}, {rate_text} a second"
     verb = "was" if call.skipped == 1 else "were"
     return f"{summary}; {call.skipped} {verb} scored by earlier calls" if call.skipped else summary
@@ -520,7 +520,8 @@ class ServerEventLog:
         )
         while report_times and report_times[0] < now - _LINES_PERIOD_S:
             report_times.popleft()
-        if event.change is not Change.BACK or not event.reason:  # else another compiler: always news
+        # BACK with a reason means another compiler, which is always reported
+        if event.change is not Change.BACK or not event.reason:
             is_repeated = last_change is event.change or (
                 last_change in _RECOVERIES and event.change in _RECOVERIES and bool(report_times)
             )

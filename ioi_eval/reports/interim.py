@@ -45,7 +45,7 @@ class InterimReport:
             has_model_pages=needs_model_pages(run),
             page_choice=choose_pages(run, self._options),
         )
-        # The page changes with the run, so it does not ask for another report.
+        # The live page updates itself, so it does not show the request to rebuild the report.
         paragraphs = [paragraph for paragraph in document.text if not paragraph.startswith(INCOMPLETE)]
         sections = _insert_section(document.sections, progress_section)
         return html(replace(document, live=live, text=paragraphs, sections=sections))

@@ -81,7 +81,7 @@ from ioi_eval.store.tasks import Task, read_tasks
 _COMMAND = "command"  # setting: the command that started the run
 _LONG, _MANY = 40, 150  # rows: a longer table is folded; if all tables of models are longer, they get pages
 _MAX_PAGES = 20_000  # submissions; in a larger run only a sample gets pages, unless an option requests more
-_DRAFT_LIFETIME_S = 3600  # after so long without a write, a draft of a report is removed
+_DRAFT_LIFETIME_S = 3600  # time without writes after which a draft of a report is removed
 _MODES = {
     ScoreMode.MAX_SUBTASK: "Points add up the best result of each subtask over all submissions "
     "(max_subtask).",
@@ -156,7 +156,8 @@ def run_document(
             *([f"{without_program:,} without a program"] if without_program else []),
             *([f"{run.unscored:,} could not be judged"] if run.unscored else []),
         ],
-        # With feedback, programs answer verdicts: they are no sample, so no sentence compares two authors.
+        # With feedback, programs depend on earlier verdicts: they are not a random sample, so authors are not
+        # compared.
         answer=headline.headline_sentence(entries)
         if has_scores and validation is None and (len(entries) == 1 or not run.settings.has_feedback)
         else "",

@@ -287,7 +287,7 @@ class SubmissionLists:
             }
             statistics, task = self.kept.tests[problem], self.tasks.get(problem)
             page = problem_document(problem, submissions_by_model, statistics, task, selection)
-            for name in names:  # a link to the last report's page must not be written through
+            for name in names:  # an old page may be a hard link, which must not be overwritten in place
                 (folder / name).unlink(missing_ok=True)
             _write_html(folder / problem_page(problem), page)
             if selection.pages is not PageChoice.NONE:

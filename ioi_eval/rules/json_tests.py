@@ -284,7 +284,7 @@ class _LiteralReplacer(ast.NodeTransformer):
 
 
 class _ArrayReplacer(_LiteralReplacer):
-    """Like `_LiteralReplacer`, and replaces numpy arrays by lists."""
+    """Replaces numpy arrays by lists, in addition to the work of `_LiteralReplacer`."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         is_array = isinstance(node.func, ast.Name) and node.func.id == "array" and node.args

@@ -267,7 +267,7 @@ class DumpTail:
         finally:
             self._stopped = True
             await asyncio.wait([reading])
-            reading.exception()  # the error was raised above
+            reading.exception()  # marks the error, which was raised above, as handled
 
 
 def read_dump(

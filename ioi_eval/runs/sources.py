@@ -222,7 +222,7 @@ def _package_filter(options: BenchmarkOptions) -> Callable[[Sequence[str]], Sequ
 
 
 def _choose_ids(options: BenchmarkOptions, ids: Sequence[str]) -> Sequence[str]:
-    """The first packages, or a sample of them that is the same for the same seed."""
+    """Return the first packages, or a sample of them, which depends only on the seed."""
     first = ids[: options.first]
     return first if options.sample is None else choose_sample(first, options.sample, options.seed, key=str)
 

@@ -16,7 +16,7 @@ from example_files import Files, contest, line, small_and_full
 
 
 def cairn() -> Files:
-    """Tests: number of stones, position of the cairn, slope of the path on both sides."""
+    """Return the tests: number of stones, position of the cairn, slope of the path on both sides."""
     n = 20_000_000
     rows = {
         "0-01": (1, 1, 1, 1),
@@ -51,7 +51,7 @@ def drums() -> Files:
 
 
 def kegs() -> Files:
-    """Tests: number of kegs, and the keg with water."""
+    """Return the tests: number of kegs, and the keg with water."""
     rows = {
         "0-01": (1, 1),
         "1-01": (2, 1),

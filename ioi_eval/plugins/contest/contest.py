@@ -398,7 +398,10 @@ class Session:
         *,
         has_manager: bool,
     ) -> RunReply:
-        """`has_manager`: the sample manager runs the program, and its messages are shown."""
+        """Run a program on an input.
+
+        `has_manager`: the sample manager runs it, and its messages are shown.
+        """
         attempts = self._state.problems[problem]
         async with self._take_slot():
             max_runs, started_s = self._rules.runs, self._contest.elapsed_s

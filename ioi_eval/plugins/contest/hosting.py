@@ -533,7 +533,7 @@ class _ProblemWork(NamedTuple):
         language = self.requests.choose_language(problem).language
         if self.refused:
             if problem.unusable:
-                with contextlib.suppress(UnjudgedCall):  # the failures have it
+                with contextlib.suppress(UnjudgedCall):  # the row of failures has the reason
                     await session.end(self.label, language)
             raise JudgeFailure(self.refused, final=True)
         prompt = self.requests.make_prompt(problem, language)
@@ -559,12 +559,12 @@ class _ProblemWork(NamedTuple):
             if is_agent and any(
                 state.id == self.label and state.submissions_left == 0 for state in session.problems()
             ):
-                return  # no submission is left, so the agent's solution is not submitted
+                return  # the agent has used all submissions, so its solution cannot be submitted
             if code is not None and code.strip():
                 submission_reply = await session.submit(
                     self.label, code, reply.language or language, cost=reply.cost
                 )
-                # Not of an earlier call.
+                # Repeats of earlier calls with the same folder do not count.
                 submission_reply = msgspec.structs.replace(
                     submission_reply, repeats=submission_reply.number in submission_numbers
                 )

@@ -67,7 +67,7 @@ class ParticipantNames:
     """The names of a contest's participants. No two of them look alike."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, str] = {}  # names by the key of their looks
+        self._taken: dict[str, str] = {}  # names by a key that is equal for names that look alike
 
     def add(self, name: str, field: str = "participant") -> None:
         """Add a name. Raise InputError if it is not allowed or looks like another participant's name."""

@@ -58,7 +58,7 @@ class ProblemProgress(Value):
     gained: float | None
     # for each submission: time in seconds, and the points after it
     steps: tuple[tuple[float, float], ...] = ()
-    hidden: int = 0  # submissions since the scoreboard was frozen, which count in nothing else here
+    hidden: int = 0  # submissions since the scoreboard was frozen, which all other fields ignore
 
     def solved_at(self, max_points: float) -> float | None:
         """Return the seconds from the start to the first full score, or `None` without a full score."""
@@ -211,7 +211,8 @@ def _list_point_steps(submissions: Iterable[_Submission], mode: ScoreMode) -> It
         if mode is ScoreMode.MAX_TOKENED_LAST:
             new_points = scoring.compute_problem_points(mode, [submission.result])
         if new_points != points:
-            counted_results.append(submission.result)  # a result that changes nothing now never will
+            # a result that does not change the points now cannot change them later
+            counted_results.append(submission.result)
             points = new_points
         yield submission.at, points
 

@@ -213,7 +213,7 @@ class RayWire:
         return None  # Ray has the connections
 
     def completed(self, capabilities: Capabilities) -> Capabilities:
-        """Jobs name the proctor and the library of the fork server, which each node has."""
+        """Return the cluster's capabilities, with placeholders for files that each node has."""
         abouts = [node.about for node in self._nodes.values() if node.about is not None]
         python = capabilities.toolchains.get("python3")
         can_wait = python is not None and "/" in python.path and all(about.has_library for about in abouts)
