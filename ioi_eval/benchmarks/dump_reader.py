@@ -678,9 +678,9 @@ class DumpReader:
         problems: ProblemLookup,
         options: DumpOptions,
         selection: Selection,
-        taken: NamedKeys | None = None,
+        selected_keys: NamedKeys | None = None,
     ) -> None:
-        """`taken`: the problems by key, if the dump was read before."""
+        """`selected_keys`: the problems by key, if the dump was read before."""
         self._problems, self._options, self._selection = problems, options, selection
         self._columns_by_field = options.named_columns
         self._wanted = {
@@ -688,8 +688,12 @@ class DumpReader:
             for problem_id in selection.problems
             for name in (problem_id, *_find_canonical_id(problems, problem_id))
         }
-        self.taken = NamedKeys() if taken is None else taken  # labels of problems, by key
-        self._passed = None if taken is None else bytearray(len(taken))  # rows that were read again
+        self.selected_keys = (
+            NamedKeys() if selected_keys is None else selected_keys
+        )  # labels of problems, by key
+        self._reread = (
+            None if selected_keys is None else bytearray(len(selected_keys))
+        )  # rows that were read again
         self.passed_over: set[str] = set()
         self._of_other_shards = Keys()
         self.left_out, self.noted = Counter[str](), Counter[str]()
@@ -842,8 +846,8 @@ class DumpReader:
 
         `equal`: the number of rows without an id, by content.
         """
-        if self._passed is not None:
-            self._passed[:submissions] = b"\x01" * submissions
+        if self._reread is not None:
+            self._reread[:submissions] = b"\x01" * submissions
         self.equal.update(equal)
 
     def read_selected(
@@ -862,7 +866,7 @@ class DumpReader:
         reason = entry.left_out or self._exclusion_reason(entry.key)
         if reason:
             self.left_out[reason] += 1
-            if self._passed is None:
+            if self._reread is None:
                 self.passed_over.add(entry.key)
             return False
         problem = entry.problem
@@ -871,10 +875,10 @@ class DumpReader:
         if is_other:
             self.left_out[OTHER_SHARD] += 1
             self._of_other_shards.add(entry.key)
-        elif self._passed is None:
-            self.taken.add(entry.key, self._problems.label(problem) if problem else "")
+        elif self._reread is None:
+            self.selected_keys.add(entry.key, self._problems.label(problem) if problem else "")
         else:
-            self._passed[self.taken.name_index(entry.key)] = True
+            self._reread[self.selected_keys.name_index(entry.key)] = True
         # Olympiads reuse short names. Only olympiads' problems have subtasks.
         if entry.year is None and problem is not None and problem.year is not None and problem.subtasks:
             self.noted[_NOTE_NO_YEAR] += 1
@@ -891,20 +895,20 @@ class DumpReader:
     def _exclusion_reason(self, key: str) -> str:
         """Return why the row with this key is not selected, or an empty string."""
         keys, limit = self._selection.keys, self._selection.limit
-        index = self.taken.name_index(key)
-        if self._passed is not None:
-            return _OTHER_ROW if index < 0 else _DUPLICATE_ROW if self._passed[index] else ""
+        index = self.selected_keys.name_index(key)
+        if self._reread is not None:
+            return _OTHER_ROW if index < 0 else _DUPLICATE_ROW if self._reread[index] else ""
         if index >= 0 or key in self._of_other_shards:
             return _DUPLICATE_ROW
-        is_over_limit = limit is not None and len(self.taken) + len(self._of_other_shards) >= limit
+        is_over_limit = limit is not None and len(self.selected_keys) + len(self._of_other_shards) >= limit
         return _OTHER_ROW if is_over_limit or (keys and key not in keys) else ""
 
     def check_selected_keys(self, where: str) -> None:
         """Raise an InputError if a selected key does not exist in the dump. `where` is the dump's name."""
-        selected_keys = self.taken, self._of_other_shards
+        selected_keys = self.selected_keys, self._of_other_shards
         missing = {key for key in self._selection.keys if not any(key in keys for keys in selected_keys)}
         if missing and self._selection.limit is None:
-            similar_keys = find_similar_names(min(missing), (*self.taken, *self.passed_over))
+            similar_keys = find_similar_names(min(missing), (*self.selected_keys, *self.passed_over))
             suggestion = f"Did you mean {similar_keys[0]!r}? " if similar_keys else ""
             remedy = f"{suggestion}Keys are in the column `key` of results.jsonl"
             raise InputError(f"no row with the key {min(missing)!r}", where=where, remedy=remedy)

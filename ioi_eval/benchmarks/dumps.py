@@ -344,7 +344,7 @@ def open_dump(
         options,
         selection,
         first_pass.bad,
-        first_pass.reader.taken,
+        first_pass.reader.selected_keys,
         new_index,
         first_pass.grown,
     )
@@ -370,7 +370,9 @@ def open_first_rows(
         info = first_pass.read_files(row_files, skip_bad=options.skip_bad_rows)
     except (InputError, UnicodeDecodeError):  # `open_dump` reports all errors
         return None
-    return Dump(info, problems, options, selection, (), first_pass.reader.taken) if info.keys else None
+    return (
+        Dump(info, problems, options, selection, (), first_pass.reader.selected_keys) if info.keys else None
+    )
 
 
 def find_dumps(dumps: Iterable[str | Path | RowFile]) -> list[RowFile]:
@@ -537,13 +539,13 @@ class _FirstPass:
         return DumpInfo(
             files=files,
             rows=rows,
-            keys=self.reader.taken.keys_in_order,
+            keys=self.reader.selected_keys.keys_in_order,
             passed_over=frozenset(self.reader.passed_over),
             left_out=dict(self.reader.left_out),
             noted=dict(self.reader.noted),
             understood=DetectedColumns(
                 rows=counts.looked_at,
-                whole=self._max_rows is None and counts.looked_at == len(self.reader.taken),
+                whole=self._max_rows is None and counts.looked_at == len(self.reader.selected_keys),
                 columns=counts.columns,
                 languages=counts.languages,
                 without=counts.without,
@@ -643,10 +645,12 @@ class _FirstPass:
     def _resume_from(self, index: DumpIndex, end: tuple[int, int]) -> None:
         """Continue from the results of an earlier reading of the first rows."""
         earlier_hash, reader = _combine_hashes([index.sha256]), self.reader
-        reader.taken = NamedKeys(Keys.from_stored(index.keys), index.names, index.problems)
+        reader.selected_keys = NamedKeys(Keys.from_stored(index.keys), index.names, index.problems)
         self._ids, self._hashes = Keys.from_stored(index.ids), bytearray(index.contents)
-        self.grown = GrownFrom(earlier_hash, end, len(reader.taken), dict(index.equal), index.counts.rows)
-        reader.skip_earlier_submissions(len(reader.taken), index.equal)
+        self.grown = GrownFrom(
+            earlier_hash, end, len(reader.selected_keys), dict(index.equal), index.counts.rows
+        )
+        reader.skip_earlier_submissions(len(reader.selected_keys), index.equal)
         self.reader.passed_over.update(index.passed_over)
         self.reader.left_out.update(index.left_out)
         self.reader.noted.update(index.noted)
@@ -669,9 +673,9 @@ class _FirstPass:
             read_by=read_by,
             id_column=file.id_column,
             counts=self._counts,
-            keys=self.reader.taken.keys_in_order.packed.to_stored,
-            names=self.reader.taken.names,
-            problems=self.reader.taken.name_indexes,
+            keys=self.reader.selected_keys.keys_in_order.packed.to_stored,
+            names=self.reader.selected_keys.names,
+            problems=self.reader.selected_keys.name_indexes,
             ids=self._ids.packed.to_stored,
             contents=memoryview(self._hashes),
             equal=dict(self.reader.equal),

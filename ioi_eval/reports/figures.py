@@ -37,8 +37,8 @@ def points_figures(entries: Sequence[Entry]) -> list[Figure]:
         )
         for entry in shown_entries
     ]
-    x = Axis(title="Submissions for each problem", most=limit, least=1, whole=True)
-    y = Axis(title="Points", most=max_points)
+    x = Axis(title="Submissions for each problem", max_value=limit, min_value=1, whole=True)
+    y = Axis(title="Points", max_value=max_points)
     rows: list[tuple[Any, ...]] = [
         (entry.name, step.submissions, step.points) for entry in shown_entries for step in entry.model.steps
     ]
@@ -70,8 +70,8 @@ def pass_at_k_figures(entries: Sequence[Entry]) -> list[Figure]:
         for entry in shown_entries
     ]
     highest = max(estimate.high or estimate.value or 0.0 for estimate in estimates)
-    x = Axis(title="k", most=max(estimate.k for estimate in estimates), least=1, whole=True)
-    y = Axis(title="pass@k", most=max(0.1, highest), percent=True)
+    x = Axis(title="k", max_value=max(estimate.k for estimate in estimates), min_value=1, whole=True)
+    y = Axis(title="pass@k", max_value=max(0.1, highest), percent=True)
     rows = [
         (entry.name, estimate.k, estimate.value, estimate.low, estimate.high, estimate.problems)
         for entry in shown_entries

@@ -67,7 +67,7 @@ class InterimReport:
             known=self._keys.intersection,
         )
         run = row_pass.summary()
-        self._counts = row_pass.kept
+        self._counts = row_pass.reusable_counts
         if self._counts is not None and rows:
             self._keys.update(key for _, key in rows)
             self._last_row = rows[-1][0]

@@ -547,8 +547,8 @@ def _write_report(
         lists.finish()
         tables.close()
         if target == folder:
-            tests_state = table.kept
-        counts, run = row_pass.kept, row_pass.summary()
+            tests_state = table.reusable_state
+        counts, run = row_pass.reusable_counts, row_pass.summary()
         write_json(target / SUMMARY, run)
         page_choice = choose_pages(run, options)
         validation, model_pages = (
@@ -680,7 +680,7 @@ class ReportCache:
             made_of=self._sources_hash,
             rows=rows_hash,
             reading=counts,
-            lists=lists.kept,
+            lists=lists.state,
             tests=tests_state,
         )
         self._draft.replace(self._target / ROWS)

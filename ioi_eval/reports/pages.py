@@ -147,7 +147,7 @@ class SubmissionLists:
             first_offset: Offset in results.jsonl of the first row that is missing in the file.
             state: The state after the rows before `first_offset`.
         """
-        self.tasks, self.kept = tasks, state or ListState()
+        self.tasks, self.state = tasks, state or ListState()
         self._rows, self._begin = sqlite3.connect(file), first_offset
         self._rows.execute("PRAGMA journal_mode = OFF")
         self._rows.execute("PRAGMA synchronous = OFF")
@@ -163,8 +163,8 @@ class SubmissionLists:
         if len(self._buffered) == _MAX_BUFFERED:
             self._flush()
         sort_key, problem_and_model = (-list_row.points, list_row.key), (list_row.problem, list_row.model)
-        self.kept.bests[problem_and_model] = min(self.kept.bests.get(problem_and_model, sort_key), sort_key)
-        statistics = self.kept.tests.setdefault(list_row.problem, TestStatistics())
+        self.state.bests[problem_and_model] = min(self.state.bests.get(problem_and_model, sort_key), sort_key)
+        statistics = self.state.tests.setdefault(list_row.problem, TestStatistics())
         statistics.add(result, list_row.model, self.tasks.get(list_row.problem))
 
     def _flush(self) -> None:
@@ -194,10 +194,10 @@ class SubmissionLists:
         [[row_count]] = self._rows.execute("SELECT count(*) FROM rows")
         if row_count <= _COLOURED:
             return None
-        if len(self.kept.bests) <= _BESTS:
-            return frozenset(key for _, key in self.kept.bests.values())
+        if len(self.state.bests) <= _BESTS:
+            return frozenset(key for _, key in self.state.bests.values())
         best_of_problems = dict[str, tuple[float, str]]()
-        for (problem, _), sort_key in self.kept.bests.items():
+        for (problem, _), sort_key in self.state.bests.items():
             best_of_problems[problem] = min(best_of_problems.get(problem, sort_key), sort_key)
         return frozenset(key for _, key in best_of_problems.values())
 
@@ -285,7 +285,7 @@ class SubmissionLists:
             submissions_by_model = {
                 model: (list(islice(rows, _MAX_LISTED)), sum(1 for _ in rows)) for model, rows in by_model
             }
-            statistics, task = self.kept.tests[problem], self.tasks.get(problem)
+            statistics, task = self.state.tests[problem], self.tasks.get(problem)
             page = problem_document(problem, submissions_by_model, statistics, task, selection)
             for name in names:  # an old page may be a hard link, which must not be overwritten in place
                 (folder / name).unlink(missing_ok=True)

@@ -87,20 +87,20 @@ def _common_words_length(strings: Sequence[str]) -> int:
 
 class Axis(Value):
     title: str
-    most: float
+    max_value: float
     percent: bool = False
-    least: float = 0.0
+    min_value: float = 0.0
     whole: bool = False  # ticks only at whole numbers
 
     def ticks(self) -> list[float]:
-        span = self.most - self.least
+        span = self.max_value - self.min_value
         step = 10 ** math.floor(math.log10(span / 4)) if span > 0 else 1.0
         if self.whole:
             step = max(1.0, step)
         factors = (1, 2, 5, 10) if self.whole else (1, 2, 2.5, 5, 10)
         step *= next((factor for factor in factors if span / (step * factor) <= 6), 10)
-        first = math.ceil(self.least / step)
-        return [step * multiple for multiple in range(first, math.floor(self.most / step + 1e-9) + 1)]
+        first = math.ceil(self.min_value / step)
+        return [step * multiple for multiple in range(first, math.floor(self.max_value / step + 1e-9) + 1)]
 
     def label(self, value: float) -> str:
         return f"{100 * value:g} %" if self.percent else f"{value:,.10g}"
@@ -190,7 +190,10 @@ def draw_curves(
     _draw_axes(drawing, x, y, x_position, y_position)
     if grey_series:
         drawing.text(
-            right, y_position(y.most) - 10, f"grey: the {len(grey_series)} below the first {SERIES}", "end"
+            right,
+            y_position(y.max_value) - 10,
+            f"grey: the {len(grey_series)} below the first {SERIES}",
+            "end",
         )
     for line in grey_series:
         with drawing.group(line.name):
@@ -213,7 +216,7 @@ def draw_curves(
             ]
             with drawing.group(line.name):
                 drawing.add("path", f"{style} band", d=_svg_path(outline, x_position, y_position) + "Z")
-    ends = [line.points[-1] if line.points else (x.least, y.least) for line in series]
+    ends = [line.points[-1] if line.points else (x.min_value, y.min_value) for line in series]
     heights = spread_labels([y_position(value) for _, value in ends], top, bottom)
     for style, line, name, (x_value, value), height in zip(styles, series, names, ends, heights, strict=True):
         with drawing.group(line.name):
@@ -251,8 +254,8 @@ def spread_labels(heights: Sequence[float], lowest: float, highest: float) -> li
 
 
 def _make_scale(axis: Axis, start: float, end: float) -> _Scale:
-    span = (axis.most - axis.least) or 1
-    return lambda value: start + (end - start) * (value - axis.least) / span
+    span = (axis.max_value - axis.min_value) or 1
+    return lambda value: start + (end - start) * (value - axis.min_value) / span
 
 
 def _svg_path(points: Sequence[tuple[float, float]], x_position: _Scale, y_position: _Scale) -> str:
@@ -260,14 +263,14 @@ def _svg_path(points: Sequence[tuple[float, float]], x_position: _Scale, y_posit
 
 
 def _draw_axes(drawing: _Drawing, x: Axis, y: Axis, x_position: _Scale, y_position: _Scale) -> None:
-    left, right, bottom = x_position(x.least), x_position(x.most), y_position(y.least)
+    left, right, bottom = x_position(x.min_value), x_position(x.max_value), y_position(y.min_value)
     for tick in y.ticks():
         drawing.add("line", "axis", x1=left, x2=right, y1=y_position(tick), y2=y_position(tick))
         drawing.text(left - 7, y_position(tick) + 4, y.label(tick), "end")
     for tick in x.ticks():
         drawing.text(x_position(tick), bottom + 17, x.label(tick), "middle")
     drawing.text((left + right) / 2, bottom + 35, x.title, "middle")
-    drawing.text(4, y_position(y.most) - 10, y.title)
+    drawing.text(4, y_position(y.max_value) - 10, y.title)
 
 
 # --- columns -----------------------------------------------------------------------------------------

@@ -595,10 +595,12 @@ class PassCounts(msgspec.Struct):
     traits: dict[str, Traits] = {}
     facts: SettingsOfRows = msgspec.field(default_factory=SettingsOfRows)
     ends: dict[str, EndingCounts] = {}  # by model
-    worths: dict[str, tuple[tuple[str, float], ...]] = {}  # by problem: its subtasks and their points
+    points_of_subtasks: dict[
+        str, tuple[tuple[str, float], ...]
+    ] = {}  # by problem: its subtasks and their points
     causes: Causes = msgspec.field(default_factory=Causes)
     repeated: int = 0
-    again: int = 0
+    repeated_tests: int = 0
     saved: int = 0
 
 
@@ -649,7 +651,10 @@ class RowPass:
     def _check_subtasks(self, result: SubmissionResult, offset: int) -> None:
         """Raise InputError if a problem's rows have different subtasks or points: they cannot be added up."""
         points_of_subtasks = tuple((subtask.subtask, subtask.points) for subtask in result.subtasks)
-        if self._counts.worths.setdefault(result.problem_id, points_of_subtasks) != points_of_subtasks:
+        if (
+            self._counts.points_of_subtasks.setdefault(result.problem_id, points_of_subtasks)
+            != points_of_subtasks
+        ):
             with locate_errors(self._folder / RESULTS, offset):
                 raise InputError(
                     f"problem {result.problem_id!r} has other subtasks or points here than in lines before",
@@ -668,19 +673,19 @@ class RowPass:
         counts.ends.setdefault(model, EndingCounts()).add(result)
         counts.repeated += bool(result.repeats)
         repeated_tests = [test for test in result.tests if test.cpu_times]
-        counts.again += len(repeated_tests)
+        counts.repeated_tests += len(repeated_tests)
         counts.saved += sum(test.status is not Verdict.TLE for test in repeated_tests)
 
     def _new_tally(self) -> Tally:
         return Tally(SubmissionPool(self._options.submissions))
 
     @property
-    def kept(self) -> PassCounts | None:
+    def reusable_counts(self) -> PassCounts | None:
         """Return the counts from which a later pass can continue, or None if it must read all rows."""
         return None if self._has_feedback else self._counts
 
     def summary(self) -> Summary:
-        """Return the numbers, including submissions that could not be judged, which `kept` does not count."""
+        """Return the numbers, including unjudged submissions, which `reusable_counts` omits."""
         counts = self._counts
         tallies, traits = dict(counts.tallies), dict(counts.traits)
         for row in self._failures.values():
@@ -729,7 +734,7 @@ class RowPass:
             date=_date_of_progress(read_progress(self._folder)),
             warnings=tuple(warnings),
             repeated=counts.repeated,
-            measured_again=counts.again,
+            measured_again=counts.repeated_tests,
             saved=counts.saved,
             suspicious=tuple(suspicious),
             more=collect_run_numbers(models, self._folder),

@@ -160,17 +160,17 @@ class TestsTable:
     """Collects the tests of rows. Without pyarrow, which an installation may lack, it does nothing."""
 
     __test__ = False
-    kept = TestsTableState()
+    reusable_state = TestsTableState()
 
     def add(self, row: Mapping[str, Any], result: SubmissionResult, offset: int) -> None:
         """Add a row's tests. `offset` is the row's offset in results.jsonl."""
 
 
 @contextlib.contextmanager
-def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterator[TestsTable]:
+def writing_tests(folder: Path, old_groups: TestsTableState | None = None) -> Iterator[TestsTable]:
     """Context manager: yield a table to which tests are added. The old table stays until it is complete.
 
-    `before`: row groups of the old table with which the new table starts.
+    `old_groups`: row groups of the old table with which the new table starts.
     """
     try:
         import pyarrow.parquet  # noqa: F401
@@ -181,7 +181,7 @@ def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterat
     draft = draft_path(folder / TESTS)
     try:
         with draft.open("wb") as stream:
-            table = _Parquet(stream, folder / TESTS, before or TestsTableState())
+            table = _Parquet(stream, folder / TESTS, old_groups or TestsTableState())
             try:
                 yield table
                 table.close()
@@ -197,7 +197,7 @@ def writing_tests(folder: Path, before: TestsTableState | None = None) -> Iterat
 class _Parquet(TestsTable):
     """Writes groups that stay as they are, and a last group, which the next table writes again."""
 
-    def __init__(self, stream: BinaryIO, old: Path, before: TestsTableState) -> None:
+    def __init__(self, stream: BinaryIO, old_table: Path, old_groups: TestsTableState) -> None:
         import pyarrow
         import pyarrow.parquet
 
@@ -206,12 +206,12 @@ class _Parquet(TestsTable):
             [(name, lists.get(kind) or getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()]
         )
         self._buffered: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-        self._begin = self._first = before.begin
+        self._begin = self._first = old_groups.begin
         self._sink = _Sink(stream)
         self._metadata: Any = None  # metadata of the groups, for the footer
-        if before.size:
-            self._metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(_MAGIC + before.footer))
-        for piece in _read_pieces(old, before.size) if before.size else (_MAGIC,):
+        if old_groups.size:
+            self._metadata = pyarrow.parquet.read_metadata(pyarrow.BufferReader(_MAGIC + old_groups.footer))
+        for piece in _read_pieces(old_table, old_groups.size) if old_groups.size else (_MAGIC,):
             self._sink.append(piece)
         self._writer = self._open_writer()
 
@@ -228,7 +228,9 @@ class _Parquet(TestsTable):
         self._close_writer()
         if self._metadata is not None:
             size, digest = self._sink.size, self._sink.digest.hexdigest()
-            self.kept = TestsTableState(begin=self._first, size=size, sha256=digest, footer=self._footer())
+            self.reusable_state = TestsTableState(
+                begin=self._first, size=size, sha256=digest, footer=self._footer()
+            )
         self._writer = self._open_writer()
         self._flush()  # even without tests, so that every run has the file
         self._close_writer()

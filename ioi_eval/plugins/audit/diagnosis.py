@@ -116,27 +116,27 @@ def stop_at_failure(problem: Problem) -> Problem:
     return replace(problem, subtasks=(Subtask(name="all tests", points=1.0, tests=names),))
 
 
-async def with_skipped_tests(judged: JudgedProblem, probes: ProbeRunner) -> JudgedProblem:
+async def with_skipped_tests(judged_problem: JudgedProblem, probes: ProbeRunner) -> JudgedProblem:
     """Return the problem after the rejected right solutions have run on the tests that they had skipped.
 
     A solution stops if it exceeds a limit for the second time. After that, solutions whose first failure is
     an exceeded limit do not run again.
     """
-    results, unjudged = dict(judged.results), dict(judged.unjudged)
+    results, unjudged = dict(judged_problem.results), dict(judged_problem.unjudged)
     is_slow = False  # True if a solution exceeds a limit on two tests
-    for key in sorted(results.keys() & judged.solutions.keys()):
-        if results[key].solved or not is_right(judged.problem, judged.solutions[key]):
+    for key in sorted(results.keys() & judged_problem.solutions.keys()):
+        if results[key].solved or not is_right(judged_problem.problem, judged_problem.solutions[key]):
             continue
-        while skipped_tests := judged.skipped_tests(results[key]):
+        while skipped_tests := judged_problem.skipped_tests(results[key]):
             failures = [test.status for test in results[key].tests if test.status not in PASSED]
             has_only_exceeded = set(failures) <= {*_EXCEEDED}
             is_slow = is_slow or (has_only_exceeded and len(failures) > 1)
             if is_slow and has_only_exceeded:
                 break
-            problem = judged.with_tests(skipped_tests)
+            problem = judged_problem.with_tests(skipped_tests)
             try:
                 added = await probes.score(
-                    stop_at_failure(problem) if has_only_exceeded else problem, judged.submission(key)
+                    stop_at_failure(problem) if has_only_exceeded else problem, judged_problem.submission(key)
                 )
             except (JudgeFailure, InputError) as failure:
                 del results[key]
@@ -145,7 +145,7 @@ async def with_skipped_tests(judged: JudgedProblem, probes: ProbeRunner) -> Judg
             added_tests = {test.test_name: test for test in added.tests}
             tests = tuple(added_tests.get(test.test_name, test) for test in results[key].tests)
             results[key] = replace(results[key], tests=tests)
-    return dataclasses.replace(judged, results=results, unjudged=unjudged)
+    return dataclasses.replace(judged_problem, results=results, unjudged=unjudged)
 
 
 def _crashes_on_every_test(result: SubmissionResult) -> bool:
@@ -157,11 +157,11 @@ def _crashes_on_every_test(result: SubmissionResult) -> bool:
 class Diagnoser:
     """Finds the reasons why a problem's tests reject right solutions or accept wrong ones."""
 
-    def __init__(self, judged: JudgedProblem, probes: ProbeRunner) -> None:
-        self._judged, self._probes = judged, probes
+    def __init__(self, judged_problem: JudgedProblem, probes: ProbeRunner) -> None:
+        self._judged, self._probes = judged_problem, probes
         self._diagnoses = list[Diagnosis]()
         self._failures: Failures = {}
-        for key, result in judged.right.items():
+        for key, result in judged_problem.right.items():
             if not result.solved:
                 for test in result.tests:
                     if test.status not in PASSED:

@@ -40,22 +40,26 @@ class MutantRun:
         }
         self._outcomes = dict[str, tuple[MutantCounts, frozenset[str]]]()
 
-    def _problem_with_mutants(self, judged: JudgedProblem, min_wrong: int) -> Problem | None:
-        missing_count, chosen_mutants = min_wrong - len(judged.wrong), list[Solution]()
-        if missing_count <= 0 or judged.problem.task_type is not TaskType.BATCH or judged.problem.forks_by:
+    def _problem_with_mutants(self, judged_problem: JudgedProblem, min_wrong: int) -> Problem | None:
+        missing_count, chosen_mutants = min_wrong - len(judged_problem.wrong), list[Solution]()
+        if (
+            missing_count <= 0
+            or judged_problem.problem.task_type is not TaskType.BATCH
+            or judged_problem.problem.forks_by
+        ):
             return None
-        accepted = [key for key, result in judged.right.items() if result.solved]
-        pending = [(key, iter(self._mutants_of_solution(judged, key))) for key in accepted]
+        accepted = [key for key, result in judged_problem.right.items() if result.solved]
+        pending = [(key, iter(self._mutants_of_solution(judged_problem, key))) for key in accepted]
         while pending and len(chosen_mutants) < missing_count:  # of each original in turn
             key, mutants = pending.pop(0)
             if (mutant := next(mutants, None)) is not None:
                 chosen_mutants.append(mutant)
                 pending.append((key, mutants))
         # The limits are the same as for the problem's solutions.
-        return replace(judged.problem, solutions=tuple(chosen_mutants)) if chosen_mutants else None
+        return replace(judged_problem.problem, solutions=tuple(chosen_mutants)) if chosen_mutants else None
 
-    def _mutants_of_solution(self, judged: JudgedProblem, key: str) -> Iterator[Solution]:
-        original = judged.solutions[key]
+    def _mutants_of_solution(self, judged_problem: JudgedProblem, key: str) -> Iterator[Solution]:
+        original = judged_problem.solutions[key]
         for name, code in generate_mutants(original.code, original.language, self._seed):
             mutant_name = (
                 f"{_MUTANT} of {original.name}: {name} ({hashlib.sha256(code.encode()).hexdigest()[:8]})"
@@ -94,30 +98,35 @@ class MutantRun:
             rejecting_tests = frozenset(test.test_name for test in tests if test.status not in PASSED)
             self._outcomes[label] = counts, rejecting_tests
 
-    async def _wrong_mutants(self, judged: JudgedProblem, passing_mutants: dict[str, Solution]) -> list[str]:
+    async def _wrong_mutants(
+        self, judged_problem: JudgedProblem, passing_mutants: dict[str, Solution]
+    ) -> list[str]:
         """Return the mutants that fail on a changed input on which all accepted right solutions agree."""
-        accepted_keys = [key for key, result in judged.right.items() if result.solved]
+        accepted_keys = [key for key, result in judged_problem.right.items() if result.solved]
         if (
             not passing_mutants
-            or len({judged.solutions[key].code for key in accepted_keys}) < 2
-            or judged.problem.manager
+            or len({judged_problem.solutions[key].code for key in accepted_keys}) < 2
+            or judged_problem.problem.manager
         ):
             return []
-        inputs = list(changed_inputs(judged.problem, self._seed))
-        tests = await self._tests_with_agreed_answers(judged, accepted_keys, inputs)
+        inputs = list(changed_inputs(judged_problem.problem, self._seed))
+        tests = await self._tests_with_agreed_answers(judged_problem, accepted_keys, inputs)
         if not tests:
             return []
-        problem, wrong_keys = replace(judged.problem, tests=tests, subtasks=(), grader=None), list[str]()
+        problem, wrong_keys = (
+            replace(judged_problem.problem, tests=tests, subtasks=(), grader=None),
+            list[str](),
+        )
         for key, solution in passing_mutants.items():
             result = await self._score_or_none(
-                problem, to_submission(judged.label, solution, judged.problem.year)
+                problem, to_submission(judged_problem.label, solution, judged_problem.problem.year)
             )
             if result is not None and any(test.status in (Verdict.WA, Verdict.PA) for test in result.tests):
                 wrong_keys.append(key)
         return wrong_keys
 
     async def _tests_with_agreed_answers(
-        self, judged: JudgedProblem, accepted_keys: Sequence[str], inputs: Sequence[str]
+        self, judged_problem: JudgedProblem, accepted_keys: Sequence[str], inputs: Sequence[str]
     ) -> tuple[Test, ...]:
         """Return tests with changed inputs. The answers are outputs on which all right solutions agree."""
         first_key, *other_keys = accepted_keys
@@ -126,13 +135,13 @@ class MutantRun:
             for number, content in enumerate(inputs)
         )
         output_problem = replace(
-            judged.problem,
+            judged_problem.problem,
             tests=output_tests,
             subtasks=(),
             grader=None,
             checker=Checker(kind=CheckerKind.EXACT),
         )
-        result = await self._score_or_none(output_problem, judged.submission(first_key))
+        result = await self._score_or_none(output_problem, judged_problem.submission(first_key))
         outputs = {test.test_name: test.output for test in result.tests if test.output} if result else {}
         tests = tuple(
             replace(test, answer=Blob.of(outputs[test.name])) for test in output_tests if test.name in outputs
@@ -140,8 +149,8 @@ class MutantRun:
         for key in other_keys:
             if not tests:
                 break
-            problem = replace(judged.problem, tests=tests, subtasks=(), grader=None)
-            result = await self._score_or_none(problem, judged.submission(key))
+            problem = replace(judged_problem.problem, tests=tests, subtasks=(), grader=None)
+            result = await self._score_or_none(problem, judged_problem.submission(key))
             agreeing_tests = (
                 {test.test_name for test in result.tests if test.status is Verdict.AC} if result else set()
             )

@@ -413,7 +413,7 @@ def _make_points_figures(entrants: Sequence[Entrant]) -> list[Figure]:
         for entrant in entrants[:SERIES]
     ]
     rows = [(entrant.participant, time_s, points) for entrant in entrants for time_s, points in entrant.curve]
-    x, y = Axis(title="Seconds since the start", most=end), Axis(title="Points", most=max_points)
+    x, y = Axis(title="Seconds since the start", max_value=end), Axis(title="Points", max_value=max_points)
     title = "Points over time"
     return [
         make_figure(title, draw_curves(title, series, x, y, None), ["participant", "seconds", "points"], rows)

@@ -131,7 +131,7 @@ def test_difficulty_slices_use_headline_measure(of: list[Entry]) -> None:
 
 
 def test_curves_are_drawn_to_scale() -> None:
-    axis = Axis(title="x", most=10)
+    axis = Axis(title="x", max_value=10)
     drawing = draw_curves("t", [Series(name="s", points=[(0, 0), (5, 5), (10, 10)])], axis, axis, (5, "rule"))
     [path] = re.findall(r'curve" d="M([^"]+)"', drawing)
     (x0, y0), (x1, y1), (x2, y2) = (map(float, pair.split()) for pair in path.split("L"))
@@ -141,13 +141,13 @@ def test_curves_are_drawn_to_scale() -> None:
 
 @pytest.mark.parametrize(("least", "most"), [(0, 1), (1, 50), (0, 0.07), (0, 3000), (1, 1), (0, 0)])
 def test_axis_ticks_are_few_and_within_the_range(least: float, most: float) -> None:
-    ticks = Axis(title="x", least=least, most=most).ticks()
+    ticks = Axis(title="x", min_value=least, max_value=most).ticks()
     assert 1 <= len(ticks) <= 7 and all(least <= tick <= most + 1e-9 for tick in ticks)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 13, 50, 1000])
 def test_axis_ticks_of_counts_are_integers(most: int) -> None:
-    ticks = Axis(title="k", least=1, most=most, whole=True).ticks()
+    ticks = Axis(title="k", min_value=1, max_value=most, whole=True).ticks()
     assert 1 <= len(ticks) <= 7 and all(tick == int(tick) for tick in ticks)
 
 
@@ -184,11 +184,11 @@ def fields(drawing: str) -> list[str]:
 
 
 def test_only_first_eight_curves_are_coloured_and_named() -> None:
-    axis = Axis(title="k", least=1, most=3, whole=True)
+    axis = Axis(title="k", min_value=1, max_value=3, whole=True)
     of = [Series(name=f"m{number}", points=[(1, number), (3, number + 1)]) for number in range(30)]
-    drawn = draw_curves("t", of[:8], axis, Axis(title="Points", most=40), None)
+    drawn = draw_curves("t", of[:8], axis, Axis(title="Points", max_value=40), None)
     assert fields(drawn) == [f"m{index}" for index in range(8)] and "other" not in drawn
-    many = draw_curves("t", of, axis, Axis(title="Points", most=40), None)
+    many = draw_curves("t", of, axis, Axis(title="Points", max_value=40), None)
     assert fields(many) == fields(drawn) and many.count('class="other curve"') == 22
     assert "grey: the 22 below the first 8" in many and ">m8</text>" not in many
 

@@ -147,7 +147,7 @@ def read(page: str) -> Reader:
 def document_with(text: str) -> Document:
     """Return a document with the text in every possible place."""
     drawing = draw_columns(text, [(text, [1])], ["v-ac"], [(text, "v-ac")])
-    axis = Axis(title=text, most=2)
+    axis = Axis(title=text, max_value=2)
     drawing += draw_curves(text, [Series(name=text, points=[(0, 1), (1, 2)])], axis, axis, (1, text))
     section = Section(
         title=text,
