@@ -228,8 +228,9 @@ def test_newest_interpreter_is_chosen_if_only_it_has_promised_packages(
 
     def examine_with_numpy(path: Path, *, isolated: bool = True) -> Interpreter | None:
         found = examine(path, isolated=isolated)
-        is_newest = found is not None and found.path == newest.path
-        return msgspec.structs.replace(found, modules=("numpy",)) if is_newest else found
+        if found is None or found.path != newest.path:
+            return found
+        return msgspec.structs.replace(found, modules=("numpy",))
 
     monkeypatch.setattr(toolchains, "examine", examine_with_numpy)
     assert [find_python("caller", ("numpy",)) for _ in range(2)] == [able] * 2
