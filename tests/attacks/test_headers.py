@@ -170,6 +170,7 @@ _ADD = "int add(int a, int b) { return a + b; }\n"
             for layers in (None, ("landlock", "seccomp"), ("namespaces", "seccomp"))
         ),
     ],
+    ids=["short", "few", "big", "grader-all", "grader-landlock", "grader-namespaces"],
 )
 async def test_source_cannot_detect_prebuilt_header(
     tmp_path: Path,
