@@ -212,6 +212,13 @@ async def test_mono_collects_memory_while_another_thread_waits(scorer: Scorer) -
     assert [test.status for test in result.tests] == [V.AC, V.AC], result
 
 
+async def test_go_program_with_c_code_is_refused_before_a_c_compiler_starts(scorer: Scorer) -> None:
+    require_language("go")
+    source = 'package main\n// #include "/dev/stdout"\nimport "C"\nfunc main() {}\n'
+    result = await score(scorer, source, "go")
+    assert result.verdict is V.CE and "no Go source files" in result.compile_output, result
+
+
 # How programs read their input by name, in JavaScript most of them.
 BY_NAME = {
     "c++": "#include <fstream>\n#include <iostream>\n"

@@ -114,7 +114,10 @@ if [ -z {needed} ] || ! {{ {first}; [ "$code" = 0 ] && [ ! -s {_LOG} ]; }}; then
 fi"""
     control = shlex.join([tool.path, *control_command(spec)[1:]])
     output = shlex.quote(spec.output)
+    # The C compiler that Go starts writes to a pipe. A source that includes this pipe would wait for itself.
+    environment = "export CGO_ENABLED=0\n" if tool.command == "go" else ""
     return f"""# Builds the {spec.kind}, and keeps the first {spec.limits.log} bytes of the output.
+{environment}\
 ulimit -f {spec.limits.file_size // 1024} 2> /dev/null  # kB; a server may allow even less
 compile() {{
     rm -f -- "$0" {output} {_CODE} {_LOG}  # no source reads the script
