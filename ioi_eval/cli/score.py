@@ -227,7 +227,7 @@ def _print_scored_dump(
     elif not output.quiet:
         console.print_wrapped(summarize_call(scored.call, seconds, unscored=len(scored.failures)))
         for line in skipped_row_notes(scored.dump):
-            console.print_wrapped(line)
+            console.print_wrapped(console.replace_argument_names(line))
         if scored.references is not None and reference_options is not None:
             print_references(scored.references, reference_options, scored.out)
         print_scores(scored.summary)
@@ -256,7 +256,7 @@ def _print_forecast(forecast: Forecast, output: OutputOptions) -> None:
     if forecast.rejected:
         console.print_line(f"{counted(forecast.rejected, 'row')} cannot be used")
     for note in forecast.notes:
-        console.print_wrapped(note)
+        console.print_wrapped(console.replace_argument_names(note))
     if forecast.cpu_hours is None:
         console.print_line("The CPU time is unknown: a time limit is not measured yet")
     elif forecast.judged:

@@ -215,6 +215,12 @@ def test_dry_run_reports_unselected_rows(cli: CommandLine) -> None:
     assert json.loads(cli(*arguments, "--json").stdout)["notes"] == ["Left out 1 row: not selected"]
 
 
+def test_note_about_rows_names_keys_of_settings_file(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", [row("list", json.dumps([RIGHT, WRONG]))])
+    done = cli("score", dump, "--problems", problems, "--dry-run")
+    assert "(split-lists = true in ioi-eval.toml reads each as a reply)" in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("name", ["d.jsonl", "link.jsonl", "run/results.jsonl", "run/tests.parquet"])
 def test_results_option_refuses_to_overwrite_inputs(cli: CommandLine, problems: Path, name: str) -> None:
     dump = write_dump(cli.folder / "d.jsonl", ROWS[:1])
