@@ -18,6 +18,7 @@ from requirements import require_language
 
 from ioi_eval import EmbeddedEngine, JudgeOptions, Scorer, Store
 from ioi_eval.engines.embedded.sandboxes import remove_tree
+from ioi_eval.engines.embedded.toolchains import everybody_may_enter
 from ioi_eval.errors import InputError, JudgeFailure
 from ioi_eval.models import Blob, Checker, CheckerKind, Limits, NamedBlob, Verdict
 
@@ -120,7 +121,7 @@ async def test_programs_cannot_see_folders_around_caller_environment(
     prefix = as_the_caller.parent.parent
     folders = [prefix, prefix.parent, prefix.parent / "sibling", prefix.parents[1]]
     secret_paths = [str(folder / "secret.txt") for folder in folders] + ["/root/.bashrc", "/root/.profile"]
-    shown = {"bin", "lib", "lib64", "pyvenv.cfg", "home", prefix.name}
+    shown = {"bin", "lib", "lib64", "pyvenv.cfg", "home", prefix.name, *Path(sys.base_prefix).parts}
     listed = [*map(str, folders), "/root"]
     code = f"PLACES, FOLDERS, SHOWN = {secret_paths!r}, {listed!r}, {shown!r}\n{LOOKING}{ECHO}"
     assert await verdicts(scorer, code) == {Verdict.AC}
@@ -170,6 +171,7 @@ async def test_closed_environment_without_namespaces_still_judges_cpp(
 
 
 @ROOTS_OWN
+@pytest.mark.skipif(not everybody_may_enter(Path(sys.base_prefix)), reason="only root can read this Python")
 async def test_readable_environment_needs_no_namespaces(store: Store, as_the_caller: Path) -> None:
     """It is the remedy that the judge failure names."""
     closed = [as_the_caller.parents[2], as_the_caller.parents[3]]
