@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import random
 import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -18,6 +17,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from ioi_eval.engines.contract import Change, Check, JobsWait, OnServer, ServerChanged
 from ioi_eval.model.doing import log_step, mark_executing
@@ -210,13 +211,15 @@ class Waits(Value):
     longest_rest: float = RECOVERY.longest_wait
     silence: float = LATE_JOB.max_seconds  # time without an answer after which an endpoint is asked
 
-    def wait_before(self, attempt: int) -> float:
-        """Return a random wait, so that jobs that failed together do not return together."""
-        return random.uniform(0, min(self.longest_wait, self.first_wait * 2 ** min(attempt, 16)))
+    def wait_after(self, attempt: int) -> float:
+        """Return the random wait in seconds after a failed attempt of a job. The first one has number 1."""
+        rule = replace(SERVER, first_wait=self.first_wait, longest_wait=self.longest_wait)
+        return rule.wait_after(attempt)
 
     def rest_after(self, failures: int) -> float:
-        longest = min(self.longest_rest, self.first_rest * 2 ** min(failures, 16))
-        return random.uniform(longest / 2, longest)
+        """Return the random rest in seconds of an endpoint after further failed inspections."""
+        rule = replace(RECOVERY, first_wait=self.first_rest, longest_wait=self.longest_rest)
+        return rule.wait_after(failures + 1)
 
 
 def now() -> float:
@@ -672,7 +675,7 @@ class Fleet(ABC, Generic[R]):
                 SERVER.log(_log, error)
             finally:
                 self.release_slot(endpoint)
-            await asyncio.sleep(self._waits.wait_before(len(attempts.tried_endpoints)))
+            await asyncio.sleep(self._waits.wait_after(len(attempts.tried_endpoints)))
 
     def _fits_job(self, job: Job, endpoint: E) -> bool:
         return self.fits(endpoint, job)

@@ -6,6 +6,8 @@ one transition table, shown in the docs, and a log line and an event for each ch
 from __future__ import annotations
 
 import logging
+import random
+from collections.abc import Callable
 
 import pytest
 from still_fleets import StillFleet, path
@@ -15,6 +17,7 @@ from support.waiting import until
 from ioi_eval.engines.contract import Change, ServerChanged, ServerEvent
 from ioi_eval.engines.fleet import Cause, EndpointUnfit, State, Waits, state_diagram
 from ioi_eval.errors import AttemptsUsedUp, BrokenReply, EngineOverloaded, EngineUnavailable
+from ioi_eval.model.retry import RECOVERY, SERVER
 from ioi_eval.models import Blob, Job, JobFile
 
 JOB = Job(files=(JobFile(name="run", content=Blob.of("true")),))
@@ -127,6 +130,17 @@ async def test_endpoint_that_is_unfit_after_a_failure_is_left_out_and_inspected_
     changes = [event.change for event in heard if isinstance(event, ServerChanged)]
     assert changes == [Change.JOINED, Change.LOST, Change.LEFT_OUT, Change.TRIAL]
     await fleet.close()
+
+
+@pytest.mark.parametrize("attempt", [1, 2, 6, 7, 10_000])
+def test_waits_of_fleet_follow_retry_rules(attempt: int) -> None:
+    def seeded_wait(wait: Callable[[int], float], number: int) -> float:
+        random.seed(1)
+        return wait(number)
+
+    waits = Waits()
+    assert seeded_wait(waits.wait_after, attempt) == seeded_wait(SERVER.wait_after, attempt)
+    assert seeded_wait(waits.rest_after, attempt - 1) == seeded_wait(RECOVERY.wait_after, attempt)
 
 
 async def test_endpoint_rate_counts_answered_jobs() -> None:
