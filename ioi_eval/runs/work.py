@@ -375,25 +375,19 @@ async def open_judge(
 
     A scorer is used as it is, and stays open. Any other engine is opened and closed.
     """
-    given_engine = setup.engine
+    given_engine, judge_options = setup.engine, _judge_options(setup)
     if isinstance(given_engine, Scorer):
-        judge_options = _judge_options(setup)
         judge = given_engine.judge_with(
             all_tests=judge_options.all_tests, borderline=judge_options.borderline, echo=judge_options.echo
         )
         yield judge, lambda: _SUBMISSIONS_PER_SLOT * judge.slots
         return
     engine, trusted = open_engine(given_engine, setup.store, tuple(packages))
-    judge_options, engine_name = (
-        _judge_options(setup),
-        given_engine.text if isinstance(given_engine, EngineChoice) else type(engine).__name__,
-    )
+    engine_name = given_engine.text if isinstance(given_engine, EngineChoice) else type(engine).__name__
     setup.on_event(EngineStarting(engine=engine_name))
     set_server_callback(engine, setup.on_event)
     try:
-        async with Scorer(
-            engine, store=setup.store, options=_judge_options(setup), trusted=trusted
-        ) as scorer:
+        async with Scorer(engine, store=setup.store, options=judge_options, trusted=trusted) as scorer:
             if (event := servers_found_event(engine)) is not None:
                 setup.on_event(event)
             async with emit_server_events(engine, setup.on_event):
