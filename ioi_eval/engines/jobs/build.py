@@ -1,7 +1,6 @@
 """Builds on one engine, and their cache. A build job never contains a test.
 
 rules/verdicts.py decides what the ending of a build means.
-
 """
 
 from __future__ import annotations
@@ -324,7 +323,7 @@ class _CachedOutcome(Value):
 class ArtifactCache:
     """Cached outcomes of builds, also of failed ones, on disk. The last used ones are not evicted.
 
-    `find` and `keep` block, and several threads may call them.
+    `find` and `add` block, and several threads may call them.
     """
 
     def __init__(self, store: Store) -> None:
@@ -333,16 +332,16 @@ class ArtifactCache:
         self._lock = threading.Lock()
         self._worker_programs = NoteFile(store.root / _WORKER_PROGRAMS_FILE, _CachedOutcome)
 
-    def turn(self, key: str) -> contextlib.AbstractAsyncContextManager[None]:
+    def creation_lock(self, key: str) -> contextlib.AbstractAsyncContextManager[None]:
         """Hold a key, so that only one process at a time makes its artifact."""
         return self._store.creation_lock(key)
 
-    def there(self, *keys: str) -> bool:
+    def has_any(self, *keys: str) -> bool:
         """Return True if an outcome is cached for one of the keys. Quick enough without a thread."""
         return any(self._store.get(key) is not None for key in keys)
 
-    def stays(self, spec: BuildSpec, *keys: str) -> BuildSuccess | None:
-        """Return a program that is on the worker that built it, if there is one for one of the keys."""
+    def find_on_worker(self, spec: BuildSpec, *keys: str) -> BuildSuccess | None:
+        """Return the first program of the keys that is on the worker that built it."""
         record = next(filter(None, map(self._worker_programs.get, keys)), None)
         if record is None or record.built is None:
             return None
@@ -360,18 +359,15 @@ class ArtifactCache:
             self._pin(key)
             stored = read_cached(self._store, key, _CachedOutcome)
             outcome = stored and _read_outcome(*stored)
-            # Earlier versions cached failures for lack of a library that may be installed now
-            if outcome is not None and not (
-                isinstance(outcome, CompileError) and names_missing_library(outcome.log)
-            ):
+            if outcome is not None:
                 return outcome
             if stored is not None:
                 self._store.remove(key)
         return None
 
-    def keep(self, key: str, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
+    def add(self, key: str, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
         """Cache an outcome with a copy of its artifact, and return it with that copy."""
-        outcome = self.bounded(outcome)
+        outcome = self.limit_size(outcome)
         self._pin(key)
         with convert_store_errors(self._store, _cache_failure):
             stored = _read_outcome(
@@ -382,15 +378,15 @@ class ArtifactCache:
         assert stored is not None, "the store has just written it"
         return stored
 
-    def note(self, key: str, built: BuildSuccess, at: str) -> None:
-        """Remember where a program stays. Takes no time worth a thread."""
+    def add_on_worker(self, key: str, built: BuildSuccess, at: str) -> None:
+        """Cache the address of the worker that has a program. Quick enough without a thread."""
         bare = Blob(sha256=built.artifact.sha256, size=built.artifact.size)
         self._worker_programs.put(
             key, _CachedOutcome(built=msgspec.structs.replace(built, artifact=bare), at=at)
         )
 
-    def bounded(self, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
-        """Return the outcome, or the refusal of a program that is too large."""
+    def limit_size(self, outcome: BuildSuccess | CompileError) -> BuildSuccess | CompileError:
+        """Return the outcome, or a compile error if the program is too large."""
         size, max_bytes = (
             outcome.artifact.size if isinstance(outcome, BuildSuccess) else 0,
             self._store.largest,
@@ -473,11 +469,6 @@ class Builder:
         self._background.clear()
         self._cache.close()
 
-    @property
-    def busy(self) -> bool:
-        """True while a build runs in the background."""
-        return any(not task.done() for task in self._background.values())
-
     async def capabilities(self) -> Capabilities:
         return await self.engine.capabilities()
 
@@ -525,12 +516,12 @@ class Builder:
             return cached
         if spec.kind == SUBMISSION:  # other processes have other submissions
             return await self._make_outcome(spec, capabilities, keys)
-        async with self._cache.turn(keys[0]):
+        async with self._cache.creation_lock(keys[0]):
             return await self._find_cached(spec, keys) or await self._make_outcome(spec, capabilities, keys)
 
     async def _find_cached(self, spec: BuildSpec, keys: Sequence[str]) -> BuildSuccess | CompileError | None:
         all_keys = [cache_key for key in keys for cache_key in (key, _limits_key(key, spec))]
-        if not self._cache.there(*all_keys):
+        if not self._cache.has_any(*all_keys):
             return None
         return await asyncio.to_thread(self._cache.find, *all_keys)
 
@@ -538,7 +529,7 @@ class Builder:
         self, spec: BuildSpec, capabilities: Capabilities, keys: Sequence[str]
     ) -> BuildSuccess | CompileError:
         may_stay, refusal = spec.main.content.sha256 not in self._sent_here, self.delivery.refusal
-        worker_program = self._cache.stays(spec, *keys) if may_stay and refusal is not None else None
+        worker_program = self._cache.find_on_worker(spec, *keys) if may_stay and refusal is not None else None
         # If servers accept smaller requests than before, it may only fit when it is packed
         if (
             worker_program is not None
@@ -615,10 +606,10 @@ class Builder:
                     **fields,
                 )
                 if not isinstance(result.content, WorkerArtifact):
-                    return await asyncio.to_thread(self._cache.keep, key, built)
-                outcome = self._cache.bounded(built)
+                    return await asyncio.to_thread(self._cache.add, key, built)
+                outcome = self._cache.limit_size(built)
                 if outcome is built:
-                    self._cache.note(key, built, result.content.at)
+                    self._cache.add_on_worker(key, built, result.content.at)
                 return outcome
             by_limits = build_end in _LIMIT_ENDINGS and not printed_lack_of_space(result.ended)
             lasting = (
@@ -628,7 +619,7 @@ class Builder:
             if not compile_error.lasting:
                 return compile_error
             cache_key = _limits_key(key, spec) if by_limits else key
-            return await asyncio.to_thread(self._cache.keep, cache_key, compile_error)
+            return await asyncio.to_thread(self._cache.add, cache_key, compile_error)
         finally:
             result.discard()
 

@@ -26,7 +26,6 @@ from support.engines import CPU_LIMIT, BuildSuccess, CompileError, fake_capabili
 from ioi_eval import Store
 from ioi_eval.engines.contract import SharedBuild
 from ioi_eval.engines.embedded.sandbox import VERSION
-from ioi_eval.engines.jobs.build import ArtifactCache
 from ioi_eval.errors import JudgeFailure, ToolchainGone
 from ioi_eval.judge.programs import Artifacts
 from ioi_eval.judge.recipes import CHECKER
@@ -381,14 +380,6 @@ async def test_compile_error_from_missing_library_is_not_cached(tmp_path: Path, 
         )
     assert isinstance(refused, CompileError) and refused.log == words
     assert isinstance(built, BuildSuccess)
-
-
-def test_cached_compile_error_for_missing_header_is_dropped(tmp_path: Path) -> None:
-    shelf = ArtifactCache(Store(tmp_path / "store"))
-    for key, log in (("lack", "gmpxx.h: No such file or directory"), ("fault", "x.cpp: error")):
-        shelf.keep(key, CompileError(log=log))
-    assert shelf.find("lack") is None and shelf.find("fault") is not None
-    shelf.close()
 
 
 # -----------------------------------------------------------------------------------------------------
