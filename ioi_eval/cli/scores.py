@@ -90,8 +90,8 @@ def print_scores(summary: Summary) -> None:
 def print_comparison(runs: Sequence[ComparedRun], run_differences: Differences | None = None) -> None:
     """Print the scores of several runs, and the differences between two runs."""
     model_entries = entries(runs)
-    last, headline_notes = _shorten_headline(model_entries)
     pairs = run_differences.paired[:_MAX_PAIRS] if run_differences is not None else ()
+    last, headline_notes = _shorten_headline(model_entries, compare=not pairs)
     screen = _ScreenPrinter(last, [*headline_notes, *(pair.sentence for pair in pairs)])
     for warning in (*comparison_warnings(runs), *comparability_notes(runs)):
         screen.add(
@@ -177,15 +177,17 @@ def exit_if_suspicious(summaries: Iterable[Summary], *, allowed: bool, silent: b
 # --- models ------------------------------------------------------------------------------------------
 
 
-def _shorten_headline(model_entries: Sequence[Entry]) -> tuple[Section | None, Sequence[str]]:
+def _shorten_headline(
+    model_entries: Sequence[Entry], *, compare: bool = True
+) -> tuple[Section | None, Sequence[str]]:
     """Return the table with the headline number of each model, and the sentences about it."""
     if not any(entry.model.scored for entry in model_entries):
         return None, []
-    full_section = headline.headline_section(model_entries)
+    full_section = headline.headline_section(model_entries, compare=compare)
     assert full_section.table is not None, "a headline is a table"
     shortened_table = msgspec.structs.replace(full_section.table, rows=full_section.table.rows[:_MAX_MODELS])
     omitted_note = (
-        [f"and {len(model_entries) - _MAX_MODELS} omitted_note in the report"]
+        [f"and {len(model_entries) - _MAX_MODELS} more models in the report"]
         if len(model_entries) > _MAX_MODELS
         else []
     )

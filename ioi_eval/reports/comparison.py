@@ -89,6 +89,11 @@ def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None 
     unscored = sum(run.summary.unscored for run in runs)
     verdicts = count_verdicts(run.summary.verdicts for run in runs)
     difference_parts = list[Section]()
+    answer = headline.headline_sentence(entries_of_runs) if entries_of_runs else ""
+    if (
+        run_differences is not None and run_differences.paired
+    ):  # A minus B, instead of the better minus the worse
+        answer = run_differences.paired[0].sentence if len(run_differences.paired) == 1 else ""
     if run_differences is not None:
         summaries = [run.summary for run in runs]
         difference_parts = [
@@ -98,7 +103,7 @@ def comparison(runs: Sequence[ComparedRun], run_differences: Differences | None 
         ]
     return Document(
         title=f"{counted(len(runs), 'run')} side by side",
-        answer=headline.headline_sentence(entries_of_runs) if entries_of_runs else "",
+        answer=answer,
         in_parts=True,
         data=sections.explorer_json(entries_of_runs) if entries_of_runs else "",
         lead=f"{counted(unscored, 'submission')} could not be judged." if unscored else "",
@@ -254,7 +259,7 @@ def paired_sections(pairs: Sequence[ModelPair]) -> Iterator[Section]:
             f"{title}, over the problems that both runs scored, in percentage points. In parentheses the "
             "95 % interval of the sign-flip test."
         ],
-        items=[pair.sentence for pair in pairs],
+        items=[pair.sentence for pair in pairs] if len(pairs) > 1 else [],  # one is the page's answer
         table=TableBlock(
             heads=["Model", "Problems", "A better", "B better", "A minus B"],
             rows=[

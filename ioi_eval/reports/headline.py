@@ -197,8 +197,11 @@ def sort_entries(entries: Iterable[Entry]) -> list[Entry]:
     return sorted(entries, key=lambda entry: -(_value_and_interval(entry.model, measure)[0] or 0.0))
 
 
-def headline_section(entries: Sequence[Entry]) -> Section:
-    """Return the table of headlines for a terminal, without bars."""
+def headline_section(entries: Sequence[Entry], *, compare: bool = True) -> Section:
+    """Return the table of headlines for a terminal, without bars.
+
+    Its notes have the difference of the first two models if `compare` is true.
+    """
     entries = sort_entries(entries)
     measure = common_measure(entry.model for entry in entries)
     has_several, with_points = len(entries) > 1, measure is Measure.POINTS
@@ -216,11 +219,9 @@ def headline_section(entries: Sequence[Entry]) -> Section:
         "Submissions",
         *(["Unscored"] if unscored else []),
     ]
-    rows, notes = [], list[str]()
+    rows = []
     for entry, rank in zip(entries, model_ranks(entries, measure), strict=True):
         row = _headline_row(entry, rank, measure)
-        if reason := _missing_interval(row, measure):
-            notes.append(f"{entry.name} has {reason}.")
         format_value = percent_or_dash if measure is Measure.PASS_AT_1 else number
         rows.append(
             [
@@ -228,14 +229,16 @@ def headline_section(entries: Sequence[Entry]) -> Section:
                 *([str(rank)] if has_several else []),
                 format_value(row.value),
                 *([number(row.limited), number(entry.model.max_points)] if with_points else []),
-                NOTHING if row.low is None else f"{format_value(row.low)} to {format_value(row.high)}",
+                ("none: all equal" if _missing_interval(row, measure) else NOTHING)
+                if row.low is None
+                else f"{format_value(row.low)} to {format_value(row.high)}",
                 f"{entry.model.problems_solved:,} of {len(entry.model.problems):,}",
                 f"{row.scored:,}",
                 *([f"{entry.model.unscored:,}"] if unscored else []),
             ]
         )
-    if sentence_of_first_two := _compare_first_two(entries, measure):
-        notes.append(sentence_of_first_two)
+    sentence_of_first_two = _compare_first_two(entries, measure) if compare else ""
+    notes = [sentence_of_first_two] if sentence_of_first_two else []
     return Section(
         title=f"Headline: {measure.value}", table=TableBlock(heads=column_heads, rows=rows), notes=notes
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from support.runs import failure_row, result_row
 from ioi_eval.benchmarks.exports import write_results
 from ioi_eval.errors import JudgeFailure
 from ioi_eval.models import Verdict
+from ioi_eval.reports.headline import MINUS
 
 WRONG = {"3-a": Verdict.WA}
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 [bold]x[/bold] \u202e <script>"
@@ -34,6 +36,26 @@ def run(folder: Path, **models: int) -> Path:
             sent = submission(f"{model}-{name}", problem_id=of.id, row=columns)
             rows.append(result_row(sent, of, result(sent, {} if n < solved else WRONG, problem=of)))
     return write_run(folder, rows)
+
+
+@pytest.mark.parametrize(("better", "worse"), [("monday", "tuesday"), ("tuesday", "monday")])
+def test_comparison_of_two_runs_has_one_sentence_of_a_minus_b(
+    cli: CommandLine, better: str, worse: str
+) -> None:
+    run(cli.folder / better, m=6)
+    run(cli.folder / worse, m=0)
+    done = cli("report", "monday", "tuesday", "--out", "both")
+    assert done.returncode == 0, done.stderr
+    sign = "+" if better == "monday" else MINUS
+    for text in (done.stdout, (cli.folder / "both" / "comparison.md").read_text()):
+        assert text.count("percentage points (") == text.count("A minus B is") == 1, text
+        assert f"A minus B is {sign}49.5 percentage points (95 % interval" in text
+
+
+def test_long_comparison_counts_models_that_are_not_printed(cli: CommandLine) -> None:
+    run(cli.folder / "many", **{f"m{number:02}": number % 7 for number in range(30)})
+    shown = re.search(r"^and (\d+) more models in the report$", cli("report", "many").stdout, re.MULTILINE)
+    assert shown is not None and 0 < int(shown[1]) < 30
 
 
 def test_report_of_one_run_prints_tables(cli: CommandLine) -> None:
