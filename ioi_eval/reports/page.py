@@ -137,13 +137,13 @@ def run_document(
     has_scores = bool(run.scored)
     problems_source = str(run.settings.given.get("problems") or "")
     without_program = run.verdicts.get(Reason.NO_PROGRAM, 0)
+    authors = counted(len(entries), "participant" if run.settings.has_feedback else "model")
+    scored = authors if run.settings.has_feedback else counted(run.submissions, "submission")
     return Document(
-        title=f"Scores on {problems_source}"
-        if problems_source
-        else f"Scores of {counted(run.submissions, 'submission')}",
+        title=f"Scores on {problems_source}" if problems_source else f"Scores of {scored}",
         about=", ".join(
             [
-                counted(len(entries), "model"),
+                authors,
                 counted(run.problems, "problem"),
                 counted(run.submissions, "submission"),
                 *(["complete"] if run.complete and run.of is not None and not run.unscored else []),
