@@ -388,12 +388,17 @@ _MAX_CAUSES, _MAX_EXAMPLES = 1000, 3  # distinct causes of a run, and examples o
 _SOURCE_POSITION = re.compile(r"^\S+?:\d+(:\d+)?:\s*")  # file, line and column in a compiler's message
 _QUOTED = re.compile(r"‘[^’]*’|'[^']*'|`[^`']*'|\"[^\"]*\"")  # noqa: RUF001 - g++ quotes so
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+# An exception in the last line that a program of Python, Java or JavaScript writes.
+_EXCEPTION = re.compile(
+    r"\b(?P<name>[\w.$]*(?:Error|Exception|Interrupt|StopIteration))\b(?:: *(?P<message>.+))?"
+)
 
 
 def find_cause(result: SubmissionResult) -> str:
     """Return why a submission lacks full marks, in a form that submissions can share, or "".
 
-    It starts with the verdict. A compile error adds the first error line, without positions and names.
+    It starts with the verdict. A compile error adds the first error line, without positions and names. A
+    run-time error adds the exception, without quoted names, or the signal or exit code.
     """
     verdict = result.verdict
     if verdict is Verdict.AC:
@@ -412,7 +417,17 @@ def find_cause(result: SubmissionResult) -> str:
     }
     if any(test.status is verdict and test.test_name in samples for test in result.tests):
         return f"{verdict}: at a sample"
-    return _cause_text(verdict, failed_test.feedback.partition(":")[0] if verdict is Verdict.RE else "")
+    return _cause_text(verdict, _find_run_time_error(failed_test.feedback) if verdict is Verdict.RE else "")
+
+
+def _find_run_time_error(feedback: str) -> str:
+    """Return the exception in a feedback, without quoted names; if there is none, the signal or exit code."""
+    exception = _EXCEPTION.search(feedback)
+    if exception is None:
+        return feedback.partition(":")[0]
+    message = _QUOTED.sub("‘…’", exception["message"] or "")  # noqa: RUF001
+    is_value = re.search(r"[a-z]", message) is None  # such as the key of a KeyError
+    return exception["name"] if is_value else f"{exception['name']}: {message}"
 
 
 def _cause_text(verdict: str, line: str) -> str:

@@ -38,6 +38,23 @@ COMPILER = "In function 'main':\nmain.cpp:12:5: error: ‘x’ was not declared 
             {"feedback": "Runtime error (signal 11): at 0x7f"},
             "RE: Runtime error (signal 11)",
         ),
+        *(
+            ({"2-a": Verdict.RE}, {"feedback": f"Runtime error (exit code 1): {line}"}, f"RE: {cause}")
+            for line, cause in {
+                "IndexError: list index out of range": "IndexError: list index out of range",
+                "ValueError: invalid literal for int() with base 10: 'a b'": (
+                    "ValueError: invalid literal for int() with base 10: ‘…’"  # noqa: RUF001
+                ),
+                "KeyError: (3, 5)": "KeyError",
+                "KeyError: 'x'": "KeyError",
+                "EOFError": "EOFError",
+                "decimal.DivisionByZero": "Runtime error (exit code 1)",
+                'Exception in thread "main" java.lang.ArithmeticException: / by zero': (
+                    "java.lang.ArithmeticException: / by zero"
+                ),
+                "Error: cannot open": "Error: cannot open",
+            }.items()
+        ),
         (
             {},
             {"compiles": False, "compile_output": COMPILER},
