@@ -17,9 +17,16 @@ from typing import Any, TypeVar
 from ioi_eval.errors import CasesError, InputError, IoiEvalError, ModuleMissing
 
 T = TypeVar("T")
+
+
+class UnknownProblemError(CasesError):
+    """A row names an unknown problem or subtask."""
+
+
 _log = logging.getLogger(__name__)
 # Kinds of errors, for messages. The first matching class decides.
 _KINDS = (
+    (UnknownProblemError, "a row that names an unknown problem or subtask"),
     (CasesError, "tests that cannot be read"),
     (ModuleMissing, "a package that the judge lacks"),
     (InputError, "a row that cannot be judged"),

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import msgspec
 
 from ioi_eval.errors import CasesError, InputError, IoiEvalError
-from ioi_eval.integrations.misses import count_miss, gather_results
+from ioi_eval.integrations.misses import UnknownProblemError, count_miss, gather_results
 from ioi_eval.integrations.runtime import Runtime, Setup, runtime
 from ioi_eval.model.options import CliOption
 from ioi_eval.models import (
@@ -306,7 +306,8 @@ class RewardRow(Value):
         """Return the problem that the row names, or a problem with the tests in the row.
 
         Raises:
-            CasesError: The row has no tests, or names an unknown problem or subtask.
+            CasesError: The row has no tests.
+            UnknownProblemError: The row names an unknown problem or subtask.
             InputError: There is no column with tests, so that no row can have any.
         """
         if problems is not None and self.values.get("problem_id") is not None:
@@ -314,11 +315,12 @@ class RewardRow(Value):
             try:
                 problem = problems.find(str(self.values["problem_id"]), None if year is None else int(year))
             except (InputError, TypeError, ValueError) as error:
-                raise CasesError(str(error)) from error
+                raise UnknownProblemError(str(error)) from error
             names = [subtask.name for subtask in problem.subtasks]
             if names and self.target is not None and self.target not in names:
-                existing = f"There are: {', '.join(names)}"
-                raise CasesError(f"problem {problem.id!r} has no subtask {self.target!r}. {existing}")
+                raise UnknownProblemError(
+                    f"problem {problem.id!r} has no subtask {self.target!r}. There are: {', '.join(names)}"
+                )
             return problem
         columns = [column for column in CASES_COLUMNS if column in self.values]
         for column in columns:

@@ -10,6 +10,7 @@ import math
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from support.cached_lookups import script_with_known_tools
 from support.datasets import CasesError, Problems
 
 from ioi_eval.errors import InputError, IoiEvalError
+from ioi_eval.integrations import misses
 from ioi_eval.integrations.open_r1 import binary_code_reward, code_reward
 from ioi_eval.integrations.rewards import RewardMode, RewardOptions, reply_text
 from ioi_eval.integrations.runtime import Setup, close_all
@@ -342,6 +344,17 @@ def test_unjudged_rows_are_logged_once_per_kind_and_counted(tmp_path: Path) -> N
     assert completed.stderr.splitlines()[-1] == (
         "7 not judged: 6 because of tests that cannot be read, 1 because of a row that cannot be judged"
     )
+
+
+@pytest.mark.parametrize("row", [{"problem_id": "nowhere"}, {"problem_id": "whole", "subtask": "9"}])
+def test_row_of_unknown_problem_or_subtask_is_a_miss_of_its_own_kind(
+    row: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(misses._misses, "counts", Counter())
+    problem = msgspec.structs.replace(problem_with_subtasks(), id="whole")
+    give = make_reward(problems=Problems([problem]))
+    assert give(completions=[RIGHT], **{name: [value] for name, value in row.items()}) == [None]
+    assert [*misses._misses.counts] == ["a row that names an unknown problem or subtask"], caplog.text
 
 
 def test_row_with_broken_tests_has_no_reward() -> None:
