@@ -387,8 +387,13 @@ class Problem(Value):
             fields: any other field of a problem, such as `checker`.
 
         Raises:
-            InputError: if a test is not a pair of strings or bytes.
+            InputError: if a test is not a pair of strings or bytes, or if a limit is not above 0.
         """
+        limits = Limits.contest(2.0, 256 << 20) if limits is None else limits
+        for name in ("cpu_time", "wall_time", "memory", "output"):
+            if (value := getattr(limits, name)) is not None and not value > 0:
+                remedy = "Give a number above 0, or None for no limit"
+                raise InputError(f"{name} is {value}", where="Problem.of", field="limits", remedy=remedy)
         if isinstance(tests, str | bytes | Mapping):
             raise _tests_error(f"tests is {type(tests).__name__}")
         test_list = list[Test]()
@@ -402,7 +407,7 @@ class Problem(Value):
             test_list.append(Test(name=str(number), input=Blob.of(pair[0]), answer=Blob.of(pair[1])))
         if not test_list:
             raise _tests_error("tests is empty")
-        return cls(id=id, limits=limits or Limits.contest(2.0, 256 << 20), tests=tuple(test_list), **fields)
+        return cls(id=id, limits=limits, tests=tuple(test_list), **fields)
 
 
 def _tests_error(problem: str) -> InputError:

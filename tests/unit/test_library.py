@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from run_samples import SUM, problem, result, submission
 
 from ioi_eval import InputError, Problem, Scorer, Store, Submission, Verdict, load_problems, run_sync
+from ioi_eval.models import Limits
 from ioi_eval.runs import BenchmarkOptions
 from ioi_eval.store.resources import examples_folder
 from ioi_eval.testing import FakeEngine
@@ -43,6 +45,21 @@ def test_tests_that_are_not_pairs_are_input_error(tests: Any, said: str) -> None
     with pytest.raises(InputError) as caught:
         Problem.of(tests=tests)
     assert said in str(caught.value) and '[("1 2", "3")]' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (Limits.contest(0, 256 << 20), "cpu_time is 0. Give a number above 0"),
+        (Limits.contest(-1.0, None), "cpu_time is -1.0"),
+        (Limits.contest(math.nan, None), "cpu_time is nan"),
+        (Limits.contest(1.0, 0), "memory is 0"),
+        (Limits(output=0), "output is 0"),
+    ],
+)
+def test_problem_of_refuses_limits_that_are_not_above_0(limits: Limits, message: str) -> None:
+    with pytest.raises(InputError, match=f"Problem.of, field 'limits': {message}"):
+        Problem.of(tests=[("1", "1")], limits=limits)
 
 
 def test_result_of_subtasks_has_verdict_and_points_of_all() -> None:
