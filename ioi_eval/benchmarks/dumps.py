@@ -128,7 +128,7 @@ _SOURCE_NOTES: Mapping[LanguageFrom, str] = {
     LanguageFrom.FORMAT: "{:,} by their format",
     LanguageFrom.PROBLEM: "{:,} by their problem",
     LanguageFrom.REPLY: "from {:,} replies",
-    LanguageFrom.DEFAULT: "{:,} by default",
+    LanguageFrom.DEFAULT: "assumed for {:,} rows",
 }
 
 
