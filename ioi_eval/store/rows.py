@@ -407,8 +407,11 @@ def _invalid_row_errors(row: Mapping[str, Any], column: str = "") -> Iterator[No
         reason, _, path = str(error).partition(" - at `$")
         if reason.startswith("zip()"):
             reason = "its lists have different lengths"
+        elif not isinstance(error, msgspec.ValidationError):  # the error's text is about Python's objects
+            reason = "a value has the wrong form"
+        subject = f"the row of {key!r}" if (key := row.get("key")) is not None else "the row"
         raise InputError(
-            f"the row of {row.get('key')!r} is not a valid result: {reason}",
+            f"{subject} is not a valid result: {reason}",
             field=f"{column}{path.removesuffix('`')}".removeprefix("."),
             remedy="Delete that line and run again: its submission is judged again",
         ) from error
