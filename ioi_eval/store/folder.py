@@ -313,12 +313,18 @@ def fingerprint_changes(
 ) -> tuple[str, ...]:
     """Return a message for each difference between two fingerprints that prevents continuing a run.
 
+    Options have the names that they have in `ioi-eval.toml`.
+
     `include_reading`: include the options of reading rows.
     """
     groups = (("option", old.options, new.options), ("version of", old.versions, new.versions))
     values = (
         # run.json has lists instead of tuples
-        (f"{kind} {name}", as_json_value(old_value.get(name)), as_json_value(new_value.get(name)))
+        (
+            f"{kind} {name.replace('_', '-') if kind == 'option' else name}",
+            as_json_value(old_value.get(name)),
+            as_json_value(new_value.get(name)),
+        )
         for kind, old_value, new_value in groups
         for name in sorted({*old_value, *new_value} - (frozenset() if include_reading else _READING_OPTIONS))
     )

@@ -341,7 +341,7 @@ async def test_repeats_column_drops_edited_row(session: Session, gone: bool) -> 
 @pytest.mark.parametrize(
     ("reuse", "options", "says"),
     [
-        ("first", {"all_tests": True}, "option all_tests: false -> true"),
+        ("first", {"all_tests": True}, "option all-tests: false -> true"),
         ("nowhere", {}, "there is no run in it"),
     ],
 )

@@ -70,7 +70,7 @@ def test_shards_of_two_runs_are_refused(cli: CommandLine, score: Score) -> None:
         assert twice.returncode == 2 and f"shard 1/2 is in {first_shard} already" in twice.stderr
     assert score("--shard", "2/2", "--all-tests").returncode == 0
     other = cli("report", first_shard, "runs/mine-shard-2-of-2")
-    assert other.returncode == 2 and "option all_tests: false -> true" in other.stderr
+    assert other.returncode == 2 and "option all-tests: false -> true" in other.stderr
     refused = score("--shard", "2/2", "--out", first_shard)
     assert refused.returncode == 2
     assert f"{first_shard}: the folder holds shard 1/2, and this call is for shard 2/2" in refused.stderr

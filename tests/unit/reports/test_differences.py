@@ -133,7 +133,7 @@ def test_difference_reasons_include_problem_compiler_and_options(tmp_path: Path)
     difference = compared(tmp_path, {"a": {}}, {"a": {"1-a": Verdict.WA}}, made_of, compiler="g++ 13")
     (change,) = difference.changed
     assert change.why == ("the problem has changed", "\N{EN DASH} -> g++ 13", "test 1-a: AC -> WA")
-    assert difference.options == ("option all_tests: false -> true",)
+    assert difference.options == ("option all-tests: false -> true",)
 
 
 def test_skipped_test_is_not_a_reason_for_difference(tmp_path: Path) -> None:

@@ -240,8 +240,8 @@ def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path
     ("shard", "more", "words"),
     [
         ("2/3", {}, "number of shards: 2 -> 3"),
-        ("2/2", {"options": RunOptions(all_tests=True)}, "option all_tests: false -> true"),
-        ("2/2", {"reading": DumpOptions(model_column="id")}, "option model_column"),
+        ("2/2", {"options": RunOptions(all_tests=True)}, "option all-tests: false -> true"),
+        ("2/2", {"reading": DumpOptions(model_column="id")}, "option model-column"),
         ("2/2", {"selection": Selection(shard=Shard.parse("2/2"), limit=9)}, "limit of rows: None -> 9"),
     ],
 )

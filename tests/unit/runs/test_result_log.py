@@ -267,7 +267,7 @@ def test_lock_on_a_removed_lock_file_is_retried(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({"options": {"all_tests": True, "repairs": ["header"]}}, "option all_tests: false -> true"),
+        ({"options": {"all_tests": True, "repairs": ["header"]}}, "option all-tests: false -> true"),
         ({"options": {"all_tests": False}}, 'option repairs: ["header"] -> not set'),
         ({"versions": {"g++": "13.1.0"}}, "version of g++: 12.2.0 -> 13.1.0"),
     ],
@@ -290,7 +290,7 @@ def test_all_changed_settings_are_named(scored: Path) -> None:
     other = Fingerprint(dump="z", options={"new": 1})
     with pytest.raises(InputError) as caught:
         ResultLog.open(scored, other)
-    for setting in ("option all_tests", "option new: not set -> 1", "version of g++"):
+    for setting in ("option all-tests", "option new: not set -> 1", "version of g++"):
         assert setting in caught.value.problem
 
 
