@@ -23,7 +23,8 @@ from ioi_eval.model.values import Value
 from ioi_eval.plugins.contest import Contest, Rules, Session, open_contest
 from ioi_eval.plugins.contest.harbor import write_tasks
 from ioi_eval.plugins.contest.names import ParticipantNames
-from ioi_eval.reports.document import counted, visible
+from ioi_eval.plugins.contest.scoreboard import read_scoreboard
+from ioi_eval.reports.document import counted, number, visible
 from ioi_eval.runs import BenchmarkOptions, RunOptions
 from ioi_eval.runs.score import run_name
 from ioi_eval.server import ServerOptions
@@ -39,6 +40,7 @@ _EXAMPLES = """
 TOKENS = "tokens.tsv"
 _TOKEN_BYTES = 24
 _MIN_TOKEN = 16  # minimum length of a token, in characters
+_MAX_STANDINGS = 20  # participants whose places are printed at the end
 _PORT = {"port": {"default": 8765}}
 
 
@@ -143,7 +145,7 @@ def _read_tokens(path: Path) -> dict[str, str]:
         raise InputError(problem, where=path_text, field="--participants", remedy=remedy) from error
     tokens: dict[str, str] = {}
     names, owners = ParticipantNames(), dict[str, str]()  # owners: names by token
-    for number, line in enumerate(lines, 1):
+    for line_number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         try:
@@ -155,7 +157,7 @@ def _read_tokens(path: Path) -> dict[str, str]:
                 problem = f"{owners[token]!r} and {name!r} have the same token"
                 raise InputError(problem, field="token", remedy="Give each participant its own token")
         except InputError as error:
-            raise error.with_details(where=str(path), row=number) from None
+            raise error.with_details(where=str(path), row=line_number) from None
         tokens[name] = token
     if not tokens:
         remedy = "Write a name in each line"
@@ -226,7 +228,24 @@ async def _serve_contest(
             f"note: {counted(pending_count, 'submission')} in progress: the same command judges them"
         )
     if not quiet:
+        _print_standings(folder)
         console.print_line(console.format_report_line(str(folder)))
+
+
+def _print_standings(folder: Path) -> None:
+    """Print the places and points of the first participants."""
+    board = read_scoreboard(folder)
+    entrants = () if board is None else board.entrants
+    console.print_table(
+        ("place", "participant", "points"),
+        [
+            (str(entrant.place), visible(entrant.participant), number(entrant.points))
+            for entrant in entrants[:_MAX_STANDINGS]
+        ],
+        right=("place", "points"),
+    )
+    if len(entrants) > _MAX_STANDINGS:
+        console.print_line(f"and {len(entrants) - _MAX_STANDINGS:,} more in the report")
 
 
 async def _serve_client(server: Any, session: Session) -> None:

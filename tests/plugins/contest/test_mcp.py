@@ -493,7 +493,9 @@ async def one_life(warm: WarmCommand, cli: CommandLine, number: int, ending: sig
 
 async def test_killed_contest_server_resumes_with_its_tokens(warm: WarmCommand, cli: CommandLine) -> None:
     await one_life(warm, cli, 1, signal.SIGKILL)
-    assert "report.md" in await one_life(warm, cli, 2, signal.SIGTERM)
+    output = await one_life(warm, cli, 2, signal.SIGTERM)
+    assert "report.md" in output
+    assert re.search(r"^place +participant +points\n( +\d .*\n)* +1 +otter +\d", output, re.MULTILINE), output
     cup, tokens = cli.folder / "cup", cli.folder / "cup" / "tokens.tsv"
     assert tokens.read_text().startswith("otter\tchosen-token-16ch\nheron\t")
     assert tokens.stat().st_mode & 0o077 == 0
@@ -610,11 +612,11 @@ def files_with(text: str, folder: Path) -> list[Path]:
         (("--participants", "0"), "0 participants"),
         (("--participants", "nothing.txt"), "cannot be read"),
         (("--stdio", "a/b"), "cannot be a participant's name"),
-        (("--participants", "2", "--allow-language", "klingon"), "klingon"),
+        (("--participants", "2", "--set", "allow-language=klingon"), "klingon"),
         (("--participants", "2", "--contest-time=-5"), "--contest-time: "),
         (("--participants", "2", "--contest-time=0"), "--contest-time: "),
         (("--participants", "2", "--contest-time=nan"), "--contest-time: "),
-        (("--participants", "2", "--pause=nan"), "--pause: "),
+        (("--participants", "2", "--set", "pause=nan"), "--set pause: "),
     ],
 )
 def test_invalid_contest_serve_arguments_are_refused(
