@@ -84,16 +84,21 @@ def describe_calibration(calibration: Calibration) -> list[str]:
         lines.append("No solution is marked as too slow, so the factor has no upper bound.")
     else:
         lines.append(
-            f"The fastest meant to be too slow takes {_format_ratio(fastest_slow)} of it "
+            f"The fastest solution that should be too slow takes {_format_ratio(fastest_slow)} of it "
             f"({fastest_slow.problem}, {fastest_slow.solution})."
         )
     if calibration.factor is None or calibration.margins is None:
         return [*lines, "No factor separates them."]
     right_margin, slow_margin = calibration.margins
-    margins_text = f"right solutions may take {_format_factor(right_margin)} times as long"
+    lines.append(
+        f"Proposed: --time-factor {calibration.factor:g}. With it, the slowest right solution passes until it"
+        f" takes {_format_factor(right_margin)} times its time here."
+    )
     if slow_margin is not None:
-        margins_text += f", slow ones be {_format_factor(slow_margin)} times as fast"
-    lines.append(f"Proposed: --time-factor {calibration.factor:g}; {margins_text}.")
+        lines.append(
+            "The fastest solution that should be too slow fails until it takes"
+            f" 1/{_format_factor(slow_margin)} of its time here."
+        )
     return lines
 
 

@@ -107,10 +107,11 @@ def test_time_factor_is_midpoint_of_distances(right: float, slow: float | None, 
 
 def test_calibration_margins_are_rounded() -> None:
     proposal = propose_time_factor([at(ExpectedSpeed.RIGHT, 0.0029), at(ExpectedSpeed.SLOW, 5.76)])
-    assert describe_calibration(proposal)[-1] == (
-        "Proposed: --time-factor 1;"
-        " right solutions may take 340 times as long, slow ones be 5.8 times as fast."
-    )
+    assert describe_calibration(proposal)[-2:] == [
+        "Proposed: --time-factor 1. With it, the slowest right solution passes until it takes 340 times its"
+        " time here.",
+        "The fastest solution that should be too slow fails until it takes 1/5.8 of its time here.",
+    ]
 
 
 def test_right_solution_stopped_by_limit_prevents_factor() -> None:
