@@ -17,6 +17,7 @@ from ioi_eval.rules.expectations import (
     ExpectedScore,
     KeyedExpectation,
     classify_expected_score,
+    find_similar_keyword,
     is_expectation_met,
     list_counting_tests,
     max_problem_points,
@@ -247,9 +248,15 @@ def number_sentences(outcome: Validation) -> Iterator[str]:
     yield ", ".join(f"{name} {count:,}" for name, count in outcome.numbers.items())
     if outcome.unknown:
         keywords = ", ".join(
-            f"{visible(keyword)!r} ({count:,})" for keyword, count in outcome.unknown.items()
+            f"{visible(keyword)!r} ({count:,}{_suggest_keyword(keyword)})"
+            for keyword, count in outcome.unknown.items()
         )
         yield f"Unknown keywords, with which nothing is compared: {keywords}"
+
+
+def _suggest_keyword(keyword: str) -> str:
+    similar = find_similar_keyword(keyword)
+    return f"; did you mean {similar!r}?" if similar else ""
 
 
 # --- expected and actual verdicts --------------------------------------------------------------------

@@ -24,6 +24,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
+from ioi_eval.model.fields import find_similar_names
 from ioi_eval.model.values import Grading, Problem, Solution, Submission, TestResult, Value, Verdict
 from ioi_eval.rules.grading import GraderAnswerMissing, compute_grade
 
@@ -132,6 +133,11 @@ def list_unknown_keywords(solution: Solution) -> tuple[str, ...]:
     """Return the author's keywords that are not supported."""
     keywords = dict.fromkeys((solution.expected, *solution.exceptions.values()))
     return tuple(keyword for keyword in keywords if keyword.strip() and not is_known_keyword(keyword))
+
+
+def find_similar_keyword(keyword: str) -> str:
+    """Return the supported keyword that is most similar to an unknown one; empty if none is similar."""
+    return next(iter(find_similar_names(keyword.lower(), sorted(_SUPPORTED_KEYWORDS))), "")
 
 
 def is_known_keyword(keyword: str) -> bool:

@@ -36,6 +36,7 @@ from ioi_eval.rules.expectations import (
     ExpectedScore,
     KeyedExpectation,
     collect_package_solutions,
+    find_similar_keyword,
     max_problem_points,
 )
 from ioi_eval.runs.events import ignore
@@ -173,6 +174,14 @@ def test_validation_conclusion_counts_compared_and_unknown() -> None:
     first, second = number_sentences(report)
     assert first == "compared 2, agree 1, differ 1, nothing expected 2, not judged 1"
     assert second == "Unknown keywords, with which nothing is compared: 'slow' (1)"
+
+
+@pytest.mark.parametrize(
+    ("keyword", "similar"),
+    [("acepted", "accepted"), ("wrong_answr", "wrong_answer"), ("slow", "")],
+)
+def test_unknown_keyword_gets_a_similar_one(keyword: str, similar: str) -> None:
+    assert find_similar_keyword(keyword) == similar
     nothing = validated(with_solutions(solution("c.cpp", "slow")), {"c.cpp": {}})
     assert conclusion(nothing) == "Nothing was compared"
 
