@@ -22,7 +22,6 @@ _EXAMPLES = """
   ioi-eval problems polygon/halves --generate made
   ioi-eval problems codeforces --data-dir copies --difficulty 1900
 """
-_MAX_ERRORS = 3  # in a package's line
 _TEXTS = ("problem", "format", "type", "checker")
 _NUMBERS = ("tests", "subtasks", "points", "time", "memory")
 _SPARE = ("subtasks", "checker", "format")  # removed in a narrow terminal
@@ -46,6 +45,7 @@ def problems(
             min=1.0,
             callback=make_bounds_check(),
             help="CPU time limit for each file that a program of a package generates or checks.",
+            hidden=True,
         ),
     ] = PROGRAM_SECONDS,
     as_json: Json = False,
@@ -80,27 +80,15 @@ def _print_packages(packages: tuple[Package, ...]) -> None:
         console.print_wrapped(f"note: {console.replace_argument_names(note)}", later="  ")
     for package in packages:
         if package.errors and package.format:
-            format_text = f"{package.where} is read as {package.format}"
-            console.print_wrapped(
-                f"{format_text}, and cannot be used: {_summarize_errors(package)}", later="  "
-            )
+            errors_text = "the error below" if len(package.errors) == 1 else "the errors below"
+            text = f"{package.where} is read as {package.format}, and cannot be used: see {errors_text}"
+            console.print_wrapped(text, later="  ")
     problems = [package.problem for package in packages if package.problem is not None]
     usable_count = sum(not problem.unusable for problem in problems)
     package_count = len(problems) + sum(
         bool(package.errors) for package in packages
     )  # an entry with only notes is not a package
     console.print_line(f"{usable_count} of {package_count} packages can be used")
-
-
-def _summarize_errors(package: Package) -> str:
-    """Return a summary of a package's errors."""
-    faults = [f"{error.field}: {error.problem}" if error.field else error.problem for error in package.errors]
-    files = [error.where.removeprefix(package.where).lstrip("/") for error in package.errors]
-    summaries = [
-        f"{file}: {problem}" if file else problem for file, problem in zip(files, faults, strict=True)
-    ]
-    omitted = f"; and {len(summaries) - _MAX_ERRORS} more" if len(summaries) > _MAX_ERRORS else ""
-    return console.replace_argument_names("; ".join(summaries[:_MAX_ERRORS])) + omitted
 
 
 def _format_row(package_format: str, problem: Problem) -> tuple[str, ...]:

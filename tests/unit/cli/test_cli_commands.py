@@ -115,13 +115,12 @@ def test_problems_command_names_fault_of_each_package(cli: CommandLine, problems
     completed = cli("problems", problems)
     assert completed.returncode == 2
     assert "1 of 3 packages can be used" in completed.stdout
-    assert (
-        "worse is read as CMS, and cannot be used: problem.json: broken JSON: Expecting" in completed.stdout
-    )
-    (line,) = (line for line in completed.stdout.splitlines() if "bad is read as CMS" in line)
-    assert line.endswith("subtasks/01-all.json: testcases: names the test '9-9', which is not in tests/")
-    assert "9-9" in completed.stderr
-    assert "worse" in completed.stderr
+    for name, cause in (
+        ("worse", "problem.json, line 1: broken JSON: Expecting"),
+        ("bad", "subtasks/01-all.json, field 'testcases': names the test '9-9', which is not in tests/"),
+    ):
+        assert f"{name} is read as CMS, and cannot be used: see the error below" in completed.stdout
+        assert (completed.stdout + completed.stderr).count(cause) == completed.stderr.count(f"{name}/{cause}") == 1
 
 
 RETRIES = """
