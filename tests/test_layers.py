@@ -182,10 +182,7 @@ OTHERS_FLAGS = {
     "--head": "ray start, in a remedy",
     **dict.fromkeys(("--host", "--port"), "a worker that is started in a rented box"),
     "--shm-size": "docker run, in a remedy",
-    **dict.fromkeys(
-        ("--run-timeout", "--compile-timeout", "--max-body", "--max-output"),
-        "a worker on its own machine, in a remedy",
-    ),
+    "--set": "a worker on its own machine, in a remedy",
 }
 _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 

@@ -178,7 +178,7 @@ class BenchmarkOptions(Value):
         Count | None,  # after all other filters, independent of the order of the rows
         CliOption(metavar="N", help="Only N of the selected problems."),
     ] = None
-    seed: Annotated[int, CliOption(metavar="S", help="Seed of the sample.", file_only=True)] = 0
+    seed: Annotated[int, CliOption(metavar="S", help="Seed of the sample.", key_only=True)] = 0
     data_dir: Annotated[
         str,
         CliOption(
@@ -190,7 +190,7 @@ class BenchmarkOptions(Value):
     ] = ""
     dataset: Annotated[
         str,  # a hub id, or a file of rows
-        CliOption(metavar="ID", help="Another dataset with the benchmark's columns."),
+        CliOption(metavar="ID", help="Another dataset with the benchmark's columns.", key_only=True),
     ] = ""
     config: Annotated[
         str,
@@ -198,23 +198,25 @@ class BenchmarkOptions(Value):
             name="dataset_config",
             metavar="NAME",
             help="The dataset's config, if it has several.",
-            file_only=True,
+            key_only=True,
         ),
     ] = ""
     split: Annotated[
-        str, CliOption(metavar="NAME", help="The dataset's split, or several as a+b.", file_only=True)
+        str, CliOption(metavar="NAME", help="The dataset's split, or several as a+b.", key_only=True)
     ] = ""
     revision: Annotated[
-        str, CliOption(metavar="REV", help="The dataset's revision on the hub.", file_only=True)
+        str, CliOption(metavar="REV", help="The dataset's revision on the hub.", key_only=True)
     ] = ""
     generated_tests: Annotated[
         bool,
         # if the dataset marks them
-        CliOption(help="Include tests that the contest itself did not have.", file_only=True),
+        CliOption(help="Include tests that the contest itself did not have.", key_only=True),
     ] = True
     checker: Annotated[
         str,  # for outputs of programs, unless the problem has a checker
-        CliOption(metavar="KIND", help="Compare outputs in another way than the benchmark: apps."),
+        CliOption(
+            metavar="KIND", help="Compare outputs in another way than the benchmark: apps.", key_only=True
+        ),
     ] = ""
     packages: Annotated[
         tuple[str, ...] | None,  # names of modules; None for the packages that the benchmark allows
@@ -233,6 +235,7 @@ class BenchmarkOptions(Value):
             metavar="S",
             help="Seconds of CPU for each test, instead of the problems' own.",
             panel="Judging",
+            key_only=True,
         ),
     ] = None
     memory_limit: Annotated[
@@ -245,6 +248,7 @@ class BenchmarkOptions(Value):
             metavar="MIB",
             help="Memory for each test, instead of the problems' own.",
             panel="Judging",
+            key_only=True,
         ),
     ] = None
 

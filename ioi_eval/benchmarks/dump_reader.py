@@ -586,13 +586,13 @@ class DumpOptions(Value):
         ),
     ] = None
     always_extract: Annotated[
-        bool, CliOption(help="Read code from `generation`, even where there is a `code`.")
+        bool, CliOption(help="Read code from `generation`, even if there is a `code`.", key_only=True)
     ] = False
     split_lists: Annotated[
         bool,
         CliOption(
             help="Read a string that contains a list, in the notation of JSON or Python, as several replies.",
-            file_only=True,
+            key_only=True,
         ),
     ] = False
     problem_column: Annotated[str | None, CliOption(metavar="PATH", help="The column with the problem.")] = (

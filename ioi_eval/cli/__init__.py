@@ -6,12 +6,14 @@ The module of a command is loaded when the command is called; `--help` loads non
 from __future__ import annotations
 
 import errno
+import functools
+import inspect
 import io
 import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import pairwise, takewhile
@@ -19,6 +21,7 @@ from typing import Annotated, Any, NoReturn, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
 
 from ioi_eval.cli import console
 from ioi_eval.cli.completion import add_completions
@@ -92,13 +95,13 @@ _GROUPS = (
 _USUAL = {
     "score": "problems problem year difficulty limit columns engine workers time-factor out dry-run",
     "judge": "problems problem year language all-tests time-factor engine json",
-    "run": "config problems problem difficulty limit model base-url samples command workers out",
-    "validate": "problems problem year limit calibrate engine workers time-factor out json",
-    "audit": "solutions references sample mutants out engine workers",
-    "contest": "problem year difficulty duration feedback port engine workers out",
+    "run": "config problems problem limit sample model base-url samples command workers out dry-run",
+    "validate": "problems problem year calibrate engine workers time-factor out json",
+    "audit": "solutions sample mutants out engine workers",
+    "contest": "participants problem contest-time feedback port engine workers out",
     "problems": "problem year difficulty tag sample generate json",
     "report": "json open mode k pages medals out",
-    "worker": "host port workers token-file tls-cert tls-key",
+    "worker": "host port slots packages token-file tls-cert tls-key",
     "doctor": "engine token-file problems problem json",
 }
 _LONGEST = max(map(len, COMMANDS))
@@ -155,8 +158,8 @@ class Commands(TyperGroup):
 class Command(TyperCommand):
     """A command whose help page has its options in groups.
 
-    `--help` shows the options that most people use. `--help-all` shows all options, and the keys of
-    `ioi-eval.toml` that are not options.
+    `--help` shows the options that most people use. `--help-all` shows all options, and the keys that are not
+    options.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -166,28 +169,39 @@ class Command(TyperCommand):
         )
         with _log_errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
             if not {"-h", "--help", _ALL}.intersection(args) and not ctx.resilient_parsing:
-                self._refuse_file_only(args)
+                args = self._expand_keys(args)
                 ctx.default_map = read_option_values(_option_names_by_key(self), _list_option_keys)
             return super().parse_args(ctx, args)
 
-    def _refuse_file_only(self, args: Sequence[str]) -> None:
-        """Raise InputError for an option that the command has only as a key of `ioi-eval.toml`."""
-        options = {
-            flag: parameter
-            for parameter in self.params
-            if getattr(parameter, "hidden", False)
-            for flag in (*parameter.opts, *parameter.secondary_opts)
+    def _expand_keys(self, args: Sequence[str]) -> list[str]:
+        """Return the arguments with the option of each key instead of `--set KEY=VALUE`.
+
+        Raises InputError for an unknown key, and for an option that the command has only as a key.
+        """
+        options = [parameter for parameter in self.params if parameter.param_type_name == "option"]
+        options.sort(key=lambda option: not getattr(option, "hidden", False))  # for suggestions
+        keys = {_find_long_name(option)[2:]: option for option in options if _SET not in option.opts}
+        only_keys = {
+            flag: key
+            for key, option in keys.items()
+            if getattr(option, "hidden", False)
+            for flag in (*option.opts, *option.secondary_opts)
         }
-        for argument, next_word in pairwise([*takewhile(lambda word: word != "--", args), ""]):
-            flag, equals, value = argument.partition("=")
-            if (option := options.get(flag)) is not None:
-                if getattr(option, "is_flag", False):
-                    value = "true" if flag in option.opts else "false"
-                else:
-                    value = _format_toml_value(value if equals else next_word)
-                line = f"{_find_long_name(option)[2:]} = {value}"
-                remedy = f"Write it into {console.SETTINGS_FILE} in this folder: {line}"
+        expanded: list[str] = []
+        words = iter(args)
+        for word in words:
+            if word == "--":
+                return [*expanded, word, *words]
+            flag, equals, value = word.partition("=")
+            if flag == _SET:
+                expanded += _expand_key(keys, value if equals else next(words, ""))
+            elif flag in only_keys:
+                key = only_keys[flag]
+                remedy = f"Write {_SET} {key}=value, or set {key} in {console.SETTINGS_FILE}"
                 raise InputError(f"is not an option of `ioi-eval {self.name}`", field=flag, remedy=remedy)
+            else:
+                expanded.append(word)
+        return expanded
 
     def invoke(self, ctx: Any) -> Any:
         with _log_errors_as_events(enabled=ctx.meta[_LOG_FORMAT]):
@@ -242,10 +256,11 @@ class Command(TyperCommand):
                 formatter.write_dl(sections[title])
         if usual_names is not None:
             with formatter.section("More"):
-                number = len(self.params) - len(keys)
-                formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {number} options")
+                keys_text = f" and {len(keys)} keys" if keys else ""
+                number = sum(not getattr(parameter, "hidden", False) for parameter in self.get_params(ctx))
+                formatter.write_text(f"ioi-eval {self.name} {_ALL}: all {number} options{keys_text}")
         elif keys:
-            with formatter.section(f"Keys of {console.SETTINGS_FILE} that are not options"):
+            with formatter.section(f"Keys, for {_SET} KEY=VALUE and {console.SETTINGS_FILE}"):
                 formatter.write_dl(keys)
 
 
@@ -286,6 +301,11 @@ _EXAMPLE_WIDTH = 78  # columns; the page is indented by two
 _ALL = "--help-all"
 _MAX_EXAMPLES = 4  # of a brief help page
 _LOG_FORMAT = "--log-format"
+_SET = "--set"
+_SetOption = Annotated[
+    list[str] | None,
+    typer.Option(_SET, metavar="KEY=VALUE", help="Set a key for this call; may be repeated."),
+]
 # Errors that the user may be able to fix. `_format_user_error` decides which errors these are.
 _USER_ERRORS = (IoiEvalError, ModuleNotFoundError, OSError, RuntimeError)
 # The base class of typer's errors about the command line. Its name depends on typer's version.
@@ -293,7 +313,8 @@ _UsageError = cast(type[typer.BadParameter], typer.BadParameter.__base__)
 
 
 def _has_json_log(args: Sequence[str]) -> bool:
-    return (_LOG_FORMAT, "json") in pairwise(args) or f"{_LOG_FORMAT}=json" in args
+    pair = f"{_LOG_FORMAT[2:]}=json"
+    return (_SET, pair) in pairwise(args) or f"{_SET}={pair}" in args
 
 
 @contextmanager
@@ -302,7 +323,7 @@ def _log_errors_as_events(*, enabled: bool) -> Iterator[None]:
     try:
         yield
     except (_UsageError, *_USER_ERRORS) as error:
-        message = error.format_message() if isinstance(error, _UsageError) else _format_user_error(error)
+        message = _format_usage_error(error) if isinstance(error, _UsageError) else _format_user_error(error)
         if not enabled or message is None:
             raise
         from ioi_eval.server import Event  # not loaded for help
@@ -327,9 +348,23 @@ def _check_dumps_exist(args: Sequence[str]) -> None:
             raise InputError("no such file or folder", where=dump, remedy=remedy)
 
 
-def _format_toml_value(word: str) -> str:
-    """Return an argument as a value of TOML."""
-    return word if re.fullmatch(r"\d+(\.\d+)?", word) else f'"{word or "..."}"'
+def _expand_key(keys: Mapping[str, Any], pair: str) -> list[str]:
+    """Return the arguments that `--set KEY=VALUE` stands for. Raises InputError for an invalid pair."""
+    from ioi_eval.model.fields import suggest_names  # not loaded for help
+
+    key, equals, value = pair.partition("=")
+    option = keys.get(key)
+    if option is None:
+        raise InputError(
+            f"{key!r} is not a key of this command", field=_SET, remedy=suggest_names(key, [*keys])
+        )
+    console.KEYS_SET.add(key)
+    if not equals or (option.is_flag and value not in ("true", "false")):
+        remedy = "true or false" if option.is_flag else "value"
+        raise InputError(f"{key} has no value", field=_SET, remedy=f"Write {_SET} {key}={remedy}")
+    if option.is_flag:
+        return list((option.opts if value == "true" else option.secondary_opts)[:1])
+    return [f"--{key}={value}"]
 
 
 def _format_key_help(option: Any, ctx: Any) -> tuple[str, str]:
@@ -387,9 +422,31 @@ def _read_summary(function: Callable[..., None]) -> str:
     return (function.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
 
 
+def _add_set_option(function: Callable[..., None]) -> Callable[..., None]:
+    """Return the function of a command, with the option `--set` if the command has keys.
+
+    `Command.parse_args` replaces `--set` by the options of the keys, so its argument is always empty.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    parameters = signature.parameters.values()
+    annotations = (info for each in parameters for info in getattr(each.annotation, "__metadata__", ()))
+    if not any(isinstance(info, OptionInfo) and info.hidden for info in annotations):
+        return function
+
+    @functools.wraps(function)
+    def run_without_set(*, set_keys: object, **arguments: Any) -> None:
+        function(**arguments)
+
+    option = inspect.Parameter(
+        "set_keys", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_SetOption
+    )
+    run_without_set.__signature__ = signature.replace(parameters=[*parameters, option])  # type: ignore[attr-defined]
+    return run_without_set
+
+
 def load_command(name: str) -> TyperCommand:
     """Load a command."""
-    function = load_function(name)
+    function = _add_set_option(load_function(name))
     add_completions(function)
     names = {"help_option_names": ["-h", "--help", _ALL]}
     command_app = typer.Typer(add_completion=False, context_settings=names, **_PLAIN)
@@ -472,13 +529,38 @@ def main() -> NoReturn:
 def _format_usage_error(error: typer.BadParameter) -> str:
     """Return the message about an invalid command line, with the help page to look at."""
     message = error.format_message().removeprefix("Invalid value for ")
+    if (value_error := _format_value_error(error.__cause__)) is not None:
+        message = message.partition(": ")[0] + f": {value_error}"
     message = message.replace("Value error, ", "").rstrip(".")
     context = error.ctx
-    is_key = getattr(getattr(error, "param", None), "hidden", False)
-    name = rf"{console.SETTINGS_FILE}, field '\2'" if is_key else r"\1"
-    message = re.sub(r"^'(--([\w-]+))'", name, message)
+    parameter = getattr(error, "param", None)
+    if getattr(parameter, "hidden", False):
+        key = _find_long_name(parameter)[2:]
+        name = f"{_SET} {key}" if key in console.KEYS_SET else f"{console.SETTINGS_FILE}, field '{key}'"
+    else:
+        name = r"\1"
+    message = re.sub(r"^'(--[\w-]+)'", name, message)
     help_hint = f". See {context.command_path} --help" if context is not None else ""
     return f"{message[:1].lower()}{message[1:]}{help_hint}"
+
+
+# Messages about invalid values, by the type of the error.
+_VALUE_ERRORS = {
+    "int_parsing": "is not a whole number",
+    "int_from_float": "is not a whole number",
+    "float_parsing": "is not a number",
+    "bool_parsing": "is neither true nor false",
+    "greater_than_equal": "is less than {ge}",
+    "less_than_equal": "is more than {le}",
+}
+
+
+def _format_value_error(error: BaseException | None) -> str | None:
+    """Return a message for an error of Typer's validation, or `None` if its own message is clear."""
+    for each in getattr(error, "errors", list)():
+        if (text := _VALUE_ERRORS.get(each["type"])) is not None:
+            return f"{each['input']!r} {text.format(**each.get('ctx', {}))}"
+    return None
 
 
 def _unwrap_single_error(error: Exception) -> Exception:

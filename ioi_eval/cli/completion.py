@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from typer.models import ArgumentInfo, OptionInfo
@@ -19,6 +19,7 @@ def add_completions(function: Callable[..., None]) -> None:
     """Set the completion of a command's options and arguments for which this module has a completion."""
     signature = inspect.signature(function, eval_str=True)
     function.__signature__ = signature  # type: ignore[attr-defined]  # or Typer evaluates strings again
+    keys: list[str] = []
     for name, parameter in signature.parameters.items():
         for info in getattr(parameter.annotation, "__metadata__", ()):
             if isinstance(info, ArgumentInfo):
@@ -27,7 +28,24 @@ def add_completions(function: Callable[..., None]) -> None:
                 # In an annotation, Typer stores the first name as the default.
                 names = [info.default, *(info.param_decls or ())]
                 flags = [name for name in names if isinstance(name, str) and name.startswith("--")]
-                info.autocompletion = _OPTIONS.get([*flags, f"--{name.replace('_', '-')}"][0])
+                flag = [*flags, f"--{name.replace('_', '-')}"][0]
+                if info.hidden:
+                    keys.append(flag[2:].partition("/")[0])
+                # `--set` is the last option, so `keys` are complete.
+                info.autocompletion = _make_key_completer(keys) if flag == "--set" else _OPTIONS.get(flag)
+
+
+def _make_key_completer(keys: Sequence[str]) -> Completer:
+    """Return a function that completes KEY=VALUE."""
+
+    def complete_key(incomplete: str) -> list[str]:
+        key, equals, value = incomplete.partition("=")
+        if not equals:
+            return _filter_by_prefix(incomplete, (f"{key}=" for key in keys))
+        complete = _OPTIONS.get(f"--{key}")
+        return [f"{key}={each}" for each in complete(value)] if complete is not None else []
+
+    return complete_key
 
 
 def _complete_source(incomplete: str) -> list[str]:

@@ -19,6 +19,7 @@ import yaml
 from msgspec.structs import asdict, replace
 
 from ioi_eval.benchmarks.benchmark import mebibytes_to_bytes
+from ioi_eval.cli import console
 from ioi_eval.cli.groups import DeclaredOption, find_declared_options
 from ioi_eval.cli.options import SOURCE_HELP
 from ioi_eval.generate.turns import Feedback, TurnRules, Turns
@@ -46,7 +47,13 @@ class Config(Value):
     asking: Asking = Asking()
     timeout_seconds: Annotated[
         _Positive,
-        CliOption(name="timeout", typed=float, metavar="S", help="Seconds for a reply, or for the agent."),
+        CliOption(
+            name="timeout",
+            typed=float,
+            metavar="S",
+            help="Seconds for a reply, or for the agent.",
+            key_only=True,
+        ),
     ] = 300.0
     turns: Turns = Turns(number=1)
     rules: TurnRules = TurnRules()
@@ -164,8 +171,8 @@ def name_option_in_errors(flags: Mapping[str, Any], file: Path | None = None) ->
             raise error.with_details(
                 field=_KEYS_BY_PATH.get(field_path), where=error.where or str(config_file or "")
             ) from error
-        flag = OPTIONS[key].flag if key in OPTIONS else f"--{key}"
-        raise error.with_details(where="", field=flag) from error
+        label = OPTIONS[key].label if key in OPTIONS else f"--{key}"
+        raise console.with_option_name(error.with_details(where=""), label) from error
 
 
 def _check_url_for_secrets(flags: Mapping[str, Any]) -> None:

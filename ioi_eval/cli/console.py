@@ -32,14 +32,14 @@ SUSPICIOUS = 4  # the results are hardly plausible
 INTERRUPTED = 130
 
 # By field: the option, or the key of `ioi-eval.toml`. Filled when commands are loaded (groups.py).
-FLAGS: dict[str, str] = {}
+FLAGS: dict[str, str] = {"scale": "expected-scale"}
+KEYS_SET: set[str] = set()  # keys of --set on this command line
 # Further arguments of the library in messages, and the corresponding options.
 _REPLACEMENTS = {
     "rejudge=True": "--rejudge",
     "out=FOLDER": "--out folder",
     "column=NAME": "--columns expected=NAME",
-    "seconds=S": "--generate-seconds S",
-    "scale=...": "--expected-scale",
+    "seconds=S": "--set generate-seconds=S",
     "solutions=FILE": "--solutions FILE",
     "data_dir=FOLDER": "--data-dir",
     "problems=...": "--problems",
@@ -47,7 +47,7 @@ _REPLACEMENTS = {
     "token=...": "--token-file FILE",
     "open_to_all=True": "--open-to-all",
     "compiler=FOLDER": "--compiler PREFIX",
-    "ioi_eval.runs.authors.create_prompts(...)": "--print-prompt",
+    "ioi_eval.runs.authors.create_prompts(...)": "--dry-run",
     "ioi_eval.runs.generating.generate(PACKAGE, DIR)": "`ioi-eval problems PACKAGE --generate DIR`",
 }
 _ARGUMENT = re.compile(
@@ -56,16 +56,12 @@ _ARGUMENT = re.compile(
 )
 _FIELDS = {
     "column": "--columns expected",
-    "contents_folder": "--contents-folder",
     "headers": "--headers",
-    "most": "--references",
     "problems": "--problems",
-    "references": "--validate-references",
     "repo": "--push-to-hub",
     "results": "--results",
     "reuse": "--reuse",
-    "scale": "--expected-scale",
-    "url": "--url",
+    "url": "--index",
 }
 
 
@@ -175,9 +171,14 @@ def set_log_level(level: str) -> None:
     logging.getLogger(_PACKAGE).setLevel(level.upper())
 
 
+def is_debug_logged() -> bool:
+    """Return True if log messages of level debug are shown."""
+    return logging.getLogger(_PACKAGE).isEnabledFor(logging.DEBUG)
+
+
 def set_quiet(quiet: bool) -> bool:
     """Hide log messages of level info if `quiet` is true, and return it: the callback of --quiet."""
-    if quiet and not logging.getLogger(_PACKAGE).isEnabledFor(logging.DEBUG):
+    if quiet and not is_debug_logged():
         set_log_level("warning")
     return quiet
 
@@ -228,7 +229,9 @@ def format_input_error(error: InputError) -> str:
 
 
 def with_option_name(error: InputError, option: str) -> InputError:
-    """Return the error with the name of an option, or of a key of `ioi-eval.toml`."""
+    """Return the error with the name of an option, or of a key and of where it was set."""
+    if option in KEYS_SET:
+        option = f"--set {option}"
     if option.startswith("--"):
         return error.with_details(field=option)
     return error.with_details(field=option, where=str(SETTINGS_FILE))
@@ -242,14 +245,8 @@ def replace_argument_names(text: str) -> str:
             return _REPLACEMENTS.get(match[0], match[0])
         if match["name"].endswith("_column"):
             return f"{flag}="
-        if not flag.startswith("--"):  # a key of the settings file
-            match match["value"]:
-                case None:  # a value follows
-                    return f"{flag} = "
-                case "...":
-                    return f"{flag} in {SETTINGS_FILE}"
-                case value:
-                    return f"{flag} = {value.lower()} in {SETTINGS_FILE}"
+        if not flag.startswith("--"):  # a key; without a value in the match, a value follows
+            return f"--set {flag}={(match['value'] or '').lower()}"
         return f"--no-{flag[2:]}" if match["value"] == "False" else flag + " " * (match["value"] is None)
 
     return _ARGUMENT.sub(replace_match, text)

@@ -133,7 +133,7 @@ class DeclaredOption(NamedTuple):
     @property
     def label(self) -> str:
         """The name in messages: the flag, or the key if the option is only a key of `ioi-eval.toml`."""
-        return self.key if self.cli_option.file_only else self.flag
+        return self.key if self.cli_option.key_only else self.flag
 
     def with_changes(self, **changes: Any) -> Self:
         """Return a copy with some fields of its `CliOption` changed, for another command."""
@@ -160,7 +160,7 @@ class DeclaredOption(NamedTuple):
             rich_help_panel=settings.panel or title or None,
             exists=is_file,
             dir_okay=not is_file,
-            hidden=settings.file_only,
+            hidden=settings.key_only,
         )
 
     def make_parameter(self, title: str, without_default: bool = False) -> inspect.Parameter:

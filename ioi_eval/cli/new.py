@@ -39,7 +39,7 @@ _SECTION = re.compile(r"^-- (\S+) --\n", re.MULTILINE)
   ioi-eval new mine --type examples
   ioi-eval new problems/lamps
   ioi-eval new problems/lamps --type interactive && ioi-eval validate problems/lamps
-  ioi-eval new config.yaml --type config && ioi-eval run -c config.yaml --print-prompt
+  ioi-eval new config.yaml --type config && ioi-eval run -c config.yaml --dry-run
 """)
 def new(
     path: Annotated[

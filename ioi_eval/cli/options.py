@@ -33,7 +33,6 @@ from ioi_eval.runs import (
     BenchmarkOptions,
     DumpOptions,
     EngineChoice,
-    ReferenceOptions,
     Repairs,
     RunOptions,
     Timing,
@@ -79,19 +78,6 @@ _OF_ONE = {
     "years": {"help": "The problem's year, if problems of several years have this ID."},
 }
 OneProblem = Annotated[BenchmarkOptions, OptionGroup("Problems", without=_MANY, changes=_OF_ONE)]
-
-
-ValidateReferences = Annotated[
-    bool,
-    typer.Option(
-        "--validate-references",
-        help="Also judge the benchmark's own solutions, and report which pass.",
-        rich_help_panel="Problems",
-    ),
-]
-References = Annotated[
-    dict[str, Any], OptionGroup("Problems", fields_of=ReferenceOptions)
-]  # only options from the command line
 
 
 # --- rows, judging -----------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ def describe_servers(servers_found: ServersFound) -> Iterator[str]:
         f"{counted(servers_found.slots, 'job')} at a time",
     )
     if servers_found.cores:
-        job_capacity += f" on {servers_found.cores} cores (--per-endpoint N gives each server N jobs)"
+        job_capacity += f" on {servers_found.cores} cores (--set per-endpoint=N gives each server N jobs)"
     if servers_found.uses:
         unreachable = (
             f", {len(servers_found.unreachable)} cannot be reached" if servers_found.unreachable else ""
@@ -241,7 +241,7 @@ _CHANGE_MESSAGES = {
     ResultChange.PROBLEM: "judged again, because the problem changed",
     ResultChange.PROGRAM: "judged again, because the program changed",
     ResultChange.COLUMNS: "written again, because other columns of the row changed",
-    ResultChange.GONE: "no longer in the dump; moved to earlier.jsonl",
+    ResultChange.GONE: "no longer in the input; moved to earlier.jsonl",
 }
 
 

@@ -38,7 +38,7 @@ _EXAMPLES = """
   ioi-eval run --problems apps --sample 5 --command 'my-agent problem.md'
   ioi-eval run --problems apps --difficulty introductory --difficulty interview --limit 20
   ioi-eval run --problems ioi --sample 50 -m my-model --base-url http://127.0.0.1:8000/v1
-  ioi-eval run -c config.yaml --print-prompt
+  ioi-eval run -c config.yaml --dry-run
 """
 _SHOWN = 5
 
@@ -63,8 +63,8 @@ def run(
         Path | None,
         typer.Option("--config", "-c", metavar="FILE", help="YAML; `ioi-eval new` writes one."),
     ] = None,
-    print_prompt: Annotated[
-        bool, typer.Option("--print-prompt", help="Print the first prompt and exit.")
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Ask no model: print the first prompt and exit.")
     ] = False,
     rejudge: Annotated[
         bool,
@@ -91,7 +91,7 @@ def run(
             "asking": run_config.asking,
             "store": open_store(),
         }
-        if print_prompt:
+        if dry_run:
             prompts = create_prompts(run_config.benchmark, agent=bool(run_config.agent.command), **arguments)
             console.print_line(prompts[0].rstrip() if prompts else "")
             return

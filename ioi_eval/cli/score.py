@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from ioi_eval.benchmarks import BenchmarkOptions, find_benchmark
+from ioi_eval.benchmarks import find_benchmark
 from ioi_eval.benchmarks.dumps import dumps_from_stdin, guess_benchmark
 from ioi_eval.benchmarks.exports import check_results_path, publish, write_results
 from ioi_eval.cli import console
@@ -22,10 +22,10 @@ from ioi_eval.cli.options import (
     Engine,
     Output,
     OutputOptions,
+    ProblemOptions,
     RunningOptions,
     ScoredRows,
     TimingOptions,
-    ValidateReferences,
     open_store,
     problems_option,
 )
@@ -63,7 +63,7 @@ class ExportOptions(Value):
     push_to_hub: Annotated[
         str, CliOption(metavar="REPO", help=f"Push rows and report to this dataset, with {TOKEN_VARIABLE}.")
     ] = ""
-    public: Annotated[bool, CliOption(help="Create the dataset as public.", file_only=True)] = False
+    public: Annotated[bool, CliOption(help="Create the dataset as public.", key_only=True)] = False
     dry_run: Annotated[
         bool,
         CliOption(help="Judge nothing, and say what would be judged; with --push-to-hub, push nothing."),
@@ -128,10 +128,6 @@ _EXAMPLES = """
 """
 
 
-# Fields that are options of `validate`, but only keys of ioi-eval.toml here.
-_FILE_ONLY = {name: {"file_only": True} for name in ("checker", "memory_limit", "most")}
-
-
 @command(_EXAMPLES)
 def score(
     dumps: Annotated[
@@ -147,7 +143,7 @@ def score(
         str | None,
         problems_option(show_default="the benchmark that ids and columns tell"),
     ] = None,
-    problems: Annotated[BenchmarkOptions, OptionGroup("Problems", without=("first",), changes=_FILE_ONLY)],
+    problems: ProblemOptions,
     trust: Annotated[
         Path | None,
         typer.Option(
@@ -156,10 +152,7 @@ def score(
             rich_help_panel="Problems",
         ),
     ] = None,
-    validate_references: ValidateReferences = False,
-    references: Annotated[
-        dict[str, Any], OptionGroup("Problems", fields_of=ReferenceOptions, changes=_FILE_ONLY)
-    ],
+    references: Annotated[dict[str, Any], OptionGroup("Problems", fields_of=ReferenceOptions)],
     selection: Annotated[Selection, OptionGroup("Input", only=("limit", "keys", "shard"))],
     rows: ScoredRows,
     timing: TimingOptions,
@@ -181,7 +174,7 @@ def score(
     if rows.expected is not None:
         remedy = "Remove it, or use `ioi-eval validate`"
         raise InputError("`score` compares no verdicts", field="--columns expected", remedy=remedy)
-    reference_options = ReferenceOptions(**references) if validate_references or references else None
+    reference_options = ReferenceOptions(**references) if references else None
     choice = engine.read_choice()
     with dumps_from_stdin(dumps, sys.stdin.buffer) as dump_files:
         if not source:

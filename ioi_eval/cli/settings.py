@@ -10,7 +10,7 @@ from ioi_eval.cli import console
 from ioi_eval.cli.console import SETTINGS_FILE
 from ioi_eval.model.errors import InputError
 
-_NOT_SET = frozenset({"help"})  # options that print something and exit
+_NOT_SET = frozenset({"help", "set"})  # options that are not keys
 
 
 def read_option_values(

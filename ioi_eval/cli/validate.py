@@ -37,8 +37,7 @@ _EXAMPLES = """
   ioi-eval validate packages --problem aplusb --only slow.cpp
   ioi-eval validate solutions.parquet --problems packages --columns expected=score
   ioi-eval validate solutions.parquet --problems ioi --year 2024
-  ioi-eval validate code_contests --sample 20 --references 5
-  ioi-eval validate code_contests --sample 30 --compare-checkers
+  ioi-eval validate code_contests --sample 20
   ioi-eval validate packages --calibrate
   ioi-eval validate packages --quiet --json
 """
@@ -66,6 +65,7 @@ def validate(
         typer.Option(
             help="The unit of the column's scores.",
             show_default="fraction if none is above 1",
+            hidden=True,
             rich_help_panel="Input",
         ),
     ] = None,
@@ -82,6 +82,7 @@ def validate(
         typer.Option(
             "--compare-checkers",
             help="Judge with each built-in comparison, and list the problems for which it matters.",
+            hidden=True,
             rich_help_panel="Problems",
         ),
     ] = False,
@@ -101,6 +102,7 @@ def validate(
             callback=make_bounds_check(),
             metavar="TIMES",
             help="With --calibrate: stop solutions after this many times the limit.",
+            hidden=True,
             show_default=f"{REACH:g}",
             rich_help_panel="Judging",
         ),
@@ -116,7 +118,7 @@ def validate(
     were skipped; 130: interrupted.
     """
     if reach is not None and not calibration:
-        raise InputError("needs --calibrate", field="--reach", remedy="Add --calibrate")
+        raise InputError("needs --calibrate", field="reach", remedy="Add --calibrate")
     if calibration:
         calibrate(solutions, problems, engine, output, reach or REACH)
         return

@@ -19,7 +19,6 @@ from ioi_eval.engines.embedded.toolchains import find_compiler
 from ioi_eval.engines.environment import PYTHON
 from ioi_eval.engines.health_checks import check_confinement
 from ioi_eval.engines.open_files import raise_open_files
-from ioi_eval.model.errors import InputError
 from ioi_eval.model.secret import Secret
 from ioi_eval.reports.document import counted
 from ioi_eval.server import EmitEvent, Event, Server, ServerOptions, check_address, serve
@@ -29,7 +28,7 @@ from ioi_eval.store import Store
 
 _EXAMPLES = """
   ioi-eval worker                                        http://127.0.0.1:2000, one job per core
-  ioi-eval worker --port 2001 --slots 8 --queue 200
+  ioi-eval worker --port 2001 --slots 8
   ioi-eval worker --host 0.0.0.0 --token-file ~/token    for other machines
   ioi-eval worker --packages /shared/packages            what a Piston cluster has installed
   curl http://127.0.0.1:2000/api/v2/runtimes             what it can run
@@ -66,16 +65,16 @@ def worker(
     python: PythonText = None,
     log_format: Annotated[
         Literal["text", "json"],
-        typer.Option(help="Log each event as a sentence or as a JSON object."),
+        typer.Option(help="Log each event as a sentence or as a JSON object.", hidden=True),
     ] = "text",
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every job, and all limits.")] = False,
 ) -> None:
     """Serve jobs over Piston's HTTP API: a cluster's worker without Docker or privileges.
 
     On SIGTERM or Ctrl-C the worker finishes the running jobs and refuses new jobs with status 503; a second
-    signal stops it at once. The token may also be in the variable IOI_EVAL_TOKEN.
+    signal stops it at once. The token may also be in the variable IOI_EVAL_TOKEN. With --log-level debug it
+    logs each job and all limits.
     """
-    as_json = log_format == "json"
+    as_json, verbose = log_format == "json", console.is_debug_logged()
     emit = _make_emitter(json=as_json, verbose=verbose)
     if as_json:
         console.set_log_output(lambda message: emit(Event(name="note", message=message)), of_others=True)
@@ -92,7 +91,7 @@ def worker(
         token=token,
         token_file=token_file,
         log_jobs=verbose,
-        allowing="--allow-host NAME",
+        allowing="--set allow-host=NAME",
     )
     store = open_store()
     # A thousand idle clients would reach the default limit.
@@ -186,7 +185,7 @@ def view(
     token = read_own_token(token_file)
     check_address(server_options.host, token=token, open_to_all=None)
     os.nice(_NICE)
-    options = msgspec.structs.replace(server_options, token=token, allowing="--allow-host NAME")
+    options = msgspec.structs.replace(server_options, token=token, allowing="--set allow-host=NAME")
     asyncio.run(_serve_view(folder, options, show))
 
 
@@ -209,7 +208,7 @@ async def _serve_view(folder: Path, options: ServerOptions, open_browser: bool) 
 
 _PACKAGE_EXAMPLES = """
   ioi-eval package /shared/piston/packages
-  ioi-eval package --index /srv/www --url http://10.0.0.5:8000     then PISTON_REPO_URL=.../index
+  ioi-eval package /srv/www --index http://10.0.0.5:8000     then PISTON_REPO_URL=.../index
 """
 
 
@@ -219,9 +218,12 @@ def package(
         Path, typer.Argument(metavar="DIR", help="The servers' folder of packages, or the index's.")
     ],
     index: Annotated[
-        bool, typer.Option("--index", help="Write an archive and a line for an index instead.")
-    ] = False,
-    url: Annotated[str, typer.Option(metavar="BASE", help="With --index: the URL of DIR.")] = "",
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Write an archive and a line for an index instead. DIR is served at URL.",
+        ),
+    ] = "",
     compiler: Annotated[
         Path | None,
         typer.Option(
@@ -245,15 +247,9 @@ def package(
     Servers find it in their folder of packages when they start. From an index they install it on request:
     POST /api/v2/packages {"language": "ioi_eval", "version": "1.0.0"}.
     """
-    if index and not url:
-        raise InputError(
-            "an index needs an address", field="--url", remedy="Give the URL at which DIR is served"
-        )
-    if url and not index:
-        raise InputError("an address is for an index only", field="--url", remedy="Add --index")
     standards = tuple(filter(None, (name.strip() for name in headers.split(","))))
     if index:
-        console.print_line(str(publish_package(folder, url, compiler=compiler, headers=standards)))
+        console.print_line(str(publish_package(folder, index, compiler=compiler, headers=standards)))
     else:
         console.print_line(str(install_package(folder, compiler=compiler, headers=standards)))
         console.print_message("Servers read this folder when they start: restart the running servers.")

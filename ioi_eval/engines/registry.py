@@ -49,20 +49,22 @@ class EngineChoice(Value):
     ] = None
     per_endpoint: Annotated[
         Count | None,
-        CliOption(metavar="N", help="Jobs at a time on each server.", unset="what it says, else 1"),
+        CliOption(
+            metavar="N", help="Jobs at a time on each server.", unset="what it says, else 1", key_only=True
+        ),
     ] = None
     cpus_per_slot: Annotated[
         Annotated[float, msgspec.Meta(ge=0.01)],
-        CliOption(metavar="N", help="CPUs of Ray for each job.", unset="1", file_only=True),
+        CliOption(metavar="N", help="CPUs of Ray for each job.", unset="1", key_only=True),
     ] = 1.0
     same_compiler: Annotated[
-        bool, CliOption(help="Refuse servers whose compilers differ.", file_only=True)
+        bool, CliOption(help="Refuse servers whose compilers differ.", key_only=True)
     ] = False
     job: Annotated[
         JobShape,
         CliOption(
             help="Tests in a job. batched: many; classic: one; auto: as many as the server supports.",
-            file_only=True,
+            key_only=True,
         ),
     ] = "auto"
     token: Annotated[
@@ -119,6 +121,13 @@ class EngineChoice(Value):
         if self.python and self.text != EMBEDDED:
             remedy = "Leave it out, or judge on this machine"
             raise InputError("servers judge with their own interpreter", field="python", remedy=remedy)
+
+    def check_interpreter(self) -> None:
+        """Raise InputError if the named Python cannot run submissions on this machine."""
+        if self.python and not self.is_remote:
+            from ioi_eval.engines.embedded.toolchains import find_python
+
+            find_python(self.python, self.promised)
 
     @property
     def is_remote(self) -> bool:
@@ -224,6 +233,9 @@ def find_engine(text: str) -> Factory:
     except InputError as error:
         built_in = (EMBEDDED, RAY, SLURM, f"{KUBERNETES}SERVICE", "@FILE", f"{E2B}:TEMPLATE")
         names = ", ".join([*others, *built_in])
+        if re.fullmatch(r"[\w-]+", text) and text != SLURM:
+            remedy = f"Name an engine ({names}), or servers as http://HOST:PORT"
+            raise InputError(f"there is no engine and no host {text!r}", remedy=remedy) from None
         raise error.with_details(remedy=f"{error.remedy}; or {names}") from None
     return piston_engine
 

@@ -45,11 +45,11 @@ class Sampling(Value):
     """Sampling options for the model. `None` leaves an option to the model's server."""
 
     temperature: Annotated[
-        _Amount | None, CliOption(typed=float, metavar="T", help="The model's temperature.")
+        _Amount | None, CliOption(typed=float, metavar="T", help="The model's temperature.", key_only=True)
     ] = None
     top_p: _Amount | None = None
     max_tokens: Annotated[
-        Count | None, CliOption(metavar="N", help="Maximum number of tokens in one reply.")
+        Count | None, CliOption(metavar="N", help="Maximum number of tokens in one reply.", key_only=True)
     ] = None
     seed: int | None = None  # seed of the first sample; it increases by 1 for each sample
     extra: Mapping[str, Any] = {}  # further fields of the request

@@ -45,5 +45,6 @@ class Turns(Value):
             metavar="PATH",
             help="The template of the message after a submission.",
             unset="ours",
+            key_only=True,
         ),
     ] = ""

@@ -412,7 +412,7 @@ def _time_limit_too_low_error(variable: str, needed_ms: int, max_ms: int) -> Jud
     return JudgeFailure(
         f"a classic job of this problem takes {needed_s} s, the server gives it {max_ms / 1000:g} s",
         phase="preparing",
-        remedy=f"Raise {variable} on it to {needed_ms} or more, on a worker --run-timeout to {needed_s}",
+        remedy=f"Raise {variable} on it to {needed_ms} or more, on a worker --set run-timeout={needed_s}",
     )
 
 

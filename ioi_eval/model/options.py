@@ -28,7 +28,7 @@ class CliOption(Value):
     unset: str = ""  # description of the default
     default: Any = None  # default in the form that users type, if it differs from the field's
     panel: str = ""  # heading in a help page, if it differs from the group's
-    file_only: bool = False  # a key of ioi-eval.toml that is not an option of the command line
+    key_only: bool = False  # only a key for --set and ioi-eval.toml, not an option
     typed: Any = None  # type of the option's argument, if it differs from the field's
     least: float | None = None  # bounds of the argument, if they differ from the type's or the type has none
     most: float | None = None

@@ -71,7 +71,9 @@ class Asking(Value):
     samples: Annotated[Count, CliOption(metavar="N", help="Programs for each problem.")] = 1
     language: str = ""  # by default the problem's only language, or the benchmark's, or C++
     prompt: str = ""  # a benchmark's name or the file of a template; by default the benchmark's own prompt
-    concurrency: Annotated[Count, CliOption(metavar="N", help="Requests or agents at a time.")] = 8
+    concurrency: Annotated[
+        Count, CliOption(metavar="N", help="Requests or agents at a time.", key_only=True)
+    ] = 8
 
 
 class GeneratedRun(Value):

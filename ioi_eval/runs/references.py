@@ -48,14 +48,20 @@ class ReferenceOptions(Value):
 
     most: Annotated[
         Count,
-        CliOption(name="references", metavar="N", help="Reference solutions per problem.", unset=str(MOST)),
+        CliOption(
+            name="references",
+            metavar="N",
+            help="Also judge N of the benchmark's own solutions per problem, and report which pass.",
+            unset="no solution",
+            key_only=True,
+        ),
     ] = MOST
     skip: Annotated[
         bool,
         CliOption(
             name="skip_unreliable",
             help="Leave out problems whose own solutions do not pass.",
-            file_only=True,
+            key_only=True,
         ),
     ] = False
 

@@ -30,6 +30,7 @@ from ioi_eval.benchmarks import (
 from ioi_eval.benchmarks.dumps import first_pass_hash, read_index, write_index
 from ioi_eval.benchmarks.hub import RowFile
 from ioi_eval.benchmarks.row_files import is_dump, name_without_suffixes, other_files
+from ioi_eval.engines.registry import EngineChoice
 from ioi_eval.judge import Judge
 from ioi_eval.model.errors import BadRows, InputError
 from ioi_eval.model.values import Submission, TaskType, Value
@@ -471,6 +472,8 @@ def forecast_dump(
     store: Store | None = None,
 ) -> Forecast:
     """Return how much `score_dump` with the same arguments would judge. Raises the same InputErrors."""
+    if isinstance(engine, EngineChoice):
+        engine.check_interpreter()
     with dump_paths(dumps) as paths:
         setup = RunSetup.create(
             out or _default_folder(dump_name(paths[0]), selection), engine, options, store, ignore

@@ -84,7 +84,7 @@ class Timing(Value):
             help="Multiply all time limits; `ioi-eval validate` can propose a factor for this hardware.",
         ),
     ] = 1.0
-    borderline: Annotated[Band, CliOption(read=parse_borderline, unset=str(Borderline()), file_only=True)] = (
+    borderline: Annotated[Band, CliOption(read=parse_borderline, unset=str(Borderline()), key_only=True)] = (
         Borderline()
     )
 
@@ -104,9 +104,11 @@ class RunOptions(Value):
         tuple[str, ...],  # folders
         CliOption(metavar="DIR", help="Take over results of another run; may be repeated."),
     ] = ()
-    accept_compiler: Annotated[bool, CliOption(help="Go on with another compiler than the run's.")] = False
+    accept_compiler: Annotated[
+        bool, CliOption(help="Go on with another compiler than the run's.", key_only=True)
+    ] = False
     share: Annotated[
-        bool, CliOption(help="Judge equal submissions once.", panel="Judging", file_only=True)
+        bool, CliOption(help="Judge equal submissions once.", panel="Judging", key_only=True)
     ] = True
     keep_outputs: Annotated[
         bool,

@@ -38,8 +38,8 @@ def read_size(text: str) -> int:
     return int(match[1]) << _UNITS[match[2].lower()]
 
 
-_SIZED = CliOption(typed=str, read=read_size, metavar="SIZE")
-_TIMED = CliOption(typed=int, read=lambda seconds: 1000 * seconds, least=1, metavar="SECONDS")
+_SIZED = CliOption(typed=str, read=read_size, metavar="SIZE", key_only=True)
+_TIMED = CliOption(typed=int, read=lambda seconds: 1000 * seconds, least=1, metavar="SECONDS", key_only=True)
 
 
 class ServerOptions(Value):
@@ -62,6 +62,7 @@ class ServerOptions(Value):
             metavar="NAME",
             help="A further host name of this machine; may be repeated.",
             panel="Access",
+            key_only=True,
             read=lambda names: [name.lower() for name in names],
         ),
     ] = ()
@@ -79,7 +80,11 @@ class ServerOptions(Value):
     ] = None
     queue: Annotated[
         Annotated[int, msgspec.Meta(ge=0)],
-        CliOption(metavar="N", help="Maximum number of waiting requests; further requests get 503."),
+        CliOption(
+            metavar="N",
+            help="Maximum number of waiting requests; further requests get 503.",
+            key_only=True,
+        ),
     ] = 64
     max_body: Annotated[
         int, _SIZED, CliOption(default="512mb", help="Maximum size of a request, decompressed.")
@@ -102,7 +107,7 @@ class ServerOptions(Value):
     ] = None
     contents_folder: Annotated[
         str,
-        CliOption(metavar="DIR", help="Folder for these files.", unset="$TMPDIR"),
+        CliOption(metavar="DIR", help="Folder for files of clients.", unset="$TMPDIR", key_only=True),
     ] = ""
     max_output: Annotated[
         int,

@@ -264,13 +264,13 @@ async def test_worker_restarted_while_idle_is_noticed(
     async with engine:
         result_before = await engine.execute(job)
         await machine.kill()
-        await machine.start("--run-timeout", "1000")
+        await machine.start("--set", "run-timeout=1000")
         await engine.execute(job)
         changes = [event.change for event in heard if isinstance(event, ServerChanged)]
         assert changes == [Change.REPLACED, Change.TRIAL, Change.BACK]
         await machine.kill()
         machine.install(OTHER)
-        await machine.start("--run-timeout", "1000")
+        await machine.start("--set", "run-timeout=1000")
         result_after = await engine.execute(job)
     assert result_before.run.stdout != result_after.run.stdout == "99.1.0\n"
     assert result_after.toolchains["g++"].version == "99.1.0"

@@ -41,7 +41,7 @@ def job(script: str) -> Job:
 @asynccontextmanager
 async def worker(cli: CommandLine, *options: str, port: int = 0) -> AsyncIterator[tuple[int, int]]:
     """Start a worker. Yield its process id and port."""
-    process = cli.start("worker", "--port", str(port), "--max-contents", "0", *options)
+    process = cli.start("worker", "--port", str(port), "--set", "max-contents=0", *options)
     assert process.stdout is not None
     try:
         async with asyncio.timeout(300):
@@ -111,7 +111,7 @@ async def test_full_worker_is_reported_full_then_back(cli: CommandLine) -> None:
     heard: list[ServerEvent] = []
     other_events: list[ServerEvent] = []
     async with (
-        worker(cli, "--slots", "1", "--queue", "0") as (_, port),
+        worker(cli, "--slots", "1", "--set", "queue=0") as (_, port),
         engine_on(port, other_events) as other,
         engine_on(port, heard) as engine,
     ):

@@ -29,7 +29,7 @@ def piston(request: pytest.FixtureRequest, shared_cache: Path) -> Iterator[Pisto
         yield PistonServer(url, ours=False)
         return
     argv = [sys.executable, "-m", "ioi_eval", "worker", "--port", "0", "--slots", "2"]
-    limits = ("--run-timeout", "60", "--max-body", "4mb", "--max-output", "1mb")
+    limits = ("--set", "run-timeout=60", "--set", "max-body=4mb", "--set", "max-output=1mb")
     environment = {**os.environ, "IOI_EVAL_CACHE": str(shared_cache), "IOI_EVAL_TOKEN": ""}
     worker = subprocess.Popen([*argv, *limits], env=environment, stdout=subprocess.PIPE, text=True)
     try:

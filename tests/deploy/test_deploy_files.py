@@ -249,7 +249,7 @@ def test_kubernetes_manifests_refer_to_each_other_correctly() -> None:
         paths["boxes"],
         f"{paths['cache']}/ioi-eval",
     )
-    assert container["args"][container["args"].index("--contents-folder") + 1] == paths["contents"]
+    assert f"contents-folder={paths['contents']}" in container["args"]
     assert {entry["name"] for entry in pod["spec"]["volumes"]} == paths.keys()
 
 

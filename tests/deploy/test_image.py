@@ -101,7 +101,7 @@ def test_image_packages_are_dependencies_of_the_project() -> None:
 
 
 def test_worker_runs_with_only_the_image_packages(image_cli: CommandLine) -> None:
-    with serving(image_cli.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
+    with serving(image_cli.start("worker", "--port", "0", "--set", "log-format=json")) as (url, _):
         assert judges(url)
     (image_cli.folder / "dump.jsonl").touch()
     scored = image_cli("score", "dump.jsonl", "--problems", "packages")
@@ -111,7 +111,7 @@ def test_worker_runs_with_only_the_image_packages(image_cli: CommandLine) -> Non
 
 @pytest.mark.nightly
 def test_doctor_runs_with_only_the_image_packages(image_cli: CommandLine) -> None:
-    with serving(image_cli.start("worker", "--port", "0", "--log-format", "json")) as (url, _):
+    with serving(image_cli.start("worker", "--port", "0", "--set", "log-format=json")) as (url, _):
         looked = image_cli("doctor", "--engine", url)
     assert looked.returncode == 0, looked.stdout + looked.stderr
 
@@ -149,7 +149,7 @@ def test_image_install_is_small_and_starts_without_compiling(tmp_path: Path) -> 
     assert not [name for name in ("pip", "datasets", "pandas", "pyarrow") if (packages / name).exists()]
     assert shutil.which("ioi-eval", path=installed / "bin")
     worker = subprocess.Popen(
-        [installed / "bin" / "ioi-eval", "worker", "--port", "0", "--log-format", "json"],
+        [installed / "bin" / "ioi-eval", "worker", "--port", "0", "--set", "log-format=json"],
         cwd=tmp_path,
         env={**clean, "IOI_EVAL_CACHE": str(tmp_path / "cache")},
         stdout=subprocess.PIPE,

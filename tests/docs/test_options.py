@@ -44,7 +44,7 @@ def test_option_table_in_docs_equals_the_option_fields(page: str, kind: Any) -> 
 def test_page_mentions_every_command_line_option(page: str) -> None:
     page_text = (ROOT / page).read_text()
     mentioned = set(re.findall(r"--[a-z][a-z-]*", page_text.replace("--no-", "--")))
-    mentioned |= set(re.findall(r"`([a-z][a-z-]*)(?: = [^`]*)?`", page_text))  # keys of ioi-eval.toml
+    mentioned |= set(re.findall(r"(?:`|--set )([a-z][a-z-]*)(?:=[^`]*)?`", page_text))  # keys
     assert {option.label for option in find_declared_options(PAGES[page])} - mentioned == set()
 
 
@@ -55,5 +55,5 @@ def test_worker_page_has_the_defaults_of_the_option_fields() -> None:
     ]
     assert typed
     for option in typed:
-        (default,) = re.findall(rf"^\|[^|]*`{option.flag}`[^|]*\|([^|]*)\|", page, re.MULTILINE)
+        (default,) = re.findall(rf"^\|[^|]*`{option.label}`[^|]*\|([^|]*)\|", page, re.MULTILINE)
         assert str(option.cli_option.default) in default

@@ -70,7 +70,7 @@ def ran(
 @pytest.mark.parametrize("name", ["rows.parquet", "rows.jsonl"])
 def test_installed_benchmark_entry_point_is_listed(installed: Path, tmp_path: Path, name: str) -> None:
     rows = table(tmp_path / name, inputs=["1 2", "3 4"], outputs=["3", "7"])
-    completed = listed_problems(installed, "sums", "--dataset", rows)
+    completed = listed_problems(installed, "sums", "--set", f"dataset={rows}")
     assert completed.returncode == 0, completed.stderr
     [problem] = json.loads(completed.stdout)
     assert "two" in json.dumps(problem) and "sums" in json.dumps(problem)
@@ -90,7 +90,7 @@ def test_benchmark_file_works_without_installation(
     dump.write_text("".join(json.dumps({**row, "language": "python"}) + "\n" for row in told_of))
     alone = tmp_path / "elsewhere"
     alone.mkdir()
-    listed = listed_problems(alone, benchmark_file, "--dataset", rows)
+    listed = listed_problems(alone, benchmark_file, "--set", f"dataset={rows}")
     assert listed.returncode == 0 and json.loads(listed.stdout)[0]["format"] == "sums", listed.stderr
     out = tmp_path / "run"
     completed = ran(
@@ -99,8 +99,8 @@ def test_benchmark_file_works_without_installation(
         dump,
         "--problems",
         benchmark_file,
-        "--dataset",
-        rows,
+        "--set",
+        f"dataset={rows}",
         "--out",
         out,
         cache=shared_cache,
@@ -131,11 +131,11 @@ def test_python_file_without_benchmark_is_input_error(tmp_path: Path, code: str,
 def test_edited_benchmark_file_is_not_served_from_cache(installed: Path, tmp_path: Path) -> None:
     benchmark_file = installed / "sums_benchmark.py"
     rows = table(tmp_path / "rows.parquet", inputs=["1 2"], outputs=["3"])
-    [first] = json.loads(listed_problems(tmp_path, benchmark_file, "--dataset", rows).stdout)
+    [first] = json.loads(listed_problems(tmp_path, benchmark_file, "--set", f"dataset={rows}").stdout)
     benchmark_file.write_text(benchmark_file.read_text().replace("1.0, 256 << 20", "2.5, 256 << 20"))
     # Python does not detect a change within the same second.
     shutil.rmtree(installed / "__pycache__", ignore_errors=True)
-    [second] = json.loads(listed_problems(tmp_path, benchmark_file, "--dataset", rows).stdout)
+    [second] = json.loads(listed_problems(tmp_path, benchmark_file, "--set", f"dataset={rows}").stdout)
     assert [listed["limits"]["cpu_time"] for listed in (first, second)] == [1.0, 2.5]
 
 

@@ -309,11 +309,11 @@ def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
     limits, wall = spec.limits, spec.limits.wall_time
     if capabilities.shell() == OWN:
         needed = hard_stop_after(wall) if wall is not None and capabilities.strict else wall
-        variables, option = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME", "--compile-timeout"
+        variables, option = "PISTON_COMPILE_TIMEOUT and PISTON_COMPILE_CPU_TIME", "compile-timeout"
         on_time = (capabilities.max_compile_time, needed, variables)
         on_cpu = (capabilities.max_compile_time, limits.cpu_time, variables)
     else:
-        needed, option = None if wall is None else hard_stop_after(wall) + DELIVERY_SECONDS, "--run-timeout"
+        needed, option = None if wall is None else hard_stop_after(wall) + DELIVERY_SECONDS, "run-timeout"
         on_time = (capabilities.max_run_time, needed, "PISTON_RUN_TIMEOUT")
         on_cpu = (capabilities.max_run_cpu_time, limits.cpu_time, "PISTON_RUN_CPU_TIME")
     for limit_ms, needed_s, variable in (on_time, on_cpu):
@@ -322,8 +322,8 @@ def _check_limits(spec: BuildSpec, capabilities: Capabilities) -> None:
             raise JudgeFailure(
                 f"the server stopped the build of a {spec.kind} after {limit_ms / 1000:g} s at the latest",
                 phase="compiling",
-                remedy=f"Raise {variable} on it to {round(seconds * 1000)} or more, on a worker {option} to"
-                f" {math.ceil(seconds)}",
+                remedy=f"Raise {variable} on it to {round(seconds * 1000)} or more,"
+                f" on a worker --set {option}={math.ceil(seconds)}",
             )
 
 
@@ -797,7 +797,7 @@ def _cut_off_error(run: Ending, length: int) -> BrokenReply | JudgeFailure:
             "a build job ran out of time before it had sent its program",
             phase="compiling",
             remedy="Raise PISTON_RUN_TIMEOUT and PISTON_RUN_CPU_TIME on the server,"
-            " on a worker --run-timeout",
+            " on a worker --set run-timeout=SECONDS",
         )
     return _too_large_error("artifact", length)
 
@@ -807,5 +807,5 @@ def _too_large_error(kind: str, length: int) -> JudgeFailure:
     return failure(
         f"the {kind} of a build job takes {length} bytes of output or more; the server lets fewer through",
         phase="compiling",
-        remedy=f"Raise {_OUTPUT_LIMIT} on the server to {ENOUGH} or more, on a worker --max-output to 64mb",
+        remedy=f"Raise {_OUTPUT_LIMIT} on the server to {ENOUGH} or more, on a worker --set max-output=64mb",
     )

@@ -292,16 +292,16 @@ def no_report_message(ending: Ending, servers: str = "") -> str:
 
 
 BODY_REMEDY = (
-    "Raise the limit of body_parser.json in src/index.js of a Piston, --max-body of a worker, or the limit of"
-    " a gateway before them (client_max_body_size of nginx) to 512mb"
+    "Raise the limit of body_parser.json in src/index.js of a Piston, max-body of a worker"
+    " (--set max-body=512mb), or the limit of a gateway before them (client_max_body_size of nginx) to 512mb"
 )
 _REQUEST_BYTES = 4096  # of a request and its plan, without files and tests
 _PLANNED_BYTES = 256  # of a plan, for each test
-_WORKER_OPTIONS = {  # options of a worker instead of Piston's variables
-    "run_timeout": "--run-timeout",
-    "run_cpu_time": "--run-timeout",
-    "compile_timeout": "--compile-timeout",
-    "compile_cpu_time": "--compile-timeout",
+_WORKER_OPTIONS = {  # keys of a worker instead of Piston's variables
+    "run_timeout": "run-timeout",
+    "run_cpu_time": "run-timeout",
+    "compile_timeout": "compile-timeout",
+    "compile_cpu_time": "compile-timeout",
 }
 
 
@@ -349,8 +349,8 @@ class JobSizer:
                 raise JudgeFailure(
                     f"a single test may take {needed / 1000:g} s, the server gives a job {time / 1000:g} s",
                     phase=f"judging problem {problem.id}",
-                    remedy=f"Raise {variable} on the server to {needed} or more, on a worker --run-timeout to"
-                    f" {needed / 1000:g}; 60 s suit most problems",
+                    remedy=f"Raise {variable} on the server to {needed} or more, on a worker"
+                    f" --set run-timeout={needed / 1000:g}; 60 s suit most problems",
                 )
         self._max_tests = min(options.max_tests, capabilities.max_files)
         if (time := least(capabilities.max_run_time, capabilities.max_run_cpu_time)) is not None:
@@ -585,7 +585,7 @@ async def execute(
             # The remedy names the server's variable, which has the name of the limit
             variable = f"Raise PISTON_{error.limit.upper()} on the server" if error.limit else ""
             if option := _WORKER_OPTIONS.get(error.limit):
-                variable += f", on a worker {option}"
+                variable += f", on a worker --set {option}=SECONDS"
             remedy = BODY_REMEDY if error.limit == BODY else variable
             raise JudgeFailure(f"the job is too large: {error}", phase=phase, remedy=remedy) from error
         except (ToolchainGone, ArtifactsLost, MachineAtFault):

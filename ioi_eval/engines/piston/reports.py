@@ -126,22 +126,22 @@ class _Need(Value):
 
 _NEEDS = (
     _Need(field="max_run_time", name="run time", least=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_RUN_TIMEOUT=600000 on the server", option="--run-timeout 600"),
+          remedy="Set PISTON_RUN_TIMEOUT=600000 on the server", option="--set run-timeout=600"),
     _Need(field="max_run_cpu_time", name="run CPU time", least=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_RUN_CPU_TIME=600000 on the server", option="--run-timeout 600"),
+          remedy="Set PISTON_RUN_CPU_TIME=600000 on the server", option="--set run-timeout=600"),
     _Need(field="max_compile_time", name="compile time", least=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server", option="--compile-timeout 300"),
+          remedy="Set PISTON_COMPILE_TIMEOUT=300000 on the server", option="--set compile-timeout=300"),
     _Need(field="max_compile_cpu_time", name="compile CPU time", least=10_000, enough=60_000, unit="s",
-          remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server", option="--compile-timeout 300"),
+          remedy="Set PISTON_COMPILE_CPU_TIME=120000 on the server", option="--set compile-timeout=300"),
     _Need(field="max_run_memory", name="memory", least=512 << 20, enough=4 << 30, unit="bytes",
           remedy="Set PISTON_RUN_MEMORY_LIMIT=-1 on the server"),
     _Need(field="max_compile_memory", name="compile memory", least=_BUILD_MEMORY,
           enough=_BUILD_MEMORY, unit="bytes",
           remedy="Set PISTON_COMPILE_MEMORY_LIMIT=-1 on the server"),
     _Need(field="max_body", name="request body", least=_MIN_BODY, enough=32 << 20, unit="bytes",
-          remedy=_BODY_REMEDY, option="--max-body 512mb"),
+          remedy=_BODY_REMEDY, option="--set max-body=512mb"),
     _Need(field="max_output", name="output", least=64_000, enough=4 << 20, unit="bytes",
-          remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--max-output 64mb"),
+          remedy="Set PISTON_OUTPUT_MAX_SIZE=67108864 on the server", option="--set max-output=64mb"),
     _Need(field="max_file", name="file size", least=8 << 20, enough=64 << 20, unit="bytes",
           remedy="Set PISTON_MAX_FILE_SIZE=1073741824 on the server"),
     _Need(field="max_processes", name="processes", least=16, enough=64, unit="",
@@ -285,7 +285,7 @@ def list_remedies(report: EndpointReport) -> tuple[str, ...]:
     other_texts = [text for text in texts if not _SET_VARIABLE.fullmatch(text)]
     if report.idle_cores:
         other_texts.append(
-            f"Set per_endpoint=N: it has {report.cores} cores, and runs a single job at a time by default"
+            f"Give per_endpoint=N: it has {report.cores} cores, and runs a single job at a time by default"
         )
     return tuple(dict.fromkeys([*(merged_text if variables else ()), *other_texts]))
 

@@ -36,12 +36,17 @@ def audit(
     sample: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Audit a sample of N problems.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the sample and of the mutants.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="S", help="Seed of the sample and of the mutants.", hidden=True)
+    ] = 0,
     data_dir: Annotated[
         str, typer.Option(metavar="DIR", help="Copies of the benchmark's files.", show_default="the hub")
     ] = "",
     checker: Annotated[
-        str, typer.Option(metavar="KIND", help="Another built-in comparison.", show_default="the source's")
+        str,
+        typer.Option(
+            metavar="KIND", help="Another built-in comparison.", show_default="the source's", hidden=True
+        ),
     ] = "",
     solutions: Annotated[
         str,
@@ -50,11 +55,17 @@ def audit(
     expected_column: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="The dump's column of verdicts.", show_default="if there is one only"
+            metavar="NAME",
+            help="The dump's column of verdicts.",
+            show_default="if there is one only",
+            hidden=True,
         ),
     ] = None,
     references: Annotated[
-        int, typer.Option(metavar="N", min=1, help="A benchmark's solutions of each kind per problem.")
+        int,
+        typer.Option(
+            metavar="N", min=1, help="A benchmark's solutions of each kind per problem.", hidden=True
+        ),
     ] = REFERENCES,
     mutants: Annotated[
         int,
@@ -100,7 +111,7 @@ def audit(
     \b
     Examples:
       ioi-eval audit packages
-      ioi-eval audit code_contests --sample 100 --references 5
+      ioi-eval audit code_contests --sample 100
       ioi-eval audit packages --solutions submissions.jsonl --mutants 10
     """
     if log_level is not None:
@@ -163,11 +174,11 @@ async def _run_audit(
 
 
 def _with_option_names(error: InputError) -> InputError:
-    """Return the error, with `--expected-column` instead of the name that other commands have for it."""
-    remedy = re.sub(r"\bcolumn=NAME", "--expected-column NAME", error.remedy)
+    """Return the error, with the key `expected-column` instead of its name in other commands."""
+    remedy = re.sub(r"\bcolumn=NAME", "--set expected-column=NAME", error.remedy)
     if error.field != "column" and remedy == error.remedy:
         return error
-    return error.with_details(field="--expected-column" if error.field == "column" else None, remedy=remedy)
+    return error.with_details(field="expected-column" if error.field == "column" else None, remedy=remedy)
 
 
 def terminal_lines(report: Audit) -> list[str]:

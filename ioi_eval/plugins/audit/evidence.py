@@ -51,7 +51,7 @@ class EvidenceCommands:
             *self._problem,
             *(argument for name in names for argument in ("--only", name)),
             *(["--data-dir", origin.data_dir] if origin.data_dir else []),
-            *(["--checker", checker] if checker else []),
+            *(["--set", f"checker={checker}"] if checker else []),
             *(["--time-factor", f"{factor:g}"] if factor != 1 else []),
         ]
         return shlex.join(["ioi-eval", "validate", *self._source_arguments(names), *options])
@@ -59,10 +59,10 @@ class EvidenceCommands:
     def _source_arguments(self, names: list[str]) -> list[str]:
         origin = self._origin
         if origin.dump and origin.rows_of_dump.issuperset(names):
-            column = ["--expected-column", origin.column] if origin.column else []
+            column = ["--columns", f"expected={origin.column}"] if origin.column else []
             return [origin.dump, "--problems", origin.source, *column]
         if not origin.benchmark:
             return [origin.source]
         is_file = Path(origin.source).suffix.lower() in _ROWS
-        source = [origin.benchmark, "--dataset", origin.source] if is_file else [origin.source]
-        return [*source, "--references", str(origin.references)]
+        source = [origin.benchmark, "--set", f"dataset={origin.source}"] if is_file else [origin.source]
+        return [*source, "--set", f"references={origin.references}"]

@@ -66,7 +66,11 @@ class Rules(Value):
     ] = SUBMISSIONS
     pause: Annotated[
         Annotated[float, msgspec.Meta(ge=0)],
-        CliOption(metavar="S", help="Minimum seconds between two submissions by a participant to a problem."),
+        CliOption(
+            metavar="S",
+            help="Minimum seconds between two submissions by a participant to a problem.",
+            key_only=True,
+        ),
     ] = 0.0
     feedback: FeedbackChoice = Feedback.FULL
     seconds: Annotated[
@@ -80,15 +84,17 @@ class Rules(Value):
             name="own_runs",
             help="Runs of a participant on own inputs for a problem; 0: no limit.",
             unset="200",
+            key_only=True,
         ),
     ] = 200
     mode: Annotated[
         ScoreMode,
-        CliOption(name="points_by", help="The rule by which several submissions make a problem's points."),
+        CliOption(help="The rule by which several submissions make a problem's points."),
     ] = ScoreMode.MAX_SUBTASK
-    times: Annotated[bool, CliOption(name="show_times", help="Show the longest time of hidden tests.")] = (
-        False
-    )
+    times: Annotated[
+        bool,
+        CliOption(name="show_times", help="Show the longest time of hidden tests.", key_only=True),
+    ] = False
     scoreboard: Annotated[bool, CliOption(help="Show the points of all participants to everyone.")] = False
     freeze: Annotated[
         Annotated[float, msgspec.Meta(gt=0)] | None,
@@ -104,7 +110,11 @@ class Rules(Value):
     languages: Annotated[
         tuple[str, ...],  # empty: all languages of the engine
         CliOption(
-            name="allow_language", metavar="NAME", help="A language to allow; may be repeated.", unset="all"
+            name="allow_language",
+            metavar="NAME",
+            help="A language to allow; may be repeated.",
+            unset="all",
+            key_only=True,
         ),
     ] = ()
     at_once: Count = 2  # maximum number of a participant's calls in progress; further calls wait

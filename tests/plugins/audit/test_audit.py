@@ -110,12 +110,12 @@ def test_comparison_is_too_strict_only_if_no_more_wrong_solutions_are_accepted(c
         row("blanks", right, [ADD + "print(a + b + 1)"]),
         row("blanks matter", right, [ADD + "print(' ', a + b)"]),
     )
-    cli("audit", source.name, "--checker", "exact", "--out", "found", "--quiet")
+    cli("audit", source.name, "--set", "checker=exact", "--out", "found", "--quiet")
     strict, matter = read_audit(cli.folder / "found")["problems"]
     assert [diagnosis["fault"] for diagnosis in strict["diagnoses"]] == ["comparison too strict"]
     sentence = strict["diagnoses"][0]["sentence"]
     assert "no more wrong ones: stripped, white-diff, stripped-lines, lines, word-lines, tokens," in sentence
-    assert "--checker stripped" in strict["diagnoses"][0]["command"]
+    assert "--set checker=stripped" in strict["diagnoses"][0]["command"]
     assert [diagnosis["fault"] for diagnosis in matter["diagnoses"]] == ["needs a checker"]
 
 
@@ -208,12 +208,12 @@ def test_audit_finds_no_fault_in_example_packages(cli: CommandLine) -> None:
 
 def test_expected_column_without_dump_is_refused(cli: CommandLine) -> None:
     source = write_rows(cli.folder, row("add", [ADD + "print(a + b)"]))
-    completed = cli("audit", source.name, "--expected-column", "verdict")
+    completed = cli("audit", source.name, "--set", "expected-column=verdict")
     assert completed.returncode == 2 and "Name the dump with --solutions FILE" in completed.stderr
     dump = cli.folder / "known.jsonl"
     dump.write_text(json.dumps({"id": "a", "problem_id": "add", "code": "", "score": 1, "verdict": "AC"}))
     completed = cli("audit", source.name, "--solutions", dump.name)
-    assert completed.returncode == 2 and "Name it with --expected-column NAME" in completed.stderr
+    assert completed.returncode == 2 and "Name it with --set expected-column=NAME" in completed.stderr
 
 
 def test_problem_that_cannot_be_built_is_named_with_the_reason(cli: CommandLine) -> None:

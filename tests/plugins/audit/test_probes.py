@@ -183,8 +183,8 @@ def test_evidence_command_has_dataset_file_and_multiplied_time_factor() -> None:
     origin = Origin(source="rows.jsonl", benchmark="code_contests", references=5, time_factor=2.0)
     command = EvidenceCommands(origin, "a b").validate_command(["s 1"], factor=4)
     assert command == (
-        "ioi-eval validate code_contests --dataset rows.jsonl --references 5 --problem 'a b' --only 's 1'"
-        " --time-factor 8"
+        "ioi-eval validate code_contests --set dataset=rows.jsonl --set references=5 --problem 'a b'"
+        " --only 's 1' --time-factor 8"
     )
 
 

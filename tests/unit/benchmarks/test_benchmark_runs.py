@@ -155,7 +155,7 @@ def test_dumps_are_read_from_hub_and_results_pushed(cli: CommandLine, hub: Hub, 
     everything = pushed_of(hub, tmp_path / "run") + scored.stdout.encode() + scored.stderr.encode()
     assert b"hf_secret" not in everything + b"".join(contents(tmp_path / "run").values())
 
-    older = connected("score", "org/models-b@v1", "--problems", "codeforces", "--dataset", "org/plain")
+    older = connected("score", "org/models-b@v1", "--problems", "codeforces", "--set", "dataset=org/plain")
     assert older.returncode == 0, older.stderr
     assert {row["total"] for row in results(tmp_path / "runs" / "org-models-b-v1").values()} == {2}
     nobody = connected("score", "org/nobody", "--problems", "codeforces")

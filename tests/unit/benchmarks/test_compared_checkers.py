@@ -1,4 +1,4 @@
-"""`validate --compare-checkers` lists solutions whose result depends on the comparison."""
+"""`validate --set compare-checkers=true` lists solutions whose result depends on the comparison."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check(decided: list[tuple[str, str, int, int]]) -> None:
 def test_compare_checkers_command_prints_json(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     completed = cli(
-        "validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--json", "--out", "c"
+        "validate", "code_contests", "--data-dir", copies, "--set", "compare-checkers=true", "--json", "--out", "c"
     )
     assert completed.returncode == 0, completed.stderr
     comparison = json.loads(completed.stdout)
@@ -77,7 +77,9 @@ def test_compare_checkers_command_prints_json(cli: CommandLine, tmp_path: Path) 
 @pytest.mark.nightly
 def test_compare_checkers_command_prints_table(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
-    table = cli("validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--out", "c")
+    table = cli(
+        "validate", "code_contests", "--data-dir", copies, "--set", "compare-checkers=true", "--out", "c"
+    )
     assert table.returncode == 0 and "accepts fewer" in table.stdout, table.stderr
     shown = (
         (ROOT / "docs" / "benchmarks.md").read_text().partition("```text\ncomparison ")[2].partition("```")[0]
@@ -89,6 +91,6 @@ def test_compare_checkers_command_prints_table(cli: CommandLine, tmp_path: Path)
 
 def test_compare_checkers_refuses_checker_option(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", [code_contests("a")])
-    command = ("validate", "code_contests", "--data-dir", copies, "--compare-checkers", "--checker", "lines")
+    command = ("validate", "code_contests", "--data-dir", copies, "--set", "compare-checkers=true", "--set", "checker=lines")
     completed = cli(*command, "--out", "c")
-    assert completed.returncode == 2 and "--checker" in completed.stderr and not (tmp_path / "c").exists()
+    assert completed.returncode == 2 and "--set checker" in completed.stderr and not (tmp_path / "c").exists()

@@ -111,7 +111,7 @@ def test_checker_option_of_score_command_changes_output_comparison(cli: CommandL
     assert "There are white-diff, stripped," in wrong.stderr
 
 
-def test_validate_references_judges_benchmark_solutions_first(cli: CommandLine, tmp_path: Path) -> None:
+def test_references_key_judges_benchmark_solutions_first(cli: CommandLine, tmp_path: Path) -> None:
     copies = tmp_path / "copies"
     rows = [problem(0), problem(1, solutions=json.dumps([ADD, "print(3)"])), problem(2, solutions="")]
     (copies / "apps").mkdir(parents=True)
@@ -120,7 +120,7 @@ def test_validate_references_judges_benchmark_solutions_first(cli: CommandLine, 
         tmp_path / "dump.jsonl", [{"uuid": str(n), "problem_id": n, "code": ADD} for n in range(3)]
     )
     command = ("score", dump, "--problems", "apps", "--data-dir", copies, "--packages", "none")
-    command = (*command, "--validate-references")
+    command = (*command, "--set", "references=3")
     completed = cli(*command, "--out", "all")
     assert completed.returncode == 0, completed.stderr
     assert "Judging up to 3 own solutions of 3 problems" in completed.stderr
@@ -172,7 +172,7 @@ def test_apps_benchmark_is_validated_with_its_own_solutions(cli: CommandLine, tm
         {**shared, "name": "no tests", "public_tests": shared["private_tests"]},
     ]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
-    command = ("validate", "code_contests", "--dataset", tmp_path / "rows.parquet", "--out", "run")
+    command = ("validate", "code_contests", "--set", f"dataset={tmp_path / 'rows.parquet'}", "--out", "run")
     completed = cli(*command)
     assert completed.returncode == 0, completed.stdout + completed.stderr
     assert "No difference: 2 expectations of 2 solutions met" in completed.stdout

@@ -95,7 +95,7 @@ def test_invalid_engine_option_is_refused_by_name(
 
 
 def test_per_endpoint_needs_servers_and_cpus_per_slot_needs_ray() -> None:
-    with pytest.raises(InputError, match="--per-endpoint"):
+    with pytest.raises(InputError, match="per-endpoint"):
         EngineOptions(engine="embedded", per_endpoint=3).read_choice()
     with pytest.raises(InputError, match=r"ioi-eval\.toml, field 'cpus-per-slot'"):
         EngineOptions(engine="slurm", cpus_per_slot=2).read_choice()
@@ -186,7 +186,7 @@ def test_doctor_shows_a_row_for_each_of_several_servers(
     assert "Set PISTON_RUN_TIMEOUT=600000 PISTON_OUTPUT_MAX_SIZE=67108864 on the server, and" in shown_text
     assert (
         "`ioi-eval package DIR`" in shown_text
-        and "Set --per-endpoint N: it has 8 cores" in shown_text
+        and "Give --set per-endpoint=N: it has 8 cores" in shown_text
         and "the port is closed" in shown_text
     )
 

@@ -32,7 +32,7 @@ def test_only_whole_argument_names_are_translated_to_options() -> None:
     ("arguments", "words"),
     [
         (("problems", "halves"), "Make them with `ioi-eval problems PACKAGE --generate DIR`, or by its"),
-        (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Correct it, and try it with --print-prompt"),
+        (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Correct it, and try it with --dry-run"),
     ],
 )
 def test_remedies_of_error_messages_name_options(
@@ -60,9 +60,11 @@ def write_pond(folder: Path) -> None:
 @needs_plugin("dmoj")
 def test_notes_of_packages_name_command_line_options(cli: CommandLine) -> None:
     write_pond(cli.folder / "pond")
-    assert "judge; --time-limit and --memory-limit set others" in cli("problems", "pond").stdout
+    assert (
+        "judge; --set time-limit=... and --set memory-limit=... set others" in cli("problems", "pond").stdout
+    )
     [package] = json.loads(cli("problems", "pond", "--json").stdout)
-    assert "judge; --time-limit and --memory-limit set others" in package["notes"][0]
+    assert "judge; --set time-limit=... and --set memory-limit=... set others" in package["notes"][0]
 
 
 # No Python has all of these packages.
@@ -137,5 +139,5 @@ def test_remedy_for_differing_servers_names_same_compiler_key() -> None:
     assert line.remedy.endswith("refuse other compilers with same_compiler=True")
     servers_found = ServersFound(servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(line,))
     assert [*describe_servers(servers_found)][-1].endswith(
-        "or refuse other compilers with same-compiler = true in ioi-eval.toml"
+        "or refuse other compilers with --set same-compiler=true"
     )

@@ -165,7 +165,7 @@ def test_run_flags_override_config_and_replies_are_reused(cli: CommandLine, copi
     with model_server(model) as server:
         config = write_config(cli, copies, nowhere, **values)
         arguments = ["run", "-c", config, "-b", "apps", *tasks(4, 7), "--base-url", server.url, "-m", "heron"]
-        arguments += ["--samples", "2", "--temperature", "0.25", "--max-tokens", "99", "--out", "runs/a"]
+        arguments += ["--samples", "2", "--set", "temperature=0.25", "--set", "max-tokens=99", "--out", "runs/a"]
         first = cli(*arguments)
         assert first.returncode == 3, first.stderr
         assert "not written: apps_7#1: HTTP 500: overloaded, ***" in first.stderr
@@ -227,18 +227,18 @@ def numbers(run: Path) -> dict[str, Any]:
 def test_checker_option_of_run_command_changes_output_comparison(cli: CommandLine, copies: Path) -> None:
     with model_server(lambda _: code_reply("print(2.0 * int(input()))\n")) as server:
         config = write_config(cli, copies, server.url)
-        for options, resolved in ((), False), (("--checker", "apps"), True):
+        for options, resolved in ((), False), (("--set", "checker=apps"), True):
             completed = cli("run", "-c", config, *tasks(1), *options, "--rejudge")
             assert completed.returncode == 0, completed.stderr
             assert [instance["resolved"] for instance in instances(cli.folder / "run")] == [resolved]
     assert len(server.asked) == 1
-    wrong = cli("run", "-c", config, *tasks(1), "--checker", "float")
+    wrong = cli("run", "-c", config, *tasks(1), "--set", "checker=float")
     assert wrong.returncode == 2 and "no such comparison: 'float'" in wrong.stderr
 
 
-def test_print_prompt_asks_no_model(cli: CommandLine, copies: Path) -> None:
+def test_dry_run_asks_no_model(cli: CommandLine, copies: Path) -> None:
     config = write_config(cli, copies, "http://127.0.0.1:1/v1", time_limit=3)
-    completed = cli("run", "-c", config, *tasks(42), "--print-prompt")
+    completed = cli("run", "-c", config, *tasks(42), "--dry-run")
     assert completed.returncode == 0, completed.stderr
     assert "Problem number 42." in completed.stdout and "(introductory)" in completed.stdout
     assert "3 s for each test" in completed.stdout and "```python" in completed.stdout
@@ -362,7 +362,7 @@ def test_run_command_uses_statements_of_packages(cli: CommandLine) -> None:
     ] == [("sum", True)]
     assert cli(*base, "--first", "2", "--out", "two").returncode == 0
     assert [instance["instance_id"] for instance in instances(cli.folder / "two")] == ["add", "more"]
-    assert "says add" in cli(*base, "--print-prompt").stdout
+    assert "says add" in cli(*base, "--dry-run").stdout
 
     (cli.folder / "problems" / "add" / "statement.md").unlink()
     refused = cli(*base, "--out", "three")

@@ -183,8 +183,13 @@ def test_flags_override_config_file(tmp_path: Path) -> None:
     assert (config.asking.samples, config.choice.sample, config.choice.problems) == (4, 2, {"b", "c"})
     assert (config.model.name, config.model.sampling.temperature, config.model.sampling.seed) == ("m", 0, 3)
     assert read_config(None, {"model.name": "n"}).model.name == "n"
-    for name, flag in {"timeout_seconds": "--timeout", "model.max_tokens": "--max-tokens"}.items():
-        with pytest.raises(InputError, match=f"^{flag}: expected `.*>"):
+    labels = {
+        "samples": "--samples",
+        "timeout_seconds": "ioi-eval.toml, field 'timeout'",
+        "model.max_tokens": "ioi-eval.toml, field 'max-tokens'",
+    }
+    for name, label in labels.items():
+        with pytest.raises(InputError, match=f"^{label}: expected `.*>"):
             read_config(None, {name: -1})
     with pytest.raises(InputError, match=r"config.yaml, field 'timeout_seconds': expected"):
         read(tmp_path, "timeout_seconds: -1", samples=3)

@@ -167,7 +167,7 @@ def test_resumed_run_judges_changed_rows_with_reasons(cli: CommandLine, problems
     for line in (
         "1 earlier result: judged again, because the program changed",
         "1 earlier result: written again, because other columns of the row changed",
-        "1 earlier result: no longer in the dump; moved to earlier.jsonl",
+        "1 earlier result: no longer in the input; moved to earlier.jsonl",
     ):
         assert line in changed.stderr.splitlines()
     points = {
@@ -202,6 +202,12 @@ def test_dry_run_counts_work_without_judging(cli: CommandLine, problems: Path) -
     assert not (cli.folder / "run").exists()
     counts = json.loads(cli(*arguments, "--json").stdout)
     assert [counts[name] for name in ("rows", "judged", "known", "without", "tests")] == [8, 5, 2, 1, 20]
+
+
+def test_dry_run_refuses_python_that_does_not_exist(cli: CommandLine, problems: Path) -> None:
+    dump = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)])
+    done = cli("score", dump, "--problems", problems, "--python", "2.5", "--dry-run")
+    assert done.returncode == 2 and "no Python 2.5 was found" in done.stderr, done.stderr
 
 
 def test_dry_run_reports_unselected_rows(cli: CommandLine) -> None:
@@ -373,15 +379,15 @@ def test_time_limit_option_overrides_limits_of_problems(cli: CommandLine) -> Non
     assert cli(*arguments).returncode == 0
     assert results(cli.folder / "run")["slow"]["verdict"] == "TLE"
 
-    longer = cli(*arguments, "--time-limit", "5")
+    longer = cli(*arguments, "--set", "time-limit=5")
     assert longer.returncode == 0 and "1 earlier result: judged again" in longer.stderr, longer.stderr
     assert results(cli.folder / "run")["slow"]["verdict"] == "AC"
     assert cli(*arguments).stderr.count("judged again") == 1  # the problem's limit is valid again
     assert results(cli.folder / "run")["slow"]["verdict"] == "TLE"
 
-    small = cli("problems", "packages", "--time-limit", "3", "--memory-limit", "48", "--json")
+    small = cli("problems", "packages", "--set", "time-limit=3", "--set", "memory-limit=48", "--json")
     assert '"memory": 50331648' in small.stdout and '"cpu_time": 3.0' in small.stdout, small.stdout
-    assert cli(*arguments, "--time-limit", "0").returncode == 2
+    assert cli(*arguments, "--set", "time-limit=0").returncode == 2
     slower = cli(*arguments, "--time-factor", "5")
     assert slower.returncode == 2 and "time_factor" in slower.stderr and "--fresh" in slower.stderr
 

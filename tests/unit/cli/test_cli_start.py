@@ -14,7 +14,7 @@ import pytest
 from support.command_line import CommandLine
 from support.plugins import needs_plugin
 
-from ioi_eval.cli import COMMANDS, console, list_commands, load_command
+from ioi_eval.cli import _USUAL, COMMANDS, console, list_commands, load_command
 from ioi_eval.store.resources import examples_folder
 
 HEAVY = {"pandas", "pyarrow", "datasets", "aiohttp", "httpx", "rich", "jinja2", "numpy", "huggingface_hub"}
@@ -139,8 +139,14 @@ def test_help_shows_options_in_groups(capsys: pytest.CaptureFixture[str]) -> Non
     load_command("score").main(["--help-all"], standalone_mode=False)
     help_text = capsys.readouterr().out
     headings = [line.rstrip(":") for line in help_text.splitlines() if line.endswith(":") and line[0] != " "]
-    keys = "Keys of ioi-eval.toml that are not options"
+    keys = "Keys, for --set KEY=VALUE and ioi-eval.toml"
     assert headings == ["Arguments", "Problems", "Input", "Judging", "Engine", "Output", "Options", keys]
+
+
+@pytest.mark.parametrize("name", list_commands())
+def test_brief_help_names_options_of_the_command(name: str) -> None:
+    flags = {flag for option in load_command(name).params if not option.hidden for flag in option.opts}
+    assert {f"--{usual}" for usual in _USUAL.get(name, "").split()} <= flags
 
 
 @pytest.mark.parametrize("name", list_commands())
@@ -214,18 +220,18 @@ def test_bash_completes_command_names(shared_cache: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("score d.jsonl --time-", "--time-limit --time-factor"),
+        ("score d.jsonl --time-", "--time-factor"),
         ("run --feedback f", "full"),
         ("new --type in", "interactive"),
-        ("judge a.txt --checker s", "stripped stripped-lines"),
-        ("validate p --checker=ap", "apps"),
+        ("judge a.txt --set checker=s", "checker=stripped checker=stripped-lines"),
+        ("validate p --set re", "revision= references= reach="),
         pytest.param("score --engine e", "embedded e2b", marks=needs_plugin("rented")),
         ("score --problems code_contests_", "code_contests_o code_contests_plus"),
         ("score --problems pack", "packages/one.zip packages/two/"),
         ("problems ./packages/t", "./packages/two/"),
         pytest.param("audit code_contests_p", "code_contests_plus", marks=needs_plugin("audit")),
         ("judge a.txt --language py", "python pypy"),
-        pytest.param("contest --allow-language ru", "rust", marks=needs_plugin("contest")),
+        pytest.param("contest --set allow-language=ru", "allow-language=rust", marks=needs_plugin("contest")),
         ("score --repair header,n", "header,namespace"),
         ("score --columns problem=id,c", "problem=id,code="),
         ("score --packages n", "none networkx numba numpy"),

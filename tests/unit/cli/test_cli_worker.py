@@ -158,10 +158,12 @@ def test_worker_refuses_folder_of_broken_packages(cli: CommandLine) -> None:
 
 
 def test_allow_host_option_accepts_named_host_only(cli: CommandLine) -> None:
-    with working(cli, "--allow-host", "judge") as (_, port):
+    with working(cli, "--set", "allow-host=judge") as (_, port):
         assert ask(port, "/", Host="judge")[0] == 200
         status, reply = ask(port, "/", Host="evil.example")
-    assert status == 403 and "'evil.example': start it with --allow-host NAME to allow" in reply["message"]
+    assert (
+        status == 403 and "'evil.example': start it with --set allow-host=NAME to allow" in reply["message"]
+    )
 
 
 @pytest.mark.nightly(unless="again")
@@ -172,7 +174,7 @@ def test_json_log_of_worker_contains_only_objects(cli: CommandLine, proctor: Pat
         cli = dataclasses.replace(cli, cache=cli.folder / "own")
         key = proctor_key(cached_toolchains()["g++"], SOURCES)  # whose build needs three times as long
         Store(cli.cache).put(key, proctor, executable=True)
-    process = cli.start("worker", "--port", "0", "--slots", "1", "--log-format", "json")
+    process = cli.start("worker", "--port", "0", "--slots", "1", "--set", "log-format=json")
     try:
         assert process.stderr is not None and process.stdout is not None
         events: list[dict[str, Any]] = []
@@ -196,7 +198,7 @@ def test_json_log_of_worker_contains_only_objects(cli: CommandLine, proctor: Pat
 
 def test_worker_error_is_json_in_json_log(cli: CommandLine) -> None:
     with working(cli) as (_, port):
-        refused = cli("worker", "--port", port, "--log-format", "json")
+        refused = cli("worker", "--port", port, "--set", "log-format=json")
     assert refused.returncode == 2
     [event] = map(json.loads, refused.stderr.splitlines())
     assert event["event"] == "error" and str(port) in event["message"]

@@ -96,7 +96,7 @@ def test_pending_server_changes_are_printed_at_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cores", "words"), [(0, ""), (16, " on 16 cores (--per-endpoint N gives each server N jobs)")]
+    ("cores", "words"), [(0, ""), (16, " on 16 cores (--set per-endpoint=N gives each server N jobs)")]
 )
 def test_first_line_about_servers_counts_idle_cores(cores: int, words: str) -> None:
     servers_found = ServersFound(

@@ -23,27 +23,61 @@ def test_settings_file_sets_options_absent_from_command_line(cli: CommandLine, p
 
 
 @pytest.mark.parametrize(
-    ("typed", "line"),
+    ("arguments", "key"),
     [
-        (("--borderline=0.9:2",), 'borderline = "0.9:2"'),
-        (("--cpus-per-slot", "2.5"), "cpus-per-slot = 2.5"),
-        (("--no-share",), "share = false"),
-        (("--same-compiler",), "same-compiler = true"),
-        (("--revision",), 'revision = "..."'),
-        (("--checker", "apps"), 'checker = "apps"'),
-        (("--references=5",), "references = 5"),
-        (("--memory-limit=64",), "memory-limit = 64"),
-        (("--allow-suspicious",), "allow-suspicious = true"),
+        (("--borderline=0.9:2",), "borderline"),
+        (("--cpus-per-slot", "2.5"), "cpus-per-slot"),
+        (("--no-share",), "share"),
+        (("--same-compiler",), "same-compiler"),
+        (("--checker", "apps"), "checker"),
     ],
 )
-def test_settings_file_key_is_refused_as_option(cli: CommandLine, typed: tuple[str, ...], line: str) -> None:
+def test_key_is_refused_as_option(cli: CommandLine, arguments: tuple[str, ...], key: str) -> None:
     (cli.folder / "d.jsonl").touch()
-    refused = cli("score", "d.jsonl", "--problems", "p", *typed)
+    refused = cli("score", "d.jsonl", "--problems", "p", *arguments)
     assert refused.returncode == 2
     assert refused.stderr == (
-        f"error: {typed[0].partition('=')[0]}: is not an option of `ioi-eval score`."
-        f" Write it into ioi-eval.toml in this folder: {line}\n"
+        f"error: {arguments[0].partition('=')[0]}: is not an option of `ioi-eval score`."
+        f" Write --set {key}=value, or set {key} in ioi-eval.toml\n"
     )
+
+
+def test_set_option_wins_over_settings_file(cli: CommandLine, problems: object) -> None:
+    write_dump(cli.folder / "d.jsonl", [row("a", RIGHT), row("b", RIGHT)])
+    cli.set_keys(time_limit=3)
+    command = ("score", "d.jsonl", "--problems", "problems", "--dry-run", "--json")
+    hours = json.loads(cli(*command).stdout)["cpu_hours"]
+    done = cli(*command, "--set", "share=false", "--set=time-limit=6")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["cpu_hours"] == pytest.approx(2 * hours)
+    assert json.loads(cli(*command, "--set", "limit=1").stdout)["rows"] == 1  # options are keys
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ("borderlin=1:1", "--set: 'borderlin' is not a key of this command. Did you mean 'borderline'?"),
+        ("", "--set: '' is not a key of this command. There are: "),
+        ("set=seed", "--set: 'set' is not a key of this command. "),
+        ("help=true", "--set: 'help' is not a key of this command. There are: "),
+        ("seed", "--set: seed has no value. Write --set seed=value"),
+        ("share=no", "--set: share has no value. Write --set share=true or false"),
+        ("seed=x", "--set seed: 'x' is not a whole number. See ioi-eval score --help"),
+        ("borderline=2:1", "--set borderline: the band '2:1'"),
+        ("cpus-per-slot=2", "--set cpus-per-slot: this option works with Ray"),
+    ],
+)
+def test_set_option_with_mistake_is_refused(cli: CommandLine, pair: str, message: str) -> None:
+    (cli.folder / "d.jsonl").touch()
+    refused = cli("score", "d.jsonl", "--problems", "p", "--set", pair)
+    assert refused.returncode == 2 and f"error: {message}" in refused.stderr, refused.stderr
+
+
+def test_set_is_not_a_key_of_settings_file(cli: CommandLine) -> None:
+    (cli.folder / "d.jsonl").touch()
+    cli.set_keys(set=["seed=1"])
+    refused = cli("score", "d.jsonl", "--problems", "p")
+    assert refused.returncode == 2 and "field 'set': no such option" in refused.stderr
 
 
 def test_words_after_double_dash_are_not_options(cli: CommandLine) -> None:
@@ -58,13 +92,6 @@ def test_settings_keys_are_documented() -> None:
         for option in load_command(name).params:
             if getattr(option, "hidden", False):
                 assert f"| `{max(option.opts, key=len)[2:]}` |" in page
-
-
-@pytest.mark.parametrize("command", ["judge", "problems"])
-def test_option_of_other_commands_is_only_key_of_score(cli: CommandLine, command: str) -> None:
-    assert "--checker" in cli(command, "--help-all").stdout
-    shown = cli("score", "--help-all").stdout
-    assert "--checker" not in shown and "checker" in shown
 
 
 @pytest.mark.parametrize(

@@ -324,7 +324,7 @@ async def test_server_without_classic_package_names_package_to_install(tmp_path:
     [
         (
             {"max_run_time": 3000},
-            r"PISTON_RUN_TIMEOUT on it to (\d+)000 or more, on a worker --run-timeout to \1",
+            r"PISTON_RUN_TIMEOUT on it to (\d+)000 or more, on a worker --set run-timeout=\1",
         ),
         ({"max_run_cpu_time": 2900}, "PISTON_RUN_CPU_TIME"),
     ],

@@ -87,7 +87,7 @@ async def test_tests_per_job_fit_request_size() -> None:
 
 async def test_test_larger_than_a_request_is_judge_failure_naming_limit() -> None:
     with pytest.raises(
-        JudgeFailure, match=r"on test t0: .* request of \d+ bytes.*100000.*body_parser.*--max-body.*512mb"
+        JudgeFailure, match=r"on test t0: .* request of \d+ bytes.*100000.*body_parser.*--set max-body=512mb"
     ):
         await number(large(2, 90_000), server(max_body=100_000))
 
@@ -116,7 +116,7 @@ async def test_tests_per_job_fit_run_time_of_server(limits: dict[str, int], test
 async def test_server_with_too_short_run_time_is_judge_failure_naming_variable(
     limits: dict[str, int], variable: str
 ) -> None:
-    with pytest.raises(JudgeFailure, match=rf"may take 3 s.*Raise {variable}.*--run-timeout to 3;"):
+    with pytest.raises(JudgeFailure, match=rf"may take 3 s.*Raise {variable}.*--set run-timeout=3;"):
         await number(problem(1), server(**limits))
 
 
@@ -149,7 +149,7 @@ async def test_refused_run_timeout_is_judge_failure() -> None:
     engine = FakeEngine(faults=[None, JobTooLarge("run_timeout cannot exceed", limit="run_timeout")])
     async with Scorer(engine) as scorer:
         with pytest.raises(
-            JudgeFailure, match="Raise PISTON_RUN_TIMEOUT on the server, on a worker --run-timeout"
+            JudgeFailure, match="Raise PISTON_RUN_TIMEOUT on the server, on a worker --set run-timeout"
         ):
             await scorer.score(problem(4), Submission(key="1", problem_id="sum", code="x"))
     assert len(engine.runs) == 1

@@ -432,12 +432,12 @@ async def test_compiler_that_fails_on_control_program_is_judge_failure(
         (
             JobResult(compile=CUT, run=CUT),
             {"max_compile_time": 60_000, "strict": True},
-            "PISTON_COMPILE_TIMEOUT.* 300000 or more, on a worker --compile-timeout to 300$",
+            "PISTON_COMPILE_TIMEOUT.* 300000 or more, on a worker --set compile-timeout=300$",
         ),
         (
             JobResult(run=CUT),
             {"max_run_time": 60_000, "runtimes": ("bash",)},
-            "PISTON_RUN_TIMEOUT on it to 330000 or more, on a worker --run-timeout to 330$",
+            "PISTON_RUN_TIMEOUT on it to 330000 or more, on a worker --set run-timeout=330$",
         ),
         (JobResult(run=CUT), {"max_run_time": 3000, "runtimes": ("bash",)}, "PISTON_RUN_TIMEOUT"),
         (JobResult(run=CUT), {"max_run_cpu_time": 3000, "runtimes": ("bash",)}, "PISTON_RUN_CPU_TIME"),

@@ -93,7 +93,7 @@ def test_truncated_delivery_names_output_limit_of_server(
     tmp_path: Path, kept: int, ended: dict[str, object]
 ) -> None:
     cut = Ending(stdout=handed_over(tmp_path).stdout[:kept], **ended)  # type: ignore[arg-type]
-    with pytest.raises(JudgeFailure, match=r"PISTON_OUTPUT_MAX_SIZE.*, on a worker --max-output to 64mb$"):
+    with pytest.raises(JudgeFailure, match=r"PISTON_OUTPUT_MAX_SIZE.*, on a worker --set max-output=64mb$"):
         read_delivery(cut)
 
 

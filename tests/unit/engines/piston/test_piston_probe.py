@@ -100,15 +100,15 @@ async def test_probe_of_worker_with_stock_limits_names_remedies(store: Store) ->
     assert report.toolchains["g++"].version  # this short output is enough for the probe
     lines = found(report)
     for name, value, remedy in (
-        ("run time", "3 s", "Start the worker with --run-timeout 600"),
-        ("run CPU time", "3 s", "Start the worker with --run-timeout 600"),
-        ("output", "1", "Start the worker with --max-output 64mb"),
-        ("request body", "102.4 kB", "Start the worker with --max-body 512mb"),
+        ("run time", "3 s", "Start the worker with --set run-timeout=600"),
+        ("run CPU time", "3 s", "Start the worker with --set run-timeout=600"),
+        ("output", "1", "Start the worker with --set max-output=64mb"),
+        ("request body", "102.4 kB", "Start the worker with --set max-body=512mb"),
         ("memory", "268.4 MB", "PISTON_RUN_MEMORY_LIMIT="),
     ):
         ok, detail, advice = lines[name]
         assert ok is False and detail.startswith(f"only up to {value}") and remedy in advice
-    assert lines["compile time"][0] is None and "--compile-timeout 300" in lines["compile time"][2]
+    assert lines["compile time"][0] is None and "--set compile-timeout=300" in lines["compile time"][2]
     assert lines["file size"][0] is None and "PISTON_MAX_FILE_SIZE=" in lines["file size"][2]
 
 
