@@ -65,7 +65,15 @@ def check(decided: list[tuple[str, str, int, int]]) -> None:
 def test_compare_checkers_command_prints_json(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", ROWS)
     completed = cli(
-        "validate", "code_contests", "--data-dir", copies, "--set", "compare-checkers=true", "--json", "--out", "c"
+        "validate",
+        "code_contests",
+        "--data-dir",
+        copies,
+        "--set",
+        "compare-checkers=true",
+        "--json",
+        "--out",
+        "c",
     )
     assert completed.returncode == 0, completed.stderr
     comparison = json.loads(completed.stdout)
@@ -91,6 +99,15 @@ def test_compare_checkers_command_prints_table(cli: CommandLine, tmp_path: Path)
 
 def test_compare_checkers_refuses_checker_option(cli: CommandLine, tmp_path: Path) -> None:
     copies = write_rows(tmp_path / "copies", "code_contests", [code_contests("a")])
-    command = ("validate", "code_contests", "--data-dir", copies, "--set", "compare-checkers=true", "--set", "checker=lines")
+    command = (
+        "validate",
+        "code_contests",
+        "--data-dir",
+        copies,
+        "--set",
+        "compare-checkers=true",
+        "--set",
+        "checker=lines",
+    )
     completed = cli(*command, "--out", "c")
     assert completed.returncode == 2 and "--set checker" in completed.stderr and not (tmp_path / "c").exists()

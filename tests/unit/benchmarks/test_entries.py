@@ -198,7 +198,9 @@ def test_entry_file_describes_benchmark(cli: CommandLine, tmp_path: Path) -> Non
     entry.write_text(ENTRY)
     rows = written(tmp_path / "rows.jsonl", {"number": 5, "text": "Add.", "info": {"cases": PAIRS}})
     dump = written(tmp_path / "dump.jsonl", {"problem_id": "5", "code": ADD})
-    completed = cli("score", dump, "--benchmark-file", entry, "--set", f"dataset={rows}", "--out", tmp_path / "out")
+    completed = cli(
+        "score", dump, "--benchmark-file", entry, "--set", f"dataset={rows}", "--out", tmp_path / "out"
+    )
     assert completed.returncode == 0, completed.stderr
     problem = load(
         read_benchmark_entry(entry), BenchmarkOptions(dataset=str(rows)), cache=tmp_path / "cache"

@@ -120,7 +120,11 @@ def test_problems_command_names_fault_of_each_package(cli: CommandLine, problems
         ("bad", "subtasks/01-all.json, field 'testcases': names the test '9-9', which is not in tests/"),
     ):
         assert f"{name} is read as CMS, and cannot be used: see the error below" in completed.stdout
-        assert (completed.stdout + completed.stderr).count(cause) == completed.stderr.count(f"{name}/{cause}") == 1
+        assert (
+            (completed.stdout + completed.stderr).count(cause)
+            == completed.stderr.count(f"{name}/{cause}")
+            == 1
+        )
 
 
 RETRIES = """

@@ -165,7 +165,16 @@ def test_run_flags_override_config_and_replies_are_reused(cli: CommandLine, copi
     with model_server(model) as server:
         config = write_config(cli, copies, nowhere, **values)
         arguments = ["run", "-c", config, "-b", "apps", *tasks(4, 7), "--base-url", server.url, "-m", "heron"]
-        arguments += ["--samples", "2", "--set", "temperature=0.25", "--set", "max-tokens=99", "--out", "runs/a"]
+        arguments += [
+            "--samples",
+            "2",
+            "--set",
+            "temperature=0.25",
+            "--set",
+            "max-tokens=99",
+            "--out",
+            "runs/a",
+        ]
         first = cli(*arguments)
         assert first.returncode == 3, first.stderr
         assert "not written: apps_7#1: HTTP 500: overloaded, ***" in first.stderr
