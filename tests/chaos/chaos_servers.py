@@ -50,11 +50,11 @@ def _unpack_file(file: JobFile) -> JobFile:
     return msgspec.structs.replace(file, name=file.name.removesuffix(".gz"), content=content)
 
 
-def _delivery(made: bytes) -> str:
+def _delivery(built_file: bytes) -> str:
     """Return the output of a build job's script."""
-    encoded = base64.b64encode(gzip.compress(made)).decode() + "\n"
-    digest = hashlib.sha256(made).hexdigest()
-    return f"ioi-eval 1 artifact {len(made)} {digest} {len(encoded)}\n{encoded}ioi-eval 1 end\n"
+    encoded = base64.b64encode(gzip.compress(built_file)).decode() + "\n"
+    digest = hashlib.sha256(built_file).hexdigest()
+    return f"ioi-eval 1 artifact {len(built_file)} {digest} {len(encoded)}\n{encoded}ioi-eval 1 end\n"
 
 
 class Server:

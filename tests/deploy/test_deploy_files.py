@@ -83,14 +83,14 @@ def run_start_script(folder: Path, index: str, *, entrypoint: bool) -> tuple[str
     return completed.stdout.strip() + completed.stderr, (folder / "api" / "src" / "index.js").read_text()
 
 
-@pytest.mark.parametrize(("entrypoint", "word"), [(True, "entrypoint"), (False, "node src")])
+@pytest.mark.parametrize(("entrypoint", "printed_word"), [(True, "entrypoint"), (False, "node src")])
 def test_official_piston_starts_with_raised_request_body_limit(
-    tmp_path: Path, entrypoint: bool, word: str
+    tmp_path: Path, entrypoint: bool, printed_word: str
 ) -> None:
     output, index = run_start_script(tmp_path, _INDEX, entrypoint=entrypoint)
-    assert (output, index) == (word, _RAISED)
+    assert (output, index) == (printed_word, _RAISED)
     assert run_start_script(tmp_path, index, entrypoint=entrypoint) == (
-        word,
+        printed_word,
         _RAISED,
     )  # as after a restart of the container
 
@@ -188,9 +188,9 @@ def test_worker_options_in_deployment_files_exist() -> None:
     assert {argument for argument in arguments if argument.startswith("--")} <= worker_options
 
 
-def commands(text: str) -> list[list[str]]:
+def commands(markdown: str) -> list[list[str]]:
     """Return the ioi-eval commands in a page's code blocks, split into arguments."""
-    blocks = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
+    blocks = "\n".join(re.findall(r"```sh\n(.*?)```", markdown, re.DOTALL)).replace("\\\n", " ")
     lines = [line.partition("--command -- ")[2] or line for line in blocks.splitlines()]
     return [line.split() for line in lines if line.startswith("ioi-eval ")]
 
@@ -300,8 +300,8 @@ def test_client_job_may_reach_workers_and_stores_runs_on_its_volume() -> None:
 _SIZES = {"Gi": 1 << 30, "Mi": 1 << 20}
 
 
-def _bytes(text: str) -> int:
-    return int(text[:-2]) * _SIZES[text[-2:]]
+def _bytes(quantity: str) -> int:
+    return int(quantity[:-2]) * _SIZES[quantity[-2:]]
 
 
 @pytest.mark.parametrize("file", ["base/worker.yaml", "client/job.yaml"])
@@ -413,8 +413,8 @@ def test_prometheus_operator_models_know_every_field(kind: str) -> None:
     except ModuleNotFoundError:
         skip_or_fail_in_ci("cloudcoil-models-prometheus-operator")
 
-    def kept(given: dict[str, Any]) -> Any:
-        parsed = getattr(v1, kind).model_validate(given)
+    def kept(manifest: dict[str, Any]) -> Any:
+        parsed = getattr(v1, kind).model_validate(manifest)
         return parsed.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
     sent = rendered("many")[kind]

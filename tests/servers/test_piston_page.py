@@ -20,12 +20,12 @@ RUNS = ("runs/generations", "one", "many", "listed", "named")
 def test_commands_of_piston_page_score_example(desk: Any, real: dict[str, str]) -> None:
     environment = {**desk.cli.env, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
-    def shell(text: str) -> str:
+    def shell(code: str) -> str:
         completed = subprocess.run(
-            ["bash", "-euo", "pipefail"], input=text, cwd=desk.folder, env=environment, capture_output=True,
+            ["bash", "-euo", "pipefail"], input=code, cwd=desk.folder, env=environment, capture_output=True,
             text=True,
         )  # fmt: skip
-        assert completed.returncode == 0, f"{text}\n{completed.stdout}\n{completed.stderr}"
+        assert completed.returncode == 0, f"{code}\n{completed.stdout}\n{completed.stderr}"
         return completed.stdout + completed.stderr
 
     shell("ioi-eval new mine --type examples")

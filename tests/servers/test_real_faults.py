@@ -46,9 +46,9 @@ def finish(run: Popen[str]) -> tuple[int, str]:
     return run.returncode, log
 
 
-def has_rows(folder: Path, least: int) -> bool:
+def has_rows(folder: Path, min_rows: int) -> bool:
     journal = folder / "there" / "results.jsonl"
-    return journal.exists() and journal.read_bytes().count(b"\n") >= least
+    return journal.exists() and journal.read_bytes().count(b"\n") >= min_rows
 
 
 def until(holds: Callable[[], bool], run: Popen[str]) -> None:
@@ -97,11 +97,11 @@ def test_suspended_piston_server_loses_no_submission(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
-@pytest.mark.parametrize("room", ["1m", "2500k", "2600k"], ids=["unpacked", "compiled", "delivered"])
+@pytest.mark.parametrize("disk_size", ["1m", "2500k", "2600k"], ids=["unpacked", "compiled", "delivered"])
 def test_full_disk_on_server_gives_no_score(
-    desk: Any, programs: Mapping[str, str], spare: Any, room: str
+    desk: Any, programs: Mapping[str, str], spare: Any, disk_size: str
 ) -> None:
-    spare.start(room)
+    spare.start(disk_size)
     programs = {key: programs[key] for key in ("0", "1", "broken")}
     arguments = desk.words(programs, spare.url)
     code, log = finish(desk.cli.start(*arguments))
@@ -114,9 +114,9 @@ def test_full_disk_on_server_gives_no_score(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
-@pytest.mark.parametrize("left", [0, 1 << 20, 2_500_000], ids=["boxes", "unpacked", "compiled"])
+@pytest.mark.parametrize("free_bytes", [0, 1 << 20, 2_500_000], ids=["boxes", "unpacked", "compiled"])
 def test_server_whose_disk_fills_up_rests_and_every_row_is_judged(
-    desk: Any, real: dict[str, str], spare: Any, left: int
+    desk: Any, real: dict[str, str], spare: Any, free_bytes: int
 ) -> None:
     programs = distinct_sources(4 * NUMBER)
     spare.start("48m")
@@ -125,7 +125,7 @@ def test_server_whose_disk_fills_up_rests_and_every_row_is_judged(
     ]
     run = desk.cli.start(*arguments)
     until(lambda: has_rows(desk.folder, 1), run)
-    spare.fill(left)
+    spare.fill(free_bytes)
     code, log = finish(run)
     assert code == 0, log
     check_points(desk.folder / "there", programs)

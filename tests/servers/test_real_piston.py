@@ -92,10 +92,10 @@ def test_doctor_accepts_real_server(desk: Any, real: dict[str, str], kind: str) 
     assert (completed.returncode, json.loads(completed.stdout)["ok"]) == (0, True), completed.stdout
 
 
-def run_until_not_busy(desk: Any, *words: str) -> Any:
+def run_until_not_busy(desk: Any, *arguments: str) -> Any:
     """Run a command, and repeat it if the server was too busy for its timeout of three seconds."""
     for _ in range(100):
-        completed = desk.cli(*words)
+        completed = desk.cli(*arguments)
         if "too slow to be asked" not in completed.stdout + completed.stderr:
             break
     return completed

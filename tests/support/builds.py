@@ -31,8 +31,8 @@ from support.engines import BuildSpec, submission_recipe
 HELLO = '#include <bits/stdc++.h>\nint main() { std::cout << "hello\\n"; }\n'
 
 
-def named(name: str, text: str = "x") -> NamedBlob:
-    return NamedBlob(name=name, content=Blob.of(text))
+def named(name: str, content: str = "x") -> NamedBlob:
+    return NamedBlob(name=name, content=Blob.of(content))
 
 
 def plain_problem(**changes: Any) -> Problem:
@@ -50,8 +50,8 @@ def graded_problem(**changes: Any) -> Problem:
     return plain_problem(**{"grader_files": files, "options": options, **changes})
 
 
-def checked_problem(text: str = "int main() {}\n") -> Problem:
-    sources = (named("checker/checker.cpp", text), named("checker/testlib.h", "// none\n"))
+def checked_problem(source: str = "int main() {}\n") -> Problem:
+    sources = (named("checker/checker.cpp", source), named("checker/testlib.h", "// none\n"))
     return plain_problem(checker=Checker(kind=CheckerKind.CMS, sources=sources))
 
 

@@ -41,9 +41,9 @@ def install_cached_lookups(
         put(proctor, name, _once_of_the_checkout(getattr(proctor, name)))
 
 
-def share_lookups(place: Path, built: Built) -> None:
+def share_lookups(folder: Path, built: Built) -> None:
     """Search for compilers once for all processes that share this folder."""
-    _asked.built = partial(_built_in, place, built)
+    _asked.built = partial(_built_in, folder, built)
 
 
 def cached_toolchains(python: str = "", promised: Collection[str] = ()) -> dict[str, Toolchain]:
@@ -108,21 +108,21 @@ class _Asked:
 _asked = _Asked()
 
 
-def _built_in(place: Path, built: Built, key: str, look: Look) -> dict[str, Toolchain]:
+def _built_in(folder: Path, built: Built, key: str, look: Look) -> dict[str, Toolchain]:
     name = f"toolchains-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
-    file = built(place / name, lambda new: new.write_bytes(msgspec.json.encode(look())))
+    file = built(folder / name, lambda new: new.write_bytes(msgspec.json.encode(look())))
     return msgspec.json.decode(file.read_bytes(), type=dict[str, Toolchain])
 
 
-def _once_of_the_checkout(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
+def _once_of_the_checkout(read_file: Callable[[Path], Any]) -> Callable[[Path], Any]:
     """Return a function that caches `read` for folders of the checkout only. Tests change other folders."""
-    once, checkout = cache(read), resources.graders_folder()
-    return lambda folder: once(folder) if folder.is_relative_to(checkout) else read(folder)
+    once, checkout = cache(read_file), resources.graders_folder()
+    return lambda folder: once(folder) if folder.is_relative_to(checkout) else read_file(folder)
 
 
 @cache
-def _installed(group: str, places: tuple[str, ...]) -> EntryPoints:
-    assert places == _places(), "the cached folders of sys.path have changed"
+def _installed(group: str, folders: tuple[str, ...]) -> EntryPoints:
+    assert folders == _places(), "the cached folders of sys.path have changed"
     return entry_points(group=group)
 
 
@@ -131,10 +131,10 @@ def _places() -> tuple[str, ...]:
     return tuple(path for path in sys.path if _may_have_packages(Path(path)))
 
 
-def _may_have_packages(place: Path) -> bool:
+def _may_have_packages(folder: Path) -> bool:
     suffixes = {".dist-info", ".egg-info", ".egg"}
     return (
-        not place.is_dir()
-        or place.suffix == ".egg"
-        or any(path.suffix.lower() in suffixes for path in place.iterdir())
+        not folder.is_dir()
+        or folder.suffix == ".egg"
+        or any(path.suffix.lower() in suffixes for path in folder.iterdir())
     )

@@ -177,13 +177,13 @@ def children() -> set[int]:
     return pids
 
 
-def wait_until_gone(before: set[int]) -> None:
+def wait_until_gone(children_before: set[int]) -> None:
     """Wait until all child processes except `before` have ended. Fail after 30 seconds."""
     for _ in range(3000):
-        if children() <= before:
+        if children() <= children_before:
             return
         time.sleep(0.01)
-    raise AssertionError(f"left behind: {children() - before}")
+    raise AssertionError(f"left behind: {children() - children_before}")
 
 
 def wait_for_rows(run: Path, number: int, process: subprocess.Popen[str]) -> None:

@@ -52,7 +52,7 @@ HANDED = msgspec.structs.replace(
 PROBLEMS = {one.id: one for one in (SUM, GRADED, HANDED)}
 
 
-def find_hidden_strings(*told: object) -> list[str]:
+def find_hidden_strings(*values: object) -> list[str]:
     """Return the hidden strings that replies contain."""
-    encoded = "".join(msgspec.json.encode(value).decode() for value in told)
+    encoded = "".join(msgspec.json.encode(value).decode() for value in values)
     return [value for value in HIDDEN if value in encoded]

@@ -40,10 +40,10 @@ __all__ = [
 ]
 
 
-def compiler_in_shell(folder: Path, text: str, **fields: Any) -> Toolchain:
+def compiler_in_shell(folder: Path, script: str, **fields: Any) -> Toolchain:
     """Write a script under the name g++, and return it as a compiler."""
     path = folder / "g++"
-    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.write_text(f"#!/bin/bash\n{script}\n")
     path.chmod(0o755)
     return Toolchain(command="g++", path=str(path), **{"version": "1", "identity": "g++ 1", **fields})
 

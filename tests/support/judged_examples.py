@@ -19,13 +19,13 @@ from ioi_eval.store.rows import read_result
 PLACE = examples_folder() / "problems"
 
 
-def judged(problem: str, kept: Path, store: Path) -> Mapping[str, SubmissionResult]:
+def judged(problem: str, folder: Path, store: Path) -> Mapping[str, SubmissionResult]:
     """Return the result of each solution of a problem, by the solution's name."""
-    rows = read_rows(judged_run(kept, store), is_selected=lambda head: head.problem_id == problem)
+    rows = read_rows(judged_run(folder, store), is_selected=lambda head: head.problem_id == problem)
     return {str(row["solution"]): read_result(row) for row in rows}
 
 
-def judged_run(kept: Path, store: Path) -> Path:
+def judged_run(folder: Path, store: Path) -> Path:
     """Return the run's folder in `kept`, the folder that test processes share. `store` caches builds."""
 
     def judge(unfinished: Path) -> None:
@@ -36,4 +36,4 @@ def judged_run(kept: Path, store: Path) -> Path:
         for path in sorted(source_folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 made_of.update(f"{path}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return built_once(kept / f"judged-examples-{made_of.hexdigest()[:16]}", judge)
+    return built_once(folder / f"judged-examples-{made_of.hexdigest()[:16]}", judge)

@@ -65,9 +65,9 @@ def described(value: Any) -> Any:
     return shortened(value) if isinstance(value, str) else value
 
 
-def shortened(text: str) -> str:
-    lines = text.strip().splitlines()
-    return text if len(text) <= _MAX_TEXT or len(lines) < 3 else f"{lines[0]} ... {lines[-1]}"
+def shortened(content: str) -> str:
+    lines = content.strip().splitlines()
+    return content if len(content) <= _MAX_TEXT or len(lines) < 3 else f"{lines[0]} ... {lines[-1]}"
 
 
 def read_from(
@@ -115,7 +115,7 @@ def same_everywhere(message: object, folder: Path) -> str:
 def outcome(
     case: Mapping[str, Any],
     sound: Mapping[str, str],
-    usual: Mapping[str, Any],
+    sound_facts: Mapping[str, Any],
     folder: Path,
     *,
     is_checked: bool,
@@ -128,8 +128,8 @@ def outcome(
     yield from (f"  refused: {same_everywhere(error, folder)}" for error in package.errors)
     yield from (f"  note: {same_everywhere(note, folder)}" for note in package.notes)
     if problem and not package.errors:
-        for field in {**usual, **problem}:
-            if problem.get(field) != usual.get(field) and not (is_checked and field == "source"):
+        for field in {**sound_facts, **problem}:
+            if problem.get(field) != sound_facts.get(field) and not (is_checked and field == "source"):
                 yield f"  {field}: {same_everywhere(json.dumps(problem.get(field), sort_keys=True), folder)}"
 
 

@@ -114,9 +114,9 @@ class StubServer:
 def model_server(*answers: StubReply | Callable[[StubRequest], StubReply]) -> Iterator[StubServer]:
     """Serve a model's replies in order, and then repeat the last reply. A function computes a reply."""
 
-    def answer(asked: StubRequest) -> StubReply:
-        chosen = answers[min(asked.number, len(answers) - 1)]
-        return chosen if isinstance(chosen, StubReply) else chosen(asked)
+    def answer(request: StubRequest) -> StubReply:
+        chosen = answers[min(request.number, len(answers) - 1)]
+        return chosen if isinstance(chosen, StubReply) else chosen(request)
 
     with StubServer(answer, "/v1").running() as server:
         yield server

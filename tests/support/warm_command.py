@@ -214,11 +214,11 @@ def _wait_for_a_call(requests: socket.socket) -> bool:
             requests.send(status_pipe.read() or str(os.waitstatus_to_exitcode(status)).encode())
 
 
-def _is_orphan(told: int) -> bool:
+def _is_orphan(pipe: int) -> bool:
     """Fork. The parent writes the child's process id and exits; return True in the child."""
     child = os.fork()
     if child:
-        os.write(told, str(child).encode())
+        os.write(pipe, str(child).encode())
         os._exit(0)
     return True
 
@@ -238,11 +238,11 @@ def _become(
     sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
 
 
-def _ask_once(told: bytes) -> None:
+def _ask_once(toolchains: bytes) -> None:
     """Cache the slow lookups before the first call."""
     cached_lookups, resources = import_module("cached_lookups"), import_module("ioi_eval.store.resources")
     registries = import_module("ioi_eval.registries")
-    cached_lookups.install_cached_lookups(told=told)
+    cached_lookups.install_cached_lookups(told=toolchains)
     for registry in registries.Registry:
         cached_lookups.cached_entry_points(group=registry.value)
     resources.code_digest(resources.PACKAGE)

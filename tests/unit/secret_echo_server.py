@@ -13,34 +13,34 @@ HOW = ("200", "400", "401", "500", "redirect", "reset", "cut", "garbage")
 
 
 @contextmanager
-def repeating(how: str) -> Iterator[tuple[StubServer, StubServer]]:
+def repeating(failure: str) -> Iterator[tuple[StubServer, StubServer]]:
     """Yield the server, and another server to which it redirects."""
 
-    def answer(asked: StubRequest) -> StubReply:
-        return _answer(how, asked, other.url.replace("127.0.0.1", "localhost"))
+    def answer(request: StubRequest) -> StubReply:
+        return _answer(failure, request, other.url.replace("127.0.0.1", "localhost"))
 
     other = StubServer(lambda asked: _answer("200", asked, ""))
     with StubServer(answer).running() as server, other.running():
         yield server, other
 
 
-def _answer(how: str, asked: StubRequest, elsewhere: str) -> StubReply:
-    secret = asked.headers.get("Authorization", "").removeprefix("Bearer ")
+def _answer(failure: str, request: StubRequest, elsewhere: str) -> StubReply:
+    secret = request.headers.get("Authorization", "").removeprefix("Bearer ")
     closed = {"Connection": "close"}
-    if how == "reset":
+    if failure == "reset":
         return StubReply(reset=True)
-    if how == "garbage":
+    if failure == "garbage":
         return StubReply(raw=f"{secret} HTTP/1.1\r\nX: {secret}\r\n\r\n".encode())
-    if how == "redirect":
-        repeated = secret if asked.path.endswith(("/completions", "/execute")) else ""
+    if failure == "redirect":
+        repeated = secret if request.path.endswith(("/completions", "/execute")) else ""
         return StubReply(
             307, headers={"Location": f"{elsewhere}/of/{repeated}", **closed}
         )  # the hub's client follows it
-    if how in ("200", "cut"):
+    if failure in ("200", "cut"):
         whole = json_reply(_body(secret), **closed)
-        return whole if how == "200" else replace(whole, body=whole.body[:-10], cut=10)
+        return whole if failure == "200" else replace(whole, body=whole.body[:-10], cut=10)
     message = f"{'x' * 290} {secret} is wrong"  # a cut at 300 characters would split the secret
-    return json_reply({"error": message, "message": message}, int(how), **closed)
+    return json_reply({"error": message, "message": message}, int(failure), **closed)
 
 
 def _body(secret: str) -> dict[str, Any]:

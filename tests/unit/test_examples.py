@@ -150,8 +150,8 @@ class TestOther:
         assert all(solution.code.strip() or solution.outputs for solution in solutions)
 
 
-def _verdict(word: str) -> Verdict:
-    [verdict_of_keyword] = [verdict for verdict, keywords in WORDS.items() if word in keywords]
+def _verdict(keyword: str) -> Verdict:
+    [verdict_of_keyword] = [verdict for verdict, keywords in WORDS.items() if keyword in keywords]
     return verdict_of_keyword
 
 

@@ -111,19 +111,19 @@ def test_benchmark_file_works_without_installation(
 
 
 @pytest.mark.parametrize(
-    ("code", "words"),
+    ("code", "message"),
     [
         ("import nothing_of_that_name\n", "line 1: cannot be loaded (ModuleNotFoundError"),
         ("x = 1\ndef\n", "line 2: cannot be loaded (SyntaxError"),
         ("from ioi_eval.benchmarks import Benchmark\n", "no benchmarks in it"),
     ],
 )
-def test_python_file_without_benchmark_is_input_error(tmp_path: Path, code: str, words: str) -> None:
+def test_python_file_without_benchmark_is_input_error(tmp_path: Path, code: str, message: str) -> None:
     benchmark_file = tmp_path / "mine.py"
     benchmark_file.write_text(code)
     completed = listed_problems(tmp_path, benchmark_file)
     assert (
-        completed.returncode == 2 and f"{benchmark_file}" in completed.stderr and words in completed.stderr
+        completed.returncode == 2 and f"{benchmark_file}" in completed.stderr and message in completed.stderr
     ), completed.stderr
     assert "Traceback" not in completed.stderr
 

@@ -72,7 +72,7 @@ def test_missing_values_in_dataframe_are_null() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dumps", "words"),
+    ("dumps", "message"),
     [
         ([], "rows: no rows in it"),
         (pandas.DataFrame(), "rows: no rows in it"),
@@ -91,8 +91,8 @@ def test_missing_values_in_dataframe_are_null() -> None:
         (datasets.DatasetDict(train=datasets.Dataset.from_list(ROWS)), "from the type DatasetDict .train."),
     ],
 )
-async def test_object_without_rows_is_input_error(dumps: Any, words: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=words):
+async def test_object_without_rows_is_input_error(dumps: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
         await score_dump(dumps, str(examples_folder() / "problems"), out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -13,7 +13,7 @@ from ioi_eval.store.resources import graders_folder
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "printed"),
     [
         ("pass", ""),
         ("from math import gcd", "2"),
@@ -22,18 +22,18 @@ from ioi_eval.store.resources import graders_folder
         ("class Solution:\n    def gcd(self, a, b): return reduce(lambda x, y: math.gcd(x, y), [a, b])", "2"),
     ],
 )
-def test_function_must_be_defined_by_program(tmp_path: Path, source: str, said: str) -> None:
+def test_function_must_be_defined_by_program(tmp_path: Path, source: str, printed: str) -> None:
     """A built-in name does not count as the function."""
     (tmp_path / "program.py").write_text(source)
     command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "gcd", "1"]
     completed = subprocess.run(
         command, input="[4, 6]", cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert completed.stdout == said, completed.stderr
+    assert completed.stdout == printed, completed.stderr
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "printed"),
     [
         ("np.int64(2 ** 62)", "4611686018427387904"),
         ("[(np.int32(1), np.bool_(True)), np.max([0.5])]", "[[1, true], 0.5]"),
@@ -42,14 +42,14 @@ def test_function_must_be_defined_by_program(tmp_path: Path, source: str, said: 
         ("np.float32('nan')", ""),
     ],
 )
-def test_numpy_numbers_equal_python_numbers(tmp_path: Path, value: str, said: str) -> None:
+def test_numpy_numbers_equal_python_numbers(tmp_path: Path, value: str, printed: str) -> None:
     """As in benchmark harnesses: np.int64(5) == 5, but an array equals no list."""
     (tmp_path / "program.py").write_text(f"import numpy as np\ndef f(): return {value}\n")
     command = [sys.executable, str(graders_folder() / "python" / "harness.py"), "program.py", "f", "1"]
     completed = subprocess.run(
         command, input="[]", cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert completed.stdout == said, completed.stderr
+    assert completed.stdout == printed, completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_assertion_checker_compares_values_that_json_lacks(
     assert said_by([sys.executable, "checker.py", *names], tmp_path, "").strip() == right
 
 
-def said_by(command: list[str], folder: Path, given: str) -> str:
+def said_by(command: list[str], folder: Path, stdin: str) -> str:
     completed = subprocess.run(
-        command, input=given, cwd=folder, capture_output=True, text=True, timeout=60, check=True
+        command, input=stdin, cwd=folder, capture_output=True, text=True, timeout=60, check=True
     )
     return completed.stdout

@@ -39,7 +39,7 @@ def fenced(*tags: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("problem", "told", "chosen"),
+    ("problem", "sources", "chosen"),
     [
         (PLAIN, {"row": "java", "option": "go", "format": "python", "reply": fenced("rust")}, "java row"),
         (PLAIN, {"option": "go", "format": "python", "reply": fenced("rust")}, "go option"),
@@ -74,8 +74,10 @@ def fenced(*tags: str) -> str:
         (PLAIN, {}, "c++ default"),
     ],
 )
-def test_first_source_that_names_language_wins(problem: Problem, told: dict[str, Any], chosen: str) -> None:
-    choice = choose_language(problem, **told)
+def test_first_source_that_names_language_wins(
+    problem: Problem, sources: dict[str, Any], chosen: str
+) -> None:
+    choice = choose_language(problem, **sources)
     assert f"{choice.language} {choice.source}" == chosen
 
 
@@ -89,7 +91,7 @@ def block(code: str, tag: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("reply", "told", "code"),
+    ("reply", "options", "code"),
     [
         (block(READS), {}, READS),
         (block(MAIN), {}, MAIN),  # `main(` occurs in C++ programs as well
@@ -110,16 +112,16 @@ def block(code: str, tag: str = "") -> str:
     ],
 )
 def test_untagged_block_that_parses_as_python_is_python(
-    reply: str, told: dict[str, Any], code: str | None
+    reply: str, options: dict[str, Any], code: str | None
 ) -> None:
-    method = choose_language(PLAIN, reply=reply, **told)
+    method = choose_language(PLAIN, reply=reply, **options)
     assert (method.language, method.source) == ("python", LanguageFrom.REPLY)
-    choice = told.get("extraction", Extraction.LAST)
+    choice = options.get("extraction", Extraction.LAST)
     assert code is None or extract(reply, find_language("python"), choice) == code
 
 
 @pytest.mark.parametrize(
-    ("reply", "told"),
+    ("reply", "options"),
     [
         *((block(shown), {}) for shown in ("n = 5\n", "O(n)\n", "Output: 5\n", "1 2 3\n", "3\n", "a, b\n")),
         *((block(shown), {}) for shown in ("[1, 2]\n", "yes\n", '{"a": 1}\n', "return n\n", "dp[i] = j\n")),
@@ -136,9 +138,9 @@ def test_untagged_block_that_parses_as_python_is_python(
     ],
 )
 def test_reply_without_an_untagged_program_in_python_keeps_the_default(
-    reply: str, told: dict[str, Any]
+    reply: str, options: dict[str, Any]
 ) -> None:
-    assert choose_language(PLAIN, reply=reply, **told) == ("c++", LanguageFrom.DEFAULT)
+    assert choose_language(PLAIN, reply=reply, **options) == ("c++", LanguageFrom.DEFAULT)
 
 
 def test_untagged_python_is_not_chosen_if_the_problem_does_not_admit_it() -> None:
@@ -165,7 +167,7 @@ BATCH = {"body": {"choices": [{"message": {"content": fenced("python")}}]}}
 
 
 @pytest.mark.parametrize(
-    ("columns", "options", "told"),
+    ("columns", "options", "expected_choice"),
     [
         ({"question_id": "plain", "code_list": ["print(1)"]}, {}, "python format"),
         ({"question_id": "plain", "code_list": ["int i;"]}, {"language": "c++"}, "c++ option"),
@@ -180,10 +182,10 @@ BATCH = {"body": {"choices": [{"message": {"content": fenced("python")}}]}}
     ],
 )
 def test_rows_record_source_of_language(
-    tmp_path: Path, columns: dict[str, Any], options: dict[str, Any], told: str
+    tmp_path: Path, columns: dict[str, Any], options: dict[str, Any], expected_choice: str
 ) -> None:
     [sent] = read(write_dump(tmp_path / "d.jsonl", [columns]), **options)
-    assert f"{sent.language} {sent.language_from}" == told
+    assert f"{sent.language} {sent.language_from}" == expected_choice
 
 
 # --- languages missing on an engine ------------------------------------------------------------------

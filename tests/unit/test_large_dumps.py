@@ -68,9 +68,9 @@ async def test_first_job_of_large_dump_waits_only_for_first_rows(
     """The scan continues until after the first result."""
     first_judged, truly = threading.Event(), use_case.read_dump
 
-    def read_dump(*given: Any) -> Any:
+    def read_dump(*positional: Any) -> Any:
         assert first_judged.wait(60)
-        return truly(*given)
+        return truly(*positional)
 
     monkeypatch.setattr(use_case, "read_dump", read_dump)
     summary = await large.score(
@@ -131,10 +131,10 @@ async def test_dump_changed_during_scan_is_compared_again(
     monkeypatch.setattr(dumps, "MIN_INDEXED_BYTES", 0)
     truly, truly_scan = use_case.read_dump, dumps.scan
 
-    def change(*given: Any) -> Any:
+    def change(*positional: Any) -> Any:
         large.rows[0] = row("k0", "// another")
         write_dump(large.folder / "dump.jsonl", large.rows)
-        return (truly_scan if late else truly)(*given)
+        return (truly_scan if late else truly)(*positional)
 
     with monkeypatch.context() as patch:
         patch.setattr(*((dumps, "scan") if late else (use_case, "read_dump")), change)
@@ -159,10 +159,10 @@ async def test_bad_first_rows_are_reported_before_writing(large: LargeDump) -> N
 async def test_cancelled_run_stops_dump_scan(large: LargeDump, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended = asyncio.Event(), threading.Event()
 
-    def read_dump(*given: Any) -> Any:
+    def read_dump(*positional: Any) -> Any:
         try:
             while True:
-                given[-1](1)
+                positional[-1](1)
                 time.sleep(0.01)
         finally:
             ended.set()

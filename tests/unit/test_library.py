@@ -31,7 +31,7 @@ async def test_problem_of_pairs_is_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tests", "said"),
+    ("tests", "message"),
     [
         ("1 2", "tests is str"),
         ({"1 2": "3"}, "tests is dict"),
@@ -41,10 +41,10 @@ async def test_problem_of_pairs_is_judged() -> None:
         ([], "tests is empty"),
     ],
 )
-def test_tests_that_are_not_pairs_are_input_error(tests: Any, said: str) -> None:
+def test_tests_that_are_not_pairs_are_input_error(tests: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         Problem.of(tests=tests)
-    assert said in str(caught.value) and '[("1 2", "3")]' in str(caught.value)
+    assert message in str(caught.value) and '[("1 2", "3")]' in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -71,16 +71,16 @@ def test_result_of_subtasks_has_verdict_and_points_of_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("lanterns", submission("a")), "problem must be a Problem, not str"),
         ((SUM, "int main() {}"), "submission must be a Submission, not str"),
         ((SUM, None), "submission must be a Submission, not NoneType"),
     ],
 )
-async def test_wrong_arguments_of_score_are_named(arguments: Any, said: str) -> None:
+async def test_wrong_arguments_of_score_are_named(arguments: Any, message: str) -> None:
     async with Scorer(FakeEngine({})) as scorer:
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             await scorer.score(*arguments)
 
 

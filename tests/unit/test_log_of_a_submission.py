@@ -52,10 +52,10 @@ async def on_a_worker(store: Store) -> AsyncIterator[tuple[PistonEngine, str]]:
         yield PistonEngine(Fixed([server.url]), token=TOKEN), server.url
 
 
-def check_order(lines: list[str], *parts: str) -> None:
+def check_order(lines: list[str], *fragments: str) -> None:
     """Check that each text is in a line after the line of the previous text."""
     remaining_lines = iter(lines)
-    for fragment in parts:
+    for fragment in fragments:
         assert any(fragment in line for line in remaining_lines), (
             f"{fragment!r} is not there, or not in this order: {lines}"
         )

@@ -35,6 +35,6 @@ def test_unfit_server_error_counts_similar_servers() -> None:
         refuse_unfit_servers(servers([OUTPUT], [TIME], [OUTPUT]))
 
 
-@pytest.mark.parametrize("used", [servers(), servers([GOOD]), servers([OUTPUT], [COULD_BE_BETTER])])
-def test_one_fit_server_of_several_is_enough(used: dict[str, list[HealthCheck]]) -> None:
-    refuse_unfit_servers(used)
+@pytest.mark.parametrize("used_servers", [servers(), servers([GOOD]), servers([OUTPUT], [COULD_BE_BETTER])])
+def test_one_fit_server_of_several_is_enough(used_servers: dict[str, list[HealthCheck]]) -> None:
+    refuse_unfit_servers(used_servers)

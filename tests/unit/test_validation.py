@@ -278,12 +278,14 @@ def test_points_may_be_summed_exactly_or_from_rounded_subtasks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("least", "most", "agrees"), [(10, 19.9, False), (10, 20, True), (20, 30, True), (20.1, 30, False)]
+    ("lowest", "highest", "agrees"), [(10, 19.9, False), (10, 20, True), (20, 30, True), (20.1, 30, False)]
 )
-def test_expected_score_range_is_compared(least: float, most: float, agrees: bool) -> None:
+def test_expected_score_range_is_compared(lowest: float, highest: float, agrees: bool) -> None:
     problem = run_samples.problem()
     result = judged(problem, run_samples.submission("a"), {"2-a": WA})
-    case = KeyedExpectation(key="a", problem="sum", solution="a", score=ExpectedScore(value=least, most=most))
+    case = KeyedExpectation(
+        key="a", problem="sum", solution="a", score=ExpectedScore(value=lowest, most=highest)
+    )
     (check,) = check_solution(case, problem, result).checks
     assert check.agrees is agrees
 

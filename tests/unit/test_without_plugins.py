@@ -123,7 +123,7 @@ def test_core_serves_jobs_as_a_worker_without_plugins(
 
 
 @pytest.mark.parametrize(
-    ("package", "words"),
+    ("package", "message"),
     [
         ("attic", "DMOJ packages need the plugin dmoj"),
         ("halves", "Polygon packages need the plugin polygon"),
@@ -132,11 +132,11 @@ def test_core_serves_jobs_as_a_worker_without_plugins(
     ],
 )
 def test_package_of_a_removed_plugin_is_refused_by_its_name(
-    command: Command, package: str, words: str
+    command: Command, package: str, message: str
 ) -> None:
     completed = command("problems", ROOT / "tests" / "packages" / package)
-    assert completed.returncode == 2 and words in completed.stderr, completed.stderr
-    assert f"plugins/{words.rpartition(' ')[2]}" in completed.stderr
+    assert completed.returncode == 2 and message in completed.stderr, completed.stderr
+    assert f"plugins/{message.rpartition(' ')[2]}" in completed.stderr
 
 
 @pytest.mark.parametrize(

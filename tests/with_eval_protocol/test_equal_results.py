@@ -57,11 +57,11 @@ def comparable_result(result: Any) -> dict[str, Any]:
     return plain
 
 
-def printable(text: str) -> str:
+def printable(content: str) -> str:
     """Return a string with blanks instead of control characters, as ioi_eval's evaluator shows it."""
     return "".join(
         " " if unicodedata.category(character) in ("Cc", "Zl", "Zp") and character != "\n" else character
-        for character in text
+        for character in content
     )
 
 

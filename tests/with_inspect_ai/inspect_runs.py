@@ -59,10 +59,10 @@ def metrics(log: EvalLog) -> dict[str, float]:
     return {name: metric.value for score in log.results.scores for name, metric in score.metrics.items()}
 
 
-def command(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def command(*arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the command of inspect_ai."""
     return subprocess.run(
-        [*COMMAND, *words],
+        [*COMMAND, *arguments],
         cwd=folder,
         env=os.environ | variables,
         capture_output=True,

@@ -70,8 +70,8 @@ def scores(log: EvalLog) -> dict[str, float]:
     }
 
 
-def asked_twice(asked: Path) -> bool:
-    return asked.exists() and len(asked.read_text().split()) == 2
+def asked_twice(requests_file: Path) -> bool:
+    return requests_file.exists() and len(requests_file.read_text().split()) == 2
 
 
 def wait_until(happened: Callable[[], bool]) -> None:

@@ -192,9 +192,9 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-def command(*words: str, engine: str) -> subprocess.CompletedProcess[str]:
+def command(*arguments: str, engine: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*PATIENTLY, *words, "--engine", engine],
+        [*PATIENTLY, *arguments, "--engine", engine],
         capture_output=True,
         text=True,
         check=False,

@@ -25,10 +25,10 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return fast_tokenizer
 
 
-def model(words: int) -> LlamaForCausalLM:
+def model(vocabulary_size: int) -> LlamaForCausalLM:
     return LlamaForCausalLM(
         LlamaConfig(
-            vocab_size=words,
+            vocab_size=vocabulary_size,
             hidden_size=16,
             intermediate_size=16,
             num_hidden_layers=1,

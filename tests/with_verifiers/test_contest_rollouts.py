@@ -126,9 +126,9 @@ def model() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         server.shutdown()
 
 
-def message_of(asked: list[dict[str, Any]], number: int) -> str:
+def message_of(requests: list[dict[str, Any]], number: int) -> str:
     """Return the tool's reply to a call of the script for tide."""
-    for request in asked:
+    for request in requests:
         for message in request["messages"]:
             if message.get("tool_call_id") == f"call-{number}" and "Problem `tide`" in str(
                 request["messages"][0]

@@ -73,16 +73,16 @@ def configured(folder: Path, *options: str) -> Any:
         return compose("ppo_trainer", [f"actor_rollout_ref.model.path={folder}", *options])
 
 
-def rollouts(words: Any, texts: list[str] = TEXTS, truths: Any = TESTS) -> DataProto:
+def rollouts(tokenizer_object: Any, texts_of_replies: list[str] = TEXTS, truths: Any = TESTS) -> DataProto:
     """Return rollouts in the format of agent loops: prompts padded on the left, responses on the right."""
-    truths = truths if isinstance(truths, list) else [truths] * len(texts)
-    responses = torch.zeros((len(texts), LONGEST), dtype=torch.long)
+    truths = truths if isinstance(truths, list) else [truths] * len(texts_of_replies)
+    responses = torch.zeros((len(texts_of_replies), LONGEST), dtype=torch.long)
     mask = torch.zeros_like(responses)
-    for row, prompt_text in enumerate(texts):
-        ids = words(prompt_text)["input_ids"]
+    for row, prompt_text in enumerate(texts_of_replies):
+        ids = tokenizer_object(prompt_text)["input_ids"]
         responses[row, : len(ids)] = torch.tensor(ids)
         mask[row, : len(ids)] = 1
-    prompts = torch.tensor([words("Double it.")["input_ids"]] * len(texts))
+    prompts = torch.tensor([tokenizer_object("Double it.")["input_ids"]] * len(texts_of_replies))
     tensors = {
         "prompts": prompts,
         "responses": responses,
@@ -90,10 +90,10 @@ def rollouts(words: Any, texts: list[str] = TEXTS, truths: Any = TESTS) -> DataP
         "attention_mask": torch.cat([torch.ones_like(prompts), mask], dim=1),
     }
     columns: dict[str, Any] = {
-        "data_source": ["apps"] * len(texts),
+        "data_source": ["apps"] * len(texts_of_replies),
         "reward_model": [{"ground_truth": truth} for truth in truths],
-        "extra_info": [{"index": number} for number in range(len(texts))],
-        "uid": ["one"] * len(texts),
+        "extra_info": [{"index": number} for number in range(len(texts_of_replies))],
+        "uid": ["one"] * len(texts_of_replies),
     }
     arrays = {name: np.array(values, dtype=object) for name, values in columns.items()}
     return DataProto.from_dict(tensors=tensors, non_tensors=arrays)

@@ -321,7 +321,7 @@ async def test_time_of_last_gain_ignores_submissions_without_new_points() -> Non
 
 
 @pytest.mark.parametrize(
-    ("feedback", "told"),
+    ("feedback", "expected_fields"),
     [
         (Feedback.FULL, {"verdict": Verdict.WA, "points": 40, "best": 40}),
         (Feedback.POINTS, {"verdict": Verdict.WA, "points": 40, "best": 40, "subtasks": ()}),
@@ -330,14 +330,14 @@ async def test_time_of_last_gain_ignores_submissions_without_new_points() -> Non
     ],
 )
 async def test_feedback_rule_limits_the_fields_of_a_reply(
-    feedback: Feedback, told: Mapping[str, Any]
+    feedback: Feedback, expected_fields: Mapping[str, Any]
 ) -> None:
     clock = Clock()
     rules = Rules(feedback=feedback, seconds=100, scoreboard=True)
     async with contest(rules, clock=clock) as running_contest:
         session = running_contest.session("otter")
         reply = await session.submit("sum", "wrong:3")
-        assert {name: getattr(reply, name) for name in told} == told
+        assert {name: getattr(reply, name) for name in expected_fields} == expected_fields
         assert reply.compiles and reply.slowest_seconds is None
         shown = feedback in (Feedback.FULL, Feedback.POINTS)
         assert (session.standing().points is not None) is shown
@@ -478,7 +478,7 @@ async def test_test_call_judges_only_the_samples(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    ("call", "expected_message"),
     [
         (lambda one: one.submit("nothing", "x"), "no problem 'nothing': the problems are sum, graded, files"),
         (lambda one: one.submit("../sum", "x"), "no problem"),
@@ -527,10 +527,12 @@ async def test_test_call_judges_only_the_samples(session: Session) -> None:
         ),
     ],
 )
-async def test_refused_call_is_not_counted_as_attempt(call: Callable[[Any], Any], words: str) -> None:
+async def test_refused_call_is_not_counted_as_attempt(
+    call: Callable[[Any], Any], expected_message: str
+) -> None:
     async with contest(problems={**PROBLEMS, "files": FILES}) as running_contest:
         session = running_contest.session("otter")
-        with pytest.raises(RefusedCall, match=words) as refused:
+        with pytest.raises(RefusedCall, match=expected_message) as refused:
             await call(session)
         assert all(problem.attempts == 0 for problem in session.problems())
     message = str(refused.value)

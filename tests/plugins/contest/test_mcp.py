@@ -71,9 +71,9 @@ async def client(address: str, token: str, mode: str = "auto") -> AsyncIterator[
         yield connected
 
 
-async def told(asked: Any, tool: str, **arguments: Any) -> Any:
+async def told(client_of_contest: Any, tool: str, **arguments: Any) -> Any:
     """Call a tool, and return its structured reply, or its error as a string."""
-    result = await asked.call_tool(tool, arguments)
+    result = await client_of_contest.call_tool(tool, arguments)
     content = "".join(block.text for block in result.content)
     return content if result.is_error else json.loads(content)
 
@@ -600,12 +600,14 @@ async def test_full_disk_is_reported_to_the_operator(warm: WarmCommand, cli: Com
     assert "cup/results.jsonl: cannot be written: No space left on device. Free space" in line
 
 
-def files_with(text: str, folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+def files_with(secret_text: str, folder: Path) -> list[Path]:
+    return [
+        path for path in folder.rglob("*") if path.is_file() and secret_text.encode() in path.read_bytes()
+    ]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ((), "the participants are unknown"),
         (("--participants", "2", "--stdio", "x"), "the participants are unknown"),
@@ -622,16 +624,16 @@ def files_with(text: str, folder: Path) -> list[Path]:
 def test_invalid_contest_serve_arguments_are_refused(
     cli: CommandLine,
     arguments: tuple[str, ...],
-    words: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     check_refused(cli, arguments, monkeypatch)
-    assert words in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "names", "words"),
+    ("arguments", "names", "message"),
     [
         (("--port", "TAKEN"), "otter", "--port: cannot listen on 127.0.0.1:TAKEN: Address already in use"),
         (("--host", "x::y"), "otter", "--host: cannot listen on x::y:0: the address is not known"),
@@ -643,7 +645,7 @@ def test_contest_that_cannot_be_served_creates_no_folder(
     cli: CommandLine,
     arguments: tuple[str, ...],
     names: str,
-    words: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -653,12 +655,12 @@ def test_contest_that_cannot_be_served_creates_no_folder(
         replaced_arguments = [port if argument == "TAKEN" else argument for argument in arguments]
         common = ("--participants", "names", "--contest-time", "8")
         check_refused(cli, (*common, *replaced_arguments), monkeypatch)
-    assert words.replace("TAKEN", port) in capsys.readouterr().err
+    assert message.replace("TAKEN", port) in capsys.readouterr().err
     assert not (cli.folder / "cup").exists()
 
 
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    ("lines", "message"),
     [
         ("heron\notter\tshort-token-15c", "line 2, field 'token': the token of 'otter' is not 16 or more"),
         ("otter\tt\u00f6ken-of-16-characters", "line 1, field 'token': the token of 'otter' is not 16"),
@@ -680,14 +682,14 @@ def test_contest_that_cannot_be_served_creates_no_folder(
 def test_error_in_participants_file_names_line_and_field(
     cli: CommandLine,
     lines: str,
-    words: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (cli.folder / "names").write_text(lines)
     check_refused(cli, ("--participants", "names"), monkeypatch)
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: names") and words in line and ". " in line
+    assert line.startswith("error: names") and message in line and ". " in line
     assert not (cli.folder / "cup").exists()
 
 

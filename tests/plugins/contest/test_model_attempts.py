@@ -28,9 +28,9 @@ def outcome(test: FakeTest) -> float:
     return float(test.index < int(test.source.split("worth ")[1].split()[0]))
 
 
-def program(worth: int, words: str = "") -> StubReply:
+def program(worth: int, more_code: str = "") -> StubReply:
     usage = {"prompt_tokens": 10, "completion_tokens": 5}
-    return chat_reply(f"Here:\n```cpp\nint worth {worth} ; {words}\n```\n", usage=usage)
+    return chat_reply(f"Here:\n```cpp\nint worth {worth} ; {more_code}\n```\n", usage=usage)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def requests() -> list[StubRequest]:
 async def competed(
     folder: Path,
     answer: Callable[[StubRequest], StubReply],
-    asked: list[StubRequest],
+    all_requests: list[StubRequest],
     turns: Turns | None = None,
     rules: Rules | None = None,
     **more: object,
@@ -60,7 +60,7 @@ async def competed(
                 **more,  # type: ignore[arg-type]
             )
         finally:
-            asked += server.asked
+            all_requests += server.asked
 
 
 async def test_model_gets_feedback_as_next_message_until_full_marks(
@@ -91,8 +91,8 @@ async def test_attempts_end_when_subtasks_of_several_programs_give_full_marks(
     (package / "statement.md").write_text("Add.")
     engine = FakeEngine(lambda test: float(f"right on {test.index}" in test.source))
 
-    def answer(one: StubRequest) -> StubReply:
-        return chat_reply(f"```cpp\nint right on {one.number} ;\n```\n")
+    def answer(request: StubRequest) -> StubReply:
+        return chat_reply(f"```cpp\nint right on {request.number} ;\n```\n")
 
     with StubServer(answer, "/v1").running() as server:
         model = ModelOptions(name="otter", base_url=server.url)
@@ -104,8 +104,8 @@ async def test_attempts_end_when_subtasks_of_several_programs_give_full_marks(
 
 
 async def test_resumed_attempts_request_no_reply_twice(tmp_path: Path, requests: list[StubRequest]) -> None:
-    def first(one: StubRequest) -> StubReply:
-        return program(one.number) if one.number < 2 else json_reply({"error": "down"}, status=500)
+    def first(request: StubRequest) -> StubReply:
+        return program(request.number) if request.number < 2 else json_reply({"error": "down"}, status=500)
 
     result = await competed(tmp_path, first, requests, Turns(number=4))
     assert "otter-32b/lanterns" in result.unwritten and len(requests) == 3
@@ -189,8 +189,8 @@ async def test_report_of_attempts_has_no_mean_score_of_programs(tmp_path: Path) 
     """Each attempt uses the feedback on the attempt before it, so a mean over programs is meaningless."""
     rows = apps_rows(tmp_path / "apps.jsonl", {"inputs": ["1", "2"], "outputs": ["3", "3"]})
 
-    def answer(one: StubRequest) -> StubReply:
-        return chat_reply(f"```python\nworth {len(one.body['messages']) // 2} tests\n```")
+    def answer(request: StubRequest) -> StubReply:
+        return chat_reply(f"```python\nworth {len(request.body['messages']) // 2} tests\n```")
 
     with StubServer(answer, "/v1").running() as server:
         model, choice = ModelOptions(name="otter", base_url=server.url), BenchmarkOptions(packages=())
@@ -271,15 +271,15 @@ def test_suspicious_results_of_attempts_exit_with_code_4(cli: CommandLine, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("feedback", "words"),
+    ("feedback", "message"),
     [(Feedback.VERDICT, "The verdict on your program: WA."), (Feedback.NONE, "Your program was submitted.")],
 )
 async def test_reduced_feedback_rule_shortens_the_next_prompt(
-    tmp_path: Path, requests: list[StubRequest], feedback: Feedback, words: str
+    tmp_path: Path, requests: list[StubRequest], feedback: Feedback, message: str
 ) -> None:
     rules = Rules(feedback=feedback)
     await competed(tmp_path, lambda one: program(one.number), requests, Turns(number=2), rules)
-    assert requests[1].prompt.startswith(words) and "points" not in requests[1].prompt
+    assert requests[1].prompt.startswith(message) and "points" not in requests[1].prompt
 
 
 async def test_custom_feedback_template_is_used(tmp_path: Path, requests: list[StubRequest]) -> None:

@@ -148,7 +148,7 @@ async def test_changed_rules_are_refused_even_before_first_submission(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("languages", "words"),
+    ("languages", "message"),
     [
         (("haskell",), r"field 'languages': haskell: not available. Allow available languages: .*c\+\+"),
         (("haskell", "c++", "pascal"), "haskell, pascal: not available"),
@@ -156,12 +156,12 @@ async def test_changed_rules_are_refused_even_before_first_submission(tmp_path: 
     ],
 )
 async def test_contest_in_uninstalled_language_is_not_opened(
-    tmp_path: Path, languages: tuple[str, ...], words: str
+    tmp_path: Path, languages: tuple[str, ...], message: str
 ) -> None:
     profile = fake_capabilities()
     toolchains = {name: tool for name, tool in profile.toolchains.items() if name not in ("ghc", "fpc")}
     engine = FakeEngine(capabilities=msgspec.structs.replace(profile, toolchains=toolchains))
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=message):
         async with open_contest(SOURCE, Rules(languages=languages), out=tmp_path / "cup", engine=engine):
             pass
     assert not (tmp_path / "cup" / "contest.json").exists()
@@ -205,7 +205,7 @@ async def test_changed_problem_is_refused_and_keeps_submissions(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("rules", "words"),
+    ("rules", "message"),
     [
         (Rules(seconds=-5.0), "field 'seconds': -5.0: expected `float` > 0.0"),
         (Rules(seconds=0.0), "field 'seconds': 0.0: expected `float` > 0.0"),
@@ -215,11 +215,11 @@ async def test_changed_problem_is_refused_and_keeps_submissions(tmp_path: Path) 
         (Rules(feedback="some"), "field 'feedback': 'some': invalid enum value 'some'"),  # type: ignore[arg-type]
     ],
 )
-async def test_contradictory_rules_open_no_contest(tmp_path: Path, rules: Rules, words: str) -> None:
+async def test_contradictory_rules_open_no_contest(tmp_path: Path, rules: Rules, message: str) -> None:
     with pytest.raises(InputError) as refused:
         async with open_contest(SOURCE, rules, out=tmp_path / "cup", engine=FakeEngine()):
             pass
-    assert words in str(refused.value) and not (tmp_path / "cup").exists()
+    assert message in str(refused.value) and not (tmp_path / "cup").exists()
 
 
 async def test_report_lists_the_participants_of_the_scoreboard(tmp_path: Path) -> None:

@@ -260,6 +260,8 @@ async def test_comparison_of_contests_has_no_mean_scores(tmp_path: Path) -> None
     assert {problem.mean_score for problem in entrants} == {None}
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00:00"), (59.9, "0:00:59"), (36000, "10:00:00")])
-def test_clock_text_formats_seconds(seconds: float, text: str) -> None:
-    assert clock_text(seconds) == text
+@pytest.mark.parametrize(
+    ("seconds", "expected_text"), [(0, "0:00:00"), (59.9, "0:00:59"), (36000, "10:00:00")]
+)
+def test_clock_text_formats_seconds(seconds: float, expected_text: str) -> None:
+    assert clock_text(seconds) == expected_text

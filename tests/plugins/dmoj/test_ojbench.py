@@ -50,19 +50,19 @@ def program(key: str, name: str) -> str:
     return f"checker: {{name: bridged, args: {files}}}\n" if key == "checker" else f"{key}: {files}\n"
 
 
-def prompt(number: Any, part: str, language: str = "cpp", difficulty: str = "easy") -> dict[str, Any]:
+def prompt(number: Any, dataset: str, language: str = "cpp", difficulty: str = "easy") -> dict[str, Any]:
     prompt_text = f"### Problem Description\nAdd two numbers.\n\n### Format: Write it in {language}.\n"
     return {
         "id": number,
         "prompt": prompt_text,
-        "dataset": part,
+        "dataset": dataset,
         "language": language,
         "difficulty": difficulty,
     }
 
 
-def package(folder: Path, part: str, name: str, config: str = "", **programs: str) -> None:
-    package_folder = folder / part / name
+def package(folder: Path, subfolder: str, name: str, config: str = "", **programs: str) -> None:
+    package_folder = folder / subfolder / name
     (package_folder / "validators").mkdir(parents=True)
     (package_folder / "init.yml").write_text(f"archive: data.zip\n{config}{CASES}")
     with zipfile.ZipFile(package_folder / "data.zip", "w") as archive:

@@ -89,7 +89,7 @@ def test_changed_livecodebench_pro_zip_is_read_again(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "words"),
+    ("files", "message"),
     [
         ({**PLAIN, "config.yaml": CONFIG.replace("n_cases: 2", "n_cases: 3")}, "missing file"),
         ({**PLAIN, "config.yaml": CONFIG.replace("2s", "soon")}, '"soon" is not a time such as 2s or 500ms'),
@@ -105,11 +105,11 @@ def test_changed_livecodebench_pro_zip_is_read_again(home: Path) -> None:
     ],
 )
 def test_broken_livecodebench_pro_zip_is_excluded_with_reason(
-    home: Path, files: dict[str, str], words: str
+    home: Path, files: dict[str, str], message: str
 ) -> None:
     problems = pro(home, a=files, sound=PLAIN)
     assert list(problems) == ["sound"]
-    assert f"its package is flawed: {words}" in problems.left_out
+    assert f"its package is flawed: {message}" in problems.left_out
 
 
 def test_zip_member_outside_of_the_archive_is_input_error(home: Path) -> None:

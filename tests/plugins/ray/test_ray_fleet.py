@@ -100,9 +100,9 @@ async def told(ray: FakeCluster) -> AsyncIterator[list[ServerEvent]]:
         yield server_events
 
 
-async def until_told(told: list[ServerEvent], *changes: tuple[str, Change]) -> None:
+async def until_told(events: list[ServerEvent], *changes: tuple[str, Change]) -> None:
     def heard() -> list[tuple[str, Change]]:
-        return [(event.url, event.change) for event in told if isinstance(event, ServerChanged)]
+        return [(event.url, event.change) for event in events if isinstance(event, ServerChanged)]
 
     await until(lambda: heard() == list(changes), every=0.001)
 

@@ -103,8 +103,8 @@ async def test_cancellation_during_start_stops_rented_sandboxes(
 ) -> None:
     begun, call = asyncio.Event(), getattr(Sandbox, late)
 
-    async def slow(*given: Any, **told: Any) -> Any:
-        outcome = await call(*given, **told)
+    async def slow(*arguments: Any, **options: Any) -> Any:
+        outcome = await call(*arguments, **options)
         begun.set()
         await asyncio.sleep(0.01)
         return outcome

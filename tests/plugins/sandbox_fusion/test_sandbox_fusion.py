@@ -146,7 +146,7 @@ except OSError as error: print(type(error).__name__)
 
 
 @pytest.mark.parametrize(
-    ("fields", "status", "words"),
+    ("fields", "status", "message"),
     [
         ({"language": "python"}, 422, "code"),
         ({"code": 1, "language": "python"}, 422, "code"),
@@ -157,21 +157,21 @@ except OSError as error: print(type(error).__name__)
     ],
 )
 async def test_invalid_run_code_request_is_refused_with_message(
-    call: Caller, fields: dict[str, Any], status: int, words: str
+    call: Caller, fields: dict[str, Any], status: int, message: str
 ) -> None:
     got, reply = await call.post("/run_code", json=fields)
-    assert got == status and words in str(reply)
+    assert got == status and message in str(reply)
 
 
 @pytest.mark.parametrize(
-    ("fields", "words"),
+    ("fields", "message"),
     [({"language": "lean"}, "there are python"), ({"files": {"../a": ""}}, "'../a'")],
 )
 async def test_unsupported_language_or_file_name_is_status_sandbox_error(
-    call: Caller, fields: dict[str, Any], words: str
+    call: Caller, fields: dict[str, Any], message: str
 ) -> None:
     reply = await run(call, "print()", **fields)
-    assert reply["status"] == "SandboxError" and words in reply["message"]
+    assert reply["status"] == "SandboxError" and message in reply["message"]
 
 
 async def test_request_without_free_slot_waits_and_then_gets_504(
@@ -470,8 +470,8 @@ def submission(completion: str, *pairs: tuple[str, str], **config: Any) -> dict[
     }
 
 
-async def submit(call: Caller, *given: Any, **config: Any) -> tuple[bool, list[bool]]:
-    status, reply = await call.post("/submit", json=submission(*given, **config))
+async def submit(call: Caller, *pairs: Any, **config: Any) -> tuple[bool, list[bool]]:
+    status, reply = await call.post("/submit", json=submission(*pairs, **config))
     assert status == 200, reply
     assert reply["id"] == 7
     return reply["accepted"], [test["passed"] for test in reply["tests"]]
@@ -505,7 +505,7 @@ async def test_submit_compares_outputs_like_sandbox_fusion(call: Caller) -> None
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    ("config", "message"),
     [
         ({"provided_data": None}, "provided_data must have the row"),
         ({"provided_data": [{"id": 1}, {"id": 2}]}, "provided_data must have the row"),
@@ -517,7 +517,7 @@ async def test_submit_compares_outputs_like_sandbox_fusion(call: Caller) -> None
     ],
 )
 async def test_invalid_submit_request_is_422_with_reason(
-    call: Caller, config: dict[str, Any], words: str
+    call: Caller, config: dict[str, Any], message: str
 ) -> None:
     status, reply = await call.post("/submit", json=submission(DOUBLE, ("1", "2"), **config))
-    assert status == 422 and words in reply["detail"]
+    assert status == 422 and message in reply["detail"]

@@ -20,8 +20,8 @@ def cached_problem(contents: ContentStore, answer: str = "7") -> StoredProblem:
     return StoredProblem(problem=Problem(id="sevens", limits=limits, tests=(test,), subtasks=(subtask,)))
 
 
-@pytest.mark.parametrize("left", ["", "7 ", None], ids=["empty", "cut off", "gone"])
-def test_truncated_or_missing_stored_tests_are_rebuilt(tmp_path: Path, left: str | None) -> None:
+@pytest.mark.parametrize("stored_content", ["", "7 ", None], ids=["empty", "cut off", "gone"])
+def test_truncated_or_missing_stored_tests_are_rebuilt(tmp_path: Path, stored_content: str | None) -> None:
     """Otherwise a right program would read nothing and get WA."""
     store = Store(tmp_path / "cache")
     for _ in range(2):
@@ -29,8 +29,8 @@ def test_truncated_or_missing_stored_tests_are_rebuilt(tmp_path: Path, left: str
         assert problem is not None and problem.tests[0].input.read() == LONG.encode()
         stored_file = Path(problem.tests[0].input.path or "")
         stored_file.unlink()
-        if left is not None:
-            stored_file.write_text(left)
+        if stored_content is not None:
+            stored_file.write_text(stored_content)
 
 
 def test_corrupted_stored_test_of_same_size_is_rebuilt(tmp_path: Path) -> None:

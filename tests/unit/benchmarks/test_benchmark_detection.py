@@ -47,7 +47,7 @@ def test_benchmark_is_guessed_from_ids_and_columns(
 
 
 @pytest.mark.parametrize(
-    ("ids", "columns", "words"),
+    ("ids", "columns", "message"),
     [
         (("1873_A",), {"column": "question_id"}, "may be of livecodebench or code_contests_plus"),
         (("nile",), {}, r"do not identify.*\(their ids: nile\).*Name a benchmark"),
@@ -55,9 +55,9 @@ def test_benchmark_is_guessed_from_ids_and_columns(
     ],
 )
 def test_ambiguous_dump_requires_problems_option(
-    tmp_path: Path, ids: tuple[str, ...], columns: dict[str, Any], words: str
+    tmp_path: Path, ids: tuple[str, ...], columns: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(InputError, match=words) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         guess_benchmark([dump(tmp_path, *ids, **columns)])
     assert caught.value.field == "problems"
 

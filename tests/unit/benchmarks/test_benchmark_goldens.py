@@ -58,7 +58,7 @@ def facts(problems: LoadedProblems, label: str) -> dict[str, Any]:
     return {**described(problems[label]), "solutions": solutions}
 
 
-def outcome(name: str, case: Mapping[str, Any], usual: Mapping[str, Any], path: Path) -> Iterator[str]:
+def outcome(name: str, case: Mapping[str, Any], sound_facts: Mapping[str, Any], path: Path) -> Iterator[str]:
     """Yield the lines of a case in `NAME.expected`. `sound_facts`: facts about the sound row's problem."""
     yield f"== {case['case']}"
     try:
@@ -69,8 +69,8 @@ def outcome(name: str, case: Mapping[str, Any], usual: Mapping[str, Any], path: 
     for label in problems:
         yield f"  {label}"
         problem_facts = facts(problems, label)
-        for field in {**usual, **problem_facts}:
-            if problem_facts.get(field) != usual.get(field) and field not in ("id", "source"):
+        for field in {**sound_facts, **problem_facts}:
+            if problem_facts.get(field) != sound_facts.get(field) and field not in ("id", "source"):
                 yield f"    {field}: {json.dumps(problem_facts.get(field), sort_keys=True)}".replace(
                     str(path), "FILE"
                 )

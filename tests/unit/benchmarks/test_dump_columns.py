@@ -74,7 +74,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "note"),
     [
         (LISTS["LiveCodeBench's"], "read as LiveCodeBench's outputs"),
         (
@@ -87,11 +87,11 @@ LISTS = {
         ({"task_id": "sum", "question": "Add.", "generation": ANSWER}, ""),
     ],
 )
-def test_dump_notes_name_the_columns_that_are_read(tmp_path: Path, row: dict[str, Any], told: str) -> None:
+def test_dump_notes_name_the_columns_that_are_read(tmp_path: Path, row: dict[str, Any], note: str) -> None:
     path = write_jsonl(tmp_path / "x.jsonl", [row])
     named_problems = Problems([problem(row.get("task_id", "sum"))])
     noted = open_dump([path], problems=named_problems).info.noted
-    assert [*noted] == ([told] if told else [])
+    assert [*noted] == ([note] if note else [])
 
 
 def test_nemo_skills_outputs_are_read(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_null_in_list_of_replies_is_one_empty_reply(tmp_path: Path, written: Any
 
 @pytest.mark.parametrize("column", ["response", "responses", "messages", "code"])
 @pytest.mark.parametrize(
-    "text",
+    "reply",
     [
         '[{"role": 3}]',
         '[{"role": "assistant", "content": 5}]',
@@ -246,9 +246,9 @@ def test_null_in_list_of_replies_is_one_empty_reply(tmp_path: Path, written: Any
         '{"candidates": []}',
     ],
 )
-def test_reply_that_looks_like_chat_is_accepted(tmp_path: Path, column: str, text: str) -> None:
+def test_reply_that_looks_like_chat_is_accepted(tmp_path: Path, column: str, reply: str) -> None:
     """Replies that start like a chat or a server reply must not be refused."""
-    read(write_csv(tmp_path / "x.csv", [{"problem_id": "sum", column: text}]))
+    read(write_csv(tmp_path / "x.csv", [{"problem_id": "sum", column: reply}]))
 
 
 def test_reply_that_looks_like_a_list_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

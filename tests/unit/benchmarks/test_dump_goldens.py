@@ -33,20 +33,20 @@ def options_of(case: Mapping[str, Any]) -> DumpOptions:
     return DumpOptions(**option_values, repairs=repairs)
 
 
-def submission_line(one: Submission, has_ids: bool) -> str:
+def submission_line(submission: Submission, has_ids: bool) -> str:
     """Return a line about a submission with all fields that differ from the defaults."""
     facts = {
-        "key": one.key if has_ids else one.key[one.key.rfind("-") :],
-        "year": one.year,
-        "subtask": one.target_subtask,
-        "model": model_of_row(one.row),
-        "file": one.row.get("file"),
-        "language": one.language,
-        "language from": one.language_from.value,
-        "repairs": ",".join(one.repairs),
+        "key": submission.key if has_ids else submission.key[submission.key.rfind("-") :],
+        "year": submission.year,
+        "subtask": submission.target_subtask,
+        "model": model_of_row(submission.row),
+        "file": submission.row.get("file"),
+        "language": submission.language,
+        "language from": submission.language_from.value,
+        "repairs": ",".join(submission.repairs),
     }
     details = "".join(f", {name} {value}" for name, value in facts.items() if value not in (None, ""))
-    return f"  {one.problem_id}{details}: {json.dumps(one.code)}"
+    return f"  {submission.problem_id}{details}: {json.dumps(submission.code)}"
 
 
 def outcome(case: Mapping[str, Any], path: Path) -> Iterator[str]:

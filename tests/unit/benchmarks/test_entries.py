@@ -155,15 +155,15 @@ def test_tests_are_read_in_all_supported_forms() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "said"),
+    ("limit", "message"),
     [
         ({"time_limit": 2000}, "2000 is too much; it counts seconds"),
         ({"time_limit": "1.5", "memory_limit": 268435456}, "268435456 is too much; it counts MiB"),
     ],
 )
-def test_limits_in_another_unit_are_refused(limit: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_limits_in_another_unit_are_refused(limit: dict[str, Any], message: str, tmp_path: Path) -> None:
     row, *_ = ROWS["cf_div2_stepfun"]
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         made(tmp_path, "cf_div2_stepfun", row | limit)
 
 
@@ -223,14 +223,14 @@ def test_tags_column_of_benchmark_entry_may_contain_lists(tmp_path: Path) -> Non
     assert list(load(read_benchmark_entry(entry), options, cache=tmp_path / "cache")) == ["5"]
 
 
-@pytest.mark.parametrize("asked", ["1900", "1900.0"])
-def test_float_difficulty_is_read_as_integer(tmp_path: Path, asked: str) -> None:
+@pytest.mark.parametrize("requested", ["1900", "1900.0"])
+def test_float_difficulty_is_read_as_integer(tmp_path: Path, requested: str) -> None:
     entry = tmp_path / "sums.toml"
     entry.write_text(f'{ENTRY}\ndifficulty = "rating"\n')
     row = {"text": "Add.", "info": {"cases": PAIRS}}
     of_two = [{**row, "number": 5, "rating": 1900.0}, {**row, "number": 6, "rating": None}]
     options = BenchmarkOptions(
-        dataset=str(written(tmp_path / "rows.jsonl", *of_two)), difficulty=frozenset({asked})
+        dataset=str(written(tmp_path / "rows.jsonl", *of_two)), difficulty=frozenset({requested})
     )
     [problem] = load(read_benchmark_entry(entry), options, cache=tmp_path / "cache").values()
     assert (problem.id, problem.difficulty) == ("5", "1900")

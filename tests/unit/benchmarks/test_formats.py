@@ -136,10 +136,10 @@ def test_parquet_values_keep_types(tmp_path: Path) -> None:
 # --- damage ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ['{"a": 1', '{"a" 1}', "nonsense", '{"a": "\t"}', '{"a": 1} {"b": 2}'])
-def test_broken_json_line_is_input_error_with_line(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("line", ['{"a": 1', '{"a" 1}', "nonsense", '{"a": "\t"}', '{"a": 1} {"b": 2}'])
+def test_broken_json_line_is_input_error_with_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "x.jsonl"
-    path.write_text('{"a": 1}\n' * 16 + text + "\n" + '{"a": 1}\n')
+    path.write_text('{"a": 1}\n' * 16 + line + "\n" + '{"a": 1}\n')
     error = failing(path)
     assert error.row == 17
     assert "broken JSON" in str(error)
@@ -159,7 +159,7 @@ def test_row_that_is_not_an_object_is_input_error(tmp_path: Path, name: str, val
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "line", "words"),
+    ("name", "content", "line", "message"),
     [
         ("x.json", '[\n{"a": 1},\n{"a" 2}\n]', 3, "Expecting ':'"),
         ("x.json", '[\n{"a": 1}\n{"a": 2}\n]', 3, "expected ','"),
@@ -184,27 +184,27 @@ def test_row_that_is_not_an_object_is_input_error(tmp_path: Path, name: str, val
     ],
 )
 def test_broken_file_is_input_error_with_line(
-    tmp_path: Path, name: str, text: str, line: int | None, words: str
+    tmp_path: Path, name: str, content: str, line: int | None, message: str
 ) -> None:
     path = tmp_path / name
-    path.write_text(text)
+    path.write_text(content)
     error = failing(path)
     assert error.row == line
-    assert words in str(error)
+    assert message in str(error)
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv"])
 @pytest.mark.parametrize(
-    ("damage", "words"), [(b"\xff", "not UTF-8"), (b"\0", "NUL"), (b"\xe2\x82", "not UTF-8")]
+    ("damage", "message"), [(b"\xff", "not UTF-8"), (b"\0", "NUL"), (b"\xe2\x82", "not UTF-8")]
 )
 def test_non_utf8_file_is_input_error_with_line(
-    tmp_path: Path, name: str, damage: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, name: str, damage: bytes, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_files, "_CHUNK", 7)  # damage and line breaks are on both sides of a piece
     path = tmp_path / name
     path.write_bytes("zwölf\n".encode() * 4 + b"here " + damage)
     error = failing(path)
-    assert (error.row, words in str(error)) == (5, True)
+    assert (error.row, message in str(error)) == (5, True)
 
 
 @pytest.mark.parametrize("keep", [0, 3, 40, -1])
@@ -285,10 +285,10 @@ def test_unreadable_folder_is_input_error(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / ".hidden").mkdir()
     closed, scandir = [str(tmp_path / ".hidden")], os.scandir
 
-    def scanned(place: str) -> Any:
-        if str(place) in closed:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
-        return scandir(place)
+    def scanned(folder: str) -> Any:
+        if str(folder) in closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+        return scandir(folder)
 
     monkeypatch.setattr(os, "scandir", scanned)
     assert len(dump_files([tmp_path])) == 2

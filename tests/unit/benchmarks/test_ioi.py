@@ -156,7 +156,7 @@ def with_file(name: str, content: str | None) -> Callable[[Row], None]:
 
 
 @pytest.mark.parametrize(
-    ("change", "field", "words"),
+    ("change", "field", "message"),
     [
         (rows_without("id"), "id", "None is not a text or a whole number"),
         (rows_without("year"), "year", "None is not a number"),
@@ -173,7 +173,7 @@ def with_file(name: str, content: str | None) -> Callable[[Row], None]:
     ],
 )
 def test_ioi_row_with_invalid_column_is_input_error(
-    tmp_path: Path, change: Callable[[Row], None], field: str, words: str
+    tmp_path: Path, change: Callable[[Row], None], field: str, message: str
 ) -> None:
     rows = ioi_rows(EXAMPLES / "garland", 2024)
     change(rows[0])
@@ -182,7 +182,7 @@ def test_ioi_row_with_invalid_column_is_input_error(
     write_table(tmp_path / "ioi-test-cases" / "2024" / "train.parquet", tests)
     with pytest.raises(InputError) as caught:
         loaded(tmp_path)
-    assert words in str(caught.value)
+    assert message in str(caught.value)
     assert field in caught.value.field
     assert caught.value.row == 1 or "row 1" in caught.value.where
 

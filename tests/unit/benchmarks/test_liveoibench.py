@@ -129,7 +129,7 @@ async def test_liveoibench_decimals_are_compared_with_tolerance(scorer: Scorer, 
 
 
 @pytest.mark.parametrize(
-    ("tests", "words"),
+    ("tests", "message"),
     [
         (rubric(tests={"1-a": TESTS["1-a"]}), "a subtask names the test '2-b', which does not exist"),
         (rubric(subtasks={"1": {"score": 1, "testcases": []}}), "a subtask without tests"),
@@ -142,9 +142,9 @@ async def test_liveoibench_decimals_are_compared_with_tolerance(scorer: Scorer, 
     ],
 )
 def test_liveoibench_broken_tests_make_problem_unusable(
-    tmp_path: Path, tests: dict[str, Any], words: str
+    tmp_path: Path, tests: dict[str, Any], message: str
 ) -> None:
-    assert words in loaded(tmp_path, tests=tests)[NAME].unusable
+    assert message in loaded(tmp_path, tests=tests)[NAME].unusable
 
 
 def test_without_subtasks_every_test_counts(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ print(max(seen) - seen[0])
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("options", "most"),
+    ("options", "max_mb"),
     [
         (A_PAGE_FOR_EACH, 130),
         ({**ONE_PAGE, "compression": "none"}, 130),
@@ -98,13 +98,13 @@ print(max(seen) - seen[0])
     ],
     ids=["pages", "not packed", "page"],
 )
-def test_parquet_reader_memory_is_bounded(tmp_path: Path, options: dict[str, Any], most: int) -> None:
+def test_parquet_reader_memory_is_bounded(tmp_path: Path, options: dict[str, Any], max_mb: int) -> None:
     """The file has 300 MB. It measures the memory of the reading process in MiB."""
     path = write(tmp_path / "rows.parquet", 300 * MB, **options)
     completed = subprocess.run(
         [sys.executable, "-c", READS, str(path)], capture_output=True, text=True, check=True
     )
-    assert int(completed.stdout) < most
+    assert int(completed.stdout) < max_mb
 
 
 @pytest.mark.parametrize(
@@ -220,17 +220,17 @@ def test_abandoned_parquet_reading_kills_child(
 
 
 @pytest.mark.parametrize(
-    ("ending", "said"),
+    ("ending", "message"),
     [(signal.SIGKILL, "takes more than"), (signal.SIGSEGV, "the process that unpacks it ended with -11")],
 )
 def test_killed_parquet_child_is_input_error(
-    tmp_path: Path, children: list[subprocess.Popen[bytes]], ending: signal.Signals, said: str
+    tmp_path: Path, children: list[subprocess.Popen[bytes]], ending: signal.Signals, message: str
 ) -> None:
     """The kernel kills it if memory is short, and a broken file may crash it."""
     reading = batches(write(tmp_path / "rows.parquet", 60 * MB))
     next(reading)
     children[0].send_signal(ending)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         list(reading)
 
 

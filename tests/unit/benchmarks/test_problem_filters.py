@@ -55,7 +55,7 @@ def test_sample_is_drawn_after_the_other_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         (BenchmarkOptions(difficulty=frozenset({"haard"})), "no problem with the difficulty 'haard'"),
         (BenchmarkOptions(years=frozenset({1999})), "no problem with the year '1999'"),
@@ -64,8 +64,8 @@ def test_sample_is_drawn_after_the_other_options() -> None:
         (BenchmarkOptions(date_to="last year"), "'last year' is not a date"),
     ],
 )
-def test_unknown_value_of_a_problem_filter_is_an_input_error(options: BenchmarkOptions, words: str) -> None:
-    with pytest.raises(InputError, match=words):
+def test_unknown_value_of_a_problem_filter_is_an_input_error(options: BenchmarkOptions, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         select(MANY, options)
 
 

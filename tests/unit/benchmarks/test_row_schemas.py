@@ -375,10 +375,12 @@ def test_folder_with_other_files_is_not_read_as_folder_of_programs(tmp_path: Pat
         read(folder)
 
 
-@pytest.mark.parametrize("held", [{"0": ["print(0)"], "2": ["print(2)"]}, {"0": "print(0)", "2": "print(2)"}])
-def test_apps_codes_file_is_recognized_by_name(tmp_path: Path, held: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "content", [{"0": ["print(0)"], "2": ["print(2)"]}, {"0": "print(0)", "2": "print(2)"}]
+)
+def test_apps_codes_file_is_recognized_by_name(tmp_path: Path, content: dict[str, Any]) -> None:
     copies = write_rows(tmp_path / "copies", "apps", [apps(number) for number in range(3)])
-    path = write_json(tmp_path / "all_codes.json", held)
+    path = write_json(tmp_path / "all_codes.json", content)
     assert guess_benchmark([path]) == "apps"
     options = BenchmarkOptions(data_dir=str(copies))
     problems = load(find_benchmark("apps"), options, cache=tmp_path / "cache", only=named_problem_ids([path]))

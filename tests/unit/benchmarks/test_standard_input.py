@@ -51,7 +51,7 @@ def test_standard_input_is_not_read_unless_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "message"),
     [
         (b"", "standard input: nothing in it"),
         (b"a,b\n1,2\n", "standard input, line 1: broken JSON"),
@@ -61,8 +61,8 @@ def test_standard_input_is_not_read_unless_named() -> None:
     ],
     ids=["nothing", "csv", "broken", "no problem", "cut off"],
 )
-def test_errors_name_standard_input(content: bytes, words: str) -> None:
-    with pytest.raises(InputError, match=words), dumps_from_stdin(["-"], io.BytesIO(content)) as dumps:
+def test_errors_name_standard_input(content: bytes, message: str) -> None:
+    with pytest.raises(InputError, match=message), dumps_from_stdin(["-"], io.BytesIO(content)) as dumps:
         open_dump(dumps, problems=PROBLEMS)
 
 

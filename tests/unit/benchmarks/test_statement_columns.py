@@ -47,8 +47,8 @@ def read(path: Path, problems: Problems = PROBLEMS, **options: Any) -> list[Subm
     return list(open_dump([path], problems=problems, options=DumpOptions(**options)))
 
 
-def rows(tmp_path: Path, *found: dict[str, Any]) -> Path:
-    return write_jsonl(tmp_path / "x.jsonl", found)
+def rows(tmp_path: Path, *table_rows: dict[str, Any]) -> Path:
+    return write_jsonl(tmp_path / "x.jsonl", table_rows)
 
 
 OF_OTHERS: dict[str, dict[str, Any]] = {
@@ -185,7 +185,7 @@ def test_numeric_row_id_is_not_used_as_problem_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "meant"),
+    ("columns", "suggestion"),
     [
         ({"cf": "1234/A", "prompt": "Solve.", "generation": ANSWER}, "problem_column=cf"),
         ({"meta": {"cf": "1234/A"}, "problem_name": "T", "generation": ANSWER}, "problem_column=meta.cf"),
@@ -198,9 +198,9 @@ def test_numeric_row_id_is_not_used_as_problem_id(tmp_path: Path) -> None:
     ],
 )
 def test_missing_column_error_suggests_column_by_its_values(
-    tmp_path: Path, columns: dict[str, Any], meant: str
+    tmp_path: Path, columns: dict[str, Any], suggestion: str
 ) -> None:
-    with pytest.raises(InputError, match=rf"Did you mean {meant}\?"):
+    with pytest.raises(InputError, match=rf"Did you mean {suggestion}\?"):
         read(rows(tmp_path, columns))
 
 

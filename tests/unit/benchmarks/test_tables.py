@@ -83,14 +83,14 @@ def test_damaged_cache_of_json_lines_table_is_rebuilt(tmp_path: Path, name: str)
     assert not [*(tmp_path / "cache" / "tables").glob("tmp*")]
 
 
-@pytest.mark.parametrize("kept", [0, 0.5, -8, -1], ids=["none", "half", "no end", "zeros at the end"])
-def test_damaged_cached_table_is_rebuilt(tmp_path: Path, kept: float) -> None:
+@pytest.mark.parametrize("kept_share", [0, 0.5, -8, -1], ids=["none", "half", "no end", "zeros at the end"])
+def test_damaged_cached_table_is_rebuilt(tmp_path: Path, kept_share: float) -> None:
     path = write_table(tmp_path / "x.parquet", [{"a": str(n) * 9000} for n in range(9)])
     opened(tmp_path, path)
     (cache_file,) = (tmp_path / "cache").rglob("*.arrow")
     whole = cache_file.read_bytes()
-    remainder = whole[: int(len(whole) * kept) if kept >= 0 else int(kept)]
-    cache_file.write_bytes(remainder + bytes(1000) if kept == -1 else remainder)
+    remainder = whole[: int(len(whole) * kept_share) if kept_share >= 0 else int(kept_share)]
+    cache_file.write_bytes(remainder + bytes(1000) if kept_share == -1 else remainder)
     assert [table_row.raw_value("a") for table_row in opened(tmp_path, path)] == [
         str(n) * 9000 for n in range(9)
     ]
@@ -98,10 +98,10 @@ def test_damaged_cached_table_is_rebuilt(tmp_path: Path, kept: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("x.parquet", '{"a": '), ("x.jsonl", '{"a": '), ("x.jsonl", ""), ("x.parquet", "")]
+    ("name", "content"), [("x.parquet", '{"a": '), ("x.jsonl", '{"a": '), ("x.jsonl", ""), ("x.parquet", "")]
 )
-def test_damaged_table_file_is_input_error(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).write_text(text)
+def test_damaged_table_file_is_input_error(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match="Is the file damaged") as caught:
         opened(tmp_path, tmp_path / name)
     assert name in caught.value.where
@@ -144,7 +144,7 @@ def test_fields_are_read_with_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "words"),
+    ("read_field", "message"),
     [
         (lambda one: one.read_text("number"), "3 is not a text"),
         (lambda one: one.read_text("long"), "is not a text"),
@@ -163,11 +163,11 @@ def test_fields_are_read_with_types(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_wrong_field_type_is_input_error_with_row(tmp_path: Path, read: Any, words: str) -> None:
+def test_wrong_field_type_is_input_error_with_row(tmp_path: Path, read_field: Any, message: str) -> None:
     columns = {"number": 3, "text": "x", "blank": " ", "half": 2.5, "numbers": [1], "long": [1] * 99}
     with pytest.raises(InputError) as caught:
-        read(row(tmp_path, **columns))
-    assert words in str(caught.value) and len(str(caught.value)) < 300
+        read_field(row(tmp_path, **columns))
+    assert message in str(caught.value) and len(str(caught.value)) < 300
     assert (caught.value.row, caught.value.where) == (1, str(tmp_path / "x.parquet"))
 
 
@@ -175,7 +175,7 @@ def test_wrong_field_type_is_input_error_with_row(tmp_path: Path, read: Any, wor
 
 
 @pytest.mark.parametrize(
-    ("files", "source", "found"),
+    ("files", "source", "expected_files"),
     [
         (["x/train.parquet", "x/test.parquet"], {"split": "test"}, ["x/test.parquet"]),
         (
@@ -194,13 +194,13 @@ def test_wrong_field_type_is_input_error_with_row(tmp_path: Path, read: Any, wor
     ],
 )
 def test_table_files_are_found_by_split(
-    tmp_path: Path, files: list[str], source: dict[str, str], found: list[str]
+    tmp_path: Path, files: list[str], source: dict[str, str], expected_files: list[str]
 ) -> None:
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     paths = find_files(tmp_path, TableSource(dataset="org/x", **source))
-    assert [path.relative_to(tmp_path).as_posix() for path in paths] == found
+    assert [path.relative_to(tmp_path).as_posix() for path in paths] == expected_files
 
 
 @pytest.mark.parametrize("source", [{"split": "test"}, {"config": "2020"}, {"path": "a/b.parquet"}])
@@ -219,24 +219,24 @@ def test_conflicting_schemas_are_input_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "asked", "missing"),
+    ("folders", "source_options", "missing"),
     [
         (("ioi",), {"dataset": "open-r1/ioi-test-cases", "config": "2024"}, "ioi-test-cases"),
         (("apps", "taco"), {"dataset": "open-r1/codeforces", "split": "test"}, "codeforces"),
     ],
 )
 def test_missing_dataset_among_others_is_named(
-    tmp_path: Path, there: tuple[str, ...], asked: dict[str, str], missing: str
+    tmp_path: Path, folders: tuple[str, ...], source_options: dict[str, str], missing: str
 ) -> None:
-    for name in there:
+    for name in folders:
         (tmp_path / name).mkdir()
         (tmp_path / name / "test.jsonl").write_text("{}\n")
     dataset_names = {"open-r1/ioi", "metr-evals/apps", "BAAI/taco", "open-r1/codeforces"}
-    source = TableSource(**asked)
-    with pytest.raises(InputError, match=f"no folder '{missing}' in it, only {', '.join(there)}") as no:
+    source = TableSource(**source_options)
+    with pytest.raises(InputError, match=f"no folder '{missing}' in it, only {', '.join(folders)}") as no:
         find_files(tmp_path, source, dataset_names)
-    assert no.value.remedy == f"Fetch {asked['dataset']} into {tmp_path / missing}"
-    config_folder = tmp_path / asked.get("config", "")
+    assert no.value.remedy == f"Fetch {source_options['dataset']} into {tmp_path / missing}"
+    config_folder = tmp_path / source_options.get("config", "")
     config_folder.mkdir(exist_ok=True)
     (config_folder / "test-own.jsonl").write_text("{}\n")
     files = find_files(tmp_path, msgspec.structs.replace(source, split="test"), dataset_names)

@@ -74,7 +74,7 @@ def test_invalid_requests_per_endpoint_is_input_error(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("engine_text", "says"),
     [
         pytest.param("ray", "Ray is not installed", marks=needs_plugin("ray")),
         pytest.param("ray://head:10001", "Ray is not installed", marks=needs_plugin("ray")),
@@ -85,11 +85,11 @@ def test_invalid_requests_per_endpoint_is_input_error(monkeypatch: pytest.Monkey
     ],
 )
 def test_invalid_engine_option_is_refused_by_name(
-    monkeypatch: pytest.MonkeyPatch, text: str, says: str
+    monkeypatch: pytest.MonkeyPatch, engine_text: str, says: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=says) as caught:
-        EngineOptions(engine=text).read_choice()
+        EngineOptions(engine=engine_text).read_choice()
     assert caught.value.field == "--engine"
     assert "embedded" in str(caught.value)
 

@@ -14,12 +14,12 @@ _SMALL = """mount -t tmpfs -o size=64k disk "$0" && cd "$0" && cat /dev/zero >fi
 "$@"; code=$?; ls -A; exit $code"""
 
 
-def on_a_full_disk(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+def on_a_full_disk(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a command on a full disk. Files that it leaves are listed on standard output."""
     small = folder / "small"
     small.mkdir()
     space = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _SMALL, small)
-    command = (sys.executable, "-m", "ioi_eval", *words)
+    command = (sys.executable, "-m", "ioi_eval", *arguments)
     completed = subprocess.run((*space, *command), capture_output=True, text=True, check=False)
     if "unshare" in completed.stderr:
         pytest.skip("this user cannot create namespaces")

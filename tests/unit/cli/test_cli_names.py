@@ -29,14 +29,14 @@ def test_only_whole_argument_names_are_translated_to_options() -> None:
 
 @needs_plugin("polygon")
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (("problems", "halves"), "Make them with `ioi-eval problems PACKAGE --generate DIR`, or by its"),
         (("run", "-b", "pond", "-m", "m", "-c", "c.yaml"), "Correct it, and try it with --dry-run"),
     ],
 )
 def test_remedies_of_error_messages_name_options(
-    cli: CommandLine, arguments: tuple[str, ...], words: str
+    cli: CommandLine, arguments: tuple[str, ...], message: str
 ) -> None:
     shutil.copytree(PACKAGES / "halves", cli.folder / "halves")
     (cli.folder / "halves" / "tests" / "06").unlink()
@@ -45,7 +45,7 @@ def test_remedies_of_error_messages_name_options(
     (cli.folder / "c.yaml").write_text("prompt: t.md\nmodel: {base_url: 'http://127.0.0.1:1/v1'}\n")
     completed = cli(*arguments)
     assert completed.returncode == 2, completed.stdout
-    assert all(fragment in completed.stderr for fragment in words.split("..."))
+    assert all(fragment in completed.stderr for fragment in message.split("..."))
 
 
 def write_pond(folder: Path) -> None:

@@ -22,7 +22,7 @@ def test_package_command_writes_index(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (("file/packages",), "cannot be written"),
         (("www", "--index", "10.0.0.5:8000"), "error: --index: servers cannot fetch from"),
@@ -30,9 +30,9 @@ def test_package_command_writes_index(cli: CommandLine) -> None:
     ],
 )
 def test_package_command_refuses_invalid_values(
-    cli: CommandLine, arguments: tuple[str, ...], words: str
+    cli: CommandLine, arguments: tuple[str, ...], message: str
 ) -> None:
     (cli.folder / "file").write_text("")
     completed = cli("package", *arguments)
     assert completed.returncode == 2
-    assert words in completed.stderr
+    assert message in completed.stderr

@@ -74,13 +74,13 @@ def write_config(cli: CommandLine, copies: Path, url: str = "", **values: Any) -
     return path
 
 
-def place(asked: StubRequest) -> int:
-    number_match = re.search(r"Problem number (\d+)", asked.prompt)
-    assert number_match is not None, asked.prompt
+def place(request: StubRequest) -> int:
+    number_match = re.search(r"Problem number (\d+)", request.prompt)
+    assert number_match is not None, request.prompt
     return int(number_match[1])
 
 
-def right(asked: StubRequest) -> StubReply:
+def right(request: StubRequest) -> StubReply:
     return code_reply(DOUBLE)
 
 
@@ -88,8 +88,8 @@ def instances(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "instances.jsonl").read_text().splitlines()]
 
 
-def tasks(*places: int) -> list[str]:
-    return [argument for number in places for argument in ("-t", f"apps_{number}")]
+def tasks(*positions: int) -> list[str]:
+    return [argument for number in positions for argument in ("-t", f"apps_{number}")]
 
 
 @pytest.fixture
@@ -101,8 +101,8 @@ def cli(cli: CommandLine) -> CommandLine:
 
 
 def test_run_command_asks_model_and_writes_results(cli: CommandLine, copies: Path) -> None:
-    def answer(asked: StubRequest) -> StubReply:
-        return code_reply(HALF if place(asked) == 157 else DOUBLE)
+    def answer(request: StubRequest) -> StubReply:
+        return code_reply(HALF if place(request) == 157 else DOUBLE)
 
     with model_server(answer) as server:
         config = write_config(cli, copies, server.url)
@@ -154,8 +154,8 @@ class Unsteady:
         return code_reply(f"{DOUBLE}# {asked.body['seed']}\n")
 
 
-def work(asked: StubRequest) -> tuple[int, int]:
-    return place(asked), asked.body["seed"]
+def work(request: StubRequest) -> tuple[int, int]:
+    return place(request), request.body["seed"]
 
 
 def test_run_flags_override_config_and_replies_are_reused(cli: CommandLine, copies: Path) -> None:
@@ -257,8 +257,8 @@ def test_dry_run_asks_no_model(cli: CommandLine, copies: Path) -> None:
 def test_run_judges_while_model_still_writes(cli: CommandLine, copies: Path) -> None:
     results_file = cli.folder / "run" / "results.jsonl"
 
-    def answer(asked: StubRequest) -> StubReply:
-        while asked.number and not (results_file.exists() and results_file.read_bytes().endswith(b"\n")):
+    def answer(request: StubRequest) -> StubReply:
+        while request.number and not (results_file.exists() and results_file.read_bytes().endswith(b"\n")):
             if server.over.wait(0.02):
                 return json_reply({}, 500)
         return code_reply(DOUBLE)
@@ -288,11 +288,11 @@ def test_model_server_refusal_is_one_error_line(cli: CommandLine, copies: Path) 
 # --- problems that can never be judged -----------------------------------------------------------------
 
 
-def functions(copies: Path, folder: Path, *places: int) -> Path:
+def functions(copies: Path, folder: Path, *indexes: int) -> Path:
     """Write the copies with function problems at these indices."""
     tests = {"fn_name": "double", "inputs": [[1], [2]], "outputs": [2, 4]}
     rows = [problem(index) for index in range(4)]
-    for index in places:
+    for index in indexes:
         rows[index] = {**rows[index], "input_output": json.dumps(tests)}
     (folder / "apps").mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows), folder / "apps" / "test.parquet")
@@ -387,8 +387,8 @@ def test_run_n_option_overrides_sample_size_of_config(cli: CommandLine, tmp_path
     base = ("run", "-b", tmp_path / "packages", "--command", "true")
     config = tmp_path / "config.yaml"
 
-    def asked(name: str, *words: str) -> list[str]:
-        cli(*base, "-c", config, *words, "--out", name)
+    def asked(name: str, *arguments: str) -> list[str]:
+        cli(*base, "-c", config, *arguments, "--out", name)
         lines = (cli.folder / name / "instances.jsonl").read_text().splitlines()
         return [json.loads(line)["instance_id"] for line in lines]
 
@@ -469,7 +469,7 @@ def test_interrupted_run_leaves_no_agent_process(cli: CommandLine, copies: Path)
 
 
 def test_interrupt_during_generation_exits_with_130(cli: CommandLine, copies: Path) -> None:
-    def stall(asked: StubRequest) -> StubReply:
+    def stall(request: StubRequest) -> StubReply:
         server.over.wait()
         return code_reply(DOUBLE)
 
@@ -490,8 +490,8 @@ def test_killed_run_does_not_ask_again_for_stored_replies(cli: CommandLine, copi
     running: list[subprocess.Popen[str]] = []
     deadly = {1, 4}  # the run is killed at these requests
 
-    def answer(asked: StubRequest) -> StubReply:
-        if asked.number in deadly:
+    def answer(request: StubRequest) -> StubReply:
+        if request.number in deadly:
             os.kill(running[-1].pid, signal.SIGKILL)
         return code_reply(DOUBLE)
 

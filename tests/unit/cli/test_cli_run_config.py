@@ -21,15 +21,15 @@ from ioi_eval.generate import Sampling
 from ioi_eval.runs import ModelOptions
 
 
-def read(folder: Path, text: str, **flags: Any) -> Config:
+def read(folder: Path, yaml_text: str, **flags: Any) -> Config:
     file = folder / "config.yaml"
-    file.write_text(text, encoding="utf-8")
+    file.write_text(yaml_text, encoding="utf-8")
     return read_config(file, {name.replace("__", "."): value for name, value in flags.items()})
 
 
-def config_error(folder: Path, text: str, **flags: Any) -> str:
+def config_error(folder: Path, yaml_text: str, **flags: Any) -> str:
     with pytest.raises(InputError) as caught:
-        read(folder, text, **flags)
+        read(folder, yaml_text, **flags)
     return str(caught.value)
 
 
@@ -91,7 +91,7 @@ def test_new_config_lists_every_key_with_valid_value(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, words",
+    "yaml_text, fragments",
     [
         ("sample_sise: 3", ["'sample_sise'", "Did you mean 'sample_size'"]),
         ("filter-difficulty: [interview]", ["Did you mean 'filter_difficulty'"]),
@@ -133,9 +133,11 @@ def test_new_config_lists_every_key_with_valid_value(tmp_path: Path) -> None:
         ("x: !!python/object/apply:os.getcwd []", ["is not YAML"]),
     ],
 )
-def test_invalid_run_config_is_refused_without_secrets(tmp_path: Path, text: str, words: list[str]) -> None:
-    message = config_error(tmp_path, text)
-    assert all(expected in message for expected in [str(tmp_path / "config.yaml"), *words]), message
+def test_invalid_run_config_is_refused_without_secrets(
+    tmp_path: Path, yaml_text: str, fragments: list[str]
+) -> None:
+    message = config_error(tmp_path, yaml_text)
+    assert all(expected in message for expected in [str(tmp_path / "config.yaml"), *fragments]), message
     assert "sk-secret" not in message and "\n" not in message
 
 
@@ -169,9 +171,9 @@ def test_unreadable_config_is_input_error(tmp_path: Path) -> None:
         read_config(tmp_path / "none", {})
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "model:\nbudget:\ntasks:\n", "model: {name: }"])
-def test_empty_config_is_default(tmp_path: Path, text: str) -> None:
-    assert read(tmp_path, text) == Config()
+@pytest.mark.parametrize("yaml_text", ["", "# nothing\n", "model:\nbudget:\ntasks:\n", "model: {name: }"])
+def test_empty_config_is_default(tmp_path: Path, yaml_text: str) -> None:
+    assert read(tmp_path, yaml_text) == Config()
 
 
 # --- flags -------------------------------------------------------------------------------------------
@@ -220,7 +222,7 @@ def test_invalid_run_flags_exit_with_2(flags: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "values, flags, words",
+    "values, flags, fragments",
     [
         ("{}", [], ["no name of a model", "--model or OPENAI_MODEL", "--command"]),
         ("model: {name: m}", [], ["model.base_url in the file, --base-url or OPENAI_BASE_URL"]),
@@ -244,7 +246,7 @@ def test_invalid_run_flags_exit_with_2(flags: list[str]) -> None:
     ],
 )
 def test_run_input_errors_are_found_before_model_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: str, flags: list[str], words: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: str, flags: list[str], fragments: list[str]
 ) -> None:
     row = {"question": "Q", "input_output": '{"inputs": ["1"], "outputs": ["1"]}', "difficulty": "interview"}
     (tmp_path / "apps").mkdir()
@@ -257,7 +259,7 @@ def test_run_input_errors_are_found_before_model_is_asked(
     completed = call("run", "-c", "config.yaml", "--data-dir", ".", *flags)
     assert isinstance(completed.exception, InputError), completed.output
     shown = format_input_error(completed.exception)
-    assert all(expected in shown for expected in words), shown
+    assert all(expected in shown for expected in fragments), shown
     assert not (tmp_path / "runs").exists()
 
 

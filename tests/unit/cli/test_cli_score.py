@@ -408,8 +408,8 @@ def test_report_counts_borderline_verdicts(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hours", "words"),
+    ("hours", "formatted"),
     [(2.0, "2.0 hours"), (0.02, "1.2 minutes"), (0.0015, "5.4 seconds"), (0.00001, "0.036 seconds")],
 )
-def test_cpu_time_amount_is_rounded(hours: float, words: str) -> None:
-    assert format_hours(hours) == words
+def test_cpu_time_amount_is_rounded(hours: float, formatted: str) -> None:
+    assert format_hours(hours) == formatted

@@ -62,9 +62,9 @@ def begun(tmp_path: Path) -> None:
     (tmp_path / "begun").touch()
 
 
-def places_of_secrets(cli: CommandLine, *said: object) -> list[str]:
+def places_of_secrets(cli: CommandLine, *outputs: object) -> list[str]:
     """Return the outputs, and the files changed since the test started, that contain a secret."""
-    occurrences = [secret for secret in SECRETS.values() if secret in repr(said)]
+    occurrences = [secret for secret in SECRETS.values() if secret in repr(outputs)]
     since = (cli.folder / "begun").stat().st_ctime_ns
     for path in (*cli.folder.rglob("*"), *cli.cache.rglob("*")):
         if path.is_file() and path.name != "secret" and path.stat().st_ctime_ns >= since:
@@ -74,13 +74,13 @@ def places_of_secrets(cli: CommandLine, *said: object) -> list[str]:
 
 
 @contextmanager
-def recorded_command_lines(found: list[str]) -> Iterator[None]:
+def recorded_command_lines(lines_found: list[str]) -> Iterator[None]:
     """Record the command lines of all descendants while a test runs."""
     finished = threading.Event()
 
     def look() -> None:
         while not finished.wait(0.4):
-            found.extend(leftovers.command_lines())
+            lines_found.extend(leftovers.command_lines())
 
     watcher = threading.Thread(target=look)
     watcher.start()
@@ -171,11 +171,11 @@ def test_worker_token_is_hidden_from_compilers_and_doctor(
 def test_model_key_is_hidden_from_output_and_files(loud: CommandLine, copies: Path) -> None:
     """The server repeats the key in programs and refusals, in a complete and in an interrupted run."""
 
-    def answer(asked: StubRequest) -> StubReply:
+    def answer(request: StubRequest) -> StubReply:
         refusal = {"error": {"message": f"{'x' * 290} {KEY} is not good enough"}}
         cut = StubReply(200, KEY.encode(), cut=9)
         replies = {1: code_reply(f"print(2 * int(input()))  # {KEY}\n"), 2: json_reply(refusal, 500), 3: cut}
-        return replies.get(place(asked)) or hanging(server.over)
+        return replies.get(place(request)) or hanging(server.over)
 
     shown: list[str] = []
     with recorded_command_lines(shown), model_server(answer) as server:

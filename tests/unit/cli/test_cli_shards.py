@@ -78,9 +78,11 @@ def test_shards_of_two_runs_are_refused(cli: CommandLine, score: Score) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shard", "words"), [("5/4", "the shard 5/4 does not exist"), ("half", "'half' is not a shard")]
+    ("shard", "message"), [("5/4", "the shard 5/4 does not exist"), ("half", "'half' is not a shard")]
 )
-def test_invalid_shard_option_is_refused(cli: CommandLine, score: Score, shard: str, words: str) -> None:
+def test_invalid_shard_option_is_refused(cli: CommandLine, score: Score, shard: str, message: str) -> None:
     completed = score("--shard", shard)
-    assert completed.returncode == 2 and f"--shard: {words}. Give I/N with I from 1 to N" in completed.stderr
+    assert (
+        completed.returncode == 2 and f"--shard: {message}. Give I/N with I from 1 to N" in completed.stderr
+    )
     assert not (cli.folder / "runs").exists()

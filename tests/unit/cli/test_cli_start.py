@@ -87,9 +87,9 @@ main()
 """
 
 
-@pytest.mark.parametrize("beside", ["", "beside others"])
-def test_thread_limit_error_is_one_line(default_cache: Path, beside: str) -> None:
-    command = [sys.executable, "-c", NO_THREADS, "doctor", beside]
+@pytest.mark.parametrize("argument", ["", "beside others"])
+def test_thread_limit_error_is_one_line(default_cache: Path, argument: str) -> None:
+    command = [sys.executable, "-c", NO_THREADS, "doctor", argument]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (completed.returncode, completed.stderr.count("\n")) == (2, 1), completed.stderr
     assert completed.stderr.startswith(

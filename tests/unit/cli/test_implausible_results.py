@@ -41,7 +41,7 @@ def reported(folder: Path, rows: Iterable[Any]) -> Summary:
 
 
 @pytest.mark.parametrize(
-    ("how", "line", "words"),
+    ("failure", "line", "message"),
     [
         ({"code": None}, "", "contain no program. Likely the replies are empty or cut off"),
         ({"said": f"\n{MISSING}\n  1 | #include"}, MISSING, "do not compile, with the same first line"),
@@ -50,14 +50,14 @@ def reported(folder: Path, rows: Iterable[Any]) -> Summary:
     ids=["no-program", "compiler", "error"],
 )
 def test_nine_of_ten_rows_with_the_same_error_are_suspicious(
-    tmp_path: Path, how: dict[str, Any], line: str, words: str
+    tmp_path: Path, failure: dict[str, Any], line: str, message: str
 ) -> None:
-    rows = [*(row_with_outcome(f"bad{n}", **how) for n in range(9)), row_with_outcome("right")]
+    rows = [*(row_with_outcome(f"bad{n}", **failure) for n in range(9)), row_with_outcome("right")]
     report = reported(tmp_path / "run", rows)
     (suspicion,) = report.suspicious
     assert (suspicion.model, suspicion.rows, suspicion.of, suspicion.line) == ("m1", 9, 10, line)
     (warning,) = report.warnings
-    expected_start = f"These results are hardly plausible: 9 of the 10 scored submissions of m1 {words}"
+    expected_start = f"These results are hardly plausible: 9 of the 10 scored submissions of m1 {message}"
     assert warning.startswith(expected_start) and warning.endswith(f"{suspicion.remedy}.")
 
 

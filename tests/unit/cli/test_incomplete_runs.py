@@ -45,9 +45,9 @@ def asked(dump: Path, problems: Path) -> tuple[Any, ...]:
     return ("score", dump, "--problems", problems, "--workers", "1", "--out", "run")
 
 
-def stop_after_first_model(cli: CommandLine, asked: tuple[Any, ...]) -> subprocess.Popen[str]:
+def stop_after_first_model(cli: CommandLine, arguments: tuple[Any, ...]) -> subprocess.Popen[str]:
     """Start a run, and stop its process when it has results of the first model only."""
-    process = cli.start(*asked)
+    process = cli.start(*arguments)
     wait_for_rows(cli.folder / "run", 2, process)
     process.send_signal(signal.SIGSTOP)
     return process

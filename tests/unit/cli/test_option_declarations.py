@@ -49,7 +49,7 @@ class Steeping(Value):
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"),
+    ("typed", "message"),
     [
         ("--minutes=-5", "-5.0 is not more than 0"),
         ("--minutes=0", "0.0 is not more than 0"),
@@ -61,7 +61,9 @@ class Steeping(Value):
         ("--grams=inf", "inf is not a number that can be meant"),
     ],
 )
-def test_option_enforces_bounds_of_its_field(monkeypatch: pytest.MonkeyPatch, typed: str, words: str) -> None:
+def test_option_enforces_bounds_of_its_field(
+    monkeypatch: pytest.MonkeyPatch, typed: str, message: str
+) -> None:
     monkeypatch.setattr(console, "FLAGS", dict(console.FLAGS))
     app, steeped = typer.Typer(rich_markup_mode=None), []
 
@@ -75,7 +77,7 @@ def test_option_enforces_bounds_of_its_field(monkeypatch: pytest.MonkeyPatch, ty
     assert run(app, ["--minutes=59.5"]).exit_code == 0 and steeped == [Steeping(minutes=59.5)]
     assert run(app, []).exit_code == 0 and steeped[1:] == [Steeping()]
     refused = run(app, [typed])
-    assert refused.exit_code == 2 and f"{typed.partition('=')[0]}': {words}" in refused.output
+    assert refused.exit_code == 2 and f"{typed.partition('=')[0]}': {message}" in refused.output
 
 
 def test_option_field_adds_option_help_and_translation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def test_columns_option_separates_expected_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"),
+    ("typed", "message"),
     [
         (["out"], "--columns: 'out' names no column"),
         (["problm=x"], "Did you mean problem?"),
@@ -43,10 +43,10 @@ def test_columns_option_separates_expected_column() -> None:
         ([""], "--columns: '' names no column"),
     ],
 )
-def test_malformed_columns_option_is_input_error(typed: list[str], words: str) -> None:
+def test_malformed_columns_option_is_input_error(typed: list[str], message: str) -> None:
     with pytest.raises(InputError) as refused:
         RowOptions(columns=typed)
-    assert words in format_input_error(refused.value)
+    assert message in format_input_error(refused.value)
 
 
 def test_repair_option_accepts_names_with_commas() -> None:

@@ -79,12 +79,12 @@ def test_bad_input_prints_one_error_line(cli: CommandLine, problems: Path) -> No
     assert completed.stderr.startswith(f"error: {dump}, line 1: ")
 
 
-@pytest.mark.parametrize("named", ["option", "environment"])
-def test_score_script_judges_on_named_servers(cli: CommandLine, problems: Path, named: str) -> None:
+@pytest.mark.parametrize("given_by", ["option", "environment"])
+def test_score_script_judges_on_named_servers(cli: CommandLine, problems: Path, given_by: str) -> None:
     """The server does not exist. If the row were judged on this machine, it would have points."""
     dump, nobody = write_dump(cli.folder / "d.jsonl", [row("a", RIGHT)]), "http://127.0.0.1:1"
     arguments = (dump, "--problems", problems, "--out", "run")
-    if named == "option":
+    if given_by == "option":
         completed = script(cli, *arguments, "--engine", nobody)
     else:
         completed = script(replace(cli, environment={"PISTON_ENDPOINTS": nobody}), *arguments)

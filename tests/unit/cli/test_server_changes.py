@@ -96,15 +96,15 @@ def test_pending_server_changes_are_printed_at_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cores", "words"), [(0, ""), (16, " on 16 cores (--set per-endpoint=N gives each server N jobs)")]
+    ("cores", "cores_note"), [(0, ""), (16, " on 16 cores (--set per-endpoint=N gives each server N jobs)")]
 )
-def test_first_line_about_servers_counts_idle_cores(cores: int, words: str) -> None:
+def test_first_line_about_servers_counts_idle_cores(cores: int, cores_note: str) -> None:
     servers_found = ServersFound(
         servers=2, used=2, slots=2, unreachable=(), left_out={}, differences=(), uses="2 with bash",
         jobs="many tests a job", cores=cores,
     )  # fmt: skip
     assert [*lines_about(servers_found)] == [
-        f"2 servers: 2 with bash; 2 jobs at a time{words}, many tests a job"
+        f"2 servers: 2 with bash; 2 jobs at a time{cores_note}, many tests a job"
     ]
 
 

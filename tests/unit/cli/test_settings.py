@@ -95,15 +95,15 @@ def test_settings_keys_are_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         ('borderline = "2:1"', "error: ioi-eval.toml, field 'borderline': the band '2:1'"),
         ("cpus-per-slot = 2", "error: ioi-eval.toml, field 'cpus-per-slot': this option works with Ray"),
     ],
 )
-def test_settings_file_with_mistake_is_refused(cli: CommandLine, settings: str, words: str) -> None:
+def test_settings_file_with_mistake_is_refused(cli: CommandLine, settings: str, message: str) -> None:
     (cli.folder / "ioi-eval.toml").write_text(settings)
     (cli.folder / "d.jsonl").touch()
     refused = cli("score", "d.jsonl", "--problems", "p")
-    assert refused.returncode == 2 and words in refused.stderr
+    assert refused.returncode == 2 and message in refused.stderr
     assert cli("score", "--help").returncode == 0

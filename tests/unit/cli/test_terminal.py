@@ -100,13 +100,13 @@ def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
     return request.param
 
 
-def matches(said: str, name: str) -> bool:
+def matches(printed: str, name: str) -> bool:
     """Compare with a golden file. IOI_EVAL_GOLDEN=write writes it; check the changes before you commit it."""
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("IOI_EVAL_GOLDEN") == "write":
         path.parent.mkdir(exist_ok=True)
-        path.write_text(said)
-    return said == path.read_text()
+        path.write_text(printed)
+    return printed == path.read_text()
 
 
 def columns(line: str) -> int:

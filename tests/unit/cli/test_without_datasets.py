@@ -40,9 +40,9 @@ def test_dump_is_scored_without_datasets_installed(core: CommandLine, problems: 
     assert row["points"] == 100 and (tmp_path / "run" / "report.html").exists()
 
 
-def named_with_its_extra(done: subprocess.CompletedProcess[str]) -> bool:
+def named_with_its_extra(completed: subprocess.CompletedProcess[str]) -> bool:
     error_line = "error: pyarrow is not installed. Install it: pip install 'ioi-eval[datasets]'\n"
-    return (done.returncode, done.stderr) == (2, error_line)
+    return (completed.returncode, completed.stderr) == (2, error_line)
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from ioi_eval.engines.embedded.sandboxes import remove_tree
 from ioi_eval.models import Blob, Job, JobFile
 
 
-def script(text: str, *others: JobFile, **fields: Any) -> Job:
+def script(shell_code: str, *more_files: JobFile, **fields: Any) -> Job:
     """Return a job whose run stage is this shell script."""
-    return Job(files=(JobFile(name="run", content=Blob.of(text)), *others), **fields)
+    return Job(files=(JobFile(name="run", content=Blob.of(shell_code)), *more_files), **fields)
 
 
 def file(name: str, content: str | bytes, *, executable: bool = False) -> JobFile:

@@ -64,9 +64,9 @@ async def test_repeatedly_cancelled_job_leaves_no_process(store: Store, base: Pa
         assert (await engine.execute(script("echo free"))).run.stdout == "free\n"
 
 
-def slowly(*given: Any) -> dict[str, Toolchain]:
+def slowly(*arguments: Any) -> dict[str, Toolchain]:
     time.sleep(0.07)
-    return cached_toolchains(*given)
+    return cached_toolchains(*arguments)
 
 
 @pytest.mark.parametrize("look", [slowly, pytest.param(toolchains, marks=pytest.mark.nightly)])

@@ -65,8 +65,8 @@ def engine(opened: EmbeddedEngine, place: Path) -> Iterator[EmbeddedEngine]:
     assert (inside(place), inside(place, "*/*")) == contents_before
 
 
-async def run(engine: EmbeddedEngine, text: str, *others: Any, **fields: Any) -> Ending:
-    return (await engine.execute(script(text, *others, **fields))).run
+async def run(engine: EmbeddedEngine, text: str, *more_files: Any, **fields: Any) -> Ending:
+    return (await engine.execute(script(text, *more_files, **fields))).run
 
 
 def ending(stage: Ending) -> tuple[Any, ...]:
@@ -74,7 +74,7 @@ def ending(stage: Ending) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize(
-    ("text", "fields", "expected"),
+    ("script_text", "fields", "expected"),
     [
         ("true", {}, (0, None, None, None)),
         ("exit 3", {}, (3, None, "RE", "Exited with error status 3")),
@@ -94,9 +94,9 @@ def ending(stage: Ending) -> tuple[Any, ...]:
     ],
 )
 async def test_job_script_ends_with_expected_code_signal_and_status(
-    engine: EmbeddedEngine, text: str, fields: dict[str, Any], expected: tuple[Any, ...]
+    engine: EmbeddedEngine, script_text: str, fields: dict[str, Any], expected: tuple[Any, ...]
 ) -> None:
-    assert ending(await run(engine, text, **fields)) == expected
+    assert ending(await run(engine, script_text, **fields)) == expected
 
 
 async def test_output_before_timeout_or_crash_is_returned(engine: EmbeddedEngine) -> None:

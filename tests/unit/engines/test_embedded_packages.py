@@ -84,7 +84,7 @@ def test_uninstalled_package_is_ignored(visible_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("break_it", "words"),
+    ("break_it", "message"),
     [
         (lambda place: (place / "run").unlink(), "no file `run`"),
         (lambda place: (place / "pkg-info.json").unlink(), "pkg-info.json cannot be used"),
@@ -96,9 +96,9 @@ def test_uninstalled_package_is_ignored(visible_folder: Path) -> None:
         ),
     ],
 )
-def test_broken_package_is_engine_unavailable(visible_folder: Path, break_it: Any, words: str) -> None:
+def test_broken_package_is_engine_unavailable(visible_folder: Path, break_it: Any, message: str) -> None:
     break_it(package(visible_folder))
-    with pytest.raises(EngineUnavailable, match=words):
+    with pytest.raises(EngineUnavailable, match=message):
         load_packages(visible_folder)
 
 
@@ -107,8 +107,8 @@ def test_newest_package_version_in_range_is_chosen(visible_folder: Path) -> None
         package(visible_folder, version)
     packages = load_packages(visible_folder)
 
-    def chosen(wanted: str) -> str | None:
-        match = find_package(packages, "greet", wanted)
+    def chosen(version_range: str) -> str | None:
+        match = find_package(packages, "greet", version_range)
         return match.version if match else None
 
     version_ranges = ["*", "1", "~1.9", "1.0.0", "3"]

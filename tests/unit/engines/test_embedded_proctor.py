@@ -115,9 +115,14 @@ async def test_full_cache_in_proctor_build_is_engine_unavailable(
     assert own_store.size() == 0
 
 
-@pytest.mark.parametrize(("level", "told"), [(logging.NOTSET, "WARNING"), (logging.INFO, "INFO")])
+@pytest.mark.parametrize(("level", "level_name"), [(logging.NOTSET, "WARNING"), (logging.INFO, "INFO")])
 async def test_proctor_build_is_logged_once(
-    sources: Path, own_store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, level: int, told: str
+    sources: Path,
+    own_store: Store,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    level: int,
+    level_name: str,
 ) -> None:
     """It is a warning, so that Python shows it without any logging setup."""
     quick = compiler_in_shell(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo binary > "$2"')
@@ -126,7 +131,7 @@ async def test_proctor_build_is_logged_once(
             await proctor_binary(quick, sources, own_store, tmp_path)
     [record] = caplog.records
     assert record.message.startswith("building the proctor, once per machine: ")
-    assert record.levelname == told
+    assert record.levelname == level_name
 
 
 @pytest.fixture
@@ -178,16 +183,16 @@ FAULTS = {
 }
 
 
-def damaged(place: Path, fault: str) -> None:
+def damaged(folder: Path, fault: str) -> None:
     match fault:
         case "of another machine":
-            place.rename(place.with_name("vax"))
+            folder.rename(folder.with_name("vax"))
         case "does not run":
-            (place / PROCTOR).write_bytes(b"\x7fELF of somebody else")
+            (folder / PROCTOR).write_bytes(b"\x7fELF of somebody else")
         case "says nothing":
-            (place / PROCTOR).write_text("#!/bin/sh\nexit 1\n")
+            (folder / PROCTOR).write_text("#!/bin/sh\nexit 1\n")
         case "of other sources":
-            (place.parent / SOURCES).write_text("0" * 64)
+            (folder.parent / SOURCES).write_text("0" * 64)
 
 
 @pytest.mark.parametrize("fault", FAULTS)

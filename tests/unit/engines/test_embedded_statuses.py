@@ -43,7 +43,7 @@ def test_unnamed_signal_is_shown_as_number() -> None:
     assert signal_name(200) == "SIG200"
 
 
-@pytest.mark.parametrize("text", [b"{}", b'{"v":2,"code":"x"}', b'{"v":2', b'{"v":1}'])
-def test_malformed_sandbox_report_is_broken_reply(text: bytes) -> None:
+@pytest.mark.parametrize("report", [b"{}", b'{"v":2,"code":"x"}', b'{"v":2', b'{"v":1}'])
+def test_malformed_sandbox_report_is_broken_reply(report: bytes) -> None:
     with pytest.raises(BrokenReply):
-        decode_report(text)
+        decode_report(report)

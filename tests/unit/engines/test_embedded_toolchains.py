@@ -20,10 +20,10 @@ from ioi_eval.engines.embedded.toolchains import (
 )
 
 
-def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
+def program(path: Path, script: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
     path.parent.mkdir(exist_ok=True)
     path.parent.chmod(0o755)
-    path.write_text(text)
+    path.write_text(script)
     path.chmod(mode)
     return path
 

@@ -23,16 +23,16 @@ Door = Callable[..., Opening]
 CORES = 8
 
 
-def command_line(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
-    return open_engine(EngineOptions(engine=engine, workers=workers, **others).read_choice(), store)
+def command_line(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> Opening:
+    return open_engine(EngineOptions(engine=engine, workers=workers, **options).read_choice(), store)
 
 
-def library(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
-    return open_engine(EngineChoice.from_variables(engine, os.environ, slots=workers, **others), store)
+def library(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> Opening:
+    return open_engine(EngineChoice.from_variables(engine, os.environ, slots=workers, **options), store)
 
 
-def integration(store: Store, engine: str | None, workers: int | None = None, **others: Any) -> Opening:
-    return Setup(engine=engine, slots=workers, **others).open_engines(store)
+def integration(store: Store, engine: str | None, workers: int | None = None, **options: Any) -> Opening:
+    return Setup(engine=engine, slots=workers, **options).open_engines(store)
 
 
 def reward_of_verl(store: Store, engine: str | None) -> Opening:
@@ -43,12 +43,12 @@ def reward_of_trl(store: Store, engine: str | None) -> Opening:
     return make_reward(engine=engine)._rewards.setup.open_engines(store)
 
 
-def evaluator_of_apps(store: Store, engine: str | None, **others: Any) -> Opening:
-    return Execution(engine=Setup(engine=engine, **others)).setup().open_engines(store)
+def evaluator_of_apps(store: Store, engine: str | None, **options: Any) -> Opening:
+    return Execution(engine=Setup(engine=engine, **options)).setup().open_engines(store)
 
 
-def metric_of_lm_eval(store: Store, engine: str | None, **others: Any) -> Opening:
-    return CodeEval(Setup(engine=engine, **others))._setup.open_engines(store)
+def metric_of_lm_eval(store: Store, engine: str | None, **options: Any) -> Opening:
+    return CodeEval(Setup(engine=engine, **options))._setup.open_engines(store)
 
 
 DOORS = [command_line, library, integration]

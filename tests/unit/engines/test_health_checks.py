@@ -111,7 +111,7 @@ def test_java_class_data_sharing_check_passes_on_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("taken", "ok", "detail"),
+    ("newest", "ok", "detail"),
     [
         ("gnu++26", True, "up to gnu++26"),
         ("gnu++20", True, "up to gnu++20"),
@@ -119,9 +119,9 @@ def test_java_class_data_sharing_check_passes_on_this_machine() -> None:
     ],
 )
 def test_newest_cpp_standard_of_compiler_is_found(
-    tmp_path: Path, taken: str, ok: bool | None, detail: str
+    tmp_path: Path, newest: str, ok: bool | None, detail: str
 ) -> None:
-    fake = compiler_in_shell(tmp_path, f'[ "$1" = -std={taken} ]')
+    fake = compiler_in_shell(tmp_path, f'[ "$1" = -std={newest} ]')
     [condition] = doctor.check_standard(fake)
     assert (condition.ok, condition.detail) == (ok, detail)
 

@@ -55,16 +55,17 @@ def test_unknown_engine_name_is_input_error(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"), [("slrum", "slurm"), ("Embedded", "embedded"), ("rya", "ray"), ("k8s", "k8s:")]
+    ("engine_text", "suggestion"),
+    [("slrum", "slurm"), ("Embedded", "embedded"), ("rya", "ray"), ("k8s", "k8s:")],
 )
 def test_misspelt_engine_name_is_not_treated_as_host(
-    text: str, meant: str, monkeypatch: pytest.MonkeyPatch
+    engine_text: str, suggestion: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [("every", "host", "is", "there", ("", 0))])
-    remedy = f"Did you mean '{meant}'? A host of that name is http://{text}:PORT"
+    remedy = f"Did you mean '{suggestion}'? A host of that name is http://{engine_text}:PORT"
     with pytest.raises(InputError, match=re.escape(remedy)):
-        find_engine(text)
-    find_engine(f"http://{text}:2000")
+        find_engine(engine_text)
+    find_engine(f"http://{engine_text}:2000")
 
 
 def test_engine_name_without_scheme_is_a_host_only_if_it_resolves(monkeypatch: pytest.MonkeyPatch) -> None:

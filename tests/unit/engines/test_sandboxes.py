@@ -87,9 +87,9 @@ def test_sandbox_folder_swept_before_locking_is_created_again(
 ) -> None:
     make = tempfile.mkdtemp
 
-    def beside_a_sweeper(**named: Any) -> str:
+    def beside_a_sweeper(**options: Any) -> str:
         monkeypatch.undo()
-        folder = make(**named)
+        folder = make(**options)
         sweep(base)
         return folder
 
@@ -186,11 +186,13 @@ SHARES = [  # free and reserved bytes, then slots and the share of each
 ]
 
 
-@pytest.mark.parametrize(("free", "held", "given"), SHARES)
-def test_disk_shares_leave_space_for_other_engines(free: int, held: int, given: tuple[int, int]) -> None:
-    shares = Disk(free=free, held=held).shares(2, most=4 << 30)
-    assert (shares.slots, shares.each) == given
-    assert not shares.slots or shares.whole <= free - held
+@pytest.mark.parametrize(("free", "reserved", "expected"), SHARES)
+def test_disk_shares_leave_space_for_other_engines(
+    free: int, reserved: int, expected: tuple[int, int]
+) -> None:
+    shares = Disk(free=free, held=reserved).shares(2, most=4 << 30)
+    assert (shares.slots, shares.each) == expected
+    assert not shares.slots or shares.whole <= free - reserved
 
 
 def test_disk_space_held_by_living_engine_is_subtracted(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

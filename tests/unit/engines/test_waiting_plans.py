@@ -71,15 +71,15 @@ def test_waiting_plan_includes_library_and_module() -> None:
 
 
 @pytest.mark.parametrize(
-    ("planned", "known"),
+    ("planned", "capabilities"),
     [
         (program("", command="pypy3"), profile()),
         (program(""), profile(None)),
         (program("", command="submission"), profile()),
     ],
 )
-def test_plan_is_unchanged_if_program_cannot_wait(planned: Program, known: Capabilities) -> None:
-    assert add_fork_server(planned, known) == planned
+def test_plan_is_unchanged_if_program_cannot_wait(planned: Program, capabilities: Capabilities) -> None:
+    assert add_fork_server(planned, capabilities) == planned
 
 
 PROBLEM = Problem(

@@ -63,13 +63,13 @@ async def test_agent_program_may_be_python_or_cpp(tmp_path: Path) -> None:
     assert (reply.code, reply.language, reply.stop_reason) == ("int main() {}\n", "c++", "exit 3")
 
 
-@pytest.mark.parametrize(("asked", "counts"), [("python", "python"), ("c++", "c++"), ("c++17", "c++")])
+@pytest.mark.parametrize(("requested", "counts"), [("python", "python"), ("c++", "c++"), ("c++17", "c++")])
 async def test_agent_program_in_requested_language_is_preferred(
-    tmp_path: Path, asked: str, counts: str
+    tmp_path: Path, requested: str, counts: str
 ) -> None:
     """An agent may first try its idea in another language."""
     both = agent(tmp_path, "echo print > solution.py; echo main > solution.cpp")
-    reply = await both.write(msgspec.structs.replace(ask(), language=asked))
+    reply = await both.write(msgspec.structs.replace(ask(), language=requested))
     assert reply.language == counts
 
 
@@ -123,9 +123,9 @@ async def test_agent_is_killed_after_timeout_and_its_solution_counts(tmp_path: P
     assert not is_alive(wait_for_number(tmp_path / "p#0" / "me"))
 
 
-@pytest.mark.parametrize("how", ["", "setsid", "trap '' TERM; setsid", "setsid setsid env -i"])
-async def test_child_processes_of_an_agent_are_killed(tmp_path: Path, how: str) -> None:
-    command = f"{how} sh -c 'echo $$ > child; {FOR_EVER}' & while ! [ -s child ]; do sleep 0.02; done"
+@pytest.mark.parametrize("prefix", ["", "setsid", "trap '' TERM; setsid", "setsid setsid env -i"])
+async def test_child_processes_of_an_agent_are_killed(tmp_path: Path, prefix: str) -> None:
+    command = f"{prefix} sh -c 'echo $$ > child; {FOR_EVER}' & while ! [ -s child ]; do sleep 0.02; done"
     await reply_of_agent(tmp_path, command)
     assert not is_alive(wait_for_number(tmp_path / "p#0" / "child"))
 

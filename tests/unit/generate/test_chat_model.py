@@ -112,7 +112,7 @@ async def test_temporary_model_server_fault_is_retried(fault: StubReply) -> None
 
 
 async def test_stalled_model_server_is_asked_again() -> None:
-    def stall(asked: StubRequest) -> StubReply:
+    def stall(request: StubRequest) -> StubReply:
         server.over.wait()
         return RIGHT
 
@@ -146,9 +146,9 @@ async def test_retry_after_pauses_allow_more_attempts() -> None:
 async def test_retry_after_header_delays_all_model_requests() -> None:
     times = list[float]()
 
-    def note(asked: StubRequest) -> StubReply:
+    def note(request: StubRequest) -> StubReply:
         times.append(time.monotonic())
-        return RIGHT if asked.number else json_reply({}, 429, **{"Retry-After": "0.2"})
+        return RIGHT if request.number else json_reply({}, 429, **{"Retry-After": "0.2"})
 
     with model_server(note) as server:
         async with model(server) as author:
@@ -172,7 +172,7 @@ async def test_requests_per_minute_are_limited() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer, word",
+    "answer, message",
     [
         (json_reply({"error": {"message": f"bad key {KEY}"}}, 401), "bad key"),
         (json_reply({"detail": "Not Found"}, 404), "Not Found"),
@@ -181,10 +181,10 @@ async def test_requests_per_minute_are_limited() -> None:
         (json_reply({"error": {"code": "insufficient_quota", "message": "pay"}}, 429), "pay"),
     ],
 )
-async def test_permanent_model_refusal_is_input_error(answer: StubReply, word: str) -> None:
+async def test_permanent_model_refusal_is_input_error(answer: StubReply, message: str) -> None:
     with model_server(answer) as server, pytest.raises(InputError) as caught:
         await request_reply(server, key=KEY)
-    assert word in str(caught.value) and "base_url" in str(caught.value)
+    assert message in str(caught.value) and "base_url" in str(caught.value)
     assert KEY not in str(caught.value)
     assert len(server.asked) == 1
 
@@ -281,7 +281,7 @@ async def test_missing_usage_of_reply_is_estimated() -> None:
 
 
 async def test_cancelled_model_request_raises_cancelled_error() -> None:
-    def stall(asked: StubRequest) -> StubReply:
+    def stall(request: StubRequest) -> StubReply:
         server.over.wait()
         return RIGHT
 

@@ -86,7 +86,7 @@ def test_prompt_template_file_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, word",
+    "template_text, message",
     [
         ("{{ no_such_word }}", "no_such_word"),
         ("{{ problem.no_such_field }}", "no_such_field"),
@@ -96,10 +96,10 @@ def test_prompt_template_file_is_used(tmp_path: Path) -> None:
         ("{% if %}", "is not a valid template"),
     ],
 )
-def test_invalid_prompt_template_is_input_error(tmp_path: Path, text: str, word: str) -> None:
+def test_invalid_prompt_template_is_input_error(tmp_path: Path, template_text: str, message: str) -> None:
     template = tmp_path / "mine.j2"
-    template.write_text(text)
-    with pytest.raises(InputError, match=word) as caught:
+    template.write_text(template_text)
+    with pytest.raises(InputError, match=message) as caught:
         Prompts(str(template))(SUM)
     assert str(template) in str(caught.value)
 

@@ -57,7 +57,7 @@ def test_malformed_usage_is_read_as_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    "body, kind, word",
+    "body, kind, message",
     [
         (b"", FaultKind.STRANGE, "not a chat completion"),
         (b"not json", FaultKind.STRANGE, "not json"),
@@ -81,9 +81,9 @@ def test_malformed_usage_is_read_as_empty() -> None:
         (b'{"choices": [{"message": {"content": "\\ud800"}}]}', FaultKind.STRANGE, "not a chat completion"),
     ],
 )
-def test_reply_that_is_not_a_chat_completion_is_fault(body: bytes, kind: FaultKind, word: str) -> None:
+def test_reply_that_is_not_a_chat_completion_is_fault(body: bytes, kind: FaultKind, message: str) -> None:
     reply_fault = fault(200, body)
-    assert reply_fault.kind is kind and word in reply_fault.reason
+    assert reply_fault.kind is kind and message in reply_fault.reason
     assert len(reply_fault.reason) < 500 and "\n" not in reply_fault.reason
 
 
@@ -144,7 +144,7 @@ def test_fault_of_redirecting_model_server_names_the_location() -> None:
 
 
 @pytest.mark.parametrize(
-    "named, pause",
+    "header_value, pause",
     [
         ("7", 7),
         ("0.25", 0.25),
@@ -159,8 +159,8 @@ def test_fault_of_redirecting_model_server_names_the_location() -> None:
     ],
 )
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_header_sets_pause(status: int, named: str, pause: float | None) -> None:
-    reply_fault = fault(status, **{"retry-after": named})
+def test_retry_after_header_sets_pause(status: int, header_value: str, pause: float | None) -> None:
+    reply_fault = fault(status, **{"retry-after": header_value})
     assert (reply_fault.kind, reply_fault.pause) == (
         FaultKind.LATER if pause is None else FaultKind.PAUSE,
         pause,

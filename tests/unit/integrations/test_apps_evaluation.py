@@ -241,7 +241,7 @@ def test_checker_option_changes_apps_comparison() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "result"),
+    ("printed", "result"),
     [
         ('{"code": -1, "error": "mine", "traceback": ""}', -1),
         ('{"code": 1}', False),
@@ -251,8 +251,8 @@ def test_checker_option_changes_apps_comparison() -> None:
     ],
     ids=["an error", "another code", "a word", "no JSON", "deep"],
 )
-def test_program_forging_error_line_scores_zero(said: str, result: int) -> None:
-    code = f"print('ioi_eval apps: ' + {said!r})"
+def test_program_forging_error_line_scores_zero(printed: str, result: int) -> None:
+    code = f"print('ioi_eval apps: ' + {printed!r})"
     result_of_forgery = evaluate(code, {"inputs": ["1"], "outputs": ["1"]})
     assert (result_of_forgery.score, raw(result_of_forgery)) == (0, [result])
 
@@ -293,7 +293,7 @@ def test_concurrent_apps_evaluations_accept_messages_of_any_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "code"),
+    ("answer_text", "code"),
     [
         ("```python\nprint(1)\n```\n```python\nprint(2)\n```", "print(1)"),
         ("```\nprint(1)\n```\n```python\nprint(2)\n```", "print(2)"),
@@ -305,11 +305,11 @@ def test_concurrent_apps_evaluations_accept_messages_of_any_type() -> None:
         ("", ""),
     ],
 )
-def test_python_code_is_extracted_from_all_answer_forms(said: str, code: str) -> None:
-    assert _extract_python_code(said) == code
+def test_python_code_is_extracted_from_all_answer_forms(answer_text: str, code: str) -> None:
+    assert _extract_python_code(answer_text) == code
 
 
-@pytest.mark.parametrize("part", ["<think>", "```python\n", "```", " ", "def "])
-def test_code_is_extracted_from_a_million_repetitions_in_linear_time(part: str) -> None:
+@pytest.mark.parametrize("unit", ["<think>", "```python\n", "```", " ", "def "])
+def test_code_is_extracted_from_a_million_repetitions_in_linear_time(unit: str) -> None:
     """Quadratic extraction would not finish."""
-    _extract_python_code(part * 1_000_000)
+    _extract_python_code(unit * 1_000_000)

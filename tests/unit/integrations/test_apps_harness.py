@@ -11,11 +11,11 @@ import pytest
 from ioi_eval.store.resources import graders_folder
 
 
-def run_harness(code: str, given: str = "7") -> tuple[int, str]:
+def run_harness(code: str, stdin: str = "7") -> tuple[int, str]:
     """Return the exit code, and the output or the reported error."""
     source = (graders_folder() / "python" / "apps.py").read_text() + f"\nmain({code!r}, False)\n"
     completed = subprocess.run(
-        [sys.executable, "-I", "-c", source], input=given, capture_output=True, text=True, check=False
+        [sys.executable, "-I", "-c", source], input=stdin, capture_output=True, text=True, check=False
     )
     mark, output = "ioi_eval apps: ", completed.stdout
     return completed.returncode, json.loads(output.removeprefix(mark))["error"] if output.startswith(

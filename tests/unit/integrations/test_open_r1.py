@@ -113,7 +113,7 @@ async def test_open_r1_reply_gives_score_and_feedback(answer: Any, score: str, f
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "message"),
     [
         (None, "no reply"),
         ({"message": "cms_ioi-* runtime is unknown"}, "runtime is unknown"),
@@ -125,8 +125,8 @@ async def test_open_r1_reply_gives_score_and_feedback(answer: Any, score: str, f
         (reply(stage(code=1), stage(stderr="Could not compile checker", code=1)), "checker does not compile"),
     ],
 )
-async def test_open_r1_server_failure_is_judge_failure(answer: Any, words: str) -> None:
-    with pytest.raises(JudgeFailure, match=words):
+async def test_open_r1_server_failure_is_judge_failure(answer: Any, message: str) -> None:
+    with pytest.raises(JudgeFailure, match=message):
         await run(answer)
 
 

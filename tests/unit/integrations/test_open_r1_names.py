@@ -166,15 +166,17 @@ def test_open_r1_contest_rewards_are_computed(cluster: Answering) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "wanted"),
+    ("files", "expected_headers"),
     [([["graders/sum.h", "int add();"]], [b'"sum.h"']), ([["graders/other.h", "int f();"]], []), (None, [])],
 )
-def test_open_r1_includes_header_of_row(cluster: Answering, files: Any, wanted: list[bytes]) -> None:
+def test_open_r1_includes_header_of_row(
+    cluster: Answering, files: Any, expected_headers: list[bytes]
+) -> None:
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2, "grader_files": files}
     row |= {"test_names": ["a"], "test_cases": {"a": ("1", "x")}}
     assert open_r1.ioi_code_reward([fenced("right;")], **{name: [row[name]] for name in row}) == [1]
     source = next(file.content.read() for file in cluster.jobs[0].files if file.name == "graders/sum.cpp")
-    assert re.findall(rb'#include ("[^"]+")', source) == wanted
+    assert re.findall(rb'#include ("[^"]+")', source) == expected_headers
 
 
 def test_open_r1_unsupported_language_has_no_reward(cluster: Answering) -> None:
@@ -230,7 +232,7 @@ def test_extract_code_returns_last_block_of_language() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "language", "reward"),
+    ("reply", "language", "reward"),
     [
         ("<think>\na\n</think>\n<answer>\n```python\nx\n```\n</answer>", "python", 1),
         ("<think>\na\n</think>\n<answer>\n```c++\nx\n``` so\n</answer>\nmore", "c++", 1),
@@ -242,9 +244,9 @@ def test_extract_code_returns_last_block_of_language() -> None:
     ],
 )
 def test_code_format_reward_depends_on_the_format_of_the_reply(
-    text: str, language: str, reward: float
+    reply: str, language: str, reward: float
 ) -> None:
-    completions = [[{"role": "assistant", "content": text}]]
+    completions = [[{"role": "assistant", "content": reply}]]
     assert open_r1.get_code_format_reward(language)(completions) == [reward]
     assert open_r1.get_code_format_reward("none")(completions, language=[language]) == [reward]
 
@@ -334,24 +336,24 @@ async def test_number_of_generated_tests_requires_tests_folder(
 
 
 @pytest.mark.parametrize(
-    ("options", "most"),
+    ("options", "max_running"),
     [({"test_batch_size": 3}, 3), ({"skip_mode": 2}, 2), ({"test_batch_size": -1}, 5), ({}, 1)],
 )
-async def test_open_r1_subtask_tests_run_concurrently(options: dict[str, int], most: int) -> None:
+async def test_open_r1_subtask_tests_run_concurrently(options: dict[str, int], max_running: int) -> None:
     names = list("abcde")
     row = PROBLEM | {"subtask": "1", "score": 40, "score_precision": 2, "test_names": names}
     row |= {"test_cases": [("1", "x")] * 5}
     client = Counting()
     (result,) = await open_r1.score_subtasks(client, [row], "code", **options)
-    assert (result.score, client.runs, client.most) == (1, 5, most)
+    assert (result.score, client.runs, client.most) == (1, 5, max_running)
 
 
-def package_server(asked: StubRequest) -> StubReply:
+def package_server(request: StubRequest) -> StubReply:
     """Answer requests for runtimes and packages like Piston."""
-    if asked.method == "GET":
-        return json_reply([{"language": "cms_ioi", "version": "1.0.0"}] if "runtimes" in asked.path else {})
-    if asked.path == "/api/v2/packages" and asked.body["language"] == "cms_ioi":
-        return json_reply(asked.body)
+    if request.method == "GET":
+        return json_reply([{"language": "cms_ioi", "version": "1.0.0"}] if "runtimes" in request.path else {})
+    if request.path == "/api/v2/packages" and request.body["language"] == "cms_ioi":
+        return json_reply(request.body)
     return json_reply({"message": "no such package"}, 500)
 
 

@@ -26,10 +26,10 @@ def test_missing_includes_are_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "lang"), [("", "python"), ("class A {}", "java"), ("x", "nonsense"), ("x", "")]
+    ("source", "lang"), [("", "python"), ("class A {}", "java"), ("x", "nonsense"), ("x", "")]
 )
-def test_patch_code_leaves_other_code_unchanged(text: str, lang: str) -> None:
-    assert patch_code(text, lang) == text
+def test_patch_code_leaves_other_code_unchanged(source: str, lang: str) -> None:
+    assert patch_code(source, lang) == source
 
 
 OLD = '''"""About."""
@@ -42,10 +42,10 @@ print(gcd(12, 18), isinstance({}, collections.Mapping), Fraction(1, 2), len(str(
 '''
 
 
-@pytest.mark.parametrize("text", [OLD, OLD.partition("\n")[2], OLD.split("\n", 2)[2]])
-def test_patched_code_for_older_python_versions_runs(text: str) -> None:
+@pytest.mark.parametrize("source", [OLD, OLD.partition("\n")[2], OLD.split("\n", 2)[2]])
+def test_patched_code_for_older_python_versions_runs(source: str) -> None:
     completed = subprocess.run(
-        [sys.executable, "-c", patch_code(text, "python")], capture_output=True, text=True, check=False
+        [sys.executable, "-c", patch_code(source, "python")], capture_output=True, text=True, check=False
     )
     assert completed.stdout == "6 True 1/2 5001\n", completed.stderr
 

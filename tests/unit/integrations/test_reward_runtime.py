@@ -100,10 +100,10 @@ def test_forked_child_has_own_reward_runtime() -> None:
     assert compute_score("apps", WRONG, TESTS) == 0
 
 
-def has_running_program(own: Runtime) -> bool:
+def has_running_program(runtime_of_rewards: Runtime) -> bool:
     """Return True if a program runs in its sandbox."""
-    assert own._opening is not None
-    embedded = own._opening.engine
+    assert runtime_of_rewards._opening is not None
+    embedded = runtime_of_rewards._opening.engine
     assert isinstance(embedded, EmbeddedEngine)
     return embedded._running is not None and embedded._running.slots._free.qsize() < embedded.slots
 

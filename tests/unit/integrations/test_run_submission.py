@@ -48,7 +48,7 @@ def function_of_page() -> Callable[..., tuple[str, str]]:
     ids=["compile error", "memory", "output", "killed", "unknown"],
 )
 def test_reply_is_mapped_to_score_and_feedback(reply: dict[str, Any], expected: tuple[str, str]) -> None:
-    def answer(asked: StubRequest) -> StubReply:
+    def answer(request: StubRequest) -> StubReply:
         return json_reply(reply)
 
     with StubServer(answer).running() as server:

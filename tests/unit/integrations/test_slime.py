@@ -79,7 +79,7 @@ def test_documented_reward_recipes_work(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("given", "named", "said"),
+    ("positional", "keywords", "message"),
     [
         (("pass_fail",), {}, "options must be RewardOptions, not str"),
         (({"mode": "pass_fail"},), {}, "options must be RewardOptions, not dict"),
@@ -87,23 +87,23 @@ def test_documented_reward_recipes_work(monkeypatch: pytest.MonkeyPatch) -> None
         ((), {"problem": []}, "problem.*Its arguments are RewardOptions"),
     ],
 )
-def test_wrong_make_reward_call_is_input_error(given: Any, named: Any, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        make_reward(*given, **named)
+def test_wrong_make_reward_call_is_input_error(positional: Any, keywords: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make_reward(*positional, **keywords)
 
 
 @pytest.mark.parametrize(
-    ("given", "named", "said"),
+    ("positional", "keywords", "message"),
     [
         (([RIGHT],), {}, "prompts without completions.*reward\\(completions="),
         ((), {"completions": RIGHT}, "completions must be a list, not str"),
         ((None, {"a": RIGHT}), {}, "completions must be a list, not dict"),
     ],
 )
-def test_wrong_reward_call_is_input_error(given: Any, named: Any, said: str) -> None:
+def test_wrong_reward_call_is_input_error(positional: Any, keywords: Any, message: str) -> None:
     for call in (reward, lambda *args, **more: asyncio.run(reward_async(*args, **more))):
-        with pytest.raises(InputError, match=said):
-            call(*given, **named, ground_truth=[TESTS])
+        with pytest.raises(InputError, match=message):
+            call(*positional, **keywords, ground_truth=[TESTS])
 
 
 def test_positional_and_keyword_reward_calls_work() -> None:

@@ -270,10 +270,10 @@ def test_borderline_band_raises_cpu_limit_and_keeps_wall_limit() -> None:
     assert crowded_cpu_limit(raise_cpu_limit(PROBLEM, wide), wide) is None  # the band is wider
 
 
-@pytest.mark.parametrize("text", ["0.9", "1.1:1.2", "0.5:0.9", "a:b", "0:2", "1:nan", "1:20"])
-def test_invalid_borderline_band_is_input_error(text: str) -> None:
+@pytest.mark.parametrize("band", ["0.9", "1.1:1.2", "0.5:0.9", "a:b", "0:2", "1:nan", "1:20"])
+def test_invalid_borderline_band_is_input_error(band: str) -> None:
     with pytest.raises(InputError, match="use 1:1 to switch repeated measuring off"):
-        parse_borderline(text)
+        parse_borderline(band)
 
 
 def test_borderline_band_text_is_parsed() -> None:

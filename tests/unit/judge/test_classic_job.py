@@ -151,16 +151,16 @@ async def test_printed_score_becomes_the_result() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "compiled", "words"),
+    ("run", "compiled", "message"),
     [
         (Ending(stderr="a\nThe manager does not compile\n", code=3), None, "compiling"),
         (Ending(stderr="The checker printed no score: x\n", code=3), Ending(code=0), "printed no score: x"),
     ],
 )
 async def test_unexpected_ending_of_classic_scripts_is_judge_failure(
-    run: Ending, compiled: Ending | None, words: str
+    run: Ending, compiled: Ending | None, message: str
 ) -> None:
-    with pytest.raises(JudgeFailure, match=words) as caught:
+    with pytest.raises(JudgeFailure, match=message) as caught:
         await judged(run, compiled or run)
     assert caught.value.test == "t0"
 
@@ -172,16 +172,16 @@ CHECKERS = (
 
 
 @pytest.mark.parametrize(
-    ("stderr", "words"),
+    ("stderr", "message"),
     [
         (CHECKERS, r"checker does not compile on the server: checker/checker\.cpp:3:5: error: 'nonsense'"),
         (CHECKERS.replace("checker", "manager"), "the manager does not compile on the server: manager"),
         ("run: g++: command not found\nCould not compile checker\n", "checker .*g\\+\\+: command not found"),
     ],
 )
-async def test_checker_that_a_package_cannot_compile_is_a_judge_failure(stderr: str, words: str) -> None:
+async def test_checker_that_a_package_cannot_compile_is_a_judge_failure(stderr: str, message: str) -> None:
     failed = Ending(stdout="Compiling checker\n", stderr=stderr, code=1)
-    with pytest.raises(JudgeFailure, match=words):
+    with pytest.raises(JudgeFailure, match=message):
         await judged(failed, failed, runtime="cms_ioi")
 
 

@@ -75,15 +75,15 @@ def contents(job: Job) -> dict[str, str]:
 async def judged(
     cluster: FakeEngine,
     folder: Path,
-    what: Problem | None = None,
+    judged_problem: Problem | None = None,
     sent: Submission | None = None,
     job: JobShape = "auto",
     **options: Any,
 ) -> SubmissionResult:
     async with judge_on(cluster, Store(folder), JudgeOptions(job=job, **options)) as judge:
-        what = what or problem()
-        await judge.prepare(what)
-        return await judge.judge(what, sent or submission())
+        judged_problem = judged_problem or problem()
+        await judge.prepare(judged_problem)
+        return await judge.judge(judged_problem, sent or submission())
 
 
 def python_checker() -> Checker:
@@ -293,7 +293,7 @@ async def test_classic_package_is_chosen_by_problem_and_language(
 
 
 @pytest.mark.parametrize(
-    ("runtimes", "changes", "words"),
+    ("runtimes", "changes", "message"),
     [
         (CMS, {"task_type": TaskType.OUTPUT_ONLY}, "OutputOnly has no classic job"),
         (CMS, {"options": TaskOptions(input_file="sum.in")}, "cms_ioi knows no files"),
@@ -306,10 +306,10 @@ async def test_classic_package_is_chosen_by_problem_and_language(
     ],
 )
 async def test_problem_unsupported_by_classic_packages_names_reason(
-    tmp_path: Path, runtimes: tuple[str, ...], changes: dict[str, Any], words: str
+    tmp_path: Path, runtimes: tuple[str, ...], changes: dict[str, Any], message: str
 ) -> None:
     cluster = Cluster(*runtimes)
-    with pytest.raises(JudgeFailure, match=words):
+    with pytest.raises(JudgeFailure, match=message):
         await judged(cluster, tmp_path, problem(1, **changes))
     assert cluster.jobs == []
 
@@ -370,10 +370,12 @@ async def test_exit_code_3_of_classic_scripts_is_judge_failure(
         await judged(Cluster(*runtimes, answer=lambda _: answer), tmp_path)
 
 
-@pytest.mark.parametrize("given", [30_000, 60_000])
-async def test_classic_compiler_over_cpu_time_is_compile_error(tmp_path: Path, given: int) -> None:
+@pytest.mark.parametrize("reported_ms", [30_000, 60_000])
+async def test_classic_compiler_over_cpu_time_is_compile_error(tmp_path: Path, reported_ms: int) -> None:
     spent = Ending(signal="SIGKILL", status=StageStatus.TO, message=CPU_LIMIT)
-    cluster = Cluster(*CMS, answer=lambda _: JobResult(compile=spent, run=spent), max_compile_time=given)
+    cluster = Cluster(
+        *CMS, answer=lambda _: JobResult(compile=spent, run=spent), max_compile_time=reported_ms
+    )
     assert not (await judged(cluster, tmp_path)).compiles
 
 

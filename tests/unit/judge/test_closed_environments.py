@@ -281,10 +281,10 @@ def apps(folder: Path, code: str) -> tuple[str, str]:
     return str(dump), str(folder / "copies")
 
 
-def run_script(script: str, cache: Path, *words: str | Path) -> None:
+def run_script(script: str, cache: Path, *arguments: str | Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "IOI_EVAL_PYTHON"}
     completed = subprocess.run(
-        [sys.executable, "-c", script, *words],
+        [sys.executable, "-c", script, *arguments],
         env={**environment, "IOI_EVAL_CACHE": str(cache)},
         capture_output=True,
         text=True,

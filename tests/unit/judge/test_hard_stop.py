@@ -54,7 +54,7 @@ class Counting(EmbeddedEngine):
 
 
 async def judge_delays(
-    engine: Counting, store: Store, *after: float, code: str = WAITS, limits: Limits = LIMITS
+    engine: Counting, store: Store, *delays: float, code: str = WAITS, limits: Limits = LIMITS
 ) -> SubmissionResult:
     """Judge a program that exits after these seconds on each test.
 
@@ -66,7 +66,7 @@ async def judge_delays(
         engine.tests.clear()
         start = time.monotonic()
         return await scorer.score(
-            stalling(limits, *(start + seconds if seconds else 0 for seconds in after)), submission
+            stalling(limits, *(start + seconds if seconds else 0 for seconds in delays)), submission
         )
 
 

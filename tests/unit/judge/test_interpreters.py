@@ -156,11 +156,13 @@ def variable_runtime(python: Path, shared_cache: Path, monkeypatch: pytest.Monke
     created.close()
 
 
-def rewards_of(own: Runtime, codes: list[str]) -> list[float | None]:
+def rewards_of(reward_runtime: Runtime, codes: list[str]) -> list[float | None]:
     row = RewardRow(values={"input_output": {"inputs": ["1"], "outputs": ["out"]}}, number=0)
     completions = [f"```python\n{code}\n```" for code in codes]
     options = RewardOptions(mode=RewardMode.PASS_FAIL)
-    scored = own.call(Rewards(options=options).score_all(completions, [row] * len(codes), own))
+    scored = reward_runtime.call(
+        Rewards(options=options).score_all(completions, [row] * len(codes), reward_runtime)
+    )
     return [reward.reward for reward in scored]
 
 
@@ -345,7 +347,7 @@ def test_interpreter_with_home_as_prefix_is_input_error(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "words"),
+    ("interpreter", "message"),
     [
         ("/nowhere/python3", "there is no /nowhere/python3"),
         ("/bin/true", "/bin/true is no Python that answers"),
@@ -353,9 +355,9 @@ def test_interpreter_with_home_as_prefix_is_input_error(
         ("3.1", "no Python 3.1 was found"),  # not 3.11
     ],
 )
-async def test_unusable_interpreter_is_input_error(store: Store, wanted: str, words: str) -> None:
-    with pytest.raises(InputError, match=words) as caught:
-        async with EmbeddedEngine(store=store, python=wanted):
+async def test_unusable_interpreter_is_input_error(store: Store, interpreter: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        async with EmbeddedEngine(store=store, python=interpreter):
             pass
     assert "ioi-eval doctor" in str(caught.value)
 

@@ -186,10 +186,10 @@ def test_job_memory_limit_covers_all_programs_of_sandbox(
     assert job_of(task, server(), program).run_memory_limit == memory
 
 
-@pytest.mark.parametrize(("most", "asked"), [(None, 27_000), (20_000, 20_000)])
-def test_job_requests_cpu_time_within_server_limit(most: int | None, asked: int) -> None:
-    job = job_of(ALONE, server(max_run_cpu_time=most))
-    assert (job.run_timeout, job.run_cpu_time) == (13_500, asked)
+@pytest.mark.parametrize(("max_cpu_ms", "expected_cpu_ms"), [(None, 27_000), (20_000, 20_000)])
+def test_job_requests_cpu_time_within_server_limit(max_cpu_ms: int | None, expected_cpu_ms: int) -> None:
+    job = job_of(ALONE, server(max_run_cpu_time=max_cpu_ms))
+    assert (job.run_timeout, job.run_cpu_time) == (13_500, expected_cpu_ms)
 
 
 def test_run_script_checks_file_size_limit_of_server() -> None:

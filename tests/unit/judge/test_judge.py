@@ -60,7 +60,7 @@ def untyped(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "words"),
+    ("changes", "field", "message"),
     [
         ({"tests": (UNANSWERED,)}, "t0", "test 't0' has no answer, which is needed"),
         ({"tests": some_tests(1) * 2}, None, "two tests have the name"),
@@ -104,13 +104,13 @@ def untyped(value: Any) -> Any:
     ],
 )
 async def test_unjudgeable_problem_is_input_error(
-    changes: dict[str, Any], field: str | None, words: str
+    changes: dict[str, Any], field: str | None, message: str
 ) -> None:
     """Packages with such values are refused when they are read."""
     wrong = msgspec.structs.replace(problem(1), **changes)
     engine = FakeEngine({0: 1.0})
     async with scoring(engine) as scorer:
-        with pytest.raises(InputError, match=words) as caught:
+        with pytest.raises(InputError, match=message) as caught:
             await scorer.score(wrong, submission())
     assert caught.value.field == (field or wrong.tests[0].name)
 

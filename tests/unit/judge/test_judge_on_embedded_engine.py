@@ -269,7 +269,7 @@ int main() {
 
 
 @pytest.mark.parametrize(
-    ("own", "failure"),
+    ("checker_limits", "failure"),
     [
         (None, "CPU time"),
         (Limits(cpu_time=5), ""),
@@ -277,13 +277,15 @@ int main() {
     ],
 )
 async def test_checker_limits_of_problem_override_options(
-    store: Store, own: Limits | None, failure: str
+    store: Store, checker_limits: Limits | None, failure: str
 ) -> None:
     from ioi_eval.models import CheckerLimits
 
     options = JudgeOptions(checker=CheckerLimits(cpu_time=0.05))
     one_test_problem = checked(COMPUTES, tests=TESTS[:1], subtasks=(subtask("s", 100, [0]),))
-    one_test_problem = replace(one_test_problem, checker=replace(one_test_problem.checker, limits=own))
+    one_test_problem = replace(
+        one_test_problem, checker=replace(one_test_problem.checker, limits=checker_limits)
+    )
     async with Scorer(EmbeddedEngine(store=store), store=store, options=options) as scorer:
         if failure:
             with pytest.raises(JudgeFailure, match=failure):

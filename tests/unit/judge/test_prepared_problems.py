@@ -35,9 +35,9 @@ async def test_problem_is_prepared_once_for_all_submissions_in_a_language(
     def count(name: str) -> None:
         original = getattr(programs, name)
 
-        def counting(*given: Any, **named: Any) -> Any:
+        def counting(*positional: Any, **keywords: Any) -> Any:
             counted[name] += 1
-            return original(*given, **named)
+            return original(*positional, **keywords)
 
         monkeypatch.setattr(programs, name, counting)
 

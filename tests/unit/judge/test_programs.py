@@ -53,8 +53,8 @@ def made_of(outcome: BuildSuccess | CompileError) -> Blob:
     return outcome.artifact
 
 
-def refusing(word: str) -> Callable[[str], str | None]:
-    return lambda source: f"x.cpp:1: error: {word}\n" if word in source else None
+def refusing(rejected: str) -> Callable[[str], str | None]:
+    return lambda source: f"x.cpp:1: error: {rejected}\n" if rejected in source else None
 
 
 async def test_build_job_contains_sources_and_script_without_tests(tmp_path: Path) -> None:
@@ -283,9 +283,9 @@ async def test_source_crashing_compiler_twice_is_cached_compile_error(tmp_path: 
     assert "internal compiler error" in first.log and len(engine.builds) == 2
 
 
-@pytest.mark.parametrize("words", ["Cannot allocate memory", "Killed signal terminated program cc1plus"])
-async def test_compiler_out_of_space_twice_is_uncached_compile_error(tmp_path: Path, words: str) -> None:
-    short = msgspec.structs.replace(CRASH, stdout=f"g++: fatal error: {words}", code=1)
+@pytest.mark.parametrize("reason", ["Cannot allocate memory", "Killed signal terminated program cc1plus"])
+async def test_compiler_out_of_space_twice_is_uncached_compile_error(tmp_path: Path, reason: str) -> None:
+    short = msgspec.structs.replace(CRASH, stdout=f"g++: fatal error: {reason}", code=1)
     engine = FakeEngine(faults=[short, short])
     async with opened(tmp_path, engine) as artifacts:
         first = await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted())

@@ -86,13 +86,13 @@ def test_each_language_is_compiled_with_its_own_grader() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "asked"),
+    ("grader_name", "language"),
     [("grader.c", "c++"), ("grader.cpp", "c"), ("grader.cpp", "python"), ("grader.py", "c++")],
 )
-def test_missing_grader_in_language_is_judge_failure(there: str, asked: str) -> None:
-    problem = graded_problem(grader_files=(named(f"graders/{there}"),))
-    with pytest.raises(JudgeFailure, match=f"problem sum has no grader in {re.escape(asked)}"):
-        submission_recipe(problem, submitted("", asked), LIMITS)
+def test_missing_grader_in_language_is_judge_failure(grader_name: str, language: str) -> None:
+    problem = graded_problem(grader_files=(named(f"graders/{grader_name}"),))
+    with pytest.raises(JudgeFailure, match=f"problem sum has no grader in {re.escape(language)}"):
+        submission_recipe(problem, submitted("", language), LIMITS)
 
 
 @pytest.mark.parametrize("language", ["python", "pypy"])

@@ -33,16 +33,16 @@ async def test_unusable_source_names_are_compile_error(names: tuple[str, ...]) -
     assert result.compile_output
 
 
-@pytest.mark.parametrize("most", [1 << 18, pytest.param(MAX_SOURCE_BYTES, marks=pytest.mark.nightly)])
-async def test_oversized_source_is_compile_error(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    if most != MAX_SOURCE_BYTES:
-        monkeypatch.setattr("ioi_eval.judge.recipes.MAX_SOURCE_BYTES", most)
+@pytest.mark.parametrize("max_bytes", [1 << 18, pytest.param(MAX_SOURCE_BYTES, marks=pytest.mark.nightly)])
+async def test_oversized_source_is_compile_error(monkeypatch: pytest.MonkeyPatch, max_bytes: int) -> None:
+    if max_bytes != MAX_SOURCE_BYTES:
+        monkeypatch.setattr("ioi_eval.judge.recipes.MAX_SOURCE_BYTES", max_bytes)
     engine = FakeEngine()
     async with Scorer(engine) as scorer:
-        result = await scorer.score(problem(2), submission("x" * (most + 1)))
+        result = await scorer.score(problem(2), submission("x" * (max_bytes + 1)))
         assert not result.compiles and "; the maximum is " in result.compile_output
         assert engine.builds == []
-        assert (await scorer.score(problem(2), submission("x" * most))).compiles
+        assert (await scorer.score(problem(2), submission("x" * max_bytes))).compiles
 
 
 async def test_function_submission_of_several_sources_is_compile_error() -> None:

@@ -59,10 +59,10 @@ def content(job: Job, name: str) -> bytes:
 
 
 async def score(
-    engine: FakeEngine, problem: Problem, given: Submission | None = None, **options: Any
+    engine: FakeEngine, problem: Problem, sent: Submission | None = None, **options: Any
 ) -> SubmissionResult:
     async with Scorer(engine, options=JudgeOptions(all_tests=True, **options)) as scorer:
-        return await scorer.score(problem, given or submission())
+        return await scorer.score(problem, sent or submission())
 
 
 # --- Communication and Interactive -------------------------------------------------------------------

@@ -12,10 +12,10 @@ from ioi_eval.model.doing import BUILD, TESTS, WAITS, mark_executing, track_step
 async def test_concurrent_submissions_record_their_own_steps_and_endpoints() -> None:
     began, go = asyncio.Event(), asyncio.Event()
 
-    async def built(place: str) -> None:
+    async def built(endpoint_name: str) -> None:
         with track_step(BUILD):
             await began.wait()
-            with mark_executing(place):
+            with mark_executing(endpoint_name):
                 await go.wait()
 
     async def judged(key: str) -> None:

@@ -62,17 +62,17 @@ def test_nesting_check_of_json_chunks_is_independent_of_chunk_borders(value: Any
         assert is_refused is refused
 
 
-@pytest.mark.parametrize("text", ["", "[", '"', "\\", '{"a": "\\', "]" * 2000, "[" * DEEPEST])
-def test_nesting_check_accepts_invalid_json(text: str) -> None:
-    assert shallow(text) is text
+@pytest.mark.parametrize("encoded", ["", "[", '"', "\\", '{"a": "\\', "]" * 2000, "[" * DEEPEST])
+def test_nesting_check_accepts_invalid_json(encoded: str) -> None:
+    assert shallow(encoded) is encoded
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"a":' * 100_000, "[1,[2]," * 100_000, '["\\"' + '",["' * 600]
+    "encoded", ["[" * 100_000, '{"a":' * 100_000, "[1,[2]," * 100_000, '["\\"' + '",["' * 600]
 )
-def test_deeply_nested_json_is_refused(text: str) -> None:
+def test_deeply_nested_json_is_refused(encoded: str) -> None:
     with pytest.raises(NestedTooDeep, match="nested deeper than 500"):
-        shallow(text)
+        shallow(encoded)
 
 
 HOSTILE = """

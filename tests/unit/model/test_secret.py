@@ -105,13 +105,17 @@ def no_sleep(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("failure", HOW)
 @pytest.mark.parametrize("call", [ask_a_model, ask_a_judge, push_to_the_hub])
 async def test_secret_repeated_by_a_server_is_not_logged_or_forwarded(
-    call: Call, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    call: Call,
+    failure: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with repeating(how) as (server, other):
+    with repeating(failure) as (server, other):
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
         output = await outcome_text(call, server, tmp_path)
     assert any(SECRET in str(request.headers) for request in server.asked), "the server received the secret"

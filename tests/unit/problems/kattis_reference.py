@@ -35,7 +35,7 @@ def default_grader(lines: list[Result], flags: list[str]) -> Result:
 
 
 def judge(
-    folder: Mapping[str, Any], verdicts: Mapping[str, str], above: Mapping[str, Any], place: str = ""
+    folder: Mapping[str, Any], verdicts: Mapping[str, str], above: Mapping[str, Any], folder_path: str = ""
 ) -> Result:
     """Return the grader's output for a folder.
 
@@ -46,7 +46,7 @@ def judge(
     flags = str(settings["grader_flags"]).split()
     results: list[Result] = []
     for name in sorted(set(folder) - {"settings"}):
-        path = f"{place}/{name}" if place else name
+        path = f"{folder_path}/{name}" if folder_path else name
         if folder[name] is None:
             accepted = verdicts[path] == "AC"
             result = verdicts[path], float(settings["accept_score" if accepted else "reject_score"])
@@ -55,7 +55,7 @@ def judge(
         results.append(result)
         if result[0] != "AC" and settings["on_reject"] == "break":
             break
-    return default_grader(results, [flag for flag in flags if flag != "ignore_sample" or not place])
+    return default_grader(results, [flag for flag in flags if flag != "ignore_sample" or not folder_path])
 
 
 def official_points(data: Mapping[str, Any], verdicts: Mapping[str, str]) -> float:

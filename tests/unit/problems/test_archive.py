@@ -76,7 +76,7 @@ def test_desktop_metadata_files_are_skipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("member", "words"),
+    ("member", "message"),
     [
         ("../x", "is outside"),
         ("d/../../x", "is outside"),
@@ -90,10 +90,10 @@ def test_desktop_metadata_files_are_skipped(tmp_path: Path) -> None:
     ],
 )
 def test_unsafe_archive_members_are_refused(
-    tmp_path: Path, member: str | zipfile.ZipInfo, words: str
+    tmp_path: Path, member: str | zipfile.ZipInfo, message: str
 ) -> None:
     archive = make(tmp_path / "a.zip", ("good", b"1"), (member, b"/etc/passwd"))
-    with pytest.raises(InputError, match=words) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         extracted(archive, tmp_path / "cache")
     assert caught.value.where == str(archive)
     assert caught.value.remedy
@@ -103,7 +103,7 @@ def test_unsafe_archive_members_are_refused(
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize(
-    ("names", "words"),
+    ("names", "message"),
     [
         (("x", "x"), "contained twice"),
         (("d/x", "d/./x"), "contained twice"),
@@ -112,23 +112,27 @@ def test_unsafe_archive_members_are_refused(
         (("d/x", "d"), "both a file and a folder"),
     ],
 )
-def test_conflicting_archive_members_are_refused(tmp_path: Path, names: tuple[str, ...], words: str) -> None:
+def test_conflicting_archive_members_are_refused(
+    tmp_path: Path, names: tuple[str, ...], message: str
+) -> None:
     archive = make(tmp_path / "a.zip", *((name, b"1") for name in names))
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=message):
         extracted(archive, tmp_path / "cache")
 
 
 @pytest.mark.parametrize(
-    ("limits", "words"),
+    ("limits", "message"),
     [
         (ArchiveLimits(total=99_999), "its contents have 100000 bytes"),
         (ArchiveLimits(files=1), "it contains 2 files"),
         (ArchiveLimits(ratio=100, ratio_from=1000), "times its size"),
     ],
 )
-def test_archive_bomb_is_refused_before_extraction(tmp_path: Path, limits: ArchiveLimits, words: str) -> None:
+def test_archive_bomb_is_refused_before_extraction(
+    tmp_path: Path, limits: ArchiveLimits, message: str
+) -> None:
     archive = make(tmp_path / "a.zip", ("x", b"0" * 100_000), ("y", b""))
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=message):
         extracted(archive, tmp_path / "cache", limits)
     assert cached_files(tmp_path / "cache") == []
 

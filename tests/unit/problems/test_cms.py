@@ -45,11 +45,11 @@ def test_latin1_solution_is_decoded(write_package: Write) -> None:
     assert sound(folder).solutions[0].code == "// café\nint x;\n"
 
 
-@pytest.mark.parametrize(("header", "words"), [(None, "missing file"), ("[" * 100_000, "broken JSON")])
-def test_unreadable_cms_header_is_error(write_package: Write, header: str | None, words: str) -> None:
+@pytest.mark.parametrize(("header", "message"), [(None, "missing file"), ("[" * 100_000, "broken JSON")])
+def test_unreadable_cms_header_is_error(write_package: Write, header: str | None, message: str) -> None:
     error = only_error(write_package(files={"problem.json": header}))
     assert error.where == "sum/problem.json"
-    assert words in str(error)
+    assert message in str(error)
     assert error.remedy
 
 

@@ -53,7 +53,7 @@ def test_accepted_solution_may_have_any_points_with_scoring_validator(
 
 
 @pytest.mark.parametrize(
-    ("word", "statuses", "agrees"),
+    ("rule_text", "statuses", "agrees"),
     [
         ("permitted AC WA", (Verdict.AC, Verdict.WA), True),
         ("permitted AC WA", (Verdict.AC, Verdict.TLE), False),
@@ -64,21 +64,21 @@ def test_accepted_solution_may_have_any_points_with_scoring_validator(
     ],
 )
 def test_submission_rules_become_expectations(
-    tmp_path: Path, word: str, statuses: tuple[Verdict, ...], agrees: bool
+    tmp_path: Path, rule_text: str, statuses: tuple[Verdict, ...], agrees: bool
 ) -> None:
-    rule, *verdicts = word.split()
+    rule, *verdicts = rule_text.split()
     off_solution = solutions(tmp_path, f"wrong_answer/off.py: {{{rule}: [{', '.join(verdicts)}]}}\n")[
         "off.py"
     ]
     problem = sound(tmp_path / "p")
     (expectation,) = [
-        candidate for candidate in list_expectations(problem, off_solution) if candidate.word == word
+        candidate for candidate in list_expectations(problem, off_solution) if candidate.word == rule_text
     ]
     results = {
         name: TestResult(test_name=name, score=float(status is Verdict.AC), status=status)
         for name, status in zip(TESTS, (statuses[0], *statuses), strict=True)
     }
-    assert is_known_keyword(word)
+    assert is_known_keyword(rule_text)
     assert is_expectation_met(expectation, results, share=0) is agrees
 
 

@@ -55,7 +55,7 @@ def test_kattis_grader_of_outer_group_gets_results_of_all_groups(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("files", "file", "field", "words"),
+    ("files", "file", "field", "message"),
     [
         ({}, "graders", "", "contains no program. A custom grading needs exactly one grader"),
         ({**GRADER, "graders/b.py": "\n"}, "graders", "", "contains 2 programs"),
@@ -68,12 +68,12 @@ def test_kattis_grader_of_outer_group_gets_results_of_all_groups(tmp_path: Path)
     ],
 )
 def test_unusable_package_grader_is_error(
-    tmp_path: Path, files: dict[str, str], file: str | None, field: str, words: str
+    tmp_path: Path, files: dict[str, str], file: str | None, field: str, message: str
 ) -> None:
     data_path = "data/secret/group1/testdata.yaml"
     error = only_error(write(tmp_path / "p", {**GROUPS, data_path: CUSTOM.format(1, 30), **files}), "p")
     assert (error.where, error.field) == (f"p/{file or data_path}", field)
-    assert words in str(error)
+    assert message in str(error)
 
 
 SCORED = {

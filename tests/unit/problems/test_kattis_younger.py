@@ -41,11 +41,11 @@ def groups(folder: Path, *settings: str, secret: str = "", **files: str) -> Path
 
 
 @pytest.mark.parametrize(
-    ("wrong", "part"),
+    ("wrong", "share"),
     [((), 1), (("group1/a",), 0), (("group2/a",), 30 / 40), (("group2/a", "group2/b"), 0)],
 )
 def test_kattis_min_aggregation_of_groups_gives_expected_share(
-    tmp_path: Path, wrong: tuple[str, ...], part: float
+    tmp_path: Path, wrong: tuple[str, ...], share: float
 ) -> None:
     sums = "max_score: 60\nscore_aggregation: sum\nrequire_pass: secret/group1\n"
     problem = sound(groups(tmp_path, "max_score: 40\n", sums, secret="score_aggregation: min\n"))
@@ -57,7 +57,7 @@ def test_kattis_min_aggregation_of_groups_gives_expected_share(
         test: TestResult(test_name=test, score=float(well), status=Verdict.AC if well else Verdict.WA)
         for test, well in right.items()
     }
-    assert compute_share(secret.grading, results) == pytest.approx(part)
+    assert compute_share(secret.grading, results) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(

@@ -161,10 +161,10 @@ def test_unreadable_package_folder_is_input_error(
     package = write_package()
     closed, scandir, access = str(package / "subtasks"), os.scandir, os.access
 
-    def scanned(place: str) -> Any:
-        if str(place) == closed and not listed:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), place)
-        return scandir(place)
+    def scanned(folder: str) -> Any:
+        if str(folder) == closed and not listed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+        return scandir(folder)
 
     (package / "subtasks").mkdir(exist_ok=True)
     assert load_problems(package, cache=cache)["sum"].tests
@@ -376,7 +376,7 @@ def test_package_of_two_formats_is_noted(write_package: Write, cache: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("file", "text"),
+    ("file", "content"),
     [
         ("x.json", '{"a": {"b": 1, "b": 1}}'),
         ("x.yaml", "a:\n  b: 1\n  b: 1\n"),
@@ -387,8 +387,8 @@ def test_package_of_two_formats_is_noted(write_package: Write, cache: Path) -> N
         ("x.json", '{"a": {"b": 1}, "author": [{"mail": "x", "mail": "y"}]}'),
     ],
 )
-def test_repeated_harmless_key_is_noted(tmp_path: Path, file: str, text: str) -> None:
-    (tmp_path / file).write_text(text)
+def test_repeated_harmless_key_is_noted(tmp_path: Path, file: str, content: str) -> None:
+    (tmp_path / file).write_text(content)
     faults = Faults("package")
     mapping = read_mapping(tmp_path, file, faults)
     assert mapping is not None and mapping["a"] == {"b": 1}
@@ -397,7 +397,7 @@ def test_repeated_harmless_key_is_noted(tmp_path: Path, file: str, text: str) ->
 
 
 @pytest.mark.parametrize(
-    ("file", "text"),
+    ("file", "content"),
     [
         ("x.json", '{"a": 1, "a": 2}'),
         ("x.json", '{"a": {"title": "x", "title": "y"}}'),
@@ -408,8 +408,8 @@ def test_repeated_harmless_key_is_noted(tmp_path: Path, file: str, text: str) ->
         ("x.yaml", "a:\n  name: x\n  name: y\n"),
     ],
 )
-def test_repeated_key_with_different_value_is_refused(tmp_path: Path, file: str, text: str) -> None:
-    (tmp_path / file).write_text(text)
+def test_repeated_key_with_different_value_is_refused(tmp_path: Path, file: str, content: str) -> None:
+    (tmp_path / file).write_text(content)
     faults = Faults("package")
     assert read_mapping(tmp_path, file, faults) is None
     assert len(faults.errors) == 1 and "twice" in str(faults.errors[0])

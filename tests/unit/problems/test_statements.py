@@ -12,15 +12,15 @@ from ioi_eval.problems.statements import find_statement
 from ioi_eval.store.resources import examples_folder
 
 
-def folder(place: Path, *names: str) -> Path:
+def folder(root: Path, *names: str) -> Path:
     for name in names:
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        (place / name).write_text(f"of {name}")
-    return place
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"of {name}")
+    return root
 
 
 @pytest.mark.parametrize(
-    ("names", "found"),
+    ("names", "chosen"),
     [
         (["statement.md", "notes.md", "statement.pdf"], "statement.md"),
         (["README.md", "todo.txt"], None),
@@ -47,9 +47,9 @@ def folder(place: Path, *names: str) -> Path:
         (["statement/statement.pdf"], None),
     ],
 )
-def test_package_statement_file_is_chosen(tmp_path: Path, names: list[str], found: str | None) -> None:
+def test_package_statement_file_is_chosen(tmp_path: Path, names: list[str], chosen: str | None) -> None:
     statement = find_statement(folder(tmp_path, *names))
-    assert (None if statement is None else statement.read().decode()) == (found and f"of {found}")
+    assert (None if statement is None else statement.read().decode()) == (chosen and f"of {chosen}")
 
 
 def test_pdf_only_statement_is_noted(tmp_path: Path) -> None:

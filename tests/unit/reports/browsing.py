@@ -39,9 +39,9 @@ def find(browser: Any, selector: str) -> Any:
     return browser.find_element("css selector", selector)
 
 
-def column(browser: Any, place: int) -> list[str]:
+def column(browser: Any, index: int) -> list[str]:
     return browser.execute_script(
-        f"return [...document.querySelectorAll('tbody tr')].map((row) => row.cells[{place}].textContent)"
+        f"return [...document.querySelectorAll('tbody tr')].map((row) => row.cells[{index}].textContent)"
     )
 
 

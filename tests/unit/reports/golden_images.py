@@ -79,10 +79,10 @@ def taken(browser: Any, folder: Path, name: str) -> bytes:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def differing_share(browser: Any, one: bytes, other: bytes) -> float:
+def differing_share(browser: Any, first: bytes, other: bytes) -> float:
     """Return the share of cells with different colours, or 1 if the sizes differ."""
     browser.get("about:blank")
-    pictures = (base64.b64encode(picture).decode() for picture in (one, other))
+    pictures = (base64.b64encode(picture).decode() for picture in (first, other))
     return float(browser.execute_async_script(_COMPARE, *pictures, _CELL, _FAR))
 
 

@@ -222,13 +222,13 @@ def compared_models(browser: Any, folder: Path, solved: list[str]) -> str:
     return find(browser, ".answer").text
 
 
-@pytest.mark.parametrize(("problems", "words"), [(5, "No difference is"), (6, "The difference is real")])
+@pytest.mark.parametrize(("problems", "message"), [(5, "No difference is"), (6, "The difference is real")])
 def test_comparison_of_fewer_than_six_problems_shows_no_difference(
-    tmp_path: Path, browser: Any, problems: int, words: str
+    tmp_path: Path, browser: Any, problems: int, message: str
 ) -> None:
     """Five differences of the same sign are not significant at 5 %."""
     answer = compared_models(browser, tmp_path / "run", [f"p{index}" for index in range(problems)])
-    assert answer.startswith(words)
+    assert answer.startswith(message)
     assert ("fewer than 6 problems" in answer) == (problems == 5)
     assert "otter minus heron is +100.0 percentage points" in answer
 

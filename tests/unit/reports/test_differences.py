@@ -22,13 +22,13 @@ OLD = Fingerprint(dump="d", problems={"sum": "1", "plain": "1"}, options={"all_t
 Judged = Mapping[str, Mapping[str, Verdict]]
 
 
-def run(folder: Path, judged: Judged, made_of: Fingerprint = OLD, **fields: Any) -> Path:
+def run(folder: Path, verdicts_by_key: Judged, made_of: Fingerprint = OLD, **fields: Any) -> Path:
     """Write a run of submissions by key, with their failed tests.
 
     Keys `plain-...` belong to the problem `plain`.
     """
     rows = []
-    for key, wrong in judged.items():
+    for key, wrong in verdicts_by_key.items():
         of: Problem = PLAIN if key.startswith("plain") else SUM
         sent = submission(key, problem_id=of.id, row={"model": "m"})
         rows.append(result_row(sent, of, result(sent, wrong, problem=of, **fields)))
@@ -36,9 +36,11 @@ def run(folder: Path, judged: Judged, made_of: Fingerprint = OLD, **fields: Any)
 
 
 def compared(
-    tmp_path: Path, before: Judged, after: Judged, made_of: Fingerprint = OLD, **fields: Any
+    tmp_path: Path, verdicts_before: Judged, verdicts_after: Judged, made_of: Fingerprint = OLD, **fields: Any
 ) -> Differences:
-    return differences(run(tmp_path / "a", before), run(tmp_path / "b", after, made_of, **fields))
+    return differences(
+        run(tmp_path / "a", verdicts_before), run(tmp_path / "b", verdicts_after, made_of, **fields)
+    )
 
 
 def test_equal_runs_have_no_differences(tmp_path: Path) -> None:

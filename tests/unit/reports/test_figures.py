@@ -139,15 +139,15 @@ def test_curves_are_drawn_to_scale() -> None:
     assert f'x1="{x1:g}" x2="{x1:g}"' in drawing
 
 
-@pytest.mark.parametrize(("least", "most"), [(0, 1), (1, 50), (0, 0.07), (0, 3000), (1, 1), (0, 0)])
-def test_axis_ticks_are_few_and_within_the_range(least: float, most: float) -> None:
-    ticks = Axis(title="x", min_value=least, max_value=most).ticks()
-    assert 1 <= len(ticks) <= 7 and all(least <= tick <= most + 1e-9 for tick in ticks)
+@pytest.mark.parametrize(("lowest", "highest"), [(0, 1), (1, 50), (0, 0.07), (0, 3000), (1, 1), (0, 0)])
+def test_axis_ticks_are_few_and_within_the_range(lowest: float, highest: float) -> None:
+    ticks = Axis(title="x", min_value=lowest, max_value=highest).ticks()
+    assert 1 <= len(ticks) <= 7 and all(lowest <= tick <= highest + 1e-9 for tick in ticks)
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 4, 13, 50, 1000])
-def test_axis_ticks_of_counts_are_integers(most: int) -> None:
-    ticks = Axis(title="k", min_value=1, max_value=most, whole=True).ticks()
+@pytest.mark.parametrize("highest", [1, 2, 3, 4, 13, 50, 1000])
+def test_axis_ticks_of_counts_are_integers(highest: int) -> None:
+    ticks = Axis(title="k", min_value=1, max_value=highest, whole=True).ticks()
     assert 1 <= len(ticks) <= 7 and all(tick == int(tick) for tick in ticks)
 
 
@@ -217,19 +217,19 @@ SEEN = {
 }  # fmt: skip
 
 
-def colours(text: str) -> dict[str, tuple[float, float, float]]:
+def colours(css: str) -> dict[str, tuple[float, float, float]]:
     """Return the linear red, green and blue of each name in a style sheet."""
 
-    def linear(part: str) -> float:
-        value = int(part, 16) / 255
+    def linear(channel: str) -> float:
+        value = int(channel, 16) / 255
         return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
 
-    matches = re.findall(r"--(\w+): #(\w\w)(\w\w)(\w\w);", text)
+    matches = re.findall(r"--(\w+): #(\w\w)(\w\w)(\w\w);", css)
     return {name: (linear(red), linear(green), linear(blue)) for name, red, green, blue in matches}
 
 
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
+def _dot(first: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(first, other, strict=True))
 
 
 def oklab(red: float, green: float, blue: float) -> tuple[float, float, float]:
@@ -246,11 +246,11 @@ def oklab(red: float, green: float, blue: float) -> tuple[float, float, float]:
     )
 
 
-@pytest.mark.parametrize("place", [0, 1], ids=["light", "dark"])
-def test_figure_colours_are_distinct_and_contrast_with_page(place: int) -> None:
+@pytest.mark.parametrize("index", [0, 1], ids=["light", "dark"])
+def test_figure_colours_are_distinct_and_contrast_with_page(index: int) -> None:
     blocks = re.findall(r":root[^{]*\{([^}]+)\}", asset(STYLE))
     ours, pages = (
-        [colours(block) for block in blocks if f"--{name}:" in block][place] for name in ("m0", "paper")
+        [colours(block) for block in blocks if f"--{name}:" in block][index] for name in ("m0", "paper")
     )
     weights = (0.2126, 0.7152, 0.0722)
     assert len(ours) == SERIES

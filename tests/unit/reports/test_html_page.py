@@ -144,29 +144,31 @@ def read(page: str) -> Reader:
     return reader
 
 
-def document_with(text: str) -> Document:
+def document_with(content: str) -> Document:
     """Return a document with the text in every possible place."""
-    drawing = draw_columns(text, [(text, [1])], ["v-ac"], [(text, "v-ac")])
-    axis = Axis(title=text, max_value=2)
-    drawing += draw_curves(text, [Series(name=text, points=[(0, 1), (1, 2)])], axis, axis, (1, text))
+    drawing = draw_columns(content, [(content, [1])], ["v-ac"], [(content, "v-ac")])
+    axis = Axis(title=content, max_value=2)
+    drawing += draw_curves(content, [Series(name=content, points=[(0, 1), (1, 2)])], axis, axis, (1, content))
     section = Section(
-        title=text,
-        lead=text,
-        text=[text],
-        figures=[make_figure(text, drawing, [text], [[text]])],
-        table=TableBlock(heads=[text, "n"], rows=[[text, text], [text, Meter(part=1, whole=2)]], align="lr"),
-        notes=[text],
-        items=[text],
-        lines=[CodeLines(sentence=text, lines=[text, text])],
+        title=content,
+        lead=content,
+        text=[content],
+        figures=[make_figure(content, drawing, [content], [[content]])],
+        table=TableBlock(
+            heads=[content, "n"], rows=[[content, content], [content, Meter(part=1, whole=2)]], align="lr"
+        ),
+        notes=[content],
+        items=[content],
+        lines=[CodeLines(sentence=content, lines=[content, content])],
         long=True,
     )
-    return Document(title=text, lead=text, text=[text], sections=[section, section])
+    return Document(title=content, lead=content, text=[content], sections=[section, section])
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_text_from_rows_is_escaped(text: str) -> None:
-    page = read(html(document_with(text)))
-    shown = [piece for piece in page.text if visible(text) in piece]
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_text_from_rows_is_escaped(hostile: str) -> None:
+    page = read(html(document_with(hostile)))
+    shown = [piece for piece in page.text if visible(hostile) in piece]
     assert len(shown) >= 20, "the text is missing in a part of the page"
     assert all(char.isprintable() or char == "\n" for char in "".join(page.text))
     assert page.rows == [2] * 6

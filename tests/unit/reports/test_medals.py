@@ -72,7 +72,7 @@ def test_medal_table_of_user_adds_and_replaces_years(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "content", "message"),
     [
         ("m.toml", "[2024", "is no table of medals"),
         ("m.json", "[1]", "is no table of medals"),
@@ -90,9 +90,9 @@ def test_medal_table_of_user_adds_and_replaces_years(tmp_path: Path) -> None:
         ("m.toml", "[2024]\ngold = 1\nproblems = 0", "at least one problem"),
     ],
 )
-def test_invalid_medal_table_is_input_error(tmp_path: Path, name: str, text: str, said: str) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=said) as raised:
+def test_invalid_medal_table_is_input_error(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message) as raised:
         read_contests(tmp_path / name)
     assert str(tmp_path / name) in str(raised.value)
 

@@ -240,8 +240,8 @@ def test_problem_page_lists_attempts_and_equal_programs(tmp_path: Path) -> None:
 def test_output_diff_marks_differences(
     output: str, expected: str, rows: list[tuple[str | None, str | None]]
 ) -> None:
-    def cell(text: str | None) -> str:
-        return '<td class="none"></td>' if text is None else f"<td>{text}</td>"
+    def cell(content: str | None) -> str:
+        return '<td class="none"></td>' if content is None else f"<td>{content}</td>"
 
     lines = (f"<tr><td>{n}</td>{cell(left)}{cell(two)}</tr>\n" for n, (left, two) in enumerate(rows, start=1))
     assert str(compared_html(output, expected)) == "".join(lines)
@@ -323,9 +323,9 @@ def test_failed_test_decides_subtask_only_if_all_other_tests_ran(other: Verdict,
     assert tests.decided == {"2-a": subtasks}
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_text_from_rows_is_escaped_on_all_pages(tmp_path: Path, text: str) -> None:
-    folder = run(tmp_path / "run", models=1, text=text) / "report"
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_text_from_rows_is_escaped_on_all_pages(tmp_path: Path, hostile: str) -> None:
+    folder = run(tmp_path / "run", models=1, text=hostile) / "report"
     for page in folder.glob("*.html"):
         body = page.read_text()
         assert (
@@ -335,7 +335,7 @@ def test_text_from_rows_is_escaped_on_all_pages(tmp_path: Path, text: str) -> No
         )
         assert all(char.isprintable() or char in "\n\t" for char in body)
     shown = unescape(re.sub(r"<[^>]+>", "", (folder / ALL).read_text()))
-    assert visible(f"model 0{as_json_value(text)}") in shown
+    assert visible(f"model 0{as_json_value(hostile)}") in shown
 
 
 def added(folder: Path, key: str, code: str = CODE) -> None:

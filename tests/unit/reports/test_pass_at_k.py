@@ -51,15 +51,15 @@ def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
     return result_rows
 
 
-def columns_of_pages(text: str) -> Iterator[list[str]]:
+def columns_of_pages(page: str) -> Iterator[list[str]]:
     """Yield the cells of table rows under the headings of pass@k, in rising k."""
-    for table in re.findall(r"<table.*?</table>", text, re.DOTALL):
+    for table in re.findall(r"<table.*?</table>", page, re.DOTALL):
         lines = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL) for line in table.split("<tr")[1:]]
         yield from below([[re.sub("<[^>]*>", "", cell) for cell in line] for line in lines])
 
 
-def columns_of_markdown(text: str) -> Iterator[list[str]]:
-    for is_table, lines in itertools.groupby(text.splitlines(), lambda line: line.startswith("|")):
+def columns_of_markdown(markdown_text: str) -> Iterator[list[str]]:
+    for is_table, lines in itertools.groupby(markdown_text.splitlines(), lambda line: line.startswith("|")):
         if is_table:
             yield from below([[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines])
 
@@ -75,10 +75,10 @@ def below(lines: Sequence[Sequence[str]]) -> Iterator[list[str]]:
     )
 
 
-def columns_of_terminal(text: str) -> Iterator[list[str]]:
+def columns_of_terminal(printed: str) -> Iterator[list[str]]:
     """Yield the cells under the headings of pass@k, which are aligned right at the same column."""
     ends: list[int] = []
-    for line in text.splitlines():
+    for line in printed.splitlines():
         if (
             heading_matches := list(re.finditer(r"\S+(?: \S+)*", line))
             if "pass@" in line and "  " in line
@@ -94,8 +94,8 @@ def columns_of_terminal(text: str) -> Iterator[list[str]]:
             yield cells[first:last]
 
 
-def columns_of_figures(text: str) -> Iterator[list[float]]:
-    for numbers in re.findall(r'data-numbers="([^"]*)"', text):
+def columns_of_figures(page: str) -> Iterator[list[float]]:
+    for numbers in re.findall(r'data-numbers="([^"]*)"', page):
         lines = list(csv.DictReader(io.StringIO(html.unescape(numbers))))
         for _, model_lines in itertools.groupby(lines, lambda line: line.get("model")):
             yield [float(line["pass_at_k"]) for line in model_lines if line.get("pass_at_k")]

@@ -128,9 +128,9 @@ def test_binary_statement_is_omitted() -> None:
     assert Task.from_problem(pdf, "").statement == ""
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_markup_in_package_text_is_escaped_on_problem_page(tmp_path: Path, text: str) -> None:
-    folder = run(tmp_path, text)
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_markup_in_package_text_is_escaped_on_problem_page(tmp_path: Path, hostile: str) -> None:
+    folder = run(tmp_path, hostile)
     page = (folder / "report" / problem_page("sum")).read_text()
     assert page.count("<script") == 1 and "<img" not in page
-    assert visible(text.replace("\ud800", "\ufffd")) in unescape(page)
+    assert visible(hostile.replace("\ud800", "\ufffd")) in unescape(page)

@@ -82,11 +82,11 @@ def cells(page: str) -> list[list[list[str]]]:
 # --- external text -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_text_from_rows_is_escaped(text: str) -> None:
-    assert cells(table(["Head", "Other"], [[text, "x"]], "ll"))[0][1] == [visible(text), "x"]
-    (heading,) = [token for token in parse(f"## {inline(text)}") if token.type == "inline"]
-    assert text_of(heading) == visible(text)
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_text_from_rows_is_escaped(hostile: str) -> None:
+    assert cells(table(["Head", "Other"], [[hostile, "x"]], "ll"))[0][1] == [visible(hostile), "x"]
+    (heading,) = [token for token in parse(f"## {inline(hostile)}") if token.type == "inline"]
+    assert text_of(heading) == visible(hostile)
 
 
 @given(st.lists(st.tuples(texts, texts), max_size=3))
@@ -140,7 +140,7 @@ def test_markdown_is_not_escaped_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "shown"),
+    ("formatted", "shown"),
     [
         (number(100.0), "100"),
         (number(30.5), "30.5"),
@@ -154,8 +154,8 @@ def test_markdown_is_not_escaped_twice() -> None:
         (bar(1e9, 1, 4), "████"),
     ],
 )
-def test_number_is_formatted_for_reports(made: str, shown: str) -> None:
-    assert made == shown
+def test_number_is_formatted_for_reports(formatted: str, shown: str) -> None:
+    assert formatted == shown
 
 
 def test_markdown_table_source_is_aligned() -> None:

@@ -44,13 +44,13 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     counts = list[int]()
     read_rows: Callable[..., None] = RowPass.read_rows
 
-    def counting(self: RowPass, *more: Any, **how: Any) -> None:
+    def counting(self: RowPass, *more: Any, **keywords: Any) -> None:
         counts.append(0)
 
-        def count(row: object, found: object, place: int) -> None:
-            counts[-1] += place >= how.get("counted_from", 0)
+        def count(row: object, found_row: object, offset: int) -> None:
+            counts[-1] += offset >= keywords.get("counted_from", 0)
 
-        read_rows(self, *more, count, **how)
+        read_rows(self, *more, count, **keywords)
 
     monkeypatch.setattr(RowPass, "read_rows", counting)
     yield counts

@@ -29,8 +29,8 @@ class Elements(HTMLParser):
         self.depth -= 1
 
 
-def shown(text: str) -> str:
-    return str(StatementHtml(text=text).html())
+def shown(statement: str) -> str:
+    return str(StatementHtml(text=statement).html())
 
 
 def test_statement_headings_are_lowered_to_h3() -> None:
@@ -43,7 +43,7 @@ def test_statement_headings_are_lowered_to_h3() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "display"),
+    ("statement", "display"),
     [
         ("at most $a_i \\le 10^5$ each", "inline"),
         ("at most $$$a_i \\le 10^5$$$ each", "inline"),
@@ -52,15 +52,15 @@ def test_statement_headings_are_lowered_to_h3() -> None:
         ("\\[a_i \\le 10^5\\]", "block"),
     ],
 )
-def test_statement_formula_is_rendered_as_mathml(text: str, display: str) -> None:
-    page = shown(text)
+def test_statement_formula_is_rendered_as_mathml(statement: str, display: str) -> None:
+    page = shown(statement)
     assert f'<math display="{display}">' in page and "<msub><mi>a</mi><mi>i</mi></msub>" in page
     assert "≤" in page and "$" not in page and "\\" not in page
 
 
-@pytest.mark.parametrize("text", ["costs $5 and $6", "`$a$`", "a $ b $", "\\$a\\$", "$a", "\\(a"])
-def test_dollar_amounts_are_not_formulas(text: str) -> None:
-    assert "<math" not in shown(text)
+@pytest.mark.parametrize("statement", ["costs $5 and $6", "`$a$`", "a $ b $", "\\$a\\$", "$a", "\\(a"])
+def test_dollar_amounts_are_not_formulas(statement: str) -> None:
+    assert "<math" not in shown(statement)
 
 
 @pytest.mark.parametrize("tex", [r"\frac{a", r"a^b^c", r"\left(a", r"\newcommand{\a}{b}\a", r"\def\a{b}\a"])
@@ -98,9 +98,9 @@ HOSTILE = [
 WEB = {"script", "img", "iframe", "style", "link", "object", "form", "svg", "input", "b"}
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_statement_is_neutralized(text: str) -> None:
-    page = shown(text)
+@pytest.mark.parametrize("statement", HOSTILE)
+def test_hostile_statement_is_neutralized(statement: str) -> None:
+    page = shown(statement)
     elements = Elements(page)
     assert not elements.names & WEB and elements.depth == 0
     allowed = {"href", "rel", "class", "tabindex", "role", "aria-label", "display", "width", "mathvariant"}
@@ -132,7 +132,7 @@ BOMBS = [
 ]
 
 
-@pytest.mark.parametrize("text", BOMBS, ids=range(len(BOMBS)))
-def test_huge_or_deep_statement_is_bounded(text: str) -> None:
-    page = shown(text)
+@pytest.mark.parametrize("statement", BOMBS, ids=range(len(BOMBS)))
+def test_huge_or_deep_statement_is_bounded(statement: str) -> None:
+    page = shown(statement)
     assert len(page) < 1_000_000 and Elements(page).deepest < 120

@@ -35,7 +35,7 @@ def test_unsupported_assertion_raises_cases_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("def g(x):\n    assert f(x) == 2\ndef test_a():\n    g(1)\n", "'g.1.' is not a plain assertion"),
         (
@@ -47,13 +47,13 @@ def test_unsupported_assertion_raises_cases_error() -> None:
         ("async def test_a():\n    assert await f(1) == 2\n", "'test_a' is asynchronous"),
     ],
 )
-def test_nested_skipped_or_async_tests_raise_cases_error(source: str, said: str) -> None:
-    with pytest.raises(CasesError, match=said):
+def test_nested_skipped_or_async_tests_raise_cases_error(source: str, message: str) -> None:
+    with pytest.raises(CasesError, match=message):
         read_assertions(f"{source}def test_b():\n    assert f(5) == 6\n", "f")
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("assert f([0] * 9_999 * 9_999) == 1", "not a literal value"),
         ("assert f(9_999 * 'a' * 9_999) == 1", "not a literal value"),
@@ -66,9 +66,9 @@ def test_nested_skipped_or_async_tests_raise_cases_error(source: str, said: str)
     ],
     ids=["list", "text", "range", "product", "names"],
 )
-def test_huge_constant_in_assertion_raises_cases_error(body: str, said: str) -> None:
+def test_huge_constant_in_assertion_raises_cases_error(body: str, message: str) -> None:
     """Otherwise a benchmark row could exhaust the machine's memory or time."""
-    with pytest.raises(CasesError, match=said):
+    with pytest.raises(CasesError, match=message):
         read_assertions(f"def check(candidate):\n    {body}\n", "f")
 
 

@@ -101,8 +101,10 @@ class Proctor:
         return False
 
 
-def scored(case: Case, found: Mapping[str, TestResult]) -> SubmissionResult:
-    return scoring.score_submission(case.problem, Submission(key="k", problem_id="p", code=""), found)
+def scored(case: Case, results_by_test: Mapping[str, TestResult]) -> SubmissionResult:
+    return scoring.score_submission(
+        case.problem, Submission(key="k", problem_id="p", code=""), results_by_test
+    )
 
 
 @given(cases())

@@ -21,7 +21,7 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
 
 
 @pytest.mark.parametrize(
-    ("word", "score", "statuses", "expected"),
+    ("keyword", "score", "statuses", "expected"),
     [
         ("correct", 1, {AC}, True),
         ("correct", 0.999, {AC, PA}, False),
@@ -86,9 +86,9 @@ MLE, OLE, RE, CE = Verdict.MLE, Verdict.OLE, Verdict.RE, Verdict.CE
     ],
 )
 def test_expectation_word_agrees_with_score_and_statuses(
-    word: str, score: float, statuses: set[Verdict], expected: bool
+    keyword: str, score: float, statuses: set[Verdict], expected: bool
 ) -> None:
-    assert agrees_with_keyword(word, score, statuses, share=score) is expected
+    assert agrees_with_keyword(keyword, score, statuses, share=score) is expected
 
 
 def test_unknown_expectation_keyword_is_listed_and_ignored() -> None:

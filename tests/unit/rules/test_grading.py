@@ -128,14 +128,14 @@ def test_skipped_test_without_result_is_judge_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statuses", "word", "agrees"),
+    ("statuses", "keyword", "agrees"),
     [((AC, WA), "AC", True), ((WA, WA), "AC", False), ((CE, CE), "AC", False), ((WA, WA), "WA", True)],
 )
 def test_subtask_expectation_uses_group_verdict(
-    statuses: tuple[Verdict, Verdict], word: str, agrees: bool
+    statuses: tuple[Verdict, Verdict], keyword: str, agrees: bool
 ) -> None:
     subtask = Subtask(name="g", points=1, tests=("a", "b"), grading=BEST_OF)
-    solution = Solution(name="s", expected="", exceptions={"g": word})
+    solution = Solution(name="s", expected="", exceptions={"g": keyword})
     (expectation,) = list_expectations(Problem(id="p", subtasks=(subtask,)), solution)
     assert is_expectation_met(expectation, judged(*statuses), share=0) is agrees
 
@@ -175,11 +175,11 @@ def trees(draw: st.DrawFn) -> Grading:
     return tree
 
 
-def outcomes(group: Grading, known: dict[str, TestResult]) -> list[dict[str, TestResult]]:
+def outcomes(group: Grading, known_results: dict[str, TestResult]) -> list[dict[str, TestResult]]:
     """Yield all outcomes, right or wrong, of the tests without a result."""
-    remaining_names = [name for name in all_of(group) if name not in known]
+    remaining_names = [name for name in all_of(group) if name not in known_results]
     return [
-        known
+        known_results
         | {
             name: TestResult(test_name=name, score=float(status is AC), status=status)
             for name, status in zip(remaining_names, statuses, strict=True)
@@ -216,9 +216,9 @@ def test_skipping_unneeded_tests_keeps_score(tree: Grading, said: dict[str, Verd
         assert compute_share(tree, fewer) == pytest.approx(compute_share(tree, results))
 
 
-def unknown(tree: Grading, known: dict[str, TestResult]) -> dict[str, TestResult]:
+def unknown(tree: Grading, known_results: dict[str, TestResult]) -> dict[str, TestResult]:
     """Return SKIPPED for every test without a result."""
-    names = (name for name in all_of(tree) if name not in known)
+    names = (name for name in all_of(tree) if name not in known_results)
     return {name: TestResult(test_name=name, score=0.0, status=Verdict.SKIPPED) for name in names}
 
 

@@ -41,7 +41,7 @@ def test_function_cases_have_arguments_and_results() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted", "case"),
+    ("test_input", "answer", "case"),
     [
         ("1\n2", "3", Case("[1, 2]", "3")),
         ('[1, 2]\n\n"a b"\n', "[[3]]", Case('[[1, 2], "a b"]', "[[3]]")),
@@ -55,10 +55,10 @@ def test_function_cases_have_arguments_and_results() -> None:
     ],
 )
 def test_function_arguments_are_read_from_list_lines_or_single_value(
-    given: Any, wanted: Any, case: Case
+    test_input: Any, answer: Any, case: Case
 ) -> None:
     """A string result is JSON if the arguments are lines, and otherwise a string."""
-    compact = json.dumps({"inputs": [given], "outputs": [wanted], "fn_name": "f"}, separators=(",", ":"))
+    compact = json.dumps({"inputs": [test_input], "outputs": [answer], "fn_name": "f"}, separators=(",", ":"))
     for form in (compact, json.loads(compact)):
         assert read_cases(form).cases == (case,)
 
@@ -86,8 +86,8 @@ def test_tests_with_null_function_name_are_read() -> None:
     assert read_cases({"inputs": ["1"], "outputs": ["2"], "fn_name": None}).cases == (Case("1", "2"),)
 
 
-def packed(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode())).decode()
+def packed(content: str) -> str:
+    return base64.b64encode(zlib.compress(content.encode())).decode()
 
 
 def test_compressed_tests_are_unpacked() -> None:
@@ -122,7 +122,7 @@ def test_empty_tests_raise_no_test_cases_provided(nothing: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("encoded", "reason"),
     [
         ('{"inputs": ["1"', "truncated"),
         ("[]", "Expected `object | null`, got `array`"),
@@ -142,9 +142,9 @@ def test_empty_tests_raise_no_test_cases_provided(nothing: Any) -> None:
         ('{"inputs": ' + "[" * 5000, "nested deeper than 500"),
     ],
 )
-def test_unparsable_tests_raise_cases_error(text: str, reason: str) -> None:
+def test_unparsable_tests_raise_cases_error(encoded: str, reason: str) -> None:
     with pytest.raises(CasesError, match=f"^Could not parse test cases: .*{reason}"):
-        read_cases(text)
+        read_cases(encoded)
 
 
 @given(st.text() | st.dictionaries(st.text(), st.lists(st.integers() | st.text() | st.none())))

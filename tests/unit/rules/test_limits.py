@@ -71,11 +71,11 @@ def test_test_without_limits_gets_default_idle_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "found"), [(1.001, 1001), (2.3, 2300), (0.0015, 2), (0.0001, 1), (None, None)]
+    ("seconds", "milliseconds"), [(1.001, 1001), (2.3, 2300), (0.0015, 2), (0.0001, 1), (None, None)]
 )
-def test_milliseconds_are_rounded_up(seconds: float | None, found: int | None) -> None:
+def test_milliseconds_are_rounded_up(seconds: float | None, milliseconds: int | None) -> None:
     """1.001 * 1000 is slightly less than 1001 as a float, and a limit of 0 would stop every program."""
-    assert to_milliseconds(seconds) == found
+    assert to_milliseconds(seconds) == milliseconds
 
 
 def test_measured_limit_keeps_own_wall_time() -> None:

@@ -21,8 +21,8 @@ def trials(*counts: tuple[int, int]) -> list[Trials]:
     ]
 
 
-def single_estimate(found: tuple[PassAtK, ...]) -> PassAtK:
-    (estimate,) = found
+def single_estimate(estimates: tuple[PassAtK, ...]) -> PassAtK:
+    (estimate,) = estimates
     return estimate
 
 

@@ -74,11 +74,11 @@ IMPORTS = Repairs(add_imports=True)
 
 
 @pytest.mark.parametrize(
-    "ahead", ["", "# a\n", '"""doc\x0c\n"""\nfrom __future__ import (\n  annotations,\n)\n']
+    "start", ["", "# a\n", '"""doc\x0c\n"""\nfrom __future__ import (\n  annotations,\n)\n']
 )
-def test_add_imports_provides_names_of_python_harnesses(ahead: str) -> None:
+def test_add_imports_provides_names_of_python_harnesses(start: str) -> None:
     code = (
-        f"{ahead}found = gcd(4, 6), max(List, key=str) if () else maxsize, datetime.datetime, bisect.bisect"
+        f"{start}found = gcd(4, 6), max(List, key=str) if () else maxsize, datetime.datetime, bisect.bisect"
     )
     repaired, names = repair(code, PROBLEM, PYTHON, IMPORTS)
     assert names == ("add_imports",)
@@ -123,7 +123,7 @@ def test_extraction_first_returns_block_and_whole_returns_reply() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "program"),
+    ("reply", "program"),
     [
         (f"So:\n```python\n{SCRIPT}```\nDone.", SCRIPT[:-1]),
         (f"```\na\n```\n```python\n{SCRIPT}```", SCRIPT[:-1]),
@@ -134,8 +134,8 @@ def test_extraction_first_returns_block_and_whole_returns_reply() -> None:
         ("", ""),
     ],
 )
-def test_livecodebench_extraction_returns_expected_block(text: str, program: str) -> None:
-    assert extract(text, PYTHON, Extraction.LIVECODEBENCH) == program
+def test_livecodebench_extraction_returns_expected_block(reply: str, program: str) -> None:
+    assert extract(reply, PYTHON, Extraction.LIVECODEBENCH) == program
 
 
 @given(
@@ -151,9 +151,9 @@ def test_livecodebench_extraction_returns_text_between_last_two_fences(text: str
     assert extract(text, PYTHON, Extraction.LIVECODEBENCH) == expected
 
 
-@pytest.mark.parametrize("how", Extraction)
-def test_repairs_of_row_name_extraction(how: Extraction) -> None:
-    assert find_extraction(["add_imports", *name_extraction(how)]) is how
+@pytest.mark.parametrize("extraction", Extraction)
+def test_repairs_of_row_name_extraction(extraction: Extraction) -> None:
+    assert find_extraction(["add_imports", *name_extraction(extraction)]) is extraction
 
 
 def test_all_future_imports_stay_first() -> None:

@@ -138,7 +138,7 @@ def test_numbers_in_row_tests_keep_their_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         ("", "No test cases"),
         ({}, "No test cases"),
@@ -153,6 +153,6 @@ def test_numbers_in_row_tests_keep_their_digits() -> None:
         (base64.b64encode(zlib.compress(pickle.dumps([print]))).decode(), "more than a string"),
     ],
 )
-def test_unsupported_tests_value_raises_cases_error(written: Any, said: str) -> None:
-    with pytest.raises(CasesError, match=said):
+def test_unsupported_tests_value_raises_cases_error(written: Any, message: str) -> None:
+    with pytest.raises(CasesError, match=message):
         read_tests(written)

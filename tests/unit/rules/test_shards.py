@@ -33,10 +33,12 @@ def test_shard_of_a_key_is_stable() -> None:
     assert five == [1, 2, 1, 5, 3, 3]
 
 
-@pytest.mark.parametrize("text", ["", "1", "0/4", "5/4", "1/0", "-1/4", "1/4/2", "a/b", "1.0/2", "1/9999999"])
-def test_malformed_shard_text_is_input_error(text: str) -> None:
+@pytest.mark.parametrize(
+    "shard_text", ["", "1", "0/4", "5/4", "1/0", "-1/4", "1/4/2", "a/b", "1.0/2", "1/9999999"]
+)
+def test_malformed_shard_text_is_input_error(shard_text: str) -> None:
     with pytest.raises(InputError) as refused:
-        Shard.parse(text)
+        Shard.parse(shard_text)
     assert refused.value.field == "shard" and "such as 1/4" in refused.value.remedy
 
 

@@ -153,7 +153,7 @@ def test_score_outside_range_is_judge_failure(score: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "own", "expected"),
+    ("score", "max_points", "expected"),
     [
         (0.0, 20, (0.0, "WA", "Output isn't correct")),
         (0.1, 20, (0.5, "PA", "Output is partially correct")),
@@ -163,11 +163,11 @@ def test_score_outside_range_is_judge_failure(score: float) -> None:
     ],
 )
 def test_score_is_rescaled_to_points_of_its_group(
-    score: float, own: float, expected: tuple[float, str, str]
+    score: float, max_points: float, expected: tuple[float, str, str]
 ) -> None:
     feedback = "translate:success" if score == 1 else "translate:partial" if score else "translate:wrong"
     report = line(end="ok", score=score, feedback=feedback)
-    result = verdicts.rescale_result(verdicts.result_of_report("t", report, limits=LIMITS), 100, own)
+    result = verdicts.rescale_result(verdicts.result_of_report("t", report, limits=LIMITS), 100, max_points)
     assert (result.score, result.status.value, result.feedback) == expected
 
 
@@ -178,7 +178,7 @@ def test_score_above_points_of_group_is_judge_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "own", "expected"),
+    ("score", "max_points", "expected"),
     [
         (0.0, 0, (0.0, "WA")),
         (1000 / RAW_POINTS, 0, (1.0, "AC")),  # 0 points, whatever the program reports
@@ -187,10 +187,12 @@ def test_score_above_points_of_group_is_judge_failure() -> None:
     ],
 )
 def test_raw_grader_points_are_rescaled_without_bounds(
-    score: float, own: float, expected: tuple[float, str]
+    score: float, max_points: float, expected: tuple[float, str]
 ) -> None:
     report = line(end="ok", score=score)
-    result = verdicts.rescale_result(verdicts.result_of_report("t", report, limits=LIMITS), RAW_POINTS, own)
+    result = verdicts.rescale_result(
+        verdicts.result_of_report("t", report, limits=LIMITS), RAW_POINTS, max_points
+    )
     assert (result.score, result.status.value) == expected
 
 

@@ -78,10 +78,10 @@ def call(folder: Path) -> RunSummary:
     ).call
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_only_new_rows_are_read(tmp_path: Path, read: list[int], named: bool) -> None:
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_only_new_rows_are_read(tmp_path: Path, read: list[int], has_ids: bool) -> None:
     package(tmp_path / "problems")
-    rows = [row(number, named=named) for number in range(12)]
+    rows = [row(number, named=has_ids) for number in range(12)]
     write(tmp_path / "dump.jsonl", rows[:9])
     assert call(tmp_path).judged == 9
     for size in (11, 12):

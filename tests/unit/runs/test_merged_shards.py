@@ -185,7 +185,7 @@ def test_default_run_folder_names_shard(dump: Path, problems: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "words"),
+    ("first_shard", "second_shard", "message"),
     [
         ("1/4", "2/4", "holds shard 1/4, and this call is for shard 2/4"),
         ("1/4", "1/5", "holds shard 1/4, and this call is for shard 1/5"),
@@ -194,16 +194,16 @@ def test_default_run_folder_names_shard(dump: Path, problems: Path, monkeypatch:
     ],
 )
 def test_folder_of_another_shard_is_refused(
-    dump: Path, problems: Path, before: str, after: str, words: str
+    dump: Path, problems: Path, first_shard: str, second_shard: str, message: str
 ) -> None:
-    folder = scored(dump, problems, dump.with_name("part"), before)
+    folder = scored(dump, problems, dump.with_name("part"), first_shard)
     rows = (folder / "results.jsonl").read_bytes()
-    with pytest.raises(InputError, match=words) as refused:
-        scored(dump, problems, folder, after)
+    with pytest.raises(InputError, match=message) as refused:
+        scored(dump, problems, folder, second_shard)
     assert refused.value.where == str(folder) and (folder / "results.jsonl").read_bytes() == rows
-    scored(dump, problems, folder, after, options=RunOptions(fresh=True))
+    scored(dump, problems, folder, second_shard, options=RunOptions(fresh=True))
     info = read_info(folder)
-    assert info is not None and info.shard == after
+    assert info is not None and info.shard == second_shard
 
 
 def test_resumed_shard_judges_only_its_new_rows(dump: Path, problems: Path) -> None:
@@ -237,7 +237,7 @@ def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path
 
 
 @pytest.mark.parametrize(
-    ("shard", "more", "words"),
+    ("shard", "more", "message"),
     [
         ("2/3", {}, "number of shards: 2 -> 3"),
         ("2/2", {"options": RunOptions(all_tests=True)}, "option all-tests: false -> true"),
@@ -246,11 +246,11 @@ def test_incomplete_shard_makes_merged_run_incomplete(dump: Path, problems: Path
     ],
 )
 def test_shard_with_other_settings_is_refused(
-    dump: Path, problems: Path, tmp_path: Path, shard: str, more: dict[str, Any], words: str
+    dump: Path, problems: Path, tmp_path: Path, shard: str, more: dict[str, Any], message: str
 ) -> None:
     first_shard = scored(dump, problems, tmp_path / "one", "1/2")
     two = scored(dump, problems, tmp_path / "two", shard, **more)
-    refuses([first_shard, two], f"is not a shard of the run in {first_shard}: ", words)
+    refuses([first_shard, two], f"is not a shard of the run in {first_shard}: ", message)
 
 
 def test_shard_of_another_dump_is_refused(dump: Path, problems: Path, tmp_path: Path) -> None:
@@ -265,12 +265,12 @@ def test_shard_of_a_changed_problem_is_refused(dump: Path, problems: Path, tmp_p
     refuses([first_shard, scored(dump, problems, tmp_path / "two", "2/2")], "other problems")
 
 
-def refuses(folders: list[Path], *words: str) -> None:
+def refuses(folders: list[Path], *message: str) -> None:
     """Check that a report of the folders is refused with these messages, and that nothing is written."""
     files_before = sorted(folders[0].parent.rglob("*"))
     with pytest.raises(InputError) as refused:
         report_sync(folders)
-    assert all(expected in str(refused.value) for expected in words) and refused.value.remedy
+    assert all(expected in str(refused.value) for expected in message) and refused.value.remedy
     assert sorted(folders[0].parent.rglob("*")) == files_before
 
 

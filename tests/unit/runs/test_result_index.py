@@ -159,12 +159,12 @@ def test_index_with_any_changed_byte_is_ignored(folder: Path, read: list[str]) -
     whole = index.read_bytes()
 
     @given(st.integers(0, len(whole) - 1), st.integers(0, 255))
-    def holds(place: int, change: int) -> None:
+    def holds(offset: int, change: int) -> None:
         content = bytearray(whole)
         if change:
-            content[place] ^= change
+            content[offset] ^= change
         else:
-            del content[place:]
+            del content[offset:]
         index.write_bytes(content)
         read.clear()
         check(folder, *NAMES)

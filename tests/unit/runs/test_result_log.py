@@ -248,11 +248,11 @@ def test_lock_on_a_removed_lock_file_is_retried(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "lock"
     flock, calls = journal_files.fcntl.flock, []
 
-    def late(descriptor: int, how: int) -> None:
+    def late(descriptor: int, operation: int) -> None:
         if not calls:
             path.unlink()
-        calls.append(how)
-        flock(descriptor, how)
+        calls.append(operation)
+        flock(descriptor, operation)
 
     monkeypatch.setattr(journal_files.fcntl, "flock", late)
     with journal_files.Lock(path):

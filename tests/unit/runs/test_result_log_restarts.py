@@ -77,15 +77,17 @@ def test_problem_of_a_changed_program_is_not_named_as_changed(of_two: Path) -> N
     assert event.reasons == {ResultChange.PROBLEM: 2, ResultChange.PROGRAM: 1}
 
 
-@pytest.mark.parametrize("how", ["edited", "fresh", "removed"])
-def test_reused_results_stay_readable_while_their_run_changes(of_two: Path, tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("change", ["edited", "fresh", "removed"])
+def test_reused_results_stay_readable_while_their_run_changes(
+    of_two: Path, tmp_path: Path, change: str
+) -> None:
     """Another process may supersede rows of that run meanwhile."""
     with ResultLog.open(tmp_path / "mine", MADE_OF, reuse=[of_two]) as journal:
-        if how == "removed":
+        if change == "removed":
             shutil.rmtree(of_two)
         else:
-            made_of = EDITED if how == "edited" else MADE_OF
-            with ResultLog.open(of_two, made_of, fresh=how == "fresh") as other:
+            made_of = EDITED if change == "edited" else MADE_OF
+            with ResultLog.open(of_two, made_of, fresh=change == "fresh") as other:
                 other.start_run()
         for key, problem in (("a1", "sum"), ("b1", "tree"), ("a2", "sum")):
             reused_row = journal.find_result(of_problem(key, problem)["submission_sha256"], problem)

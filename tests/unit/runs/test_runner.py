@@ -280,8 +280,8 @@ async def test_events_report_every_submission(tmp_path: Path) -> None:
     statuses = {"1-a": Verdict.WA, "2-a": Verdict.SKIPPED}
     of = submission("a")
 
-    def reply(one: Submission) -> SubmissionResult:
-        return result(one, statuses) if one.key == "a" else result(one, compiles=False)
+    def reply(sent: Submission) -> SubmissionResult:
+        return result(sent, statuses) if sent.key == "a" else result(sent, compiles=False)
 
     summary, events = await score(tmp_path / "run", FakeJudge(reply), [of, submission("c")], 1)
     assert events == [
@@ -316,9 +316,9 @@ async def test_streamed_submissions_are_judged_as_they_arrive(tmp_path: Path) ->
     """Each submission is generated while the submission before it is judged."""
     judged_count = asyncio.Semaphore(1)
 
-    def reply(one: Submission) -> SubmissionResult:
+    def reply(sent: Submission) -> SubmissionResult:
         judged_count.release()
-        return result(one)
+        return result(sent)
 
     async def writing() -> AsyncIterator[Submission]:
         for sent in some(3):

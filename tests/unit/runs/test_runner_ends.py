@@ -27,17 +27,17 @@ from ioi_eval.runs.runner import judge_all
 
 
 @pytest.mark.parametrize(
-    ("submissions", "said"),
+    ("submissions", "message"),
     [
         ([*some(3), submission("x", problem_id="nosuch")], r"unknown problem 'nosuch'.*sum, tree"),
         ([*some(3), submission("k001")], "duplicate key 'k001'"),
     ],
 )
 async def test_run_with_unusable_submissions_writes_nothing(
-    tmp_path: Path, submissions: list[Submission], said: str
+    tmp_path: Path, submissions: list[Submission], message: str
 ) -> None:
     judge = FakeJudge()
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         await score(tmp_path / "run", judge, submissions)
     assert judge.judged == [] and not (tmp_path / "run").exists()
 

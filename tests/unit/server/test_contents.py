@@ -39,8 +39,8 @@ def name_of(content: bytes) -> str:
 NAME = name_of(TEXT)
 
 
-def inside(place: Path) -> list[str]:
-    return [path.name for path in place.iterdir()]
+def inside(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
 
 
 def at(name: str) -> str:
@@ -72,10 +72,10 @@ def place(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def client_of(engine: EmbeddedEngine, place: Path, **options: Any) -> AsyncIterator[Client]:
+async def client_of(engine: EmbeddedEngine, folder: Path, **options: Any) -> AsyncIterator[Client]:
     server_options = ServerOptions(port=0, **{"max_body": 1 << 20, **options})
     async with (
-        Server(engine, server_options, blob_cache=BlobCache(place, ROOM)) as server,
+        Server(engine, server_options, blob_cache=BlobCache(folder, ROOM)) as server,
         aiohttp.ClientSession(server.url) as session,
     ):
         yield Client(session)
@@ -232,14 +232,14 @@ async def test_kept_file_of_job_is_usable_by_name_and_fetchable(call: Client) ->
     assert (await call.counts())['ioi_eval_contents_total{event="made"}'] == 1
 
 
-@pytest.mark.parametrize("room", [0, 4, 100])
-async def test_kept_file_is_moved_into_cache_or_deleted(place: Path, tmp_path: Path, room: int) -> None:
+@pytest.mark.parametrize("capacity", [0, 4, 100])
+async def test_kept_file_is_moved_into_cache_or_deleted(place: Path, tmp_path: Path, capacity: int) -> None:
     program = tmp_path / "made"
     program.write_bytes(b"a program")
-    contents = ContentCache(BlobCache(place, room) if room else None, 1000, Counter())
+    contents = ContentCache(BlobCache(place, capacity) if capacity else None, 1000, Counter())
     stored = await contents.store_programs(JobResult(run=Ending(), kept={"program": str(program)}))
-    assert not program.exists() and list(stored.stayed) == (["program"] if room == 100 else [])
-    assert (stored.kept, inside(place)) == ({}, [name_of(b"a program")] if room == 100 else [])
+    assert not program.exists() and list(stored.stayed) == (["program"] if capacity == 100 else [])
+    assert (stored.kept, inside(place)) == ({}, [name_of(b"a program")] if capacity == 100 else [])
 
 
 async def test_list_of_kept_programs_is_cleaned_up_only_after_many_additions(

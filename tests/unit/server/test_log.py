@@ -32,7 +32,7 @@ async def test_repeated_refusal_is_logged_once_and_escaped(engine: EmbeddedEngin
 
 
 @pytest.mark.parametrize(
-    "rest",
+    "header_end",
     [
         "Authorization: Bearer the-token\x01\r\n\r\n",
         "Authorization: Bearer the-token\r\nTransfer-Encoding: chunked\r\n\r\nthe-token\r\n",
@@ -40,13 +40,16 @@ async def test_repeated_refusal_is_logged_once_and_escaped(engine: EmbeddedEngin
     ],
 )
 async def test_malformed_http_request_is_not_logged(
-    engine: EmbeddedEngine, rest: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    engine: EmbeddedEngine,
+    header_end: str,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Anybody can send such requests. They could fill the log, and their headers may contain a token."""
     async with Server(engine, ServerOptions(port=0)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         head = f"POST {API}/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        writer.write(f"{head}{rest}".encode())
+        writer.write(f"{head}{header_end}".encode())
         assert b" 400 " in await reader.readline()
         writer.close()
     assert not caplog.records and capfd.readouterr().err == ""

@@ -26,16 +26,16 @@ FILES = {"compile", "environment", "pkg-info.json", "run"}
 NOT_KEPT = {"PWD", "OLDPWD", "_", "SHLVL"}  # variables that an installing server drops
 
 
-def package_variables(place: Path) -> dict[str, str]:
+def package_variables(folder: Path) -> dict[str, str]:
     """Return the environment variables of a server at installation, as bash reads them."""
-    command = ["/usr/bin/env", "-i", "bash", "-c", f"cd {place}; source environment; env"]
+    command = ["/usr/bin/env", "-i", "bash", "-c", f"cd {folder}; source environment; env"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     pairs = dict(line.split("=", 1) for line in lines)
     return {name: value for name, value in pairs.items() if name not in NOT_KEPT}
 
 
-def kept(place: Path) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in (place / ".env").read_text().splitlines())
+def kept(folder: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in (folder / ".env").read_text().splitlines())
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_packaged_headers_are_compiled_by_packaged_compiler(
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("python", "'python' has no header to precompile"),
         ("c++", "'c\\+\\+' has no header to precompile. .*gnu\\+\\+17"),
@@ -129,9 +129,9 @@ def test_packaged_headers_are_compiled_by_packaged_compiler(
     ],
 )
 def test_header_for_unsupported_standard_is_input_error(
-    tmp_path: Path, precompiler: Path, name: str, words: str
+    tmp_path: Path, precompiler: Path, name: str, message: str
 ) -> None:
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=message):
         install_package(tmp_path / "packages", compiler=precompiler, headers=(name,))
     (precompiler / "bin" / "g++").write_text("#!/bin/sh\necho no such standard >&2; exit 1\n")
     package_folder = install_package(tmp_path / "packages", compiler=precompiler)

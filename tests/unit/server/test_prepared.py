@@ -69,7 +69,7 @@ def prepared(watched: Watched, tmp_path: Path) -> ClassicJobEngine:
     return ClassicJobEngine(watched, Store(tmp_path / "cache"))
 
 
-def olympiad(code: str, numbers: str = "2 3", answer: str = "5", *others: JobFile, **config: Any) -> Job:
+def olympiad(code: str, numbers: str = "2 3", answer: str = "5", *more_files: JobFile, **config: Any) -> Job:
     settings = {"task_type": "Batch", "code": "Sum", "time_limit": 1.0, "memory_limit": 256 << 20, **config}
     files = {
         "graders/sum.cpp": code,
@@ -81,7 +81,9 @@ def olympiad(code: str, numbers: str = "2 3", answer: str = "5", *others: JobFil
         "checker/checker.cpp": HALF,
     }
     text_files = (text(name, content) for name, content in files.items())
-    return Job(files=(*text_files, *others), runtime="cms_ioi", run_timeout=20_000, run_memory_limit=64 << 20)
+    return Job(
+        files=(*text_files, *more_files), runtime="cms_ioi", run_timeout=20_000, run_memory_limit=64 << 20
+    )
 
 
 def text(name: str, content: str) -> JobFile:
@@ -269,14 +271,14 @@ JAVA = "import java.util.*;\npublic class Sum { public static void main(String[]
 JAVA += "Scanner in = new Scanner(System.in); System.out.println(in.nextInt() + in.nextInt()); } }\n"
 
 
-def contest(name: str, code: str, language: str, *others: JobFile, mode: str = "stdin") -> Job:
+def contest(name: str, code: str, language: str, *more_files: JobFile, mode: str = "stdin") -> Job:
     files = (
         text(name, code),
         text("input.txt", "2 3\n"),
         text("correct_output.txt", "5\n"),
         text("grader_config", f"TIME_LIMIT=4.0\nMEMORY_LIMIT=256.0\nINPUT_MODE={mode}"),
     )
-    return Job(files=(*files, *others), runtime=language, run_timeout=60_000)
+    return Job(files=(*files, *more_files), runtime=language, run_timeout=60_000)
 
 
 @pytest.mark.nightly(unless="python|GNU")
@@ -330,7 +332,7 @@ def test_build_cache_keeps_only_repeatable_endings(tmp_path: Path, code: int | N
 
 
 @pytest.mark.parametrize(
-    "words",
+    "message",
     [
         "g++: fatal error: Killed signal terminated program cc1plus",
         "cc1plus: out of memory allocating 65536 bytes",
@@ -338,10 +340,10 @@ def test_build_cache_keeps_only_repeatable_endings(tmp_path: Path, code: int | N
         "main.cpp:1:10: fatal error: gmpxx.h: No such file or directory",
     ],
 )
-def test_build_killed_or_missing_header_is_not_cached(tmp_path: Path, words: str) -> None:
+def test_build_killed_or_missing_header_is_not_cached(tmp_path: Path, message: str) -> None:
     """Its exit code means a refused source."""
     build_cache = BuildCache(Store(tmp_path / "cache"))
-    assert build_cache.add("abcd", Ending(code=1, stderr=words), {}).stage.stderr == words
+    assert build_cache.add("abcd", Ending(code=1, stderr=message), {}).stage.stderr == message
     assert build_cache.find("abcd") is None
 
 

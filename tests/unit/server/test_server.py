@@ -157,15 +157,15 @@ async def test_compressed_body_counts_by_inflated_size(engine: EmbeddedEngine, n
 
 
 @pytest.mark.parametrize(
-    ("encoding", "data", "words"),
+    ("encoding", "data", "message"),
     [("gzip", b"not gzip at all", "cannot be read"), ("lzma", b"{}", "unsupported content encoding")],
 )
 async def test_undecodable_body_is_refused_with_400(
-    call: Caller, encoding: str, data: bytes, words: str
+    call: Caller, encoding: str, data: bytes, message: str
 ) -> None:
     headers = JSON | {"Content-Encoding": encoding}
     status, reply = await call.post(f"{API}/execute", data=data, headers=headers)
-    assert status == 400 and words in reply["stack"]
+    assert status == 400 and message in reply["stack"]
 
 
 async def test_last_of_two_files_with_same_name_wins(call: Caller) -> None:
@@ -347,12 +347,12 @@ LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\n"])*"'
 SAMPLE = re.compile(rf"({NAME})(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\S+)")
 
 
-def families(text: str) -> dict[str, tuple[str, list[tuple[str, str, float]]]]:
+def families(metrics_text: str) -> dict[str, tuple[str, list[tuple[str, str, float]]]]:
     """Parse Prometheus's text format strictly. Return types and samples by name."""
-    assert text.endswith("\n")
+    assert metrics_text.endswith("\n")
     metric_families: dict[str, tuple[str, list[tuple[str, str, float]]]] = {}
     name = ""
-    for line in text.splitlines():
+    for line in metrics_text.splitlines():
         if line.startswith("# HELP "):
             name = line.split(" ")[2]
             assert name not in metric_families and len(line.split(" ")) > 3

@@ -80,12 +80,12 @@ async def test_untrusted_certificate_is_engine_unavailable(
             await PistonEngine(discovery(server.url)).__aenter__()
 
 
-@pytest.mark.parametrize(("names", "words"), [("cert", "cert.pem"), ("none", "No such file"), ("key", "")])
+@pytest.mark.parametrize(("names", "message"), [("cert", "cert.pem"), ("none", "No such file"), ("key", "")])
 async def test_mismatched_tls_files_are_input_error(
-    engine: EmbeddedEngine, files: tuple[Path, Path], names: str, words: str
+    engine: EmbeddedEngine, files: tuple[Path, Path], names: str, message: str
 ) -> None:
     tls_options = {"cert": of(files[0]), "none": of("/no/such"), "key": of("", files[1])}[names]
-    with pytest.raises(InputError, match=f"tls_.*{words}|{words}.*tls_"):
+    with pytest.raises(InputError, match=f"tls_.*{message}|{message}.*tls_"):
         await Server(engine, tls_options).__aenter__()
 
 

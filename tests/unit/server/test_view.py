@@ -102,9 +102,9 @@ def test_monitoring_an_idle_run_opens_no_files(folder: Path, monkeypatch: pytest
     opened = list[str]()
     truly = Path.open
 
-    def noted(path: Path, *how: Any, **more: Any) -> Any:
+    def noted(path: Path, *positional: Any, **more: Any) -> Any:
         opened.append(path.name)
-        return truly(path, *how, **more)
+        return truly(path, *positional, **more)
 
     monkeypatch.setattr(Path, "open", noted)
     watch = RunMonitor(folder, clock := Clock())
@@ -361,9 +361,9 @@ def test_unreadable_progress_file_is_none(tmp_path: Path) -> None:
 # --- the strip ---------------------------------------------------------------------------------------
 
 
-def strip_of(folder: Path, now: float = 100.0) -> str:
+def strip_of(folder: Path, at: float = 100.0) -> str:
     state = RunMonitor(folder).poll()
-    return strip_html(state, ["scoreboard"], version_of(state), lambda: now)
+    return strip_html(state, ["scoreboard"], version_of(state), lambda: at)
 
 
 def test_strip_has_progress_and_submissions_in_progress(folder: Path) -> None:
@@ -397,7 +397,7 @@ def test_strip_has_progress_and_submissions_in_progress(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("progress", "text"),
+    ("progress", "expected_state"),
     [
         (Progress(at=95.0), "Running."),
         (Progress(at=10.0), "No sign of the run for 2 min: it was interrupted, or its machine is."),
@@ -405,9 +405,9 @@ def test_strip_has_progress_and_submissions_in_progress(folder: Path) -> None:
         (Progress(at=10.0, ended=True, stopped=True), "The run was stopped before its end."),
     ],
 )
-def test_strip_shows_the_state_of_the_run(folder: Path, progress: Progress, text: str) -> None:
+def test_strip_shows_the_state_of_the_run(folder: Path, progress: Progress, expected_state: str) -> None:
     write_progress(folder, progress)
-    assert f'role="status">{text}</strong>' in strip_of(folder)
+    assert f'role="status">{expected_state}</strong>' in strip_of(folder)
 
 
 def test_strip_lists_servers_that_fail_first(folder: Path) -> None:
@@ -438,10 +438,10 @@ async def address(folder: Path) -> AsyncIterator[str]:
         yield address
 
 
-async def receive_strip(stream: aiohttp.ClientResponse, text: str) -> str:
+async def receive_strip(stream: aiohttp.ClientResponse, expected: str) -> str:
     """Return the first strip with `text` from the stream that a viewer receives."""
     async for line in stream.content:
-        if line.startswith(b"data: ") and text in (strip := str(json.loads(line[6:]))):
+        if line.startswith(b"data: ") and expected in (strip := str(json.loads(line[6:]))):
             return strip
     raise AssertionError("the stream is closed")
 

@@ -61,9 +61,11 @@ async def test_several_tokens_have_names_and_are_read_again(engine: EmbeddedEngi
     assert 'ioi_eval_caller_jobs_total{caller="green"} 1\n' in counts
 
 
-@pytest.mark.parametrize("text", ["", "a x\nb x", "a x\na y", "http://judge:2000 x", "a x 3", "a x 1 2"])
-def test_malformed_tokens_file_is_input_error(tmp_path: Path, text: str) -> None:
-    (tmp_path / "tokens").write_text(text)
+@pytest.mark.parametrize(
+    "tokens_text", ["", "a x\nb x", "a x\na y", "http://judge:2000 x", "a x 3", "a x 1 2"]
+)
+def test_malformed_tokens_file_is_input_error(tmp_path: Path, tokens_text: str) -> None:
+    (tmp_path / "tokens").write_text(tokens_text)
     with pytest.raises(InputError, match="tokens") as caught:
         read_tokens(tmp_path / "tokens")
     assert "lines of NAME TOKEN" in caught.value.remedy

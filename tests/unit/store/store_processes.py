@@ -34,8 +34,8 @@ def write_many(root: Path, seed: int, go: Event) -> None:
 
 
 def write_half(root: Path, kind: str, ready: Event) -> None:
-    def half(place: Path) -> None:
-        (place / "file" if kind == "folder" else place).write_bytes(bytes(1000))
+    def half(path: Path) -> None:
+        (path / "file" if kind == "folder" else path).write_bytes(bytes(1000))
         ready.set()
         signal.pause()
 

@@ -147,12 +147,12 @@ def test_cached_record_is_created_once(tmp_path: Path) -> None:
     assert read_cached(store, "none", Blob) is None
 
 
-@pytest.mark.parametrize("rest", [b"half", b"\x81\xa6sha256\xa1\xe9", b"", None])
-def test_unreadable_record_is_created_again(tmp_path: Path, rest: bytes | None) -> None:
+@pytest.mark.parametrize("content", [b"half", b"\x81\xa6sha256\xa1\xe9", b"", None])
+def test_unreadable_record_is_created_again(tmp_path: Path, content: bytes | None) -> None:
     store = Store(tmp_path / "cache")
     _, folder = read_or_create_cached(store, "abcd", Blob, lambda _: Blob.of("old"))
     for path in folder.iterdir():
-        path.unlink() if rest is None else path.write_bytes(rest)
+        path.unlink() if content is None else path.write_bytes(content)
     assert read_cached(store, "abcd", Blob) is None
     assert store.get("abcd") is None
     assert read_or_create_cached(store, "abcd", Blob, lambda _: Blob.of("new"))[0].read() == b"new"

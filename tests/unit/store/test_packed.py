@@ -22,7 +22,7 @@ def checksums(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.usefixtures("checksums")
 def test_packed_keys_behave_like_dict_keys() -> None:
     @given(st.lists(texts), st.lists(texts))
-    def holds(added: list[str], asked: list[str]) -> None:
+    def holds(added: list[str], queries: list[str]) -> None:
         keys, indexes = Keys(), dict[str, int]()
         for key in added:
             assert keys.add(key) == (key not in indexes)
@@ -32,7 +32,7 @@ def test_packed_keys_behave_like_dict_keys() -> None:
         )
         for key_set in (keys, Keys.from_stored(stored_keys)):
             assert list(key_set) == list(indexes) and len(key_set) == len(indexes)
-            for key in (*added, *asked):
+            for key in (*added, *queries):
                 assert key_set.find(key) == indexes.get(key, -1)
                 assert (key in key_set) == (key in indexes)
 

@@ -110,8 +110,8 @@ class Broken(BaseException):
 
 @pytest.mark.parametrize("kind", ["put", "folder"])
 def test_failed_creation_leaves_no_entry(tmp_path: Path, kind: str) -> None:
-    def half(place: Path) -> None:
-        (place / "file" if kind == "folder" else place).write_bytes(b"half")
+    def half(path: Path) -> None:
+        (path / "file" if kind == "folder" else path).write_bytes(b"half")
         raise Broken
 
     store = Store(tmp_path)
@@ -144,12 +144,12 @@ def test_store_key_must_be_a_plain_name(tmp_path: Path, key: str) -> None:
 # --- folders -----------------------------------------------------------------------------------------
 
 
-def fill(place: Path) -> None:
-    (place / "deep").mkdir()
-    (place / "deep" / "file").write_bytes(b"12345")
-    (place / "program").write_bytes(b"123")
-    (place / "program").chmod(0o700)
-    (place / "link").symlink_to("program")
+def fill(folder: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "file").write_bytes(b"12345")
+    (folder / "program").write_bytes(b"123")
+    (folder / "program").chmod(0o700)
+    (folder / "link").symlink_to("program")
 
 
 def test_folder_entries_are_stored_and_found(tmp_path: Path) -> None:
@@ -168,10 +168,10 @@ def test_second_creator_uses_the_existing_entry(tmp_path: Path, kind: str) -> No
     """Both start to create it, and the second process finishes first."""
     store, other = Store(tmp_path), Store(tmp_path)
 
-    def make(text: str, before: Callable[[], object]) -> Callable[[Path], None]:
-        def made(place: Path) -> None:
-            before()
-            (place / "file" if kind == "folder" else place).write_text(text)
+    def make(content: str, call_before: Callable[[], object]) -> Callable[[Path], None]:
+        def made(path: Path) -> None:
+            call_before()
+            (path / "file" if kind == "folder" else path).write_text(content)
 
         return made
 
@@ -185,12 +185,12 @@ def test_second_creator_uses_the_existing_entry(tmp_path: Path, kind: str) -> No
 # --- turns -------------------------------------------------------------------------------------------
 
 
-async def find_or_make(root: Path, made: list[Path]) -> None:
+async def find_or_make(root: Path, created: list[Path]) -> None:
     store = Store(root)
     async with store.creation_lock("key1"):
         if store.get("key1") is None:
             await asyncio.sleep(0)  # the rest come meanwhile
-            made.append(store.put("key1", b"x"))
+            created.append(store.put("key1", b"x"))
 
 
 async def test_later_creators_find_the_first_entry(tmp_path: Path) -> None:
@@ -333,20 +333,20 @@ def test_second_process_does_not_list_all_entries(tmp_path: Path) -> None:
     assert second.size() <= 100
 
 
-@pytest.mark.parametrize("told", [b"", b"0x10", b"-1", b"\xff" * 32])
-def test_invalid_size_counter_is_recomputed(tmp_path: Path, told: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", b"0x10", b"-1", b"\xff" * 32])
+def test_invalid_size_counter_is_recomputed(tmp_path: Path, content: bytes) -> None:
     Store(tmp_path, limit=100).put("before", bytes(95))
-    (tmp_path / "total").write_bytes(told)
+    (tmp_path / "total").write_bytes(content)
     store = Store(tmp_path, limit=100)
     store.put("after", bytes(10))
     assert store.size() <= 100
 
 
-@pytest.mark.parametrize("told", [b"", bytes(2), b"-"])
-def test_folder_without_recorded_size_can_be_evicted(tmp_path: Path, told: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", bytes(2), b"-"])
+def test_folder_without_recorded_size_can_be_evicted(tmp_path: Path, content: bytes) -> None:
     store = Store(tmp_path, limit=100)
     damaged = store.folder("damaged", lambda folder: None)
-    (damaged.parent / "size").write_bytes(told)
+    (damaged.parent / "size").write_bytes(content)
     grow_old(damaged.parent)
     for n in range(3):
         store.put(f"large-{n}", bytes(60))

@@ -241,7 +241,7 @@ async def test_processes_sharing_store_build_checker_once(tmp_path: Path) -> Non
 
 
 async def test_full_cache_disk_is_judge_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(place: Path, content: bytes) -> None:
+    def full(path: Path, content: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     async with opened(tmp_path, Server(GOOD)) as artifacts:
@@ -280,7 +280,7 @@ async def test_checker_is_built_without_sandbox_on_unconfined_engine(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("report", "words", "lasting"),
+    ("report", "message", "lasting"),
     [
         ({"code": 1}, "x.cpp: error", True),
         ({"killed": "wall"}, "x.cpp: error\nThe compiler was stopped: it did nothing for 3 s.", True),
@@ -289,7 +289,7 @@ async def test_checker_is_built_without_sandbox_on_unconfined_engine(tmp_path: P
     ],
 )
 async def test_sandboxed_build_ending_is_read_from_proctor_report(
-    tmp_path: Path, report: dict[str, Any], words: str, lasting: bool
+    tmp_path: Path, report: dict[str, Any], message: str, lasting: bool
 ) -> None:
     """Lower limits of the server do not matter, because the sandbox stopped the compiler."""
     server = unconfined(ended(log="x.cpp: error\n", **report), max_run_time=10_000)
@@ -299,14 +299,14 @@ async def test_sandboxed_build_ending_is_read_from_proctor_report(
                 artifacts.prepare_problem(plain_problem()), submitted("code")
             )
     assert isinstance(built, CompileError)
-    assert (built.log, built.confinement["landlock"]) == (words, 7)
+    assert (built.log, built.confinement["landlock"]) == (message, 7)
     # A stopped build below its CPU limit is repeated once.
     once = 2 if report.get("killed") in ("wall", "hard") else 1
     assert len(server.jobs) == (once if lasting else 2 * once)
 
 
 @pytest.mark.parametrize(
-    ("result", "words"),
+    ("result", "message"),
     [
         (ended(failure="cannot enter the box"), "the sandbox of a build failed: cannot enter the box"),
         (JobResult(run=CUT), "Raise PISTON_RUN_TIMEOUT"),
@@ -318,10 +318,10 @@ async def test_sandboxed_build_ending_is_read_from_proctor_report(
     ],
 )
 async def test_failed_sandbox_in_build_is_judge_failure(
-    tmp_path: Path, result: JobResult, words: str
+    tmp_path: Path, result: JobResult, message: str
 ) -> None:
     async with opened(tmp_path, unconfined(result)) as artifacts:
-        with pytest.raises(JudgeFailure, match=words):
+        with pytest.raises(JudgeFailure, match=message):
             await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
 
 
@@ -360,7 +360,7 @@ async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_p
 
 
 @pytest.mark.parametrize(
-    "words",
+    "log",
     [
         "graders/sum.cpp:1:10: fatal error: gmpxx.h: No such file or directory",
         "submission.hs:1:1: error:\n    Could not find module Data.Vector",
@@ -368,9 +368,9 @@ async def test_compile_error_by_cpu_limit_is_not_reused_under_higher_limit(tmp_p
         "submission.pas(1,6) Fatal: Can't find unit gmp used by submission",
     ],
 )
-async def test_compile_error_from_missing_library_is_not_cached(tmp_path: Path, words: str) -> None:
+async def test_compile_error_from_missing_library_is_not_cached(tmp_path: Path, log: str) -> None:
     """A toolchain's identity does not include all libraries."""
-    async with opened(tmp_path, unconfined(ended(code=1, log=words))) as artifacts:
+    async with opened(tmp_path, unconfined(ended(code=1, log=log))) as artifacts:
         refused = await artifacts.build_submission(
             artifacts.prepare_problem(plain_problem()), submitted("code")
         )
@@ -378,7 +378,7 @@ async def test_compile_error_from_missing_library_is_not_cached(tmp_path: Path, 
         built = await artifacts.build_submission(
             artifacts.prepare_problem(plain_problem()), submitted("code")
         )
-    assert isinstance(refused, CompileError) and refused.log == words
+    assert isinstance(refused, CompileError) and refused.log == log
     assert isinstance(built, BuildSuccess)
 
 
@@ -389,8 +389,8 @@ def tools(version: str) -> Mapping[str, Toolchain]:
     return {"g++": Toolchain(command="g++", path=f"/opt/{version}/g++", version=version, identity=version)}
 
 
-def offers(there: Mapping[str, Mapping[str, Toolchain]]) -> Mapping[str, tuple[Toolchain, ...]]:
-    return {"g++": tuple(tools["g++"] for tools in there.values())}
+def offers(offered: Mapping[str, Mapping[str, Toolchain]]) -> Mapping[str, tuple[Toolchain, ...]]:
+    return {"g++": tuple(tools["g++"] for tools in offered.values())}
 
 
 async def test_build_records_the_compiler_of_its_endpoint(tmp_path: Path) -> None:
@@ -511,9 +511,9 @@ async def test_artifact_forged_by_failed_compile_stage_is_ignored(tmp_path: Path
     assert isinstance(built, CompileError)
 
 
-@pytest.mark.parametrize(("architecture", "here"), [("x86_64", True), ("aarch64", False)])
+@pytest.mark.parametrize(("architecture", "is_local"), [("x86_64", True), ("aarch64", False)])
 async def test_checkers_are_built_locally_if_architecture_matches(
-    tmp_path: Path, architecture: str, here: bool
+    tmp_path: Path, architecture: str, is_local: bool
 ) -> None:
     client, server = FakeEngine(), Server(GOOD, architecture=architecture)
     async with client, opened(tmp_path, server, trusted=client) as artifacts:
@@ -521,8 +521,8 @@ async def test_checkers_are_built_locally_if_architecture_matches(
         proctor = await artifacts.build_proctor()
         await artifacts.build_submission(artifacts.prepare_problem(plain_problem()), submitted("code"))
     assert checker is not None
-    assert (len(client.jobs), len(server.jobs)) == ((1, 1) if here else (0, 3))
-    assert (proctor == Blob.of(b"a fake proctor")) is here
+    assert (len(client.jobs), len(server.jobs)) == ((1, 1) if is_local else (0, 3))
+    assert (proctor == Blob.of(b"a fake proctor")) is is_local
 
 
 async def test_server_without_shell_runtime_is_reported_as_such_not_as_missing_compiler(

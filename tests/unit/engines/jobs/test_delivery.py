@@ -83,16 +83,16 @@ def test_forged_artifact_header_in_compiler_output_stays_in_log(tmp_path: Path) 
     assert delivery.stage.stdout.count("ioi-eval 1 artifact") == 2
 
 
-@pytest.mark.parametrize("kept", [10, 60, 200, 1000])
+@pytest.mark.parametrize("length", [10, 60, 200, 1000])
 @pytest.mark.parametrize(
     "ended",
     [{"signal": "SIGKILL", "status": StageStatus.OL}, {"signal": "SIGKILL"}],
     ids=["current server", "before isolate"],
 )
 def test_truncated_delivery_names_output_limit_of_server(
-    tmp_path: Path, kept: int, ended: dict[str, object]
+    tmp_path: Path, length: int, ended: dict[str, object]
 ) -> None:
-    cut = Ending(stdout=handed_over(tmp_path).stdout[:kept], **ended)  # type: ignore[arg-type]
+    cut = Ending(stdout=handed_over(tmp_path).stdout[:length], **ended)  # type: ignore[arg-type]
     with pytest.raises(JudgeFailure, match=r"PISTON_OUTPUT_MAX_SIZE.*, on a worker --set max-output=64mb$"):
         read_delivery(cut)
 

@@ -163,10 +163,12 @@ def test_shell_runtime_prefers_own_package(runtimes: tuple[str, ...], chosen: st
 
 
 @pytest.mark.parametrize(
-    ("runtimes", "words"), [((), "package `bash`"), (("cms_ioi",), "or ask for classic jobs")]
+    ("runtimes", "message"), [((), "package `bash`"), (("cms_ioi",), "or ask for classic jobs")]
 )
-def test_engine_without_shell_runtime_names_package_to_install(runtimes: tuple[str, ...], words: str) -> None:
-    with pytest.raises(JudgeFailure, match=words):
+def test_engine_without_shell_runtime_names_package_to_install(
+    runtimes: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(JudgeFailure, match=message):
         Capabilities(name="x", architecture="x86_64", runtimes=runtimes).shell()
 
 

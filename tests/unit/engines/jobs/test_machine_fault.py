@@ -25,15 +25,15 @@ KILLED_BEFORE_ISOLATE = {"signal": "SIGKILL"}
 LATE = {"signal": "SIGKILL", "status": StageStatus.TO, "message": "Time limit exceeded (wall clock)"}
 
 
-@pytest.mark.parametrize("how", [KILLED, KILLED_BEFORE_ISOLATE, LATE, {"code": 0}, {"code": 1}])
+@pytest.mark.parametrize("ending", [KILLED, KILLED_BEFORE_ISOLATE, LATE, {"code": 0}, {"code": 1}])
 @pytest.mark.parametrize("stdout", ["", FORGED, "Killed\n"])
-def test_job_without_proctor_output_is_machine_fault(how: dict[str, object], stdout: str) -> None:
-    assert machine_fault(Ending(stdout=stdout, **how), NONCE).startswith("the proctor judged no test")
+def test_job_without_proctor_output_is_machine_fault(ending: dict[str, object], stdout: str) -> None:
+    assert machine_fault(Ending(stdout=stdout, **ending), NONCE).startswith("the proctor judged no test")
 
 
-@pytest.mark.parametrize("how", [KILLED, KILLED_BEFORE_ISOLATE, LATE, {"code": 0}])
-def test_job_that_reports_killed_program_is_not_a_machine_fault(how: dict[str, object]) -> None:
-    assert machine_fault(Ending(stdout=START + CRASHED, **how), NONCE) == ""
+@pytest.mark.parametrize("ending", [KILLED, KILLED_BEFORE_ISOLATE, LATE, {"code": 0}])
+def test_job_that_reports_killed_program_is_not_a_machine_fault(ending: dict[str, object]) -> None:
+    assert machine_fault(Ending(stdout=START + CRASHED, **ending), NONCE) == ""
 
 
 def test_proctor_killed_before_first_result_is_machine_fault() -> None:

@@ -97,11 +97,11 @@ REFUSED_AS: dict[str, tuple[type[EngineError], str]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "kind", "words"), [(name, *rest) for name, rest in REFUSED_AS.items()])
-def test_recorded_refusal_raises_expected_error(name: str, kind: type[EngineError], words: str) -> None:
+@pytest.mark.parametrize(("name", "kind", "message"), [(name, *rest) for name, rest in REFUSED_AS.items()])
+def test_recorded_refusal_raises_expected_error(name: str, kind: type[EngineError], message: str) -> None:
     with pytest.raises(EngineError) as caught:
         decode_reply(*reply(name))
-    assert type(caught.value) is kind and words in str(caught.value)
+    assert type(caught.value) is kind and message in str(caught.value)
 
 
 def test_recorded_refusals_all_raise_job_rejected() -> None:
@@ -157,7 +157,7 @@ _NGINX = b"<html>\r\n<head><title>%b</title></head>\r\n<body>\r\n<center><h1>%b<
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "words"),
+    ("status", "body", "message"),
     [
         (502, _NGINX.replace(b"%b", b"502 Bad Gateway"), "HTTP 502: Bad Gateway"),
         (504, b"<html><body><h1>504 Gateway Time-out</h1>\nNot in time.\n</body></html>", "timeout server"),
@@ -165,10 +165,10 @@ _NGINX = b"<html>\r\n<head><title>%b</title></head>\r\n<body>\r\n<center><h1>%b<
         (502, b"<!DOCTYPE html>\n<p>Away", "HTTP 502: <!DOCTYPE html>"),
     ],
 )
-def test_gateway_error_page_is_quoted_in_error(status: int, body: bytes, words: str) -> None:
+def test_gateway_error_page_is_quoted_in_error(status: int, body: bytes, message: str) -> None:
     with pytest.raises(EngineError) as caught:
         decode_reply(status, body)
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_error_message_printed_by_submission_is_not_a_refusal() -> None:

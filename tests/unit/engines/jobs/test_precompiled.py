@@ -86,7 +86,7 @@ def test_head_is_the_first_lines_if_each_includes_a_standard_header(
 
 
 @pytest.mark.parametrize(
-    "rest",
+    "source_end",
     [
         "#include __FILE__\n",
         '#include "sum.cpp"\n',
@@ -107,10 +107,10 @@ def test_head_is_the_first_lines_if_each_includes_a_standard_header(
     ],
     ids=str.split,
 )
-def test_source_that_may_use_up_locations_has_no_head(rest: str) -> None:
+def test_source_that_may_use_up_locations_has_no_head(source_end: str) -> None:
     """test_headers.py has such a source, which includes itself and could detect its header."""
     assert find_head(recipe("#include <cstdio>\n")) == ("cstdio",)
-    assert find_head(recipe(f"#include <cstdio>\n{rest}")) == ()
+    assert find_head(recipe(f"#include <cstdio>\n{source_end}")) == ()
 
 
 def test_include_head_is_read_only_from_a_single_cpp_source() -> None:
@@ -357,9 +357,11 @@ def test_precompiled_header_of_few_includes_leaves_binary_identical(
     assert output == run_build(tmp_path / "without", build)
 
 
-@pytest.mark.parametrize("text", ["int f() {}\nint main() {}\n", "int main() { initializer_list<int> a; }\n"])
-def test_compiler_log_is_same_with_precompiled_header(tmp_path: Path, lean: Path, text: str) -> None:
-    build, logs = recipe(BEGINNING + text), []
+@pytest.mark.parametrize(
+    "source", ["int f() {}\nint main() {}\n", "int main() { initializer_list<int> a; }\n"]
+)
+def test_compiler_log_is_same_with_precompiled_header(tmp_path: Path, lean: Path, source: str) -> None:
+    build, logs = recipe(BEGINNING + source), []
     for name, header in (("with", lean), ("without", None)):
         logs.append(run_build(tmp_path / name, build, header, refused="?"))
     assert logs[0] and logs[0] == logs[1]

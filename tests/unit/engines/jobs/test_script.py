@@ -128,7 +128,7 @@ def test_nearly_full_disk_in_build_is_machine_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "end"),
+    ("shell_code", "end"),
     [
         ("echo 'error: no' >&2; exit 1", BuildEnding.REFUSED),
         ("exit 4", BuildEnding.CRASHED),
@@ -145,9 +145,9 @@ def test_nearly_full_disk_in_build_is_machine_fault(tmp_path: Path) -> None:
     ],
 )
 def test_compiler_exit_maps_to_build_ending_if_control_builds(
-    tmp_path: Path, text: str, end: BuildEnding
+    tmp_path: Path, shell_code: str, end: BuildEnding
 ) -> None:
-    tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{text}")
+    tool = compiler_in_shell(tmp_path, f"{WORKS_FOR_CONTROL}\n{shell_code}")
     assert classify_build(build(tmp_path, recipe_of(), tool)) is end
 
 
@@ -212,18 +212,21 @@ def test_control_command_replaces_all_sources_by_control_program() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
+    ("status", "expected_message"),
     [
         (StageStatus.TO, "it took too long"),
         (StageStatus.OL, "it printed too much"),
         (StageStatus.SG, "Memory limit exceeded"),
     ],
 )
-def test_build_stopped_by_limit_names_limit_in_log(status: StageStatus, words: str) -> None:
+def test_build_stopped_by_limit_names_limit_in_log(status: StageStatus, expected_message: str) -> None:
     message = CPU_LIMIT if status is StageStatus.TO else "Memory limit exceeded"
     stage = Ending(stdout="half a ", signal="SIGKILL", status=status, message=message)
     assert classify_build(stage) is BuildEnding.CUT_SHORT
-    assert format_build_log(stage, BuildLimits(log=100)) == f"half a \nThe compiler was stopped: {words}."
+    assert (
+        format_build_log(stage, BuildLimits(log=100))
+        == f"half a \nThe compiler was stopped: {expected_message}."
+    )
 
 
 def test_compile_log_is_printable_and_truncated() -> None:
@@ -246,11 +249,11 @@ def test_temporary_file_names_are_removed_from_compile_log() -> None:
 
 
 @pytest.mark.parametrize(
-    ("killed", "found"),
+    ("killed", "ending"),
     [("wall", BuildEnding.IDLED), ("hard", BuildEnding.STOPPED), ("cpu", BuildEnding.CUT_SHORT)],
 )
 def test_limit_kills_build_as_cut_short_only_for_cpu_or_memory_of_source(
-    killed: str, found: BuildEnding
+    killed: str, ending: BuildEnding
 ) -> None:
     """A build that waited, or was slow on a busy machine, is repeated."""
-    assert classify_build(Ending.by_limit(killed)) is found
+    assert classify_build(Ending.by_limit(killed)) is ending

@@ -12,7 +12,7 @@ numbers = st.tuples(*[st.integers(0, 30)] * 3)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "taken", "refused"),
+    ("version_range", "accepted", "refused"),
     [
         ("*", ["0.0.0", "10.2.0"], []),
         ("", ["1.2.3"], []),
@@ -49,15 +49,15 @@ numbers = st.tuples(*[st.integers(0, 30)] * 3)
     ],
 )
 def test_version_range_accepts_and_refuses_versions(
-    wanted: str, taken: list[str], refused: list[str]
+    version_range: str, accepted: list[str], refused: list[str]
 ) -> None:
-    assert [version for version in [*taken, *refused] if satisfies(version, wanted)] == taken
+    assert [version for version in [*accepted, *refused] if satisfies(version, version_range)] == accepted
 
 
-@pytest.mark.parametrize("text", ["1.2", "x", "1.2.3.4", "", "01.2.3"])
-def test_invalid_version_satisfies_no_range(text: str) -> None:
-    assert parse_version(text) is None
-    assert not satisfies(text, "*")
+@pytest.mark.parametrize("version", ["1.2", "x", "1.2.3.4", "", "01.2.3"])
+def test_invalid_version_satisfies_no_range(version: str) -> None:
+    assert parse_version(version) is None
+    assert not satisfies(version, "*")
 
 
 @given(numbers, numbers)

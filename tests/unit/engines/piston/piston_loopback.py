@@ -33,14 +33,14 @@ PROFILE = Capabilities(name="piston", architecture="x86_64", runtimes=("ioi_eval
 Answer = Callable[["Loopback", web.Request, Job], Awaitable[web.StreamResponse]]
 
 
-def job(text: str = "true", *others: JobFile, **fields: Any) -> Job:
-    return Job(files=(JobFile(name="run", content=Blob.of(text)), *others), **fields)
+def job(content: str = "true", *more_files: JobFile, **fields: Any) -> Job:
+    return Job(files=(JobFile(name="run", content=Blob.of(content)), *more_files), **fields)
 
 
-async def fine(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+async def fine(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
     """Print the script as output."""
-    echoed = asked.files[0].content.read().decode()
-    return told(JobResult(run=Ending(stdout=echoed, code=0), language=asked.runtime, version="1.0.0"))
+    echoed = received_job.files[0].content.read().decode()
+    return told(JobResult(run=Ending(stdout=echoed, code=0), language=received_job.runtime, version="1.0.0"))
 
 
 def told(result: JobResult) -> web.Response:
@@ -48,7 +48,7 @@ def told(result: JobResult) -> web.Response:
 
 
 def always(status: int, body: bytes = b"") -> Answer:
-    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    async def answer(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
         return web.Response(status=status, body=body)
 
     return answer
@@ -58,18 +58,18 @@ def in_turn(*answers: Answer) -> Answer:
     """Return these replies in order, and then repeat the last reply."""
     remaining = list(answers)
 
-    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        return await (remaining.pop(0) if len(remaining) > 1 else remaining[0])(server, request, asked)
+    async def answer(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
+        return await (remaining.pop(0) if len(remaining) > 1 else remaining[0])(server, request, received_job)
 
     return answer
 
 
-async def silence(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+async def silence(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
     await server.closing.wait()
     return web.Response(status=500)
 
 
-async def cut(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+async def cut(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
     """Close the connection in the middle of the reply."""
     reply = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
     await reply.prepare(request)
@@ -79,7 +79,7 @@ async def cut(server: Loopback, request: web.Request, asked: Job) -> web.StreamR
     return reply
 
 
-async def hang_up(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+async def hang_up(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
     assert request.transport is not None
     request.transport.abort()
     return web.Response()

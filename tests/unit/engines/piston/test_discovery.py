@@ -17,7 +17,7 @@ from ioi_eval.errors import EngineUnavailable, InputError
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written", "expected_url"),
     [
         ("http://node7:2000", "http://node7:2000"),
         ("http://node7:2000/", "http://node7:2000"),
@@ -37,9 +37,9 @@ from ioi_eval.errors import EngineUnavailable, InputError
         ("gpu_node-3:2000", "http://gpu_node-3:2000"),
     ],
 )
-def test_address_is_normalized_to_endpoint_url(written: str, meant: str) -> None:
-    assert endpoint_url(written) == meant
-    assert endpoint_url(meant) == meant
+def test_address_is_normalized_to_endpoint_url(written: str, expected_url: str) -> None:
+    assert endpoint_url(written) == expected_url
+    assert endpoint_url(expected_url) == expected_url
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def recorded() -> Iterator[list[tuple[str, bool]]]:
     """Record job starts (+) and exits (-) in order, and which jobs are exclusive."""
     run, events = embedded_engine.run_job, list[tuple[str, bool]]()
 
-    def run_and_record(ground: Any, job: Job, *given: Any) -> Any:
+    def run_and_record(ground: Any, job: Job, *arguments: Any) -> Any:
         events.append(("+", job.exclusive))
         try:
-            return run(ground, job, *given)
+            return run(ground, job, *arguments)
         finally:
             events.append(("-", job.exclusive))
 

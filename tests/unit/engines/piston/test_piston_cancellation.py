@@ -38,7 +38,7 @@ def cancelled_at(work: Coroutine[Any, Any, Any], step: int) -> Generator[Any, An
             sent_value, send = error, work.throw  # type: ignore[assignment]
 
 
-async def every_await(make: Callable[[], Coroutine[Any, Any, Any]], after: Callable[[], object]) -> int:
+async def every_await(make: Callable[[], Coroutine[Any, Any, Any]], check_after: Callable[[], object]) -> int:
     """Cancel at each await in turn, and return their number. `after` is called after each cancellation."""
     step = 0
     while True:
@@ -47,7 +47,7 @@ async def every_await(make: Callable[[], Coroutine[Any, Any, Any]], after: Calla
         if ended is False:
             return step
         assert isinstance(ended, asyncio.CancelledError), ended
-        after()
+        check_after()
         step += 1
 
 
@@ -62,9 +62,9 @@ async def check_slots(engine: PistonEngine) -> None:
     assert fleet_of(engine).busy == 0
 
 
-async def reply_in_parts(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+async def reply_in_parts(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
     """Reply in parts, so that the client waits for status, headers and body."""
-    whole = await fine(server, request, asked)
+    whole = await fine(server, request, received_job)
     assert isinstance(whole, web.Response) and isinstance(whole.body, bytes)
     reply = web.StreamResponse(headers={"Content-Length": str(len(whole.body))})
     await asyncio.sleep(0)
@@ -80,17 +80,17 @@ def once_each(answer: Answer) -> Answer:
     """Reply so to the first copy of each job. Requests of cancelled jobs may still arrive later."""
     answered_contents = set[Blob]()
 
-    async def answered(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        content = asked.files[0].content
+    async def answered(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
+        content = received_job.files[0].content
         first = content not in answered_contents
         answered_contents.add(content)
-        return await (answer if first else fine)(server, request, asked)
+        return await (answer if first else fine)(server, request, received_job)
 
     return answered
 
 
 @pytest.mark.parametrize(
-    ("answer", "text", "least"),
+    ("answer", "source", "min_awaits"),
     [
         (reply_in_parts, "small", 3),
         (reply_in_parts, LARGE, 4),
@@ -100,20 +100,20 @@ def once_each(answer: Answer) -> Answer:
     ids=["small", "large", "after a 500", "after a cut"],
 )
 async def test_job_cancelled_at_any_await_frees_slot(
-    answer: Answer, text: str, least: int, monkeypatch: pytest.MonkeyPatch
+    answer: Answer, source: str, min_awaits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "is_loopback", lambda url: False)  # the large request is compressed as well
     async with Loopback(once_each(answer)) as server, engine_on(server, attempts=2) as engine:
         sent_texts: list[str] = []
 
         async def one() -> None:
-            sent_texts.append(f"{text} {len(sent_texts)}")
+            sent_texts.append(f"{source} {len(sent_texts)}")
             await engine.execute(job(sent_texts[-1]))
 
         def check() -> None:
             assert fleet_of(engine).busy == 0
 
-        assert await every_await(one, check) >= least
+        assert await every_await(one, check) >= min_awaits
         whole = [
             executed_job
             for executed_job in server.executed

@@ -46,17 +46,17 @@ def place(tmp_path: Path) -> Path:
     return cache_folder
 
 
-def known_endpoint(server: Server | Loopback | str, room: int = ROOM) -> Endpoint:
+def known_endpoint(server: Server | Loopback | str, capacity: int = ROOM) -> Endpoint:
     """Return an endpoint as after a probe. `room` is its capacity for contents, in bytes."""
     url = server if isinstance(server, str) else server.url
-    return known_server(EndpointReport(url=url, contents=room))
+    return known_server(EndpointReport(url=url, contents=capacity))
 
 
 @asynccontextmanager
 async def worker(
-    engine: EmbeddedEngine, place: Path | None, *, port: int = 0, room: int = ROOM
+    engine: EmbeddedEngine, folder: Path | None, *, port: int = 0, room: int = ROOM
 ) -> AsyncIterator[Server]:
-    depot = None if place is None else BlobCache(place, room)
+    depot = None if folder is None else BlobCache(folder, room)
     async with Server(engine, ServerOptions(port=port), blob_cache=depot) as server:
         yield server
 
@@ -171,16 +171,16 @@ async def test_piston_gets_full_jobs_without_content_requests() -> None:
         assert [file.name for file in piston.executed[0].files] == ["run", "t/0.in.gz"]
 
 
-@pytest.mark.parametrize("room", [len(NOISE) // 2, len(NOISE) + 10])
+@pytest.mark.parametrize("capacity", [len(NOISE) // 2, len(NOISE) + 10])
 async def test_job_carries_contents_if_worker_cache_is_too_small(
-    engine: EmbeddedEngine, place: Path, room: int
+    engine: EmbeddedEngine, place: Path, capacity: int
 ) -> None:
     """The client uploads contents only if half of the announced capacity is enough.
 
     Here the announcement is too high.
     """
-    async with worker(engine, place, room=room) as server, sender() as client:
-        endpoint = known_endpoint(server, ROOM if room < len(NOISE) else room)
+    async with worker(engine, place, room=capacity) as server, sender() as client:
+        endpoint = known_endpoint(server, ROOM if capacity < len(NOISE) else capacity)
         assert told(await client.execute(endpoint, await job())) == HASH
         assert told(await client.execute(endpoint, await job())) == HASH
         contents, _ = await received_contents(server)

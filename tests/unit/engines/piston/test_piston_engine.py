@@ -81,7 +81,7 @@ async def test_server_fault_is_retried_on_another_server(fault: Answer) -> None:
 
 @pytest.mark.parametrize("stage", ["compile", "run"])
 async def test_failed_sandbox_status_is_retried_as_server_fault(stage: str) -> None:
-    async def broken(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    async def broken(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
         failed = Ending(status=StageStatus.XX, message="no cgroup")
         return told(msgspec.structs.replace(JobResult(run=Ending()), **{stage: failed}))
 
@@ -96,7 +96,7 @@ async def test_failed_sandbox_status_is_retried_as_server_fault(stage: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "words"),
+    ("answer", "kind", "message"),
     [
         (always(400, b'{"message": "nope-* runtime is unknown"}'), JobRejected, "runtime is unknown"),
         (
@@ -108,10 +108,10 @@ async def test_failed_sandbox_status_is_retried_as_server_fault(stage: str) -> N
         (always(415, b'{"message": "requests must be"}'), JobRejected, "requests must be"),
     ],
 )
-async def test_rejected_job_is_not_retried(answer: Answer, kind: type[JobRejected], words: str) -> None:
+async def test_rejected_job_is_not_retried(answer: Answer, kind: type[JobRejected], message: str) -> None:
     async with Loopback(answer) as first, Loopback(answer) as two, engine_on(first, two) as engine:
         for _ in range(5):
-            with pytest.raises(kind, match=words):
+            with pytest.raises(kind, match=message):
                 await engine.execute(job())
         assert len(first.executed) + len(two.executed) == 5
         assert all(endpoint.state is State.HEALTHY for endpoint in endpoints_of(engine).values())
@@ -130,15 +130,16 @@ async def test_invalid_job_is_rejected_without_request(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["Resource temporarily unavailable", "HTTP 500", "status XX", "PayloadTooLargeError", '{"run":']
+    "printed",
+    ["Resource temporarily unavailable", "HTTP 500", "status XX", "PayloadTooLargeError", '{"run":'],
 )
-async def test_output_of_submission_causes_no_retry(said: str) -> None:
-    async def prints(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        run = Ending(stdout=said, stderr=said, code=1, status=StageStatus.RE)
+async def test_output_of_submission_causes_no_retry(printed: str) -> None:
+    async def prints(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
+        run = Ending(stdout=printed, stderr=printed, code=1, status=StageStatus.RE)
         return told(JobResult(run=run))
 
     async with Loopback(prints) as server, engine_on(server) as engine:
-        assert (await engine.execute(job())).run.stdout == said
+        assert (await engine.execute(job())).run.stdout == printed
         assert len(server.executed) == 1
 
 
@@ -178,14 +179,14 @@ async def test_engine_waits_at_start_for_full_or_starting_server(status: int, ch
     assert isinstance(event, ServerChanged) and (event.url, event.change) == (server.url, change)
 
 
-@pytest.mark.parametrize(("status", "asked"), [(503, 3), (502, 3), (401, 1)])
-async def test_engine_start_fails_if_server_stays_unusable(status: int, asked: int) -> None:
+@pytest.mark.parametrize(("status", "min_requests"), [(503, 3), (502, 3), (401, 1)])
+async def test_engine_start_fails_if_server_stays_unusable(status: int, min_requests: int) -> None:
     async with Loopback() as server:
         server.runtimes_status = status
         with pytest.raises(EngineUnavailable, match=f"no server can be used: .*HTTP {status}"):
             async with engine_on(server, patience=short_patience(0.1)):
                 pass
-        assert min(server.asked, 3) == asked
+        assert min(server.asked, 3) == min_requests
 
 
 async def test_job_refused_by_full_servers_fails_after_the_maximum_wait() -> None:

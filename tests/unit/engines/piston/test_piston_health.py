@@ -199,9 +199,9 @@ async def test_failed_duplicate_of_job_leaves_first_attempt_running() -> None:
         assert fleet_of(engine).busy == 0
 
 
-async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+async def held(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
     await server.closing.wait()
-    return await fine(server, request, asked)
+    return await fine(server, request, received_job)
 
 
 # --- slots -------------------------------------------------------------------------------------------
@@ -218,12 +218,12 @@ async def test_jobs_are_spread_over_servers_within_slots() -> None:
         assert engine.slots == 3
         at_once, full = [], asyncio.Event()
 
-        async def counting(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        async def counting(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
             at_once.append(a.at_once + b.at_once)
             if at_once[-1] == 3:
                 full.set()
             await full.wait()
-            return await fine(server, request, asked)
+            return await fine(server, request, received_job)
 
         a.answer = b.answer = counting
         await asyncio.gather(*(engine.execute(job()) for _ in range(30)))

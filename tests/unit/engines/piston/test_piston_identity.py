@@ -93,7 +93,7 @@ async def open_machines(monkeypatch: pytest.MonkeyPatch) -> Any:
     async with AsyncExitStack() as stack:
 
         async def opened(
-            *there: Machine, found: Found | None = None, **options: Any
+            *machines: Machine, found: Found | None = None, **options: Any
         ) -> tuple[PistonEngine, list[ServerChanged]]:
             """Open an engine on machines.
 
@@ -101,14 +101,14 @@ async def open_machines(monkeypatch: pytest.MonkeyPatch) -> Any:
             """
 
             async def probe(prober: object, url: str, runtimes: Collection[str] = ()) -> EndpointReport:
-                return next(machine for machine in there if machine.url == url).report(runtimes)
+                return next(machine for machine in machines if machine.url == url).report(runtimes)
 
             monkeypatch.setattr("ioi_eval.engines.piston.probe.Prober.probe", probe)
-            for machine in there:
+            for machine in machines:
                 await stack.enter_async_context(machine)
             if found is not None:
-                found.urls = {there[0].url}
-            engine = engine_on(*there, capabilities=None, discovery=found, **options)
+                found.urls = {machines[0].url}
+            engine = engine_on(*machines, capabilities=None, discovery=found, **options)
             heard: list[ServerChanged] = []
             engine.on_event = lambda event: heard.append(event) if isinstance(event, ServerChanged) else None
             await stack.enter_async_context(engine)
@@ -175,7 +175,7 @@ async def test_reply_without_identity_is_broken(open_machines: Opening) -> None:
     with pytest.raises(BrokenReply, match="does not report the compilers"):
         silent("run", JobResult(run=Ending(stdout="built by 12\n")))
 
-    async def mute(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    async def mute(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
         return told(JobResult(run=Ending(stdout="built by 12\n", code=0)))
 
     machine.answer = mute
@@ -184,7 +184,7 @@ async def test_reply_without_identity_is_broken(open_machines: Opening) -> None:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "words", "limits"),
+    ("runtime", "message", "limits"),
     [
         ("bash", "bash-* runtime is unknown", {}),
         ("ioi_eval", "run_timeout cannot exceed the configured limit of 3000", {"max_run_time": 3000}),
@@ -192,7 +192,7 @@ async def test_reply_without_identity_is_broken(open_machines: Opening) -> None:
     ids=["package", "limit"],
 )
 async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
-    open_machines: Opening, runtime: str, words: str, limits: dict[str, int]
+    open_machines: Opening, runtime: str, message: str, limits: dict[str, int]
 ) -> None:
     """For example if a load balancer has different servers, or a package was removed.
 
@@ -200,7 +200,7 @@ async def test_refusal_contradicting_probe_is_retried_and_server_probed_again(
     """
     lacks, has = Machine(), Machine()
     engine, heard = await open_machines(lacks, has)
-    lacks.answer = always(400, msgspec.json.encode({"message": words}))
+    lacks.answer = always(400, msgspec.json.encode({"message": message}))
     lacks.shells, lacks.limits = (lacks.shells if limits else ("ioi_eval",)), limits
     for _ in range(9):
         assert (await engine.execute(job(runtime=runtime, run_timeout=5000))).endpoint == has.url
@@ -267,7 +267,7 @@ async def test_gateway_413_is_job_too_large_and_no_replacement(open_machines: Op
     machine = Machine(worker="one")
     engine, heard = await open_machines(machine, attempts=2)
 
-    async def gateway(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    async def gateway(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
         return web.Response(status=413, text="<html>413 Request Entity Too Large</html>")
 
     machine.answer = gateway
@@ -302,8 +302,8 @@ async def test_reply_with_id_of_another_request_is_refused(open_machines: Openin
     engine, _ = await open_machines(machine, attempts=2)
     mixed = True
 
-    async def repeats(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        reply = await machine._done(server, request, asked)
+    async def repeats(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
+        reply = await machine._done(server, request, received_job)
         reply.headers[REQUEST] = "another" if mixed else request.headers[REQUEST]
         return reply
 
@@ -329,10 +329,10 @@ async def test_refusal_by_replaced_worker_is_retried(open_machines: Opening) -> 
     engine, _ = await open_machines(machine)
     refuses = True
 
-    async def tighter(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    async def tighter(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
         nonlocal refuses
         if not refuses:
-            return await machine._done(server, request, asked)
+            return await machine._done(server, request, received_job)
         refuses, machine.worker = False, "two"
         body = b'{"message": "run_timeout cannot exceed the configured limit of 1"}'
         return web.Response(status=400, body=body, headers={HEADER: "two"})

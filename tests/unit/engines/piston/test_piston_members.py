@@ -24,9 +24,9 @@ async def test_joining_server_gets_jobs() -> None:
             assert engine.slots == 1
             release = asyncio.Event()
 
-            async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+            async def held(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
                 await release.wait()
-                return await fine(server, request, asked)
+                return await fine(server, request, received_job)
 
             first.answer = held
             jobs = [asyncio.create_task(engine.execute(job())) for _ in range(5)]
@@ -47,7 +47,7 @@ async def test_leaving_server_loses_no_job() -> None:
         async with engine_on(discovery=discovered, per_endpoint=3) as engine:
             reached = asyncio.Event()
 
-            async def dies(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+            async def dies(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
                 if server.at_once == 3:
                     reached.set()
                 await server.closing.wait()
@@ -73,9 +73,9 @@ async def test_running_job_finishes_after_server_is_undiscovered() -> None:
         async with engine_on(discovery=discovered) as engine:
             release = asyncio.Event()
 
-            async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+            async def held(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
                 await release.wait()
-                return await fine(server, request, asked)
+                return await fine(server, request, received_job)
 
             server.answer = held
             running = asyncio.create_task(engine.execute(job("done")))

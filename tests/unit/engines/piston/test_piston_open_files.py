@@ -34,11 +34,11 @@ async def test_soft_open_file_limit_is_raised_for_many_servers(limits: tuple[int
         loopback_servers = [await stack.enter_async_context(Loopback()) for _ in range(40)]
         all_at_once = asyncio.Event()
 
-        async def held(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+        async def held(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
             if sum(loopback.at_once for loopback in loopback_servers) == len(loopback_servers):
                 all_at_once.set()
             await all_at_once.wait()
-            return await fine(server, request, asked)
+            return await fine(server, request, received_job)
 
         for loopback in loopback_servers:
             loopback.answer = held

@@ -189,12 +189,12 @@ def test_probe_reports_foreign_sandboxes_as_classic_only() -> None:
 def old_server(limit: int = 3000) -> Answer:
     """Answer like a server before isolate: no CPU limits, no statuses and no times."""
 
-    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    async def answer(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
         for name in LIMITS:
-            if name.endswith("timeout") and (getattr(asked, name) or 0) > limit:
+            if name.endswith("timeout") and (getattr(received_job, name) or 0) > limit:
                 message = f"{name} cannot exceed the configured limit of {limit}"
                 return web.json_response({"message": message}, status=400)
-        script = asked.files[0].content.read().decode()
+        script = received_job.files[0].content.read().decode()
         message = (
             "machine aarch64\ntool g++ /usr/bin/g++ 8.3.0 0123\nstandard gnu++17\nstatic no\nopen_files 9\n"
         )
@@ -227,8 +227,8 @@ def busy_server(script: str, *stopped: Ending) -> Answer:
     """Reply to this script with the endings in `stopped` first, and to all other scripts with success."""
     remaining = list(stopped)
 
-    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
-        if asked.files[0].content.read().decode() != script:
+    async def answer(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
+        if received_job.files[0].content.read().decode() != script:
             return told(JobResult(run=Ending(stdout=WORDS, code=0)))
         out = (
             "x" * growing_output_size(OUTPUT_STEPS)
@@ -310,7 +310,7 @@ async def test_proctor_timeout_in_probe_reports_slow_server() -> None:
 
 
 def always_told(stage: Ending) -> Answer:
-    async def answer(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+    async def answer(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
         return told(JobResult(run=stage))
 
     return answer
@@ -482,7 +482,7 @@ async def test_redirect_error_names_a_usable_address() -> None:
         assert (await probed(server.url)).reason == f"{server.url} sends its callers to '{target.url}'"
 
 
-async def cut_off(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+async def cut_off(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
     assert request.transport is not None
     request.transport.abort()
     return web.Response()
@@ -548,7 +548,7 @@ def test_server_without_shell_gets_no_machine_findings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "ok", "words"),
+    ("limit", "ok", "detail_text"),
     [
         (None, True, "no limit was met"),
         (64 << 20, True, "up to 67.11 MB"),
@@ -557,24 +557,24 @@ def test_server_without_shell_gets_no_machine_findings() -> None:
         (12, False, "only up to 12 bytes"),
     ],
 )
-def test_output_limit_is_described_with_remedy(limit: int | None, ok: bool | None, words: str) -> None:
+def test_output_limit_is_described_with_remedy(limit: int | None, ok: bool | None, detail_text: str) -> None:
     found_ok, detail, remedy = lines_of(max_output=limit, runtime="bash")["output"]
-    assert (found_ok, detail) == (ok, words) and bool(remedy) == (ok is not True)
+    assert (found_ok, detail) == (ok, detail_text) and bool(remedy) == (ok is not True)
 
 
 @pytest.mark.parametrize(
-    ("runtime", "known"),
+    ("runtime", "unlimited"),
     [
         ("bash", {"run time", "memory", "request body", "output", "processes", "open files", "file size"}),
         ("cms_ioi", {"run time", "memory", "request body"}),
         ("", {"request body"}),
     ],
 )
-def test_untested_limit_is_reported_as_unknown(runtime: str, known: set[str]) -> None:
+def test_untested_limit_is_reported_as_unknown(runtime: str, unlimited: set[str]) -> None:
     names = {"run time", "memory", "request body", "output", "processes", "open files", "file size"}
     lines = lines_of(runtime=runtime, runtimes=(runtime,))
-    assert {name for name in names if lines[name][1] == "no limit was met"} == known
-    assert {lines[name][:2] for name in names - known} <= {
+    assert {name for name in names if lines[name][1] == "no limit was met"} == unlimited
+    assert {lines[name][:2] for name in names - unlimited} <= {
         (None, "unknown: its packages cannot start the script that measures it")
     }
 

@@ -81,7 +81,7 @@ def test_different_compilers_merge_to_a_new_identity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("late", "why"),
+    ("late", "reason"),
     [
         (report("late"), ""),
         (report("late", max_run_time=60_000), ""),
@@ -94,11 +94,11 @@ def test_different_compilers_merge_to_a_new_identity() -> None:
         (report("late", tool("g++", "8.3.0"), tool("python3", "3.11.2")), "its g++ 8.3.0 differs"),
     ],
 )
-def test_late_server_joins_only_if_it_matches_profile(late: EndpointReport, why: str) -> None:
+def test_late_server_joins_only_if_it_matches_profile(late: EndpointReport, reason: str) -> None:
     profile = merge_capabilities([report("a", max_run_time=60_000)])
     late = late if late.max_run_time else msgspec.structs.replace(late, max_run_time=60_000)
     misfit = find_misfit(profile, late, initial=profile)
-    assert misfit.startswith(why) and bool(misfit) == bool(why)
+    assert misfit.startswith(reason) and bool(misfit) == bool(reason)
     other_tools = "its g++" in misfit or "no python3" in misfit
     assert find_misfit(profile, late) == ("" if other_tools else misfit)
 

@@ -201,10 +201,12 @@ RECIPE = BuildSpec(
 )
 
 
-async def built(client: Client, there: Endpoint) -> Job:
+async def built(client: Client, endpoint: Endpoint) -> Job:
     """Return a job that starts the program that a build left on the worker."""
-    artifact = (await client.execute(there, BUILD)).stayed["made"]
-    far = WorkerArtifact(sha256=artifact.sha256, size=artifact.size, at=there.url, spec=RECIPE, toolchain="x")
+    artifact = (await client.execute(endpoint, BUILD)).stayed["made"]
+    far = WorkerArtifact(
+        sha256=artifact.sha256, size=artifact.size, at=endpoint.url, spec=RECIPE, toolchain="x"
+    )
     script = JobFile(name="run", content=Blob.of("./made | tail -c 3\n"))
     program = JobFile(name="made", content=far, executable=True)
     return Job(files=(script, program))
@@ -264,11 +266,11 @@ SHARING = msgspec.structs.replace(
 )
 
 
-async def run_and_check_due(client: Client, there: Endpoint) -> tuple[str, bool]:
+async def run_and_check_due(client: Client, endpoint: Endpoint) -> tuple[str, bool]:
     """Execute a job. Return its compile output, and whether a shared build of it is due."""
-    result = await client.execute(there, SHARING)
+    result = await client.execute(endpoint, SHARING)
     assert result.compile is not None
-    return result.compile.stdout, client.should_build(there, SHARED)
+    return result.compile.stdout, client.should_build(endpoint, SHARED)
 
 
 async def test_shared_build_runs_once_on_the_worker_and_later_jobs_use_it(workers: Workers) -> None:

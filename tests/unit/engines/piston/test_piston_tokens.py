@@ -54,8 +54,8 @@ class Place:
             await runner.cleanup()
 
 
-async def ask(wire: HttpClient, place: Place) -> None:
-    await wire.execute(place.url, Request(body=b"{}"), 20.0)
+async def ask(wire: HttpClient, server: Place) -> None:
+    await wire.execute(server.url, Request(body=b"{}"), 20.0)
 
 
 async def test_token_is_sent_only_after_worker_identifies_itself() -> None:
@@ -119,7 +119,7 @@ async def test_identity_is_not_requested_without_token() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("token_text", "message"),
     [
         ("one two", "two tokens for workers"),
         ("http://a", "it contains an address without a token"),
@@ -127,8 +127,8 @@ async def test_identity_is_not_requested_without_token() -> None:
         ("ftp://a x", "is not the address of a server"),
     ],
 )
-def test_malformed_token_text_is_input_error(text: str, words: str) -> None:
+def test_malformed_token_text_is_input_error(token_text: str, message: str) -> None:
     for refuses in (Tokens, lambda text: PistonEngine(Fixed(["http://a"]), token=text)):
-        with pytest.raises(InputError, match=words) as refused:
-            refuses(text)
+        with pytest.raises(InputError, match=message) as refused:
+            refuses(token_text)
         assert " x" not in str(refused.value).partition("Write")[0]

@@ -23,7 +23,7 @@ LONG_REST = Patience(
 )
 
 
-async def full_disk(server: Loopback, request: web.Request, asked: Job) -> web.StreamResponse:
+async def full_disk(server: Loopback, request: web.Request, received_job: Job) -> web.StreamResponse:
     return told(JobResult(run=Ending(stderr="No space left on device", code=92)))
 
 
