@@ -1,6 +1,6 @@
 #include <cstdio>
 
-// The hidden number stands in the input, and how many guesses are allowed in the answer.
+// The input file contains the hidden number, and the answer file the maximum number of guesses.
 int main(int argc, char* argv[]) {
     if (argc != 3) return 3;
     int hidden = 0, allowed = 0, guess = 0;

@@ -8,7 +8,7 @@ static long long number_in(const char* path) {
     return file && std::fscanf(file, "%lld", &number) == 1 ? number : 0;
 }
 
-// Speaks by testlib's exit codes: all points for the answer, a few for too much of it.
+// Uses testlib's exit codes: all points for the answer, a few points for a larger number.
 int main(int, char** argv) {
     const long long load = number_in(argv[1]), pulled = number_in(argv[2]), right = number_in(argv[3]);
     if (pulled == right) return 0;

@@ -1,4 +1,4 @@
-"""A number that is at most the input earns as many points, also in the sample, which has no scale."""
+"""A number up to the input earns as many points, even in the sample, whose points have no maximum."""
 
 import sys
 from pathlib import Path

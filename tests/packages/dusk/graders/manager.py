@@ -1,4 +1,4 @@
-"""dusk.py 0 PIPE in the evening, dusk.py 1 PIPE in the morning: a word is written, and read back."""
+"""dusk.py 0 PIPE in the evening, dusk.py 1 PIPE in the morning: a string is written, and read back."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A number that differs from the answer by at most the argument."""
+"""Accepts a number whose difference from the answer does not exceed the argument."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-// checker INPUT CORRECT OUTPUT: half of the points for an answer that is right but for its last digit.
+// checker INPUT CORRECT OUTPUT: half of the points for an answer that is right except for its last digit.
 #include <cstdio>
 
 int main(int, char** argv) {

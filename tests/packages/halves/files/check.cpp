@@ -1,4 +1,4 @@
-// check INPUT OUTPUT ANSWER: two positive numbers whose sum is the one in the input. Speaks testlib's exit codes.
+// check INPUT OUTPUT ANSWER: two positive numbers whose sum is the number in the input. Uses testlib's exit codes.
 #include <cstdio>
 
 #include "limits.h"

@@ -1,4 +1,4 @@
-"""A number that is at most the input earns as many points; the sample is worth 0, and earns that."""
+"""A number up to the input earns as many points; the sample has 0 points."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Takes what is not further from the answer than its last argument says; the first is the problem's own."""
+"""Accepts a difference from the answer up to the last argument; the first argument is the problem's."""
 
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""FULL WHOLE: what the parts come to, where WHOLE together are worth FULL points."""
+"""rescale.py FULL WHOLE: print the points of the parts, where a sum of WHOLE earns FULL points."""
 
 import sys
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""As many points as stones were taken, if they are no more than there are."""
+"""One point for each stone in the output; more stones than in the input are wrong."""
 
 import sys
 from pathlib import Path

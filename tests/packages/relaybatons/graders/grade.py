@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads `verdict score` for each part, and writes one such line for the whole.
+"""Reads `verdict score` for each part, and writes such a line for the whole.
 
 best: the best of the parts; share: the mean over all parts; bonus N: their sum, and N if all are accepted.
 """

@@ -1,4 +1,4 @@
-"""Hand a word of the first run to the second; in that, where it is there, note the reply for the checker."""
+"""Forward the first run's string to the second run, whose reply is stored for the checker."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The first two passes give a word, which the next pass gets; the last one must say the number again."""
+"""The first two passes print a string for the next pass; the last pass must print the number."""
 
 import sys
 from pathlib import Path

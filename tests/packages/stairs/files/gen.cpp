@@ -1,4 +1,4 @@
-// gen N [--step S]: N steps, each S higher than the one before.
+// gen N [--step S]: N steps, each S higher than the step before.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

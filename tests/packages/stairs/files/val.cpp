@@ -1,8 +1,8 @@
 #include <cctype>
 #include <cstdio>
 
-// Exits with 3, as testlib's validators do, unless there are as many positive steps as it says; and, as they
-// do on Linux, at a line that ends as Windows has it.
+// Exits with 3, like testlib's validators, unless the number of positive steps is as declared; and, like them
+// on Linux, at a Windows line break.
 int main() {
     long long n, step, seen = 0;
     if (std::scanf("%lld", &n) != 1 || n < 1) return 3;

@@ -1,4 +1,4 @@
-"""Hand what the first process makes of a number to the second, which must say the number again."""
+"""Forward the first process's encoding of a number to the second, which must print the number."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-// The first process halves what it hears, the second doubles what the first says.
+// The first process halves a number, and the second doubles the result.
 int main(int, char **argv) {
     long long number, half, whole;
     if (std::scanf("%lld", &number) != 1) return 1;

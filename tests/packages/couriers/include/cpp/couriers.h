@@ -1,3 +1,3 @@
-// The first courier reads the letter; what it says is all that the second one hears. There is room for 255 characters.
+// The first courier reads the letter and writes a message, the only input of the second. Maximum: 255 characters.
 void carry(const char* letter, char* said);
 void deliver(const char* carried, char* said);

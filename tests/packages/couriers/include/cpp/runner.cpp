@@ -1,4 +1,4 @@
-// Plays both phases of a solution, each in a process of its own, so that no variable comes from one to the other.
+// Runs both phases of a solution in separate processes, so that they share no variables.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int ROOM = 256;
 
-// What a phase says of a text, as a process of its own says it.
+// Runs a phase in a separate process and reads its message.
 void play(void (*phase)(const char*, char*), const char* text, char* heard) {
   int ends[2];
   if (pipe(ends) != 0) std::abort();

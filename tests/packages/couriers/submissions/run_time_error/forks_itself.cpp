@@ -1,4 +1,4 @@
-// Uses up what the runner needs.
+// Uses the processes that the runner needs.
 #include <cstring>
 #include <sys/wait.h>
 #include <unistd.h>

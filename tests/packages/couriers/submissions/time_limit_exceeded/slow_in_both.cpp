@@ -1,4 +1,4 @@
-// Of one letter each phase is within the limit, both together are not.
+// For a letter each phase is within the limit, but their sum exceeds it.
 #include <cstring>
 #include <ctime>
 

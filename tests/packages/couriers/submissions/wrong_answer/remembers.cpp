@@ -1,4 +1,4 @@
-// A variable of the first phase is not there in the second one.
+// A variable of the first phase does not exist in the second phase.
 #include <cstring>
 
 #include "couriers.h"

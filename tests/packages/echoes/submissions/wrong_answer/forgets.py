@@ -1,4 +1,4 @@
-# Its word for large numbers says nothing.
+# Its string for large numbers does not identify the number.
 what, word = input().split()
 if what == "encode":
     print("a" * min(int(word) + 1, 20))

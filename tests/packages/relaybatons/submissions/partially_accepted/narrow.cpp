@@ -1,4 +1,4 @@
-// Wrong where legs are many: 30 for the short ones, a third of 60, and no bonus.
+// Wrong if legs are many: 30 points for short races, a third of 60, and no bonus.
 #include <cstdio>
 int main() {
     long long legs, metres;

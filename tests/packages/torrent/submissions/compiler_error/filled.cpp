@@ -1,3 +1,3 @@
-// 512 MiB that the program is to bring along.
+// 512 MiB of initialized data in the program.
 int filled[1 << 27] = {1};
 int main() { return filled[1]; }
