@@ -149,18 +149,18 @@ def test_concurrent_judging_is_limited_to_the_engine_slots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     under_way: list[int] = []
-    now = 0
+    running = 0
     judge = Runtime.score
 
     async def score(self: Runtime, *arguments: Any) -> Any:
-        nonlocal now
-        now += 1
-        under_way.append(now)
+        nonlocal running
+        running += 1
+        under_way.append(running)
         try:
             await asyncio.sleep(0.05)
             return await judge(self, *arguments)
         finally:
-            now -= 1
+            running -= 1
 
     monkeypatch.setattr(Runtime, "score", score)
     model = replying({"Garland": [solution("garland", "correct/doubling.cpp")]})

@@ -217,7 +217,7 @@ JSON = ANYTHING.map(lambda value: json.dumps(value).encode())
 def test_arbitrary_reply_gives_reply_or_fault(status: int, body: bytes, kind: str) -> None:
     try:
         reply = read_reply(status, {"content-type": kind}, body, now=NOW)
-    except Fault as found:
-        assert found.reason
+    except Fault as raised:
+        assert raised.reason
     else:
         assert reply.content or reply.reasoning or reply.stop_reason

@@ -243,7 +243,10 @@ def test_output_diff_marks_differences(
     def cell(content: str | None) -> str:
         return '<td class="none"></td>' if content is None else f"<td>{content}</td>"
 
-    lines = (f"<tr><td>{n}</td>{cell(left)}{cell(two)}</tr>\n" for n, (left, two) in enumerate(rows, start=1))
+    lines = (
+        f"<tr><td>{n}</td>{cell(first)}{cell(second)}</tr>\n"
+        for n, (first, second) in enumerate(rows, start=1)
+    )
     assert str(compared_html(output, expected)) == "".join(lines)
 
 

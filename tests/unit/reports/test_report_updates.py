@@ -107,7 +107,7 @@ class History:
     def row(self, one: Submission, of: Problem) -> dict[str, Any]:
         statuses = {test: self.dice.choice(RAN) for test in TESTS if self.dice.random() < 0.5}
         result_options = {"compiles": self.dice.random() < 0.8, "compile_output": "no", "feedback": "fine"}
-        judged = result(
+        judged_result = result(
             one,
             statuses,
             problem=of,
@@ -116,7 +116,7 @@ class History:
             **result_options,
         )
         repeats = self.dice.choice([*self.of]) if self.dice.random() < 0.2 else ""
-        return result_row(one, of, msgspec.structs.replace(judged, repeats=repeats))
+        return result_row(one, of, msgspec.structs.replace(judged_result, repeats=repeats))
 
     def add(self) -> None:
         with ResultLog.open(self.folder, MADE_OF, any_compiler=True) as journal:

@@ -208,9 +208,9 @@ def test_skipping_unneeded_tests_keeps_score(tree: Grading, said: dict[str, Verd
         for name, status in said.items()
         if name in all_of(tree)
     }
-    needed = set(list_needed_tests(tree, known_results))
-    assert needed.isdisjoint(known_results) and needed <= set(all_of(tree))
-    skipped = {name: v for name, v in unknown(tree, known_results).items() if name not in needed}
+    needed_names = set(list_needed_tests(tree, known_results))
+    assert needed_names.isdisjoint(known_results) and needed_names <= set(all_of(tree))
+    skipped = {name: v for name, v in unknown(tree, known_results).items() if name not in needed_names}
     for results in outcomes(tree, known_results):
         fewer = {name: skipped.get(name, result) for name, result in results.items()}
         assert compute_share(tree, fewer) == pytest.approx(compute_share(tree, results))

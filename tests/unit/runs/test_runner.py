@@ -64,7 +64,7 @@ async def test_concurrency_is_at_most_the_number_of_workers(tmp_path: Path, work
 async def test_active_submissions_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_PROGRESS_S", 0.0)
     monkeypatch.setattr(runner, "_MAX_REPORTED", 2)
-    seen = asyncio.Event()
+    is_reported = asyncio.Event()
 
     class Slow(FakeJudge):
         async def judge(self, problem: Problem, submission: Submission) -> SubmissionResult:
@@ -73,13 +73,13 @@ async def test_active_submissions_are_reported(tmp_path: Path, monkeypatch: pyte
                 mark_executing(f"server {submission.key}"),
             )
             with track_step(kind), endpoint if submission.key != "k000" else contextlib.nullcontext():
-                await seen.wait()
+                await is_reported.wait()
             return await super().judge(problem, submission)
 
     def look(event: Event) -> None:
         if isinstance(event, SubmissionsNow) and event.number == 3:
             reports.append(event)
-            seen.set()
+            is_reported.set()
 
     reports = list[SubmissionsNow]()
     with ResultLog.open(tmp_path / "run", MADE_OF) as journal:
@@ -183,17 +183,17 @@ async def test_equal_code_for_another_problem_or_language_is_judged(tmp_path: Pa
 
 
 async def test_many_equal_submissions_are_not_held_in_memory(tmp_path: Path) -> None:
-    taken = 0
+    count_read = 0
     read_counts: list[int] = []
 
     def stream() -> Iterator[Submission]:
-        nonlocal taken
+        nonlocal count_read
         for n in range(500):
-            taken += 1
+            count_read += 1
             yield submission(f"s{n}", code="same")
 
     def reply(of: Submission) -> SubmissionResult:
-        read_counts.append(taken)
+        read_counts.append(count_read)
         return result(of)
 
     judge = FakeJudge(reply, pause=lambda: 1000)

@@ -372,16 +372,16 @@ async def test_request_that_is_cancelled_as_it_gets_a_slot_hands_it_on(steps: in
 
 @pytest.mark.parametrize("seed", range(20))
 async def test_queue_is_empty_after_requests_are_cancelled_at_random(seed: int) -> None:
-    chance, most = random.Random(seed), 0
+    chance, max_running = random.Random(seed), 0
     shared = queue(slots=2, max_waiting=5)
 
     async def request(token_name: str) -> None:
-        nonlocal most
+        nonlocal max_running
         async with shared.enter_within(60.0, token_name) as entry:
             entry.count_bytes(1)
             await asyncio.sleep(0)
             await entry.acquire_slot()
-            most = max(most, shared.running)
+            max_running = max(max_running, shared.running)
             assert shared.running + shared.queued <= 7
             for _ in range(chance.randrange(4)):
                 await asyncio.sleep(0)
@@ -394,5 +394,5 @@ async def test_queue_is_empty_after_requests_are_cancelled_at_random(seed: int) 
             await asyncio.sleep(0)
     for result in await asyncio.gather(*tasks, return_exceptions=True):
         assert result is None or isinstance(result, asyncio.CancelledError)
-    assert most <= 2
+    assert max_running <= 2
     check_empty(shared)
