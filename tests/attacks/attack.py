@@ -242,8 +242,8 @@ def cpp_program(attacks: Iterable[Attack]) -> str:
 
 def python_program(attacks: Iterable[Attack]) -> str:
     chosen = [attack for attack in attacks if attack.language == "python"]
-    texts = ", ".join(f"{attack.name!r}: {attack.body!r}" for attack in chosen)
-    return _PYTHON_PRELUDE + f"exec({{{texts}}}.get(name, 'behave()'))\n"
+    bodies = ", ".join(f"{attack.name!r}: {attack.body!r}" for attack in chosen)
+    return _PYTHON_PRELUDE + f"exec({{{bodies}}}.get(name, 'behave()'))\n"
 
 
 def in_one_process(program: str, orders: Sequence[str]) -> str:

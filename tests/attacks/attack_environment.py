@@ -34,19 +34,19 @@ class AttackEnvironment:
 
 @contextmanager
 def prepared(workshop: Path) -> Iterator[AttackEnvironment]:
-    with ExitStack() as held:
+    with ExitStack() as stack:
         mark = f"stay-{secrets.token_hex(4)}"
-        place, neighbour, home = (workshop / f"{name}-{mark}" for name in ("tests", "neighbour", "home"))
-        for folder, mode in ((place, 0o755), (neighbour, 0o700), (home, 0o755)):
+        tests, neighbour, home = (workshop / f"{name}-{mark}" for name in ("tests", "neighbour", "home"))
+        for folder, mode in ((tests, 0o755), (neighbour, 0o700), (home, 0o755)):
             folder.mkdir()
             folder.chmod(mode)
-            held.callback(shutil.rmtree, folder)
+            stack.callback(shutil.rmtree, folder)
             (folder / "answer").write_text(SECRET)
-        server = held.enter_context(socket.create_server(("127.0.0.1", 0)))
-        named = held.enter_context(socket.socket(socket.AF_UNIX))
-        named.bind(f"\0{mark}")
-        named.listen()
-        yield AttackEnvironment(place, home / "answer", neighbour / "answer", mark, server.getsockname()[1])
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        abstract_socket = stack.enter_context(socket.socket(socket.AF_UNIX))
+        abstract_socket.bind(f"\0{mark}")
+        abstract_socket.listen()
+        yield AttackEnvironment(tests, home / "answer", neighbour / "answer", mark, server.getsockname()[1])
 
 
 @contextmanager
@@ -59,8 +59,8 @@ def lost(workshop: Path) -> Iterator[AttackEnvironment]:
         try:
             yield ground
         finally:
-            for left in Path("/dev/shm").glob(f"{ground.mark}*"):
-                left.unlink()
+            for segment in Path("/dev/shm").glob(f"{ground.mark}*"):
+                segment.unlink()
 
 
 def called(mark: str) -> Iterator[int]:

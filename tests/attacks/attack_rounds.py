@@ -171,7 +171,7 @@ async def files(scorer: Scorer, ground: AttackEnvironment, task_type: TaskType) 
 async def sources(
     scorer: Scorer, ground: AttackEnvironment, attacks: Iterable[SourceAttack], checker: Checker = WHITE_DIFF
 ) -> Round:
-    found, deduplication = {}, Deduplication()
+    outcomes, deduplication = {}, Deduplication()
     tests = _tests(ground, [("only", "1\n")])
     problem = Problem(id="compiled", tests=tests, limits=LIMITS, checker=checker)
     for attack in attacks:
@@ -179,8 +179,8 @@ async def sources(
         code = attack.source.format(depth=DEEP, **paths)
         result = await _score(scorer, problem, code, attack.language, deduplication)
         verdict = result.tests[0].status.value if result.compiles else "CE"
-        found[attack.name] = Found(verdict, _fault(attack.verdicts, verdict, result, attack.sign))
-    return found
+        outcomes[attack.name] = Found(verdict, _fault(attack.verdicts, verdict, result, attack.sign))
+    return outcomes
 
 
 async def scripts(
@@ -190,25 +190,25 @@ async def scripts(
 
     `boxes` is the engine's folder of sandboxes, `most` the maximum number of processes.
     """
-    found = {}
+    outcomes = {}
     for attack in attacks:
         names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark, "most": most}
-        text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + attack.body + "\n"
+        script = "".join(f"{name}='{value}'\n" for name, value in names.items()) + attack.body + "\n"
         keep = attack.keep if (await engine.capabilities()).takes_paths else ()
-        file = JobFile(name="main.sh", content=Blob.of(text))
+        file = JobFile(name="main.sh", content=Blob.of(script))
         ran = await engine.execute(Job(files=(file,), runtime="bash", run_timeout=20_000, keep=keep))
-        said = ran.run.stdout + ran.run.stderr
-        left = _boxes(boxes)
+        output = ran.run.stdout + ran.run.stderr
+        leftover = _boxes(boxes)
         faults = [
-            "it read the secret" if SECRET in said else "",
+            "it read the secret" if SECRET in output else "",
             "it won" if "won" in ran.run.stdout.split() else "",
-            f"it left {left}" if left else "",
+            f"it left {leftover}" if leftover else "",
             f"it is still there: {list(called(ground.mark))}" if list(called(ground.mark)) else "",
             f"it kept {ran.kept}" if ran.kept else "",
         ]
         status = ran.run.status.value if ran.run.status is not None else "ok"
-        found[attack.name] = Found(status, ", ".join(fault for fault in faults if fault))
-    return found
+        outcomes[attack.name] = Found(status, ", ".join(fault for fault in faults if fault))
+    return outcomes
 
 
 def _boxes(folder: Path) -> list[str]:
@@ -240,13 +240,13 @@ def _tests(
     """Return tests whose files are on the host, where the embedded engine reads them."""
     tests = []
     for number, (name, order) in enumerate(orders):
-        given, expected = ground.place / f"{number}.in", ground.place / f"{number}.out"
-        given.write_text(order)
+        input_path, expected = ground.place / f"{number}.in", ground.place / f"{number}.out"
+        input_path.write_text(order)
         if fine is not None and name.startswith("after "):
             expected.write_text(fine)
         else:
             expected.write_text(answer if isinstance(answer, str) else answer[name])
-        tests.append(Test(name=name, input=Blob.of_file(given), answer=Blob.of_file(expected)))
+        tests.append(Test(name=name, input=Blob.of_file(input_path), answer=Blob.of_file(expected)))
     return tuple(tests)
 
 
@@ -268,12 +268,12 @@ def _round(
     ground: AttackEnvironment,
     way: Way | None = None,
 ) -> Round:
-    found = {test.test_name: test for test in result.tests}
-    assert found, result.compile_output
-    judged = {}
+    results = {test.test_name: test for test in result.tests}
+    assert results, result.compile_output
+    outcomes = {}
     ran = str(result.confinement.get("interpreter", Way.STARTED.value)).partition(":")[0]
     for attack in attacks:
-        hostile, behaving = found[attack.name], found[f"after {attack.name}"]
+        hostile, behaving = results[attack.name], results[f"after {attack.name}"]
         fault = _fault(attack.verdicts, hostile.status.value, result)
         if hostile.score != 0:
             fault += f" it got points: {hostile}"
@@ -284,10 +284,10 @@ def _round(
         if way is not None and ran != way.value:
             fault += f" it was not {way.value}: {result.confinement}"
         verdict = hostile.status.value
-        judged[attack.name] = Found(f"{verdict} ({ran})" if way is not None else verdict, fault)
+        outcomes[attack.name] = Found(f"{verdict} ({ran})" if way is not None else verdict, fault)
     for pid in called(ground.mark):
-        judged[f"process {pid}"] = Found("", "it is still there")
-    return judged
+        outcomes[f"process {pid}"] = Found("", "it is still there")
+    return outcomes
 
 
 def _fault(verdicts: Iterable[str], verdict: str, result: SubmissionResult, sign: str = SECRET) -> str:
@@ -296,4 +296,4 @@ def _fault(verdicts: Iterable[str], verdict: str, result: SubmissionResult, sign
     if len(result.compile_output) > _MANY_WORDS:
         return f"the compiler's {len(result.compile_output)} characters are in the result"
     whole = msgspec.json.encode(result)
-    return "the secret is in the result" if any(each.encode() in whole for each in (SECRET, sign)) else ""
+    return "the secret is in the result" if any(secret.encode() in whole for secret in (SECRET, sign)) else ""

@@ -66,10 +66,10 @@ FUNCTIONS = (
 
 
 def functions_program() -> str:
-    texts = ", ".join(f"{attack.name!r}: {attack.body!r}" for attack in FUNCTIONS)
+    bodies = ", ".join(f"{attack.name!r}: {attack.body!r}" for attack in FUNCTIONS)
     return f"""import sys
 def solve(name, wild, enough=1e9):
-    body = {{{texts}}}.get(name)
+    body = {{{bodies}}}.get(name)
     if body is None:
         return "fine"
     place = dict(sys=sys, wild=wild, enough=enough)

@@ -93,21 +93,21 @@ async def _bodies_that_wait(site: Site) -> str:
 
     async with _worker(site, max_body=2 * _BODY, max_bodies=2 * _BODY) as session:
         requests = [asyncio.create_task(send()) for _ in range(_BODIES)]
-        done, waiting = await asyncio.wait(requests, timeout=40, return_when=asyncio.FIRST_COMPLETED)
+        finished, waiting = await asyncio.wait(requests, timeout=40, return_when=asyncio.FIRST_COMPLETED)
         for request in waiting:
             request.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
-    return str(next(iter(done)).result()) if done else "all taken"
+    return str(next(iter(finished)).result()) if finished else "all taken"
 
 
 async def _all_the_room(site: Site) -> str:
     # A small store, in which only the contents count.
     with mock.patch.object(contents, "MIN_MAX_ENTRY_BYTES", 0), mock.patch.object(contents, "BESIDE", 0):
         store = Store(site.place / "cache", limit=16_000)
-        kept = BuildCache(store)
+        cache = BuildCache(store)
         for key, size in (("neighbour", 900), *((f"large-{number}", 8_000) for number in range(3))):
             (site.place / key).write_bytes(b"x" * size)
-            kept.add(key, Ending(code=0), {"built/submission": str(site.place / key)})
+            cache.add(key, Ending(code=0), {"built/submission": str(site.place / key)})
     return "kept" if store.get("neighbour") else "evicted"
 
 

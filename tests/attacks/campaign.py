@@ -51,7 +51,7 @@ async def engine_of(
     if is_server(kind):
         yield PistonEngine(discovery(kind))
         return
-    here = EmbeddedEngine(
+    local = EmbeddedEngine(
         store=store,
         slots=1,
         layers=layers,
@@ -60,12 +60,12 @@ async def engine_of(
         max_disk=64 << 20,
         max_names=3000,
     )
-    async with AsyncExitStack() as held:
+    async with AsyncExitStack() as stack:
         if kind == "embedded":
-            yield here
+            yield local
             return
-        await held.enter_async_context(here)
-        server = await held.enter_async_context(Server(here, ServerOptions(port=0, token=SECRET)))
+        await stack.enter_async_context(local)
+        server = await stack.enter_async_context(Server(local, ServerOptions(port=0, token=SECRET)))
         yield PistonEngine(discovery(server.url), token=SECRET)
 
 
@@ -96,14 +96,14 @@ async def column(
             engine_of(kind, Store(cache), layers, boxes) as engine,
             Scorer(engine, store=Store(Path(built)), options=options, builds=_PATIENT) as scorer,
         ):
-            found = await _submitted(scorer, ground, names, way)
+            columns = await _submitted(scorer, ground, names, way)
             if not is_server(kind):  # clients' scripts on a server can only attack the server's sandboxes
-                found.append(await scripts(engine, ground, _among(SCRIPTS, names), boxes))
+                columns.append(await scripts(engine, ground, _among(SCRIPTS, names), boxes))
     if not is_server(kind):
-        async with EmbeddedEngine(store=Store(cache), slots=1, layers=layers, sandboxes=boxes) as here:
-            found.append(await sieges(here, _among(WORKER, names), listens=kind == "worker"))
+        async with EmbeddedEngine(store=Store(cache), slots=1, layers=layers, sandboxes=boxes) as local:
+            columns.append(await sieges(local, _among(WORKER, names), listens=kind == "worker"))
     whole: Column = {}
-    for round_ in found:
+    for round_ in columns:
         for name, result in round_.items():
             whole.setdefault(name, []).append(result)
     return whole
@@ -118,19 +118,19 @@ async def _submitted(
 ) -> list[dict[str, Found]]:
     """Try attacks that a submission can contain. `way`: how programs in a language are run."""
     alone, paired = bool(names), _among(PAIRS, names)
-    found = [
-        await programs(scorer, ground, own, alone=alone, way=way(own[0].language))
-        for each in TOGETHER
-        if (own := _among(each, names))
+    columns = [
+        await programs(scorer, ground, chosen, alone=alone, way=way(chosen[0].language))
+        for batch in TOGETHER
+        if (chosen := _among(batch, names))
     ]
     if paired:
-        found += [await pairs(scorer, ground, task_type, paired) for task_type in _PAIRED]
-    found.append(await sources(scorer, ground, _among(COMPILING, names)))
+        columns += [await pairs(scorer, ground, task_type, paired) for task_type in _PAIRED]
+    columns.append(await sources(scorer, ground, _among(COMPILING, names)))
     if called := _among(FUNCTIONS, names):
-        found.append(await functions(scorer, ground, called, way=way("python")))
+        columns.append(await functions(scorer, ground, called, way=way("python")))
     if not names:
-        found += [await files(scorer, ground, task_type) for task_type in FILED]
-    return found
+        columns += [await files(scorer, ground, task_type) for task_type in FILED]
+    return columns
 
 
 FILED = (TaskType.OUTPUT_ONLY, TaskType.BATCH_AND_OUTPUT)
@@ -152,16 +152,16 @@ class Half:
 
     @property
     def attempts(self) -> int:
-        return sum(len(found) for column in self.columns.values() for found in column.values())
+        return sum(len(outcomes) for column in self.columns.values() for outcomes in column.values())
 
     @property
     def faults(self) -> list[str]:
         return [
-            f"as {self.user}: {title}: {name}: {found.fault}"
+            f"as {self.user}: {title}: {name}: {outcome.fault}"
             for title, column in self.columns.items()
             for name, all_found in column.items()
-            for found in all_found
-            if found.fault
+            for outcome in all_found
+            if outcome.fault
         ]
 
 
@@ -181,15 +181,15 @@ class Table:
 
     @property
     def summary(self) -> str:
-        first, *others = self.halves
-        before = [
+        first, *later = self.halves
+        earlier = [
             int(number) for number in re.findall(r"(\d+) (?:attempts )?as ", self.known.split("\n", 1)[0])
         ]
         counts = [half.attempts for half in self.halves]
-        if before:
-            counts = [count + known for count, known in zip(counts, before, strict=True)]
+        if earlier:
+            counts = [count + earlier_count for count, earlier_count in zip(counts, earlier, strict=True)]
         attempts = [f"{counts[0]} attempts as {first.user}"]
-        attempts += [f"{count} as {half.user}" for count, half in zip(counts[1:], others, strict=True)]
+        attempts += [f"{count} as {half.user}" for count, half in zip(counts[1:], later, strict=True)]
         return f"{len(ATTACKS)} attacks, {' and '.join(attempts)}, {len(self.faults)} successful."
 
     def markdown(self) -> str:
@@ -200,10 +200,10 @@ class Table:
             "| attack | goal | written in | " + " | ".join(titles) + " | stopped by |",
             "|---|---|---|" + "---|" * len(titles) + "---|",
         ]
-        known = _rows(self.known)
+        known_rows = _rows(self.known)
         for attack in ATTACKS:
-            if attack.name in known and not self._found(titles[0], attack.name):
-                lines.append(f"| {attack.name} | {' | '.join(known[attack.name])} |")
+            if attack.name in known_rows and not self._found(titles[0], attack.name):
+                lines.append(f"| {attack.name} | {' | '.join(known_rows[attack.name])} |")
                 continue
             cells = " | ".join(_cell(self._found(title, attack.name)) for title in titles)
             stops = ", ".join(attack.layers)
@@ -211,13 +211,13 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def _found(self, title: str, name: str) -> list[Found]:
-        return [found for half in self.halves for found in half.columns[title].get(name, [])]
+        return [outcome for half in self.halves for outcome in half.columns[title].get(name, [])]
 
 
 def _cell(found: list[Found]) -> str:
-    if any(each.fault for each in found):
+    if any(outcome.fault for outcome in found):
         return SUCCEEDED
-    return " ".join(dict.fromkeys(each.verdict for each in found)) or "not tried"
+    return " ".join(dict.fromkeys(outcome.verdict for outcome in found)) or "not tried"
 
 
 def table_of(document: Path) -> str:
@@ -225,10 +225,10 @@ def table_of(document: Path) -> str:
 
 
 def put_into(document: Path, table: str) -> None:
-    text = document.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    document.write_text(f"{before}{BEGIN}\n{table}{END}{after}")
+    page = document.read_text()
+    head, _, tail = page.partition(BEGIN)
+    _, _, foot = tail.partition(END)
+    document.write_text(f"{head}{BEGIN}\n{table}{END}{foot}")
 
 
 def rows_of(document: Path) -> dict[str, list[str]]:

@@ -42,9 +42,9 @@ from ioi_eval.models import Blob, Checker, CheckerKind, Job, NamedBlob
 
 def attempt_whole(bench: Bench, attack: SourceAttack | Script, layers_away: Collection[str]) -> str:
     """Return how the attack succeeded, or an empty string if it failed."""
-    with lost(bench.workshop) as ground, ExitStack() as held:
+    with lost(bench.workshop) as ground, ExitStack() as stack:
         for layer in layers_away:
-            held.enter_context(_REPLACED[layer]())
+            stack.enter_context(_REPLACED[layer]())
         checker = _BELIEVING if "apart" in layers_away else WHITE_DIFF
         try:
             return asyncio.run(_attempted(bench, ground, attack, checker))
@@ -62,11 +62,11 @@ async def _attempted(
     async with engine_of("embedded", Store(bench.store), layers, boxes) as engine:
         if isinstance(attack, Script):
             async with engine:
-                found = await scripts(engine, ground, [attack], boxes)
+                outcomes = await scripts(engine, ground, [attack], boxes)
         else:
-            found = await _compiled(engine, ground, attack, checker)
+            outcomes = await _compiled(engine, ground, attack, checker)
     boxes.rmdir()
-    return found[attack.name].fault
+    return outcomes[attack.name].fault
 
 
 async def _compiled(
@@ -90,10 +90,10 @@ _BELIEVING = Checker(
 @contextmanager
 def _something_on_standard_input() -> Iterator[None]:
     """Put a test's secret on the standard input of build jobs."""
-    own = embedded_engine.plan_of
+    original = embedded_engine.plan_of
 
     def naive(job: Job, **limits: Any) -> JobPlan:
-        plan = own(job, **limits)
+        plan = original(job, **limits)
         return msgspec.structs.replace(plan, stdin=SECRET.encode()) if job.keep else plan
 
     with mock.patch.object(embedded_engine, "plan_of", naive):
@@ -140,8 +140,10 @@ def _removed_by_names() -> Iterator[None]:
 
     def naive(path: Path) -> None:
         listed = 'find "$0" -depth | xargs rm -d --'
-        words = subprocess.DEVNULL
-        subprocess.run(["sh", "-c", listed, path], cwd=path.parent, stdout=words, stderr=words, check=False)
+        discard = subprocess.DEVNULL
+        subprocess.run(
+            ["sh", "-c", listed, path], cwd=path.parent, stdout=discard, stderr=discard, check=False
+        )
 
     with mock.patch.object(job, "remove_tree", naive):
         yield

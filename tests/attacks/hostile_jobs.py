@@ -61,6 +61,6 @@ async def hostile(
     """Run a number of jobs with an attack each. Return the unexpected results."""
     wrong = []
     for attack in islice(cycle(attacks), jobs):
-        found = await programs(scorer, ground, [attack])
-        wrong += [f"{name}: {result.fault}" for name, result in found.items() if result.fault]
+        outcomes = await programs(scorer, ground, [attack])
+        wrong += [f"{name}: {result.fault}" for name, result in outcomes.items() if result.fault]
     return wrong

@@ -35,9 +35,9 @@ _MACHINE = ("Resource temporarily unavailable", "Cannot allocate memory")
 
 def heard(said: str) -> str:
     """Return the verdict that a message names, AGAIN if it blames the machine, and nothing if it names none."""
-    if any(words in said for words in _MACHINE):
+    if any(message in said for message in _MACHINE):
         return AGAIN
-    return next((verdict for words, verdict in _VERDICTS.items() if words in said), "")
+    return next((verdict for message, verdict in _VERDICTS.items() if message in said), "")
 
 
 @contextmanager
@@ -46,23 +46,23 @@ def words_are_believed() -> Iterator[None]:
     result_of = verdicts.result_of_report
 
     def naive_result(test_name: str, line: TestReport, **how: Any) -> TestResult:
-        found = heard(line.feedback)
-        if found == AGAIN:
+        verdict = heard(line.feedback)
+        if verdict == AGAIN:
             raise JudgeFailure(line.feedback, phase="judging", test=test_name)
-        if not found:
+        if not verdict:
             return result_of(test_name, line, **how)
         ended = result_of(test_name, msgspec.structs.replace(line, end="ok"), **how)
-        status, score = Verdict(found), float(found == "AC")
+        status, score = Verdict(verdict), float(verdict == "AC")
         return msgspec.structs.replace(ended, score=score, status=status, feedback=line.feedback)
 
     def naive_ending(stage: Ending, refusals: Collection[int] = (1,)) -> BuildEnding:
-        named = {
+        endings = {
             AGAIN: BuildEnding.MACHINE,
             "TLE": BuildEnding.CUT_SHORT,
             "MLE": BuildEnding.CUT_SHORT,
             "CE": BuildEnding.REFUSED,
         }
-        return named.get(heard(stage.stdout + stage.stderr), BuildEnding.BUILT)
+        return endings.get(heard(stage.stdout + stage.stderr), BuildEnding.BUILT)
 
     with (
         mock.patch.object(verdicts, "result_of_report", naive_result),

@@ -128,9 +128,9 @@ def _can_succeed(attack: AnyAttack) -> bool:
 
 def _embeds() -> bool:
     """Return whether g++ has #embed (15 and newer)."""
-    asked = "#ifndef __has_embed\n#error\n#endif\n"
+    source = "#ifndef __has_embed\n#error\n#endif\n"
     command = ["g++", "-std=gnu++20", "-fsyntax-only", "-xc++", "-"]
-    return subprocess.run(command, input=asked, text=True, stderr=subprocess.DEVNULL).returncode == 0
+    return subprocess.run(command, input=source, text=True, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def _end_all(pids: set[int]) -> None:
@@ -147,23 +147,23 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...]) -> Outco
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
     without = [layer for layer in layers_away if layer not in OF_JUDGE]
-    own = replace(bench, without=without, uid=uid, environment=environment)
-    with lost(bench.workshop) as ground, ExitStack() as held:
-        before = set(children(os.getpid()))
+    weakened = replace(bench, without=without, uid=uid, environment=environment)
+    with lost(bench.workshop) as ground, ExitStack() as stack:
+        children_before = set(children(os.getpid()))
         if "status" in layers_away:
-            held.enter_context(words_are_believed())
+            stack.enter_context(words_are_believed())
         spec = {}
         if attack.win is Win.HANGS:
-            spec["leash_fd"] = held.enter_context(_leash(_patience(attack, layers_away, _HANGING)))
+            spec["leash_fd"] = stack.enter_context(_leash(_patience(attack, layers_away, _HANGING)))
         limits = _SHORT if attack.sleeps else _LIMITS
         work = seconds_of_work(attack, layers_away)
         orders = [ground.order(name, wild=False, work=work) for name in (attack.name, "behave")]
-        judged = own.judge(
+        result = weakened.judge(
             tests=[(order, SECRET) for order in orders],
             checker=_FRAGILE if attack.fragile else QUOTING,
             checker_source=FRAGILE if attack.fragile else CHECKER,
             limits=limits if attack.language != "java" else _IN_JAVA,
-            **_program(own, attack.language, orders if "process" in layers_away else ()),
+            **_program(weakened, attack.language, orders if "process" in layers_away else ()),
             output_file=OUT_FILE if attack.writes_file else "",
             echo=ECHO if attack.win is Win.FEEDBACK else 0,
             by_path=ground.place if attack.by_path else None,
@@ -171,9 +171,9 @@ def attempt(bench: Bench, attack: Attack, layers_away: tuple[str, ...]) -> Outco
             allow_unconfined=True,
         )
         survivors = list(called(ground.mark))
-        while left := set(children(os.getpid())) - before:
-            _end_all(left)
-        return _outcome(attack, judged, survivors)
+        while remaining := set(children(os.getpid())) - children_before:
+            _end_all(remaining)
+        return _outcome(attack, result, survivors)
 
 
 def _program(bench: Bench, language: str, together: Sequence[str]) -> dict[str, Any]:
@@ -195,16 +195,16 @@ def attempt_source(bench: Bench, attack: SourceAttack, layers_away: tuple[str, .
         contents = {"a.cpp": attack.source.format(depth=depth, **paths).encode()}
         if "build" in layers_away:
             contents["answer"] = SECRET.encode()
-        done = boxed.box(
+        ended = boxed.box(
             "mkdir t; mv answer t/0.out; g++ -std=gnu++20 -c a.cpp -o a.o 2>&1 && echo BUILT; cat a.o",
             contents=contents,
             limits={"cpu_ms": 500, "memory": 300 << 20, "file_size": 64 << 20, "wall_ms": 60000},
             allow_unconfined=True,
         )
-    if "failure" in done.report:
-        return Outcome(False, f"no box: {done.report['failure']}")
-    won = "BUILT" in done.stdout if attack.bomb else attack.sign.lower() in done.stdout.lower()
-    return Outcome(won, f"{done.report} {done.stdout[:300]!r}")
+    if "failure" in ended.report:
+        return Outcome(False, f"no box: {ended.report['failure']}")
+    won = "BUILT" in ended.stdout if attack.bomb else attack.sign.lower() in ended.stdout.lower()
+    return Outcome(won, f"{ended.report} {ended.stdout[:300]!r}")
 
 
 def attempt_pair(bench: Bench, pair: Pair, layers_away: tuple[str, ...]) -> Outcome:
@@ -222,13 +222,13 @@ _INTERACTIVE = {"task_type": "Interactive", "manager_source": INTERACTOR}
 
 
 def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[str, Any]) -> Outcome:
-    own = replace(bench, without=layers_away, uid=UID)
+    weakened = replace(bench, without=layers_away, uid=UID)
     kind = "testlib" if task is _INTERACTIVE else "cms"
-    with lost(bench.workshop) as ground, ExitStack() as held:
+    with lost(bench.workshop) as ground, ExitStack() as stack:
         spec: dict[str, Any] = {}
         if pair.win is Win.HANGS:
-            spec["leash_fd"] = held.enter_context(_leash(_patience(pair, layers_away, _HANGING_PAIRS)))
-        judged = own.judge(
+            spec["leash_fd"] = stack.enter_context(_leash(_patience(pair, layers_away, _HANGING_PAIRS)))
+        result = weakened.judge(
             pairs_program(PAIRS),
             [(f"{name} {ground.mark} 7\n", None) for name in (pair.name, "behave")],
             manager=PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=1000, wall_ms=20000)),
@@ -237,34 +237,34 @@ def _play(bench: Bench, pair: Pair, layers_away: tuple[str, ...], task: Mapping[
             allow_unconfined=True,
             **task,
         )
-    return _outcome(pair, judged, [])
+    return _outcome(pair, result, [])
 
 
 def attempt_script(bench: Bench, script: Script, layers_away: tuple[str, ...]) -> Outcome:
     """Try a script in a sandbox like the sandbox of a job's stage."""
     uid = 0 if "uid" in layers_away else UID
     environment = {"API_KEY": SECRET, "PATH": "/usr/bin:/bin"}
-    own = replace(bench, without=layers_away, uid=uid, environment=environment)
+    weakened = replace(bench, without=layers_away, uid=uid, environment=environment)
     limits = {"wall_ms": 30000, "processes": 256, "disk": 32 << 20, "names": 3000}
     with lost(bench.workshop) as ground:
-        before = set(children(os.getpid()))
+        children_before = set(children(os.getpid()))
         names = {"home": ground.home, "neighbour": ground.neighbour, "mark": ground.mark}
         names["most"] = limits["processes"]
-        text = "".join(f"{name}='{value}'\n" for name, value in names.items()) + script.body
-        done = own.box(
-            text,
+        code = "".join(f"{name}='{value}'\n" for name, value in names.items()) + script.body
+        ended = weakened.box(
+            code,
             profile="stage",
             limits=limits,
             allow_unconfined=True,
         )
         stays = list(called(ground.mark))
-        while left := set(children(os.getpid())) - before:
-            _end_all(left)
-    if done.report.get("failure", "").startswith(("seccomp", "landlock", "neither")):
-        return Outcome(False, f"no box: {done.report['failure']}")
-    killed = not done.report or "failure" in done.report
-    won = SECRET in done.stdout or "won" in done.stdout.split() or bool(stays) or killed
-    return Outcome(won, f"{done}")
+        while remaining := set(children(os.getpid())) - children_before:
+            _end_all(remaining)
+    if ended.report.get("failure", "").startswith(("seccomp", "landlock", "neither")):
+        return Outcome(False, f"no box: {ended.report['failure']}")
+    killed = not ended.report or "failure" in ended.report
+    won = SECRET in ended.stdout or "won" in ended.stdout.split() or bool(stays) or killed
+    return Outcome(won, f"{ended}")
 
 
 def try_it(bench: Bench, attack: AnyAttack, layers_away: tuple[str, ...]) -> Outcome:
@@ -324,12 +324,12 @@ def _patience(attack: Attack | Pair, away: Collection[str], hanging: float) -> f
 def _leash(seconds: float) -> Iterator[int]:
     """Yield the kill switch of a job. It is closed after `seconds`, or when the context exits."""
     reading, writing = os.pipe()
-    done = threading.Event()
-    cutter = threading.Thread(target=lambda: (done.wait(seconds), os.close(writing)))
+    finished = threading.Event()
+    cutter = threading.Thread(target=lambda: (finished.wait(seconds), os.close(writing)))
     cutter.start()
     try:
         yield reading
     finally:
-        done.set()
+        finished.set()
         cutter.join()
         os.close(reading)

@@ -54,8 +54,8 @@ def layers(request: pytest.FixtureRequest) -> tuple[str, ...]:
 async def scorer(layers: tuple[str, ...], store: Store, way: Way | None) -> AsyncIterator[Scorer]:
     engine = EmbeddedEngine(store=store, slots=1, layers=layers, waiting=way is not Way.STARTED)
     # The default is all layers, and a persistent proctor needs the default.
-    named = None if layers == EVERYTHING else layers
-    options = JudgeOptions(all_tests=True, layers=named, checker=CHECKING)
+    chosen = None if layers == EVERYTHING else layers
+    options = JudgeOptions(all_tests=True, layers=chosen, checker=CHECKING)
     async with Scorer(engine, store=store, options=options) as opened:
         yield opened
 
@@ -69,8 +69,8 @@ def way() -> Way | None:
 @pytest.fixture
 def ground(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AttackEnvironment]:
     monkeypatch.setenv("API_KEY", SECRET)
-    with prepared(workshop) as made:
-        yield made
+    with prepared(workshop) as environment:
+        yield environment
 
 
 @pytest.fixture(scope="session")
@@ -126,8 +126,8 @@ async def test_program_with_fork_permission_succeeds_only_in_documented_attacks(
     scorer: Scorer, ground: AttackEnvironment
 ) -> None:
     attacks = [attack for attack in PROGRAMS if attack.name in GRANTED]
-    found = faults(await programs(scorer, ground, attacks, forks=2))
-    assert {fault.partition(":")[0] for fault in found} == GRANTED
+    successes = faults(await programs(scorer, ground, attacks, forks=2))
+    assert {fault.partition(":")[0] for fault in successes} == GRANTED
     section = SECURITY.read_text().partition("## Submissions that fork\n")[2].partition("\n## ")[0]
     assert all(f"`{name}`" in section for name in GRANTED), "the page lists the attacks that succeed"
 
@@ -172,14 +172,14 @@ async def test_attacking_python_program_fails(
     quick = [
         attack for attack in attacks if attack.verdicts != ("TLE",)
     ]  # TLE attacks run until their time limit
-    for again in (
+    for repeated in (
         (attacks, quick) if stays else (attacks,)
     ):  # twice in the same proctor, so that leftovers would be detected
-        assert not faults(await programs(scorer, ground, again, way=expected, compared=True))
+        assert not faults(await programs(scorer, ground, repeated, way=expected, compared=True))
     assert not faults(await functions(scorer, ground, FUNCTIONS[THIRDS[third]], way=expected))
-    judged = [stage for stage in stayed if stage is not None]
+    executed = [stage for stage in stayed if stage is not None]
     # With fewer layers a build asks for a persistent proctor, unless the build is cached, and gets `None`.
-    assert len(judged) == len(stayed) >= 3 if stays else not judged
+    assert len(executed) == len(stayed) >= 3 if stays else not executed
 
 
 @pytest.mark.nightly(unless="everything-Communication")
@@ -207,9 +207,9 @@ async def test_attacking_source_does_not_succeed(
     built = tmp_path / "built"
     async with Scorer(engine, store=Store(built), options=options, builds=BUILDS) as scorer:
         assert not faults(await sources(scorer, ground, COMPILING[THIRDS[third]]))
-    kept = [path for path in built.rglob("*") if path.is_file()]
-    assert kept
-    assert not [path for path in kept if SECRET.encode() in path.read_bytes()]
+    built_files = [path for path in built.rglob("*") if path.is_file()]
+    assert built_files
+    assert not [path for path in built_files if SECRET.encode() in path.read_bytes()]
 
 
 STEALING = [attack for attack in COMPILING if "landlock" in attack.layers and not attack.needs]
@@ -230,9 +230,9 @@ async def test_attacking_source_fails_on_unconfined_server(
             async with Scorer(
                 server, store=built, options=JudgeOptions(all_tests=True), builds=BUILDS
             ) as scorer:
-                found = await sources(scorer, ground, attacks)
-            assert bool(faults(found)) is confines
-    assert faults(found) == [f"{attack.name}: the secret is in the result" for attack in WINNING]
+                outcomes = await sources(scorer, ground, attacks)
+            assert bool(faults(outcomes)) is confines
+    assert faults(outcomes) == [f"{attack.name}: the secret is in the result" for attack in WINNING]
 
 
 @pytest.mark.nightly(unless="everything")
@@ -241,9 +241,9 @@ async def test_attacking_job_script_does_not_succeed(
 ) -> None:
     boxes = workshop / f"boxes-{ground.mark}"
     boxes.mkdir(mode=0o711)
-    most = 64  # processes, because starting the default maximum of 256 is slow
-    async with engine_of("embedded", store, layers, boxes, most) as engine, engine:
-        assert not faults(await scripts(engine, ground, SCRIPTS, boxes, most))
+    max_processes = 64  # processes, because starting the default maximum of 256 is slow
+    async with engine_of("embedded", store, layers, boxes, max_processes) as engine, engine:
+        assert not faults(await scripts(engine, ground, SCRIPTS, boxes, max_processes))
     assert not list(boxes.iterdir())
 
 
@@ -266,16 +266,19 @@ def test_catalogue_has_unique_names_and_all_documented_attacks() -> None:
 
 
 def test_attack_table_has_outcomes_as_root_and_as_ordinary_user() -> None:
-    one, other = ATTACKS[0].name, ATTACKS[1].name
+    first_name, other = ATTACKS[0].name, ATTACKS[1].name
     halves = [
-        Half("root", {"here": {one: [Found("RE")], other: [Found("WA")]}}),
-        Half("an ordinary user", {"here": {one: [Found("RE"), Found("SG")], other: [Found("WA", "it won")]}}),
+        Half("root", {"here": {first_name: [Found("RE")], other: [Found("WA")]}}),
+        Half(
+            "an ordinary user",
+            {"here": {first_name: [Found("RE"), Found("SG")], other: [Found("WA", "it won")]}},
+        ),
     ]
     table = Table([msgspec.json.decode(msgspec.json.encode(half), type=Half) for half in halves])
     lines = table.markdown().splitlines()
     assert lines[0] == table.summary
     assert "2 attempts as root and 3 as an ordinary user, 1 successful." in table.summary
-    assert f"| {one} | " in lines[4] and " | RE SG | " in lines[4]
+    assert f"| {first_name} | " in lines[4] and " | RE SG | " in lines[4]
     assert f"| {SUCCEEDED} | " in lines[5]
     assert table.faults == [f"as an ordinary user: here: {other}: it won"]
 
@@ -287,6 +290,6 @@ def test_attack_table_in_docs_lists_all_attacks() -> None:
     assert not [name for name, cells in rows.items() if SUCCEEDED in cells or "not tried" in cells]
     for attack in ATTACKS:
         assert rows[attack.name][-1] == ", ".join(attack.layers)
-    text = SECURITY.read_text()
-    assert not [layer for attack in ATTACKS for layer in attack.layers if f"`{layer}`" not in text]
-    assert {*re.findall(r"the (\d+) rows", text)} == {f"{len(PYTHON) + len(FUNCTIONS)}"}, "those in Python"
+    page = SECURITY.read_text()
+    assert not [layer for attack in ATTACKS for layer in attack.layers if f"`{layer}`" not in page]
+    assert {*re.findall(r"the (\d+) rows", page)} == {f"{len(PYTHON) + len(FUNCTIONS)}"}, "those in Python"

@@ -18,12 +18,12 @@ from ioi_eval.plugins.contest import Contest, RefusedCall, Rules, Session, Unjud
 def hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Write secret files of the judge's user, and set a secret environment variable."""
     monkeypatch.setenv("IOI_EVAL_MCP_TOKEN", SECRET)
-    found = []
+    paths = []
     for name in ("tokens.tsv", "results.jsonl", "turns.jsonl", "hidden.in"):
         (tmp_path / name).write_text(f"{SECRET}\n")
         (tmp_path / name).chmod(0o600)
-        found.append(tmp_path / name)
-    return found
+        paths.append(tmp_path / name)
+    return paths
 
 
 @pytest.fixture
@@ -36,21 +36,21 @@ async def session(store: Store) -> AsyncIterator[Session]:
 @pytest.mark.parametrize("asking", ASKING, ids=lambda one: one.name)
 async def test_replies_contain_no_secret(asking: Asking, session: Session, hidden: list[Path]) -> None:
     code = asking.code.replace("PATH", str(hidden[0]))
-    told = [session.statement(asking.problem), session.standing()]
-    words = []
+    replies = [session.statement(asking.problem), session.standing()]
+    refusals = []
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        own = "\n".join([*map(str, hidden), "/proc/self/environ", str(listening.getsockname()[1])])
+        program_input = "\n".join([*map(str, hidden), "/proc/self/environ", str(listening.getsockname()[1])])
         for call in (
-            session.run(asking.problem, code, asking.language, input=own),
+            session.run(asking.problem, code, asking.language, input=program_input),
             session.test(asking.problem, code, asking.language),
             session.submit(asking.problem, code, asking.language),
         ):
             try:
-                told.append(await call)
+                replies.append(await call)
             except (RefusedCall, UnjudgedCall) as error:
-                words.append(str(error))
-    assert not [one for one in words if "judge failed" in one], "it has an answer, or a refusal"
-    assert not find_hidden_strings(*told, *words)
-    (submitted,) = [one for one in told if type(one).__name__ == "SubmissionReply"]
+                refusals.append(str(error))
+    assert not [item for item in refusals if "judge failed" in item], "it has an answer, or a refusal"
+    assert not find_hidden_strings(*replies, *refusals)
+    (submitted,) = [item for item in replies if type(item).__name__ == "SubmissionReply"]
     assert submitted.slowest_seconds is None
     assert submitted.points == 0

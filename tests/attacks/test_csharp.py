@@ -69,8 +69,8 @@ async def scorer(store: Store) -> AsyncIterator[Scorer]:
 
 
 async def score_source(scorer: Scorer, code: str, language: str = "c#") -> SubmissionResult:
-    told = Submission(key="1", problem_id="sum", code=code, language=language)
-    return await scorer.score(PROBLEM, told)
+    submission = Submission(key="1", problem_id="sum", code=code, language=language)
+    return await scorer.score(PROBLEM, submission)
 
 
 @pytest.mark.usefixtures("mono")
@@ -79,8 +79,8 @@ async def test_mono_program_cannot_read_other_processes(scorer: Scorer, tmp_path
     secret.write_text(SECRET)
     paths = [secret, "/etc/passwd", "/proc/loadavg", "/proc/self/environ", "/proc/self/net/tcp"]
     paths += [f"/proc/{pid}/{name}" for pid in (1, os.getpid()) for name in ("environ", "cmdline", "maps")]
-    named = ", ".join(f'"{path}"' for path in paths)
-    result = await score_source(scorer, READS.replace("PATHS", named))
+    quoted = ", ".join(f'"{path}"' for path in paths)
+    result = await score_source(scorer, READS.replace("PATHS", quoted))
     assert [test.status for test in result.tests] == [V.AC], result
 
 

@@ -55,12 +55,12 @@ async def outcome(artifacts: Artifacts, source: str, problem: Problem | None = N
 
     Return the program's hash, or the compiler's messages.
     """
-    made = await artifacts.build_submission(
+    build = await artifacts.build_submission(
         artifacts.prepare_problem(problem or plain_problem()), submitted(source)
     )
     while artifacts.builder.busy:  # noqa: ASYNC110 - a background build
         await asyncio.sleep(0.01)
-    return f"{made.artifact.sha256} {made.log}" if isinstance(made, BuildSuccess) else made.log
+    return f"{build.artifact.sha256} {build.log}" if isinstance(build, BuildSuccess) else build.log
 
 
 class Bench(NamedTuple):
@@ -90,8 +90,8 @@ async def bench(
             artifacts_on(counting, Store(folder / "warm"), BuildOptions()) as warm,
         ):
             for number in range(3):
-                rest = "int add(int a, int b) { return a + b; }\n" if problem is GRADED else _MAIN
-                await outcome(warm, f"{begins}{rest}static int n{number} = {number};\n", problem)
+                body = "int add(int a, int b) { return a + b; }\n" if problem is GRADED else _MAIN
+                await outcome(warm, f"{begins}{body}static int n{number} = {number};\n", problem)
             yield Bench(counting, cold, warm, problem)
 
 
@@ -180,17 +180,17 @@ async def test_source_cannot_detect_prebuilt_header(
     problem: Problem,
     names: Sequence[str],
 ) -> None:
-    rest, differ = _ADD if problem is GRADED else _MAIN, dict[str, list[str]]()
+    body, differ = _ADD if problem is GRADED else _MAIN, dict[str, list[str]]()
     async with bench(tmp_path, store, begins, problem, layers) as tools:
         for name in dict.fromkeys(["counter", *names]):
-            before = tools.counting.jobs["with a header"]
-            found = [
-                await outcome(side, f"{begins}{LOOKS[name]}{rest}", problem)
+            served_before = tools.counting.jobs["with a header"]
+            outcomes = [
+                await outcome(side, f"{begins}{LOOKS[name]}{body}", problem)
                 for side in (tools.cold, tools.warm)
             ]
-            if found[0] != found[1]:
-                differ[name] = found
-            served = tools.counting.jobs["with a header"] - before
+            if outcomes[0] != outcomes[1]:
+                differ[name] = outcomes
+            served = tools.counting.jobs["with a header"] - served_before
             assert name != "counter" or served, "the prebuilt header is used"
     assert differ == {}
     assert problem is not GRADED or tools.counting.jobs["with an object"] > 0
@@ -223,13 +223,13 @@ async def test_hostile_sources_do_not_change_the_prebuilt_header(
     tmp_path: Path, store: Store, begins: str
 ) -> None:
     async with bench(tmp_path, store, begins, plain_problem()) as tools:
-        for name, text in HOSTILE.items():
+        for name, source in HOSTILE.items():
             for number in range(3):
-                own = f"static int number{number} = {number}; // {name}\n"
-                await outcome(tools.warm, text.replace("!", begins) + own + _REST)
+                declaration = f"static int number{number} = {number}; // {name}\n"
+                await outcome(tools.warm, source.replace("!", begins) + declaration + _REST)
         victim = f"{begins}int victim = 1;\n{_REST}"
-        found = [await outcome(side, victim) for side in (tools.cold, tools.warm)]
-    assert found[0] == found[1] and found[0].endswith(" "), "a program without compiler messages"
+        outcomes = [await outcome(side, victim) for side in (tools.cold, tools.warm)]
+    assert outcomes[0] == outcomes[1] and outcomes[0].endswith(" "), "a program without compiler messages"
     assert tools.counting.jobs["with a header"] > 0
 
 

@@ -68,13 +68,13 @@ class Door:
     async def tool(self, token: str, body: bytes) -> Any:
         """Return the answer of a tool, or its message if the call is refused."""
         result = told_by(await self.post(body, token))["result"]
-        text = "".join(one["text"] for one in result["content"])
-        return text if result.get("isError") else json.loads(text)
+        message = "".join(block["text"] for block in result["content"])
+        return message if result.get("isError") else json.loads(message)
 
     async def check_heron(self) -> None:
         """Assert that heron's program is judged and is heron's first submission."""
-        told = await self.tool(HERON, call("submit", problem="sum", code=RIGHT))
-        assert (told["points"], told["number"], told["repeats"]) == (100, 1, False)
+        answer = await self.tool(HERON, call("submit", problem="sum", code=RIGHT))
+        assert (answer["points"], answer["number"], answer["repeats"]) == (100, 1, False)
 
 
 def told_by(answer: httpx.Response) -> Any:
@@ -97,11 +97,11 @@ async def opened(
         judge: Any = scorer.judge if go is None else Held(scorer.judge, go)
         problems = {**PROBLEMS, "sum": problem}
         async with (
-            Contest(problems, rules, judge=judge, participants=TOKENS) as held,
-            serving(held, TOKENS, connections=connections) as address,
+            Contest(problems, rules, judge=judge, participants=TOKENS) as contest,
+            serving(contest, TOKENS, connections=connections) as address,
             httpx.AsyncClient(timeout=600, limits=httpx.Limits(max_connections=None)) as http,
         ):
-            yield Door(address, held, http)
+            yield Door(address, contest, http)
 
 
 async def test_hostile_requests_are_refused(shared_cache: Path) -> None:
@@ -112,7 +112,7 @@ async def test_hostile_requests_are_refused(shared_cache: Path) -> None:
             if fault := await _fault(door, attack):
                 wrong.append(f"{attack.name}: {fault}")
         assert not wrong
-        assert all(one.attempts == 0 for name in TOKENS for one in door.contest.session(name).problems())
+        assert all(state.attempts == 0 for name in TOKENS for state in door.contest.session(name).problems())
         await door.check_heron()
     assert len({attack.name for attack in REQUESTS}) == len(REQUESTS)
 
@@ -128,8 +128,8 @@ async def _fault(door: Door, attack: Knocking) -> str:
         return f"the answer is {answer.text[:300]}"
     if attack.statuses != (200,) and '"isError":false' in answer.text.replace(" ", ""):
         return "it is answered"
-    named = attack.body.decode(errors="replace")
-    secrets = [one for one in find_hidden_strings(answer.text) if one not in named]
+    request = attack.body.decode(errors="replace")
+    secrets = [secret for secret in find_hidden_strings(answer.text) if secret not in request]
     if secrets or HERON in answer.text or "root:" in answer.text:
         return f"the answer contains a secret: {secrets}"
     return "" if len(answer.content) < 4_000 else f"{len(answer.content)} bytes for an answer"
@@ -172,13 +172,13 @@ async def test_flood_of_calls_does_not_starve_another_participant(flood: Flood, 
         ]
         await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         await Door(door.address, door.contest, http).check_heron()
-        judged = door.contest.rules.at_once + door.contest.rules.waiting
-        first = [await one for one in islice(asyncio.as_completed(calls), flood.calls - judged)]
-        assert all("too many calls at the same time" in one for one in first)
+        accepted = door.contest.rules.at_once + door.contest.rules.waiting
+        first = [await answer for answer in islice(asyncio.as_completed(calls), flood.calls - accepted)]
+        assert all("too many calls at the same time" in answer for answer in first)
         go.set()
-        told = await asyncio.gather(*calls)
-        assert sum(isinstance(one, dict) for one in told) == judged
-        assert not find_hidden_strings(*told)
+        answers = await asyncio.gather(*calls)
+        assert sum(isinstance(answer, dict) for answer in answers) == accepted
+        assert not find_hidden_strings(*answers)
 
 
 async def test_closed_connections_count_as_submissions(shared_cache: Path) -> None:
@@ -200,10 +200,10 @@ async def test_closed_connections_count_as_submissions(shared_cache: Path) -> No
             go.set()
             await session.settle()
             go.clear()
-            (state,) = [one for one in session.problems() if one.id == "sum"]
+            (state,) = [problem for problem in session.problems() if problem.id == "sum"]
             assert (state.attempts, state.submissions_left) == (bit + 1, bits - bit - 1)
-        told = await door.tool(OTTER, call("submit", problem="sum", code="print(3)", language="python"))
-        assert f"all {bits} submissions for sum are used up" in told
+        answer = await door.tool(OTTER, call("submit", problem="sum", code="print(3)", language="python"))
+        assert f"all {bits} submissions for sum are used up" in answer
         await door.check_heron()
 
 
@@ -247,7 +247,7 @@ async def test_concurrent_http_requests_of_a_participant_are_limited(
         for _, writer in halves:
             writer.close()
         assert (await waiting)["participant"] == "otter"
-    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 async def test_idle_connections_do_not_starve_another_participant(shared_cache: Path) -> None:
@@ -269,10 +269,12 @@ async def test_idle_connections_do_not_starve_another_participant(shared_cache: 
             if number % 10 == 0:  # the server reads the earlier requests before it answers this request
                 await door.tool(HERON, call("standing"))
         first = [asyncio.create_task(reader.readline()) for reader, _ in otters]
-        refused = [await one for one in islice(asyncio.as_completed(first), 5)]
+        refused = [await status_line for status_line in islice(asyncio.as_completed(first), 5)]
         assert all(b" 429 " in line for line in refused)
-        told = [reader for (reader, _), one in zip(otters, first, strict=True) if one.done()]
-        assert all(["30 connections open" in (await reader.read()).decode() for reader in told])
+        refused_readers = [
+            reader for (reader, _), status_line in zip(otters, first, strict=True) if status_line.done()
+        ]
+        assert all(["30 connections open" in (await reader.read()).decode() for reader in refused_readers])
         await door.tool(HERON, call("standing"))
 
         for _, writer in (*silent, *otters):
@@ -294,8 +296,8 @@ async def test_markup_in_statements_and_programs_is_shown_as_text(store: Store, 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
         port = str(listening.getsockname()[1])
-        text = LINKS.replace("PORT", port)
-        linked = msgspec.structs.replace(SUM, statement=Blob.of(text))
+        statement = LINKS.replace("PORT", port)
+        linked = msgspec.structs.replace(SUM, statement=Blob.of(statement))
         async with (
             open_contest(
                 Problems([linked]), out=tmp_path / "cup", participants=TOKENS, store=store
@@ -304,15 +306,17 @@ async def test_markup_in_statements_and_programs_is_shown_as_text(store: Store, 
             httpx.AsyncClient(timeout=600) as http,
         ):
             door = Door(address, contest, http)
-            assert (await door.tool(OTTER, call("statement", problem="sum")))["text"] == text
-            read = asked("resources/read", uri="contest://problems/sum")
-            assert "7 * 7" in (await door.post(read, OTTER)).text
+            assert (await door.tool(OTTER, call("statement", problem="sum")))["text"] == statement
+            request = asked("resources/read", uri="contest://problems/sum")
+            assert "7 * 7" in (await door.post(request, OTTER)).text
             for code in SHOWN:
-                told = await door.tool(OTTER, call("submit", problem="sum", code=code.replace("PORT", port)))
+                answer = await door.tool(
+                    OTTER, call("submit", problem="sum", code=code.replace("PORT", port))
+                )
                 assert (
-                    told["points"] == 0
-                    and "\x1b" not in told.get("compiler", "")
-                    and "\u202e" not in told.get("compiler", "")
+                    answer["points"] == 0
+                    and "\x1b" not in answer.get("compiler", "")
+                    and "\u202e" not in answer.get("compiler", "")
                 )
             await door.check_heron()
         with pytest.raises(BlockingIOError):
@@ -323,4 +327,4 @@ async def test_markup_in_statements_and_programs_is_shown_as_text(store: Store, 
         written = page.read_text()
         assert "alert(1)</script>" not in written
         loaded = re.findall(r"<(?:img|script|iframe|link|object|embed)\b[^>]*>", written)
-        assert not [one for one in loaded if port in one]
+        assert not [url for url in loaded if port in url]

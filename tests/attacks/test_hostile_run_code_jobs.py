@@ -23,8 +23,8 @@ PROGRAMS = {
 async def run(session: aiohttp.ClientSession, **asked: Any) -> dict[str, Any]:
     async with session.post("/run_code", json=asked) as reply:
         assert reply.status == 200
-        told: dict[str, Any] = await reply.json()
-        return told
+        answer: dict[str, Any] = await reply.json()
+        return answer
 
 
 @pytest.mark.nightly
@@ -37,7 +37,7 @@ async def test_hostile_job_does_not_block_run_code(store: Store) -> None:
     ):
         for name, (code, status) in PROGRAMS.items():
             reply = await run(session, code=code, language="python", run_timeout=1)
-            told = reply["run_result"]
-            assert (reply["status"], told["status"]) == ("Failed", status), name
-            assert told["return_code"] != 0 and len(told["stdout"]) <= 2 * OUTPUT, name
+            run_result = reply["run_result"]
+            assert (reply["status"], run_result["status"]) == ("Failed", status), name
+            assert run_result["return_code"] != 0 and len(run_result["stdout"]) <= 2 * OUTPUT, name
             assert (await run(session, **HONEST))["run_result"]["stdout"] == "7\n", name

@@ -96,7 +96,10 @@ def problem(checker: Checker, inputs: Sequence[str]) -> Problem:
         id="echo",
         limits=Limits.contest(2.0, 256 << 20),
         checker=checker,
-        tests=tuple(Test(name=one.split()[0], input=Blob.of(one), answer=Blob.of(one)) for one in inputs),
+        tests=tuple(
+            Test(name=content.split()[0], input=Blob.of(content), answer=Blob.of(content))
+            for content in inputs
+        ),
     )
 
 
@@ -106,7 +109,7 @@ def validators(bodies: Sequence[str]) -> Checker:
     The input of a test selects a body and contains the paths and the port.
     """
     cases = "".join(f" case {number}: {{ {body} }} break;" for number, body in enumerate(bodies))
-    text = f"""{_HEAD}int main(int, char** argv) {{
+    source = f"""{_HEAD}int main(int, char** argv) {{
   static char first[4096], second[4096];
   if (fscanf(fopen(argv[1], "r"), "%d %4095s %4095s %d", &number, first, second, &port) < 1) return 1;
   home = first, answers = second;
@@ -114,16 +117,16 @@ def validators(bodies: Sequence[str]) -> Checker:
   _exit(43);
 }}
 """
-    return Checker(kind=CheckerKind.ICPC, sources=(NamedBlob(name="validate.cpp", content=Blob.of(text)),))
+    return Checker(kind=CheckerKind.ICPC, sources=(NamedBlob(name="validate.cpp", content=Blob.of(source)),))
 
 
 def scripts(bodies: Sequence[str]) -> Checker:
-    text = "import os, sys\ndef won(success):\n    sys.exit(42 if success else 43)\n"
-    text += "n, home, answers, port = open(sys.argv[1]).read().split()\ntry:\n"
+    code = "import os, sys\ndef won(success):\n    sys.exit(42 if success else 43)\n"
+    code += "n, home, answers, port = open(sys.argv[1]).read().split()\ntry:\n"
     for number, body in enumerate(bodies):
-        text += f"    if n == '{number}':\n" + "".join(f"        {line}\n" for line in body.splitlines())
-    text += "except Exception:\n    sys.exit(43)\nsys.exit(43)\n"
-    source = NamedBlob(name="check.py", content=Blob.of(text))
+        code += f"    if n == '{number}':\n" + "".join(f"        {line}\n" for line in body.splitlines())
+    code += "except Exception:\n    sys.exit(43)\nsys.exit(43)\n"
+    source = NamedBlob(name="check.py", content=Blob.of(code))
     return Checker(kind=CheckerKind.ICPC, sources=(source,), language="python")
 
 
@@ -148,19 +151,19 @@ async def judge(
     engine = EmbeddedEngine(store=store, slots=2, **few)
     async with engine, Server(engine, ServerOptions(port=0)) as server:
         port = int(server.url.rsplit(":", 1)[1])
-        here = EmbeddedEngine(store=store, slots=1, **few)
-        there = here if request.param == "here" else PistonEngine(Fixed([server.url]))
+        local = EmbeddedEngine(store=store, slots=1, **few)
+        judging = local if request.param == "here" else PistonEngine(Fixed([server.url]))
         options = JudgeOptions(
             all_tests=True, checker=CheckerLimits(cpu_time=1.0, wall_time=6.0, memory=256 << 20)
         )
         trusted = EmbeddedEngine(store=store, slots=1)  # as commands have it
-        async with Scorer(there, store=store, options=options, trusted=trusted) as scorer:
+        async with Scorer(judging, store=store, options=options, trusted=trusted) as scorer:
             yield scorer, port
 
 
 async def verdicts(scorer: Scorer, checker: Checker, *inputs: str) -> list[Verdict]:
-    own = Submission(key="k", problem_id="echo", code=ECHO, language="python")
-    return [test.status for test in (await scorer.score(problem(checker, inputs), own)).tests]
+    submission = Submission(key="k", problem_id="echo", code=ECHO, language="python")
+    return [test.status for test in (await scorer.score(problem(checker, inputs), submission)).tests]
 
 
 async def test_validator_cannot_access_the_machine(judge: tuple[Scorer, int], home: Path) -> None:
@@ -168,9 +171,9 @@ async def test_validator_cannot_access_the_machine(judge: tuple[Scorer, int], ho
     for table, won, make in ((CPP, "won();", validators), (PYTHON, "won(True)", scripts)):
         bodies = [won, *table.values()]
         inputs = [f"{number} {home} {home.parent}/answers {port}" for number in range(len(bodies))]
-        first, *others = await verdicts(scorer, make(bodies), *inputs)
+        first, *results = await verdicts(scorer, make(bodies), *inputs)
         assert first is Verdict.AC, "a success would be seen"
-        assert dict(zip(table, others, strict=True)) == dict.fromkeys(table, Verdict.WA)
+        assert dict(zip(table, results, strict=True)) == dict.fromkeys(table, Verdict.WA)
     assert (home / "secret").read_text() == SECRET and not (home / "new").exists()
 
 

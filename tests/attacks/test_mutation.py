@@ -41,9 +41,9 @@ def jar_of(code: str, binaries: Path) -> Path:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", dict.fromkeys(trial.attack.name for trial in trials()))
 def test_attack_succeeds_if_the_layers_named_for_it_are_removed(weakened: Bench, name: str) -> None:
-    found = list(trials([name]))
-    assert any(trial.succeeds for trial in found)
-    assert not [why for trial in found if (why := trial_error(trial, weakened))]
+    attack_trials = list(trials([name]))
+    assert any(trial.succeeds for trial in attack_trials)
+    assert not [error for trial in attack_trials if (error := trial_error(trial, weakened))]
 
 
 def trial_error(trial: Trial, bench: Bench) -> str:
@@ -63,8 +63,12 @@ def test_every_mutation_finds_the_code_it_replaces(layer: str) -> None:
 def test_every_optional_layer_stops_an_attack() -> None:
     """The table of attacks lists exactly the layers that a test build of the proctor can disable."""
     sources = "".join(path.read_text() for path in sorted(SOURCES.glob("*.cpp")))
-    known = set(re.findall(r'\bis_enabled\("([a-z-]+)"\)', sources)) | {"landlock", "namespaces", "seccomp"}
-    assert {layer for attack in ATTACKS for layer in attack.layers} == known | OF_JUDGE
+    optional = set(re.findall(r'\bis_enabled\("([a-z-]+)"\)', sources)) | {
+        "landlock",
+        "namespaces",
+        "seccomp",
+    }
+    assert {layer for attack in ATTACKS for layer in attack.layers} == optional | OF_JUDGE
 
 
 @pytest.fixture
@@ -80,8 +84,8 @@ def test_shipped_proctor_cannot_disable_layers(shipped: Bench, proctor: Path) ->
 
 
 def test_plan_cannot_disable_layers(shipped: Bench) -> None:
-    judged = shipped.judge("int main(){}", [("", "")])
-    assert judged.lines[-1].done
+    result = shipped.judge("int main(){}", [("", "")])
+    assert result.lines[-1].done
     script = """sed -i 's/"version":2/"version":2,"without":[]/' plan.json; exec ./proctor run plan.json"""
-    judged = shipped.judge("int main(){}", [("", "")], script=script)
-    assert judged.lines == [] and "test build only" in judged.boxed.stdout
+    result = shipped.judge("int main(){}", [("", "")], script=script)
+    assert result.lines == [] and "test build only" in result.boxed.stdout

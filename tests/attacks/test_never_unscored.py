@@ -143,9 +143,9 @@ def cache(shared_cache: Path) -> Store:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     real = metafunc.config.getoption("--real", default=None) or []
-    places = [each for each in real if not each.startswith("stock=")]  # whose own limits are too low
+    real_places = [place for place in real if not place.startswith("stock=")]  # whose own limits are too low
     metafunc.parametrize(
-        "place", places or ["here", pytest.param("a worker", marks=pytest.mark.nightly)], scope="module"
+        "place", real_places or ["here", pytest.param("a worker", marks=pytest.mark.nightly)], scope="module"
     )
 
 
@@ -166,8 +166,8 @@ async def engines(place: str, cache: Store) -> AsyncIterator[tuple[Engine, Engin
             if place == "here":
                 yield trusted, None
                 return
-            here = await stack.enter_async_context(EmbeddedEngine(store=cache, slots=1))
-            url = (await stack.enter_async_context(Server(here, ServerOptions(port=0)))).url
+            worker = await stack.enter_async_context(EmbeddedEngine(store=cache, slots=1))
+            url = (await stack.enter_async_context(Server(worker, ServerOptions(port=0)))).url
         yield await stack.enter_async_context(PistonEngine(Fixed([url]))), trusted
 
 
@@ -184,9 +184,9 @@ def store(place: str, cache: Store, tmp_path_factory: pytest.TempPathFactory) ->
 async def scorer(
     engines: tuple[Engine, Engine | None], store: Store, builds: BuildOptions
 ) -> AsyncIterator[Scorer]:
-    there, trusted = engines
+    judging, trusted = engines
     async with Scorer(
-        BorrowedEngine(there), store=store, builds=builds, trusted=trusted and BorrowedEngine(trusted)
+        BorrowedEngine(judging), store=store, builds=builds, trusted=trusted and BorrowedEngine(trusted)
     ) as opened:
         yield opened
 
@@ -195,8 +195,8 @@ async def verdict(
     scorer: Scorer, code: str, language: str, *names: str, problem: Problem = PROBLEM
 ) -> Verdict:
     files = tuple(NamedBlob(name=name, content=Blob.of("//\n")) for name in names)
-    own = Submission(key="k", problem_id="echo", code=code, language=language, files=files)
-    (test,) = (await scorer.score(problem, own)).tests
+    submission = Submission(key="k", problem_id="echo", code=code, language=language, files=files)
+    (test,) = (await scorer.score(problem, submission)).tests
     return test.status
 
 
@@ -289,21 +289,21 @@ async def test_hostile_program_never_stalls(scorer: Scorer) -> None:
 async def test_deadlock_with_manager_exceeds_time_limit(scorer: Scorer) -> None:
     manager = Manager(sources=(NamedBlob(name="manager.cpp", content=Blob.of(LISTENING)),))
     limits = Limits.contest(0.5, 256 << 20)
-    asked = msgspec.structs.replace(
+    problem = msgspec.structs.replace(
         PROBLEM, task_type=TaskType.COMMUNICATION, manager=manager, limits=limits, checker=Checker()
     )
-    assert await verdict(scorer, ECHO, "c++", problem=asked) is Verdict.TLE
+    assert await verdict(scorer, ECHO, "c++", problem=problem) is Verdict.TLE
 
 
 @pytest.mark.nightly
 async def test_hostile_two_steps_program_never_stalls(scorer: Scorer) -> None:
     problem = msgspec.structs.replace(load_problems(FLOCK)["flock"], limits=Limits.contest(0.5, 256 << 20))
-    for way, (first, second, before, expected) in STEPS.items():
-        code = STEPPING.replace("BEFORE", before).replace("FIRST", first).replace("SECOND", second)
-        own = Submission(key="k", problem_id="flock", code=code, language="c++")
-        result = await scorer.score(problem, own)
-        found = {test.status for test in result.tests if test.status is not Verdict.SKIPPED}
-        assert result.compiles and found == {expected} and not result.points, (way, result)
+    for way, (first, second, first_lines, expected) in STEPS.items():
+        code = STEPPING.replace("BEFORE", first_lines).replace("FIRST", first).replace("SECOND", second)
+        submission = Submission(key="k", problem_id="flock", code=code, language="c++")
+        result = await scorer.score(problem, submission)
+        statuses = {test.status for test in result.tests if test.status is not Verdict.SKIPPED}
+        assert result.compiles and statuses == {expected} and not result.points, (way, result)
 
 
 @pytest.mark.nightly

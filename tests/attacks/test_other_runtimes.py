@@ -127,5 +127,7 @@ main = print $(runIO ({body}) >> litE (integerL 3))
 def test_security_page_lists_each_language() -> None:
     section = SECURITY.read_text().partition("### What languages have\n")[2].partition("\n### ")[0]
     rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (no|its own)", section, re.M)
-    said = {name: (int(threads), proc) for names, threads, proc in rows for name in names.split(", ")}
-    assert said == {one.name: (one.threads, "its own" if one.proc else "no") for one in LANGUAGES}
+    listed = {name: (int(threads), proc) for names, threads, proc in rows for name in names.split(", ")}
+    assert listed == {
+        language.name: (language.threads, "its own" if language.proc else "no") for language in LANGUAGES
+    }

@@ -25,19 +25,19 @@ def bench(workshop: Path, proctor: Path, compiled: Callable[[str], Path]) -> Ben
 
 
 def test_huge_json_list_does_not_fill_proctor_memory(bench: Bench) -> None:
-    judged = bench.judge(PRINTER.replace("BYTES", str(8 << 20)), [("", "[1, 2]")], checker=JSON, limits=ROOMY)
-    assert judged.tests[0].score == 0 and judged.lines[-1].done
-    assert judged.boxed.report["memory"] < 128 << 20
+    result = bench.judge(PRINTER.replace("BYTES", str(8 << 20)), [("", "[1, 2]")], checker=JSON, limits=ROOMY)
+    assert result.tests[0].score == 0 and result.lines[-1].done
+    assert result.boxed.report["memory"] < 128 << 20
 
 
 def test_json_comparison_of_400_digit_integers_is_exact(bench: Bench) -> None:
     digits = "1" + "0" * 400
-    judged = bench.judge(
+    result = bench.judge(
         f'#include <cstdio>\nint main() {{ puts("[{digits}]"); }}',
         [("", f"[ {digits}]"), ("", f"[ {digits[:-1]}1]"), ("", "[ 1e308]")],
         checker=JSON,
     )
-    assert [judged.tests[index].score for index in range(3)] == [1, 0, 0]
+    assert [result.tests[index].score for index in range(3)] == [1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_submission_that_floods_the_judge_exceeds_output_limit(
     bench = replace(bench, layers=layers)
     kind = "cms" if task_type == "Communication" else "testlib"
     limits = msgspec.structs.replace(LIMITS, cpu_ms=10000, wall_ms=30000)
-    own = PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=100, memory=64 << 20))
-    line = bench.one(FLOOD, task_type=task_type, manager_source=manager, manager=own, limits=limits)
+    flooded = PlanManager(argv=("manager",), kind=kind, limits=PlanLimits(cpu_ms=100, memory=64 << 20))
+    line = bench.one(FLOOD, task_type=task_type, manager_source=manager, manager=flooded, limits=limits)
     assert (line.end, line.failure) == ("output", None)
 
 
 @pytest.mark.parametrize("task_type", ["Communication", "Interactive"])
 def test_judge_that_was_not_flooded_has_failed_itself(bench: Bench, task_type: str) -> None:
-    own = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=100))
-    line = bench.one("int main() {}", task_type=task_type, manager_source=TIRELESS, manager=own)
+    slow_manager = PlanManager(argv=("manager",), limits=PlanLimits(cpu_ms=100))
+    line = bench.one("int main() {}", task_type=task_type, manager_source=TIRELESS, manager=slow_manager)
     assert line.failure == "the manager ran out of CPU time"

@@ -120,8 +120,8 @@ def attempt_call(bench: Bench, call: Call, away: tuple[str, ...]) -> Outcome:
     """Try a function: called by the shipped harness, or by harnesses that judge in the function's process."""
     arguments = [call.name, False, seconds_of_work(call, away)]
     if "apart" not in away:
-        own = replace(bench, without=away)
-        return _points(call_with(own, OURS, [(json.dumps(arguments), call.right)], kind="json"))
+        weakened = replace(bench, without=away)
+        return _points(call_with(weakened, OURS, [(json.dumps(arguments), call.right)], kind="json"))
     test = judged_there(arguments, json.loads(call.right))
     return _any_of(call_with(bench, calling(way), [(test, way.right)]) for way in TELLINGS.values())
 
@@ -167,9 +167,9 @@ def run_with(bench: Bench, way: Telling, tests: Sequence[str]) -> Judged:
 def attempt_file(bench: Bench, file: HandedIn, away: tuple[str, ...]) -> Outcome:
     """Try a file: compared or believed, and quoted if it attacks the feedback."""
     if "cleaning" in file.layers:
-        own = replace(bench, without=away)
-        judged = files_with(own, [file.content], checker=QUOTING, checker_source=CHECKER, echo=ECHO)
-        return Outcome(is_unclean(judged, 0), f"{judged.lines}")
+        weakened = replace(bench, without=away)
+        result = files_with(weakened, [file.content], checker=QUOTING, checker_source=CHECKER, echo=ECHO)
+        return Outcome(is_unclean(result, 0), f"{result.lines}")
     return _points(files_with(bench, [file.content], **(with_belief() if "apart" in away else {})))
 
 
@@ -215,8 +215,8 @@ def _points(judged: Judged) -> Outcome:
 def _any_of(judged: Iterable[Judged]) -> Outcome:
     """Return the first success. A real judge has a single one of these weaknesses, not all."""
     outcomes = []
-    for each in judged:
-        outcomes.append(outcome := _points(each))
+    for result in judged:
+        outcomes.append(outcome := _points(result))
         if outcome.succeeded:
             return outcome
     return Outcome(False, " ".join(outcome.why for outcome in outcomes))

@@ -27,17 +27,17 @@ from ioi_eval.store import contents
 
 async def sieges(engine: EmbeddedEngine, attacks: Iterable[Siege], *, listens: bool) -> Round:
     """Try attacks. Attacks of a worker need `listens`: that a worker is running."""
-    found = {}
+    outcomes = {}
     for siege in attacks:
         if siege.of_worker and not listens:
-            found[siege.name] = Found("none")
+            outcomes[siege.name] = Found("none")
             continue
-        with tempfile.TemporaryDirectory() as place:
-            verdict = await siege.attempt(Site(engine, Path(place)))
-        found[siege.name] = Found(
+        with tempfile.TemporaryDirectory() as folder:
+            verdict = await siege.attempt(Site(engine, Path(folder)))
+        outcomes[siege.name] = Found(
             verdict, "" if verdict in siege.verdicts else f"unexpected outcome: {verdict}"
         )
-    return found
+    return outcomes
 
 
 def attempt_siege(bench: Bench, siege: Siege, layers_away: Collection[str]) -> Outcome:
@@ -46,13 +46,13 @@ def attempt_siege(bench: Bench, siege: Siege, layers_away: Collection[str]) -> O
 
     async def attempt() -> Round:
         async with EmbeddedEngine(store=store, slots=1, layers=tuple(bench.layers)) as engine:
-            with ExitStack() as held:
+            with ExitStack() as stack:
                 for layer in layers_away:
-                    held.enter_context(REPLACED[layer]())
+                    stack.enter_context(REPLACED[layer]())
                 return await sieges(engine, [siege], listens=True)
 
-    found = asyncio.run(attempt())[siege.name]
-    return Outcome(bool(found.fault), found.verdict)
+    outcome = asyncio.run(attempt())[siege.name]
+    return Outcome(bool(outcome.fault), outcome.verdict)
 
 
 # --- replacements for the layers ---
