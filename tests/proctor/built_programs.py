@@ -50,13 +50,13 @@ def build_proctor(flags: Sequence[str], output: Path) -> None:
 def build_sanitized(output: Path) -> None:
     """Build with AddressSanitizer and UndefinedBehaviorSanitizer, which do not support static programs."""
     arguments = proctor_arguments([path.name for path in SOURCES.glob("*.cpp")], str(output))
-    kept = [word for word in arguments if word not in ("-static", "-s", "-O1")]
-    subprocess.run(["g++", *SANITIZERS, *kept, *WARNINGS], check=True, cwd=SOURCES)
+    supported = [argument for argument in arguments if argument not in ("-static", "-s", "-O1")]
+    subprocess.run(["g++", *SANITIZERS, *supported, *WARNINGS], check=True, cwd=SOURCES)
 
 
 def build_counted(counters: Path, output: Path) -> None:
     """Build a proctor that counts executed lines in the file `counters`, for `tools/coverage`."""
-    own = ["-std=c++17", "-static", "-g", "-O0", "-w", "-o", str(output), f'-DCOUNTED="{counters}"']
+    options = ["-std=c++17", "-static", "-g", "-O0", "-w", "-o", str(output), f'-DCOUNTED="{counters}"']
     counted = [
         "-fprofile-instr-generate=/dev/null",
         "-fcoverage-mapping",
@@ -64,9 +64,9 @@ def build_counted(counters: Path, output: Path) -> None:
         "-runtime-counter-relocation",
     ]
     names = [path.name for path in SOURCES.glob("*.cpp") if path.name != "main.cpp"]
-    parts = [word for name in sorted(names) for word in ("-include", name)]
+    includes = [argument for name in sorted(names) for argument in ("-include", name)]
     ours = ["-Wl,--wrap=syscall", "-include", str(Path(__file__).with_name("counted.cpp"))]
-    subprocess.run(["clang++", *own, *counted, *ours, *parts, "main.cpp"], check=True, cwd=SOURCES)
+    subprocess.run(["clang++", *options, *counted, *ours, *includes, "main.cpp"], check=True, cwd=SOURCES)
 
 
 def build_program(code: str, output: Path) -> None:
@@ -77,11 +77,11 @@ def build_program(code: str, output: Path) -> None:
 
 def by_word(head: str, bodies: Mapping[str, str], argument: int = 1) -> str:
     """Return a program whose behavior an argument selects, so that many tests need one build."""
-    each = "".join(
-        f'  if (!std::strcmp(argv[{argument}], "{word}")) {{ {body} return 0; }}\n'
-        for word, body in bodies.items()
+    branches = "".join(
+        f'  if (!std::strcmp(argv[{argument}], "{name}")) {{ {body} return 0; }}\n'
+        for name, body in bodies.items()
     )
-    return f"#include <cstring>\n{head}\nint main(int argc, char** argv) {{\n{each}  return 99;\n}}\n"
+    return f"#include <cstring>\n{head}\nint main(int argc, char** argv) {{\n{branches}  return 99;\n}}\n"
 
 
 def waiting_library(binaries: Path, name: str, flags: Sequence[str]) -> bytes:

@@ -63,17 +63,17 @@ def binaries(kept: Path) -> Path:
 @pytest.fixture(scope="session")
 def proctor(workshop: Path, binaries: Path, shared_cache: Path, request: pytest.FixtureRequest) -> Path:
     """Return the proctor that engines build, or a build with sanitizers, or a build that counts executed lines."""
-    place = workshop / "proctor"
+    folder = workshop / "proctor"
     if counters := request.config.getoption("--count"):
         built = built_once(binaries / of_these_sources("counted"), partial(build_counted, Path(counters)))
-        shutil.copy(built, place)
+        shutil.copy(built, folder)
     elif request.config.getoption("--sanitize"):
-        shutil.copy(built_once(binaries / of_these_sources("sanitized"), build_sanitized), place)
+        shutil.copy(built_once(binaries / of_these_sources("sanitized"), build_sanitized), folder)
     else:
-        made = proctor_binary(find_compiler(), SOURCES, Store(shared_cache), workshop)
-        place.write_bytes(asyncio.run(made).content)
-        place.chmod(0o755)
-    return place
+        binary = proctor_binary(find_compiler(), SOURCES, Store(shared_cache), workshop)
+        folder.write_bytes(asyncio.run(binary).content)
+        folder.chmod(0o755)
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -95,10 +95,10 @@ def compiled(workshop: Path, binaries: Path) -> Callable[[str], Path]:
 
     def build(code: str) -> Path:
         name = hashlib.sha256(code.encode()).hexdigest()
-        here = workshop / name
-        if not here.exists():
-            shutil.copy(built_once(binaries / name, partial(build_program, code)), here)
-        return here
+        folder = workshop / name
+        if not folder.exists():
+            shutil.copy(built_once(binaries / name, partial(build_program, code)), folder)
+        return folder
 
     return build
 

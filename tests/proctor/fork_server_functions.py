@@ -54,5 +54,5 @@ SOURCES = {
 
 def of_bodies() -> str:
     """Return a source with a function that calls the function named by its first argument."""
-    each = "".join(f"def f{number}(a, b):\n    {body}\n" for number, body in enumerate(BODIES.values()))
-    return f"{each}NAMES = {list(BODIES)}\ndef solve(name, a, b): return globals()[f'f{{NAMES.index(name)}}'](a, b)\n"
+    functions = "".join(f"def f{number}(a, b):\n    {body}\n" for number, body in enumerate(BODIES.values()))
+    return f"{functions}NAMES = {list(BODIES)}\ndef solve(name, a, b): return globals()[f'f{{NAMES.index(name)}}'](a, b)\n"

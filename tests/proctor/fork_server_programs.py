@@ -310,10 +310,12 @@ def _open(fd):
 
 def found() -> str:
     """Return a program that prints the value of each expression, or its error."""
-    each = [part.strip() for line in EXPRESSIONS.strip().splitlines() for part in line.split(" ; ")]
+    expressions = [
+        expression.strip() for line in EXPRESSIONS.strip().splitlines() for expression in line.split(" ; ")
+    ]
     return _ALL + "".join(
-        f"try: print({part!r}, '=', {part})\nexcept Exception as e: print({part!r}, 'fails', repr(e))\n"
-        for part in each
+        f"try: print({expression!r}, '=', {expression})\nexcept Exception as e: print({expression!r}, 'fails', repr(e))\n"
+        for expression in expressions
     )
 
 
@@ -321,8 +323,8 @@ def whole(source: str) -> str:
     """Return a program with the modules that it uses on its first line. Its errors go to its output."""
     if source.startswith(("from __future__", "'''", "#", "\ufeff")) or not source:
         return source
-    used = [name for name in _USED if f"{name}." in source]
-    return "".join((_FIRST, *(f"; import {name}" for name in used), "\n", source))
+    modules = [name for name in _USED if f"{name}." in source]
+    return "".join((_FIRST, *(f"; import {name}" for name in modules), "\n", source))
 
 
 BATCH = {"modules and environment": found(), **{name: whole(source) for name, source in PROGRAMS.items()}}

@@ -109,14 +109,14 @@ def _planned(
     return tuple(
         PlanTest(
             index=index,
-            input=_kept(contents, f"{index}.in", given),
+            input=_kept(contents, f"{index}.in", test_input),
             answer=None if answer is None else _kept(contents, f"{index}.out", answer),
             output=f"{index}.handed" if index in outputs else None,
             by_file=index in (outputs if by_file is None else by_file),
             arguments=tuple(arguments.get(index, ())),
             groups=tuple(members[index]) if members else (),
         )
-        for index, (given, answer) in enumerate(tests)
+        for index, (test_input, answer) in enumerate(tests)
     )
 
 
@@ -152,9 +152,9 @@ class Bench:
         **spec: Any,
     ) -> Boxed:
         """Run a shell script in a sandbox."""
-        place = self.workshop / f"box-{os.getpid()}-{next(_numbers)}"
-        place.mkdir(mode=0o711)
-        folder = place / "dir"
+        job_folder = self.workshop / f"box-{os.getpid()}-{next(_numbers)}"
+        job_folder.mkdir(mode=0o711)
+        folder = job_folder / "dir"
         folder.mkdir()
         for name, content in (contents or {}).items():
             (folder / name).write_bytes(content)
@@ -173,8 +173,8 @@ class Bench:
             "layers": list(self.layers),
             **({"without": list(self.without)} if self.without else {}),
         }
-        boxed = self._boxed(place / "spec.json", whole, spec)
-        shutil.rmtree(place)
+        boxed = self._boxed(job_folder / "spec.json", whole, spec)
+        shutil.rmtree(job_folder)
         return boxed
 
     def _boxed(self, file: Path, whole: Mapping[str, Any], spec: Mapping[str, Any]) -> Boxed:
@@ -221,14 +221,14 @@ class Bench:
         files: dict[str, Path] = {"proctor": self.proctor}
         contents: dict[str, bytes] = dict(extra or {})
         submission = plan.pop("submission", self._program(source, language, files, contents))
-        for name, text in (("checker", checker_source), ("manager", manager_source)):
-            files |= {name: self.compiled(text)} if text else {}
+        for name, source_code in (("checker", checker_source), ("manager", manager_source)):
+            files |= {name: self.compiled(source_code)} if source_code else {}
         planned = _planned(contents, tests, outputs or {}, arguments or {}, by_file, members)
         if by_path is not None:
             files |= _moved(contents, by_path)
         submission = self._waited_for(submission, contents)
-        usual = {"submission": submission, "task_type": "Batch", "limits": LIMITS, "checker": DIFF}
-        whole = Plan(nonce="n0nce", tests=planned, layers=tuple(self.layers), **{**usual, **plan})
+        defaults = {"submission": submission, "task_type": "Batch", "limits": LIMITS, "checker": DIFF}
+        whole = Plan(nonce="n0nce", tests=planned, layers=tuple(self.layers), **{**defaults, **plan})
         return self._ran(whole, files, contents, script, **(spec or {}))
 
     def _ran(
@@ -236,9 +236,9 @@ class Bench:
     ) -> Judged:
         contents["plan.json"] = self._taken_away(msgspec.json.encode(plan))
         boxed = self.box(script, files=files, contents=contents, profile="stage", **spec)
-        judged = Judged(boxed, list(decode_lines(boxed.stdout, "n0nce")))
-        assert not self._forks(plan.submission) or judged.interpreter == "forked", judged
-        return judged
+        result = Judged(boxed, list(decode_lines(boxed.stdout, "n0nce")))
+        assert not self._forks(plan.submission) or result.interpreter == "forked", result
+        return result
 
     def _forks(self, submission: PlanSubmission) -> bool:
         return self.waiting is not None and submission.argv[:1] == (PYTHON,)
@@ -269,16 +269,18 @@ class Bench:
         self, source: str, given: str | bytes = "", answer: str | bytes | None = "", **more: Any
     ) -> TestReport:
         """Return the line of a single test."""
-        judged = self.judge(source, [(given, answer)], **more)
-        assert judged.lines[-1].done, judged
-        return judged.tests[0]
+        result = self.judge(source, [(given, answer)], **more)
+        assert result.lines[-1].done, result
+        return result.tests[0]
 
 
 def waited_for(submission: PlanSubmission, contents: dict[str, bytes], library: bytes) -> PlanSubmission:
     """Return the submission as the engine sends it for a fork server, and add its files to `contents`."""
     files = tuple(JobFile(name=name, content=Blob.of(contents[name])) for name in submission.files)
-    named = msgspec.structs.replace(submission, argv=("python3", *submission.argv[1:]))
-    program = Program(proctor=Blob.of(""), submission=named, checker=PlanChecker(kind="exact"), files=files)
+    forkable = msgspec.structs.replace(submission, argv=("python3", *submission.argv[1:]))
+    program = Program(
+        proctor=Blob.of(""), submission=forkable, checker=PlanChecker(kind="exact"), files=files
+    )
     planned = add_fork_server(program, Capabilities(name="", architecture="", waiting=Blob.of(library)))
     contents |= {file.name: file.content.read() for file in planned.files if file.name not in contents}
     return msgspec.structs.replace(submission, warm=planned.submission.warm)

@@ -31,9 +31,9 @@ def all_of_it() -> set[str]:
 def new_since(before: set[str]) -> set[str]:
     """Return new resources: they exist now, did not exist before, and do not disappear."""
     deadline = time.monotonic() + _PATIENCE
-    while (left := all_of_it() - before) and time.monotonic() < deadline:
+    while (remaining := all_of_it() - before) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return left
+    return remaining
 
 
 def command_lines() -> Iterator[str]:
@@ -47,20 +47,20 @@ def command_lines() -> Iterator[str]:
 
 def named(mark: str) -> list[Path]:
     """Return the folders in /proc of processes that have set this name."""
-    found = []
+    proc_folders = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (folder / "comm").read_text().strip() == mark:
-                found.append(folder)
-    return found
+                proc_folders.append(folder)
+    return proc_folders
 
 
 def descendants() -> Iterator[int]:
     todo = [os.getpid()]
     while todo:
-        found = list(children(todo.pop()))
-        todo += found
-        yield from found
+        child_pids = list(children(todo.pop()))
+        todo += child_pids
+        yield from child_pids
 
 
 def processes() -> Iterator[str]:
@@ -128,16 +128,16 @@ def _is_anothers_lock(path: Path, inode: int) -> bool:
 
 def ports() -> Iterator[str]:
     """Yield the ports on which this process listens."""
-    own = set()
+    inodes = set()
     for link in Path("/proc/self/fd").iterdir():
         try:
-            own.add(str(link.readlink()))
+            inodes.add(str(link.readlink()))
         except FileNotFoundError:  # the descriptor of the listing itself
             continue
     for name in ("tcp", "tcp6"):
         for line in _lines(Path("/proc/net") / name):
             fields = line.split()
-            if fields[3] == _LISTENING and f"socket:[{fields[9]}]" in own:
+            if fields[3] == _LISTENING and f"socket:[{fields[9]}]" in inodes:
                 yield f"port {int(fields[1].rpartition(':')[2], 16)}"
 
 
@@ -152,10 +152,10 @@ def children(pid: int) -> Iterator[int]:
 
 def _name_and_state(pid: int) -> tuple[str, str]:
     try:
-        name, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+        name, _, fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
     except OSError:
         return "", ""
-    return name.partition("(")[2], rest.split()[0]
+    return name.partition("(")[2], fields.split()[0]
 
 
 def _boxes_only() -> Callable[[int], bool]:

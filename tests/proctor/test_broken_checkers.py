@@ -31,20 +31,20 @@ BROKEN = {
 @pytest.mark.parametrize("kind", ["cms", "codeforces", "icpc"])
 def test_python_checker_failure_names_the_exception(bench: Bench, kind: str) -> None:
     checker = PlanChecker(kind=kind, argv=PYTHON, limits=LIMITS)
-    each = f"import sys\neach = {list(BROKEN)}\nexec(each[int(open(sys.argv[1]).read())])"
-    no_python = "this is not Python"  # a syntax error has no traceback
-    for source, errors in ((each, [*BROKEN.values()]), (no_python, ["SyntaxError: invalid syntax"])):
+    code = f"import sys\neach = {list(BROKEN)}\nexec(each[int(open(sys.argv[1]).read())])"
+    no_python = "not a program"  # a syntax error has no traceback
+    for source, errors in ((code, [*BROKEN.values()]), (no_python, ["SyntaxError: invalid syntax"])):
         tests = [(str(number), "x") for number in range(len(errors))]
-        judged = bench.judge(ECHO, tests, checker=checker, extra={"checker.py": source.encode()})
-        told = [judged.tests[number].failure for number in range(len(errors))]
-        assert told == [f"the checker exited with code 1: {error}" for error in errors]
+        result = bench.judge(ECHO, tests, checker=checker, extra={"checker.py": source.encode()})
+        failures = [result.tests[number].failure for number in range(len(errors))]
+        assert failures == [f"the checker exited with code 1: {error}" for error in errors]
 
 
 def test_python_crash_is_not_a_testlib_verdict(bench: Bench) -> None:
     """Both exit with code 1."""
     checker = PlanChecker(kind="testlib", argv=PYTHON, limits=LIMITS)
-    judged = bench.judge(ECHO, [("x", "x")], checker=checker, extra={"checker.py": b"1 / 0"})
-    assert judged.tests[0].failure == "the checker exited with code 1: ZeroDivisionError: division by zero"
+    result = bench.judge(ECHO, [("x", "x")], checker=checker, extra={"checker.py": b"1 / 0"})
+    assert result.tests[0].failure == "the checker exited with code 1: ZeroDivisionError: division by zero"
 
 
 # A checker in C++ that was never tried on strings. It accepts "5", and its argument selects how it fails otherwise.
@@ -165,15 +165,15 @@ def test_testlib_fail_makes_output_wrong_only_if_the_reference_answer_passes(
 ) -> None:
     checker = PlanChecker(kind="testlib", argv=("checker",), limits=LIMITS)
     tests = [("x", answer), ("{", answer)]
-    judged = bench.judge(ECHO, tests, checker=checker, checker_source=TESTLIB)
-    line, right = judged.tests[0], judged.tests[1]
+    result = bench.judge(ECHO, tests, checker=checker, checker_source=TESTLIB)
+    line, right = result.tests[0], result.tests[1]
     assert (right.score, right.failure) == (1, None), right
-    words = "the checker reports a failure of its own: FAIL Expected char '{', found 'x'"
+    failure = "the checker reports a failure of its own: FAIL Expected char '{', found 'x'"
     if is_blamed:
         assert (line.end, line.score, line.failure) == ("ok", 0, None)
-        assert line.feedback == f"Output isn't correct: {words}, but it accepts the reference answer"
+        assert line.feedback == f"Output isn't correct: {failure}, but it accepts the reference answer"
     else:
-        assert (line.failure, line.provoked) == (words, True)
+        assert (line.failure, line.provoked) == (failure, True)
 
 
 def test_checker_result_of_second_run_counts_after_a_failed_run(bench: Bench) -> None:
@@ -212,14 +212,14 @@ int main(int, char** argv) {
   puts("1");
 }
 """
-    judged = bench.judge(ECHO, [("0", None), ("1", None), ("0", None)], checker=CMS, checker_source=source)
-    assert [judged.tests[i].failure is None for i in range(3)] == [True, False, True], judged
+    result = bench.judge(ECHO, [("0", None), ("1", None), ("0", None)], checker=CMS, checker_source=source)
+    assert [result.tests[i].failure is None for i in range(3)] == [True, False, True], result
 
 
 def test_output_without_numbers_is_wrong_for_python_checker_that_parses_numbers(bench: Bench) -> None:
     script = "import sys\nprint(int(int(open(sys.argv[3]).read()) == int(open(sys.argv[2]).read())))"
     checker = PlanChecker(kind="codeforces", argv=PYTHON, limits=LIMITS)
-    tests = [(given, "5") for given in ("5", "4", "x", "", "five")]
-    judged = bench.judge(ECHO, tests, checker=checker, extra={"checker.py": script.encode()})
-    assert [judged.tests[i].score for i in range(5)] == [1, 0, 0, 0, 0], judged
-    assert "ValueError: invalid literal" in judged.tests[2].feedback
+    tests = [(content, "5") for content in ("5", "4", "x", "", "five")]
+    result = bench.judge(ECHO, tests, checker=checker, extra={"checker.py": script.encode()})
+    assert [result.tests[i].score for i in range(5)] == [1, 0, 0, 0, 0], result
+    assert "ValueError: invalid literal" in result.tests[2].feedback

@@ -148,21 +148,21 @@ def test_missing_answer_is_an_empty_file(bench: Bench) -> None:
 
 
 def test_stripped_compares_inner_bytes_exactly(bench: Bench) -> None:
-    judged = bench.judge(
+    result = bench.judge(
         ECHO,
         [(" a  b\n\n", "a  b"), ("a b", "a  b"), ("a\nb", "a\r\nb"), ("", " \n")],
         checker=PlanChecker(kind="stripped"),
     )
-    assert [judged.tests[i].score for i in range(4)] == [1, 0, 0, 1]
+    assert [result.tests[i].score for i in range(4)] == [1, 0, 0, 1]
 
 
 def test_white_diff_compares_lines_of_ten_megabytes(bench: Bench) -> None:
     line = b"1 " * (5 << 20)
-    judged = bench.judge(
+    result = bench.judge(
         "", [("", line[:-1]), ("", line + b"2")], task_type="OutputOnly", submission=PlanSubmission(),
         outputs={0: line, 1: line}, limits=PlanLimits(output=64 << 20),
     )  # fmt: skip
-    assert [judged.tests[i].score for i in range(2)] == [1, 0]
+    assert [result.tests[i].score for i in range(2)] == [1, 0]
 
 
 @pytest.mark.nightly(unless="")
@@ -209,13 +209,13 @@ int main(int argc, char** argv) {
 
 def test_icpc_validator_exit_codes_give_scores_and_failures(bench: Bench) -> None:
     icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS)
-    judged = bench.judge(
+    result = bench.judge(
         ECHO, [("x", "x"), ("x", "y"), ("crash", "y"), ("x", "x")], checker=icpc, checker_source=VALIDATOR
     )
-    assert [judged.tests[i].score for i in range(4)] == [1, 0, 0, 1]
-    assert judged.tests[0].feedback == "saw x"
-    assert "exited with code 1" in judged.tests[2].feedback
-    assert "it accepts the reference answer" in judged.tests[2].feedback
+    assert [result.tests[i].score for i in range(4)] == [1, 0, 0, 1]
+    assert result.tests[0].feedback == "saw x"
+    assert "exited with code 1" in result.tests[2].feedback
+    assert "it accepts the reference answer" in result.tests[2].feedback
 
 
 def test_icpc_validator_points_are_divided_by_full_points(bench: Bench) -> None:
@@ -226,8 +226,8 @@ def test_icpc_validator_points_are_divided_by_full_points(bench: Bench) -> None:
 
 
 def judge_with_files(bench: Bench, writes: dict[str, str]) -> TestReport:
-    words = [word for pair in writes.items() for word in pair]
-    icpc = PlanChecker(kind="icpc", argv=("checker", *words), limits=LIMITS, full=60)
+    arguments = [argument for pair in writes.items() for argument in pair]
+    icpc = PlanChecker(kind="icpc", argv=("checker", *arguments), limits=LIMITS, full=60)
     return bench.one(ECHO, "x", "x", checker=icpc, checker_source=WRITING)
 
 
@@ -290,10 +290,10 @@ int main() {
 
 def test_submission_runs_in_several_passes(bench: Bench) -> None:
     three = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, passes=3)
-    judged = bench.judge(AGAIN, [("1", ""), ("1", "")], checker=three, checker_source=PASSES)
+    result = bench.judge(AGAIN, [("1", ""), ("1", "")], checker=three, checker_source=PASSES)
     for index in range(2):  # a test does not influence the next test
-        assert (judged.tests[index].score, judged.tests[index].failure) == (1, None), judged
-        assert judged.tests[index].feedback == "pass 1; pass 11; pass 111;"
+        assert (result.tests[index].score, result.tests[index].failure) == (1, None), result
+        assert result.tests[index].feedback == "pass 1; pass 11; pass 111;"
     two = msgspec.structs.replace(three, passes=2)
     failure = bench.one(AGAIN, "1", checker=two, checker_source=PASSES).failure
     assert failure == "the checker asked for more than 2 passes"
@@ -329,13 +329,13 @@ def test_last_pass_of_multi_pass_problem_determines_the_result(
 @pytest.mark.nightly(unless="")
 def test_checker_gets_arguments_of_the_test(bench: Bench) -> None:
     icpc = PlanChecker(kind="icpc", argv=("checker",), limits=LIMITS, full=60)
-    tests, own = [("x", "x")] * 3, {0: ["15"], 2: ["60"]}
-    judged = bench.judge(ECHO, tests, checker=icpc, checker_source=VALIDATOR, arguments=own)
-    assert [judged.tests[i].score for i in range(3)] == [0.25, 1, 1]
-    words = PlanChecker(kind="tokens", case_sensitive=False)
+    tests, test_arguments = [("x", "x")] * 3, {0: ["15"], 2: ["60"]}
+    result = bench.judge(ECHO, tests, checker=icpc, checker_source=VALIDATOR, arguments=test_arguments)
+    assert [result.tests[i].score for i in range(3)] == [0.25, 1, 1]
+    tokens = PlanChecker(kind="tokens", case_sensitive=False)
     tests = [("a 1.4", "A 1.5"), ("a 1.4", "A 1.5"), ("a 1.5", "A 1.5"), ("a  1.5", "A 1.5")]
     tests += [("100", "110"), ("0.1", "0"), ("0.000001", "0")]
-    own = {
+    test_arguments = {
         0: ["float_tolerance", "0.2"],
         1: ["float_absolute_tolerance", "0.05", "float_relative_tolerance", "1e-9"],
         2: ["case_sensitive"],
@@ -344,8 +344,8 @@ def test_checker_gets_arguments_of_the_test(bench: Bench) -> None:
         5: ["float_relative_tolerance", "0.2"],
         6: ["float_absolute_tolerance", "1e-6"],
     }
-    judged = bench.judge(ECHO, tests, checker=words, arguments=own)
-    assert [judged.tests[i].score for i in range(7)] == [1, 0, 0, 0, 0, 0, 1]
+    result = bench.judge(ECHO, tests, checker=tokens, arguments=test_arguments)
+    assert [result.tests[i].score for i in range(7)] == [1, 0, 0, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ def test_exit_code_checker_scores_by_exit_code(bench: Bench, code: int, score: f
 def test_codeforces_checker_script_gives_scores(bench: Bench, said: str, score: float) -> None:
     script = f"import sys\nassert [open(name).read() for name in sys.argv[1:]] == ['x', 'y', 'x']\nprint('{said}')\n"
     checker = PlanChecker(kind="codeforces", argv=("/usr/bin/python3", "checker.py"), limits=LIMITS)
-    judged = bench.judge(ECHO, [("x", "y")], checker=checker, extra={"checker.py": script.encode()})
-    assert (judged.tests[0].end, judged.tests[0].score) == ("ok", score), judged
+    result = bench.judge(ECHO, [("x", "y")], checker=checker, extra={"checker.py": script.encode()})
+    assert (result.tests[0].end, result.tests[0].score) == ("ok", score), result
     broken = bench.judge(ECHO, [("x", "z")], checker=checker, extra={"checker.py": script.encode()})
     assert broken.tests[0].failure == "the checker exited with code 1: AssertionError"

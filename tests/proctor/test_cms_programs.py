@@ -107,8 +107,8 @@ PROGRAM = by_word(
 def test_cms_programs_run_with_files(bench: Bench, name: str) -> None:
     _, right = BY_FILES[name]
     submission = PlanSubmission(argv=("submission", name), address_space=True)
-    judged = bench.judge(PROGRAM, TESTS, submission=submission, limits=LIMITS, **FILES)
-    assert sum(line.score for line in judged.tests.values()) == right, judged
+    result = bench.judge(PROGRAM, TESTS, submission=submission, limits=LIMITS, **FILES)
+    assert sum(line.score for line in result.tests.values()) == right, result
 
 
 @pytest.mark.parametrize("name", BY_STREAMS)
@@ -117,6 +117,6 @@ def test_cms_programs_run_with_standard_streams(bench: Bench, name: str) -> None
     program = f"{HEAD}int main() {{ {body} }}" if name == "oom-static" else PROGRAM
     submission = PlanSubmission(argv=("submission", name), address_space=True)
     tests = TESTS[:1] if end == "cpu" else TESTS
-    judged = bench.judge(program, tests, submission=submission, limits=LIMITS)
-    assert sum(line.score for line in judged.tests.values()) == right, judged
-    assert judged.tests[0].end == end
+    result = bench.judge(program, tests, submission=submission, limits=LIMITS)
+    assert sum(line.score for line in result.tests.values()) == right, result
+    assert result.tests[0].end == end

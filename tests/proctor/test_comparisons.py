@@ -42,13 +42,15 @@ def white_diff(output: bytes, answer: bytes) -> bool:
     """Compare line by line, as CMS documents it."""
 
     def lines(data: bytes) -> list[bytes]:
-        found = [
-            b" ".join(word for word in line.translate(bytes.maketrans(_WHITES, b" " * 6)).split(b" ") if word)
+        rows = [
+            b" ".join(
+                token for token in line.translate(bytes.maketrans(_WHITES, b" " * 6)).split(b" ") if token
+            )
             for line in data.split(b"\n")
         ]
-        while found and not found[-1]:
-            found.pop()
-        return found
+        while rows and not rows[-1]:
+            rows.pop()
+        return rows
 
     return lines(output) == lines(answer)
 
@@ -58,9 +60,9 @@ def verdicts(bench: Bench, checker: PlanChecker, pairs: list[tuple[bytes, bytes]
     outputs = {index: output for index, (output, _) in enumerate(pairs)}
     tests = [("", answer) for _, answer in pairs]
     none = {"submission": PlanSubmission(), "task_type": "OutputOnly"}
-    judged = bench.judge("", tests, checker=checker, outputs=outputs, **none)
-    assert judged.lines[-1].done, judged
-    return [judged.tests[i].score == 1 for i in range(len(pairs))]
+    result = bench.judge("", tests, checker=checker, outputs=outputs, **none)
+    assert result.lines[-1].done, result
+    return [result.tests[i].score == 1 for i in range(len(pairs))]
 
 
 def encoded(pairs: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
@@ -72,7 +74,7 @@ def word_lines(data: bytes) -> list[list[bytes]]:
     rows = (
         line.translate(bytes.maketrans(_WHITES, b" " * 6)).split(b" ") for line in re.split(b"[\r\n]", data)
     )
-    return [words for row in rows if (words := [word for word in row if word])]
+    return [tokens for row in rows if (tokens := [token for token in row if token])]
 
 
 _BLANKS = b" \t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
@@ -124,8 +126,8 @@ def respelled(draw: st.DrawFn, value: Any, *, hashed: bool = False) -> Any:
         return dict(draw(st.permutations(pairs)))
     if isinstance(value, list | tuple | set):
         items = [respelled(draw, item, hashed=hashed or isinstance(value, set)) for item in value]
-        others = [] if hashed else [list, tuple]
-        return draw(st.sampled_from([type(value)] * 5 + others))(items)
+        sequences = [] if hashed else [list, tuple]
+        return draw(st.sampled_from([type(value)] * 5 + sequences))(items)
     return value
 
 
@@ -150,7 +152,7 @@ def test_json_comparison_equals_python_comparison_of_values(
 
 
 def test_json_nearly_equal_numbers_differ(one_bench: Bench) -> None:
-    told = {
+    expected = {
         ("1e18", "1000000000000000007"): False,
         ("1e+18", "1000000000000000000"): True,
         ("9007199254740993", "9007199254740992.0"): False,
@@ -165,8 +167,8 @@ def test_json_nearly_equal_numbers_differ(one_bench: Bench) -> None:
         ('["\\ud800"]', '["\\udfff"]'): False,
         ('["\\ud83d\\ude00"]', '["\U0001f600"]'): True,
     }
-    assert verdicts(one_bench, PlanChecker(kind="json"), encoded(told)) == list(told.values())
-    assert [json.loads(a) == json.loads(b) for a, b in told] == list(told.values())
+    assert verdicts(one_bench, PlanChecker(kind="json"), encoded(expected)) == list(expected.values())
+    assert [json.loads(a) == json.loads(b) for a, b in expected] == list(expected.values())
 
 
 _hashable = st.recursive(
@@ -200,7 +202,7 @@ def test_json_distinguishes_tuples_and_sets_from_lists(
 def test_json_comparison_with_tolerance_applies_to_floats_only(one_bench: Bench) -> None:
     """The tolerance holds for numbers at any depth, but not between two integers."""
     near = {"absolute": 1e-6, "relative": 1e-7}
-    told = {
+    expected = {
         ("[0.1, 2]", "[0.1000005, 2]"): True,
         ("[0.1, 2]", "[0.100002, 2]"): False,
         ('{"a": 100000000.5}', '{"a": 100000009.5}'): True,
@@ -208,15 +210,17 @@ def test_json_comparison_with_tolerance_applies_to_floats_only(one_bench: Bench)
         ("3", "3.0000001"): True,
         ("0.1", '"0.1"'): False,
     }
-    assert verdicts(one_bench, PlanChecker(kind="json", **near), encoded(told)) == list(told.values())
-    assert verdicts(one_bench, PlanChecker(kind="json"), encoded(told)) == [False] * len(told)
+    assert verdicts(one_bench, PlanChecker(kind="json", **near), encoded(expected)) == list(expected.values())
+    assert verdicts(one_bench, PlanChecker(kind="json"), encoded(expected)) == [False] * len(expected)
 
 
 def test_json_comparison_at_the_tolerance_equals_python_float_arithmetic(one_bench: Bench) -> None:
     """In exact arithmetic the first two differ by more than 0.1."""
-    told = {("6.82", "6.2"): True, ("6.83", "6.2"): False, ("0.0", "0"): True}
-    assert [abs(float(a) - float(b)) <= 0.1 * float(b) for a, b in told] == list(told.values())
-    assert verdicts(one_bench, PlanChecker(kind="json", relative=0.1), encoded(told)) == list(told.values())
+    expected = {("6.82", "6.2"): True, ("6.83", "6.2"): False, ("0.0", "0"): True}
+    assert [abs(float(a) - float(b)) <= 0.1 * float(b) for a, b in expected] == list(expected.values())
+    assert verdicts(one_bench, PlanChecker(kind="json", relative=0.1), encoded(expected)) == list(
+        expected.values()
+    )
 
 
 def as_lines(output: str, answer: str) -> bool:
@@ -227,7 +231,7 @@ def as_lines(output: str, answer: str) -> bool:
 
     def numbers(line: str) -> list[Decimal] | None:
         try:
-            return [Decimal(word) for word in line.split()]
+            return [Decimal(token) for token in line.split()]
         except InvalidOperation:
             return None
 
@@ -370,7 +374,7 @@ def as_apps(output: str, answer: str) -> bool:
     filled = [line for line in ours if line]
     joined = ["\n".join(ours), "\n".join(line.strip() for line in ours)]
     return (
-        answer.strip() in [text.strip() for text in joined]
+        answer.strip() in [candidate.strip() for candidate in joined]
         or theirs in (ours, filled)
         or as_close(filled, theirs)
         or as_sets(filled, theirs, str)
@@ -388,8 +392,8 @@ def as_close(ours: list[str], theirs: list[str]) -> bool:
 
 def as_sets(ours: list[str], theirs: list[str], read: Callable[[str], object]) -> bool:
     try:
-        found = {frozenset(map(read, line.split())) for line in ours if line.split()}
-        return found == {frozenset(map(read, line.split())) for line in theirs}
+        our_sets = {frozenset(map(read, line.split())) for line in ours if line.split()}
+        return our_sets == {frozenset(map(read, line.split())) for line in theirs}
     except ValueError:
         return False
 
@@ -455,7 +459,7 @@ def as_prime_code(output: str, answer: str) -> bool:
     joined = ["\n".join(ours), "\n".join(line.strip() for line in ours)]
     whole = all(line.isdigit() for line in filled + theirs)
     return (
-        answer.strip() in [text.strip() for text in joined]
+        answer.strip() in [candidate.strip() for candidate in joined]
         or theirs in (ours, filled)
         or (not whole and as_close(filled, theirs))
     )

@@ -33,8 +33,8 @@ def namespaces() -> None:
 
 
 def test_covered_proc_is_detected_before_namespaces_are_entered(proctor: Path) -> None:
-    found = subprocess.run([*_COVERED, str(proctor), "probe"], capture_output=True, check=True)
-    report = json.loads(found.stdout)
+    probe = subprocess.run([*_COVERED, str(proctor), "probe"], capture_output=True, check=True)
+    report = json.loads(probe.stdout)
     assert report["missing"] == ["namespaces: own /proc: Operation not permitted"]
     assert (report["namespaces"], report["proc"]) == ([], "self")
     assert report["landlock"] > 0 and report["seccomp"]
@@ -44,10 +44,15 @@ def test_programs_are_judged_with_covered_proc(shared_cache: Path, tmp_path: Pat
     write_package(tmp_path / "problems" / "add", checker=_CHECKER)
     rows = [row("right", PYTHON, language="python"), row("wrong", WRONG)]
     cli = CommandLine(folder=tmp_path, cache=shared_cache)
-    words = ("score", write_dump(tmp_path / "dump.jsonl", rows), "--problems", "problems", "--out", "run")
-    done = subprocess.run(
-        [*_COVERED, *cli.argv(*words)], cwd=tmp_path, env=cli.env, capture_output=True, text=True, check=False
+    arguments = ("score", write_dump(tmp_path / "dump.jsonl", rows), "--problems", "problems", "--out", "run")
+    completed = subprocess.run(
+        [*_COVERED, *cli.argv(*arguments)],
+        cwd=tmp_path,
+        env=cli.env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.returncode == 0, done.stderr
-    points = {key: found["all_subtasks_points"] for key, found in results(tmp_path / "run").items()}
+    assert completed.returncode == 0, completed.stderr
+    points = {key: record["all_subtasks_points"] for key, record in results(tmp_path / "run").items()}
     assert points == {"right": 100, "wrong": 0}

@@ -80,8 +80,8 @@ def comparable_ending(line: TestReport) -> tuple[object, ...]:
     """
     if line.end in ("cpu", "wall", "memory"):
         return line.end, line.score, line.failure
-    texts = (re.sub("0x[0-9a-f]+", "0x", text) for text in (line.feedback, line.output))
-    return line.end, line.score, line.failure, line.code, line.signal, *texts
+    messages = (re.sub("0x[0-9a-f]+", "0x", message) for message in (line.feedback, line.output))
+    return line.end, line.score, line.failure, line.code, line.signal, *messages
 
 
 def compare(
@@ -94,12 +94,12 @@ def compare(
     started = judged(bench, None, content, given, **more)
     forked = judged(bench, library, content, [*given, *given], **more)
     assert forked.interpreter == FORKED
-    for number, each in enumerate(given):
+    for number, test_input in enumerate(given):
         expected = comparable_ending(started.tests[number])
         assert expected[2] is None
-        assert comparable_ending(forked.tests[number]) == expected, each
+        assert comparable_ending(forked.tests[number]) == expected, test_input
         # Earlier tests in the same fork server do not change a result.
-        assert comparable_ending(forked.tests[len(given) + number]) == expected, each
+        assert comparable_ending(forked.tests[len(given) + number]) == expected, test_input
     return [comparable_ending(started.tests[number]) for number in range(len(given))]
 
 
@@ -123,16 +123,16 @@ def test_forked_python_function_returns_like_a_started_program(
 
 
 def test_forked_functions_of_one_source_return_like_started_programs(room: Bench, library: bytes) -> None:
-    given = [json.dumps([name, *ARGUMENTS]) for name in BODIES]
-    ends = dict(zip(BODIES, compare(room, library, of_bodies(), *given, function="solve"), strict=True))
+    calls = [json.dumps([name, *ARGUMENTS]) for name in BODIES]
+    ends = dict(zip(BODIES, compare(room, library, of_bodies(), *calls, function="solve"), strict=True))
     assert "[1, 2, 3]" in str(ends["a list"]) and len({*ends.values()}) > 20, ends
 
 
 def archive(**members: str) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as content:
-        for name, text in members.items():
-            content.writestr(name.replace("__dot__", "."), text)
+        for name, member in members.items():
+            content.writestr(name.replace("__dot__", "."), member)
     return packed.getvalue()
 
 
@@ -170,9 +170,9 @@ def test_forked_python_program_reads_and_writes_files(room: Bench, library: byte
 
 def test_forked_random_numbers_differ_between_tests(room: Bench, library: bytes) -> None:
     source = b"import random, os\nprint(random.random(), os.urandom(4), random.SystemRandom().random())"
-    found = judged(room, library, source, ["", "", ""])
-    assert found.interpreter == FORKED
-    assert len({line.output for line in found.tests.values()}) == 3
+    result = judged(room, library, source, ["", "", ""])
+    assert result.interpreter == FORKED
+    assert len({line.output for line in result.tests.values()}) == 3
 
 
 def test_start_of_fork_server_is_not_counted(room: Bench, library: bytes) -> None:
@@ -256,7 +256,7 @@ def written_memory(folder: Path) -> bytes:
     pieces = []
     with (folder / "mem").open("rb", buffering=0) as memory:
         for line in (folder / "maps").read_text().splitlines():
-            begin, end = (int(place, 16) for place in line.split()[0].split("-"))
+            begin, end = (int(address, 16) for address in line.split()[0].split("-"))
             if line.split()[1].startswith("rw"):
                 memory.seek(begin)
                 pieces.append(memory.read(end - begin))
@@ -267,11 +267,11 @@ def inspect_processes(
     bench: Bench, library: bytes | None, marks: Sequence[str], look: Callable[[Path], Look]
 ) -> list[Look]:
     """Inspect the process of each test from outside while it runs."""
-    found, looks = list[Judged](), list[Look]()
+    results, looks = list[Judged](), list[Look]()
 
     def judge() -> None:
         answers = [f"answer {mark}" for mark in marks]
-        found.append(judged(bench, library, SHOWN, marks, answers=answers, limits=PATIENT))
+        results.append(judged(bench, library, SHOWN, marks, answers=answers, limits=PATIENT))
 
     running = threading.Thread(target=judge)
     running.start()
@@ -284,8 +284,8 @@ def inspect_processes(
         looks.append(look(folders[0]))
         os.kill(int(folders[0].name), signal.SIGKILL)
     running.join()
-    assert all(line.outside for line in found[0].tests.values())
-    assert found[0].interpreter == (FORKED if library else "")
+    assert all(line.outside for line in results[0].tests.values())
+    assert results[0].interpreter == (FORKED if library else "")
     return looks
 
 
@@ -300,7 +300,7 @@ def test_proc_files_of_forked_and_started_process_are_equal(
     _, started = inspect_processes(room, None, marks, proc_entries)
     _, forked = inspect_processes(room, library, marks, proc_entries)
     # A started interpreter has an additional filter, which asks for permission to start threads.
-    filters = [int(each.pop("Seccomp_filters")[0]) for each in (forked, started)]
+    filters = [int(entries.pop("Seccomp_filters")[0]) for entries in (forked, started)]
     assert filters[1] - filters[0] == ("seccomp" in room.layers)
     assert forked == started
     assert (forked["NoNewPrivs"], forked["Seccomp"]) == (["1"], ["2"])
@@ -314,10 +314,10 @@ def test_memory_of_forked_process_has_no_data_of_other_tests(
 ) -> None:
     """The memory contains no input of another test, no answer, and no path of the judge's files."""
     memories = inspect_processes(room, library, marks, written_memory)
-    for memory, own, other in zip(memories, marks, reversed(marks), strict=True):
-        assert own.encode() in memory
+    for memory, mark, other in zip(memories, marks, reversed(marks), strict=True):
+        assert mark.encode() in memory
         secret = (other, "answer seen", str(room.workshop), "plan.json", "0.in", "0.out")
-        assert not [text for text in secret if text.encode() in memory]
+        assert not [string for string in secret if string.encode() in memory]
 
 
 # --- without a fork server ---------------------------------------------------------------------------
@@ -325,15 +325,15 @@ def test_memory_of_forked_process_has_no_data_of_other_tests(
 
 def test_fork_server_is_not_used_without_namespaces(workshop: Path, proctor: Path, library: bytes) -> None:
     bench = Bench(workshop=workshop, proctor=proctor, compiled=lambda _: Path(), layers=LANDLOCK_ALONE)
-    found = judged(bench, library, b"print(5)", ["", ""], answer="5")
-    assert found.interpreter == "started: forking needs namespaces"
-    assert [line.score for line in found.tests.values()] == [1, 1]
+    result = judged(bench, library, b"print(5)", ["", ""], answer="5")
+    assert result.interpreter == "started: forking needs namespaces"
+    assert [line.score for line in result.tests.values()] == [1, 1]
 
 
 def test_unloadable_library_falls_back_to_starts(room: Bench) -> None:
-    found = judged(room, b"no library", b"print(5)", ["", ""], answer="5")
-    assert found.interpreter.startswith("started: ImportError")
-    assert [line.score for line in found.tests.values()] == [1, 1]
+    result = judged(room, b"no library", b"print(5)", ["", ""], answer="5")
+    assert result.interpreter.startswith("started: ImportError")
+    assert [line.score for line in result.tests.values()] == [1, 1]
 
 
 @pytest.mark.parametrize("tool", ["/bin/false", "/bin/cat", "/usr/bin/surely-not-there"])
@@ -343,10 +343,10 @@ def test_failed_fork_server_falls_back_to_starts(room: Bench, library: bytes, to
     submission = PlanSubmission(argv=(tool, "submission"), files=("submission",), env=ENVIRONMENT, warm=warm)
     script = (graders_folder() / "python" / "waiting.py").read_bytes()
     extra = {"submission": b"5", "waiting.so": library, "waiting.py": script}
-    found = room.judge("", [("", "5")], submission=submission, extra=extra)
-    assert found.interpreter.startswith("started: ")
+    result = room.judge("", [("", "5")], submission=submission, extra=extra)
+    assert result.interpreter.startswith("started: ")
 
 
 def test_parallel_programs_are_started_not_forked(room: Bench, library: bytes) -> None:
-    found = judged(room, library, b"print(5)", [""], task_type="TwoSteps")
-    assert found.interpreter == "started: programs of this task type are not forked"
+    result = judged(room, library, b"print(5)", [""], task_type="TwoSteps")
+    assert result.interpreter == "started: programs of this task type are not forked"

@@ -103,8 +103,8 @@ TRIES = (
 
 
 def told(source: str, answer: str, bench: Bench, processes: int = 3) -> None:
-    given = family(processes)
-    line = bench.one(TRIES + source, answer=answer, submission=given, limits=LIMITS, echo=1000)
+    submission = family(processes)
+    line = bench.one(TRIES + source, answer=answer, submission=submission, limits=LIMITS, echo=1000)
     assert (line.end, line.output, line.score) == ("ok", "", 1)
 
 
@@ -195,8 +195,8 @@ def test_signals_to_relatives_are_refused(bench: Bench) -> None:
       _exit(0);
     }
     """
-    words = ["stop", "end", "thread", "trace", "memory", "priority", "child", "ignore", "group", "reaper"]
-    told(source, "".join(f"{word} refused\n" for word in words), bench)
+    actions = ["stop", "end", "thread", "trace", "memory", "priority", "child", "ignore", "group", "reaper"]
+    told(source, "".join(f"{action} refused\n" for action in actions), bench)
 
 
 AT_WORK = {
@@ -275,11 +275,11 @@ def test_forked_processes_that_all_wait_are_killed_as_idle(bench: Bench) -> None
 
 
 def test_plan_permits_at_most_sixteen_processes(bench: Bench) -> None:
-    judged = bench.judge(TWO_PHASES, [("1", "2")], submission=family(17), limits=LIMITS)
-    assert "submission.processes: a number from 1 to 16 expected" in judged.boxed.stdout
+    result = bench.judge(TWO_PHASES, [("1", "2")], submission=family(17), limits=LIMITS)
+    assert "submission.processes: a number from 1 to 16 expected" in result.boxed.stdout
 
 
 def test_fork_permission_without_seccomp_is_a_judge_failure(bench: Bench) -> None:
     bare = replace(bench, layers=tuple(layer for layer in bench.layers if layer != "seccomp"))
-    judged = bare.judge(TWO_PHASES, [("1", "2")], submission=family(2), limits=LIMITS)
-    assert "cannot be counted" in str(judged.tests[0].failure)
+    result = bare.judge(TWO_PHASES, [("1", "2")], submission=family(2), limits=LIMITS)
+    assert "cannot be counted" in str(result.tests[0].failure)

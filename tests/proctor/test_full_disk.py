@@ -104,11 +104,11 @@ async def test_job_starts_only_if_disk_has_space_for_its_limit(workshop: Path, s
         async with EmbeddedEngine(store=store, slots=2, sandboxes=disk) as engine:
             assert engine.slots == 1
             async with Scorer(BorrowedEngine(engine), store=store) as scorer:
-                judged = [
+                scoring = [
                     scorer.score(problem, Submission(key="1", problem_id="large", code=code))
                     for code in codes
                 ]
-                results = await asyncio.gather(*judged)
+                results = await asyncio.gather(*scoring)
     assert [result.tests[0].status for result in results] == ["AC", "AC"]
 
 
@@ -120,8 +120,8 @@ class Noting(Store):
         self.found = dict[str, Path]()
 
     def get(self, key: str) -> Path | None:
-        found = super().get(key)
-        return found if found is None else self.found.setdefault(key, found)
+        path = super().get(key)
+        return path if path is None else self.found.setdefault(key, path)
 
 
 async def what_an_engine_builds_first(cache: Path) -> dict[str, Path]:
@@ -177,8 +177,8 @@ def test_engines_on_one_disk_reserve_their_space(workshop: Path, shared_cache: P
         subprocess.run(("mount", "-o", "remount,size=1200m", str(disk)), check=True, timeout=_SECONDS)
         with engine(6) as first, engine(7) as second:
             assert [line(first), line(second)] == ["2 slots", "2 slots"]
-            for each in (first, second):
-                assert each.stdin is not None
-                each.stdin.write("\n")
-                each.stdin.flush()
+            for child in (first, second):
+                assert child.stdin is not None
+                child.stdin.write("\n")
+                child.stdin.flush()
             assert [line(first), line(second)] == ["AC", "AC"]

@@ -60,11 +60,11 @@ ASKING = (
 def talk(
     bench: Bench, source: str, *, manager: str = "", limits: PlanLimits = SHORT, processes: int = 1
 ) -> TestReport:
-    judged: Judged = bench.judge(
+    result: Judged = bench.judge(
         HEAD + source, [("", None)], task_type="Communication", limits=limits, processes=processes,
         manager=MANAGER, manager_source=ASKING % manager,
     )  # fmt: skip
-    return judged.tests[0]
+    return result.tests[0]
 
 
 def test_submission_is_not_idle_while_manager_computes(bench: Bench) -> None:
@@ -173,8 +173,8 @@ def test_wait_for_thread_permission_is_not_idle(bench: Bench) -> None:
     submission = PlanSubmission(argv=("submission",), threads=4, processes=3)
     limits = PlanLimits(cpu_ms=10_000, wall_ms=100, hard_ms=600_000)
     with busy_processes(2):
-        judged = bench.judge(SHORT_THREADS, [("4000", "ran")] * 2, submission=submission, limits=limits)
-    assert [(line.end, line.score) for line in judged.tests.values()] == [("ok", 1)] * 2, judged
+        result = bench.judge(SHORT_THREADS, [("4000", "ran")] * 2, submission=submission, limits=limits)
+    assert [(line.end, line.score) for line in result.tests.values()] == [("ok", 1)] * 2, result
 
 
 @pytest.mark.nightly(unless="own numbers-0")
@@ -197,8 +197,8 @@ def test_process_waiting_for_dead_sibling_is_killed(bench: Bench) -> None:
 
     The manager waits for it, and the second process waits for the manager.
     """
-    waits = "for (;;) sleep(9);"
-    line = talk(bench, "int main(int, char** argv) { if (atoi(argv[1]) == 0) abort(); getchar(); }", manager=waits, processes=2)  # fmt: skip
+    sleep = "for (;;) sleep(9);"
+    line = talk(bench, "int main(int, char** argv) { if (atoi(argv[1]) == 0) abort(); getchar(); }", manager=sleep, processes=2)  # fmt: skip
     assert (line.end, line.score) == ("wall", 0), line
 
 
@@ -244,16 +244,16 @@ def seeming(bench: Bench, layers: Sequence[str] = WITHOUT_FILTER, *, alone: bool
 
     The seccomp filter that prevents it is off.
     """
-    own = dataclasses.replace(bench, layers=layers)
-    judged = own.judge(SEEMS_TO_WAIT, [("", "7"), ("", "7")], limits=SLEEPER, alone=alone)
-    assert judged.lines[-1].done
-    return list(judged.tests.values())
+    unfiltered = dataclasses.replace(bench, layers=layers)
+    result = unfiltered.judge(SEEMS_TO_WAIT, [("", "7"), ("", "7")], limits=SLEEPER, alone=alone)
+    assert result.lines[-1].done
+    return list(result.tests.values())
 
 
 def test_unconfirmed_disk_wait_gives_no_verdict(bench: Bench) -> None:
     """The job stops, and the judge repeats the test without other programs."""
-    line, *others = seeming(bench)
-    assert (line.end, line.stalled, others) == ("wall", True, [])
+    line, *later_lines = seeming(bench)
+    assert (line.end, line.stalled, later_lines) == ("wall", True, [])
     assert line.wall_us < 2_000_000, "it has the same time as a sleeping program"
 
 
@@ -441,21 +441,21 @@ def ended(
     """
     starts, idle = starts or [0] * len(programs), idle or [400] * len(programs)
     patience = [
-        f"{start * MS} {least * MS} {whole * MS} {trusted:d} {quiet:d}"
-        for start, least in zip(starts, idle, strict=True)
+        f"{start * MS} {idle_ms * MS} {whole * MS} {trusted:d} {quiet:d}"
+        for start, idle_ms in zip(starts, idle, strict=True)
     ]
-    words = [str(len(programs)), *patience]
-    for now in range(10, 10_000, 10):
-        if still[0] <= now < still[1]:
+    fields = [str(len(programs)), *patience]
+    for now_ms in range(10, 10_000, 10):
+        if still[0] <= now_ms < still[1]:
             continue
         for who, did in enumerate(programs):
-            if now <= starts[who]:
+            if now_ms <= starts[who]:
                 continue
-            computed, waited, ready, blocked, work = did(now)
-            words.append(
-                f"{who} {now * MS + 1} {10 * MS} {computed * MS} {waited * MS} {ready:d} {blocked:d} {work}"
+            computed, waited, ready, blocked, work = did(now_ms)
+            fields.append(
+                f"{who} {now_ms * MS + 1} {10 * MS} {computed * MS} {waited * MS} {ready:d} {blocked:d} {work}"
             )
-    return results_of_looks(compiled, "rules", "\n".join(words))
+    return results_of_looks(compiled, "rules", "\n".join(fields))
 
 
 @pytest.mark.nightly(unless="")
@@ -512,10 +512,12 @@ BURNS = HEAD + f'int main() {{ {BURN} puts("7"); }}'  # 0.33 s
 def test_crowded_machine_uses_crowded_cpu_limit(bench: Bench) -> None:
     with single_processor(), busy_processes(2):
         line = bench.one(BURNS, answer="7", limits=CROWDED)
-        usual = bench.one(BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=None))
+        without_crowding = bench.one(
+            BURNS, answer="7", limits=msgspec.structs.replace(CROWDED, crowded_cpu_ms=None)
+        )
     assert (line.end, line.score) == ("ok", 1) and line.cpu_us > 300_000, line
     assert line.waited_us > 20_000
-    assert (usual.end, usual.score) == ("cpu", 0), usual
+    assert (without_crowding.end, without_crowding.score) == ("cpu", 0), without_crowding
 
 
 @pytest.mark.nightly

@@ -145,17 +145,17 @@ def probed(bench: Bench, source: str, folder: Path, **plan: Any) -> list[str]:
     where.mkdir()
     where.chmod(0o755)
     tests = [(f"[{index}]\n", NEVER) for index in range(TESTS)]
-    judged = bench.judge(source, tests, by_path=where, **{"echo": 1 << 16, "limits": LIMITS, **plan})
-    assert judged.lines[-1].done and all(judged.tests[index].output for index in range(TESTS)), judged
-    return [str(judged.tests[index].output) for index in range(TESTS)]
+    result = bench.judge(source, tests, by_path=where, **{"echo": 1 << 16, "limits": LIMITS, **plan})
+    assert result.lines[-1].done and all(result.tests[index].output for index in range(TESTS)), result
+    return [str(result.tests[index].output) for index in range(TESTS)]
 
 
 def check_alike(texts: Sequence[str]) -> None:
-    for index, text in enumerate(texts):
-        assert "\n0: " in text
-        assert set(text.splitlines()) ^ set(texts[0].splitlines()) == set()
-        assert text == texts[0]
-        assert SECRET not in text and f"{index}.in" not in text
+    for index, output in enumerate(texts):
+        assert "\n0: " in output
+        assert set(output.splitlines()) ^ set(texts[0].splitlines()) == set()
+        assert output == texts[0]
+        assert SECRET not in output and f"{index}.in" not in output
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -195,10 +195,10 @@ def test_python_sees_equal_surroundings_on_all_tests(
         source += "print(probe())\n"
         submission = PlanSubmission(argv=(PYTHON, "submission.py"), files=("submission.py",), threads=4)
         plan = {"submission": msgspec.structs.replace(submission, streams=kind != "program")}
-    texts = probed(bench, source, tmp_path, language="python", extra={"harness.py": harness}, **plan)
+    outputs = probed(bench, source, tmp_path, language="python", extra={"harness.py": harness}, **plan)
     if kind == "function":
-        texts = [json.loads(text) for text in texts]
-    check_alike(texts)
+        outputs = [json.loads(output) for output in outputs]
+    check_alike(outputs)
 
 
 def test_control_groups_of_the_machine_are_hidden(bench: Bench) -> None:
@@ -235,8 +235,8 @@ int main(int, char** argv) {
 def test_standard_input_of_a_test_is_a_regular_file(bench: Bench) -> None:
     tests = [(f"word{index}", f"1 5 word{index} 2 ord{index} 5 5 word{index} 1 1 1") for index in range(3)]
     submission = PlanSubmission(argv=("submission",), streams=True)
-    judged = bench.judge(READING, tests, submission=submission, show=True)
-    assert [judged.tests[index].score for index in range(3)] == [1] * 3, judged
+    result = bench.judge(READING, tests, submission=submission, show=True)
+    assert [result.tests[index].score for index in range(3)] == [1] * 3, result
 
 
 def test_bytes_of_longer_earlier_input_are_not_readable_in_later_test(bench: Bench) -> None:
@@ -253,7 +253,7 @@ int main() {
   for (int c; (c = getchar()) != EOF;) putchar(c), putc(c, stderr);
 }
 """
-    texts = [
+    inputs = [
         "long" * 5000,
         "short",
         "",
@@ -263,8 +263,10 @@ int main() {
         "long" * 1025,
         "pages" * 1024,
     ]
-    judged = bench.judge(source, [(text, text) for text in texts], checker=PlanChecker(kind="exact"))
-    assert [judged.tests[index].score for index in range(len(texts))] == [1] * len(texts), judged
+    result = bench.judge(
+        source, [(content, content) for content in inputs], checker=PlanChecker(kind="exact")
+    )
+    assert [result.tests[index].score for index in range(len(inputs))] == [1] * len(inputs), result
     copying = r"""#include <cstdio>
 int main() {
   FILE *in = fopen("input.txt", "r"), *out = fopen("out.txt", "r+");
@@ -272,22 +274,22 @@ int main() {
   fputs("!", out);
 }
 """
-    named = {"input_file": "input.txt", "output_file": "out.txt", "checker": PlanChecker(kind="exact")}
-    judged = bench.judge(copying, [(text, f"{text}!") for text in texts], **named)
-    assert [judged.tests[index].score for index in range(len(texts))] == [1] * len(texts), judged
+    with_files = {"input_file": "input.txt", "output_file": "out.txt", "checker": PlanChecker(kind="exact")}
+    result = bench.judge(copying, [(content, f"{content}!") for content in inputs], **with_files)
+    assert [result.tests[index].score for index in range(len(inputs))] == [1] * len(inputs), result
 
 
 def test_test_without_output_is_judged_by_empty_output(bench: Bench) -> None:
-    judged = bench.judge("int main(){}", [("1", ""), ("2", "2"), ("3", "")])
-    assert [judged.tests[index].score for index in range(3)] == [1, 0, 1], judged
-    assert judged.tests[1].feedback == "Output isn't correct"
+    result = bench.judge("int main(){}", [("1", ""), ("2", "2"), ("3", "")])
+    assert [result.tests[index].score for index in range(3)] == [1, 0, 1], result
+    assert result.tests[1].feedback == "Output isn't correct"
 
 
 def test_output_file_of_earlier_test_is_removed(bench: Bench) -> None:
     source = '#include <cstdio>\nint main(){int n; scanf("%d",&n); if(n==1) fputs("1",fopen("out.txt","w")); if(n==3) fopen("out.txt","w");}'
-    judged = bench.judge(source, [(f"{n}", f"{n}") for n in (1, 2, 3)], output_file="out.txt")
-    assert [judged.tests[index].score for index in range(3)] == [1, 0, 0], judged
-    feedback = [judged.tests[index].feedback for index in (1, 2)]
+    result = bench.judge(source, [(f"{n}", f"{n}") for n in (1, 2, 3)], output_file="out.txt")
+    assert [result.tests[index].score for index in range(3)] == [1, 0, 0], result
+    feedback = [result.tests[index].feedback for index in (1, 2)]
     assert feedback == ["The program wrote no file out.txt", "Output isn't correct"]
 
 
@@ -297,7 +299,7 @@ def test_failed_input_copy_is_a_judge_failure(bench: Bench, tmp_path: Path) -> N
     where.chmod(0o755)
     spec = {"limits": {"file_size": 2 << 20}}
     tests = [("1", "ok"), ("2" * (3 << 20), "ok"), ("3", "ok")]
-    judged = bench.judge('#include <cstdio>\nint main(){puts("ok");}', tests, by_path=where, spec=spec)
-    assert [judged.tests[index].score for index in (0, 2)] == [1, 1], judged
-    assert "cannot copy a file: File too large" in (judged.tests[1].failure or ""), judged
-    assert not judged.tests[1].provoked
+    result = bench.judge('#include <cstdio>\nint main(){puts("ok");}', tests, by_path=where, spec=spec)
+    assert [result.tests[index].score for index in (0, 2)] == [1, 1], result
+    assert "cannot copy a file: File too large" in (result.tests[1].failure or ""), result
+    assert not result.tests[1].provoked

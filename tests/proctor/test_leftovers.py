@@ -14,15 +14,17 @@ import pytest
 
 
 def test_leftover_processes_are_found_if_detached() -> None:
-    before = set(leftovers.processes())
+    processes_before = set(leftovers.processes())
     script = "setsid sleep 30 > /dev/null 2>&1 < /dev/null & echo $!"
     pid = int(subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout)
     try:
-        assert [each for each in leftovers.processes() if each.startswith(f"process {pid} ")]
+        assert [
+            description for description in leftovers.processes() if description.startswith(f"process {pid} ")
+        ]
     finally:
         os.kill(pid, 9)
         os.waitpid(pid, 0)  # this process has adopted it
-    assert set(leftovers.processes()) <= before
+    assert set(leftovers.processes()) <= processes_before
 
 
 def test_leftover_engine_folders_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

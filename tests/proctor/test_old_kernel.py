@@ -42,18 +42,18 @@ def old(workshop: Path, proctor: Path, compiled: Callable[[str], Path]) -> Calla
 
 
 def test_kernel_without_landlock_reports_the_missing_layer_and_judges(old: Callable[..., Judged]) -> None:
-    judged = old(LOOKING, [("", "0\n"), ("", "1\n")])
-    start = judged.lines[0].start
+    result = old(LOOKING, [("", "0\n"), ("", "1\n")])
+    start = result.lines[0].start
     assert start is not None
     assert start.confinement["landlock"] == 0
     assert start.confinement["missing"] == ["landlock: this kernel has none"]
-    assert [judged.tests[index].score for index in (0, 1)] == [1, 0], judged
+    assert [result.tests[index].score for index in (0, 1)] == [1, 0], result
 
 
 def test_communication_pipe_is_open_in_its_two_processes_only(old: Callable[..., Judged]) -> None:
     limits = PlanLimits(cpu_ms=5000, wall_ms=20000, memory=1 << 30)
     manager = PlanManager(argv=("manager",), limits=limits)
-    judged = old(
+    result = old(
         SUM,
         [("", None)],
         task_type="Communication",
@@ -61,4 +61,4 @@ def test_communication_pipe_is_open_in_its_two_processes_only(old: Callable[...,
         manager=manager,
         processes=3,
     )
-    assert judged.tests[0].score == 1, judged
+    assert result.tests[0].score == 1, result

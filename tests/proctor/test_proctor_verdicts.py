@@ -25,11 +25,11 @@ SUM_PYTHON = "a, b = map(int, input().split())\nprint(a + b)\n"
 
 
 def test_right_and_wrong_outputs_are_scored(bench: Bench) -> None:
-    judged = bench.judge(SUM, [("1 2\n", "3\n"), ("1 2\n", "4\n"), ("1 2\n", "  3 \n\n")])
-    assert [judged.tests[i].score for i in range(3)] == [1, 0, 1]
-    assert [judged.tests[i].end for i in range(3)] == ["ok"] * 3
-    assert judged.tests[1].feedback == "Output isn't correct"
-    assert judged.tests[0].memory > 0 and judged.tests[0].wall_us > 0 and judged.tests[0].cpu_us > 0
+    result = bench.judge(SUM, [("1 2\n", "3\n"), ("1 2\n", "4\n"), ("1 2\n", "  3 \n\n")])
+    assert [result.tests[i].score for i in range(3)] == [1, 0, 1]
+    assert [result.tests[i].end for i in range(3)] == ["ok"] * 3
+    assert result.tests[1].feedback == "Output isn't correct"
+    assert result.tests[0].memory > 0 and result.tests[0].wall_us > 0 and result.tests[0].cpu_us > 0
 
 
 def test_python_runs_with_the_interpreter_of_the_system(bench: Bench) -> None:
@@ -130,10 +130,10 @@ def test_kill_from_outside_is_a_failure(
     """The kernel kills processes when memory is short. The test gets no verdict, and other tests are judged."""
     mark = f"s{secrets.token_hex(6)}"
     more = {"manager_source": PASSES_ON, "manager": PlanManager(argv=("manager",), limits=LIMITS)}
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as executor:
         tests = [(f"{mark}\n", f"{mark}\n"), ("goes\n", "goes\n")]
-        given = more if task_type == "Communication" else {}
-        judging = beside.submit(bench.judge, STAYS, tests, task_type=task_type, **given)
+        manager_plan = more if task_type == "Communication" else {}
+        judging = executor.submit(bench.judge, STAYS, tests, task_type=task_type, **manager_plan)
         while not (folders := named(mark)) and not judging.done():
             time.sleep(0.01)
         above = int((folders[0] / "status").read_text().split("PPid:")[1].split()[0])
@@ -142,9 +142,9 @@ def test_kill_from_outside_is_a_failure(
         os.kill(above, watcher)
         if watcher != SIGKILL:
             os.kill(above, SIGCONT)
-        found = judging.result().tests
-    assert (found[0].outside, found[0].end, found[0].failure) == (True, None, words)
-    assert (found[1].end, found[1].score, found[1].outside) == ("ok", 1, False)
+        reports = judging.result().tests
+    assert (reports[0].outside, reports[0].end, reports[0].failure) == (True, None, words)
+    assert (reports[1].end, reports[1].score, reports[1].outside) == ("ok", 1, False)
 
 
 def test_allocated_but_untouched_memory_is_not_counted(bench: Bench) -> None:
@@ -182,8 +182,8 @@ def test_output_of_exactly_the_limit_is_accepted(bench: Bench) -> None:
 
 def test_program_reads_and_writes_named_files(bench: Bench) -> None:
     source = '#include <cstdio>\nint main(){int a,b; fscanf(fopen("sum.in","r"),"%d %d",&a,&b); fprintf(fopen("sum.out","w"),"%d",a+b);}'
-    judged = bench.judge(source, [("1 2", "3"), ("5 6", "11")], input_file="sum.in", output_file="sum.out")
-    assert [judged.tests[i].score for i in range(2)] == [1, 1]
+    result = bench.judge(source, [("1 2", "3"), ("5 6", "11")], input_file="sum.in", output_file="sum.out")
+    assert [result.tests[i].score for i in range(2)] == [1, 1]
     assert bench.one("int main(){}", "1 2", "3", input_file="sum.in", output_file="sum.out").score == 0
 
 
@@ -284,34 +284,34 @@ WORDS = {
 
 @pytest.mark.parametrize("name", WORDS)
 def test_feedback_omits_source_file_locations(bench: Bench, name: str) -> None:
-    written, words = WORDS[name]
+    written, feedback = WORDS[name]
     code = f"import os, sys\nsys.stderr.write({written!r})\nsys.stderr.flush()\nos._exit(1)"
-    assert bench.one(code, language="python").feedback.strip() == words.strip()
+    assert bench.one(code, language="python").feedback.strip() == feedback.strip()
 
 
 def test_tests_of_decided_groups_are_skipped(bench: Bench) -> None:
-    judged = bench.judge(
+    result = bench.judge(
         SUM,
         [("1 2", "4"), ("1 2", "3"), ("1 2", "3"), ("1 2", "3")],
         groups=[PlanGroup(rule="zero"), PlanGroup(rule="never")],
         members=[[0], [0], [0, 1], [1]],
     )
-    assert [judged.tests[i].skipped for i in range(4)] == [False, True, False, False]
+    assert [result.tests[i].skipped for i in range(4)] == [False, True, False, False]
 
 
 def test_threshold_group_is_settled_by_zero_or_higher_score(bench: Bench) -> None:
     """Each group has two tests, of which the second scores 0.5."""
     prints_output = """#include <cstdio>
 int main(int, char** v) { FILE* output = fopen(v[3], "r"); for (int c; (c = getc(output)) != EOF;) putchar(c); }"""
-    judged = bench.judge(
+    result = bench.judge(
         ECHO,
-        [(given, "") for first in ("0.5", "0.75", "0") for given in (first, "0.5")],
+        [(score, "") for first in ("0.5", "0.75", "0") for score in (first, "0.5")],
         checker=CMS,
         checker_source=prints_output,
         groups=[PlanGroup(rule="threshold", threshold=0.5)] * 3,
         members=[[0], [0], [1], [1], [2], [2]],
     )
-    assert [judged.tests[i].skipped for i in range(6)] == [False, False, False, True, False, True], judged
+    assert [result.tests[i].skipped for i in range(6)] == [False, False, False, True, False, True], result
 
 
 def test_program_that_ignores_sigterm_is_killed(bench: Bench) -> None:
@@ -324,14 +324,14 @@ def test_program_that_ignores_sigterm_is_killed(bench: Bench) -> None:
 def test_job_runs_hundreds_of_tests(bench: Bench, number: int, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--sanitize"):
         number = 100  # starting a program is five times as slow
-    judged = bench.judge(SUM, [(f"{i} 1", str(i + 1)) for i in range(number)])
-    assert sum(line.score for line in judged.tests.values()) == number
+    result = bench.judge(SUM, [(f"{i} 1", str(i + 1)) for i in range(number)])
+    assert sum(line.score for line in result.tests.values()) == number
 
 
 def test_wrong_plan_is_fatal(bench: Bench) -> None:
-    judged = bench.judge(SUM, [("1 2", "3")], input_file="../x")
-    assert judged.lines == []  # no nonce was read
-    assert '"fatal":"input_file: a file name expected"' in judged.boxed.stdout
+    result = bench.judge(SUM, [("1 2", "3")], input_file="../x")
+    assert result.lines == []  # no nonce was read
+    assert '"fatal":"input_file: a file name expected"' in result.boxed.stdout
 
 
 def test_wrong_output_is_echoed_on_request(bench: Bench) -> None:

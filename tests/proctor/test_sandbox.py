@@ -26,10 +26,10 @@ def test_sandbox_report_has_usage(bench: Bench) -> None:
 
 
 def test_host_files_are_passed_by_descriptor(bench: Bench, tmp_path: Path) -> None:
-    given, other = tmp_path / "given.txt", tmp_path / "other.txt"
-    given.write_text("only by name\n")
+    passed, other = tmp_path / "given.txt", tmp_path / "other.txt"
+    passed.write_text("only by name\n")
     other.write_text("not given\n")
-    boxed = bench.box(f"cat t/a.in; cat {other}; ls {tmp_path}", files={"t/a.in": given})
+    boxed = bench.box(f"cat t/a.in; cat {other}; ls {tmp_path}", files={"t/a.in": passed})
     assert boxed.stdout == "only by name\n"
 
 
@@ -76,9 +76,9 @@ def test_sandbox_cannot_read_devices_or_its_own_output_pipes(bench: Bench) -> No
 
 def test_sandbox_without_proc_has_no_paths_of_descriptors(bench: Bench) -> None:
     """If /proc cannot be mounted, Landlock refuses to read it."""
-    places = "/proc/self/cmdline /proc/self/maps /proc/1/environ /proc/$$/io /proc/$$/stat /proc/self/fd/64"
+    paths = "/proc/self/cmdline /proc/self/maps /proc/1/environ /proc/$$/io /proc/$$/stat /proc/self/fd/64"
     script = (
-        f"for place in {places}; do head -c 1 $place > got 2> why; [ -s got ] && echo $place; done; echo end"
+        f"for place in {paths}; do head -c 1 $place > got 2> why; [ -s got ] && echo $place; done; echo end"
     )
     assert bench.box(script, proc=False).stdout == "end\n"
     if "namespaces" in bench.layers:
@@ -131,15 +131,15 @@ def _tasks() -> int:
 
 def test_fork_bomb_leaves_free_pids(bench: Bench) -> None:
     """Outside of a namespace the kernel counts all processes of the user, and reserves some for other users."""
-    before = _tasks()
-    most = int(
+    tasks_before = _tasks()
+    max_processes = int(
         bench.box(
             "python3 -c 'import resource as r; print(r.getrlimit(r.RLIMIT_NPROC)[0])'",
             limits={"processes": 40},
         ).stdout
     )
-    there = max(before, _tasks())
-    assert most == 40 if "namespaces" in bench.layers else 4136 < most < 4136 + 3 * there
+    tasks = max(tasks_before, _tasks())
+    assert max_processes == 40 if "namespaces" in bench.layers else 4136 < max_processes < 4136 + 3 * tasks
 
 
 @pytest.mark.nightly(unless="everything")  # it depends on users, not on layers
@@ -217,13 +217,13 @@ def test_sandbox_can_be_started_inside_a_sandbox(bench: Bench) -> None:
 
 
 def command_lines() -> list[str]:
-    found = []
+    lines = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            lines.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
         except OSError:
             continue  # it has exited since
-    return found
+    return lines
 
 
 def test_disk_limit_kills_program(bench: Bench) -> None:
@@ -253,11 +253,11 @@ def test_landlock_refuses_every_access_to_world_writable_file(bench: Bench) -> N
     try:
         boxed = bench.box(f"exec /usr/bin/python3 -I -c '{RIGHTS}' {open_to_all}")
     finally:
-        left = sorted(path.name for path in open_to_all.iterdir())
+        remaining = sorted(path.name for path in open_to_all.iterdir())
         content = (open_to_all / "file").read_text()
         shutil.rmtree(open_to_all)
     assert boxed.stdout.split() == ["none"], boxed
-    assert (left, content) == (["file"], "content")
+    assert (remaining, content) == (["file"], "content")
 
 
 RIGHTS = """

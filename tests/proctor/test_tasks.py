@@ -118,8 +118,8 @@ int main(int, char** argv) {
 
 
 def test_memory_of_the_processes_is_summed(bench: Bench) -> None:
-    one, three = (talk(bench, DOUBLE, processes=processes).tests[0].memory for processes in (1, 3))
-    assert three > 2 * one > 0
+    single, three = (talk(bench, DOUBLE, processes=processes).tests[0].memory for processes in (1, 3))
+    assert three > 2 * single > 0
 
 
 def test_sleeping_process_with_waiting_manager_is_killed(bench: Bench) -> None:
@@ -131,10 +131,10 @@ def test_hanging_manager_gives_no_verdict(bench: Bench) -> None:
     limits = PlanLimits(cpu_ms=500, wall_ms=900, memory=1 << 30)
     hanging = "#include <unistd.h>\nint main(){for(;;) sleep(9);}"
     manager = PlanManager(argv=("manager",), limits=limits)
-    judged = bench.judge(
+    result = bench.judge(
         "int main(){}", [("1", None)], task_type="Communication", manager_source=hanging, manager=manager
     )
-    line = judged.tests[0]
+    line = result.tests[0]
     assert line.failure == "the manager ran out of time"
 
 
@@ -166,10 +166,10 @@ def test_failure_reported_by_manager_is_marked_as_provoked(bench: Bench) -> None
 def test_manager_arguments_follow_pipes(bench: Bench) -> None:
     source = '#include <cstdio>\n#include <cstring>\nint main(int c,char**v){printf("%d\\n",c==5&&!strcmp(v[3],"hard")&&!strcmp(v[4],"7"));}'
     manager = PlanManager(argv=("manager", "hard", "7"), limits=MANAGER.limits)
-    judged = bench.judge(
+    result = bench.judge(
         "int main(){}", [("1", None)], task_type="Communication", manager_source=source, manager=manager
     )
-    assert judged.tests[0].score == 1
+    assert result.tests[0].score == 1
 
 
 def test_checker_judges_manager_output(bench: Bench) -> None:
@@ -194,29 +194,29 @@ int main(int, char** argv) {
 
 
 def test_output_only_scores_submitted_files(bench: Bench) -> None:
-    judged = bench.judge(
+    result = bench.judge(
         "",
         [("", "7\n"), ("", "7\n"), ("", "7\n")],
         task_type="OutputOnly",
         submission=PlanSubmission(),
         outputs={0: b"7", 1: b"8"},
     )
-    assert [judged.tests[i].score for i in range(3)] == [1, 0, 0]
-    assert judged.tests[2].feedback == "File not submitted"
+    assert [result.tests[i].score for i in range(3)] == [1, 0, 0]
+    assert result.tests[2].feedback == "File not submitted"
 
 
 def test_batch_and_output_scores_program_and_files(bench: Bench) -> None:
     checker = '#include <cstdio>\n#include <cstring>\nint main(int c,char**v){puts(c==5&&!strcmp(v[4],"batch")?"1":c==5&&!strcmp(v[4],"outputonly")?"0.5":"0");}'
-    judged = bench.judge(
+    result = bench.judge(
         DOUBLE, [("1", "2"), ("1", "2")], task_type="BatchAndOutput", outputs={1: b"2"},
         checker=PlanChecker(kind="cms", argv=("checker",), limits=PlanLimits(cpu_ms=1000, wall_ms=2000)), checker_source=checker,
     )  # fmt: skip
-    assert [judged.tests[i].score for i in range(2)] == [1, 0.5]
+    assert [result.tests[i].score for i in range(2)] == [1, 0.5]
 
 
 def test_submitted_file_precedes_the_program(bench: Bench) -> None:
     checker = '#include <cstring>\n#include <cstdio>\nint main(int, char** v) { puts(strcmp(v[4], "batch") ? "0.5" : "1"); }'
-    judged = bench.judge(
+    result = bench.judge(
         "int main() { return 3; }",
         [("1", "2")] * 4,
         task_type="BatchAndOutput",
@@ -225,13 +225,13 @@ def test_submitted_file_precedes_the_program(bench: Bench) -> None:
         checker=PlanChecker(kind="cms", argv=("checker",), limits=MANAGER.limits),
         checker_source=checker,
     )
-    assert [(judged.tests[i].end, judged.tests[i].score) for i in range(4)] == [
+    assert [(result.tests[i].end, result.tests[i].score) for i in range(4)] == [
         ("exit", 0),
         ("ok", 1),  # a submitted file replaces the program's output, and the checker cannot detect this
         ("ok", 0.5),
         ("ok", 0),
     ]
-    assert judged.tests[3].feedback == "File not submitted"
+    assert result.tests[3].feedback == "File not submitted"
 
 
 def test_output_of_broken_manager_is_not_judged(bench: Bench) -> None:
@@ -258,7 +258,7 @@ int main(int, char** v) {
   std::fgets(line, sizeof line, std::fopen(v[3], "r"));
   std::puts(!std::strcmp(line, "in a file") ? "1" : !std::strncmp(line, "on standard", 11) ? "0.25" : "0");
 }"""
-    judged = bench.judge(
+    result = bench.judge(
         "int main() {}",
         [("1", "2"), ("1", "2")],
         task_type="Communication",
@@ -267,7 +267,7 @@ int main(int, char** v) {
         checker=PlanChecker(kind="cms", argv=("checker",), limits=MANAGER.limits),
         checker_source=checker,
     )
-    assert [judged.tests[i].score for i in range(2)] == [score, score]
+    assert [result.tests[i].score for i in range(2)] == [score, score]
 
 
 TWO_STEPS = """#include <cstdio>
@@ -281,8 +281,8 @@ int main(int, char** argv) {
 
 
 def test_two_steps_passes_data_to_second_run(bench: Bench) -> None:
-    judged = bench.judge(TWO_STEPS, [("20", "41"), ("20", "40")], task_type="TwoSteps")
-    assert [judged.tests[i].score for i in range(2)] == [1, 0], judged
+    result = bench.judge(TWO_STEPS, [("20", "41"), ("20", "40")], task_type="TwoSteps")
+    assert [result.tests[i].score for i in range(2)] == [1, 0], result
 
 
 @pytest.mark.parametrize(("most", "end"), [(3, "ok"), (2, "output")])
@@ -344,7 +344,7 @@ int main(int, char** argv) {
   return 42;
 }
 """
-    judged = bench.judge(
+    result = bench.judge(
         "int main(){}",
         [("1", None), ("1", None)],
         task_type="Interactive",
@@ -352,7 +352,7 @@ int main(int, char** argv) {
         manager=PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits),
         checker=PlanChecker(kind="white-diff", passes=2),  # so that the file exists until the last pass
     )
-    assert [judged.tests[i].score for i in range(2)] == [1, 1], judged
+    assert [result.tests[i].score for i in range(2)] == [1, 1], result
 
 
 def test_icpc_interactor_points_are_divided_by_full_points(bench: Bench) -> None:
@@ -367,24 +367,24 @@ int main(int, char** argv) {
   return 42;
 }
 """
-    parts = {"task_type": "Interactive", "manager_source": scoring, "manager": manager}
-    judged = bench.judge("int main(){}", [("10", None), ("40", None), ("41", None)], **parts)
-    assert [judged.tests[i].score for i in range(2)] == [0.25, 1], judged
-    assert judged.tests[2].failure and "no score between 0 and 40" in judged.tests[2].failure
-    assert not judged.tests[2].provoked
+    fields = {"task_type": "Interactive", "manager_source": scoring, "manager": manager}
+    result = bench.judge("int main(){}", [("10", None), ("40", None), ("41", None)], **fields)
+    assert [result.tests[i].score for i in range(2)] == [0.25, 1], result
+    assert result.tests[2].failure and "no score between 0 and 40" in result.tests[2].failure
+    assert not result.tests[2].provoked
 
 
 def test_interactor_may_write_to_ended_submission(bench: Bench) -> None:
     manager = PlanManager(argv=("manager",), kind="icpc", limits=MANAGER.limits)
     speaking = '#include <cstdio>\nint main(){while(getchar()!=EOF); for(int i=0;i<99999;i++) puts("word"); return 43;}'
-    judged = bench.judge(
+    result = bench.judge(
         '#include <cstdio>\nint main(){puts("1");}',
         [("37", None)],
         task_type="Interactive",
         manager_source=speaking,
         manager=manager,
     )
-    assert (judged.tests[0].end, judged.tests[0].score) == ("ok", 0), judged
+    assert (result.tests[0].end, result.tests[0].score) == ("ok", 0), result
 
 
 def test_failed_submission_of_interactive_task_reports_its_own_ending(bench: Bench) -> None:
@@ -406,9 +406,9 @@ def test_function_task_compares_the_returned_value_as_json(bench: Bench) -> None
         argv=("/usr/bin/python3", "harness.py", "submission.py", "double"),
         files=("harness.py", "submission.py"),
     )
-    judged = bench.judge(
+    result = bench.judge(
         "def double(x):\n    print('noise')\n    return [x, 2 * x]\n",
         [("[21]", "[21, 42.0]"), ("[2]", "[2, 5]"), ('["a"]', '["a", "aa"]')],
         task_type="Function", language="python", submission=submission, extra={"harness.py": HARNESS}, checker=PlanChecker(kind="json"),
     )  # fmt: skip
-    assert [judged.tests[i].score for i in range(3)] == [1, 0, 1], judged
+    assert [result.tests[i].score for i in range(3)] == [1, 0, 1], result

@@ -88,10 +88,10 @@ def test_thread_bomb_leaves_free_pids(bench: Bench) -> None:
     #include <sys/resource.h>
     int main() { rlimit l; getrlimit(RLIMIT_NPROC, &l); printf("%llu", (unsigned long long)l.rlim_cur); }
     """
-    most = int(Path("/proc/sys/kernel/pid_max").read_text()) // 4
+    max_threads = int(Path("/proc/sys/kernel/pid_max").read_text()) // 4
     if "namespaces" in bench.layers:
-        most = 4 + 4096
-    line = bench.one(source, answer=str(most), submission=threaded(4), limits=LIMITS)
+        max_threads = 4 + 4096
+    line = bench.one(source, answer=str(max_threads), submission=threaded(4), limits=LIMITS)
     assert (line.end, line.score) == ("ok", 1)
 
 
@@ -173,12 +173,12 @@ def test_supervisor_uses_no_cpu_after_the_seccomp_listener_closed(bench: Bench) 
     bench.compiled(source)
 
     def own_us(threads: int) -> float:
-        before = getrusage(RUSAGE_CHILDREN)
-        judged = bench.judge(source, [("", "ran")] * 3, submission=threaded(threads), limits=LIMITS)
-        after = getrusage(RUSAGE_CHILDREN)
-        assert [line.end for line in judged.tests.values()] == ["ok"] * 3, judged
-        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return used * 1e6 - sum(line.cpu_us for line in judged.tests.values())
+        usage_before = getrusage(RUSAGE_CHILDREN)
+        result = bench.judge(source, [("", "ran")] * 3, submission=threaded(threads), limits=LIMITS)
+        usage_after = getrusage(RUSAGE_CHILDREN)
+        assert [line.end for line in result.tests.values()] == ["ok"] * 3, result
+        used_s = usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime
+        return used_s * 1e6 - sum(line.cpu_us for line in result.tests.values())
 
     assert own_us(4) < 2 * own_us(1) + 25_000
 
