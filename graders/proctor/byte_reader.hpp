@@ -17,14 +17,14 @@ class ByteReader {
 
   explicit ByteReader(int fd, int64_t offset = 0) : fd_(fd), offset_(offset), buffer_(1 << 16) {}
 
-  // Returns the next byte, or `end` at the end of the file.
+  // Returns the next byte, or `end` if the file has no more bytes.
   int read_byte() {
     if (position_ == length_ && !refill_buffer()) return end;
     return static_cast<unsigned char>(buffer_[position_++]);
   }
 
  private:
-  // Reads the next part of the file into the buffer. Returns false at the end of the file.
+  // Reads the next part of the file into the buffer. Returns false if the file has no more bytes.
   bool refill_buffer() {
     ssize_t length;
     do length = pread(fd_, buffer_.data(), buffer_.size(), offset_);

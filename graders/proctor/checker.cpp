@@ -65,8 +65,8 @@ bool Checker::matches_answer(const CheckerFiles& files, const std::vector<std::s
   return comparison_(files.output, files.answer, rules);
 }
 
-// Runs the checker's program on an output. Checkers often report a failure of their own for malformed outputs. If such
-// a failure were the judge's, a program could avoid being scored. So the output is wrong if the checker accepts the
+// Runs the checker's program on an output. Checkers often fail on malformed outputs. If such a failure were the judge's
+// fault, a program could avoid being scored. So the output is wrong if the checker accepts the
 // reference answer.
 checker_result::CheckerResult Checker::check_with_program(
     const CheckerFiles& files, const std::vector<std::string>& arguments) {
@@ -108,7 +108,7 @@ bool Checker::accepts_answer(const CheckerFiles& files, const std::vector<std::s
     const checker_result::CheckerOutput output = run_program({files.input, files.answer, files.answer}, arguments);
     is_accepted = checker_result::read_result(description_.kind, output).score > 0 || description_.failure_means_wrong;
   } catch (const sys::Failure&) {
-    is_accepted = false;  // the checker fails on the reference answer, too
+    is_accepted = false;  // the checker fails even on the reference answer
   }
   return acceptance_by_files_[test] = is_accepted;
 }

@@ -18,7 +18,7 @@ struct CheckerFiles {
   int input, answer, output;
 };
 
-// One problem's checker. It judges one output after another.
+// The checker of a problem. It judges outputs in turn.
 class Checker {
  public:
   // Opens the checker's program. Must be called before anything untrusted runs.
@@ -33,7 +33,7 @@ class Checker {
   checker_result::CheckerResult check_output(const CheckerFiles& files, const std::vector<std::string>& arguments);
 
   // For problems with several passes: `begin_test` must be called before a test, and `take_next_input` after each pass.
-  // The feedback folder is kept from one pass to the next. An invalid descriptor means that the pass was the last one.
+  // The feedback folder stays for all passes of a test. An invalid descriptor means that the pass was the last.
   void begin_test();
   sys::Fd take_next_input() { return std::move(next_input_); }
 
@@ -54,7 +54,7 @@ class Checker {
   compare::Comparison comparison_;  // null if the checker is a program
   std::unique_ptr<judge_program::JudgeProgram> program_;
   // Cached results of `accepts_answer`, by the descriptors of a test's input and answer. Tests without an answer share
-  // an empty one.
+  // an empty answer.
   std::map<std::pair<int, int>, bool> acceptance_by_files_;
   sys::Fd next_input_;
 };

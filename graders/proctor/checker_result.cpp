@@ -21,7 +21,7 @@ constexpr int testlib_fail_code = 3;
 constexpr double score_tolerance = 1e-9;
 constexpr const char* partial_message = "Output is partially correct";
 
-// Replaces the standard message names of CMS by their texts.
+// Replaces the standard message names of CMS by the messages.
 std::string translate_message(const std::string& message) {
   if (message == "translate:success") return correct_message;
   if (message == "translate:partial") return partial_message;
@@ -59,7 +59,7 @@ bool is_decimal(const std::string& word) {
 }
 
 // Parses a decimal score in [0, full_score] and scales it to [0, 1]. A higher score is a fault of the checker, because
-// the output may be the best one.
+// the output may be the best output.
 double read_score(const CheckerOutput& output, const std::string& raw, double full_score = 1) {
   const std::string word = trim(raw);
   const double value = is_decimal(word) ? std::strtod(word.c_str(), nullptr) / full_score : -1;
@@ -99,7 +99,7 @@ CheckerResult read_cms_result(const CheckerOutput& output) {
       translate_message(find_trimmed_first_line(output.standard_error))};
 }
 
-// Reads the number after `points`, with which testlib's message begins, or `partial A/B` on any line.
+// Reads the number after `points` at the start of testlib's message, or `partial A/B` on any line.
 CheckerResult read_points_result(const CheckerOutput& output, const std::string& message) {
   const std::string& lines = output.standard_error;
   for (size_t position = 0; position < lines.size();
@@ -135,7 +135,7 @@ CheckerResult read_testlib_result(const CheckerOutput& output) {
   switch (output.ending.exit_code) {
     case 0: return {1, message};
     case 1:
-      // Python also exits with 1 after an exception
+      // Python exits with 1 after an exception as well
       if (message == text::traceback_heading) fail_with_exit_code(output);
       return {0, message};
     case 2:

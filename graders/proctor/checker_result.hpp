@@ -1,4 +1,4 @@
-// The result of a checker, a manager or an interactor, read from what the program printed.
+// The result of a checker, a manager or an interactor, read from the program's output.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct CheckerResult {
   bool is_fraction = false;  // the score is a fraction of the test's points, not a number of points
 };
 
-// Everything that a checker, manager or interactor printed or wrote, and how it ended.
+// The output of a checker, manager or interactor, and how it terminated.
 struct CheckerOutput {
   std::string program_name;  // how failures name the program, such as "the checker"
   process::Ending ending;
@@ -36,7 +36,7 @@ CheckerResult read_result(const std::string& kind, const CheckerOutput& output);
 // failure of the sandbox or of the machine is not.
 bool may_be_caused_by_submission(const CheckerOutput& output);
 
-// Returns whether `kind` is a known kind of checker.
+// Returns whether `kind` is a supported kind of checker.
 bool is_known_kind(const std::string& kind);
 
 extern const char* const correct_message;

@@ -54,7 +54,7 @@ int64_t count_system_tasks(const sandbox::Sandbox& sandbox) {
 }
 
 // Returns a limit far above what any submission may have. The exact limit is the supervisor's. The value does not
-// depend on the machine's other tasks, so that it tells the submission nothing about them.
+// depend on the machine's other tasks, so that the submission learns nothing about them.
 int64_t choose_submission_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
   if (!program.may_use_threads && program.max_processes <= 1) return unlimited;
   if (sandbox.counts_own_tasks) return program.limits.threads == unlimited ? 4096 : program.limits.threads + 4096;
@@ -62,8 +62,8 @@ int64_t choose_submission_task_limit(const sandbox::Sandbox& sandbox, const Prog
   return max_pid == unlimited ? unlimited : max_pid / 4;
 }
 
-// Returns the value for RLIMIT_NPROC. In a user namespace of its own, only the program's tasks count. Elsewhere all
-// tasks of the same user count, so the supervisor has the exact limit, and this one is far above it. It leaves enough
+// Returns the value for RLIMIT_NPROC. In a separate user namespace, only the program's tasks count. Otherwise all
+// tasks of the same user count, so the supervisor has the exact limit, and this limit is far above it. It leaves enough
 // pids for other processes if the program starts many between two looks.
 int64_t choose_task_limit(const sandbox::Sandbox& sandbox, const Program& program) {
   if (program.profile == seccomp::Profile::submission) return choose_submission_task_limit(sandbox, program);
@@ -82,13 +82,13 @@ void set_resource_limits(const sandbox::Sandbox& sandbox, const Program& program
   if (layers.is_enabled("rlimit-core")) set_resource_limit(RLIMIT_CORE, 1);
   if (layers.is_enabled("rlimit-memlock")) set_resource_limit(RLIMIT_MEMLOCK, 0);
   if (layers.is_enabled("rlimit-msgqueue")) set_resource_limit(RLIMIT_MSGQUEUE, 0);
-  // Pending signals are counted per user. A limit that can be reached would tell how many signals of other processes
+  // Pending signals are counted per user. A limit that can be reached would show how many signals of other processes
   // are pending. 0 is always reached.
   if (program.profile == seccomp::Profile::submission && layers.is_enabled("rlimit-sigpending"))
     set_resource_limit(RLIMIT_SIGPENDING, 0);
   if (layers.is_enabled("rlimit-nofile")) set_resource_limit(RLIMIT_NOFILE, limits.open_files);
   if (layers.is_enabled("rlimit-fsize")) set_resource_limit(RLIMIT_FSIZE, limits.file_size_bytes);
-#ifndef __SANITIZE_ADDRESS__  // its shadow memory takes terabytes of addresses
+#ifndef __SANITIZE_ADDRESS__  // its shadow memory uses terabytes of addresses
   if (layers.is_enabled("rlimit-as")) set_resource_limit(RLIMIT_AS, limits.address_space_bytes);
 #endif
   // A fallback if the supervisor gets no CPU time: two seconds after it would have killed the program.
@@ -138,7 +138,7 @@ void mount_reduced_proc(const Program& program) {
   mount_or_fail("", "/proc", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, "");
 }
 
-// Mounts an own /tmp. Readable paths below /tmp are also shown in it.
+// Mounts a new /tmp. Readable paths below /tmp stay visible in it.
 void mount_tmp(const sandbox::Sandbox& sandbox, const std::string& size) {
   std::vector<mounts::HostPath> covered_paths;
   for (const std::string& path : sandbox.paths_below_tmp) covered_paths.push_back(mounts::open_host_path(path));
@@ -146,7 +146,7 @@ void mount_tmp(const sandbox::Sandbox& sandbox, const std::string& size) {
   for (const mounts::HostPath& path : covered_paths) mounts::bind_host_path("", path, true);
 }
 
-// Sets up the mounts of the program's own namespace: it sees its folder as /box, and the job's folder not at all.
+// Sets up the mounts of the program's namespace: its folder is visible as /box, and the job's folder is hidden.
 void set_up_mounts(const sandbox::Sandbox& sandbox, const Program& program) {
   if (!program.folder.empty()) {
     const std::string folder = sandbox.job_folder + "/" + program.folder;
@@ -250,7 +250,8 @@ void exec_program(const sandbox::Sandbox& sandbox, const Program& program) {
   if (program.argument_fd >= 0) arguments.push_back(std::to_string(program.argument_fd));
   const std::vector<char*> argv = to_c_strings(arguments), environment = to_c_strings(program.env);
   char* const* env = sandbox.layers.is_enabled("environment") ? environment.data() : environ;
-  // ETXTBSY: the program's writer may still be closing the file. EAGAIN: processes of the same user may just be ending.
+  // ETXTBSY: the program's writer may still be closing the file. EAGAIN: processes of the same user may just be
+  // exiting.
   for (int attempts = 2000; attempts > 0; --attempts) {
     if (program.executable >= 0)
       syscall(SYS_execveat, program.executable, "", argv.data(), env, AT_EMPTY_PATH);
@@ -280,7 +281,7 @@ void confine_process(const sandbox::Sandbox& sandbox, const Program& program) {
 }
 
 // Restores what an exec would reset: the supervisor may inspect the process, and the kernel forgets the list of robust
-// futexes, which it would otherwise walk through when the process ends.
+// futexes, which it would otherwise walk through when the process exits.
 void restore_state_of_exec() {
   constexpr size_t robust_list_head_bytes = 3 * sizeof(void*);
   if (prctl(PR_SET_DUMPABLE, 1) != 0 || syscall(SYS_set_robust_list, nullptr, robust_list_head_bytes) != 0)
@@ -385,7 +386,7 @@ void confine_and_exec(
     install_seccomp(sandbox, program, listener_socket);
     program.entry_point ? run_entry_point(program, start_pipe) : exec_program(sandbox, program);
   } catch (const sys::Failure& failure) {
-    // After a StartMessage, all further bytes are an error message. Before one, an empty StartMessage is sent first.
+    // After a StartMessage, all further bytes are an error message. Otherwise an empty StartMessage is sent first.
     const std::string text = message.started_us ? failure.message : std::string(sizeof message, '\0') + failure.message;
     const ssize_t written_bytes = write(start_pipe, text.data(), text.size());
     static_cast<void>(written_bytes);

@@ -11,7 +11,7 @@ void set_up_shared_mounts(const sandbox::Sandbox& sandbox);
 
 // Returns whether a program must get permission for each new thread. Without that, many threads started between two
 // looks could use up the per-user limit, which counts all of a user's tasks outside of a user namespace. And on a busy
-// machine, threads that are about to end would count as too many.
+// machine, threads that are about to exit would count as too many.
 bool needs_thread_permission(const sandbox::Sandbox& sandbox, const Program& program);
 
 // Confines the calling process and executes the program. Does not return.
@@ -34,8 +34,8 @@ StartMessage wait_for_start_message(int start_pipe);
 // `wait_for_start_message`.
 sys::Fd receive_listener(int socket);
 
-// Closes all descriptors except the standard ones and `kept_fds`. It is a second safeguard: before a program starts,
-// all others are marked close-on-exec.
+// Closes all descriptors except the standard descriptors and `kept_fds`. It is a second safeguard: before a program
+// starts, all other descriptors are marked close-on-exec.
 void close_all_except(std::vector<int> kept_fds);
 
 // Returns the caller's pid in the /proc that `proc_fd` refers to.

@@ -26,8 +26,9 @@ namespace {
 
 bool is_blank(int c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f' || c == '\r'; }
 
-// Reads the symbols of a file: the visible bytes, and one blank or newline for the white space between them. Two files
-// are equal for the white diff if their symbols are. Without `keeps_blank_lines`, a carriage return also ends a line.
+// Reads the symbols of a file: the visible bytes, and a single blank or newline for the white space between them. Two
+// files are equal for the white diff if their symbols are. Without `keeps_blank_lines`, a carriage return is a line
+// break, too.
 class SymbolReader {
  public:
   explicit SymbolReader(int fd, bool keeps_blank_lines = true) : bytes_(fd), keeps_blank_lines_(keeps_blank_lines) {}
@@ -52,7 +53,7 @@ class SymbolReader {
  private:
   static constexpr int no_byte = -2;
 
-  // Returns the symbol before a visible byte, if there is one, and stores the byte; else returns the byte.
+  // Returns the symbol before a visible byte, if any, and stores the byte. Otherwise returns the byte.
   int take_visible_symbol(int c, bool has_space_before) {
     has_line_started_ = true;
     const bool is_first = !std::exchange(has_visible_byte_, true);
@@ -92,7 +93,7 @@ struct ByteRange {
   int64_t start = 0, end = 0;
 };
 
-// Returns the part of a file between white space at its start and at its end.
+// Returns the range of a file without leading and trailing white space.
 ByteRange find_stripped_range(int fd) {
   ByteRange range;
   bool has_started = false;
@@ -109,12 +110,12 @@ ByteRange find_stripped_range(int fd) {
 
 // --- comparisons by words ----------------------------------------------------------------------------------------
 
-// Reads the words of a file. With `keeps_spaces`, also the runs of white space between them.
+// Reads the words of a file, and with `keeps_spaces` the runs of white space between them.
 class WordReader {
  public:
   WordReader(int fd, bool keeps_spaces) : bytes_(fd), keeps_spaces_(keeps_spaces), next_byte_(bytes_.read_byte()) {}
 
-  // Returns an empty string at the end.
+  // Returns an empty string if the file has no more words.
   std::string read_word() {
     std::string word;
     if (keeps_spaces_ && is_space(next_byte_)) {
@@ -157,7 +158,7 @@ bool is_same_word(const std::string& actual, const std::string& expected, const 
 
 bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A word, the end of a line, or the end of a file. White space at both ends of the file and of a line is skipped.
+// A word, a line break, or the end of the file. Leading and trailing white space of the file and of lines is skipped.
 struct LineItem {
   enum class Kind { word, line_end, file_end };
 
@@ -165,7 +166,7 @@ struct LineItem {
   std::string space_before, text;  // a word, and the white space before it on its line
 };
 
-// Reads the words and line ends of a file, one by one.
+// Reads the words and line breaks of a file.
 class LineItemReader {
  public:
   explicit LineItemReader(int fd) : bytes_(fd), next_byte_(bytes_.read_byte()) {}
@@ -180,8 +181,7 @@ class LineItemReader {
   }
 
  private:
-  // Skips and returns the white space before the next word of this line. Counts the lines that end before it in
-  // `line_ends_`.
+  // Skips and returns the white space before the next word of this line. Adds skipped line breaks to `line_ends_`.
   std::string skip_space() {
     if (is_at_line_start_) return is_at_line_start_ = false, "";
     std::string space_before;
@@ -203,12 +203,13 @@ class LineItemReader {
 
   ByteReader bytes_;
   int next_byte_;
-  int64_t line_ends_ = 0;          // line ends that `read_item` still has to return
-  bool is_at_line_start_ = false;  // whether the next word is the first one of its line
+  int64_t line_ends_ = 0;          // line breaks that `read_item` still has to return
+  bool is_at_line_start_ = false;  // whether the next word is the first of its line
   bool has_words_ = false;
 };
 
-// A decimal number: its digits without zeros at the ends, and the exponent. Not `is_valid` if the word is not a number.
+// A decimal number: its digits without leading and trailing zeros, and the exponent. Not `is_valid` if the word is not
+// a number.
 struct Decimal {
   bool is_valid = false, is_negative = false;
   std::string digits;
@@ -220,7 +221,7 @@ struct Decimal {
   }
 };
 
-// Parses one word as a decimal number.
+// Parses a word as a decimal number.
 class DecimalParser {
  public:
   explicit DecimalParser(const std::string& word) : word_(word) {}
@@ -299,8 +300,8 @@ using LineComparison = bool (*)(const std::string& actual, const std::string& ex
 
 bool is_same_line(const std::string& actual, const std::string& expected) { return actual == expected; }
 
-// Compares line by line. Empty lines at the end of the output are ignored, but not those of the answer. So an answer
-// that ends with an empty line never matches.
+// Compares line by line. Trailing empty lines of the output are ignored, but trailing empty lines of the answer are
+// not. So an answer whose last line is empty never matches.
 bool has_same_lines(int output_fd, int answer_fd, LineComparison compare_lines) {
   LineReader actual(output_fd, LineReader::LineEnds::python), expected(answer_fd, LineReader::LineEnds::python);
   std::string actual_line, expected_line;
@@ -319,7 +320,7 @@ bool has_same_lines(int output_fd, int answer_fd, LineComparison compare_lines) 
 
 using Strings = std::vector<std::string>;
 
-// A criterion for accepting an output. It receives the lines of the output one by one and stores none of them, so that
+// A criterion for accepting an output. It receives the lines of the output in turn and does not store them, so that
 // only the answer is in memory.
 class OutputCriterion {
  public:
@@ -328,12 +329,12 @@ class OutputCriterion {
   // Adds the next line of the output. Returns false if the output can no longer be accepted.
   virtual bool add_line(const std::string& line) = 0;
 
-  // Returns whether the output is accepted if it ends after the lines added so far.
+  // Returns whether an output that consists of the lines added so far is accepted.
   virtual bool is_output_accepted() const = 0;
 };
 
-// Accepts an output that equals the answer after white space at its ends is stripped, with `strips_lines` also at the
-// ends of the output's lines.
+// Accepts an output that equals the answer after leading and trailing white space is stripped, of the whole output, and
+// with `strips_lines` of each of its lines.
 class WholeFileCriterion : public OutputCriterion {
  public:
   WholeFileCriterion(const Strings& answer, bool strips_lines) : strips_lines_(strips_lines) {
@@ -373,8 +374,8 @@ class WholeFileCriterion : public OutputCriterion {
   bool do_blank_lines_match_ = true;
 };
 
-// Accepts an output whose lines equal those of the answer one by one. With `skips_empty_lines`, empty lines of the
-// output are ignored.
+// Accepts an output whose lines equal the answer's lines. With `skips_empty_lines`, empty lines of the output are
+// ignored.
 class LineCriterion : public OutputCriterion {
  public:
   LineCriterion(const Strings& expected, bool skips_empty_lines, LineComparison compare_lines)
@@ -394,8 +395,8 @@ class LineCriterion : public OutputCriterion {
   size_t position_ = 0;
 };
 
-// Accepts an output whose lines equal those of the answer as floats. If all lines of both files are written in digits
-// alone, no output is accepted, because large whole numbers lose digits as floats.
+// Accepts an output whose lines equal the answer's lines as floats. If all lines of both files consist of digits, the
+// output is rejected, because large whole numbers lose digits as floats.
 class FloatLineCriterion : public LineCriterion {
  public:
   explicit FloatLineCriterion(const Strings& expected) : LineCriterion(expected, true, are_close_floats) {
@@ -417,7 +418,7 @@ class FloatLineCriterion : public LineCriterion {
   bool are_all_whole_;
 };
 
-// A function that normalizes a word. It returns false if the word has no normal form.
+// A function that normalizes a word. It returns false if the word cannot be normalized.
 using WordNormalizer = bool (*)(std::string& word);
 
 // Accepts an output with the same set of lines as the answer, where each line is a set of words: order and repetition
@@ -449,7 +450,7 @@ class WordSetCriterion : public OutputCriterion {
   }
 
  private:
-  // With `allowed_words`, stops at any other word: a line of millions of words would fill our memory.
+  // With `allowed_words`, stops at any other word: a line of millions of words would fill the proctor's memory.
   bool read_words(
       const std::string& line, std::set<std::string>& words, const std::set<std::string>* allowed_words) const {
     PythonStringSplitter line_words(line);
@@ -521,7 +522,7 @@ bool is_written_whole(const ::json::Value& value) {
   return value.text.find_first_not_of("0123456789", value.text[0] == '-' ? 1 : 0) == std::string::npos;
 }
 
-// Returns the digits of a whole number of any length; empty if the number has a fraction.
+// Returns the digits of a whole number of any length, or an empty string if the number has a fraction.
 std::string format_whole_number(const ::json::Value& value) {
   std::string digits = value.text;
   if (!is_written_whole(value)) {
@@ -604,8 +605,8 @@ bool is_same_json(int output_fd, int answer_fd, const TokenRules& rules, bool ma
   if (files::read_size_bytes(output_fd) > static_cast<int64_t>(max_json_bytes)) return false;
   const ::json::Value expected = ::json::parse(files::read_all(answer_fd, max_json_bytes), max_json_depth);
   try {
-    // A value with more parts than the answer is not equal and is not read to its end: a list of millions would fill
-    // our memory.
+    // A value with more parts than the answer is not equal and is not read completely: a list of millions would fill
+    // the proctor's memory.
     const ::json::Value value =
         ::json::parse(files::read_all(output_fd, max_json_bytes), max_json_depth, count_values(expected));
     const JsonComparison values(rules);

@@ -8,21 +8,21 @@ namespace compare {
 // How words are compared.
 struct TokenRules {
   bool case_sensitive = true, space_sensitive = false;
-  // Tolerances; negative means none. With a tolerance, words that are numbers in the answer are compared as numbers.
+  // Tolerances; negative means exact. With a tolerance, words that are numbers in the answer are compared as numbers.
   long double absolute_tolerance = -1, relative_tolerance = -1;
 
   bool has_tolerance() const { return absolute_tolerance >= 0 || relative_tolerance >= 0; }
   bool is_close(long double actual, long double expected) const;
 };
 
-// Returns whether both files have equal lines. A run of white space counts as one blank; white space at both ends of a
-// line and blank lines at the end are ignored.
+// Returns whether both files have equal lines. A run of white space counts as a single blank. Leading and trailing
+// white space of lines, and trailing blank lines, are ignored.
 bool matches_white_diff(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-// Like `matches_white_diff`, but blank lines are ignored everywhere, not only at the end.
+// Like `matches_white_diff`, but all blank lines are ignored, not only trailing blank lines.
 bool matches_nonblank_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-// Returns whether both files are equal byte for byte after white space is stripped from both ends of the file.
+// Returns whether both files are equal byte for byte after their leading and trailing white space is stripped.
 bool matches_stripped_file(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files are equal byte for byte.
@@ -31,16 +31,15 @@ bool matches_exactly(int output_fd, int answer_fd, const TokenRules& rules = {})
 // Returns whether both files have equal words. White space only separates words, unless `space_sensitive` is set.
 bool matches_tokens(int output_fd, int answer_fd, const TokenRules& rules = {});
 
-// Returns whether both files have equal lines, after white space is stripped from both ends of the file and of each
-// line. Lines are also equal if all their words are decimal numbers of equal value.
+// Returns whether both files have equal lines, after leading and trailing white space of the file and of each line is
+// stripped. Lines are equal, too, if all their words are decimal numbers of equal value.
 bool matches_lines_or_numbers(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Like `matches_lines_or_numbers`, but lines must be equal byte for byte.
 bool matches_stripped_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Returns whether both files have equal lines, split and stripped as by Python's str.splitlines() and str.strip(), or
-// only lines with numbers that are as close as numpy.allclose requires. Empty lines at the end of the output are
-// ignored.
+// only lines with numbers that are as close as numpy.allclose requires. Trailing empty lines of the output are ignored.
 bool matches_float_lines(int output_fd, int answer_fd, const TokenRules& rules = {});
 
 // Compares like the harness of APPS, which accepts an output if any of its comparisons does: the stripped file, line by

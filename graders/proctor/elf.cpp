@@ -17,7 +17,7 @@ constexpr const char* glibc_loader = "/lib/ld-linux-aarch64.so.1";
 constexpr const char* musl_loader = "/lib/ld-musl-aarch64.so.1";
 #endif
 
-// The loader that compilers use here. A program that names the other libc's loader cannot be started.
+// The loader that compilers use here. A program that names a different libc's loader cannot be started.
 #ifdef __GLIBC__
 constexpr const char* compiler_loader = glibc_loader;
 #else

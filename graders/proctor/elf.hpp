@@ -1,4 +1,4 @@
-// Detects compiled programs that no kernel starts, because their source added its own ELF sections.
+// Detects compiled programs that no kernel starts, because their source added ELF sections.
 #pragma once
 
 namespace elf {

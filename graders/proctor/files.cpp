@@ -24,7 +24,7 @@ int parse_fd_link(const std::string& name) {
   return std::atoi(link + prefix_length);
 }
 
-// Returns all open descriptors; empty if /proc is not visible.
+// Returns all open descriptors, or nothing if /proc is not visible.
 std::vector<int> list_open_descriptors() {
   std::vector<int> fds;
   DIR* folder = opendir("/proc/self/fd");
@@ -36,7 +36,7 @@ std::vector<int> list_open_descriptors() {
 
 constexpr size_t max_bundle_bytes = 64 << 20;
 
-// Returns the contents of a bundle's files that nobody has opened yet, by name.
+// Returns the contents of a bundle's unopened files, by name.
 std::map<std::string, std::string>& unopened_bundle_files() {
   static std::map<std::string, std::string> contents;
   return contents;
@@ -73,7 +73,7 @@ sys::Fd open_job_file(const std::string& name, bool unlinks_file) {
   }
   const int inherited_fd = parse_fd_link(name);
   if (inherited_fd >= 3) {
-    // Each link is read once: its descriptor is taken over, and the link is removed like other files.
+    // Each link is read once: this object owns its descriptor, and the link is removed like other files.
     if (fcntl(inherited_fd, F_GETFD) < 0 || unlink(name.c_str()) != 0) sys::fail_errno("cannot open " + name);
     return sys::Fd(inherited_fd);
   }

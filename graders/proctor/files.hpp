@@ -8,19 +8,19 @@
 
 namespace files {
 
-// Opens one of the job's files. A link to /proc/self/fd/N means the inherited descriptor N. Any other file is unlinked
+// Opens a file of the job. A link to /proc/self/fd/N means the inherited descriptor N. Any other file is unlinked
 // once it is open, so that no program can open it by its path. Only tests set `hide` to false.
 sys::Fd open_job_file(const std::string& name, bool unlinks_file = true);
 
-// Takes over the files of a bundle from memory, instead of those of the bundle before, and returns the name of the
-// first one. `open_job_file` opens each of them once.
+// Loads the files of a bundle into memory, replaces the previous bundle, and returns the name of the first file.
+// `open_job_file` opens each of these files once.
 std::string load_bundle(const std::string& path);
 
 std::string read_all(int fd, size_t max_bytes);    // reads from the start; fails if the file is larger
 std::string read_up_to(int fd, size_t max_bytes);  // reads at most `max_bytes` from the start
 std::string read_tail(int fd, size_t max_bytes);   // reads the last `max_bytes`
 
-sys::Fd make_memory_file(const char* name);  // makes an empty file in memory
+sys::Fd make_memory_file(const char* name);  // creates an empty file in memory
 
 // Reopens a file for a program that may only write to it, or only read it. A file that it can both write and read is
 // memory that no limit counts. The file's mode prevents the program from reopening it through /proc. Only tests set
@@ -28,7 +28,7 @@ sys::Fd make_memory_file(const char* name);  // makes an empty file in memory
 sys::Fd reopen_write_only(int fd, bool changes_mode = true);
 sys::Fd reopen_read_only(int fd);
 
-// Makes a write-only file readable for other programs. Its writer must have ended.
+// Makes a write-only file readable for other programs. Its writer must have exited.
 void make_readable(int fd);
 int64_t count_allocated_bytes(int fd);  // counts the bytes on disk or in memory, without holes
 int64_t read_size_bytes(int fd);
@@ -42,8 +42,8 @@ bool is_unwritten(int fd);
 
 void copy_content(int source_fd, int target_fd);  // copies the whole file; fails (sys::Failure) on an error
 
-// Returns a copy of a program that has no name. The copy is on the file system of the working folder, away from its
-// original neighbours.
+// Returns an unnamed copy of a program. The copy is on the file system of the working folder, in a different folder
+// than the original.
 sys::Fd copy_to_unnamed_file(const sys::Fd& fd);
 
 // Returns a descriptor with the same content that an unprivileged program can reopen through /proc/self/fd: `fd` itself
@@ -56,10 +56,10 @@ void remove_folder_content(
     const std::string& folder,
     const std::function<bool(const std::string&)>& keeps_entry = [](const std::string&) { return false; });
 
-// Marks all descriptors except the standard ones close-on-exec, including those inherited from the parent.
+// Marks all descriptors except the standard descriptors close-on-exec, including descriptors inherited from the parent.
 void mark_all_close_on_exec();
 
-// Closes all descriptors in a range, both ends included.
+// Closes all descriptors from `first` to `last`, including both.
 void close_fd_range(unsigned first, unsigned last);
 
 }  // namespace files

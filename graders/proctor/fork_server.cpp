@@ -32,8 +32,8 @@ const std::string& find_script_name(const plan::Plan& plan) {
   sys::fail("submission.argv: a script expected");
 }
 
-// Keeps the capabilities to make namespaces and mounts, and to inspect the processes in them. The exec drops all
-// others.
+// Keeps the capabilities to create namespaces and mounts, and to inspect the processes in them. The exec drops all
+// other capabilities.
 void keep_capabilities() {
   constexpr uint32_t capabilities = 1U << CAP_SYS_ADMIN | 1U << CAP_SYS_PTRACE;
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -44,8 +44,8 @@ void keep_capabilities() {
       sys::fail_errno("cannot keep ambient capabilities");
 }
 
-// Enters the interpreter's folder at the path of submissions' folders. Its script has the name of theirs, so that what
-// Python computes from the path at the start is right for them.
+// Enters the interpreter's folder at the path of submissions' folders. Its script has the name of a submission's
+// script, so that the values that Python computes from the path at the start are right for submissions.
 void enter_script_folder(const sandbox::Sandbox& sandbox, const std::string& folder) {
   const std::string script_folder = sandbox.job_folder + "/" + folder;
   if (unshare(CLONE_NEWNS) != 0) sys::fail_errno("cannot make a mount namespace");
@@ -96,8 +96,8 @@ std::vector<char*> to_c_strings(const std::vector<std::string>& strings) {
   _exit(127);
 }
 
-// Returns the folder of programs that can share their mounts, because they write no files and see no /proc. Empty for
-// others.
+// Returns the folder of programs that can share their mounts, because they write no files and see no /proc. Returns an
+// empty string for other programs.
 std::string find_shared_folder(const plan::Plan& plan) {
   const plan::Submission& program = plan.submission;
   const bool writes = plan.task_type == "BatchAndOutput" || !plan.output_file.empty();
@@ -142,7 +142,7 @@ ForkServer::ForkServer(
           "forking needs namespaces" + (sandbox.missing_layers.empty() ? "" : ": " + sandbox.missing_layers.front()));
     start_interpreter(sandbox, plan, library, folder);
     messages::Message reply;
-    // It may have reported an error and ended before it has received both messages.
+    // The interpreter may have reported an error and exited before it has received both messages.
     static_cast<void>(messages::send_message(socket_.get(), {format_module_names(plan), {}}) &&
         messages::send_message(socket_.get(), messages::encode_sandbox(sandbox, find_shared_folder(plan))));
     if (!messages::receive_message(socket_.get(), reply)) sys::fail("the interpreter exited before it was ready");

@@ -1,4 +1,4 @@
-// A pre-started interpreter that forks a process for each test. The forked process is confined like a started one.
+// A pre-started interpreter that forks a process for each test. The forked process is confined like a started process.
 #pragma once
 
 #include <string>
@@ -26,9 +26,9 @@ class ForkServer {
   ~ForkServer();
   ForkServer(const ForkServer&) = delete;
 
-  const std::string& failure() const { return failure_; }  // why the fork server does not run; empty if it runs
+  const std::string& failure() const { return failure_; }  // why the fork server does not run, or an empty string
 
-  // Forks a process, runs a program of the plan's submission in it, and returns how the program ended.
+  // Forks a process, runs a program of the plan's submission in it, and returns the program's ending.
   process::Ending run_program(const sandbox::Sandbox& sandbox, const process::Program& program);
 
  private:

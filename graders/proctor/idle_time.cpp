@@ -37,7 +37,7 @@ void IdleClock::mark_program_ended(size_t clock_index) { shared_page_->programs[
 
 void IdleClock::report_times(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_us) {
   shared_page_->programs[clock_index].unconfirmed_us = unconfirmed_us;
-  // Written before the time, so that a reader of the time gets at least the values up to it.
+  // Written before the time, so that a reader of the time gets values that are at least as recent.
   shared_page_->programs[clock_index].busy_us = busy_us;
   shared_page_->programs[clock_index].reported_at_us = now;
 }
@@ -54,7 +54,7 @@ int64_t IdleClock::elapsed_us(int64_t now) const {
 
 std::optional<int64_t> IdleClock::reported_idle_us(size_t clock_index, int64_t since) const {
   const ProgramRecord& record = shared_page_->programs[clock_index];
-  // Read before the value, so that the value covers at least the time up to it.
+  // Read before the value, so that the value is at least as recent as this time.
   const int64_t reported_at = record.reported_at_us;
   return reported_at < since ? std::nullopt : std::optional(reported_at - record.busy_us);
 }

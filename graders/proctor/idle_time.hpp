@@ -9,17 +9,17 @@
 
 namespace idle_time {
 
-constexpr size_t max_programs = 128;  // Maximum number of programs in one test.
+constexpr size_t max_programs = 128;  // Maximum number of programs in a test.
 
-// The idle clock of one test, in memory that the supervisors of the test's programs share. Each supervisor reports what
-// its own program did, and reads what all programs did. A program is identified by its index on the clock.
+// The idle clock of a test, in memory that the supervisors of the test's programs share. Each supervisor reports the
+// activity of its program, and reads the activity of all programs. A program is identified by its index on the clock.
 class IdleClock {
  public:
   explicit IdleClock(size_t program_count);
   IdleClock(const IdleClock&) = delete;
   ~IdleClock();
 
-  // Makes processes that are forked from now on have no access to the clock.
+  // Hides the clock from processes that are forked from now on.
   void exclude_from_forks() const;
 
   // Records the start and the end of a program. A negative `max_idle_us` means unlimited.
@@ -30,7 +30,7 @@ class IdleClock {
   // part of it that only the kernel's process state shows, such as a wait for a disk on which no disk worked.
   void report_times(size_t clock_index, int64_t now, int64_t busy_us, int64_t unconfirmed_us);
 
-  // Returns the time since the last program started; 0 if some program has not started.
+  // Returns the time since the last program started, or 0 if some program has not started.
   int64_t elapsed_us(int64_t now) const;
 
   // Returns whether a program may soon reach its maximum idle time. From then on all supervisors must report.
@@ -63,8 +63,8 @@ class IdleClock {
   size_t program_count_;
 };
 
-// Time in which a program could run but did not, and for which the kernel has no counter: a hypervisor took the
-// processor away (steal time), or threads that waited for a processor ended between two checks. It is counted if
+// Time in which a program could run but did not, and for which the kernel has no counter: a hypervisor withdrew the
+// processor (steal time), or threads that waited for a processor exited between two checks. It is counted if
 // the program is ready at two checks and neither computed nor waited in between.
 class StolenTimeCounter {
  public:
@@ -96,7 +96,7 @@ class DiskWaitCounter {
 };
 
 // Returns whether a program waited so long for processors, compared to its CPU limit, that the machine is crowded. Then
-// cores and caches are shared, and the same work takes more CPU time. Sleep and disk waits do not count.
+// cores and caches are shared, and the same work needs more CPU time. Sleep and disk waits do not count.
 bool is_machine_crowded(int64_t cpu_limit_us, int64_t waited_us);
 
 // What a supervisor measures when it checks its program once.
@@ -104,7 +104,7 @@ struct Observation {
   int64_t now;
   // total times of all processes of the program; `waited_us` is the time without a processor
   int64_t computed_us, waited_us;
-  // whether a process is runnable, and whether one is in the state of those that wait for a disk
+  // whether a process is runnable, and whether a process is in the state of waiting for a disk (D)
   bool is_ready, is_blocked;
   int64_t disk_activity;
 };
@@ -112,17 +112,17 @@ struct Observation {
 // How long a program may be idle, and how long it may run. Negative means unlimited.
 struct TimeRules {
   int64_t max_idle_us, max_elapsed_us;
-  bool cpu_time_is_idle;  // true if the program has no CPU limit
+  bool cpu_time_is_idle;  // true if the program's CPU time is unlimited
   bool is_trusted;        // true if the program's disk waits need no confirmation
   bool is_exclusive;      // true if no other job runs; then unconfirmed disk waits are idle time
 };
 
-// The time rules for one program. All values are passed in; it reads no clock itself.
+// The time rules for a program. All values are passed in; it reads no clock itself.
 class TimeAccount {
  public:
   // `idled`: the programs were idle for longer than permitted. `stalled`: the maximum total time has passed, or
   // unconfirmed waits make up more than half of the maximum idle time. Shorter waits are attributed to the machine,
-  // because a sleeping program next to a busy disk is blocked at times, too.
+  // because even a sleeping program is blocked at times if the disk is busy.
   enum class Outcome { none, idled, stalled };
 
   TimeAccount(IdleClock& clock, size_t clock_index, const TimeRules& rules)
@@ -131,7 +131,7 @@ class TimeAccount {
   void start_measuring(int64_t now);
 
   // Adds time that the supervisor slept on purpose. While it did not, it computed, waited for a processor or was
-  // stopped with all others, and this time is not idle time of the program.
+  // stopped with all other processes, and this time is not idle time of the program.
   void add_sleep(int64_t us) { slept_us_ += us; }
 
   // Returns whether the supervisor must measure exactly and report from now on.
@@ -144,14 +144,14 @@ class TimeAccount {
   void observe(const Observation& observation);
   Outcome find_outcome(int64_t now) const;
 
-  // Records the final values after the program has ended.
+  // Records the final values after the program has terminated.
   void record_final_times(int64_t now, int64_t computed_us, int64_t waited_us) {
     report_to_clock(now, computed_us, waited_us);
   }
   int64_t idle_us(int64_t now) const {
     return clock_.idle_us(clock_index_, now) + (rules_.is_exclusive ? clock_.unconfirmed_us() : 0);
   }
-  // Returns the time that the program waited for a disk, or that a hypervisor took away.
+  // Returns the time that the program waited for a disk, and the time that a hypervisor withdrew its processor.
   int64_t waited_us() const { return disk_wait_.total_us() + stolen_time_.total_us(); }
 
  private:

@@ -174,7 +174,7 @@ class Parser {
     return code;
   }
 
-  // An unpaired surrogate stands for itself, as in Python.
+  // An unpaired surrogate is accepted as a code point, as in Python.
   unsigned read_code_point() {
     const unsigned high = read_four_hex_digits();
     if (high < 0xD800 || high > 0xDBFF || source_.compare(position_, 2, "\\u") != 0) return high;

@@ -39,8 +39,8 @@ class Value {
 };
 
 // Parses a JSON text. Fails (sys::Failure) with the byte offset if it is not JSON, is nested deeper than `max_depth` or
-// has more than `max_values` values. Our own documents have five levels; the limits keep a sender from exhausting stack
-// and memory, since a value takes a hundred times as much memory as its text.
+// has more than `max_values` values. The judge's documents have five levels. The limits prevent a sender from
+// exhausting stack and memory, because a value needs a hundred times as much memory as its text.
 Value parse(const std::string& source, int max_depth = 32, size_t max_values = SIZE_MAX);
 
 // Returns a string as JSON, with quotes. The string must be valid UTF-8.

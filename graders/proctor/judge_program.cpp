@@ -71,7 +71,7 @@ void JudgeProgram::link_test_files(int input_fd, int answer_fd, int output_fd) {
 process::Program JudgeProgram::make_program(const std::vector<std::string>& arguments) const {
   process::Program program;
   const size_t fixed_arguments =
-      // an interpreter's script stays before the other arguments
+      // an interpreter's script is the first argument
       is_system_program(argv_[0]) && argv_.size() > 1 ? 2 : 1;
   program.argv.assign(argv_.begin(), argv_.begin() + static_cast<long>(fixed_arguments));
   program.argv.insert(program.argv.end(), arguments.begin(), arguments.end());

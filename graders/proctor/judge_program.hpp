@@ -28,11 +28,12 @@ class JudgeProgram {
   // Makes the folder. Called once the proctor has entered the sandbox.
   void make_folder(const sandbox::Sandbox& sandbox, const std::string& folder, bool has_feedback_folder);
 
-  // Points the links in the folder to the files of a test. A negative number keeps the last file. The program must be
-  // able to reopen the files.
+  // Points the links in the folder to the files of a test. A negative number leaves a link unchanged. The program must
+  // be able to reopen the files.
   void link_test_files(int input_fd, int answer_fd, int output_fd);
 
-  // Returns the program with these arguments, followed by its own. The standard descriptors are not set yet.
+  // Returns the program with these arguments, followed by the plan's arguments. The standard descriptors are not set
+  // yet.
   process::Program make_program(const std::vector<std::string>& arguments) const;
 
   // Reads the feedback folder into `output`, and empties the folder unless `keeps_files` is set.

@@ -7,7 +7,7 @@
 namespace landlock {
 namespace {
 
-// The kernel's structure landlock_ruleset_attr, as of ABI 7. An older kernel reads the part that it knows.
+// The kernel's structure landlock_ruleset_attr, as of ABI 7. An older kernel reads the first fields.
 struct RulesetAttributes {
   uint64_t handled_fs, handled_net, scoped;
 };

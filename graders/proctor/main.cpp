@@ -1,4 +1,4 @@
-// The proctor's commands. docs/protocol.md describes what they read and write.
+// The proctor's commands. docs/protocol.md describes their input and output.
 #include <cstdio>
 #include <cstring>
 #include <sys/resource.h>

@@ -88,7 +88,8 @@ bool receive_message(int socket, Message& message) {
   header.msg_iov = &data, header.msg_iovlen = 1, header.msg_control = control_buffer,
   header.msg_controllen = sizeof control_buffer;
   ssize_t length;
-  // If the sender ended with unread messages, the first call returns ECONNRESET, and the next one what it had sent.
+  // If the sender exited with unread messages, the first call returns ECONNRESET, and the next call returns its
+  // message.
   do length = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
   while (length < 0 && (errno == EINTR || errno == ECONNRESET));
   if (length > 0) receive_descriptors(header, message);

@@ -18,17 +18,17 @@ struct Message {
 // Sends a message. Returns whether it was sent.
 bool send_message(int socket, const Message& message);
 
-// Receives the next message. Returns false if the other end is closed.
+// Receives the next message. Returns false if the sender has closed the socket.
 bool receive_message(int socket, Message& message);
 
 // Encodes a sandbox. `shared_folder` replaces the field of that name.
 Message encode_sandbox(const sandbox::Sandbox& sandbox, const std::string& shared_folder);
-sandbox::Sandbox decode_sandbox(const Message& message);  // takes ownership of the message's descriptors
+sandbox::Sandbox decode_sandbox(const Message& message);  // owns the message's descriptors afterwards
 
 // Encodes a program that runs by `entry_point`; the interpreter already has its arguments and environment.
 Message encode_program(const process::Program& program, int report_pipe);
 
-// Decodes a program. The message's first descriptor is that of the report.
+// Decodes a program. The message's first descriptor is the report's.
 process::Program decode_program(const Message& message);
 
 }  // namespace messages

@@ -13,7 +13,7 @@ void make_parent_folders(const std::string& path) {
     mkdir(path.substr(0, slash).c_str(), 0755);
 }
 
-// Attaches a detached mount, and makes it private, so that later mounts in the original place do not appear in it.
+// Attaches a detached mount as a private mount, so that later mounts below the original path do not appear in it.
 void attach_tree(const HostPath& path, const std::string& target) {
   constexpr unsigned empty_path_flag = 4;  // MOVE_MOUNT_F_EMPTY_PATH
   if (syscall(sys::nr_move_mount, path.fd.get(), "", AT_FDCWD, target.c_str(), empty_path_flag) != 0 ||
@@ -36,7 +36,7 @@ void make_read_only(const std::string& path) {
   } attributes = {MS_RDONLY | MS_NOSUID, 0, 0, 0};
   if (syscall(sys::nr_mount_setattr, -1, path.c_str(), 0x8000 /* AT_RECURSIVE */, &attributes, sizeof attributes) == 0)
     return;
-  // Before 5.12, a bind mount is made read-only on its own, and must keep the locked flags of its source.
+  // Before 5.12, each bind mount is remounted read-only separately, with the locked flags of its source.
   struct statvfs status;
   unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID;
   if (statvfs(path.c_str(), &status) == 0)

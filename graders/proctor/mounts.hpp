@@ -10,7 +10,7 @@ namespace mounts {
 // A file, folder or link of the host that programs see at the same path.
 struct HostPath {
   std::string path;
-  std::string link;      // target of a link; empty if the path is not a link
+  std::string link;      // target of a link, or an empty string if the path is not a link
   sys::Fd fd;            // descriptor of a file or folder; invalid if the path is missing or not accessible
   bool is_tree = false;  // whether `fd` is a detached mount
 };

@@ -13,13 +13,13 @@
 namespace task {
 namespace {
 
-// One of the submission's processes, which are judged as one.
+// A process of a submission whose processes are judged together.
 struct SubmissionProcess {
   process::RunningProgram program;
   int error_fd;  // descriptor of the file with its standard error
 };
 
-// What the CPU limit applies to: the CPU time of all processes together, or that of each process.
+// Whether the CPU limit applies to the CPU time of all processes together, or to each process.
 enum class CpuLimitScope { sum_of_processes, each_process };
 
 // Returns whether the reason is an exceeded limit, not an exit code or signal.
@@ -28,7 +28,7 @@ bool is_limit_exceeded(verdict::EndReason end_reason) {
       end_reason != verdict::EndReason::signal;
 }
 
-// Adds the ending of one process to the verdict of all processes.
+// Adds the ending of a process to the verdict of all processes.
 void add_process_ending(
     verdict::Verdict& verdict, const process::Ending& ending, verdict::EndReason end_reason, int error_fd) {
   verdict.ending.cpu_us += ending.cpu_us;
@@ -51,8 +51,8 @@ void add_process_ending(
 
 // Waits for all processes and returns their common ending. CPU time is summed, and with
 // `CpuLimitScope::sum_of_processes` the limit applies to the sum. Memory is summed for the report; the wall time is the
-// longest. The first reason counts, but a limit takes precedence over an exit code or signal, which the end of a
-// partner may have caused. Fails (sys::Failure) if a sandbox could not be made.
+// longest. The first reason counts, but a limit has precedence over an exit code or signal, which the exit of a
+// partner may have caused. Fails (sys::Failure) if a sandbox could not be created.
 verdict::Verdict wait_for_processes(
     std::vector<SubmissionProcess>& processes, const process::Limits& limits, CpuLimitScope cpu_limit_scope) {
   verdict::Verdict verdict;
@@ -72,8 +72,7 @@ verdict::Verdict wait_for_processes(
   return verdict;
 }
 
-// Returns whether the judge's program was killed at a limit of its own, after the submission had written more than an
-// output may hold.
+// Returns whether the judge's program was killed at its limit after the submission had exceeded the limit of an output.
 bool is_judge_exhausted_by_output(
     const process::Ending& judge_ending, const verdict::Verdict& verdict, const process::Limits& limits) {
   return judge_ending.kill_reason != process::KillReason::none && limits.file_size_bytes != process::unlimited &&
@@ -86,7 +85,7 @@ class ParallelTask : public Task {
   using Task::Task;
 
  protected:
-  // Starts one of the submission's processes. `configure_program` sets its descriptors and arguments.
+  // Starts a process of the submission. `configure_program` sets its descriptors and arguments.
   SubmissionProcess start_process(idle_time::IdleClock& clock, size_t clock_index,
       const std::function<void(process::Program&)>& configure_program) const {
     const int error_fd = streams_.get_empty_file("error", clock_index);
@@ -121,7 +120,7 @@ class ParallelTask : public Task {
   }
 };
 
-// TwoSteps: the submission runs twice at the same time. The first run passes its result to the second one through a
+// TwoSteps: the submission runs twice at the same time. The first run passes its result to the second run through a
 // pipe.
 class TwoStepsTask : public ParallelTask {
  public:
@@ -161,13 +160,13 @@ class TwoStepsTask : public ParallelTask {
   }
 };
 
-// The pipes between the manager and one process.
+// The pipes between the manager and a process.
 struct PipePair {
   // They are closed in this order: a program that sees the end of its input can no longer write to its partner.
   pipes::Pipe to_user, to_manager;
 };
 
-// Communication: a manager talks to one or more processes of the submission, and determines the score.
+// Communication: a manager exchanges data with the submission's processes, and determines the score.
 class CommunicationTask : public ParallelTask {
  public:
   explicit CommunicationTask(const TaskContext& context) : ParallelTask(context) {
@@ -249,8 +248,8 @@ class CommunicationTask : public ParallelTask {
     }
   }
 
-  // Sets the verdict from the manager's result. If the plan has a checker, the checker judges what the manager wrote:
-  // its output file, or else its standard output.
+  // Sets the verdict from the manager's result. If the plan has a checker, the checker judges the manager's output
+  // file, or the manager's standard output if it wrote no file.
   void set_verdict(verdict::Verdict& verdict, const plan::Test& test,
       const checker_result::CheckerOutput& program_output, int manager_output) const {
     if (checker_.is_program()) {
@@ -270,7 +269,7 @@ class CommunicationTask : public ParallelTask {
 
 constexpr size_t interactor_clock_index = 1;  // Index of the interactor on the clock of a test.
 
-// Interactive: the submission and an interactor read what the other one writes.
+// Interactive: the submission and an interactor read each other's output.
 class InteractiveTask : public ParallelTask {
  public:
   explicit InteractiveTask(const TaskContext& context) : ParallelTask(context) {
@@ -302,8 +301,8 @@ class InteractiveTask : public ParallelTask {
     return run_and_check(program, test, files_.find_fd(test.input), output_fd, error_fd);
   }
 
-  // Judges a run with the interactor. `next_input` receives the input of another run: if the interactor asks for one,
-  // or if `has_second_run` is set and this run is right.
+  // Judges a run with the interactor. `next_input` receives the input of another run if the interactor asks for it, or
+  // if `has_second_run` is set and this run is right.
   verdict::Verdict run_with_interactor(const plan::Test& test, int input_fd, bool has_second_run, sys::Fd& next_input) {
     pipes::Pipe to_user = streams_.get_empty_pipe("to user"), from_user = streams_.get_empty_pipe("from user");
     const sys::Fd interactor_error = files::make_memory_file("told");
@@ -314,15 +313,15 @@ class InteractiveTask : public ParallelTask {
         start_interactor(test, from_user.read_end.get(), to_user.write_end.get(), interactor_error.get(), clock);
     std::vector<SubmissionProcess> processes;
     processes.push_back(start_submission(to_user.read_end.get(), from_user.write_end.get(), clock));
-    // Our copies of the submission's ends stay open until its ending is known. The interactor cannot notice the end
-    // before that, so whatever it has decided by then is its own decision.
+    // This process's copies of the submission's pipe ends stay open until the submission's ending is known. The
+    // interactor cannot detect the exit earlier, so a decision before that is independent of it.
     to_user.write_end.reset(), from_user.read_end.reset();
     verdict::Verdict verdict = wait_for_processes(processes, choose_verdict_limits(), CpuLimitScope::sum_of_processes);
     const bool interactor_ended_first = verdict.end_reason != verdict::EndReason::ok &&
         (verdict.ending.signal == SIGPIPE || ends_without_further_input(interactor, clock));
     from_user.close();
-    // A submission that ended well may leave output of the interactor unread. The interactor must not be killed by
-    // SIGPIPE because of that.
+    // A successful submission may leave output of the interactor unread. The interactor must not be killed by SIGPIPE
+    // because of that.
     const bool assigns_blame = sandbox_.layers.is_enabled("blame");
     if (verdict.end_reason == verdict::EndReason::ok && assigns_blame)
       pipes::discard_output_until(to_user.read_end, interactor.report_fd());
@@ -366,7 +365,7 @@ class InteractiveTask : public ParallelTask {
     });
   }
 
-  // Returns whether the interactor ends without further input: what the submission wrote may be enough for it. Returns
+  // Returns whether the interactor exits without further input: the submission's output may be enough for it. Returns
   // false when the interactor has been idle for some time. While it computes or waits for a processor, it may not have
   // read everything yet.
   static bool ends_without_further_input(const process::RunningProgram& interactor, idle_time::IdleClock& clock) {
@@ -385,8 +384,8 @@ class InteractiveTask : public ParallelTask {
   }
 
   // Sets the verdict from the interactor's result. `transcript` is for the checker; -1 means no check.
-  // If the interactor rejected the submission and ended first, its result counts, because what the submission did
-  // afterwards had no partner. Otherwise a submission that failed has failed, whatever the interactor decided.
+  // If the interactor rejected the submission and exited first, its result counts, because the submission ran without a
+  // partner afterwards. Otherwise a failed submission has failed, whatever the interactor decided.
   void set_verdict(verdict::Verdict& verdict, const plan::Test& test,
       const checker_result::CheckerOutput& program_output, bool interactor_ended_first, int transcript) const {
     const bool has_failed = verdict.end_reason != verdict::EndReason::ok;

@@ -7,7 +7,7 @@
 
 namespace pipes {
 
-// Both ends of a pipe.
+// The descriptors of a pipe.
 struct Pipe {
   sys::Fd read_end, write_end;
   void close() { read_end.reset(), write_end.reset(); }

@@ -10,7 +10,7 @@ namespace plan {
 
 // Files and modules with which a fork server is started.
 struct ForkServerFiles {
-  std::string library, script;       // names of the job's files; empty if each test starts a program
+  std::string library, script;       // names of the job's files, or empty if each test starts a program
   std::vector<std::string> modules;  // modules that are imported before the first fork
 };
 
@@ -32,7 +32,7 @@ struct Checker {
   // Tolerances for numbers; negative means that numbers are compared as words.
   long double absolute_tolerance = -1, relative_tolerance = -1;
   double full_score = 1;               // icpc: the number in score.txt that means full marks
-  std::vector<std::string> arguments;  // arguments instead of those of the checker's kind, unless empty
+  std::vector<std::string> arguments;  // unless empty, replaces the arguments of the checker's kind
   int max_passes = 1;                  // icpc: maximum number of passes
   // whether an output is wrong if the checker fails on it, unless the checker fails on all outputs
   bool failure_means_wrong = false;
@@ -40,13 +40,13 @@ struct Checker {
 
 // The problem's program that talks to the submission: the manager of a Communication task, or an interactor.
 struct Manager {
-  std::vector<std::string> argv;  // command of the program; empty if the problem has none
+  std::vector<std::string> argv;  // command of the program, or empty if the problem has no such program
   std::string kind;               // kind of checker by whose rules the program's result is read
   process::Limits limits;
-  // Interactive: which programs take part in a second run, whose input is what the interactor wrote: `alone` is the
-  // submission, `together` is the submission and the interactor. Empty means a single run.
+  // Interactive: the programs of a second run, whose input is the interactor's output: `alone` is the submission,
+  // `together` is the submission and the interactor. Empty means a single run.
   std::string second_run;
-  std::vector<std::string> arguments;  // Interactive: arguments instead of those of the kind, unless empty
+  std::vector<std::string> arguments;  // Interactive: unless empty, replaces the arguments of the kind
   double full_score = 1;               // icpc: the number in score.txt that means full marks
 };
 
@@ -60,7 +60,7 @@ struct Group {
 struct Test {
   int64_t index = 0;
   std::string input, answer;           // names of the job's files; `answer` may be empty
-  std::string submitted_output;        // name of the submitted file; empty if none was submitted
+  std::string submitted_output;        // name of the submitted file, or empty if no file was submitted
   bool is_judged_by_file = false;      // BatchAndOutput: whether only a submitted file counts
   std::vector<std::string> arguments;  // further arguments of the checker or interactor
   std::vector<size_t> groups;
@@ -79,7 +79,7 @@ struct Plan {
   sandbox::SandboxLayers layers;
   bool allow_unconfined = false;
   bool is_exclusive = false;                // whether no other job of this judge runs
-  std::vector<std::string> readable_paths;  // folders that an interpreter needs, besides the system's folders
+  std::vector<std::string> readable_paths;  // folders that an interpreter needs in addition to the system's folders
   size_t max_echo_bytes = 0;                // maximum number of bytes of a wrong output that a verdict line repeats
   // whether verdict lines repeat every output and error text, up to `max_echo_bytes`
   bool shows_all_output = false;

@@ -12,8 +12,7 @@ int count_continuation_bytes(int first_byte) {
 
 bool is_continuation_byte(int byte) { return byte != ByteReader::end && (byte & 0xC0) == 0x80; }
 
-// Returns whether Python's str.splitlines() ends a line at a character. \r
-// is handled by the caller.
+// Returns whether Python's str.splitlines() splits lines at a character. The caller handles \r.
 bool is_line_break(int32_t c) {
   return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
@@ -23,7 +22,7 @@ bool is_white_space(int32_t c) {
       c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-// Returns the character at an offset of a text, and sets `next` to the offset after it.
+// Returns the character at an offset of a string, and sets `next` to the offset after it.
 int32_t character_at(const std::string& text, size_t offset, size_t& next) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : ByteReader::end; };
   const int first_byte = byte(offset), continuations = count_continuation_bytes(first_byte);
@@ -48,7 +47,7 @@ std::string strip_characters(
   return start < end ? text.substr(start, end - start) : "";
 }
 
-// Parses one word as a number, in the syntax of Python's float().
+// Parses a word as a number, in the syntax of Python's float().
 class PythonFloatParser {
  public:
   explicit PythonFloatParser(const std::string& word) : word_(word) {}

@@ -8,18 +8,18 @@
 
 namespace compare {
 
-// Reads the lines of a file without their ends.
+// Reads the lines of a file without line breaks.
 class LineReader {
  public:
-  enum class LineEnds { python, newline };  // where a line ends: as in str.splitlines(), or only at newlines
+  enum class LineEnds { python, newline };  // lines are split as by str.splitlines(), or only at newlines
 
   LineReader(int fd, LineEnds line_ends) : bytes_(fd), line_ends_(line_ends), next_byte_(bytes_.read_byte()) {}
 
-  // Returns false at the end of the file.
+  // Returns false if the file has no more lines.
   bool read_line(std::string& line);
 
  private:
-  // A character and its bytes. A byte that begins no character stands for itself.
+  // A character and its bytes. A byte that does not start a character counts as a character.
   struct Character {
     int32_t code = ByteReader::end;
     std::string raw;
@@ -33,7 +33,7 @@ class LineReader {
   int next_byte_;
 };
 
-// Strips white space from a text like Python's str.strip(), lstrip() and rstrip().
+// Strips white space from a string like Python's str.strip(), lstrip() and rstrip().
 std::string strip(const std::string& text, bool left = true, bool right = true);
 
 // Splits a string into words like Python's str.split().
@@ -41,7 +41,7 @@ class PythonStringSplitter {
  public:
   explicit PythonStringSplitter(const std::string& text) : text_(text) {}
 
-  // Returns the next word, or an empty string at the end.
+  // Returns the next word, or an empty string after the last word.
   std::string read_word();
 
  private:

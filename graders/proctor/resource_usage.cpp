@@ -16,7 +16,7 @@
 namespace resource_usage {
 namespace {
 
-// Returns the first bytes of a file below /proc; empty if the process is gone.
+// Returns the first bytes of a file below /proc, or an empty string if the process is gone.
 std::string read_proc_file(int proc_fd, const std::string& path) {
   const sys::Fd fd(openat(proc_fd, path.c_str(), O_RDONLY | O_CLOEXEC));
   char buffer[4096];
@@ -43,14 +43,14 @@ std::vector<std::string> list_thread_folders(int proc_fd, pid_t pid) {
   return thread_folders;
 }
 
-// Returns the number after a label; 0 if the label is missing.
+// Returns the number after a label, or 0 if the label is missing.
 int64_t parse_number_after(const std::string& text, const char* label) {
   const size_t position = text.find(label);
   return position == std::string::npos ? 0 : std::strtoll(text.c_str() + position + std::strlen(label), nullptr, 10);
 }
 
-// Returns the memory that is not in the resident set. Page tables: a process may have far more of them than of memory,
-// because all pages that were only read are one page. Swapped pages and huge pages.
+// Returns the memory that is not in the resident set: swapped pages, huge pages, and page tables. A process may have
+// far more page tables than memory, because all pages that were only read share a single page.
 int64_t parse_extra_memory_bytes(const std::string& status) {
   int64_t kilobytes = 0;
   for (const char* field : {"\nVmPTE:", "\nVmSwap:", "\nHugetlbPages:"}) kilobytes += parse_number_after(status, field);
@@ -61,7 +61,7 @@ std::string read_status_file(int proc_fd, pid_t pid) {
   return read_proc_file(proc_fd, std::to_string(pid) + "/status");
 }
 
-// If the first thread of a process has ended, its folder shows no memory, although the other threads still use it.
+// If the first thread of a process has exited, its folder shows no memory, although the other threads still use it.
 int64_t find_resident_bytes(int proc_fd, pid_t pid) {
   const int64_t process_bytes = read_resident_bytes(proc_fd, std::to_string(pid));
   if (process_bytes > 0) return process_bytes;
@@ -71,7 +71,7 @@ int64_t find_resident_bytes(int proc_fd, pid_t pid) {
   return max_bytes;
 }
 
-// Returns the fields of a process or thread from its state on, which follow its name; empty if it is gone.
+// Returns the fields of a process or thread from its state on, which follow its name, or an empty string if it is gone.
 std::string read_stat_fields(int proc_fd, const std::string& folder) {
   const std::string stat = read_proc_file(proc_fd, folder + "/stat");
   const size_t name_end = stat.rfind(')');  // the name may contain anything, brackets too
@@ -87,7 +87,7 @@ struct SchedulerTimes {
   int64_t ran_us = 0, waited_us = 0;
 };
 
-// Returns the times of one thread, by its folder.
+// Returns the times of a thread, by its folder.
 SchedulerTimes read_scheduler_times(int proc_fd, const std::string& thread_folder) {
   long long ran = 0, waited = 0;
   if (std::sscanf(read_proc_file(proc_fd, thread_folder + "/schedstat").c_str(), "%lld %lld", &ran, &waited) != 2)
@@ -114,8 +114,8 @@ ProcessStat read_process_stat(int proc_fd, pid_t pid) {
       static_cast<int64_t>(ticks * 1000000 / static_cast<unsigned long long>(sysconf(_SC_CLK_TCK))), threads, state};
 }
 
-// Returns the states of all threads. A process's own state is that of its first thread, which may only wait for the
-// others.
+// Returns the states of all threads. A process's state is the state of its first thread, which may only wait for the
+// other threads.
 std::string read_thread_states(int proc_fd, pid_t pid, const ProcessStat& process_stat) {
   std::string states(1, process_stat.state);
   if (process_stat.threads > 1)
@@ -161,7 +161,7 @@ bool count_contents_below(int folder, int depth, int64_t max_entries, FolderCont
   return is_complete;
 }
 
-// Returns the time of a clock, in microseconds; 0 if there is no such clock.
+// Returns the time of a clock, in microseconds, or 0 if there is no such clock.
 int64_t read_clock_us(clockid_t clock) {
   timespec time;
   return clock_gettime(clock, &time) == 0 ? time.tv_sec * 1000000LL + time.tv_nsec / 1000 : 0;

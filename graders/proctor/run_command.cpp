@@ -1,5 +1,5 @@
 // The commands `proctor run PLAN` and `proctor stand`, which judge a submission on the tests of a plan. `stand` judges
-// one plan after another in one sandbox.
+// many plans in turn in the same sandbox.
 #include "run_command.hpp"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ class TestGroupStates {
   std::vector<bool> is_group_settled_;
 };
 
-// A task type's name in plans, and the function that makes its task.
+// A task type's name in plans, and the function that creates its task.
 struct TaskType {
   const char* name;
   std::unique_ptr<task::Task> (*make_task)(const task::TaskContext&);
@@ -137,7 +137,7 @@ void judge_tests(
     try {
       const verdict::Verdict verdict = task.judge(test);
       lines.write_verdict(test.index, verdict);
-      // A program that stalls would probably stall on the other tests, too.
+      // A program that stalls would probably stall on the other tests as well.
       if (verdict.end_reason == verdict::EndReason::wall && verdict.ending.is_stalled) return;
       groups.record_score(test, verdict.score);
     } catch (const sys::Failure& failure) {
@@ -147,10 +147,10 @@ void judge_tests(
   }
 }
 
-// The sandbox of one or more plans, and its fork servers, the last used one at the end.
+// The sandbox of one or more plans, and its fork servers, of which the last was used most recently.
 class SandboxSession {
  public:
-  // With `is_persistent`, several plans are judged one after another.
+  // With `is_persistent`, several plans are judged in turn.
   explicit SandboxSession(bool is_persistent) : is_persistent_(is_persistent) {}
 
   // Enters the sandbox for the first plan, and returns it. Later plans must ask for the same sandbox.
@@ -175,7 +175,7 @@ class SandboxSession {
 
   streams::SubmissionStreams& streams() { return streams_; }
 
-  // Makes the folder of a new fork server, unless one with the plan's key runs. Must be called before the
+  // Creates the folder of a new fork server, unless a fork server with the plan's key runs. Must be called before the
   // sandbox is entered.
   void prepare_fork_server(const plan::Plan& plan) {
     if (!library_fd_.valid())
@@ -202,7 +202,7 @@ class SandboxSession {
     return fork_servers_.back().server.get();
   }
 
-  // Removes everything of a submission, so that the next one finds nothing of it, and stops fork servers that failed.
+  // Removes all data of a submission, so that the next submission cannot read it, and stops fork servers that failed.
   void remove_submission() {
     streams_.truncate_all();
     fork_servers_.erase(std::remove_if(fork_servers_.begin(), fork_servers_.end(),
@@ -222,7 +222,7 @@ class SandboxSession {
     std::unique_ptr<fork_server::ForkServer> server;
   };
 
-  static constexpr size_t max_fork_servers = 8;  // Maximum number of fork servers; each takes about 10 MB.
+  static constexpr size_t max_fork_servers = 8;  // Maximum number of fork servers; each uses about 10 MB.
 
   std::vector<RunningForkServer>::iterator find_fork_server(const std::string& key) {
     return std::find_if(fork_servers_.begin(), fork_servers_.end(),
@@ -239,7 +239,7 @@ class SandboxSession {
   std::vector<RunningForkServer> fork_servers_;
 };
 
-// Starts the fork server of a plan, if the plan has one.
+// Starts the fork server of a plan, if the plan asks for it.
 class ForkServerRequest {
  public:
   // Must be called before the sandbox is entered.
@@ -271,7 +271,7 @@ class ForkServerRequest {
   std::string refusal_;
 };
 
-// Judges a plan and writes all lines but the last one.
+// Judges a plan and writes all lines except the last.
 void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSession& session) {
   const sys::Fd file = files::open_job_file(path);
   const plan::Plan plan = plan::parse_plan(files::read_all(file.get(), max_plan_bytes));
@@ -297,7 +297,7 @@ void judge_plan(const std::string& path, verdict::VerdictLines& lines, SandboxSe
   judge_tests(plan, *task, session.streams(), lines);
 }
 
-// Reads the next line, without its end. Returns false if there is none.
+// Reads the next line, without its line break. Returns false if there are no more lines.
 bool read_line(int fd, std::string& line) {
   line.clear();
   for (char letter; read(fd, &letter, 1) == 1;) {

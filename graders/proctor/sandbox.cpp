@@ -30,7 +30,7 @@ const char* const system_files[] = {"/etc/alternatives", "/etc/ld.so.cache", "/e
     "/etc/localtime",
     // Configuration of a distribution's Free Pascal.
     "/etc/fpc.cfg", "/etc/fpc-3.0.4.cfg", "/etc/fpc-3.2.0.cfg", "/etc/fpc-3.2.2.cfg"};
-// A distribution's Java keeps its configuration below /etc, and links to it.
+// A distribution's Java has its configuration below /etc, and links to it.
 constexpr int oldest_java = 8, newest_java = 40;
 // Not /dev/zero: memory that is mapped from it may be in no process's resident set.
 const std::vector<const char*> all_devices = {"/dev/null", "/dev/full", "/dev/random", "/dev/urandom"},
@@ -83,7 +83,7 @@ void reopen_read_only(const std::vector<HostFile>& host_files) {
 }
 
 // Returns the files that belong to this user. Must be called before a namespace is entered: there, all unmapped users
-// have the same uid, which may be ours.
+// have the same uid, which may be this user's.
 std::vector<HostFile> find_files_of_this_user(const std::vector<HostFile>& host_files) {
   std::vector<HostFile> own_files;
   for (const HostFile& file : host_files) {
@@ -163,7 +163,7 @@ int report_refusal(int pipe_fd, const std::string& reason) {
   return exit_refused;
 }
 
-// Tries a pid namespace with its own /proc. The kernel refuses that if part of the visible /proc is covered, as in
+// Tries a pid namespace with a new /proc. The kernel refuses that if part of the visible /proc is covered, as in
 // containers. Returns the exit code.
 int try_pid_namespace(int pipe_fd) {
   const std::string root = mount_empty_root();
@@ -185,12 +185,12 @@ int try_pid_namespace(int pipe_fd) {
 
 // The result of trying all namespaces in another process.
 struct NamespaceTrial {
-  std::string refusal;  // which layer the kernel refused, and why; empty if it refused none
+  std::string refusal;  // the layer that the kernel refused, and the reason; empty if it permitted all
   bool exec_needs_fd_path;
 };
 
 // Tries all namespaces in another process, because a process cannot leave a namespace, and some of them are useful only
-// with the others: without its own /proc, a program cannot open descriptors by path, as checkers and FIFOs need.
+// together: without a new /proc, a program cannot open descriptors by path, as checkers and FIFOs need.
 NamespaceTrial try_namespaces() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) sys::fail_errno("cannot make a pipe");

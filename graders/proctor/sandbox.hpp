@@ -1,5 +1,5 @@
-// The sandbox that the proctor enters once: namespaces and a minimal root folder. Each program then gets its own pid
-// namespace and its own copy of the mounts.
+// The sandbox that the proctor enters once: namespaces and a minimal root folder. Each program then gets a new pid
+// namespace and a copy of the mounts.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace sandbox {
 
 // The layers of the sandbox that may be used. Tests disable the three that a kernel may lack. A test build
-// (IOI_EVAL_TEST_LAYERS) can disable any layer, to show that each one stops what it should. Users cannot disable them.
+// (IOI_EVAL_TEST_LAYERS) can disable any layer, to show that each layer stops its attacks. Users cannot disable them.
 struct SandboxLayers {
   bool namespaces = true, landlock = true, seccomp = true;
 
@@ -37,8 +37,8 @@ struct AccessGrant {
   landlock::Access access;
 };
 
-// Opens the paths that programs may read, while the proctor is still root: as detached mounts, also for users who may
-// not enter the parent folders.
+// Opens the paths that programs may read, while the proctor is still root. They are opened as detached mounts, so that
+// users without access to the parent folders can read them.
 std::vector<mounts::HostPath> open_readable_paths(const std::vector<std::string>& paths, const SandboxLayers& layers);
 
 // A file of the host with an open descriptor, which programs can reach through /proc.
@@ -53,17 +53,17 @@ struct Sandbox {
        has_ipc_namespace = false;  // namespaces that the proctor has entered
   // RLIMIT_NPROC counts only the tasks of this user namespace.
   bool counts_own_tasks = false;
-  // Each program gets its own pid namespace, and a /proc that shows nothing else.
+  // Each program gets a new pid namespace, and a /proc that shows only its processes.
   bool has_pid_namespace = false;
   bool exec_needs_fd_path = false;  // whether execveat fails unless /dev/fd/N exists
   int landlock_abi = 0;
   bool has_seccomp = false;
-  std::vector<std::string> missing_layers;  // one sentence per layer that the kernel refused
+  std::vector<std::string> missing_layers;  // a sentence for each layer that the kernel refused
   // The system's folders and harmless devices, which every program may read.
   std::vector<AccessGrant> system_grants;
-  std::vector<std::string> paths_below_tmp;  // readable paths below /tmp, which a program's own /tmp covers
+  std::vector<std::string> paths_below_tmp;  // readable paths below /tmp, which a program's /tmp covers
   std::string job_folder = ".";              // the job's folder as the proctor sees it
-  // The folder of all programs, if they share their mounts. Empty means that each program has its own mounts.
+  // The folder of all programs, if they share their mounts. Empty means that each program has separate mounts.
   std::string shared_folder;
   sys::Fd proc_fd;  // descriptor of the /proc from which resource usage is read
 
@@ -73,7 +73,7 @@ struct Sandbox {
 };
 
 // Returns whether this process has uid 0 and can become another user. If no other user is mapped, uid 0 is an ordinary
-// user in a namespace of its own; programs start without its capabilities.
+// user in a namespace; programs start without its capabilities.
 bool can_drop_privileges();
 
 // Becomes an unprivileged user if the uid is 0, because neither file modes nor undumpability hold against uid 0.

@@ -140,7 +140,7 @@ sys::Fd open_termination_signals() {
   return sys::Fd(signalfd(-1, &signals, SFD_CLOEXEC));
 }
 
-// Waits for the program. Stops it when a termination signal arrives or the other end of the kill switch is closed.
+// Waits for the program. Stops it when a termination signal arrives or the caller closes the kill switch.
 process::Ending wait_for_program(process::RunningProgram program, int kill_switch_fd, int termination_fd) {
   pollfd polled[] = {{program.report_fd(), POLLIN, 0}, {termination_fd, POLLIN, 0}, {kill_switch_fd, 0, 0}};
   while (poll(polled, 3, -1) < 0 && errno == EINTR) {
@@ -159,8 +159,8 @@ void set_environment_variable(std::vector<std::string>& env, const std::string& 
   env.push_back(prefix + value);
 }
 
-// Removes read permission from our output pipes: a source can include /dev/stdout by name, and the compiler would wait
-// for its own output forever. Pipes of other users cannot be opened anyway.
+// Removes read permission from this process's output pipes: a source can include /dev/stdout by name, and the compiler
+// would wait for its own output forever. Pipes of other users cannot be opened anyway.
 void make_pipes_unreadable() {
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat status;
@@ -190,7 +190,7 @@ std::string run_in_sandbox(SandboxSpec& spec) {
   spec.program.tmp_size = "1g";
   spec.program.sees_proc = spec.has_proc;
   spec.program.may_use_threads = true;
-  if (!sandbox.has_pid_namespace) {  // the program has no /tmp of its own
+  if (!sandbox.has_pid_namespace) {  // the program shares the machine's /tmp
     set_environment_variable(spec.program.env, "TMPDIR", spec.folder);
     set_environment_variable(spec.program.env, "HOME", spec.folder);
   }

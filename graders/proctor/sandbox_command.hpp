@@ -4,7 +4,7 @@
 
 namespace sandbox_command {
 
-// The command `proctor box SPEC`: runs one program in a sandbox and writes a report. Returns the exit code.
+// The command `proctor box SPEC`: runs a program in a sandbox and writes a report. Returns the exit code.
 int run_sandbox_spec(const std::string& path);
 
 }  // namespace sandbox_command

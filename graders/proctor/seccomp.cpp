@@ -41,14 +41,14 @@ constexpr unsigned x32_bit = 0;
 constexpr uint32_t errno_action(int error) { return SECCOMP_RET_ERRNO | static_cast<uint32_t>(error); }
 constexpr uint32_t allow_action = SECCOMP_RET_ALLOW;
 
-// Calls newer than this fail with ENOSYS, so that a libc that tries them falls back to older ones.
+// Calls newer than this fail with ENOSYS, so that a libc that tries them falls back to older calls.
 constexpr unsigned last_known_call = 424;
 
-// Instructions of a seccomp filter, or of a part of one.
+// Instructions of a seccomp filter, or of a part of a filter.
 using FilterProgram = std::vector<sock_filter>;
 
 sock_filter instruction(unsigned code, uint32_t value) { return {static_cast<uint16_t>(code), 0, 0, value}; }
-// Returns a conditional jump that skips so many instructions.
+// Returns a conditional jump that skips `skip_if_true` or `skip_if_false` instructions.
 sock_filter jump_if(unsigned code, uint32_t value, size_t skip_if_true, size_t skip_if_false) {
   return {static_cast<uint16_t>(code), static_cast<uint8_t>(skip_if_true), static_cast<uint8_t>(skip_if_false), value};
 }
@@ -61,7 +61,7 @@ sock_filter load_argument_high_half(unsigned index) {
   return instruction(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offsetof(seccomp_data, args) + 8 * index + 4));
 }
 
-// Allows the call if the argument is one of the values. Otherwise it fails with `error`.
+// Allows the call if the argument is in `values`. Otherwise it fails with `error`.
 FilterProgram allow_argument_values(unsigned argument, const std::vector<uint32_t>& values, int error) {
   FilterProgram program = {load_argument_low_half(argument)};
   for (size_t i = 0; i < values.size(); ++i)
@@ -71,7 +71,8 @@ FilterProgram allow_argument_values(unsigned argument, const std::vector<uint32_
   return program;
 }
 
-// Allows the call if any bit of the mask is set, or if none is, as `must_be_set` says. Otherwise it fails with `error`.
+// With `must_be_set`, allows the call if any bit of the mask is set; otherwise, if no bit is set. Else it fails with
+// `error`.
 FilterProgram allow_argument_bits(unsigned argument, uint32_t mask, bool must_be_set, int error) {
   const uint32_t action_if_set = must_be_set ? allow_action : errno_action(error),
                  action_if_clear = must_be_set ? errno_action(error) : allow_action;
@@ -79,16 +80,16 @@ FilterProgram allow_argument_bits(unsigned argument, uint32_t mask, bool must_be
       return_action(action_if_set), return_action(action_if_clear)};
 }
 
-// Refuses to truncate a file that is opened for reading: before ABI 3, Landlock permits that to whoever may read the
-// file. For the same reason, truncate() is in no rule.
+// Refuses to truncate a file that is opened for reading: before ABI 3, Landlock permits that to a process that may read
+// the file. For the same reason, truncate() is in no rule.
 FilterProgram refuse_truncating_read(unsigned argument) {
   return {load_argument_low_half(argument), instruction(BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE),
       jump_if(BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1), return_action(errno_action(EACCES)),
       return_action(allow_action)};
 }
 
-// Allows signals to the caller itself. SIGKILL ends it like a forbidden call, so that any other SIGKILL is known to
-// come from outside.
+// Allows signals to the caller itself. SIGKILL kills it like a forbidden call, so that any other SIGKILL must come from
+// outside.
 FilterProgram allow_signal_to_self(uint32_t own_pid, unsigned signal_argument) {
   return {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JEQ | BPF_K, own_pid, 1, 0),
       return_action(errno_action(EPERM)), load_argument_low_half(signal_argument),
@@ -121,8 +122,7 @@ FilterProgram allow_thread_or_fork() {
   return program;
 }
 
-// Forbids to change SIGCHLD's disposition: with SIG_IGN, the kernel reaps children and their usage is charged to
-// nobody.
+// Forbids to change SIGCHLD's disposition: with SIG_IGN, the kernel reaps children and their usage is not counted.
 FilterProgram refuse_sigchld_disposition() {
   return {load_argument_low_half(0), jump_if(BPF_JMP | BPF_JEQ | BPF_K, SIGCHLD, 0, 1),
       return_action(errno_action(EPERM)), return_action(allow_action)};
@@ -133,9 +133,9 @@ const std::vector<uint32_t> own_barrier_commands = {0 /* QUERY */, 1 << 3 /* PRI
     1 << 4 /* to register it */, 1 << 5 /* PRIVATE_EXPEDITED_SYNC_CORE */, 1 << 6 /* to register it */,
     1 << 7 /* PRIVATE_EXPEDITED_RSEQ */, 1 << 8 /* to register it */, 1 << 9 /* GET_REGISTRATIONS */};
 
-// Threads of one process use private futexes. Other futexes are identified by their file, so two programs could
-// communicate through one in a system file. Waiting on them is allowed for programs with threads, because the kernel
-// wakes a thread that joins another through such a futex.
+// Threads of a process use private futexes. Other futexes are identified by their file, so two programs could
+// communicate through a futex in a system file. Waiting on them is allowed for programs with threads, because the
+// kernel wakes a thread that joins another through such a futex.
 FilterProgram allow_private_or_waiting_futex() {
   FilterProgram program = {load_argument_low_half(1), jump_if(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 0, 1),
       return_action(allow_action)};
@@ -187,13 +187,13 @@ FilterProgram allow_prlimit_of_caller(pid_t own_pid) {
   return program;
 }
 
-// Values of madvise that affect only the caller's own pages. A kernel that does not know a value also returns EINVAL.
+// Values of madvise that affect only the caller's pages. For other values the call returns EINVAL, like an old kernel.
 const std::vector<uint32_t> own_page_advice_values = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED,
     MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP, MADV_DODUMP, MADV_DONTFORK, MADV_DOFORK,
     22 /* POPULATE_READ */, 23 /* POPULATE_WRITE */};
 
 // Returns the number of a process's CPU clock. The clock of another process would show how long that has computed, and
-// so is a channel. Clocks of threads are visible only in their own process.
+// so is a channel. Clocks of threads are visible only in their process.
 uint32_t make_clock_id(pid_t pid, uint32_t kind) { return ~static_cast<uint32_t>(pid) << 3 | kind; }
 
 FilterProgram allow_own_clock(pid_t own_pid) {
@@ -309,7 +309,7 @@ class CallSearchTree {
   }
 
  private:
-  // All calls up to the first one of the next range.
+  // All calls up to the first call of the next range.
   struct Range {
     unsigned first_call;
     FilterProgram program;
@@ -324,7 +324,7 @@ class CallSearchTree {
       ranges_.push_back({first_call, std::move(program)});
   }
 
-  // Adds the calls that no rule names: forbidden if this program knows them, ENOSYS if they are newer.
+  // Adds the calls that no rule names: forbidden up to `last_known_call`, ENOSYS if they are newer.
   void add_refused_calls(unsigned first, unsigned end) {
     if (first < end && first < last_known_call) add_range(first, {return_action(errno_action(EPERM))});
     if (first < end && end > last_known_call)
@@ -361,7 +361,7 @@ const FilterProgram& get_cached_filter(unsigned profile) {
   return entry->second;
 }
 
-// Replaces `placeholder_pid` in a filter by the caller's pid, also in the numbers of its clocks.
+// Replaces `placeholder_pid` in a filter by the caller's pid, including the numbers of its clocks.
 void replace_placeholder_pid(FilterProgram& program, pid_t own_pid) {
   for (sock_filter& instruction : program) {
     if (instruction.code != (BPF_JMP | BPF_JEQ | BPF_K)) continue;
@@ -429,7 +429,7 @@ sys::Fd install_start_listener(bool includes_threads) {
   };
   sys::Fd listener = install(flag_new_listener | flag_wait_killable);
   if (!listener.valid() && errno == EINVAL) listener = install(flag_new_listener);
-  // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (since 6.6): on one processor, both sides are woken sooner.
+  // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (since 6.6): if both sides share a processor, they are woken sooner.
   if (listener.valid()) ioctl(listener.get(), ioctl_set_flags, 1UL);
   return listener;
 }

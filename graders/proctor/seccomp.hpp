@@ -1,4 +1,4 @@
-// The system calls that a confined program may make.
+// Filters of the system calls of confined programs.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace seccomp {
 
 enum class Profile {
-  submission,  // one process and one thread, unless more are permitted
-  tool,        // compilers, checkers: processes and files of their own, no new namespaces, no network
+  submission,  // a single process and thread, unless more are permitted
+  tool,        // compilers, checkers: processes and files, but no new namespaces and no network
   stage,       // a stage of a job, which may start a proctor itself: namespaces, mounts, further filters
-  flat_stage,  // a stage if namespaces are not available; it may not try to make any
+  flat_stage,  // a stage if namespaces are not available; it must not try to create them
 };
 
-// Whether a submission may have more than one thread, and more than one process.
+// Whether a submission may have several threads, and several processes.
 struct Permissions {
   bool may_use_threads, may_fork;
 };
@@ -26,18 +26,18 @@ struct Permissions {
 void prepare_filter(Profile profile, Permissions permissions);
 
 // Installs the filter for the calling process permanently. Returns an empty string, or the error. `own_pid` is its pid
-// in its own namespace, the only target that a submission's kill may have. no_new_privs must be set.
+// in its namespace, the only target that a submission's kill may have. no_new_privs must be set.
 std::string install_filter(Profile profile, Permissions permissions, pid_t own_pid);
 
 // Installs a filter that makes each process start by the caller and its descendants wait for an answer through the
-// returned descriptor; with `includes_threads` also each thread start. Must be installed before the other filter, which
+// returned descriptor; with `includes_threads`, thread starts as well. Must be installed before the other filter, which
 // decides which calls are starts at all. Invalid, with errno set, if the kernel does not support it.
 sys::Fd install_start_listener(bool includes_threads);
 
-// The supervisor's end of the listener. It decides whether the program may start another process or thread.
+// The supervisor's side of the listener. It decides whether the program may start another process or thread.
 class TaskStartListener {
  public:
-  // `max_processes` is the total number of processes, including those that have ended.
+  // `max_processes` is the total number of processes, including processes that have exited.
   TaskStartListener(sys::Fd listener, int max_processes)
       : listener_(std::move(listener)), processes_left_(max_processes) {}
 
@@ -52,7 +52,7 @@ class TaskStartListener {
   // Permits a thread always, and a process if the limit is not reached. Otherwise the program's call fails with EAGAIN.
   void answer_request(const TaskStartRequest& request);
   int granted_processes() const { return granted_processes_; }
-  // Returns whether the program must be killed, because it keeps asking after refusals, which costs CPU time of the
+  // Returns whether the program must be killed, because it continues to ask after refusals, which costs CPU time of the
   // supervisor.
   bool has_too_many_refusals() const { return refused_processes_ > 16; }
 

@@ -9,7 +9,7 @@
 namespace task {
 namespace {
 
-// Batch: the submission reads one input and writes one output, then the checker compares.
+// Batch: the submission reads an input and writes an output, then the checker compares.
 class BatchTask : public Task {
  public:
   BatchTask(const TaskContext& context, const char* mode) : Task(context), mode_(mode) {}
@@ -75,7 +75,7 @@ class BatchTask : public Task {
 
   int make_empty_output_file() { return make_empty_file(output_file_, plan_.output_file); }
 
-  // Returns the same file for all tests, because a new inode number would tell them apart.
+  // Returns the same file for all tests, because tests with different inode numbers could be distinguished.
   static int make_empty_file(sys::Fd& file, const std::string& name) {
     if (!file.valid()) {
       unlink(make_submission_path(name).c_str());
@@ -90,7 +90,7 @@ class BatchTask : public Task {
   sys::Fd input_file_, output_file_;  // files of a task with named files
 };
 
-// Function: a harness calls one function of the submission with arguments from its standard input, and writes the
+// Function: a harness calls a function of the submission with arguments from its standard input, and writes the
 // result as JSON to a separate descriptor. The comparison happens in the proctor, out of the submission's reach.
 class FunctionTask : public Task {
  public:

@@ -31,8 +31,8 @@ int SubmissionStreams::open_reused_file(const char* name, size_t index) {
   return fd.get();
 }
 
-// The kernel frees a pipe that nobody has open, but the O_PATH descriptor keeps its inode. Opening that makes a new
-// pipe with the same inode number.
+// The kernel frees a pipe that no process has open, but the O_PATH descriptor preserves its inode. Opening the inode
+// creates a new pipe with the same inode number.
 pipes::Pipe SubmissionStreams::get_empty_pipe(const char* name, size_t index) {
   sys::Fd& path_fd = pipes_[{name, index}];
   if (!path_fd.valid()) path_fd = reopen_pipe(pipes::make_pipe().read_end, O_PATH);

@@ -1,5 +1,5 @@
-// The files and pipes that a submission has open. Each test gets the same ones, emptied, because a new name, time or
-// inode number would tell one test from another.
+// The files and pipes that a submission has open. Each test gets the same files and pipes, emptied, because a new name,
+// time or inode number would distinguish tests.
 #pragma once
 
 #include <map>
@@ -14,16 +14,16 @@ namespace streams {
 // The memory files and pipes of a submission, reused from test to test.
 class SubmissionStreams {
  public:
-  // Returns an empty file in memory, the same one for the same name and index. No process may have it open.
+  // Returns an empty file in memory, the same file for the same name and index. No process may have it open.
   int get_empty_file(const char* name, size_t index = 0);
 
-  // Returns an empty pipe. Its inode number is that of the last pipe with this name and index.
+  // Returns an empty pipe with the inode number of the last pipe with this name and index.
   pipes::Pipe get_empty_pipe(const char* name, size_t index = 0);
 
   // Returns the only copy of an input in memory, to be read from its start.
   sys::Fd copy_input(int input);
 
-  // Frees the memory that the last test took.
+  // Frees the memory that the last test used.
   void truncate_all();
 
   // Makes all files and pipes anew for the next test, because a process of the last test may still be alive.
@@ -36,7 +36,7 @@ class SubmissionStreams {
   int open_reused_file(const char* name, size_t index);
 
   std::map<NameAndIndex, sys::Fd> files_;
-  std::map<NameAndIndex, sys::Fd> pipes_;  // O_PATH descriptors, which nobody can read or write
+  std::map<NameAndIndex, sys::Fd> pipes_;  // O_PATH descriptors, which cannot be read or written
 };
 
 }  // namespace streams

@@ -1,4 +1,4 @@
-// The supervisor of one confined program. It is the program's parent and the first process of its pid namespace; it
+// The supervisor of a confined program. It is the program's parent and the first process of its pid namespace; it
 // measures the program and kills it.
 #pragma once
 

@@ -22,7 +22,7 @@ constexpr long nr_landlock_create_ruleset = 444;
 constexpr long nr_landlock_add_rule = 445;
 constexpr long nr_landlock_restrict_self = 446;
 
-// A file descriptor with one owner. The destructor closes it.
+// A file descriptor with a single owner. The destructor closes it.
 class Fd {
  public:
   Fd() = default;
@@ -54,7 +54,7 @@ class Fd {
 // Returns a message like "cannot open x: No such file or directory", from errno.
 inline std::string errno_message(const std::string& action) { return action + ": " + std::strerror(errno); }
 
-// A failure of the judge, never of a submission. It ends the command with a message.
+// A failure of the judge, never of a submission. It terminates the command with a message.
 struct Failure {
   std::string message;
   bool is_provoked = false;             // whether a submission may have caused the failure

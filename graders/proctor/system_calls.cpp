@@ -177,7 +177,7 @@ const std::vector<Rule> all_rules = {
             CALL(getpeername), CALL(getsockname)},
         "build tools communicate with their own processes; no call connects a socket to anything else"},
 
-    // --- what a proctor needs to make sandboxes within a sandbox ---
+    // --- calls with which a proctor creates sandboxes within a sandbox ---
     {stages, Condition::none,
         {CALL(seccomp), CALL(capset), CALL(setresuid), CALL(setresgid), CALL(setuid), CALL(setgid), CALL(setgroups),
             CALL(memfd_create), CALL(fchown), CALL(fchownat),

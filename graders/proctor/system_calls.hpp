@@ -1,4 +1,4 @@
-// The table of system calls: which profile may make which call, under which condition, and why.
+// The table of system calls: which profile may use which call, under which condition, and why.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace system_calls {
 
-// Profiles, as bits. A submission with threads has its own profile, with calls that only runtimes need. A submission
+// Profiles, as bits. A submission with threads has a separate profile, with calls that only runtimes need. A submission
 // that may fork, because its package ships a runner that forks, has two more.
 constexpr unsigned single = 1, threaded = 2, tool = 4, stage = 8, flat_stage = 16, forking = 32, forking_threaded = 64;
 constexpr unsigned all_forking = forking | forking_threaded, all_threaded = threaded | forking_threaded,
@@ -18,12 +18,12 @@ enum class Condition {
   none,
   no_effect,    // succeeds without an effect
   unavailable,  // fails with ENOSYS; libc has a fallback
-  // kill: the first argument is the caller's own pid (0 would be a group); SIGKILL, the second, ends it like a
+  // kill: the first argument is the caller's own pid (0 would be a group); SIGKILL, the second, kills it like a
   // forbidden call, so that any other SIGKILL came from outside
   signal_to_own_process,
   signal_to_own_thread,  // tgkill: the same condition, with a thread id between the two arguments
-  self_or_enosys,        // allowed on the caller; ENOSYS for other processes, which libc takes for an old kernel
-  self_or_zero,          // allowed on the caller; 0 for other processes, whether they exist or not
+  self_or_enosys,        // allowed on the caller; ENOSYS for other processes, like on an old kernel
+  self_or_zero,          // allowed on the caller; 0 for any other pid
   own_clock,             // a global clock, or a clock of the caller
   no_truncating_open,    // open: a file opened for reading is not truncated
   no_truncating_openat,
@@ -42,8 +42,8 @@ enum class Condition {
   only_forks,                 // clone: starts a process as libc's fork does
   threads_or_forks,           // clone: starts a thread, or a process as libc's fork does
   any_signal_except_sigchld,  // rt_sigaction: the handling of SIGCHLD does not change
-  own_barrier,                // membarrier: only for the caller's own threads
-  no_namespaces,              // clone: makes no namespaces
+  own_barrier,                // membarrier: only for the caller's threads
+  no_namespaces,              // clone: creates no namespaces
   unix_socket_pair,           // socketpair: of the family AF_UNIX
   plain_send_and_receive,     // sendto, recvfrom: without flags and address
 };

@@ -26,11 +26,11 @@ process::Program Task::make_submission_program() const {
   program.limits = plan_.limits;
   program.limits.open_files = max_open_files;
   if (program.may_use_threads) program.limits.threads = plan_.submission.max_threads;
-  // A second safeguard: each start is also asked for.
+  // A second safeguard: each start needs permission anyway.
   if (program.max_processes > 1)
     program.limits.processes =
         program.max_processes + (program.may_use_threads ? 2 * plan_.submission.max_threads + 8 : 0);
-  // One byte more than allowed may be written, so that an output above the limit differs from one that just fits.
+  // The program may write a byte more than the limit, so that an exceeded limit is detected.
   if (plan_.limits.file_size_bytes != process::unlimited)
     program.limits.file_size_bytes = plan_.limits.file_size_bytes + 1;
   if (!plan_.submission.files.empty()) program.folder = submission_folder;
@@ -135,7 +135,7 @@ void Task::add_shown_output(verdict::Verdict& verdict, int output_fd, int error_
 
 namespace {
 
-// Returns where the error message ends and the locations and objects begin that Go, Haskell, Node and the C++ library
+// Returns the length of an error message without the locations and objects that Go, Haskell, Node and the C++ library
 // print after it. Node prints the fields of an error in braces, after its stack.
 size_t find_error_text_end(const std::string& text) {
   size_t end = text.size();

@@ -1,4 +1,4 @@
-// A task type: how one test of a submission is judged. run_command.cpp finds it by its name in the plan.
+// A task type: how a test of a submission is judged. run_command.cpp looks it up by its name in the plan.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct OpenFiles {
   std::map<std::string, sys::Fd> test_files;  // inputs, answers and submitted files, by their names in the plan
   // the submission's program file; invalid if argv[0] is a program of the system
   sys::Fd executable;
-  sys::Fd empty_file = files::make_memory_file("empty");  // stands in for a missing answer
+  sys::Fd empty_file = files::make_memory_file("empty");  // replaces a missing answer
   int find_fd(const std::string& name) const { return test_files.at(name).get(); }
 };
 
@@ -52,7 +52,7 @@ class Task {
   virtual ~Task() = default;
   Task(const Task&) = delete;
 
-  // Judges one test. Fails (sys::Failure) if the judge has no result.
+  // Judges a test. Fails (sys::Failure) if the judge cannot determine a result.
   virtual verdict::Verdict judge(const plan::Test& test) = 0;
 
  protected:
@@ -62,18 +62,18 @@ class Task {
   // Runs a program while no other program of the test runs.
   process::Ending run_alone(const process::Program& program) const;
 
-  // Returns the limits that decide how a submission ended.
+  // Returns the limits that decide the verdict of a submission.
   const process::Limits& choose_verdict_limits() const;
 
-  // Judges a test in all its passes. `judge_pass` judges one pass on an input, and stores the input of the next pass,
-  // if there is one. The limits apply to each pass, so the largest usage of a pass is reported.
+  // Judges a test in all its passes. `judge_pass` judges a pass on an input, and stores the input of the next pass, if
+  // any. The limits apply to each pass, so the largest usage of a pass is reported.
   verdict::Verdict judge_in_passes(
       int input_fd, const std::function<verdict::Verdict(int, sys::Fd&)>& judge_pass) const;
 
   // Moves the position of an input to its start, and returns the input.
   static int rewind_input(int input_fd);
 
-  // Makes a copy of an input the program's standard input. The caller must keep the returned descriptor until the
+  // Sets a copy of an input as the program's standard input. The caller must hold the returned descriptor until the
   // program has started.
   sys::Fd set_standard_input(int input_fd, process::Program& program) const;
 
@@ -85,7 +85,7 @@ class Task {
   checker_result::CheckerResult read_judge_program_result(
       const std::string& kind, const checker_result::CheckerOutput& program_output) const;
 
-  // Runs the submission alone and checks its output. `mode` is an argument for the checker of a task that takes
+  // Runs the submission alone and checks its output. `mode` is an argument for the checker of a task that accepts
   // programs and files.
   verdict::Verdict run_and_check(const process::Program& program, const plan::Test& test, int input_fd, int output_fd,
       int error_fd, const char* mode = nullptr) const;
@@ -114,10 +114,10 @@ class Task {
 // there.
 std::string summarize_error(int error_fd);
 
-// Fails because a signal that neither the judge nor the program sent has ended the program.
+// Fails because a signal that neither the judge nor the program sent has killed the program.
 [[noreturn]] void fail_killed_from_outside();
 
-// Returns why a program ended, under the plan's limits. A limit takes precedence over exit code and signal.
+// Returns why a program stopped, under the plan's limits. A limit has precedence over exit code and signal.
 // `written_bytes` is the size of its largest output.
 verdict::EndReason find_end_reason(const process::Ending& ending, const process::Limits& limits, int64_t written_bytes);
 

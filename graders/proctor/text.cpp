@@ -12,7 +12,7 @@ constexpr const char* replacement_character = "\xEF\xBF\xBD";
 // A character of UTF-8 text: its code and its number of bytes.
 struct DecodedCharacter {
   uint32_t code;
-  size_t length;  // number of bytes; 0 for an invalid sequence
+  size_t length;  // number of bytes, or 0 for an invalid sequence
 };
 
 DecodedCharacter decode_character(const std::string& raw, size_t offset) {

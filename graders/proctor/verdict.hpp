@@ -8,7 +8,7 @@
 
 namespace verdict {
 
-// How the program under test ended.
+// How the program under test terminated.
 enum class EndReason { ok, exit, signal, cpu, wall, memory, output, threads };
 
 struct Verdict {
@@ -21,10 +21,10 @@ struct Verdict {
   process::Ending ending;
 };
 
-// Writes the lines of one job to a descriptor that no other process has.
+// Writes the lines of a job to a descriptor that no other process has.
 class VerdictLines {
  public:
-  // With `is_buffered`, the lines of a plan are written together, after its last one.
+  // With `is_buffered`, the lines of a plan are written together, after the last line.
   VerdictLines(sys::Fd output_fd, bool is_buffered) : output_fd_(std::move(output_fd)), is_buffered_(is_buffered) {}
 
   void set_nonce(const std::string& nonce);
@@ -45,7 +45,7 @@ class VerdictLines {
   sys::Fd output_fd_;
   bool is_buffered_;
   std::string unwritten_;
-  bool is_text_made_printable_ = true;  // whether text that programs wrote is made printable
+  bool is_text_made_printable_ = true;  // whether programs' output in the lines is made printable
   std::string line_start_ = "{\"v\":2,\"nonce\":\"\"";
 };
 
