@@ -1,13 +1,13 @@
 """Runs a program like eval-protocol's evaluator of APPS, and writes its output or its error.
 
-This file is followed by one call of `main` with the program's source. The source becomes the body of a
+A call of `main` with the program's source is appended to this file. The source becomes the body of a
 function: its imports come first, its other names are local, and standard input and output are strings in
-memory, so that sys.stdin has no buffer. Programs that depend on that, or fail because of it, behave here as
-they do there.
+memory, so sys.stdin lacks the attribute `buffer`. Programs that depend on these details behave as in that
+evaluator.
 
 The program shares this process and may change anything in it. It gains nothing by that, because the result
 is a string that is compared elsewhere. Exit code 0 means an output, or an error in its place. Any other code
-means that the program has ended its own process.
+means that the program has terminated its process.
 """
 
 import ast
@@ -39,14 +39,14 @@ MARK = "ioi_eval apps: "  # the prefix of an error
 MAX_ERROR, MAX_TRACEBACK = 4000, 8000  # in characters
 MODULES = (string, re, datetime, collections, heapq, bisect, copy, math, random, statistics, itertools)
 MODULES += (functools, operator, io, sys, json)
-LANGUAGE = (builtins, typing)  # their names take precedence
+LANGUAGE = (builtins, typing)  # their names override others
 NAME, FUNCTION = "tmp_sol_std_input", "code"
 IMPORTS = ("from ", "import ")
 AS_PROGRAM = "__name__ == '__main__'"
 
 
 class NullStream(io.RawIOBase):
-    """A stream that discards what is written while the program is loaded."""
+    """A stream that discards output while the program is loaded."""
 
     def writable(self):
         return True
@@ -60,7 +60,7 @@ def main(source, only_load=False):
     os.dup2(2, 1)
     input_text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass")
     sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(NullStream())
-    os._exit = lambda status: exit_process(3)  # a program that calls this has no result
+    os._exit = lambda status: exit_process(3)  # a program that calls this fails
     try:
         remaining = run_program(source, input_text, only_load).encode("utf-8", "surrogatepass")
         while remaining:
@@ -71,7 +71,7 @@ def main(source, only_load=False):
 
 
 def run_program(source, input_text, only_loads):
-    """Return the program's output, or the error that ended it."""
+    """Return the program's output, or the error that stopped it."""
     code = -2
     try:
         method = getattr(load_module(source), FUNCTION)
@@ -80,7 +80,7 @@ def run_program(source, input_text, only_loads):
     except Exception as error:
         try:
             return MARK + encode_json(make_error_report(code, error))
-        except Exception:  # the error has no string
+        except Exception:  # the error cannot be printed
             return MARK + encode_json({"code": None})
 
 

@@ -20,7 +20,7 @@ def main():
 
 
 def check_source(path, data):
-    """Print `taken` if the interpreter compiles the source without a warning, else nothing."""
+    """Print `taken` if the interpreter compiles the source without a warning, otherwise nothing."""
     sys.stderr = io.StringIO()
     compile(data, path.decode(), "exec")
     if not sys.stderr.getvalue():
@@ -28,7 +28,7 @@ def check_source(path, data):
 
 
 def build_program(output, path, *modules):
-    sys.tracebacklimit = 0  # a syntax error is printed without our own frames
+    sys.tracebacklimit = 0  # a syntax error is printed without the frames of this script
     data = read_file(path)
     compile(data, path, "exec")
     content = pack_sources(path, data, modules) if modules else data
@@ -55,7 +55,7 @@ def pack_sources(main, data, modules):
             archive.writestr(zipfile.ZipInfo(name), data)
             for end in (index for index, letter in enumerate(name) if letter == "/"):
                 folders.setdefault(name[: end + 1])
-        for folder in folders:  # packages without an __init__.py are found by these entries
+        for folder in folders:  # the importer needs these entries for packages without an __init__.py
             archive.writestr(zipfile.ZipInfo(folder), b"")
     return buffer.getvalue()
 

@@ -1,7 +1,7 @@
-"""Runs a program and its tests as one source, like the metric code_eval: it passes if it runs to its end.
+"""Runs a program and its tests as a single source, like the metric code_eval: it passes if nothing fails.
 
-This file is followed by one call of `main`. The source does not run as `__main__` and has no input or output:
-its prints are discarded, and reading is an error. At the end, the token from standard input is written.
+A call of `main` is appended to this file. The source does not run as `__main__` and has no input or output:
+its prints are discarded, and reading is an error. Finally the token from standard input is written.
 
 The tests share this process with the program, which may find the token if it tries to. A program that only
 exits early, with any exit code, has not passed.
@@ -41,5 +41,5 @@ def main(source):
 def format_error(error):
     try:
         return f"{error}"
-    except Exception:  # the error has no string
+    except Exception:  # the error cannot be printed
         return type(error).__name__

@@ -42,7 +42,7 @@ def lines_of(data):
 
 
 def standard(process_output, judge_output, **_):
-    """Return whether all lines that are not blank have the same words."""
+    """Return whether the lines that are not blank have the same words in both files."""
     ours, theirs = ([line.split() for line in lines_of(data)] for data in (process_output, judge_output))
     return [words for words in ours if words] == [words for words in theirs if words]
 
@@ -143,7 +143,7 @@ def linematches(
     filler_lines_required=True,
     **_,
 ):
-    """Return the points of the correct lines; each line has its own points."""
+    """Return the points of the correct lines. Each line has separate points."""
     ours, theirs = lines_of(process_output), lines_of(judge_output)
     if len(theirs) != len(point_distribution) or sum(point_distribution) == 0:
         raise InternalError("point_distribution must have a number for each line of the answer")
@@ -177,7 +177,7 @@ CHECKERS = {
 }
 
 
-# --- one test ----------------------------------------------------------------------------------------
+# --- a test ------------------------------------------------------------------------------------------
 
 
 def add_module(name, **members):
@@ -207,7 +207,7 @@ def check_of(name):
 def score_of(result, points, *, stops):
     """Return the score, from 0 to 1.
 
-    A case that did not pass ends its batch, so its points are lost unless it is the last one there (`stops`).
+    A case that fails stops its batch, so its points are lost unless it is the last of the batch (`stops`).
     """
     if not isinstance(result, CheckerResult):
         return float(bool(result))

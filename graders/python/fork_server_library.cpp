@@ -1,6 +1,6 @@
 // The library of the fork server, loaded by a Python interpreter. It receives programs from the proctor and forks a
 // process for each of them, with the same steps that confine a started program. The forked process runs the
-// interpreter's own main function, on the script that has replaced the first one. It needs no headers of Python,
+// interpreter's main function, on the script that has replaced the fork server's script. It needs no headers of Python,
 // because it calls the stable part of Python's interface.
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +49,7 @@ int find_python_minor_version() {
   return std::sscanf(Py_GetVersion(), "%d.%d", &major, &minor) == 2 ? minor : 0;
 }
 
-// Returns whether the interpreter knows in which thread its main function runs (3.12 and newer).
+// Returns whether the interpreter records in which thread its main function runs (3.12 and newer).
 bool marks_main_thread() { return find_python_minor_version() >= 12; }
 
 // Returns the field of the runtime that points to the main thread, which receives signals (3.13 and newer). It follows
@@ -64,7 +64,7 @@ PyThreadState** find_main_thread_field() {
   sys::fail("cannot find the main thread of this interpreter");
 }
 
-// Makes a new thread state the current one, and returns the former one.
+// Creates a new thread state, sets it as the current state, and returns the former state.
 PyThreadState* switch_to_new_thread(PyInterpreterState* interpreter) {
   return PyThreadState_Swap(PyThreadState_New(interpreter));
 }
@@ -75,9 +75,9 @@ void delete_thread(PyThreadState* thread) {
 }
 
 // Gives a forked process a new main thread, because the frames of the fork server's script belong to a thread that no
-// longer exists. Before 3.12, PyGILState_Ensure finds a new thread only if it is created while there is none, and an
-// interpreter always has one; so two are created. The module `threading` must handle their end before it handles the
-// fork.
+// longer exists. Before 3.12, PyGILState_Ensure uses a new thread state only if it is created while no state exists,
+// and an interpreter always has a state; so two are created. The module `threading` must handle their exit before it
+// handles the fork.
 void reset_after_fork() {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
   if (marks_main_thread()) {
@@ -129,7 +129,8 @@ void fail_if_other_threads_run() {
   if (threads != 1) sys::fail("a preloaded module has started threads");
 }
 
-// Fails if the interpreter has shared writable memory, because a forked process could write to it for all others.
+// Fails if the interpreter has shared writable memory, because a forked process could change it for all other
+// processes.
 void fail_if_memory_is_shared() {
   FILE* const maps = std::fopen("/proc/self/maps", "re");
   if (!maps) sys::fail_errno("cannot open /proc/self/maps");

@@ -1,18 +1,18 @@
-"""Calls one function of a submission and writes what it returns, as JSON, to a descriptor.
+"""Calls a function of a submission and writes its result as JSON to a descriptor.
 
     python3 harness.py SUBMISSION FUNCTION DESCRIPTOR < ARGUMENTS
 
 ARGUMENTS is a JSON list. An object in it whose names are all whole numbers becomes a dict with these numbers
 as keys, because JSON has no such keys. Or ARGUMENTS is a Python tuple literal; then the result distinguishes
-tuples and sets from lists, too (`tag_value`). FUNCTION is a function of the submission, a method of its class
+tuples and sets from lists (`tag_value`). FUNCTION is a function of the submission, a method of its class
 Solution, or Class.method.
 
 The submission shares this process and may change anything in it. It gains nothing by that, because the
 expected result is not here, and the result is a string that is compared elsewhere. The harness only ensures
 that a returned result is written despite threads, atexit, __del__ or a changed json module.
 
-Without a result, the output is wrong: after sys.exit(0), or if the result has no JSON form. An exception
-means exit code 1.
+Without a result, the output is wrong: after sys.exit(0), or if the result cannot be written as JSON. An
+exception means exit code 1.
 """
 
 import importlib
@@ -24,7 +24,7 @@ import traceback
 import types
 from collections.abc import Iterator, Set, ValuesView
 
-# Modules that are available without an import, with all their public names, as in the usual harnesses.
+# Modules that are available without an import, with all their public names, as in common harnesses.
 MODULES = (
     "string",
     "re",
@@ -123,7 +123,7 @@ def tag_value(value, encode):
         return tag_items(value)
     if isinstance(value, tuple):
         return {"tuple": tag_items(value)}
-    if isinstance(value, Set):  # also frozensets and the keys of a dict
+    if isinstance(value, Set):  # includes frozensets and the keys of a dict
         return {"set": sort_items(tag_items(value))}
     if isinstance(value, dict):
         return {"dict": sort_items(map(tag_items, value.items()))}
@@ -133,7 +133,7 @@ def tag_value(value, encode):
         return {"range": [value.start, value.stop, value.step]}
     if isinstance(value, (Iterator, ValuesView)):  # equals nothing, but an assertion may iterate over it
         return {"iterator": tag_items(value)}
-    if hasattr(value, "__index__"):  # also integers of numpy
+    if hasattr(value, "__index__"):  # includes integers of numpy
         return int(value)
     number = float(value)
     return number if number - number == 0 else {"float": repr(number)}
@@ -154,7 +154,7 @@ def load_submission(path):
     with open(path, "rb") as stream:
         code = compile(stream.read(), path, "exec", dont_inherit=True)
     module = types.ModuleType(NAME)
-    # As builtins, so that the submission's own names take precedence, such as a function `gcd`.
+    # As builtins, so that names of the submission override them, such as a function `gcd`.
     module.__dict__["__builtins__"] = collect_provided_names()
     sys.modules[NAME] = module  # dataclasses and the like look it up
     exec(code, module.__dict__)
@@ -162,7 +162,7 @@ def load_submission(path):
 
 
 def collect_provided_names():
-    """Return the provided names. Modules take precedence over their members, builtins over both."""
+    """Return the provided names. Names of modules override their members, and builtins override both."""
     modules = {name: importlib.import_module(name) for name in MODULES}
     names = {}
     for module in modules.values():

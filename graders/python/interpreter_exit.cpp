@@ -71,7 +71,7 @@ struct LoadedModule {
 };
 
 std::vector<LoadedModule> loaded_modules;
-// sys.modules. The reference is kept, because the interpreter aborts if it is asked for sys.modules during shutdown.
+// sys.modules. The reference is stored, because the interpreter aborts if it is asked for sys.modules during shutdown.
 PyObject* modules;
 PyObject *sys_names, *builtin_names;                  // The dictionaries of the modules sys and builtins.
 PyObject *initial_sys_names, *initial_builtin_names;  // Their content before a program ran; for sys only the names.
@@ -86,10 +86,10 @@ int exit_code;
 
 bool is_finalizing() { return Py_IsFinalizing ? Py_IsFinalizing() : _Py_IsFinalizing && _Py_IsFinalizing(); }
 
-// --- how the script ended ----------------------------------------------------------------------------
+// --- the exit code of the script ---------------------------------------------------------------------
 
-// Records the exit code that the interpreter will use. It stays unknown if that would print a text or call a method of
-// the program's own class.
+// Records the exit code that the interpreter will use. It stays unknown if that would print a message or call a method
+// of a class of the program.
 void record_exit_code() {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -114,7 +114,7 @@ bool is_script_frame(const void* frame) {
   return false;
 }
 
-// Evaluates a frame like the interpreter, and records the exit code when the script's own frame ends.
+// Evaluates a frame like the interpreter, and records the exit code after the script's frame.
 PyObject* evaluate_frame(PyThreadState* thread, void* frame, int thrown) {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
   const bool is_of_script = is_script_frame(frame);
@@ -154,7 +154,7 @@ bool can_flush_stream(const char* name, PyObject* stream) {
   return result;
 }
 
-// Returns whether all values are the initial ones. By now the interpreter has set some names to None.
+// Returns whether all values are the initial values. By now the interpreter has set some names to None.
 bool has_only_initial_values(PyObject* names, PyObject* initial_names) {
   PyObject *name = nullptr, *value = nullptr;
   for (ssize_t position = 0; PyDict_Next(names, &position, &name, &value);) {
@@ -219,8 +219,8 @@ PyObject* find_module_names(const char* name) {
 }
 
 // Registers `hide_modules` and `exit_early`. The last path hook, to which nothing else refers, is destroyed after
-// everything that a program may have registered for its end, and right before the modules. The interpreter's dictionary
-// for extensions is destroyed after the modules.
+// everything that a program may have registered for its exit, and right before the modules. The interpreter's
+// dictionary for extensions is destroyed after the modules.
 bool register_callbacks() {
   static PyMethodDef method = {"take_modules_away", hide_modules, method_with_one_argument, nullptr};
   PyObject* const hooks = PySys_GetObject("path_hooks");

@@ -1,5 +1,6 @@
-// How a forked interpreter exits: like a started one, but without destroying the objects that it inherited. Destroying
-// an object writes to it, and so copies a page that all forked processes share; that took longer than a short test.
+// How a forked interpreter exits: like a started interpreter, but without destroying the objects that it inherited.
+// Destroying an object writes to it, and so copies a page that all forked processes share; that was slower than a short
+// test.
 #pragma once
 
 namespace interpreter_exit {

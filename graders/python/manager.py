@@ -1,8 +1,8 @@
 """Runs a manager that is written in Python.
 
-If its submission has ended, a compiled manager is killed by SIGPIPE, which the proctor recognizes. Python
-raises BrokenPipeError instead. If the manager does not catch it, it ends with SIGPIPE too, so that it does
-not count as a failed manager.
+If its submission has exited, a compiled manager is killed by SIGPIPE, which the proctor recognizes. Python
+raises BrokenPipeError instead. If the manager does not catch it, this script kills itself with SIGPIPE, so
+that it does not count as a failed manager.
 """
 
 import os

@@ -12,7 +12,9 @@ import shutil
 import subprocess
 import sys
 
-CONTROL = "ioi-eval-control.py"  # runs after a program that failed, to test the machine; has no interactor
+CONTROL = (
+    "ioi-eval-control.py"  # runs after a program that failed, to test the machine; without an interactor
+)
 
 
 def make_command(program):

@@ -33,9 +33,9 @@ def build_archive(output, folder, control=""):
     if os.path.exists(f"{BUILT}/build"):
         code = subprocess.run(["./build"], cwd=BUILT, stdin=subprocess.DEVNULL).returncode
         if code:
-            sys.exit(f"error: the script build ended with {code}")
+            sys.exit(f"error: the script build exited with code {code}")
     if not os.path.exists(f"{BUILT}/run"):
-        sys.exit("error: the script build made no file called run")
+        sys.exit("error: the script build did not create a file called run")
     with zipfile.ZipFile(output, "w") as archive:
         archive.write(__file__, "__main__.py")
         for file in list_files(BUILT):

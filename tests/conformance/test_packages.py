@@ -431,7 +431,9 @@ async def test_output_validator_with_build_script_is_built_by_the_script(
     assert (found.unjudged, found.differences) == ((), 0)
     assert found.expectations >= 3
     (folder / "build").write_text("#!/bin/sh\nexit 3\n")
-    with pytest.raises(ProgramBroken, match="build does not compile: error: the script build ended with 3"):
+    with pytest.raises(
+        ProgramBroken, match="build does not compile: error: the script build exited with code 3"
+    ):
         await validated(package, tmp_path / "broken", shared_cache)
 
 
